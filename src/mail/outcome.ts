@@ -1,0 +1,112 @@
+/**
+ * The outcome of one attempt to deliver one message to one recipient, as a value in DSN terms (RFC 3464 §2.3).
+ *
+ * Made by the delivery agent (immediate replies) and, for mail that comes back later, by the bounce parser; read by
+ * the queue, which turns it into status, trace and events. A failure is never an exception.
+ */
+
+/** One SMTP reply as the trace shows it. */
+export interface SmtpReply {
+  /** Three-digit code (RFC 5321 §4.2). */
+  readonly code: number
+  /** Enhanced status code such as `5.1.1` (RFC 3463), where the server gave one. */
+  readonly enhanced?: string
+  /** Text of all lines joined by a space, without codes; at most 1,000 characters are kept. */
+  readonly text: string
+}
+
+/** Whose fault a refusal is: only `recipient` ever suppresses anybody. */
+export type Cause = 'recipient' | 'reputation' | 'content' | 'policy' | 'transient' | 'config'
+/** What the refusal is about: this address, its whole domain, our sending host, or our sender address. */
+export type Scope = 'address' | 'domain' | 'source' | 'sender'
+export type Permanence = 'permanent' | 'transient' | 'undetermined'
+
+/** How far the dialogue had come when it ended. */
+export type Stage =
+  | 'resolve'
+  | 'connect'
+  | 'greeting'
+  | 'ehlo'
+  | 'starttls'
+  | 'auth'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'final_dot'
+
+export interface TlsFacts {
+  /** E.g. `TLSv1.3`. */
+  readonly version: string
+  readonly cipher: string
+  /** Whether the certificate chain and name were found right; opportunistic TLS goes on either way. */
+  readonly verified: boolean
+  /** Why not verified, e.g. `self-signed certificate`. */
+  readonly unverifiedReason?: string
+}
+
+/** One host that was tried on the way; an attempt goes through several when the first ones fail. */
+export interface HostTried {
+  /** MX host or route host, as named in DNS or configuration. */
+  readonly host: string
+  /** IP address and port dialled; absent when the name had no address. */
+  readonly address?: string
+  readonly port: number
+  readonly tls?: TlsFacts
+  readonly stage: Stage
+  readonly reply?: SmtpReply
+  /** What broke when there was no reply: `connection timed out`, `certificate expired`, ... */
+  readonly error?: string
+  /** From dialling (or taking an open connection) to the end of this transaction, ms. */
+  readonly durationMs: number
+  /** Whether an open connection was used again. */
+  readonly reused: boolean
+}
+
+/** What every outcome tells. */
+interface OutcomeFacts {
+  /** Hosts in the order tried; the last one decided. Empty when routing itself failed. */
+  readonly tried: readonly HostTried[]
+  /** The deciding reply, where there was one. */
+  readonly reply?: SmtpReply
+  /** One sentence for people: what happened, e.g. `mx1.example.net answered 450 4.2.1 slow down`. */
+  readonly summary: string
+}
+
+/** Why it was not delivered. */
+export interface Classification {
+  readonly cause: Cause
+  readonly scope: Scope
+  readonly permanence: Permanence
+  /** Finer than the cause, e.g. `no_such_mailbox`, `mailbox_full`, `greylisted`, `host_unreachable`. */
+  readonly subtype: string
+}
+
+/** A remote server answered 2xx after the final dot: the message is its responsibility now (RFC 5321 §4.2.5). */
+export interface Delivered extends OutcomeFacts {
+  readonly kind: 'delivered'
+  /** Host name of the server that took it; `capture` for the local inbox. */
+  readonly remoteMta: string
+  /** The message as it would have left, when the local inbox took it (`mta.capture`). */
+  readonly captured?: Buffer
+}
+
+/** Not now: to be tried again. */
+export interface Deferred extends OutcomeFacts, Classification {
+  readonly kind: 'deferred'
+  /** How long the server asked us to wait, ms. */
+  readonly retryAfterMs?: number
+}
+
+/** Refused for good: no further attempt. */
+export interface Bounced extends OutcomeFacts, Classification {
+  readonly kind: 'bounced'
+  /** RFC 3463 code to report: the server's, or the one that fits where it gave none. */
+  readonly status: string
+}
+
+/** The message could not be built: nothing was ever offered to a server, and trying again cannot help. */
+export interface Unsendable extends OutcomeFacts {
+  readonly kind: 'unsendable'
+}
+
+export type Outcome = Delivered | Deferred | Bounced | Unsendable

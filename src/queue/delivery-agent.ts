@@ -1,0 +1,36 @@
+/**
+ * The interface between the queue and whatever delivers: `mta/` implements it, tests script it.
+ *
+ * The queue hands over a job that is complete, so that the agent needs no database, and gets an Outcome back, so that
+ * the queue needs no SMTP.
+ */
+import type { Outcome } from '../mail/outcome.js'
+import type { ComposedContent } from '../mail/compose.js'
+import type { DkimKey } from '../mail/dkim-sign.js'
+
+export interface DeliveryJob {
+  readonly messageId: string
+  readonly workspaceId: string
+  /** Envelope sender: the signed return path of this message and recipient (RFC 5321 §3.6.3). */
+  readonly envelopeSender: string
+  /** Envelope recipient; domain as A-labels, lower case. */
+  readonly recipient: string
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** Becomes the Date field: the moment the message was accepted, ms since epoch UTC. */
+  readonly acceptedAt: number
+  readonly content: ComposedContent
+  /** One signature per key, in this order; empty leaves the mail unsigned. */
+  readonly signingKeys: readonly DkimKey[]
+}
+
+export interface DeliveryAgent {
+  /**
+   * One attempt: render, sign, route, speak SMTP. Never rejects.
+   *
+   * @param signal aborts what is not past the final dot; the outcome is then `deferred`
+   */
+  deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome>
+  /** Ends idle connections. Call it when no delivery is under way. */
+  close(): Promise<void>
+}

@@ -1,0 +1,51 @@
+/**
+ * Time. The only user of Date.now and of timers; everything else is handed a Clock.
+ *
+ * `FakeClock` in `fake-clock.ts` is the one that tests turn by hand.
+ */
+
+export interface Timer {
+  /** Stops the timer; harmless when it has fired or was cancelled. */
+  cancel(): void
+}
+
+export interface Clock {
+  /** Ms since epoch UTC. May jump when the operator sets the machine's clock. */
+  now(): number
+  /** Ms from an arbitrary start, never going back; for measuring how long something took. */
+  monotonic(): number
+  /** Calls back once, after at least `delayMs`. A pending timer does not keep the process alive. */
+  after(delayMs: number, callback: () => void): Timer
+  /** Resolves after `delayMs`, or at once when the signal aborts (it never rejects). */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>
+}
+
+/** setTimeout treats anything larger as 1 ms. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(delayMs, callback) {
+    const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
+    handle.unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+  sleep(delayMs, signal) {
+    return sleepOn(systemClock, delayMs, signal)
+  },
+}
+
+/** `sleep` in terms of `after`, shared by the real and the fake clock. */
+export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (signal?.aborted) return resolve()
+    const wake = () => {
+      timer.cancel()
+      signal?.removeEventListener('abort', wake)
+      resolve()
+    }
+    const timer = clock.after(delayMs, wake)
+    signal?.addEventListener('abort', wake, { once: true })
+  })
+}

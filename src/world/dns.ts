@@ -1,0 +1,31 @@
+/**
+ * DNS as a sender of mail needs it: every answer says whether a "no" is final (RFC 5321 §5.1).
+ *
+ * `dns-client.ts` asks real servers, `fake-dns.ts` answers from a declared zone. Nobody else looks names up.
+ */
+
+/**
+ * One answer. `ttlSeconds` is how long it may be kept. `missing` is definite: the name does not exist
+ * (`nxdomain`), or has no record of this type (`nodata`). `unavailable` is temporary: SERVFAIL, timeout, refused.
+ */
+export type DnsAnswer<T> =
+  | { readonly kind: 'found'; readonly records: readonly T[]; readonly ttlSeconds: number }
+  | { readonly kind: 'missing'; readonly why: 'nxdomain' | 'nodata'; readonly ttlSeconds: number }
+  | { readonly kind: 'unavailable'; readonly reason: string }
+
+export interface MxRecord {
+  /** Host name without trailing dot, lower case; the empty string for a null MX (RFC 7505). */
+  readonly exchange: string
+  readonly preference: number
+}
+
+/** Names are given and returned as ASCII (A-labels) without trailing dot. CNAMEs on the way are followed. Never rejects. */
+export interface Resolver {
+  mx(name: string): Promise<DnsAnswer<MxRecord>>
+  ipv4(name: string): Promise<DnsAnswer<string>>
+  ipv6(name: string): Promise<DnsAnswer<string>>
+  /** Each record's strings joined into one (RFC 7208 §3.3). */
+  txt(name: string): Promise<DnsAnswer<string>>
+  /** The CNAME at this very name, not followed. */
+  cname(name: string): Promise<DnsAnswer<string>>
+}
