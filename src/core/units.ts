@@ -42,6 +42,7 @@ export function parseSize(text: string): number | undefined {
 /** The shortest text that `parseSize` reads back as the same number of bytes. */
 export function formatSize(bytes: number): string {
   for (const unit of ['GB', 'MB', 'KB'] as const)
-    if (bytes >= SIZE_UNITS[unit] && bytes % SIZE_UNITS[unit] === 0) return `${bytes / SIZE_UNITS[unit]}${unit}`
+    if (bytes >= SIZE_UNITS[unit] && bytes % SIZE_UNITS[unit] === 0)
+      return `${bytes / SIZE_UNITS[unit]}${unit}`
   return `${bytes}B`
 }

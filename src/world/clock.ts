@@ -49,3 +49,8 @@ export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Pr
     signal?.addEventListener('abort', wake, { once: true })
   })
 }
+
+/** Lets waiting sockets and timers have their turn before a long run of synchronous database work goes on. */
+export function nextTurn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}

@@ -49,7 +49,9 @@ export class FakeClock implements Clock {
     const end = this.nowMs + ms
     await nextTurn()
     for (;;) {
-      const next = [...this.pending].filter(p => p.at <= end).sort((a, b) => a.at - b.at || a.order - b.order)[0]
+      const next = [...this.pending]
+        .filter(p => p.at <= end)
+        .sort((a, b) => a.at - b.at || a.order - b.order)[0]
       if (!next) break
       this.pending.delete(next)
       this.nowMs = next.at

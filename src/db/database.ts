@@ -1,0 +1,32 @@
+/**
+ * What stores and services see of the database: a reader, and `write` for everything that changes it.
+ *
+ * Opened by `open-sqlite.ts` (and, in tests, over PGlite as well); everything above this floor is the same on both.
+ */
+import type { Kysely } from 'kysely'
+import type { Tables } from './tables.js'
+
+export type Dialect = 'sqlite' | 'postgres'
+
+/** Anything that statements can be run on; store functions take this and work inside and outside a transaction. */
+export type Queries = Kysely<Tables>
+
+/** One unit of work inside a transaction. */
+export interface Tx {
+  readonly db: Queries
+  /** Calls back once after this work is on disk; never when it failed. For waking who waits, not for more writing. */
+  onCommit(callback: () => void): void
+}
+
+export interface Database extends AsyncDisposable {
+  readonly dialect: Dialect
+  /** Reads see every commit that has been acknowledged. Never writes. */
+  readonly reader: Queries
+  /**
+   * Runs the work in a transaction and resolves with its result once the commit is on disk.
+   *
+   * Works that wait at the same time share one commit, each in its own savepoint: one that throws is undone alone.
+   * Inside it await nothing but the database: everybody else's writes wait meanwhile.
+   */
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+}

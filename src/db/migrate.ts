@@ -1,0 +1,64 @@
+/**
+ * Brings a database to the schema this program knows, or says why it will not.
+ *
+ * Migrations are numbered, run in order, each in one transaction, and are never edited once released. A database that
+ * holds a migration this program does not know was written by a newer one: using it could destroy what it means.
+ */
+import { Migrator, type Kysely, type Migration } from 'kysely'
+import type { Dialect } from './database.js'
+import { MIGRATIONS } from './migrations.js'
+import type { Tables } from './tables.js'
+
+/** The schema on disk and this program do not fit together; the text says what to do. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError'
+}
+
+export interface MigrationStatus {
+  readonly name: string
+  readonly executedAt: Date | undefined
+}
+
+function migratorFor(db: Kysely<Tables>, dialect: Dialect): Migrator {
+  const migrations: Record<string, Migration> = {}
+  for (const [name, migration] of Object.entries(MIGRATIONS))
+    migrations[name] = { up: async anyDb => migration(anyDb, dialect) }
+  return new Migrator({
+    db,
+    provider: { getMigrations: async () => migrations },
+    migrationTableName: 'schema_migrations',
+    migrationLockTableName: 'schema_migrations_lock',
+  })
+}
+
+/** Applies what is missing. @throws SchemaError for a newer schema, or for an older one when `mayMigrate` is false. */
+export async function migrateToLatest(
+  db: Kysely<Tables>,
+  dialect: Dialect,
+  mayMigrate = true,
+): Promise<readonly string[]> {
+  const executed = await executedMigrations(db)
+  const newer = executed.filter(name => !(name in MIGRATIONS))
+  if (newer.length > 0)
+    throw new SchemaError(
+      `the database was written by a newer Postroad (it has schema change ${newer.join(', ')}); ` +
+        `install that version again, or restore a backup made with this one`,
+    )
+  const missing = Object.keys(MIGRATIONS).filter(name => !executed.includes(name))
+  if (missing.length === 0) return []
+  if (!mayMigrate) throw new SchemaError('the database has an older schema; run `postroad migrate` first')
+  const { error, results } = await migratorFor(db, dialect).migrateToLatest()
+  if (error !== undefined) throw error instanceof Error ? error : new SchemaError(JSON.stringify(error))
+  return (results ?? []).map(result => result.migrationName)
+}
+
+async function executedMigrations(db: Kysely<Tables>): Promise<string[]> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
+  if (!tables.some(table => table.name === 'schema_migrations')) return []
+  const rows = await (db as unknown as Kysely<{ schema_migrations: { name: string } }>)
+    .selectFrom('schema_migrations')
+    .select('name')
+    .orderBy('name')
+    .execute()
+  return rows.map(row => row.name)
+}

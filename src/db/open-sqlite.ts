@@ -1,0 +1,58 @@
+/**
+ * Opens the embedded SQLite database: one connection that writes, one that only reads.
+ *
+ * Called by the composition root and by commands. Brings the schema up to date before handing anything out. Fails
+ * with a plain Error whose text an operator can act on: unreadable file, newer schema, disk full.
+ */
+import BetterSqlite from 'better-sqlite3'
+import { Kysely } from 'kysely'
+import type { Clock } from '../world/clock.js'
+import type { Database } from './database.js'
+import { GroupCommit } from './group-commit.js'
+import { migrateToLatest } from './migrate.js'
+import { sqliteDialect } from './sqlite-dialect.js'
+import type { Tables } from './tables.js'
+
+/** How long a statement waits for another process's transaction; the command line's are a few ms long. */
+const BUSY_TIMEOUT_MS = 5_000
+
+export interface SqliteOptions {
+  /** Path of the database file; its folder exists. */
+  readonly file: string
+  readonly clock: Clock
+  /** False for commands that only look: an older schema is then refused instead of migrated. */
+  readonly mayMigrate?: boolean
+}
+
+export async function openSqlite({ file, clock, mayMigrate = true }: SqliteOptions): Promise<Database> {
+  const writeHandle = openWriter(file)
+  const writer = new Kysely<Tables>({ dialect: sqliteDialect(writeHandle) })
+  try {
+    await migrateToLatest(writer, 'sqlite', mayMigrate)
+  } catch (error) {
+    await writer.destroy()
+    throw error
+  }
+  const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+  const reader = new Kysely<Tables>({ dialect: sqliteDialect(readHandle) })
+  const groups = new GroupCommit(writer, clock)
+  return {
+    dialect: 'sqlite',
+    reader,
+    write: work => groups.write(work),
+    async [Symbol.asyncDispose]() {
+      await groups.idle()
+      await reader.destroy()
+      await writer.destroy()
+    },
+  }
+}
+
+function openWriter(file: string): BetterSqlite.Database {
+  const handle = new BetterSqlite(file, { timeout: BUSY_TIMEOUT_MS })
+  handle.pragma('journal_mode = WAL')
+  // The bundled SQLite defaults to NORMAL in WAL mode, which loses acknowledged commits at power failure.
+  handle.pragma('synchronous = FULL')
+  handle.pragma('foreign_keys = ON')
+  return handle
+}

@@ -1,0 +1,136 @@
+/**
+ * Brings the event log to its consumers, each at its own pace and exactly once per event in the database's eyes:
+ * what a consumer writes and how far it has come are one transaction.
+ *
+ * A consumer only writes rows; what needs a network is done by workers that find those rows. A consumer that throws
+ * stays where it was and is tried again after a pause; the others go on.
+ */
+import { describeError } from '../core/errors.js'
+import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
+import type { Database, Tx } from '../db/database.js'
+import type { Clock, Timer } from '../world/clock.js'
+import type { Log } from '../world/log.js'
+import type { Random } from '../world/random.js'
+import type { EventKind } from './event.js'
+import { moveCursor, readCursor, readEventsAfter, type StoredEvent } from './store.js'
+
+export interface EventConsumer {
+  /** Names its cursor; never changed once released. */
+  readonly name: string
+  readonly kinds: readonly EventKind[]
+  /** Reacts by writing in this transaction. Idempotent: after a crash the same event may come again. */
+  react(tx: Tx, events: readonly StoredEvent[]): Promise<void>
+}
+
+export interface DispatcherParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+/** Small, so that one consumer's share of a group commit stays a few ms. */
+const EVENTS_PER_TURN = 100
+const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
+
+export class Dispatcher {
+  private readonly parts: DispatcherParts
+  private readonly lanes: Lane[]
+
+  constructor(parts: DispatcherParts, consumers: readonly EventConsumer[]) {
+    this.parts = parts
+    this.lanes = consumers.map(consumer => new Lane(parts, consumer))
+  }
+
+  /** Catches up with what was appended while nobody ran. */
+  start(): void {
+    this.wake()
+  }
+
+  /** Something was appended. Cheap: call it after every commit that appended. */
+  wake(): void {
+    for (const lane of this.lanes) lane.wake()
+  }
+
+  /** Resolves once every consumer has finished what it is at. */
+  async stop(): Promise<void> {
+    await Promise.all(this.lanes.map(lane => lane.stop()))
+    this.parts.log.debug('event dispatcher stopped')
+  }
+}
+
+/** One consumer's way along the log. */
+class Lane {
+  private readonly parts: DispatcherParts
+  private readonly consumer: EventConsumer
+  private running: Promise<void> | undefined
+  private isWoken = false
+  private isStopped = false
+  private failures = 0
+  private retry: Timer | undefined
+
+  constructor(parts: DispatcherParts, consumer: EventConsumer) {
+    this.parts = parts
+    this.consumer = consumer
+  }
+
+  wake(): void {
+    this.isWoken = true
+    if (this.isStopped || this.running || this.retry) return
+    this.running = this.run().finally(() => {
+      this.running = undefined
+      this.wakeAgain()
+    })
+  }
+
+  /** For a call that came after the last look at the log but before the end of the run. */
+  private wakeAgain(): void {
+    if (this.isWoken) this.wake()
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true
+    this.retry?.cancel()
+    await this.running
+  }
+
+  private async run(): Promise<void> {
+    try {
+      while (this.isWoken && !this.isStopped) {
+        this.isWoken = false
+        while (!this.isStopped && (await this.takeTurn()));
+      }
+      this.failures = 0
+    } catch (error) {
+      this.pause(describeError(error))
+    }
+  }
+
+  /** @returns whether there may be more */
+  private takeTurn(): Promise<boolean> {
+    const { consumer } = this
+    return this.parts.database.write(async tx => {
+      const events = await readEventsAfter(
+        tx.db,
+        await readCursor(tx.db, consumer.name),
+        consumer.kinds,
+        EVENTS_PER_TURN,
+      )
+      const last = events.at(-1)
+      if (!last) return false
+      await consumer.react(tx, events)
+      await moveCursor(tx, consumer.name, last.seq)
+      return events.length === EVENTS_PER_TURN
+    })
+  }
+
+  private pause(error: string): void {
+    this.failures += 1
+    const delayMs = retryDelayMs(RETRY, this.failures, this.parts.random.fraction())
+    this.parts.log.error('event consumer failed', { consumer: this.consumer.name, error, retryInMs: delayMs })
+    this.retry = this.parts.clock.after(delayMs, () => {
+      this.retry = undefined
+      this.wake()
+    })
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * SQL of the event log: append, read on from a cursor, move the cursor.
+ *
+ * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time.
+ */
+import type { Generated } from 'kysely'
+import type { Queries, Tx } from '../db/database.js'
+import { flag, type Flag } from '../db/tables.js'
+import type { Event, EventKind } from './event.js'
+
+interface EventRow {
+  seq: Generated<number>
+  kind: string
+  workspace_id: string
+  message_id: string | null
+  is_sandbox: Flag
+  occurred_at: number
+  payload: string
+}
+
+interface EventCursorRow {
+  consumer: string
+  seq: number
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    events: EventRow
+    event_cursors: EventCursorRow
+  }
+}
+
+export type StoredEvent = Event & { readonly seq: number }
+
+/** Rows of one insert stay below the databases' bound on parameters (32,766 on SQLite, 65,535 on PostgreSQL). */
+const ROWS_PER_INSERT = 500
+
+/** Appends in the order given. */
+export async function appendEvents(tx: Tx, events: readonly Event[]): Promise<void> {
+  for (let start = 0; start < events.length; start += ROWS_PER_INSERT)
+    await tx.db
+      .insertInto('events')
+      .values(
+        events.slice(start, start + ROWS_PER_INSERT).map(event => ({
+          kind: event.kind,
+          workspace_id: event.workspaceId,
+          message_id: event.messageId,
+          is_sandbox: flag(event.isSandbox),
+          occurred_at: event.occurredAt,
+          payload: JSON.stringify(event.payload),
+        })),
+      )
+      .execute()
+}
+
+/** The next events of these kinds after the cursor, oldest first. */
+export async function readEventsAfter(
+  db: Queries,
+  seq: number,
+  kinds: readonly EventKind[],
+  limit: number,
+): Promise<StoredEvent[]> {
+  const rows = await db
+    .selectFrom('events')
+    .selectAll()
+    .where('seq', '>', seq)
+    .where('kind', 'in', kinds)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map(
+    row =>
+      ({
+        seq: row.seq,
+        kind: row.kind,
+        workspaceId: row.workspace_id,
+        messageId: row.message_id,
+        isSandbox: row.is_sandbox === 1,
+        occurredAt: row.occurred_at,
+        payload: JSON.parse(row.payload) as unknown,
+      }) as StoredEvent,
+  )
+}
+
+/** The position up to which a consumer has reacted; 0 for one that has never run. */
+export async function readCursor(db: Queries, consumer: string): Promise<number> {
+  const row = await db
+    .selectFrom('event_cursors')
+    .select('seq')
+    .where('consumer', '=', consumer)
+    .executeTakeFirst()
+  return row?.seq ?? 0
+}
+
+export async function moveCursor(tx: Tx, consumer: string, seq: number): Promise<void> {
+  await tx.db
+    .insertInto('event_cursors')
+    .values({ consumer, seq })
+    .onConflict(conflict => conflict.column('consumer').doUpdateSet({ seq }))
+    .execute()
+}

@@ -1,0 +1,129 @@
+/**
+ * The Koa application: request ids, errors, the gate, validation, and the declared routes.
+ *
+ * Built by the composition root from the list of routes. Koa and its router are known only here and in the gate.
+ */
+import Router from '@koa/router'
+import Koa, { type Context } from 'koa'
+import { AppError, describeError } from '../core/errors.js'
+import type { NewId } from '../core/ids.js'
+import type { Clock } from '../world/clock.js'
+import type { Log } from '../world/log.js'
+import { readJsonBody } from './body.js'
+import { errorAnswer } from './error-body.js'
+import { Gate } from './gate.js'
+import { listBody } from './pagination.js'
+import type { Authenticate } from './principal.js'
+import type { Route } from './route.js'
+
+export const API_BASE = '/api/v1'
+
+/** Bodies of requests that are small by nature; sends declare their own bound. */
+const USUAL_BODY_LIMIT = 256 * 1_024
+
+export interface AppParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly newId: NewId
+  readonly authenticate: Authenticate
+  readonly anonymousRateLimit: number
+}
+
+export function buildApp(parts: AppParts, routes: readonly Route[]): Koa {
+  const gate = new Gate(parts)
+  const router = new Router()
+  for (const route of routes)
+    router.register(fullPath(route), [route.head.method], async ctx => {
+      // The declared path, not the one asked for: paths can carry addresses and tokens.
+      ctx.state['route'] = `${route.head.method} ${route.head.path}`
+      await serve(ctx, route, gate)
+    })
+  const app = new Koa()
+  app.silent = true
+  app.use(async (ctx, next) => {
+    const requestId = parts.newId()
+    const started = parts.clock.monotonic()
+    ctx.state['requestId'] = requestId
+    ctx.set('X-Request-Id', requestId)
+    ctx.set('Cache-Control', 'no-store')
+    ctx.set('X-Content-Type-Options', 'nosniff')
+    try {
+      await next()
+      if (ctx.state['route'] === undefined) throw new AppError('not_found', 'no such path')
+    } catch (error) {
+      answerError(ctx, error, gate, parts.log)
+    }
+    logRequest(ctx, parts.log, Math.round(parts.clock.monotonic() - started))
+  })
+  app.use(router.routes())
+  return app
+}
+
+export function fullPath(route: Route): string {
+  return route.head.isAtRoot ? route.head.path : API_BASE + route.head.path
+}
+
+/** One request, in the contract's order of errors: 401, 429, 403, schema, then whatever the handler finds. */
+async function serve(ctx: Context, route: Route, gate: Gate): Promise<void> {
+  const principal = await gate.admit(ctx, route.head.access)
+  const params = route.validateParams(ctx['params'])
+  const query = route.validateQuery(ctx.query)
+  const body = route.validateBody?.(await readJsonBody(ctx.req, route.head.bodyLimit ?? USUAL_BODY_LIMIT))
+  const requestId = ctx.state['requestId'] as string
+  const { status, value, page } = await route.handle({
+    params: params as never,
+    query: query as never,
+    body: body,
+    principal,
+    requestId,
+  })
+  ctx.status = status
+  if (page) ctx.body = listBody(value as never, page)
+  else ctx.body = route.response.kind === 'bare' ? value : { data: value }
+}
+
+function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
+  const answer = errorAnswer(error)
+  if (ctx.response.get('X-RateLimit-Limit') === '') gate.countAddress(ctx)
+  if (answer.status >= 500) {
+    const cause = error instanceof AppError ? error.cause : undefined
+    log.error('request failed', {
+      requestId: ctx.state['requestId'] as string,
+      error: describeError(cause ?? error),
+      stack: error instanceof Error ? error.stack : undefined,
+    })
+  }
+  for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value)
+  ctx.status = answer.status
+  ctx.body = answer.body
+  discardRest(ctx)
+}
+
+/** How much of an unread body is taken in and thrown away, so that the client gets to read why it was refused. */
+const DISCARD_LIMIT = 64 * 1_024 * 1_024
+
+/**
+ * Closing a connection while the client still sends makes its kernel throw our answer away (TCP reset), so the rest
+ * of a refused body is read up to a bound; the server's own request timeout bounds it in time.
+ */
+function discardRest(ctx: Context): void {
+  if (ctx.req.complete) return
+  ctx.set('Connection', 'close')
+  let discarded = 0
+  ctx.req.on('data', (chunk: Buffer) => {
+    discarded += chunk.length
+    if (discarded > DISCARD_LIMIT) ctx.req.destroy()
+  })
+  ctx.req.resume()
+}
+
+function logRequest(ctx: Context, log: Log, ms: number): void {
+  const fields = {
+    requestId: ctx.state['requestId'] as string,
+    route: (ctx.state['route'] as string | undefined) ?? 'none',
+    status: ctx.status,
+    ms,
+  }
+  if (ctx.status >= 400) log.info('request refused', fields)
+  else log.debug('request answered', fields)
+}

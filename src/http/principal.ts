@@ -1,0 +1,53 @@
+/**
+ * Who is calling: what the API knows of a request's key. `accounts/` makes it from a bearer token; routes read it.
+ */
+
+/** What a key may be allowed to do, as `resource:action`. */
+export const PERMISSIONS = [
+  'email:send',
+  'email:read',
+  'smtp:send',
+  'campaigns:send',
+  'bounces:read',
+  'analytics:read',
+  'tracking:write',
+  ...(
+    [
+      'contacts',
+      'lists',
+      'segments',
+      'tags',
+      'automations',
+      'campaigns',
+      'templates',
+      'domains',
+      'suppressions',
+      'conversions',
+      'webhooks',
+    ] as const
+  ).flatMap(resource => [`${resource}:read`, `${resource}:write`] as const),
+] as const
+
+export type Permission = (typeof PERMISSIONS)[number]
+
+export interface Principal {
+  readonly keyId: string
+  readonly keyName: string
+  readonly workspaceId: string
+  readonly keyType: 'full_access' | 'sending_access' | 'custom'
+  /** `*` stands for all. */
+  readonly permissions: readonly (Permission | '*')[]
+  /** A sandbox key: nothing it causes leaves the machine. */
+  readonly isSandbox: boolean
+  /** Requests per minute; 0 = unlimited. */
+  readonly rateLimit: number
+  /** Recipients per minute; 0 = unlimited. */
+  readonly emailRateLimit: number
+}
+
+export function mayDo(principal: Principal, permission: Permission): boolean {
+  return principal.permissions.includes('*') || principal.permissions.includes(permission)
+}
+
+/** Finds who a bearer token belongs to. @throws AppError unauthorized, workspace_not_found */
+export type Authenticate = (token: string) => Promise<Principal>

@@ -1,0 +1,176 @@
+/**
+ * How a route is declared: one object that gives the validation, the handler's types and the OpenAPI page.
+ *
+ * A resource's `routes.ts` makes these; `app.ts` mounts them, `openapi.ts` describes them. Handlers know no Koa.
+ */
+import type { Static, TObject, TSchema } from 'typebox'
+import Type from 'typebox'
+import type { ErrorCode } from '../core/errors.js'
+import { pageOf, type Listing, type Page } from './pagination.js'
+import type { Permission, Principal } from './principal.js'
+import { textValidator, validator } from './validate.js'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Who may call: anybody, only this machine itself, any valid key, or a key with the permission. */
+export type Access = 'public' | 'loopback' | 'key' | Permission
+
+/** A success status other than the route's usual one, e.g. 202 for a send that was scheduled. */
+export class Reply<T> {
+  readonly status: number
+  readonly value: T
+
+  constructor(status: number, value: T) {
+    this.status = status
+    this.value = value
+  }
+}
+
+interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> {
+  readonly method: Method
+  /** Below `/api/v1`, or from the root where `isAtRoot`. Parameters as `:name`. */
+  readonly path: string
+  readonly isAtRoot?: boolean
+  readonly summary: string
+  /** What the summary cannot say: rules, choices, surprises. Shown in the OpenAPI page. */
+  readonly description?: string
+  readonly access: Access
+  readonly params?: P
+  readonly query?: Q
+  readonly body?: B
+  /** Largest request body, bytes. */
+  readonly bodyLimit?: number
+  /** Error codes besides those every route can answer. */
+  readonly errors?: readonly ErrorCode[]
+}
+
+export interface Request<P extends TObject, Q extends TObject, B extends TSchema> {
+  readonly params: Static<P>
+  readonly query: Static<Q>
+  readonly body: Static<B>
+  readonly requestId: string
+}
+
+/** A request whose key was found valid and permitted. */
+export interface KeyedRequest<P extends TObject, Q extends TObject, B extends TSchema> extends Request<
+  P,
+  Q,
+  B
+> {
+  readonly principal: Principal
+}
+
+interface SingleRoute<
+  P extends TObject,
+  Q extends TObject,
+  B extends TSchema,
+  R extends TSchema,
+  Req,
+> extends RouteHead<P, Q, B> {
+  /** Schema of `data` in the answer. */
+  readonly response: R
+  /** Usual success status, default 200. */
+  readonly status?: number
+  /** Other success statuses that the handler may choose with `Reply`. */
+  readonly otherStatuses?: readonly number[]
+  handle(request: Req): Promise<Static<R> | Reply<Static<R>>>
+}
+
+interface ListRoute<P extends TObject, Q extends TObject, R extends TSchema> extends RouteHead<
+  P,
+  Q,
+  TSchema
+> {
+  /** Schema of one entry of `data`. */
+  readonly item: R
+  handle(request: KeyedRequest<P, Q, TSchema>, page: Page): Promise<Listing<Static<R>>>
+}
+
+/** A declared route, its schemas compiled. */
+export interface Route {
+  readonly head: RouteHead<TObject, TObject, TSchema>
+  readonly response: { readonly kind: 'single' | 'list' | 'bare'; readonly schema: TSchema }
+  readonly status: number
+  readonly otherStatuses: readonly number[]
+  validateParams(value: unknown): unknown
+  validateQuery(value: unknown): unknown
+  validateBody: ((value: unknown) => unknown) | undefined
+  handle(
+    request: KeyedRequest<TObject, TObject, TSchema>,
+  ): Promise<{ status: number; value: unknown; page?: Page }>
+}
+
+const NoFields = Type.Object({}, { additionalProperties: false })
+
+/** A route answering `{data: ...}` to a key. */
+export function route<
+  R extends TSchema,
+  P extends TObject = typeof NoFields,
+  Q extends TObject = typeof NoFields,
+  B extends TSchema = typeof NoFields,
+>(spec: SingleRoute<P, Q, B, R, KeyedRequest<P, Q, B>> & { readonly access: Permission | 'key' }): Route {
+  return declare(spec, 'single', spec.response, request => spec.handle(request), spec)
+}
+
+/** A route that needs no key. `isBare` answers the value itself, without `data` around it. */
+export function openRoute<
+  R extends TSchema,
+  P extends TObject = typeof NoFields,
+  Q extends TObject = typeof NoFields,
+  B extends TSchema = typeof NoFields,
+>(
+  spec: SingleRoute<P, Q, B, R, Request<P, Q, B>> & {
+    readonly access: 'public' | 'loopback'
+    readonly isBare?: boolean
+  },
+): Route {
+  return declare(
+    spec,
+    spec.isBare ? 'bare' : 'single',
+    spec.response,
+    request => spec.handle(request as never),
+    spec,
+  )
+}
+
+/** A route answering a page of a list; its query schema includes `pageQuery`. */
+export function listRoute<
+  R extends TSchema,
+  P extends TObject = typeof NoFields,
+  Q extends TObject = typeof NoFields,
+>(spec: ListRoute<P, Q, R>): Route {
+  const declared = declare(spec, 'list', spec.item, async request =>
+    spec.handle(request, pageOf(request.query)),
+  )
+  return {
+    ...declared,
+    async handle(request) {
+      return { ...(await declared.handle(request)), page: pageOf(request.query) }
+    },
+  }
+}
+
+function declare(
+  head: RouteHead<TObject, TObject, TSchema>,
+  kind: Route['response']['kind'],
+  schema: TSchema,
+  handle: (request: KeyedRequest<TObject, TObject, TSchema>) => Promise<unknown>,
+  success: { readonly status?: number; readonly otherStatuses?: readonly number[] } = {},
+): Route {
+  const usual = success.status ?? 200
+  return {
+    head,
+    response: { kind, schema },
+    status: usual,
+    otherStatuses: success.otherStatuses ?? [],
+    validateParams: textValidator(head.params ?? NoFields),
+    validateQuery: textValidator(head.query ?? NoFields),
+    validateBody: head.body ? validator(head.body, 'body') : undefined,
+    async handle(request) {
+      const result = await handle(request)
+      return result instanceof Reply
+        ? { status: result.status, value: result.value }
+        : { status: usual, value: result }
+    },
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Sliding-window counters: how much each name (an API key, a client address) has used in the last minute.
+ *
+ * The minute is kept as 60 one-second buckets, so a counter costs 240 bytes whatever the limit, and what it counts
+ * leaves the window at most a second late. Counters live in memory: a restart forgives the last minute.
+ */
+import type { Clock } from '../world/clock.js'
+
+const BUCKETS = 60
+const BUCKET_MS = 1_000
+const WINDOW_MS = BUCKETS * BUCKET_MS
+
+/** Names kept at most; beyond it the one unused for longest is forgotten. */
+const MAX_NAMES = 50_000
+
+export interface WindowState {
+  readonly isAllowed: boolean
+  /** Per minute; `UNLIMITED` where there is no limit. */
+  readonly limit: number
+  readonly remaining: number
+  /** When something of what is counted now leaves the window, ms since epoch UTC. */
+  readonly resetAt: number
+  /** After how long the same request would be allowed, ms; 0 when it is. */
+  readonly retryAfterMs: number
+}
+
+/** What the headers say for a limit of 0, which means none: clients read a number there. */
+export const UNLIMITED = 2_147_483_647
+
+interface Counter {
+  readonly buckets: Uint32Array
+  total: number
+  /** Index of the newest second counted, seconds since epoch. */
+  newest: number
+}
+
+export class SlidingWindow {
+  private readonly clock: Clock
+  private readonly counters = new Map<string, Counter>()
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  /**
+   * Counts `amount` against the name if it fits, else counts nothing.
+   *
+   * @param limit per minute; 0 = unlimited
+   */
+  take(name: string, amount: number, limit: number): WindowState {
+    const now = this.clock.now()
+    if (limit === 0)
+      return {
+        isAllowed: true,
+        limit: UNLIMITED,
+        remaining: UNLIMITED,
+        resetAt: now + WINDOW_MS,
+        retryAfterMs: 0,
+      }
+    const counter = this.counterOf(name)
+    const second = Math.floor(now / BUCKET_MS)
+    slide(counter, second)
+    const isAllowed = counter.total + amount <= limit
+    if (isAllowed) {
+      const index = second % BUCKETS
+      counter.buckets[index] = (counter.buckets[index] ?? 0) + amount
+      counter.total += amount
+    }
+    return {
+      isAllowed,
+      limit,
+      remaining: Math.max(0, limit - counter.total),
+      resetAt: freeAt(counter, second, 1),
+      retryAfterMs: isAllowed ? 0 : freeAt(counter, second, counter.total + amount - limit) - now,
+    }
+  }
+
+  private counterOf(name: string): Counter {
+    const known = this.counters.get(name)
+    if (known) {
+      this.counters.delete(name)
+      this.counters.set(name, known)
+      return known
+    }
+    const counter: Counter = { buckets: new Uint32Array(BUCKETS), total: 0, newest: 0 }
+    this.counters.set(name, counter)
+    if (this.counters.size > MAX_NAMES) {
+      const [oldest] = this.counters.keys()
+      if (oldest !== undefined) this.counters.delete(oldest)
+    }
+    return counter
+  }
+}
+
+/** Empties the buckets of seconds that have left the window. */
+function slide(counter: Counter, second: number): void {
+  const passed = Math.min(second - counter.newest, BUCKETS)
+  for (let step = 1; step <= passed; step += 1) {
+    const index = (counter.newest + step) % BUCKETS
+    counter.total -= counter.buckets[index] ?? 0
+    counter.buckets[index] = 0
+  }
+  if (passed === BUCKETS) {
+    counter.buckets.fill(0)
+    counter.total = 0
+  }
+  // A clock set back must not strand what was counted in the future.
+  if (second !== counter.newest) counter.newest = second
+}
+
+/** The moment at which at least `amount` of what is counted has left the window. */
+function freeAt(counter: Counter, second: number, amount: number): number {
+  let freed = 0
+  for (let age = BUCKETS - 1; age >= 0; age -= 1) {
+    freed += counter.buckets[(((second - age) % BUCKETS) + BUCKETS) % BUCKETS] ?? 0
+    if (freed >= amount) return (second - age + BUCKETS) * BUCKET_MS
+  }
+  return (second + BUCKETS) * BUCKET_MS
+}

@@ -1,0 +1,101 @@
+/**
+ * Checks what came from outside against a TypeBox schema and names the first field at fault.
+ *
+ * The schema is compiled once, when the route is made. Query strings are text, so numbers and truth values in them are
+ * converted first; JSON bodies are taken as they are: "5" is not 5.
+ */
+import type { Static, TObject, TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { AppError } from '../core/errors.js'
+
+export type Validate<S extends TSchema> = (value: unknown) => Static<S>
+
+/** The parts of a validator's finding that are read here. */
+interface Finding {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly params: object
+  readonly message: string
+}
+
+/** @returns a function that hands the value back typed, or throws AppError validation_error with the field's path */
+export function validator<S extends TSchema>(schema: S, whole: string): Validate<S> {
+  const compiled = Compile(schema)
+  return value => {
+    if (compiled.Check(value)) return value
+    throw firstFault(compiled.Errors(value), whole)
+  }
+}
+
+/** The same for query strings and path parameters. A name given twice is refused: which one would count? */
+export function textValidator<S extends TObject>(schema: S): Validate<S> {
+  const check = validator(schema, 'query')
+  const kinds = Object.entries(schema.properties as Record<string, { type?: string }>)
+  return value => {
+    const converted: Record<string, unknown> = { ...(value as Record<string, unknown>) }
+    for (const [name, { type }] of kinds) {
+      const text = converted[name]
+      if (typeof text !== 'string') continue
+      if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(\.\d+)?$/.test(text))
+        converted[name] = Number(text)
+      if (type === 'boolean' && (text === 'true' || text === 'false')) converted[name] = text === 'true'
+    }
+    return check(converted)
+  }
+}
+
+/**
+ * Of several findings the deepest is the most telling: for `to: ["a", 3]` a union reports both that `to` is no string
+ * and that `to.1` is none.
+ */
+function firstFault(findings: readonly Finding[], whole: string): AppError {
+  const depth = (finding: Finding) => finding.instancePath.split('/').length
+  const telling = findings.filter(finding => finding.keyword !== 'anyOf' && finding.keyword !== 'boolean')
+  const deepest = telling.reduce<Finding | undefined>(
+    (best, finding) => (!best || depth(finding) > depth(best) ? finding : best),
+    undefined,
+  )
+  if (!deepest) return new AppError('validation_error', `${whole} is invalid`, { path: whole })
+  const field = deepest.instancePath.split('/').slice(1).map(unescapePointer)
+  const alternatives = telling.filter(f => f.keyword === 'type' && f.instancePath === deepest.instancePath)
+  const { name, problem } = describe(deepest, alternatives)
+  const path = [...field, ...name].join('.') || whole
+  return new AppError('validation_error', `${path} ${problem}`, { path })
+}
+
+/** @returns the rest of the path (for a missing or unknown field) and what is wrong in words */
+function describe(finding: Finding, types: readonly Finding[]): { name: string[]; problem: string } {
+  const { keyword } = finding
+  const params = finding.params as Record<string, unknown>
+  const firstOf = (key: string): string[] => (Array.isArray(params[key]) ? [String(params[key][0])] : [])
+  switch (keyword) {
+    case 'required':
+      return { name: firstOf('requiredProperties'), problem: 'is required' }
+    case 'additionalProperties':
+      return { name: firstOf('additionalProperties'), problem: 'is not a known field' }
+    case 'type':
+      return { name: [], problem: `must be ${types.map(type => typeInWords(type)).join(' or ')}` }
+    case 'maxLength':
+      return { name: [], problem: `must have at most ${String(params['limit'])} characters` }
+    case 'minLength':
+      return { name: [], problem: Number(params['limit']) === 1 ? 'must not be empty' : finding.message }
+    case 'maxItems':
+      return { name: [], problem: `must have at most ${String(params['limit'])} entries` }
+    case 'minItems':
+      return { name: [], problem: `must have at least ${String(params['limit'])} entries` }
+    default:
+      return { name: [], problem: finding.message }
+  }
+}
+
+function typeInWords(finding: Finding): string {
+  const { type } = finding.params as { type?: unknown }
+  const words = String(type)
+  if (words === 'null') return 'null'
+  return /^[aeio]/.test(words) ? `an ${words}` : `a ${words}`
+}
+
+/** RFC 6901 §4. */
+function unescapePointer(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
+}

@@ -1,0 +1,52 @@
+/**
+ * IP addresses as text: which version one is, and whether it is a way of saying "this machine".
+ *
+ * Called by the mail router and the DNS client. Pure. Fails: never; text that is no address is version 0 and nobody's.
+ */
+import { BlockList, isIP, SocketAddress } from 'node:net'
+
+/** @returns 4 or 6, or 0 where the text is no IP address */
+export function ipVersion(text: string): 0 | 4 | 6 {
+  const version = isIP(text)
+  return version === 4 || version === 6 ? version : 0
+}
+
+/** Loopback and unspecified, IPv4-mapped forms included (RFC 6890 §2.2: 0.0.0.0/8 "this host on this network"). */
+const thisMachine = new BlockList()
+thisMachine.addSubnet('127.0.0.0', 8, 'ipv4')
+thisMachine.addSubnet('0.0.0.0', 8, 'ipv4')
+thisMachine.addAddress('::1', 'ipv6')
+thisMachine.addAddress('::', 'ipv6')
+
+/** Whether mail sent to this address would come back to this machine whatever its configuration is. */
+export function isLoopbackOrUnspecified(address: string): boolean {
+  const version = ipVersion(address)
+  return version !== 0 && thisMachine.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** Whether two spellings mean the same address, e.g. `2001:db8::1` and `2001:DB8:0:0::1`. */
+export function isSameAddress(one: string, other: string): boolean {
+  return one === other || (ipVersion(one) !== 0 && canonical(one) === canonical(other))
+}
+
+function canonical(address: string): string {
+  const version = ipVersion(address)
+  if (version !== 6) return address
+  return new SocketAddress({ address, family: 'ipv6' }).address
+}
+
+/**
+ * Reads `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1` or `[2001:db8::1]:53`.
+ *
+ * @returns undefined where the text is none of these
+ */
+export function parseAddressAndPort(
+  text: string,
+  defaultPort: number,
+): { address: string; port: number } | undefined {
+  if (ipVersion(text) !== 0) return { address: text, port: defaultPort }
+  const match = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text)
+  const address = match?.[1] ?? match?.[2] ?? ''
+  const port = Number(match?.[3] ?? defaultPort)
+  return ipVersion(address) !== 0 && port >= 1 && port <= 65_535 ? { address, port } : undefined
+}

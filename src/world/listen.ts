@@ -1,0 +1,59 @@
+/**
+ * Listening sockets: opens an HTTP server on an address and closes it without cutting off who is being served.
+ */
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from './clock.js'
+
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+}
+
+export interface Listener {
+  /** Where it really listens; tells the port when 0 was asked for. */
+  readonly address: ListenAddress
+  /** Takes no new connections, waits for requests under way, and after `graceMs` cuts what is left. */
+  close(graceMs: number): Promise<void>
+}
+
+/** A client that has not finished sending its request by then is cut off (slow senders hold sockets otherwise). */
+const REQUEST_TIMEOUT_MS = 60_000
+const HEADERS_TIMEOUT_MS = 15_000
+
+/** @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:8025: address already in use` */
+export async function listenHttp(
+  { host, port }: ListenAddress,
+  handler: RequestListener,
+  clock: Clock,
+): Promise<Listener> {
+  const server = createServer(
+    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
+    handler,
+  )
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new Error(`cannot listen on ${host}:${port}: ${inWords(error)}`, { cause: error })),
+    )
+    server.listen(port, host, resolve)
+  })
+  const bound = server.address() as AddressInfo
+  return {
+    address: { host, port: bound.port },
+    async close(graceMs) {
+      const cut = clock.after(graceMs, () => server.closeAllConnections())
+      await new Promise<void>(resolve => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      })
+      cut.cancel()
+    },
+  }
+}
+
+function inWords(error: NodeJS.ErrnoException): string {
+  if (error.code === 'EADDRINUSE') return 'address already in use (is another server running?)'
+  if (error.code === 'EACCES') return 'permission denied (ports below 1024 need CAP_NET_BIND_SERVICE)'
+  if (error.code === 'EADDRNOTAVAIL') return 'this machine has no such address'
+  return error.message
+}
