@@ -29,4 +29,6 @@ export interface Database extends AsyncDisposable {
    * Inside it await nothing but the database: everybody else's writes wait meanwhile.
    */
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Whether another process has committed anything since this was last asked; a cheap question. */
+  hasForeignWrites(): boolean
 }

@@ -36,10 +36,18 @@ export async function openSqlite({ file, clock, mayMigrate = true }: SqliteOptio
   const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
   const reader = new Kysely<Tables>({ dialect: sqliteDialect(readHandle) })
   const groups = new GroupCommit(writer, clock)
+  // Seen from the writing connection, only other processes change it: the reading one never writes.
+  const dataVersion = () => Number(writeHandle.pragma('data_version', { simple: true }))
+  let seenVersion = dataVersion()
   return {
     dialect: 'sqlite',
     reader,
     write: work => groups.write(work),
+    hasForeignWrites() {
+      const before = seenVersion
+      seenVersion = dataVersion()
+      return seenVersion !== before
+    },
     async [Symbol.asyncDispose]() {
       await groups.idle()
       await reader.destroy()

@@ -83,7 +83,7 @@ class Lane {
     })
   }
 
-  /** For a call that came after the last look at the log but before the end of the run. */
+  /** For a wake that came after the last look at the log but before the end of the run. */
   private wakeAgain(): void {
     if (this.isWoken) this.wake()
   }
@@ -96,9 +96,10 @@ class Lane {
 
   private async run(): Promise<void> {
     try {
-      while (this.isWoken && !this.isStopped) {
+      let mayHaveMore = true
+      while (mayHaveMore && !this.isStopped) {
         this.isWoken = false
-        while (!this.isStopped && (await this.takeTurn()));
+        mayHaveMore = await this.takeTurn()
       }
       this.failures = 0
     } catch (error) {

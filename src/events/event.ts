@@ -36,5 +36,8 @@ export type EmailBounced = EventHead<
 /** Could not be built or sent, without any server having refused it. */
 export type EmailFailed = EventHead<'email.failed', { readonly to: string; readonly reason: string }>
 
-export type Event = EmailAccepted | EmailSent | EmailDelivered | EmailBounced | EmailFailed
+/** Not mailed: the recipient was suppressed, at acceptance or before hand-off. */
+export type EmailSuppressed = EventHead<'email.suppressed', { readonly to: string }>
+
+export type Event = EmailAccepted | EmailSent | EmailDelivered | EmailBounced | EmailFailed | EmailSuppressed
 export type EventKind = Event['kind']

@@ -6,6 +6,7 @@
  */
 import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
 import type { Clock } from '../world/clock.js'
 import { mayDo, type Authenticate, type Principal } from './principal.js'
 import type { Access } from './route.js'
@@ -104,7 +105,7 @@ function isFromThisMachine(ctx: Context): boolean {
 function showWindow(ctx: Context, state: WindowState): void {
   ctx.set('X-RateLimit-Limit', String(state.limit))
   ctx.set('X-RateLimit-Remaining', String(state.remaining))
-  ctx.set('X-RateLimit-Reset', new Date(state.resetAt).toISOString())
+  ctx.set('X-RateLimit-Reset', isoTime(state.resetAt))
 }
 
 function tooMany(state: WindowState): AppError {

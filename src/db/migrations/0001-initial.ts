@@ -82,7 +82,15 @@ async function deliverability(db: Kysely<unknown>, dialect: Dialect): Promise<vo
     .addColumn('checked_at', 'bigint')
     .addColumn('findings', 'text')
     .addColumn('created_at', 'bigint', c => c.notNull())
-    .addUniqueConstraint('domains_by_owner', ['owner', 'domain'])
+    // A removed domain keeps its keys for the mail that is still queued.
+    .addColumn('removed_at', 'bigint')
+    .execute()
+  await db.schema
+    .createIndex('domains_by_owner')
+    .on('domains')
+    .columns(['owner', 'domain'])
+    .unique()
+    .where(sql.ref('removed_at'), 'is', null)
     .execute()
   await db.schema
     .createTable('dkim_keys')

@@ -1,0 +1,123 @@
+/** SQL of API keys. Only the SHA-256 of a key is ever stored; what was shown once cannot be shown again. */
+import type { Queries } from '../db/database.js'
+import { flag, type Flag } from '../db/tables.js'
+import type { Permission, Principal } from '../http/principal.js'
+
+interface ApiKeyRow {
+  id: string
+  workspace_id: string
+  name: string
+  key_hash: string
+  key_hint: string
+  type: string
+  permissions: string
+  is_sandbox: Flag
+  rate_limit: number
+  email_rate_limit: number
+  created_at: number
+  revoked_at: number | null
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    api_keys: ApiKeyRow
+  }
+}
+
+export interface ApiKey {
+  readonly id: string
+  readonly workspaceId: string
+  readonly name: string
+  /** SHA-256 of the whole key, lower-case hex. */
+  readonly hash: string
+  /** Prefix and last four characters, enough for a person to tell keys apart: `ts_live_...x7Qa`. */
+  readonly hint: string
+  readonly type: Principal['keyType']
+  readonly permissions: readonly (Permission | '*')[]
+  readonly isSandbox: boolean
+  readonly rateLimit: number
+  readonly emailRateLimit: number
+  readonly createdAt: number
+  readonly revokedAt: number | null
+}
+
+export async function insertApiKey(db: Queries, key: ApiKey): Promise<void> {
+  await db
+    .insertInto('api_keys')
+    .values({
+      id: key.id,
+      workspace_id: key.workspaceId,
+      name: key.name,
+      key_hash: key.hash,
+      key_hint: key.hint,
+      type: key.type,
+      permissions: JSON.stringify(key.permissions),
+      is_sandbox: flag(key.isSandbox),
+      rate_limit: key.rateLimit,
+      email_rate_limit: key.emailRateLimit,
+      created_at: key.createdAt,
+      revoked_at: key.revokedAt,
+    })
+    .execute()
+}
+
+export interface FoundKey {
+  readonly key: ApiKey
+  readonly hasWorkspace: boolean
+}
+
+/** The key with this hash, revoked or not, and whether its workspace still exists. */
+export async function findKeyByHash(db: Queries, hash: string): Promise<FoundKey | undefined> {
+  const row = await db
+    .selectFrom('api_keys')
+    .leftJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
+    .selectAll('api_keys')
+    .select(['workspaces.id as found_workspace', 'workspaces.deleted_at as workspace_deleted_at'])
+    .where('key_hash', '=', hash)
+    .executeTakeFirst()
+  return (
+    row && {
+      key: fromRow(row),
+      hasWorkspace: row.found_workspace !== null && row.workspace_deleted_at === null,
+    }
+  )
+}
+
+/** @param workspaceId all workspaces' keys when left out */
+export async function listApiKeys(db: Queries, workspaceId?: string): Promise<ApiKey[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .selectAll()
+    .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
+    .orderBy('id')
+    .execute()
+  return rows.map(fromRow)
+}
+
+/** @returns whether there was an unrevoked key with this id */
+export async function revokeApiKey(db: Queries, id: string, now: number): Promise<boolean> {
+  const result = await db
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+function fromRow(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    hash: row.key_hash,
+    hint: row.key_hint,
+    type: row.type as ApiKey['type'],
+    permissions: JSON.parse(row.permissions) as ApiKey['permissions'],
+    isSandbox: row.is_sandbox === 1,
+    rateLimit: row.rate_limit,
+    emailRateLimit: row.email_rate_limit,
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at,
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * API keys: making them, and finding out whom a bearer token belongs to.
+ *
+ * A key is a prefix and 40 random base62 characters (238 bits). Being random and long, it needs no slow hash: SHA-256
+ * of it is stored. The prefix is for people; whether a key is a sandbox key is what its row says.
+ */
+import { createHash } from 'node:crypto'
+import { AppError } from '../core/errors.js'
+import type { NewId } from '../core/ids.js'
+import type { Database } from '../db/database.js'
+import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
+import type { Clock } from '../world/clock.js'
+import type { Random } from '../world/random.js'
+import { findKeyByHash, insertApiKey, type ApiKey } from './key-store.js'
+import { findWorkspace } from './workspace-store.js'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const RANDOM_CHARACTERS = 40
+
+const SENDING_ACCESS: readonly Permission[] = ['email:send', 'email:read', 'smtp:send']
+
+export interface NewKey {
+  readonly workspaceId: string
+  readonly name: string
+  readonly isSandbox: boolean
+  /** Left out: full access. Exactly the sending permissions: `sending_access`. */
+  readonly permissions?: readonly string[]
+  /** Per minute, 0 = unlimited. */
+  readonly rateLimit: number
+  readonly emailRateLimit: number
+}
+
+export const USUAL_KEY_LIMITS = { rateLimit: 100, emailRateLimit: 100 }
+
+export interface KeyParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly newId: NewId
+}
+
+/**
+ * @returns the row, and the key itself, which is to be shown once and forgotten
+ * @throws AppError not_found (workspace), validation_error (permission names, limits)
+ */
+export async function createKey(parts: KeyParts, wanted: NewKey): Promise<{ row: ApiKey; key: string }> {
+  const permissions = checkPermissions(wanted.permissions)
+  for (const limit of [wanted.rateLimit, wanted.emailRateLimit])
+    if (!Number.isSafeInteger(limit) || limit < 0 || limit > 1_000_000_000)
+      throw new AppError('validation_error', 'a rate limit is a whole number per minute, 0 for none')
+  const key = (wanted.isSandbox ? 'ts_test_' : 'ts_live_') + randomBase62(parts.random)
+  const row: ApiKey = {
+    id: parts.newId(),
+    workspaceId: wanted.workspaceId,
+    name: wanted.name,
+    hash: hashKey(key),
+    hint: `${key.slice(0, 8)}...${key.slice(-4)}`,
+    type: keyType(permissions),
+    permissions,
+    isSandbox: wanted.isSandbox,
+    rateLimit: wanted.rateLimit,
+    emailRateLimit: wanted.emailRateLimit,
+    createdAt: parts.clock.now(),
+    revokedAt: null,
+  }
+  await parts.database.write(async tx => {
+    if (!(await findWorkspace(tx.db, wanted.workspaceId)))
+      throw new AppError('not_found', `no workspace ${wanted.workspaceId}`)
+    await insertApiKey(tx.db, row)
+  })
+  return { row, key }
+}
+
+function checkPermissions(names: readonly string[] | undefined): readonly (Permission | '*')[] {
+  if (names === undefined) return ['*']
+  if (names.length === 0) throw new AppError('validation_error', 'name at least one permission')
+  const known: readonly string[] = ['*', ...PERMISSIONS]
+  const unknown = names.filter(name => !known.includes(name))
+  if (unknown.length > 0)
+    throw new AppError(
+      'validation_error',
+      `unknown permission ${unknown.join(', ')}; known: ${known.join(' ')}`,
+      {
+        path: 'permissions',
+      },
+    )
+  return [...new Set(names)] as (Permission | '*')[]
+}
+
+function keyType(permissions: readonly string[]): ApiKey['type'] {
+  if (permissions.includes('*')) return 'full_access'
+  const isSending =
+    permissions.length === SENDING_ACCESS.length && SENDING_ACCESS.every(name => permissions.includes(name))
+  return isSending ? 'sending_access' : 'custom'
+}
+
+/** Bytes of 248 and more are passed over, so that every character is equally likely. */
+function randomBase62(random: Random): string {
+  let text = ''
+  while (text.length < RANDOM_CHARACTERS)
+    for (const byte of random.bytes(RANDOM_CHARACTERS))
+      if (byte < 248 && text.length < RANDOM_CHARACTERS) text += BASE62.charAt(byte % 62)
+  return text
+}
+
+function hashKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex')
+}
+
+/** How long a key is known without asking the database again: the delay with which a revocation takes effect. */
+const REMEMBERED_MS = 1_000
+const REMEMBERED_KEYS = 10_000
+
+/** Authentication against the database, with the keys in use remembered for a second. */
+export function keyAuthenticator(database: Database, clock: Clock): Authenticate {
+  const remembered = new Map<string, { principal: Principal; until: number }>()
+  return async token => {
+    const hash = hashKey(token)
+    const known = remembered.get(hash)
+    if (known && known.until > clock.now()) return known.principal
+    const found = await findKeyByHash(database.reader, hash)
+    if (!found || found.key.revokedAt !== null)
+      throw new AppError('unauthorized', 'the API key is unknown or revoked')
+    if (!found.hasWorkspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+    const principal = principalOf(found.key)
+    if (remembered.size >= REMEMBERED_KEYS) remembered.clear()
+    remembered.set(hash, { principal, until: clock.now() + REMEMBERED_MS })
+    return principal
+  }
+}
+
+function principalOf(key: ApiKey): Principal {
+  return {
+    keyId: key.id,
+    keyName: key.name,
+    workspaceId: key.workspaceId,
+    keyType: key.type,
+    permissions: key.permissions,
+    isSandbox: key.isSandbox,
+    rateLimit: key.rateLimit,
+    emailRateLimit: key.emailRateLimit,
+  }
+}

@@ -1,0 +1,146 @@
+/** SQL of workspaces: the tenants of one appliance, with the settings that their mail falls back to. */
+import type { Queries } from '../db/database.js'
+import { flag, type Flag } from '../db/tables.js'
+
+interface WorkspaceRow {
+  id: string
+  name: string
+  default_from_email: string | null
+  default_from_name: string | null
+  company_name: string | null
+  company_address: string | null
+  currency: string
+  timezone: string
+  attribution: Flag
+  hourly_limit: number
+  daily_limit: number
+  allow_private_webhooks: Flag
+  created_at: number
+  deleted_at: number | null
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    workspaces: WorkspaceRow
+  }
+}
+
+export interface WorkspaceSettings {
+  readonly name: string
+  /** From of mail whose request names none. */
+  readonly defaultFromEmail: string | null
+  readonly defaultFromName: string | null
+  /** Shown in the compliance footer. */
+  readonly companyName: string | null
+  readonly companyAddress: string | null
+  /** ISO 4217. */
+  readonly currency: string
+  /** IANA name. */
+  readonly timezone: string
+  /** Whether the footer carries the attribution line. */
+  readonly attribution: boolean
+  /** Recipients per clock hour and per UTC day; 0 = unlimited. */
+  readonly hourlyLimit: number
+  readonly dailyLimit: number
+  readonly allowPrivateWebhooks: boolean
+}
+
+export interface Workspace extends WorkspaceSettings {
+  readonly id: string
+  readonly createdAt: number
+}
+
+export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
+  defaultFromEmail: null,
+  defaultFromName: null,
+  companyName: null,
+  companyAddress: null,
+  currency: 'USD',
+  timezone: 'UTC',
+  attribution: true,
+  hourlyLimit: 1_000,
+  dailyLimit: 10_000,
+  allowPrivateWebhooks: false,
+}
+
+export async function insertWorkspace(db: Queries, workspace: Workspace): Promise<void> {
+  await db
+    .insertInto('workspaces')
+    .values({
+      id: workspace.id,
+      ...settingsToRow(workspace),
+      created_at: workspace.createdAt,
+      deleted_at: null,
+    })
+    .execute()
+}
+
+/** @returns undefined for an unknown or removed workspace */
+export async function findWorkspace(db: Queries, id: string): Promise<Workspace | undefined> {
+  const row = await db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export async function listWorkspaces(db: Queries): Promise<Workspace[]> {
+  const rows = await db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  return rows.map(fromRow)
+}
+
+export async function updateWorkspace(db: Queries, workspace: Workspace): Promise<void> {
+  await db.updateTable('workspaces').set(settingsToRow(workspace)).where('id', '=', workspace.id).execute()
+}
+
+/** Its keys then answer workspace_not_found. @returns whether there was one to remove */
+export async function removeWorkspace(db: Queries, id: string, now: number): Promise<boolean> {
+  const result = await db
+    .updateTable('workspaces')
+    .set({ deleted_at: now })
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+function settingsToRow(settings: WorkspaceSettings): Omit<WorkspaceRow, 'id' | 'created_at' | 'deleted_at'> {
+  return {
+    name: settings.name,
+    default_from_email: settings.defaultFromEmail,
+    default_from_name: settings.defaultFromName,
+    company_name: settings.companyName,
+    company_address: settings.companyAddress,
+    currency: settings.currency,
+    timezone: settings.timezone,
+    attribution: flag(settings.attribution),
+    hourly_limit: settings.hourlyLimit,
+    daily_limit: settings.dailyLimit,
+    allow_private_webhooks: flag(settings.allowPrivateWebhooks),
+  }
+}
+
+function fromRow(row: WorkspaceRow): Workspace {
+  return {
+    id: row.id,
+    name: row.name,
+    defaultFromEmail: row.default_from_email,
+    defaultFromName: row.default_from_name,
+    companyName: row.company_name,
+    companyAddress: row.company_address,
+    currency: row.currency,
+    timezone: row.timezone,
+    attribution: row.attribution === 1,
+    hourlyLimit: row.hourly_limit,
+    dailyLimit: row.daily_limit,
+    allowPrivateWebhooks: row.allow_private_webhooks === 1,
+    createdAt: row.created_at,
+  }
+}

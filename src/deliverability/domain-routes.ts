@@ -1,0 +1,80 @@
+/** Routes of sending domains. */
+import Type from 'typebox'
+import { AppError } from '../core/errors.js'
+import { pageQuery } from '../http/pagination.js'
+import { listRoute, route, type Route } from '../http/route.js'
+import { DomainParams, DomainSchema, domainToApi, NewDomainBody } from './domain-schema.js'
+import { findDomain, listDomains } from './domain-store.js'
+import { addDomain, dropDomain, verifyDomain, type DomainParts } from './domains.js'
+
+export function domainRoutes(parts: DomainParts): Route[] {
+  const { database, dkimZone } = parts
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/domains',
+      access: 'domains:read',
+      summary: 'The sending domains of this workspace.',
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: DomainSchema,
+      async handle({ principal }, page) {
+        const { items, total } = await listDomains(database.reader, principal.workspaceId, page)
+        return { items: items.map(domain => domainToApi(domain, dkimZone)), total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/domains',
+      access: 'domains:write',
+      summary: 'Add a sending domain; answers the DNS records to publish.',
+      description:
+        'Makes a pair of DKIM keys. Each DKIM CNAME has a TXT `alternative` that is accepted in its place. Publish ' +
+        'the required records, then call verify.',
+      body: NewDomainBody,
+      response: DomainSchema,
+      status: 201,
+      errors: ['duplicate'],
+      handle: async ({ principal, body }) =>
+        domainToApi(await addDomain(parts, principal.workspaceId, body.domain), dkimZone),
+    }),
+    route({
+      method: 'GET',
+      path: '/domains/:id',
+      access: 'domains:read',
+      summary: 'A sending domain with the status of each record as last checked.',
+      params: DomainParams,
+      response: DomainSchema,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        const domain = await findDomain(database.reader, principal.workspaceId, params.id)
+        if (!domain) throw new AppError('not_found', 'no such domain')
+        return domainToApi(domain, dkimZone)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/domains/:id/verify',
+      access: 'domains:write',
+      summary: 'Ask DNS for the records now.',
+      description: 'Answers 200 whether or not it is verified; each record says what was found.',
+      params: DomainParams,
+      response: DomainSchema,
+      errors: ['not_found'],
+      handle: async ({ principal, params }) =>
+        domainToApi(await verifyDomain(parts, principal.workspaceId, params.id), dkimZone),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/domains/:id',
+      access: 'domains:write',
+      summary: 'Remove a sending domain. Mail that was accepted before is still signed and sent.',
+      params: DomainParams,
+      response: Type.Object({ success: Type.Boolean() }),
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        await dropDomain(parts, principal.workspaceId, params.id)
+        return { success: true }
+      },
+    }),
+  ]
+}

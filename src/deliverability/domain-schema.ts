@@ -1,0 +1,55 @@
+/** What the API takes and gives of a sending domain. */
+import Type, { type Static } from 'typebox'
+import { isoTime, isoTimeOrNull } from '../core/moments.js'
+import { dnsRecords } from './dns-records.js'
+import type { Domain } from './domain-store.js'
+
+export const NewDomainBody = Type.Object(
+  { domain: Type.String({ minLength: 1, maxLength: 255, description: 'E.g. `example.com`.' }) },
+  { additionalProperties: false },
+)
+
+export const DomainParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
+
+const DnsRecordSchema = Type.Object({
+  type: Type.String({ description: 'CNAME or TXT.' }),
+  name: Type.String(),
+  value: Type.String(),
+  ttl: Type.Integer({ description: 'Seconds.' }),
+  purpose: Type.String({ description: 'dkim, verification or dmarc.' }),
+  status: Type.String({ description: 'pending, verified or failed.' }),
+  found: Type.Array(Type.String(), { description: 'What DNS held when last asked.' }),
+  required: Type.Boolean(),
+  alternative: Type.Optional(
+    Type.Object(
+      { type: Type.String(), name: Type.String(), value: Type.String() },
+      {
+        description: 'Accepted in its place.',
+      },
+    ),
+  ),
+})
+
+export const DomainSchema = Type.Object({
+  id: Type.String(),
+  domain: Type.String(),
+  verified: Type.Boolean(),
+  vouched: Type.Boolean({ description: 'The operator declared it verified without DNS.' }),
+  dns_records: Type.Array(DnsRecordSchema),
+  created_at: Type.String(),
+  verified_at: Type.Union([Type.String(), Type.Null()]),
+  checked_at: Type.Union([Type.String(), Type.Null()]),
+})
+
+export function domainToApi(domain: Domain, dkimZone: string): Static<typeof DomainSchema> {
+  return {
+    id: domain.id,
+    domain: domain.domain,
+    verified: domain.verifiedAt !== null,
+    vouched: domain.isVouched,
+    dns_records: dnsRecords(domain, dkimZone).map(record => ({ ...record, found: [...record.found] })),
+    created_at: isoTime(domain.createdAt),
+    verified_at: isoTimeOrNull(domain.verifiedAt),
+    checked_at: isoTimeOrNull(domain.checkedAt),
+  }
+}

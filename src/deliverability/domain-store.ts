@@ -1,0 +1,240 @@
+/** SQL of sending domains and their DKIM keys. */
+import type { Selectable } from 'kysely'
+import type { Queries } from '../db/database.js'
+import { flag, type Flag } from '../db/tables.js'
+import type { Listing, Page } from '../http/pagination.js'
+import type { DkimKey } from '../mail/dkim-sign.js'
+
+interface DomainRow {
+  id: string
+  owner: string
+  domain: string
+  verification_token: string
+  is_vouched: Flag
+  verified_at: number | null
+  checked_at: number | null
+  findings: string | null
+  created_at: number
+  removed_at: number | null
+}
+
+interface DkimKeyRow {
+  id: string
+  domain_id: string
+  selector: string
+  algorithm: 'rsa' | 'ed25519'
+  private_key: string
+  public_key: string
+  state: 'active' | 'standby' | 'retired'
+  created_at: number
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    domains: DomainRow
+    dkim_keys: DkimKeyRow
+  }
+}
+
+/** Owner of the shared sending address's domain, which belongs to no workspace. */
+export const SYSTEM_OWNER = 'system'
+
+/** What DNS answered for one record when it was last asked. */
+export interface Finding {
+  readonly status: 'pending' | 'verified' | 'failed'
+  /** The values that stood there, or in words why nothing was learnt; at most 10 of at most 300 characters. */
+  readonly found: readonly string[]
+}
+
+/** Half of a selector pair as everybody may see it. */
+export interface Selector {
+  /** First label of `<name>._domainkey.<domain>`; unique on this appliance. */
+  readonly name: string
+  readonly algorithm: DkimKey['algorithm']
+  /** Base64 as in the `p=` tag. */
+  readonly publicKey: string
+  /** The active one signs; the standby is published beforehand, for rotation. */
+  readonly state: DkimKeyRow['state']
+}
+
+export interface Domain {
+  readonly id: string
+  /** A workspace's id, or `SYSTEM_OWNER`. */
+  readonly owner: string
+  /** A-labels, lower case. */
+  readonly domain: string
+  readonly verificationToken: string
+  /** The operator declared it verified without DNS. */
+  readonly isVouched: boolean
+  readonly verifiedAt: number | null
+  readonly checkedAt: number | null
+  /** By record name. */
+  readonly findings: Readonly<Record<string, Finding>>
+  readonly createdAt: number
+  readonly selectors: readonly Selector[]
+}
+
+/** A key pair on its way into the database; the private half never comes out but for signing. */
+export interface NewDkimKey extends Selector {
+  readonly id: string
+  /** PKCS#8 PEM. */
+  readonly privateKey: string
+}
+
+export async function insertDomain(
+  db: Queries,
+  domain: Omit<Domain, 'selectors' | 'findings' | 'checkedAt'>,
+  keys: readonly NewDkimKey[],
+): Promise<void> {
+  await db
+    .insertInto('domains')
+    .values({
+      id: domain.id,
+      owner: domain.owner,
+      domain: domain.domain,
+      verification_token: domain.verificationToken,
+      is_vouched: flag(domain.isVouched),
+      verified_at: domain.verifiedAt,
+      checked_at: null,
+      findings: null,
+      created_at: domain.createdAt,
+      removed_at: null,
+    })
+    .execute()
+  await db
+    .insertInto('dkim_keys')
+    .values(
+      keys.map(key => ({
+        id: key.id,
+        domain_id: domain.id,
+        selector: key.name,
+        algorithm: key.algorithm,
+        private_key: key.privateKey,
+        public_key: key.publicKey,
+        state: key.state,
+        created_at: domain.createdAt,
+      })),
+    )
+    .execute()
+}
+
+export async function findDomain(db: Queries, owner: string, id: string): Promise<Domain | undefined> {
+  const rows = await present(db).where('owner', '=', owner).where('id', '=', id).execute()
+  return (await withSelectors(db, rows))[0]
+}
+
+export async function findDomainByName(
+  db: Queries,
+  owner: string,
+  domain: string,
+): Promise<Domain | undefined> {
+  const rows = await present(db).where('owner', '=', owner).where('domain', '=', domain).execute()
+  return (await withSelectors(db, rows))[0]
+}
+
+export async function listDomains(db: Queries, owner: string, page: Page): Promise<Listing<Domain>> {
+  const rows = await present(db)
+    .where('owner', '=', owner)
+    .orderBy('domain')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const { total } = await db
+    .selectFrom('domains')
+    .select(e => e.fn.countAll<number>().as('total'))
+    .where('owner', '=', owner)
+    .where('removed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return { items: await withSelectors(db, rows), total }
+}
+
+/** Every owner's domains, for the operator. */
+export async function listAllDomains(db: Queries): Promise<Domain[]> {
+  return withSelectors(db, await present(db).orderBy('owner').orderBy('domain').execute())
+}
+
+export async function recordCheck(
+  db: Queries,
+  id: string,
+  check: { verifiedAt: number | null; checkedAt: number; findings: Domain['findings'] },
+): Promise<void> {
+  await db
+    .updateTable('domains')
+    .set({
+      verified_at: check.verifiedAt,
+      checked_at: check.checkedAt,
+      findings: JSON.stringify(check.findings),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** @returns whether there was one */
+export async function removeDomain(db: Queries, owner: string, id: string, now: number): Promise<boolean> {
+  const result = await db
+    .updateTable('domains')
+    .set({ removed_at: now })
+    .where('owner', '=', owner)
+    .where('id', '=', id)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+/** The keys that sign for these domains now, removed domains included: their queued mail is still signed. */
+export async function readSigningKeys(
+  db: Queries,
+  domainIds: readonly string[],
+): Promise<Map<string, DkimKey[]>> {
+  const keys = new Map<string, DkimKey[]>()
+  if (domainIds.length === 0) return keys
+  const rows = await db
+    .selectFrom('dkim_keys')
+    .innerJoin('domains', 'domains.id', 'dkim_keys.domain_id')
+    .select(['domain_id', 'domains.domain', 'selector', 'algorithm', 'private_key'])
+    .where('domain_id', 'in', domainIds)
+    .where('state', '=', 'active')
+    .orderBy('algorithm', 'desc') // RSA first: what every verifier knows
+    .execute()
+  for (const row of rows) {
+    const { domain, selector, algorithm } = row
+    const key: DkimKey = { domain, selector, algorithm, privateKey: row.private_key }
+    keys.set(row.domain_id, [...(keys.get(row.domain_id) ?? []), key])
+  }
+  return keys
+}
+
+function present(db: Queries) {
+  return db.selectFrom('domains').selectAll().where('removed_at', 'is', null)
+}
+
+async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]): Promise<Domain[]> {
+  if (rows.length === 0) return []
+  const ids = rows.map(row => row.id)
+  const keys = await db
+    .selectFrom('dkim_keys')
+    .select(['domain_id', 'selector', 'algorithm', 'public_key', 'state'])
+    .where('domain_id', 'in', ids)
+    .where('state', '!=', 'retired')
+    .orderBy('selector')
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    owner: row.owner,
+    domain: row.domain,
+    verificationToken: row.verification_token,
+    isVouched: row.is_vouched === 1,
+    verifiedAt: row.verified_at,
+    checkedAt: row.checked_at,
+    findings: row.findings === null ? {} : (JSON.parse(row.findings) as Domain['findings']),
+    createdAt: row.created_at,
+    selectors: keys
+      .filter(key => key.domain_id === row.id)
+      .map(key => ({
+        name: key.selector,
+        algorithm: key.algorithm,
+        publicKey: key.public_key,
+        state: key.state,
+      })),
+  }))
+}

@@ -1,0 +1,136 @@
+/**
+ * Sending domains: adding one with its DKIM key pairs, verifying it, removing it.
+ *
+ * Called by the domain routes, the command line and, for the shared sending address, by the composition root.
+ */
+import { AppError } from '../core/errors.js'
+import type { NewId } from '../core/ids.js'
+import type { Database } from '../db/database.js'
+import { asciiDomain } from '../mail/address.js'
+import { publicKeyText } from '../mail/dkim-record.js'
+import type { Clock } from '../world/clock.js'
+import type { Resolver } from '../world/dns.js'
+import type { Random } from '../world/random.js'
+import {
+  findDomain,
+  findDomainByName,
+  insertDomain,
+  recordCheck,
+  removeDomain,
+  type Domain,
+  type NewDkimKey,
+} from './domain-store.js'
+import { checkDomain } from './verify-domain.js'
+
+export interface DomainParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly newId: NewId
+  readonly dns: Resolver
+  /** `dns.dkim_zone`. */
+  readonly dkimZone: string
+}
+
+/**
+ * @param isVouched the operator declares it verified without DNS
+ * @throws AppError validation_error (no domain name), duplicate
+ */
+export async function addDomain(
+  parts: DomainParts,
+  owner: string,
+  name: string,
+  isVouched = false,
+): Promise<Domain> {
+  const domain = readDomainName(name)
+  // Made outside the transaction: two RSA keys take about 200 ms.
+  const keys = await selectorPair(parts)
+  const now = parts.clock.now()
+  const id = parts.newId()
+  return parts.database.write(async tx => {
+    if (await findDomainByName(tx.db, owner, domain))
+      throw new AppError('duplicate', `${domain} has been added already`, { path: 'domain' })
+    await insertDomain(
+      tx.db,
+      {
+        id,
+        owner,
+        domain,
+        verificationToken: parts.random.bytes(16).toString('hex'),
+        isVouched,
+        verifiedAt: isVouched ? now : null,
+        createdAt: now,
+      },
+      keys,
+    )
+    return mustFind(await findDomain(tx.db, owner, id))
+  })
+}
+
+/**
+ * Asks DNS and keeps what it said. A vouched domain stays verified; so does one whose name servers did not answer.
+ *
+ * @throws AppError not_found
+ */
+export async function verifyDomain(parts: DomainParts, owner: string, id: string): Promise<Domain> {
+  const domain = mustFind(await findDomain(parts.database.reader, owner, id))
+  const { findings, verdict } = await checkDomain(domain, parts.dkimZone, parts.dns)
+  const checkedAt = parts.clock.now()
+  return parts.database.write(async tx => {
+    const current = mustFind(await findDomain(tx.db, owner, id))
+    const isVerified =
+      verdict === 'verified' || current.isVouched || (verdict === 'unknown' && current.verifiedAt)
+    const verifiedAt = isVerified ? (current.verifiedAt ?? checkedAt) : null
+    await recordCheck(tx.db, id, { verifiedAt, checkedAt, findings })
+    return mustFind(await findDomain(tx.db, owner, id))
+  })
+}
+
+/** Mail that is queued already is still signed and sent. @throws AppError not_found */
+export async function dropDomain(parts: DomainParts, owner: string, id: string): Promise<void> {
+  const isRemoved = await parts.database.write(tx => removeDomain(tx.db, owner, id, parts.clock.now()))
+  if (!isRemoved) mustFind(undefined)
+}
+
+/** The system's own domain for the shared sending address, with keys; made on first use. */
+export async function ensureSystemDomain(parts: DomainParts, owner: string, name: string): Promise<Domain> {
+  const known = await findDomainByName(parts.database.reader, owner, readDomainName(name))
+  return known ?? addDomain(parts, owner, name, true)
+}
+
+function mustFind(domain: Domain | undefined): Domain {
+  if (!domain) throw new AppError('not_found', 'no such domain')
+  return domain
+}
+
+/** RFC 1035 §2.3.4 allows 253 characters; the names of our records below it need room. */
+const LONGEST_DOMAIN = 220
+
+/** @returns A-labels, lower case. @throws AppError validation_error */
+export function readDomainName(text: string): string {
+  const domain = asciiDomain(text.trim().replace(/\.$/, ''))
+  const isName = domain !== undefined && domain.length <= LONGEST_DOMAIN
+  if (!isName)
+    throw new AppError('validation_error', 'domain must be a domain name such as example.com', {
+      path: 'domain',
+    })
+  return domain
+}
+
+/** Two key pairs: one signs, the other's record is published already for the day of the rotation. */
+async function selectorPair({ random, newId }: DomainParts): Promise<NewDkimKey[]> {
+  const tag = random.bytes(5).toString('hex')
+  return Promise.all(
+    (['active', 'standby'] as const).map(async (state, index): Promise<NewDkimKey> => {
+      const { privateKey, publicKey } = await random.keyPair('rsa')
+      return {
+        id: newId(),
+        name: `pr${tag}${index + 1}`,
+        algorithm: 'rsa',
+        state,
+        publicKey: publicKeyText(publicKey),
+        privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      }
+    }),
+  )
+}

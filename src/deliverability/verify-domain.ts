@@ -1,0 +1,87 @@
+/**
+ * Asks DNS whether a domain's records are in place.
+ *
+ * A definite wrong answer fails a record; an answer that did not come (SERVFAIL, timeout) leaves it pending and
+ * says so. What the domain's owner publishes is what is judged: a CNAME into our zone counts whether or not the
+ * operator serves that zone yet.
+ */
+import { recordHoldsKey } from '../mail/dkim-record.js'
+import type { DnsAnswer, Resolver } from '../world/dns.js'
+import { dkimName, dkimTarget, dmarcName, verificationName, verificationValue } from './dns-records.js'
+import type { Domain, Finding, Selector } from './domain-store.js'
+
+export interface DomainCheck {
+  readonly findings: Record<string, Finding>
+  /** Verified, definitely not, or unknown because DNS did not answer. */
+  readonly verdict: 'verified' | 'failed' | 'unknown'
+}
+
+export async function checkDomain(domain: Domain, dkimZone: string, dns: Resolver): Promise<DomainCheck> {
+  const required = await Promise.all([
+    checkText(verificationName(domain), text => text.trim() === verificationValue(domain), dns),
+    ...domain.selectors.map(selector => checkSelector(domain, selector, dkimZone, dns)),
+  ])
+  // A DMARC record may also stand at the organizational domain (RFC 7489 §6.6.3), so it is only a hint.
+  const dmarc = await checkText(dmarcName(domain), text => /^v=DMARC1\s*(;|$)/.test(text), dns)
+  return {
+    findings: Object.fromEntries([...required, dmarc]),
+    verdict: required.every(([, finding]) => finding.status === 'verified')
+      ? 'verified'
+      : required.some(([, finding]) => finding.status === 'failed')
+        ? 'failed'
+        : 'unknown',
+  }
+}
+
+async function checkText(
+  name: string,
+  isRight: (text: string) => boolean,
+  dns: Resolver,
+): Promise<[string, Finding]> {
+  const answer = await dns.txt(name)
+  return [name, judge(answer, answer.kind === 'found' && answer.records.some(isRight))]
+}
+
+/** Right is either the CNAME we asked for or, in its place, a TXT that holds this very key. */
+async function checkSelector(
+  domain: Domain,
+  selector: Selector,
+  dkimZone: string,
+  dns: Resolver,
+): Promise<[string, Finding]> {
+  const name = dkimName(domain, selector)
+  const alias = await dns.cname(name)
+  if (alias.kind === 'found') {
+    const target = dkimTarget(selector, dkimZone).toLowerCase()
+    return [
+      name,
+      judge(
+        alias,
+        alias.records.some(record => record.toLowerCase() === target),
+      ),
+    ]
+  }
+  if (alias.kind === 'unavailable') return [name, judge(alias, false)]
+  const text = await dns.txt(name)
+  return [
+    name,
+    judge(text, text.kind === 'found' && text.records.some(r => recordHoldsKey(r, selector.publicKey))),
+  ]
+}
+
+const SHOWN_RECORDS = 10
+const SHOWN_CHARACTERS = 300
+
+function judge(answer: DnsAnswer<string>, isRight: boolean): Finding {
+  switch (answer.kind) {
+    case 'found':
+      return {
+        status: isRight ? 'verified' : 'failed',
+        found: answer.records.slice(0, SHOWN_RECORDS).map(record => record.slice(0, SHOWN_CHARACTERS)),
+      }
+    case 'missing':
+      return { status: 'failed', found: [] }
+    case 'unavailable':
+      return { status: 'pending', found: [`DNS did not answer: ${answer.reason}`] }
+  }
+}

@@ -1,0 +1,98 @@
+/** A message as the API and the command line show it: its status, and the trace of every attempt. */
+import type { Static } from 'typebox'
+import { isoTime, isoTimeOrNull } from '../core/moments.js'
+import type { Queries } from '../db/database.js'
+import type { HostTried, SmtpReply } from '../mail/outcome.js'
+import { listAttempts, type Attempt } from '../queue/attempt-store.js'
+import { findContents, type Message } from '../queue/message-store.js'
+import { findEntries } from '../queue/queue-store.js'
+import type { MessageSchema, MessageStatusSchema } from './send-schema.js'
+
+export async function messageStatus(
+  db: Queries,
+  message: Message,
+): Promise<Static<typeof MessageStatusSchema>> {
+  return statusOf(db, message, await listAttempts(db, message.id))
+}
+
+export async function messageWithTrace(db: Queries, message: Message): Promise<Static<typeof MessageSchema>> {
+  const attempts = await listAttempts(db, message.id)
+  const [content] = await findContents(db, [message.contentId])
+  const { name, address } = content?.from ?? { address: '' }
+  return {
+    ...(await statusOf(db, message, attempts)),
+    subject: content?.subject ?? '',
+    from: name === undefined ? address : `${name} <${address}>`,
+    created_at: isoTime(message.createdAt),
+    sandbox: message.isSandbox,
+    trace: attempts.map(attemptToApi),
+  }
+}
+
+async function statusOf(
+  db: Queries,
+  message: Message,
+  attempts: readonly Attempt[],
+): Promise<Static<typeof MessageStatusSchema>> {
+  const [entry] = await findEntries(db, [message.id])
+  const last = attempts.at(-1)
+  return {
+    message_id: message.id,
+    status: message.status,
+    to: message.recipient,
+    sent_at: isoTimeOrNull(message.sentAt),
+    delivered_at: isoTimeOrNull(message.deliveredAt),
+    opened_at: isoTimeOrNull(message.openedAt),
+    clicked_at: isoTimeOrNull(message.clickedAt),
+    bounced_at: isoTimeOrNull(message.bouncedAt),
+    complained_at: isoTimeOrNull(message.complainedAt),
+    bounce_type: message.bounceType,
+    ...(message.reason === null ? {} : { reason: message.reason }),
+    attempts: Math.max(entry?.attempts ?? 0, last?.number ?? 0),
+    next_attempt_at: isoTimeOrNull(entry?.nextAttemptAt ?? null),
+    last_reply: last?.summary ?? null,
+  }
+}
+
+function attemptToApi(attempt: Attempt): Static<typeof MessageSchema>['trace'][number] {
+  return {
+    attempt: attempt.number,
+    started_at: isoTime(attempt.startedAt),
+    finished_at: isoTime(attempt.finishedAt),
+    outcome: attempt.kind,
+    summary: attempt.summary,
+    reply_code: attempt.replyCode,
+    smtp_status: attempt.status,
+    cause: attempt.classification?.cause ?? null,
+    scope: attempt.classification?.scope ?? null,
+    subtype: attempt.classification?.subtype ?? null,
+    hosts: attempt.tried.map(hostToApi),
+  }
+}
+
+function hostToApi(tried: HostTried): Static<typeof MessageSchema>['trace'][number]['hosts'][number] {
+  const { tls } = tried
+  return {
+    host: tried.host,
+    address: tried.address ?? null,
+    port: tried.port,
+    stage: tried.stage,
+    reply: tried.reply ? replyText(tried.reply) : null,
+    error: tried.error ?? null,
+    tls: tls
+      ? {
+          version: tls.version,
+          cipher: tls.cipher,
+          verified: tls.verified,
+          unverified_reason: tls.unverifiedReason ?? null,
+        }
+      : null,
+    duration_ms: Math.round(tried.durationMs),
+    reused_connection: tried.reused,
+  }
+}
+
+/** `550 5.1.1 no such user`. */
+export function replyText({ code, enhanced, text }: SmtpReply): string {
+  return [code, enhanced, text].filter(part => part !== undefined && part !== '').join(' ')
+}

@@ -1,0 +1,87 @@
+/**
+ * Who a mail is from: the contract's From rules.
+ *
+ *   domain verified here          From is the address asked for, signed by its domain
+ *   domain added, not verified    domain_invalid
+ *   domain not added here         From is the appliance's shared address, and the address asked for becomes Reply-To
+ */
+import type { Workspace } from '../accounts/workspace-store.js'
+import { AppError } from '../core/errors.js'
+import type { Queries } from '../db/database.js'
+import { findDomainByName, SYSTEM_OWNER } from '../deliverability/domain-store.js'
+import { addressDomain, parseNamedAddress, readAddress, type NamedAddress } from '../mail/address.js'
+import { hasHeaderBreak } from '../mail/header-text.js'
+
+export interface SenderRequest {
+  readonly from_email?: string
+  readonly from_name?: string
+  readonly reply_to?: string
+}
+
+export interface Sender {
+  readonly from: NamedAddress
+  readonly replyTo?: NamedAddress
+  /** Whose DKIM keys sign. */
+  readonly signingDomainId: string | null
+}
+
+/** Checks what needs no database. @throws AppError validation_error, missing_from_email */
+export function readSender(
+  request: SenderRequest,
+  workspace: Workspace,
+): { fromAddress: string; name: string | undefined; replyTo: NamedAddress | undefined } {
+  if (request.from_name !== undefined && hasHeaderBreak(request.from_name))
+    throw new AppError('validation_error', 'from_name contains control characters', { path: 'from_name' })
+  const replyTo = request.reply_to === undefined ? undefined : parseNamedAddress(request.reply_to)
+  if (request.reply_to !== undefined && !replyTo)
+    throw new AppError('validation_error', 'reply_to is not an address', { path: 'reply_to' })
+  const asked = request.from_email ?? workspace.defaultFromEmail
+  if (asked === null)
+    throw new AppError('missing_from_email', 'give from_email, or set a default in the workspace', {
+      path: 'from_email',
+    })
+  const address = readAddress(asked)
+  if ('fault' in address)
+    throw new AppError('validation_error', `from_email ${address.fault}`, { path: 'from_email' })
+  return {
+    fromAddress: address.address,
+    name: request.from_name ?? workspace.defaultFromName ?? undefined,
+    replyTo,
+  }
+}
+
+/**
+ * @param sharedAddress `mta.shared_address`; empty when there is none
+ * @throws AppError domain_invalid
+ */
+export async function resolveSender(
+  db: Queries,
+  workspace: Workspace,
+  asked: ReturnType<typeof readSender>,
+  sharedAddress: string,
+): Promise<Sender> {
+  const { fromAddress, replyTo } = asked
+  const name = asked.name === undefined || asked.name === '' ? {} : { name: asked.name }
+  const domain = await findDomainByName(db, workspace.id, addressDomain(fromAddress))
+  if (domain) {
+    if (domain.verifiedAt === null)
+      throw new AppError('domain_invalid', `${domain.domain} is not verified yet`, { path: 'from_email' })
+    return {
+      from: { ...name, address: fromAddress },
+      ...(replyTo ? { replyTo } : {}),
+      signingDomainId: domain.id,
+    }
+  }
+  if (sharedAddress === '')
+    throw new AppError(
+      'domain_invalid',
+      `add and verify ${addressDomain(fromAddress)} first: there is no shared sending address`,
+      { path: 'from_email' },
+    )
+  const shared = await findDomainByName(db, SYSTEM_OWNER, addressDomain(sharedAddress))
+  return {
+    from: { ...name, address: sharedAddress },
+    replyTo: replyTo ?? { ...name, address: fromAddress },
+    signingDomainId: shared?.id ?? null,
+  }
+}

@@ -1,0 +1,83 @@
+/** SQL of the attempt log: what happened each time a message was tried, kept as long as the message. */
+import type { Generated } from 'kysely'
+import type { Queries } from '../db/database.js'
+import type { Classification, HostTried, Outcome } from '../mail/outcome.js'
+
+interface AttemptRow {
+  seq: Generated<number>
+  message_id: string
+  number: number
+  started_at: number
+  finished_at: number
+  kind: Outcome['kind']
+  summary: string
+  reply_code: number | null
+  /** Enhanced status code of the deciding reply. */
+  status: string | null
+  /** JSON Classification. */
+  classification: string | null
+  /** JSON HostTried[]. */
+  tried: string
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    attempts: AttemptRow
+  }
+}
+
+export interface Attempt {
+  readonly messageId: string
+  /** 1 for the first. */
+  readonly number: number
+  readonly startedAt: number
+  readonly finishedAt: number
+  readonly kind: Outcome['kind']
+  readonly summary: string
+  readonly replyCode: number | null
+  readonly status: string | null
+  readonly classification: Classification | null
+  readonly tried: readonly HostTried[]
+}
+
+export async function insertAttempts(db: Queries, attempts: readonly Attempt[]): Promise<void> {
+  const rows = attempts.map(attempt => ({
+    message_id: attempt.messageId,
+    number: attempt.number,
+    started_at: attempt.startedAt,
+    finished_at: attempt.finishedAt,
+    kind: attempt.kind,
+    summary: attempt.summary,
+    reply_code: attempt.replyCode,
+    status: attempt.status,
+    classification: attempt.classification ? JSON.stringify(attempt.classification) : null,
+    tried: JSON.stringify(attempt.tried),
+  }))
+  for (let start = 0; start < rows.length; start += 100)
+    await db
+      .insertInto('attempts')
+      .values(rows.slice(start, start + 100))
+      .execute()
+}
+
+/** Oldest first. */
+export async function listAttempts(db: Queries, messageId: string): Promise<Attempt[]> {
+  const rows = await db
+    .selectFrom('attempts')
+    .selectAll()
+    .where('message_id', '=', messageId)
+    .orderBy('seq')
+    .execute()
+  return rows.map(row => ({
+    messageId: row.message_id,
+    number: row.number,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    kind: row.kind,
+    summary: row.summary,
+    replyCode: row.reply_code,
+    status: row.status,
+    classification: row.classification === null ? null : (JSON.parse(row.classification) as Classification),
+    tried: JSON.parse(row.tried) as HostTried[],
+  }))
+}

@@ -1,0 +1,116 @@
+/**
+ * SQL of the local inbox that `mta.capture` fills instead of sending: the last thousand mails, whole.
+ */
+import type { Generated } from 'kysely'
+import type { Queries } from '../db/database.js'
+import type { Listing, Page } from '../http/pagination.js'
+
+interface CapturedMailRow {
+  seq: Generated<number>
+  message_id: string
+  captured_at: number
+  envelope_sender: string
+  recipient: string
+  subject: string
+  size: number
+  raw: Uint8Array
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    captured_mails: CapturedMailRow
+  }
+}
+
+/** Older ones are dropped: the inbox is for looking, not for keeping. */
+const KEPT_MAILS = 1_000
+
+export interface CapturedMail {
+  readonly messageId: string
+  readonly capturedAt: number
+  readonly envelopeSender: string
+  readonly recipient: string
+  readonly subject: string
+  /** The mail as it would have left, DKIM signature and all. */
+  readonly raw: Uint8Array
+}
+
+export type CapturedMailHead = Omit<CapturedMail, 'raw'> & { readonly id: number; readonly size: number }
+
+export async function insertCapturedMails(db: Queries, mails: readonly CapturedMail[]): Promise<void> {
+  if (mails.length === 0) return
+  await db
+    .insertInto('captured_mails')
+    .values(
+      mails.map(mail => ({
+        message_id: mail.messageId,
+        captured_at: mail.capturedAt,
+        envelope_sender: mail.envelopeSender,
+        recipient: mail.recipient,
+        subject: mail.subject,
+        size: mail.raw.length,
+        raw: mail.raw,
+      })),
+    )
+    .execute()
+  const newest = await db
+    .selectFrom('captured_mails')
+    .select(e => e.fn.max('seq').as('seq'))
+    .executeTakeFirst()
+  await db
+    .deleteFrom('captured_mails')
+    .where('seq', '<=', (newest?.seq ?? 0) - KEPT_MAILS)
+    .execute()
+}
+
+/** Newest first. */
+export async function listCapturedMails(db: Queries, page: Page): Promise<Listing<CapturedMailHead>> {
+  const rows = await db
+    .selectFrom('captured_mails')
+    .select(['seq', 'message_id', 'captured_at', 'envelope_sender', 'recipient', 'subject', 'size'])
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const { total } = await db
+    .selectFrom('captured_mails')
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return {
+    total,
+    items: rows.map(row => ({
+      id: row.seq,
+      messageId: row.message_id,
+      capturedAt: row.captured_at,
+      envelopeSender: row.envelope_sender,
+      recipient: row.recipient,
+      subject: row.subject,
+      size: row.size,
+    })),
+  }
+}
+
+/** @param id of the captured mail, or of the message it was */
+export async function findCapturedMail(
+  db: Queries,
+  id: string,
+): Promise<(CapturedMail & { id: number }) | undefined> {
+  const row = await db
+    .selectFrom('captured_mails')
+    .selectAll()
+    .where(e => (/^\d{1,15}$/.test(id) ? e('seq', '=', Number(id)) : e('message_id', '=', id)))
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return (
+    row && {
+      id: row.seq,
+      messageId: row.message_id,
+      capturedAt: row.captured_at,
+      envelopeSender: row.envelope_sender,
+      recipient: row.recipient,
+      subject: row.subject,
+      raw: row.raw,
+    }
+  )
+}

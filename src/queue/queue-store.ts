@@ -1,0 +1,182 @@
+/**
+ * SQL of the queue: one row per message that is still to be delivered.
+ *
+ * Every statement touches a bounded number of rows through the index `queue_due (destination, next_attempt_at)`, or
+ * the primary key; none scans the queue, however long it is.
+ */
+import { sql } from 'kysely'
+import type { Queries } from '../db/database.js'
+import { flag, type Flag } from '../db/tables.js'
+
+interface QueueRow {
+  message_id: string
+  workspace_id: string
+  destination: string
+  attempts: number
+  next_attempt_at: number
+  expires_at: number
+  is_held: Flag
+  was_handed_over: Flag
+  enqueued_at: number
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    queue: QueueRow
+  }
+}
+
+export interface QueueEntry {
+  readonly messageId: string
+  readonly workspaceId: string
+  /** What shares a budget of connections: the recipient's domain as A-labels. */
+  readonly destination: string
+  /** Attempts begun so far. */
+  readonly attempts: number
+  readonly nextAttemptAt: number
+  /** From here on a further deferral is final. */
+  readonly expiresAt: number
+  /** Held back by the operator. */
+  readonly isHeld: boolean
+  /** Whether a remote server was ever offered it (email.sent is told once). */
+  readonly wasHandedOver: boolean
+  readonly enqueuedAt: number
+}
+
+export type NewQueueEntry = Pick<
+  QueueEntry,
+  'messageId' | 'workspaceId' | 'destination' | 'nextAttemptAt' | 'expiresAt' | 'enqueuedAt'
+>
+
+export async function insertQueueEntries(db: Queries, entries: readonly NewQueueEntry[]): Promise<void> {
+  const rows = entries.map(entry => ({
+    message_id: entry.messageId,
+    workspace_id: entry.workspaceId,
+    destination: entry.destination,
+    attempts: 0,
+    next_attempt_at: entry.nextAttemptAt,
+    expires_at: entry.expiresAt,
+    is_held: flag(false),
+    was_handed_over: flag(false),
+    enqueued_at: entry.enqueuedAt,
+  }))
+  for (let start = 0; start < rows.length; start += 100)
+    await db
+      .insertInto('queue')
+      .values(rows.slice(start, start + 100))
+      .execute()
+}
+
+/**
+ * The destinations that have anything unheld, each with its earliest due time, in steps from one index entry to the
+ * next destination: its cost is the number of destinations, not of messages.
+ */
+export async function listDestinations(db: Queries): Promise<{ destination: string; dueAt: number }[]> {
+  const { rows } = await sql<{ destination: string; due_at: number }>`
+    with recursive step(destination) as (
+      select min(destination) from queue where is_held = 0
+      union all
+      select (select min(destination) from queue where is_held = 0 and destination > step.destination)
+      from step where step.destination is not null
+    )
+    select destination,
+      (select min(next_attempt_at) from queue where is_held = 0 and queue.destination = step.destination) as due_at
+    from step where destination is not null`.execute(db)
+  return rows.map(row => ({ destination: row.destination, dueAt: row.due_at }))
+}
+
+/** The destination's due entries, longest due first. @param except entries in hand already */
+export async function selectDue(
+  db: Queries,
+  destination: string,
+  now: number,
+  limit: number,
+  except: readonly string[],
+): Promise<QueueEntry[]> {
+  const rows = await db
+    .selectFrom('queue')
+    .selectAll()
+    .where('destination', '=', destination)
+    .where('is_held', '=', 0)
+    .where('next_attempt_at', '<=', now)
+    .$if(except.length > 0, query => query.where('message_id', 'not in', except))
+    .orderBy('next_attempt_at')
+    .orderBy('message_id')
+    .limit(limit)
+    .execute()
+  return rows.map(entryFromRow)
+}
+
+/** When the destination's next unheld entry falls due; undefined when it has none. */
+export async function nextDueAt(db: Queries, destination: string): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('queue')
+    .select('next_attempt_at')
+    .where('destination', '=', destination)
+    .where('is_held', '=', 0)
+    .orderBy('next_attempt_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.next_attempt_at
+}
+
+/**
+ * Counts the attempt and sets when the next one would be, before anything is dialled: after a crash in the middle the
+ * message is tried again then, and not at once.
+ */
+export async function beginAttempt(db: Queries, ids: readonly string[], retryAt: number): Promise<void> {
+  await db
+    .updateTable('queue')
+    .set(row => ({ attempts: row('attempts', '+', 1), next_attempt_at: retryAt }))
+    .where('message_id', 'in', ids)
+    .execute()
+}
+
+/** Takes back `beginAttempt` for what was never dialled. */
+export async function takeBackAttempt(db: Queries, ids: readonly string[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await db
+    .updateTable('queue')
+    .set(row => ({ attempts: row('attempts', '-', 1), next_attempt_at: now }))
+    .where('message_id', 'in', ids)
+    .execute()
+}
+
+export async function deferEntry(
+  db: Queries,
+  id: string,
+  nextAttemptAt: number,
+  wasHandedOver: boolean,
+): Promise<void> {
+  await db
+    .updateTable('queue')
+    .set({ next_attempt_at: nextAttemptAt, ...(wasHandedOver ? { was_handed_over: flag(true) } : {}) })
+    .where('message_id', '=', id)
+    .execute()
+}
+
+export async function removeEntries(db: Queries, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await db.deleteFrom('queue').where('message_id', 'in', ids).execute()
+}
+
+/** Which of these are still queued: an operator may have deleted some meanwhile. */
+export async function findEntries(db: Queries, ids: readonly string[]): Promise<QueueEntry[]> {
+  if (ids.length === 0) return []
+  const rows = await db.selectFrom('queue').selectAll().where('message_id', 'in', ids).execute()
+  return rows.map(entryFromRow)
+}
+
+export function entryFromRow(row: QueueRow): QueueEntry {
+  return {
+    messageId: row.message_id,
+    workspaceId: row.workspace_id,
+    destination: row.destination,
+    attempts: row.attempts,
+    nextAttemptAt: row.next_attempt_at,
+    expiresAt: row.expires_at,
+    isHeld: row.is_held === 1,
+    wasHandedOver: row.was_handed_over === 1,
+    enqueuedAt: row.enqueued_at,
+  }
+}
