@@ -27,7 +27,8 @@ export interface DomainParts {
   readonly clock: Clock
   readonly random: Random
   readonly newId: NewId
-  readonly dns: Resolver
+  /** A resolver that remembers nothing: who has just published a record does not want yesterday's answer. */
+  readonly freshResolver: () => Resolver
   /** `dns.dkim_zone`. */
   readonly dkimZone: string
 }
@@ -74,7 +75,7 @@ export async function addDomain(
  */
 export async function verifyDomain(parts: DomainParts, owner: string, id: string): Promise<Domain> {
   const domain = mustFind(await findDomain(parts.database.reader, owner, id))
-  const { findings, verdict } = await checkDomain(domain, parts.dkimZone, parts.dns)
+  const { findings, verdict } = await checkDomain(domain, parts.dkimZone, parts.freshResolver())
   const checkedAt = parts.clock.now()
   return parts.database.write(async tx => {
     const current = mustFind(await findDomain(tx.db, owner, id))

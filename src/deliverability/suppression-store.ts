@@ -5,6 +5,7 @@
  */
 import type { Generated } from 'kysely'
 import type { Queries } from '../db/database.js'
+import type { Page } from '../http/pagination.js'
 
 export type SuppressionReason = 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual'
 /** `all` stops every mail; `marketing` stops campaigns and automations, never single or batch sends. */
@@ -74,4 +75,34 @@ export async function findSuppressed(
     .execute()
   const entries = new Set(rows.map(row => row.email))
   return new Set(emails.filter(email => entries.has(email) || entries.has(domainEntry(email))))
+}
+
+/** @returns whether there was one */
+export async function deleteSuppression(db: Queries, workspaceId: string, email: string): Promise<boolean> {
+  const result = await db
+    .deleteFrom('suppressions')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .executeTakeFirst()
+  return result.numDeletedRows > 0n
+}
+
+/** Newest first. */
+export async function listSuppressions(db: Queries, workspaceId: string, page: Page): Promise<Suppression[]> {
+  const rows = await db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return rows.map(row => ({
+    workspaceId: row.workspace_id,
+    email: row.email,
+    reason: row.reason,
+    scope: row.scope,
+    sourceMessageId: row.source_message_id,
+    createdAt: row.created_at,
+  }))
 }

@@ -23,16 +23,7 @@ export type Permanence = 'permanent' | 'transient' | 'undetermined'
 
 /** How far the dialogue had come when it ended. */
 export type Stage =
-  | 'resolve'
-  | 'connect'
-  | 'greeting'
-  | 'ehlo'
-  | 'starttls'
-  | 'auth'
-  | 'mail'
-  | 'rcpt'
-  | 'data'
-  | 'final_dot'
+  'resolve' | 'connect' | 'greeting' | 'ehlo' | 'starttls' | 'auth' | 'mail' | 'rcpt' | 'data' | 'final_dot'
 
 export interface TlsFacts {
   /** E.g. `TLSv1.3`. */

@@ -16,7 +16,10 @@ export interface Clock {
   monotonic(): number
   /** Calls back once, after at least `delayMs`. A pending timer does not keep the process alive. */
   after(delayMs: number, callback: () => void): Timer
-  /** Resolves after `delayMs`, or at once when the signal aborts (it never rejects). */
+  /**
+   * Resolves after `delayMs`, or at once when the signal aborts (it never rejects). Whoever sleeps has something left to
+   * do, so unlike a timer this does keep the process alive.
+   */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>
 }
 
@@ -32,20 +35,28 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(handle) }
   },
   sleep(delayMs, signal) {
-    return sleepOn(systemClock, delayMs, signal)
+    return sleepOn(startTimer, delayMs, signal)
   },
 }
 
-/** `sleep` in terms of `after`, shared by the real and the fake clock. */
-export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+function startTimer(delayMs: number, callback: () => void): Timer {
+  const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
+  return { cancel: () => clearTimeout(handle) }
+}
+
+/** `sleep` in terms of a timer, shared by the real and the fake clock. */
+export function sleepOn(start: Clock['after'], delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise(resolve => {
-    if (signal?.aborted) return resolve()
+    if (signal?.aborted) {
+      resolve()
+      return
+    }
     const wake = () => {
       timer.cancel()
       signal?.removeEventListener('abort', wake)
       resolve()
     }
-    const timer = clock.after(delayMs, wake)
+    const timer = start(delayMs, wake)
     signal?.addEventListener('abort', wake, { once: true })
   })
 }

@@ -31,6 +31,9 @@ const LONGEST_NEGATIVE_TTL_SECONDS = 300
 /** Long enough that a queue full of one broken domain asks once, short enough to see the mend. */
 const UNAVAILABLE_SECONDS = 5
 
+/** Queries under way at once, each with a socket of its own; more wait their turn. */
+const MAX_UNDER_WAY = 256
+
 interface Cached {
   readonly answer: DnsAnswer<unknown>
   /** On the monotonic clock, ms. */
@@ -42,6 +45,7 @@ export function openResolver(options: ResolverOptions): Resolver {
   const servers = nameServers(options.servers)
   const cache = new Map<string, Cached>()
   const underWay = new Map<string, Promise<DnsAnswer<unknown>>>()
+  const turns = new Turns(MAX_UNDER_WAY)
   /** The server that answered last is asked first, so that a dead one costs its timeout once. */
   let preferred = 0
 
@@ -54,7 +58,8 @@ export function openResolver(options: ResolverOptions): Resolver {
     if (cached !== undefined) return cached
     const shared = underWay.get(key)
     if (shared !== undefined) return shared
-    const query = resolve(type, asked)
+    const query = turns
+      .take(() => resolve(type, asked))
       .then(answer => keep(key, answer))
       .finally(() => underWay.delete(key))
     underWay.set(key, query)
@@ -138,6 +143,28 @@ export function openResolver(options: ResolverOptions): Resolver {
     ipv6: name => lookUp('AAAA', name) as Promise<DnsAnswer<string>>,
     txt: name => lookUp('TXT', name) as Promise<DnsAnswer<string>>,
     cname: name => lookUp('CNAME', name) as Promise<DnsAnswer<string>>,
+  }
+}
+
+/** Lets a bounded number of tasks run at once. */
+class Turns {
+  private free: number
+  private readonly waiting: (() => void)[] = []
+
+  constructor(most: number) {
+    this.free = most
+  }
+
+  async take<T>(task: () => Promise<T>): Promise<T> {
+    if (this.free > 0) this.free -= 1
+    else await new Promise<void>(resolve => this.waiting.push(resolve))
+    try {
+      return await task()
+    } finally {
+      const next = this.waiting.shift()
+      if (next === undefined) this.free += 1
+      else next()
+    }
   }
 }
 

@@ -133,9 +133,8 @@ function overTcp({ clock, timeoutMs }: WireParts, server: NameServer, query: Que
       // The two-octet length in front bounds what is kept: 65,535 octets (RFC 1035 §4.2.2).
       if (received.length < 2 || received.length < 2 + received.readUInt16BE()) return
       const answer = readAnswer(received.subarray(2, 2 + received.readUInt16BE()), query)
-      if (answer === undefined || answer === 'truncated')
-        return fail(new Error('answer over TCP is malformed'))
-      finish(() => resolve(answer))
+      if (answer === undefined || answer === 'truncated') fail(new Error('answer over TCP is malformed'))
+      else finish(() => resolve(answer))
     })
   })
 }

@@ -36,7 +36,7 @@ export class FakeClock implements Clock {
   }
 
   sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
-    return sleepOn(this, delayMs, signal)
+    return sleepOn((ms, callback) => this.after(ms, callback), delayMs, signal)
   }
 
   /** How many timers wait. */

@@ -1,0 +1,104 @@
+/**
+ * What the server and the commands share: the open database, identifiers, and the parts that stores and services take.
+ *
+ * A command beside a running server opens its own, on the same data folder; both only meet in the database.
+ */
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { ensureSecret } from './accounts/secret-store.js'
+import type { Config } from './config/config.js'
+import { uuidv7, type NewId } from './core/ids.js'
+import type { Database } from './db/database.js'
+import { openSqlite } from './db/open-sqlite.js'
+import { SYSTEM_OWNER } from './deliverability/domain-store.js'
+import { ensureSystemDomain, type DomainParts } from './deliverability/domains.js'
+import { addressDomain } from './mail/address.js'
+import { makeReturnPath } from './mail/return-path.js'
+import type { World } from './world/world.js'
+
+export interface Appliance extends AsyncDisposable {
+  readonly config: Config
+  readonly world: World
+  readonly database: Database
+  readonly newId: NewId
+  readonly domains: DomainParts
+  /** Envelope sender for a message and its recipient. */
+  readonly returnPath: (messageId: string, recipient: string) => string
+}
+
+/** The data folder was not set up yet; the text says how. */
+export class NotInitialisedError extends Error {
+  override readonly name = 'NotInitialisedError'
+}
+
+export interface OpenRequest {
+  readonly config: Config
+  readonly world: World
+  /** `init` makes the data folder and the database; everybody else wants to find them. */
+  readonly mayCreate?: boolean
+  /** Otherwise an older schema is refused. */
+  readonly mayMigrate?: boolean
+}
+
+/** @throws NotInitialisedError, SchemaError */
+export async function openAppliance(request: OpenRequest): Promise<Appliance> {
+  const { config, world, mayCreate = false, mayMigrate = mayCreate } = request
+  const file = databaseFile(config)
+  if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  else requireInitialised(config)
+  const database = await openSqlite({ file, clock: world.clock, mayMigrate })
+  try {
+    return await assemble(config, world, database)
+  } catch (error) {
+    await database[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** @throws NotInitialisedError */
+export function requireInitialised(config: Config): void {
+  const file = databaseFile(config)
+  if (!existsSync(file))
+    throw new NotInitialisedError(`there is no database at ${file}; run \`postroad init\` first`)
+}
+
+export function databaseFile(config: Config): string {
+  return config.databaseUrl.replace(/^sqlite:/, '')
+}
+
+async function assemble(config: Config, world: World, database: Database): Promise<Appliance> {
+  const { clock, random } = world
+  const newId = () => uuidv7(clock.now(), random.bytes(10))
+  const domains: DomainParts = {
+    database,
+    clock,
+    random,
+    newId,
+    freshResolver: () => openResolver(config, world),
+    dkimZone: config.dns.dkimZone,
+  }
+  const { sharedAddress, returnPathDomain } = config.mta
+  if (sharedAddress !== undefined)
+    await ensureSystemDomain(domains, SYSTEM_OWNER, addressDomain(sharedAddress))
+  const [key] = await ensureSecret(database, 'return_path', random.bytes(32), clock.now())
+  if (!key) throw new Error('the secret of return paths could not be made')
+  return {
+    config,
+    world,
+    database,
+    newId,
+    domains,
+    returnPath: (messageId, recipient) =>
+      makeReturnPath({ messageId, recipient, key, domain: returnPathDomain }),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+export function openResolver(config: Config, world: World) {
+  return world.openResolver(
+    config.dns.servers.map(({ host, port }) =>
+      host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+    ),
+    config.dns.timeoutMs,
+  )
+}

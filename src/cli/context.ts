@@ -1,0 +1,106 @@
+/**
+ * What every command shares: where it reads its configuration, how it prints, how it ends.
+ *
+ * Commands print data to standard output and everything else to standard error. `--json` prints the REST form.
+ */
+import type { Command } from 'commander'
+import { openAppliance, type Appliance } from '../appliance.js'
+import type { Config } from '../config/config.js'
+import { chooseConfigFile, type Environment } from '../config/environment.js'
+import { loadConfig, type LoadedConfig } from '../config/load.js'
+import type { World } from '../world/world.js'
+
+export interface CliContext {
+  readonly env: Environment
+  readonly world: World
+  /** Standard output and standard error; whole lines. */
+  readonly print: (text: string) => void
+  readonly complain: (text: string) => void
+  /** Set by a command that ran but found something wrong. */
+  fail: () => void
+}
+
+export interface CommonOptions {
+  readonly config?: string
+  readonly json?: boolean
+}
+
+/** A command with the options that all commands have. @param nameAndArgs e.g. `show <id>` */
+export function command(parent: Command, nameAndArgs: string, description: string): Command {
+  return parent
+    .command(nameAndArgs)
+    .description(description)
+    .option(
+      '--config <file>',
+      'configuration file (default: $POSTROAD_CONFIG, then /etc/postroad/postroad.toml)',
+    )
+    .option('--json', 'print JSON')
+}
+
+/** @throws ConfigError */
+export function readConfig({ env }: CliContext, options: CommonOptions): LoadedConfig {
+  return loadConfig({ file: chooseConfigFile(options.config, env), env })
+}
+
+/** Opens the appliance for one command and closes it again. */
+export async function withAppliance<T>(
+  context: CliContext,
+  options: CommonOptions,
+  work: (appliance: Appliance) => Promise<T>,
+): Promise<T> {
+  const { config } = readConfig(context, options)
+  return withOpened(context, config, work)
+}
+
+export async function withOpened<T>(
+  context: CliContext,
+  config: Config,
+  work: (appliance: Appliance) => Promise<T>,
+  mayCreate = false,
+): Promise<T> {
+  const appliance = await openAppliance({ config, world: context.world, mayCreate })
+  try {
+    return await work(appliance)
+  } finally {
+    await appliance[Symbol.asyncDispose]()
+  }
+}
+
+/** JSON where asked for, else the text. */
+export function printResult(
+  context: CliContext,
+  options: CommonOptions,
+  json: unknown,
+  text: () => string,
+): void {
+  context.print(options.json ? JSON.stringify(json, null, 2) : text())
+}
+
+/** Columns as wide as their widest cell; the last one is not padded. */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly (string | number | null)[])[],
+): string {
+  if (rows.length === 0) return '(none)'
+  const cells = [head, ...rows.map(row => row.map(cell => String(cell ?? '-')))]
+  const widths = head.map((_, column) => Math.max(...cells.map(row => (row[column] ?? '').length)))
+  return cells
+    .map(row =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** Whole number from an option; usage error otherwise. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${text} is not a whole number`)
+  return Number(text)
+}
+
+/** The command line was wrong: exit status 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}

@@ -1,0 +1,103 @@
+/** `postroad domain add|list|verify|remove`. */
+import type { Command } from 'commander'
+import { findWorkspace } from '../accounts/workspace-store.js'
+import type { Appliance } from '../appliance.js'
+import { AppError } from '../core/errors.js'
+import { domainToApi } from '../deliverability/domain-schema.js'
+import {
+  findDomainByName,
+  listAllDomains,
+  SYSTEM_OWNER,
+  type Domain,
+} from '../deliverability/domain-store.js'
+import { addDomain, dropDomain, readDomainName, verifyDomain } from '../deliverability/domains.js'
+import { command, printResult, table, withAppliance, type CliContext, type CommonOptions } from './context.js'
+
+interface OwnedOptions extends CommonOptions {
+  readonly workspace: string
+}
+
+export function domainCommands(program: Command, context: CliContext): void {
+  const group = program.command('domain').description('sending domains')
+  command(group, 'add <name>', 'add a domain and print the DNS records to publish')
+    .requiredOption('--workspace <id>', 'the workspace that sends from it')
+    .option('--vouch', 'declare it verified without DNS (LAN domains, trials)')
+    .action(async (name: string, options: OwnedOptions & { vouch?: boolean }) => {
+      await withAppliance(context, options, async ({ database, domains, config }) => {
+        if (!(await findWorkspace(database.reader, options.workspace)))
+          throw new AppError('not_found', `no workspace ${options.workspace}`)
+        const domain = await addDomain(domains, options.workspace, name, options.vouch ?? false)
+        printDomain(context, options, domain, config.dns.dkimZone)
+      })
+    })
+  command(group, 'list', 'all domains of all workspaces').action(async (options: CommonOptions) => {
+    await withAppliance(context, options, async ({ database, config }) => {
+      const all = await listAllDomains(database.reader)
+      const json = all.map(domain => ({
+        ...domainToApi(domain, config.dns.dkimZone),
+        workspace_id: domain.owner,
+      }))
+      printResult(context, options, json, () =>
+        table(
+          ['DOMAIN', 'STATE', 'WORKSPACE', 'ID'],
+          all.map(domain => [domain.domain, stateOf(domain), domain.owner, domain.id]),
+        ),
+      )
+    })
+  })
+  command(group, 'verify <name>', 'ask DNS for the records now')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .action(async (name: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const { id } = await mustFind(appliance, options, name)
+        const domain = await verifyDomain(appliance.domains, options.workspace, id)
+        printDomain(context, options, domain, appliance.config.dns.dkimZone)
+        if (domain.verifiedAt === null) context.fail()
+      })
+    })
+  command(group, 'remove <name>', 'remove a domain')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .action(async (name: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        await dropDomain(appliance.domains, options.workspace, (await mustFind(appliance, options, name)).id)
+        printResult(context, options, { success: true }, () => 'removed')
+      })
+    })
+}
+
+async function mustFind({ database }: Appliance, options: OwnedOptions, name: string): Promise<Domain> {
+  const domain = await findDomainByName(database.reader, options.workspace, readDomainName(name))
+  if (!domain) throw new AppError('not_found', `workspace ${options.workspace} has no domain ${name}`)
+  return domain
+}
+
+function printDomain(context: CliContext, options: CommonOptions, domain: Domain, dkimZone: string): void {
+  const json = domainToApi(domain, dkimZone)
+  printResult(context, options, json, () =>
+    [
+      `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
+      '',
+      table(
+        ['STATUS', 'PURPOSE', 'TYPE', 'NAME', 'VALUE'],
+        json.dns_records.map(record => [
+          record.status,
+          record.required ? record.purpose : `${record.purpose} (optional)`,
+          record.type,
+          record.name,
+          record.value,
+        ]),
+      ),
+      ...json.dns_records.flatMap(({ alternative }) =>
+        alternative
+          ? ['', `instead of the CNAME ${alternative.name}, a TXT there with:`, alternative.value]
+          : [],
+      ),
+    ].join('\n'),
+  )
+}
+
+function stateOf(domain: Domain): string {
+  if (domain.owner === SYSTEM_OWNER) return 'shared address'
+  if (domain.isVouched) return 'vouched'
+  return domain.verifiedAt === null ? 'not verified' : 'verified'
+}

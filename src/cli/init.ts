@@ -1,0 +1,109 @@
+/**
+ * `postroad init`: data folder, schema, secrets, a first workspace and its live key. Run again it changes nothing.
+ */
+import type { Command } from 'commander'
+import { createKey, USUAL_KEY_LIMITS } from '../accounts/keys.js'
+import {
+  insertWorkspace,
+  listWorkspaces,
+  NEW_WORKSPACE,
+  type Workspace,
+} from '../accounts/workspace-store.js'
+import type { Appliance } from '../appliance.js'
+import type { Config } from '../config/config.js'
+import {
+  command,
+  printResult,
+  readConfig,
+  withOpened,
+  type CliContext,
+  type CommonOptions,
+} from './context.js'
+
+export function initCommand(program: Command, context: CliContext): void {
+  command(program, 'init', 'set up the data folder, a first workspace and its key').action(
+    async (options: CommonOptions) => {
+      const { config } = readConfig(context, options)
+      await withOpened(context, config, appliance => init(appliance, context, options), true)
+    },
+  )
+}
+
+async function init(appliance: Appliance, context: CliContext, options: CommonOptions): Promise<void> {
+  const { database, config } = appliance
+  const [existing] = await listWorkspaces(database.reader)
+  if (existing) {
+    const { id, name } = existing
+    printResult(context, options, { workspace: { id, name }, key: null }, () => againText(existing, config))
+    return
+  }
+  const workspace: Workspace = {
+    id: appliance.newId(),
+    ...NEW_WORKSPACE,
+    name: 'default',
+    createdAt: appliance.world.clock.now(),
+  }
+  await database.write(tx => insertWorkspace(tx.db, workspace))
+  const { row, key } = await createKey(
+    { ...appliance, ...appliance.world },
+    { workspaceId: workspace.id, name: 'first key', isSandbox: false, ...USUAL_KEY_LIMITS },
+  )
+  const json = { workspace: { id: workspace.id, name: workspace.name }, key: { id: row.id, key } }
+  printResult(context, options, json, () => firstText(workspace, key, config))
+}
+
+function firstText(workspace: Workspace, key: string, config: Config): string {
+  const lines = [
+    `workspace  ${workspace.id} (${workspace.name})`,
+    `live key   ${key}`,
+    '           (shown this once; `postroad key create` makes others)',
+    '',
+    'Once the server runs, send a mail with:',
+    '',
+    curlCommand(key, config),
+  ]
+  if (config.mta.capture)
+    lines.push(
+      '',
+      'No mail leaves this machine: it is kept in the local inbox. Look at it with:',
+      '',
+      ...lookCommands(config),
+    )
+  return `${lines.join('\n')}\n`
+}
+
+function curlCommand(key: string, config: Config): string {
+  const body = {
+    to: 'ann@example.com',
+    from_email: 'you@example.org',
+    from_name: 'Postroad',
+    subject: 'It works',
+    html: '<h1>Hello</h1><p>The first mail of this appliance.</p>',
+  }
+  return [
+    `curl ${baseUrl(config)}/api/v1/email/send \\`,
+    `  -H 'Authorization: Bearer ${key}' \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '${JSON.stringify(body)}'`,
+  ].join('\n')
+}
+
+function lookCommands(config: Config): string[] {
+  return [`curl ${baseUrl(config)}/capture`, 'node dist/main.js capture list --config config/dev.toml']
+}
+
+function baseUrl(config: Config): string {
+  const [first] = config.http.listen
+  if (!first) return config.publicUrl
+  const host = first.host === '0.0.0.0' ? '127.0.0.1' : first.host === '::' ? '[::1]' : first.host
+  return `http://${host}:${first.port}`
+}
+
+function againText(workspace: Workspace, config: Config): string {
+  return [
+    `The data folder ${config.dataDir} is set up already: workspace ${workspace.id} (${workspace.name}).`,
+    'Its key was shown when it was made; for another one: postroad key create --workspace ' +
+      `${workspace.id} --name NAME`,
+    '',
+  ].join('\n')
+}

@@ -1,0 +1,69 @@
+/**
+ * The command line: all commands, and how each way of failing ends the process (0 ok, 1 failed, 2 usage).
+ */
+import { Command, CommanderError } from 'commander'
+import { ConfigError } from '../config/faults.js'
+import { describeError } from '../core/errors.js'
+import { VERSION } from '../core/version.js'
+import { captureCommands } from './capture.js'
+import { configCommands } from './config.js'
+import { UsageError, type CliContext } from './context.js'
+import { domainCommands } from './domain.js'
+import { initCommand } from './init.js'
+import { keyCommands } from './key.js'
+import { messageCommands } from './message.js'
+import { migrateCommand } from './migrate.js'
+import { queueCommands } from './queue.js'
+import { sendCommand } from './send.js'
+import { serveCommand } from './serve.js'
+import { suppressCommands } from './suppress.js'
+import { workspaceCommands } from './workspace.js'
+
+const COMMANDS = [
+  serveCommand,
+  initCommand,
+  workspaceCommands,
+  keyCommands,
+  domainCommands,
+  queueCommands,
+  messageCommands,
+  captureCommands,
+  suppressCommands,
+  sendCommand,
+  configCommands,
+  migrateCommand,
+]
+
+/** @returns exit status. Never rejects. */
+export async function runCli(args: readonly string[], context: Omit<CliContext, 'fail'>): Promise<number> {
+  let status = 0
+  const program = new Command('postroad')
+    .description('self-hosted mail server appliance')
+    .version(VERSION)
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => context.print(text.replace(/\n$/, '')),
+      writeErr: text => context.complain(text.replace(/\n$/, '')),
+    })
+  for (const register of COMMANDS)
+    register(program, {
+      ...context,
+      fail: () => {
+        status = 1
+      },
+    })
+  for (const group of everyCommand(program)) group.copyInheritedSettings(program)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return status
+  } catch (error) {
+    // Commander has printed its own usage errors already; asking for help is no error.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    context.complain(`postroad: ${describeError(error)}`)
+    return error instanceof UsageError || error instanceof ConfigError ? 2 : 1
+  }
+}
+
+function everyCommand(command: Command): Command[] {
+  return command.commands.flatMap(sub => [sub, ...everyCommand(sub)])
+}

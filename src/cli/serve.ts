@@ -1,0 +1,63 @@
+/**
+ * `postroad serve`: runs the appliance until it is told to stop.
+ *
+ * SIGTERM and SIGINT drain it; a second one ends it at once. SIGHUP reads the configuration again: the log level takes
+ * effect, other changes are named as needing a restart. Faults leave everything as it was.
+ */
+import type { Command } from 'commander'
+import { isDeepStrictEqual } from 'node:util'
+import type { Config } from '../config/config.js'
+import { describeError } from '../core/errors.js'
+import { VERSION } from '../core/version.js'
+import { openServer } from '../server.js'
+import { command, readConfig, type CliContext, type CommonOptions } from './context.js'
+
+export function serveCommand(program: Command, context: CliContext): void {
+  command(program, 'serve', 'run the appliance in the foreground').action(async (options: CommonOptions) => {
+    const { config, keysWithoutEffect } = readConfig(context, options)
+    const { log } = context.world
+    log.setLevel(config.log.level)
+    if (keysWithoutEffect.length > 0)
+      log.warn('configured keys have no effect in this version', { keys: keysWithoutEffect.join(', ') })
+    const server = await openServer(config, context.world)
+    const addresses = server.addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
+    log.info('postroad serves', { version: VERSION, http: addresses, capture: config.mta.capture })
+    const stopReloading = reloadOnHangup(context, options, config)
+    await untilToldToStop(log)
+    stopReloading()
+    log.info('postroad stops', { graceMs: config.shutdownGraceMs })
+    await server[Symbol.asyncDispose]()
+    log.info('postroad stopped')
+  })
+}
+
+/** Once drained nobody waits for a second signal any more, so that one ends the process as signals do. */
+function untilToldToStop(log: CliContext['world']['log']): Promise<void> {
+  return new Promise(resolve => {
+    const stop = (signal: NodeJS.Signals) => {
+      log.info('signal received', { signal })
+      process.off('SIGTERM', stop).off('SIGINT', stop)
+      resolve()
+    }
+    process.on('SIGTERM', stop).on('SIGINT', stop)
+  })
+}
+
+function reloadOnHangup(context: CliContext, options: CommonOptions, running: Config): () => void {
+  const { log } = context.world
+  const reload = () => {
+    try {
+      const { config } = readConfig(context, options)
+      log.setLevel(config.log.level)
+      const changed = (Object.keys(config) as (keyof Config)[]).filter(
+        key => key !== 'log' && !isDeepStrictEqual(config[key], running[key]),
+      )
+      log.info('configuration read again', { logLevel: config.log.level })
+      if (changed.length > 0) log.warn('changes that need a restart', { sections: changed.join(', ') })
+    } catch (error) {
+      log.error('configuration not taken over', { error: describeError(error) })
+    }
+  }
+  process.on('SIGHUP', reload)
+  return () => process.off('SIGHUP', reload)
+}

@@ -1,0 +1,170 @@
+/**
+ * The configuration as the program uses it: decoded, derived, complete.
+ *
+ * Made by the loader from `Settings`; `server.ts` hands each part what it needs of it. Durations are ms, sizes bytes.
+ * What a key means stands in `schema.ts` and is not repeated here.
+ */
+import { join } from 'node:path'
+import type { BackoffPolicy } from '../core/backoff.js'
+import type { LogLevel } from '../world/log.js'
+import type { Settings } from './schema.js'
+import type { HostAndPort } from './values.js'
+
+export type TlsPolicy = 'none' | 'opportunistic' | 'require' | 'verify'
+
+export interface Config {
+  readonly hostname: string
+  readonly dataDir: string
+  /** Without trailing slash. */
+  readonly publicUrl: string
+  readonly shutdownGraceMs: number
+  readonly http: {
+    readonly listen: readonly HostAndPort[]
+    /** Per minute and client address; 0 = unlimited. */
+    readonly anonymousRateLimit: number
+  }
+  readonly submission: {
+    readonly listen: readonly HostAndPort[]
+    readonly listenTls: readonly HostAndPort[]
+    readonly requireTls: boolean
+    readonly trustedNetworks: readonly { readonly network: string; readonly key: string }[]
+  }
+  readonly inbound: { readonly listen: readonly HostAndPort[] }
+  /** Paths of PEM files; empty for none. */
+  readonly tls: { readonly cert: string; readonly key: string }
+  /** `sqlite:` and the path of the file, already joined to the data folder. */
+  readonly databaseUrl: string
+  readonly mta: MtaConfig
+  readonly dns: {
+    /** Empty: the system's. */
+    readonly servers: readonly HostAndPort[]
+    readonly timeoutMs: number
+    readonly dkimZone: string
+    readonly listen: readonly HostAndPort[]
+  }
+  readonly webhooks: { readonly allowNetworks: readonly string[] }
+  readonly limits: { readonly messageSizeBytes: number }
+  readonly log: { readonly level: LogLevel }
+}
+
+export interface MtaConfig {
+  readonly sharedAddress: string | undefined
+  readonly returnPathDomain: string
+  /** 0 = one per core. */
+  readonly workers: number
+  readonly capture: boolean
+  readonly port: number
+  readonly sourceAddresses: readonly string[]
+  readonly connections: number
+  readonly connectionsPerDestination: number
+  readonly connectionMessages: number
+  readonly connectionIdleMs: number
+  readonly routes: readonly RouteConfig[]
+  readonly sites: readonly SiteConfig[]
+  readonly retry: BackoffPolicy & { readonly expireMs: number }
+  readonly timeouts: MtaTimeouts
+}
+
+export interface RouteConfig {
+  /** Lower case: a domain, `*.domain` (names below it, not itself) or `*`. */
+  readonly domain: string
+  readonly host: string
+  readonly port: number
+  readonly tls: TlsPolicy
+  /** Both given, or neither. */
+  readonly credentials: { readonly username: string; readonly password: string } | undefined
+}
+
+export interface SiteConfig {
+  /** Patterns like a route's; exactly one of `mx` and `domain` is given. */
+  readonly mx: string | undefined
+  readonly domain: string | undefined
+  /** 0 = no limit. */
+  readonly connections: number
+  readonly messagesPerMinute: number
+}
+
+/** RFC 5321 §4.5.3.2; what each one covers stands in the schema. */
+export interface MtaTimeouts {
+  readonly connectMs: number
+  readonly greetingMs: number
+  readonly ehloMs: number
+  readonly starttlsMs: number
+  readonly mailMs: number
+  readonly rcptMs: number
+  readonly dataMs: number
+  readonly blockMs: number
+  readonly finalDotMs: number
+  readonly quitMs: number
+}
+
+export function toConfig(settings: Settings): Config {
+  const { hostname, data_dir: dataDir, http, submission, tls, dns } = settings
+  return {
+    hostname,
+    dataDir,
+    publicUrl: settings.public_url ?? `https://${hostname}`,
+    shutdownGraceMs: settings.shutdown_grace,
+    http: { listen: http.listen, anonymousRateLimit: http.anonymous_rate_limit },
+    submission: {
+      listen: submission.listen,
+      listenTls: submission.listen_tls,
+      requireTls: submission.require_tls,
+      trustedNetworks: submission.trusted_networks,
+    },
+    inbound: settings.inbound,
+    tls,
+    databaseUrl: `sqlite:${locationIn(dataDir, settings.database.url.location)}`,
+    mta: toMtaConfig(settings.mta, hostname),
+    dns: {
+      servers: dns.servers,
+      timeoutMs: dns.timeout,
+      dkimZone: dns.dkim_zone ?? `dkim.${hostname}`,
+      listen: dns.listen,
+    },
+    webhooks: { allowNetworks: settings.webhooks.allow_networks },
+    limits: { messageSizeBytes: settings.limits.message_size },
+    log: settings.log,
+  }
+}
+
+function toMtaConfig(mta: Settings['mta'], hostname: string): MtaConfig {
+  const { retry, timeouts } = mta
+  return {
+    sharedAddress: mta.shared_address,
+    returnPathDomain: mta.return_path_domain ?? `bounce.${hostname}`,
+    workers: mta.workers,
+    capture: mta.capture,
+    port: mta.port,
+    sourceAddresses: mta.source_addresses,
+    connections: mta.connections,
+    connectionsPerDestination: mta.connections_per_destination,
+    connectionMessages: mta.connection_messages,
+    connectionIdleMs: mta.connection_idle,
+    routes: mta.routes.map(({ username, password, ...route }) => ({
+      ...route,
+      credentials: username === '' ? undefined : { username, password },
+    })),
+    sites: mta.sites.map(({ messages_per_minute: messagesPerMinute, ...site }) => ({
+      ...site,
+      messagesPerMinute,
+    })),
+    retry: { firstMs: retry.first, factor: retry.factor, maxMs: retry.max, expireMs: retry.expire },
+    timeouts: {
+      connectMs: timeouts.connect,
+      greetingMs: timeouts.greeting,
+      ehloMs: timeouts.ehlo,
+      starttlsMs: timeouts.starttls,
+      mailMs: timeouts.mail,
+      rcptMs: timeouts.rcpt,
+      dataMs: timeouts.data,
+      blockMs: timeouts.block,
+      finalDotMs: timeouts.final_dot,
+      quitMs: timeouts.quit,
+    },
+  }
+}
+
+function locationIn(dataDir: string, file: string): string {
+  return file.startsWith('/') ? file : join(dataDir, file)
+}

@@ -1,0 +1,155 @@
+/**
+ * Loads the configuration: the file (TOML), environment variables over it, defaults under it.
+ *
+ * Called by the command line at start and on SIGHUP. Reads that one file and nothing else.
+ * Fails with a `ConfigError` that lists every fault; nothing is half loaded.
+ */
+import { readFileSync } from 'node:fs'
+import { parse, TomlError } from 'smol-toml'
+import { Value } from 'typebox/value'
+import { describeError } from '../core/errors.js'
+import { parseDuration } from '../core/units.js'
+import { toConfig, type Config } from './config.js'
+import type { Environment } from './environment.js'
+import { ConfigError } from './faults.js'
+import { nodeOf } from './fields.js'
+import { environmentName, isTableList, KNOWN_KEYS } from './key-names.js'
+import { overrideFromEnvironment, type Overridden } from './overrides.js'
+import { isTable, readTable, type Table } from './read-tables.js'
+import { SCHEMA } from './schema.js'
+import { parseDatabaseUrl } from './values.js'
+
+export interface LoadRequest {
+  /** Path of the TOML file. */
+  readonly file: string
+  readonly env: Environment
+  /** @returns text of the file; throws like `readFileSync` */
+  readonly readFile?: (path: string) => string
+}
+
+export interface LoadedConfig {
+  readonly config: Config
+  /** The same in the file's words and notation, defaults and derived values filled in, for `showConfig`. Holds secrets. */
+  readonly tables: Table
+  /** Keys the operator has set although nothing in this version reads them, e.g. `mta.workers`. */
+  readonly keysWithoutEffect: readonly string[]
+}
+
+/** @throws ConfigError */
+export function loadConfig({
+  file,
+  env,
+  readFile = path => readFileSync(path, 'utf8'),
+}: LoadRequest): LoadedConfig {
+  const given = overrideFromEnvironment(parseToml(file, readText(file, readFile)), env)
+  const faults = [...given.faults]
+  const tables = readTable(nodeOf(SCHEMA), given.tables, [], {
+    faults,
+    origin: path => originOf(given, path),
+  })
+  faults.push(...faultsBetweenKeys(tables))
+  if (faults.length > 0) throw new ConfigError(file, faults)
+  const complete = withDerived(tables)
+  return {
+    config: toConfig(Value.Decode(SCHEMA, complete)),
+    tables: complete,
+    keysWithoutEffect: keysWithoutEffect(given.tables),
+  }
+}
+
+function readText(file: string, readFile: (path: string) => string): string {
+  try {
+    return readFile(file)
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (!isMissing) throw new ConfigError(file, [`cannot be read: ${describeError(error)}`])
+    throw new ConfigError(file, [
+      'no such file; make it with one line, hostname = "mail.example.com" (config/postroad.toml shows every key), ' +
+        'or name another file with --config or POSTROAD_CONFIG',
+    ])
+  }
+}
+
+function parseToml(file: string, text: string): Table {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    // The rest of the message quotes lines of the file, passwords included.
+    const what = error.message.split('\n', 1)[0]?.replace('Invalid TOML document: ', '') ?? ''
+    throw new ConfigError(file, [`line ${error.line}, column ${error.column}: ${what}`])
+  }
+}
+
+/** Names the variable that a value came from. */
+function originOf({ keys }: Overridden, path: readonly string[]): string {
+  for (let length = path.length; length > 0; length--) {
+    const key = path.slice(0, length)
+    if (keys.has(key.join('.'))) return ` (${environmentName(key)})`
+  }
+  return ''
+}
+
+/** Rules that take more than one key, or more than its notation. Values that are wrong by themselves are passed over. */
+function faultsBetweenKeys(tables: Table): string[] {
+  const faults: string[] = []
+  const database = textAt(tables, ['database', 'url'])
+  if (database !== undefined && parseDatabaseUrl(database)?.dialect === 'postgres')
+    faults.push('database.url: postgres:// is not supported in this version; use sqlite:FILE')
+  const first = durationAt(tables, ['mta', 'retry', 'first'])
+  for (const key of ['max', 'expire']) {
+    const longer = durationAt(tables, ['mta', 'retry', key])
+    if (first !== undefined && longer !== undefined && longer < first)
+      faults.push(`mta.retry.${key}: has to be at least mta.retry.first`)
+  }
+  for (const [index, route] of tablesAt(tables, ['mta', 'routes']).entries())
+    if ((route['username'] === '') !== (route['password'] === ''))
+      faults.push(`mta.routes.${index}: username and password go together`)
+  for (const [index, site] of tablesAt(tables, ['mta', 'sites']).entries())
+    if ([site['mx'], site['domain']].filter(pattern => pattern === '').length !== 1)
+      faults.push(`mta.sites.${index}: has to have either mx or domain`)
+  return faults
+}
+
+/** Fills in what is derived from the hostname when left empty, so that `config show` shows what is in force. */
+function withDerived(tables: Table): Table {
+  const hostname = textAt(tables, ['hostname']) ?? ''
+  const fallback = (section: string, key: string, value: string): Table => ({
+    ...(tables[section] as Table),
+    ...(textAt(tables, [section, key]) === '' ? { [key]: value } : {}),
+  })
+  return {
+    ...tables,
+    public_url: textAt(tables, ['public_url']) || `https://${hostname}`,
+    mta: fallback('mta', 'return_path_domain', `bounce.${hostname}`),
+    dns: fallback('dns', 'dkim_zone', `dkim.${hostname}`),
+  }
+}
+
+function keysWithoutEffect(given: Table): string[] {
+  return KNOWN_KEYS.filter(key => !key.effective && !key.inList)
+    .filter(({ path, node }) => {
+      const value = valueAt(given, path)
+      return value !== undefined && !(isTableList(node) && Array.isArray(value) && value.length === 0)
+    })
+    .map(({ path }) => path.join('.'))
+}
+
+function valueAt(tables: Table, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, name) => (isTable(value) ? value[name] : undefined), tables)
+}
+
+function textAt(tables: Table, path: readonly string[]): string | undefined {
+  const value = valueAt(tables, path)
+  return typeof value === 'string' ? value : undefined
+}
+
+function durationAt(tables: Table, path: readonly string[]): number | undefined {
+  const value = textAt(tables, path)
+  return value === undefined ? undefined : parseDuration(value)
+}
+
+function tablesAt(tables: Table, path: readonly string[]): readonly Table[] {
+  const value = valueAt(tables, path)
+  return Array.isArray(value) ? value.filter(isTable) : []
+}

@@ -1,0 +1,55 @@
+/**
+ * Keeps a second server off the same data folder.
+ *
+ * The lock is an exclusive transaction held open on a small SQLite database: the operating system gives it up when the
+ * process ends, however it ends, so a kill -9 leaves no stale lock behind, and no guessing about process numbers.
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+
+/** Another server runs on this data folder; the text says which process. */
+export class LockedError extends Error {
+  override readonly name = 'LockedError'
+}
+
+/** @throws LockedError */
+export function takeServeLock(dataDir: string): Disposable {
+  const handle = new BetterSqlite(join(dataDir, 'serve.lock'), { timeout: 0 })
+  const pidFile = join(dataDir, 'serve.pid')
+  try {
+    handle.exec('begin exclusive')
+  } catch (error) {
+    handle.close()
+    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error
+    throw new LockedError(
+      `another postroad serves ${dataDir}${readPid(pidFile)}; stop it first, or use another data_dir`,
+    )
+  }
+  writeFileSync(pidFile, `${process.pid}\n`)
+  return {
+    [Symbol.dispose]() {
+      rmSync(pidFile, { force: true })
+      handle.close()
+    },
+  }
+}
+
+/** Whether a server runs on this data folder now. */
+export function isServing(dataDir: string): boolean {
+  try {
+    takeServeLock(dataDir)[Symbol.dispose]()
+    return false
+  } catch (error) {
+    if (error instanceof LockedError) return true
+    throw error
+  }
+}
+
+function readPid(file: string): string {
+  try {
+    return ` (process ${readFileSync(file, 'utf8').trim()})`
+  } catch {
+    return ''
+  }
+}

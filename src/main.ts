@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+/** The entry: hands the real world to the command line. */
+import { runCli } from './cli/program.js'
+import { environment } from './config/environment.js'
+import { systemWorld } from './world/world.js'
+
+// What is written belongs to this user alone: keys, mail, the database.
+process.umask(0o077)
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  env: environment,
+  world: systemWorld(),
+  print: text => process.stdout.write(`${text}\n`),
+  complain: text => process.stderr.write(`${text}\n`),
+})

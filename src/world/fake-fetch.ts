@@ -1,0 +1,26 @@
+/**
+ * Web servers for tests: answers from a script, in order, and remembers what was asked.
+ *
+ * A request that the script has no answer for is rejected, so that nothing is called unnoticed.
+ */
+import type { HttpClient, HttpRequest, HttpResponse } from './fetch.js'
+
+export class FakeHttpClient implements HttpClient {
+  /** Requests in the order in which they came. */
+  readonly requests: HttpRequest[] = []
+  private readonly answers: (Partial<HttpResponse> | Error)[] = []
+
+  /** The next request not yet answered for gets this: a response (200, empty, where it does not say), or a failure. */
+  answer(answer: Partial<HttpResponse> | Error): this {
+    this.answers.push(answer)
+    return this
+  }
+
+  async request(request: HttpRequest): Promise<HttpResponse> {
+    this.requests.push(request)
+    const answer = this.answers.shift()
+    if (answer === undefined) throw new Error(`no answer scripted for ${request.method} ${request.url}`)
+    if (answer instanceof Error) throw answer
+    return { status: 200, headers: {}, body: Buffer.alloc(0), isTruncated: false, ...answer }
+  }
+}

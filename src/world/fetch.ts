@@ -1,0 +1,133 @@
+/**
+ * HTTP requests to other machines: the only place that sends one.
+ *
+ * For webhooks, MTA-STS policies and whatever else asks a web server. Never follows a redirect, never decodes or
+ * interprets a body, never keeps a connection. `fake-fetch.ts` answers from a script.
+ * Standards: RFC 9110; certificates are checked against the URL's host (RFC 9110 §4.3.4), whatever address is dialled.
+ * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT, or with a TypeError for a URL that is not http(s).
+ */
+import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import type { Clock } from './clock.js'
+import { ipVersion } from './ip-address.js'
+
+export interface HttpRequest {
+  readonly method: string
+  /** Absolute http or https URL. */
+  readonly url: string
+  /** Host and Content-Length are set here. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+  /** For everything from the look-up to the last byte of the body, ms. */
+  readonly timeoutMs: number
+  /** Bytes of the body that are kept; the connection is dropped when more come. */
+  readonly maxBytes: number
+  /**
+   * IP address to dial instead of looking the URL's host up, so that the address that was checked is the one that is
+   * called. Host field, TLS server name and certificate stay the URL's.
+   */
+  readonly address?: string
+}
+
+export interface HttpResponse {
+  /** Any final status; 3xx is an answer like another. */
+  readonly status: number
+  /** Names in lower case; repeated fields joined by `, `. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The first `maxBytes` bytes, as they came. */
+  readonly body: Buffer
+  /** Whether there was more than `maxBytes`. */
+  readonly isTruncated: boolean
+}
+
+export interface HttpClient {
+  request(request: HttpRequest): Promise<HttpResponse>
+}
+
+export interface HttpClientOptions {
+  /** PEM of certificate authorities to trust instead of the public ones. */
+  readonly authorities?: string
+}
+
+export function openHttpClient(clock: Clock, { authorities }: HttpClientOptions = {}): HttpClient {
+  return {
+    async request(request) {
+      const { protocol, ...options } = optionsOf(request)
+      const trust = authorities === undefined ? {} : { ca: authorities }
+      if (protocol === 'https:')
+        return exchange(clock, request, listen => requestHttps({ ...options, ...trust }, listen))
+      if (protocol === 'http:') return exchange(clock, request, listen => requestHttp(options, listen))
+      throw new TypeError(`${protocol} is neither http: nor https:`)
+    },
+  }
+}
+
+function optionsOf({
+  method,
+  url,
+  headers,
+  address,
+}: HttpRequest): RequestOptions & { protocol: string; servername?: string } {
+  const { protocol, hostname, host, port, pathname, search } = new URL(url)
+  const name = hostname.replace(/^\[|\]$/g, '')
+  return {
+    protocol,
+    method,
+    host: address ?? name,
+    ...(port === '' ? {} : { port }),
+    path: `${pathname}${search}`,
+    headers: { ...headers, host },
+    // An address is no server name (RFC 6066 §3); without one the certificate is checked against the address dialled.
+    ...(ipVersion(name) === 0 ? { servername: name } : {}),
+    // A pooled connection might lead to another address than the one asked for.
+    agent: false,
+  }
+}
+
+type Send = (listen: (response: IncomingMessage) => void) => ReturnType<typeof requestHttp>
+
+function exchange(
+  clock: Clock,
+  { body, timeoutMs, maxBytes }: HttpRequest,
+  send: Send,
+): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => {
+      timer.cancel()
+      reject(error)
+    }
+    const timer = clock.after(timeoutMs, () => {
+      fail(Object.assign(new Error('request timed out'), { code: 'ETIMEDOUT' }))
+      outgoing.destroy()
+    })
+    const outgoing = send(response => {
+      readBody(response, maxBytes).then(({ kept, isTruncated }) => {
+        timer.cancel()
+        resolve({ status: response.statusCode ?? 0, headers: headersOf(response), body: kept, isTruncated })
+      }, fail)
+    })
+    outgoing.on('error', fail)
+    outgoing.end(body)
+  })
+}
+
+/** Leaving the loop early destroys the response and with it the connection. */
+async function readBody(response: IncomingMessage, maxBytes: number) {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxBytes) break
+  }
+  return { kept: Buffer.concat(chunks).subarray(0, maxBytes), isTruncated: length > maxBytes }
+}
+
+function headersOf({ headers }: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  )
+}

@@ -1,0 +1,30 @@
+/** Everything that comes from outside the program, in one value that the entry point makes and tests replace. */
+import { systemClock, type Clock } from './clock.js'
+import { openDialler, type Dialler } from './dial.js'
+import { openResolver } from './dns-client.js'
+import type { Resolver } from './dns.js'
+import { openLog, type Log } from './log.js'
+import { systemRandom, type Random } from './random.js'
+import { systemLookup, type SystemLookup } from './system-names.js'
+
+export interface World {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly dialler: Dialler
+  readonly systemLookup: SystemLookup
+  /** A resolver with a cache of its own. @param servers as `ip:port`; empty: the system's */
+  openResolver(servers: readonly string[], timeoutMs: number): Resolver
+}
+
+export function systemWorld(): World {
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    log: openLog('info'),
+    dialler: openDialler(systemClock),
+    systemLookup,
+    openResolver: (servers, timeoutMs) =>
+      openResolver({ servers, timeoutMs, clock: systemClock, random: systemRandom }),
+  }
+}

@@ -1,0 +1,85 @@
+/** The generated configuration files: they are true, complete, and what is on disk is what the schema says. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { commentedToml, referenceMarkdown, showConfig } from '../../src/config/generate.js'
+import { ENVIRONMENT_KEYS, KNOWN_KEYS } from '../../src/config/key-names.js'
+import { loadConfig } from '../../src/config/load.js'
+
+function load(toml: string) {
+  return loadConfig({ file: 'postroad.toml', env: {}, readFile: () => toml })
+}
+
+t.test(
+  'the files on disk are what the schema generates (node build/src/config/write-generated.js)',
+  async t => {
+    t.equal(readFileSync('config/postroad.toml', 'utf8'), commentedToml())
+    t.equal(readFileSync('config/REFERENCE.md', 'utf8'), referenceMarkdown())
+  },
+)
+
+t.test('the commented file loads as it is, and says nothing but the defaults', async t => {
+  t.same(load(commentedToml()).config, load('hostname = "mail.example.com"').config)
+})
+
+t.test('every line of the commented file holds when it is commented in', async t => {
+  const withoutExamples = commentedToml()
+    .split('\n\n')
+    .filter(block => !block.includes('#[['))
+    .join('\n\n')
+  const uncomment = (toml: string) => toml.replace(/^#(?=\[\[|[a-z_]+ = )/gm, '')
+  t.same(load(uncomment(withoutExamples)).config, load('hostname = "mail.example.com"').config)
+  t.match(load(uncomment(commentedToml())).config.mta.routes, [
+    { domain: '*.corp.example', host: '10.0.0.5' },
+  ])
+})
+
+t.test(
+  'every key is in the commented file and in the reference, with a sentence and its variable',
+  async t => {
+    const toml = commentedToml()
+    const reference = referenceMarkdown()
+    for (const { path, node } of KNOWN_KEYS) {
+      const name = path.join('.')
+      t.ok(node.description.length > 5, `${name} is described`)
+      t.match(
+        toml,
+        new RegExp(`^#?(\\[\\[${name}\\]\\]|${path.at(-1) ?? ''} = .*)$`, 'm'),
+        `${name} in postroad.toml`,
+      )
+    }
+    for (const variable of ENVIRONMENT_KEYS.keys()) t.match(reference, `\`${variable}\``, variable)
+  },
+)
+
+t.test('no two keys share an environment variable', async t => {
+  t.equal(ENVIRONMENT_KEYS.size, KNOWN_KEYS.filter(key => !key.inList).length)
+})
+
+t.test('what config show prints has defaults and derived values, hides secrets, and loads again', async t => {
+  const loaded = load(`
+    hostname = "mail.example.com"
+    [[mta.routes]]
+    domain = "*"
+    host = "10.0.0.5"
+    username = "relay"
+    password = "hunter2"
+  `)
+  const shown = showConfig(loaded)
+  t.notMatch(shown, /hunter2/)
+  t.match(shown, 'dkim_zone = "dkim.mail.example.com"')
+  const { mta, ...rest } = load(shown).config
+  const { mta: mtaBefore, ...restBefore } = loaded.config
+  t.same(rest, restBefore)
+  t.same({ ...mta, routes: [] }, { ...mtaBefore, routes: [] })
+  t.match(mta.routes, [{ host: '10.0.0.5', credentials: { username: 'relay', password: /^\*+$/ } }])
+})
+
+t.test('the development configuration listens on loopback only and lets no mail out', async t => {
+  const { config } = load(readFileSync('config/dev.toml', 'utf8'))
+  const { http, submission, inbound } = config
+  t.same(
+    [...http.listen, ...submission.listen, ...submission.listenTls, ...inbound.listen],
+    [8025, 2587, 2525].map(port => ({ host: '127.0.0.1', port })),
+  )
+  t.match(config, { dataDir: './data', publicUrl: 'http://127.0.0.1:8025', mta: { capture: true } })
+})

@@ -1,0 +1,151 @@
+import t from 'tap'
+import {
+  addressDomain,
+  asciiDomain,
+  normalizedAddress,
+  parseAddress,
+  parseNamedAddress,
+  readAddress,
+} from '../../src/mail/address.js'
+
+t.test('an ordinary address keeps its local part and gets its domain in lower case', async t => {
+  t.same(parseAddress('Ann.Lee+news@Example.COM'), {
+    local: 'Ann.Lee+news',
+    domain: 'example.com',
+    address: 'Ann.Lee+news@example.com',
+    needsSmtpUtf8: false,
+  })
+})
+
+t.test('an internationalised domain becomes A-labels', async t => {
+  t.match(parseAddress('ann@BÜCHER.example'), { address: 'ann@xn--bcher-kva.example', needsSmtpUtf8: false })
+  t.match(parseAddress('ann@例え。テスト'), { domain: 'xn--r8jz45g.xn--zckzah' })
+  t.match(parseAddress('ann@XN--bcher-kva.example'), { domain: 'xn--bcher-kva.example' })
+})
+
+t.test('a local part beyond ASCII is an address that needs SMTPUTF8', async t => {
+  t.match(parseAddress('jörg@example.com'), { local: 'jörg', needsSmtpUtf8: true })
+  t.match(parseAddress('"jörg"@example.com'), { local: '"jörg"', needsSmtpUtf8: true })
+})
+
+t.test('quoted local parts may hold what dot-atoms may not', async t => {
+  t.match(parseAddress('"a@b,c;"@example.com'), { local: '"a@b,c;"', domain: 'example.com' })
+  t.match(parseAddress('"a\\"b"@example.com'), { local: '"a\\"b"' })
+})
+
+const refused: Readonly<Record<string, string>> = {
+  'nothing at all': '',
+  'no @': 'ann.example.com',
+  'no local part': '@example.com',
+  'no domain': 'ann@',
+  'two dots in a row': 'a..b@example.com',
+  'a dot at the start': '.ann@example.com',
+  'a dot at the end': 'ann.@example.com',
+  'a second @': 'ann@bob@example.com',
+  'a display name': 'Ann <ann@example.com>',
+  'angle brackets': '<ann@example.com>',
+  'a list': 'ann@example.com,bob@example.com',
+  'a space': 'an n@example.com',
+  'a space inside quotes': '"an n"@example.com',
+  'a line break': 'ann@example.com\r\nBcc: eve@example.com',
+  'a line break inside quotes': '"a\r\nb"@example.com',
+  NUL: 'ann\0@example.com',
+  DEL: 'ann\x7f@example.com',
+  'a no-break space': 'ann\u00a0@example.com',
+  'a zero-width space': 'ann\u200b@example.com',
+  'a C1 control': 'ann\u0085@example.com',
+  'half a surrogate pair': 'ann\ud800@example.com',
+  'an unfinished quote': '"ann@example.com',
+  'a bare quote': 'a"b@example.com',
+  'a comment': 'ann(x)@example.com',
+  'an address literal': 'user@[127.0.0.1]',
+  'an IPv6 literal': 'user@[IPv6:::1]',
+  'an IP address as domain': 'user@127.0.0.1',
+  'an IP address in full-width digits': 'user@１２７.0.0.1',
+  'a trailing dot': 'ann@example.com.',
+  'an empty label': 'ann@example..com',
+  'a hyphen at the start of a label': 'ann@-example.com',
+  'a hyphen at the end of a label': 'ann@example-.com',
+  'an underscore in the domain': 'ann@exam_ple.com',
+  'an underscore beside a U-label': 'ann@exam_ple.bücher.example',
+  'percent-encoding in the domain': 'ann@exam%70le.com',
+  'a broken A-label': 'ann@xn--a.com',
+  'a single label': 'root@localhost',
+}
+for (const [what, text] of Object.entries(refused))
+  t.test(`an address with ${what} is refused`, async t => {
+    t.equal(parseAddress(text), undefined)
+    t.type((readAddress(text) as { fault: string }).fault, 'string')
+  })
+
+t.test('sizes are counted in octets and refused one beyond the limit', async t => {
+  t.ok(parseAddress(`${'a'.repeat(64)}@example.com`))
+  t.match(readAddress(`${'a'.repeat(65)}@example.com`), { fault: /64 octets/ })
+  t.ok(parseAddress(`${'ö'.repeat(32)}@example.com`))
+  t.match(readAddress(`${'ö'.repeat(33)}@example.com`), { fault: /64 octets/ })
+  t.ok(parseAddress(`a@${'b'.repeat(63)}.com`))
+  t.notOk(parseAddress(`a@${'b'.repeat(64)}.com`))
+  const longDomain = `${'b'.repeat(62)}.${'c'.repeat(62)}.${'d'.repeat(59)}.com`
+  t.equal(parseAddress(`${'a'.repeat(64)}@${longDomain}`)?.address.length, 254)
+  t.match(readAddress(`${'a'.repeat(64)}@x${longDomain}`), { fault: /254 octets/ })
+  t.match(readAddress('a'.repeat(1_000_000)), { fault: /254 octets/ })
+})
+
+t.test('a domain that grows past the limit as A-labels is refused', async t => {
+  const label = 'ü'.repeat(20)
+  const text = `${'a'.repeat(60)}@${Array(7).fill(label).join('.')}.example`
+  t.ok(text.length <= 254)
+  t.notOk(parseAddress(text))
+})
+
+t.test('a single label is taken where the network has its own names', async t => {
+  t.match(parseAddress('root@LOCALHOST', { allowSingleLabel: true }), { domain: 'localhost' })
+  t.equal(asciiDomain('intranet', { allowSingleLabel: true }), 'intranet')
+  t.equal(asciiDomain('', { allowSingleLabel: true }), undefined)
+})
+
+t.test('two spellings of one mailbox compare as equal', async t => {
+  t.equal(normalizedAddress('Ann@Example.COM'), 'ann@example.com')
+  t.equal(normalizedAddress('"Ann"@example.com'), 'ann@example.com')
+  t.equal(normalizedAddress('ann@BÜCHER.example'), 'ann@xn--bcher-kva.example')
+  t.equal(normalizedAddress('JO\u0308RG@example.com'), normalizedAddress('j\u00f6rg@example.com'))
+  t.equal(normalizedAddress('"a,b"@example.com'), '"a,b"@example.com')
+  t.equal(normalizedAddress(' @Example.com '), '@example.com')
+})
+
+t.test('the domain of an address is what follows its last @', async t => {
+  t.equal(addressDomain('"a@b"@Example.com'), 'example.com')
+  t.equal(addressDomain('nobody'), '')
+})
+
+t.test('a reply-to is taken with a name, with a quoted name, in brackets and bare', async t => {
+  t.same(parseNamedAddress('Ann <ann@Example.com>'), { name: 'Ann', address: 'ann@example.com' })
+  t.same(parseNamedAddress('"Doe, \\"Ann\\"" <ann@example.com>'), {
+    name: 'Doe, "Ann"',
+    address: 'ann@example.com',
+  })
+  t.same(parseNamedAddress('Jörg Müller & Söhne, Inc. <j@example.com>'), {
+    name: 'Jörg Müller & Söhne, Inc.',
+    address: 'j@example.com',
+  })
+  t.same(parseNamedAddress('<ann@example.com>'), { address: 'ann@example.com' })
+  t.same(parseNamedAddress(' ann@example.com '), { address: 'ann@example.com' })
+})
+
+t.test('a reply-to that is a list, broken or an injection is refused', async t => {
+  for (const text of [
+    '',
+    'Ann',
+    'Ann <>',
+    'Ann <ann@example.com',
+    'Ann <ann@example.com> x',
+    'a@example.com, Bob <b@example.com>',
+    'Ann <a@example.com>, <b@example.com>',
+    '"Ann <ann@example.com>',
+    'Ann\r\nBcc: eve@example.com <ann@example.com>',
+    'Ann\0 <ann@example.com>',
+    `${'x'.repeat(256)} <ann@example.com>`,
+    'x'.repeat(1_000_000),
+  ])
+    t.equal(parseNamedAddress(text), undefined, JSON.stringify(text.slice(0, 50)))
+})

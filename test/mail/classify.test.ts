@@ -1,0 +1,472 @@
+/** What refusals mean: one line per wording that real servers use. */
+import t, { type Test } from 'tap'
+import { REPLY_RULES } from '../../src/mail/classify-rules.js'
+import { classifyReply, type ReplyClassification } from '../../src/mail/classify.js'
+import { SUBTYPES, type Subtype } from '../../src/mail/classify-subtypes.js'
+import type { Stage } from '../../src/mail/outcome.js'
+
+/** Classifies a reply as it stands in a log: code, enhanced code where there is one, text. */
+function classify(line: string, stage?: Stage): ReplyClassification {
+  const [, code, enhanced, text = ''] = /^(\d{3})[ -]?(?:([245]\.\d{1,3}\.\d{1,3}) ?)?(.*)$/.exec(line) ?? []
+  return classifyReply({ code: Number(code), text, ...(enhanced === undefined ? {} : { enhanced }) }, stage)
+}
+
+function expectSubtypes(t: Test, expected: Partial<Record<Subtype, readonly string[]>>): void {
+  for (const [subtype, lines] of Object.entries(expected))
+    for (const line of lines) t.equal(classify(line).subtype, subtype, line)
+}
+
+t.test('a recipient that does not exist is told from everything else', async t => {
+  const lines = [
+    '550 5.1.1 user unknown',
+    '550 5.1.1 <ann@example.net>: Recipient address rejected: User unknown in virtual mailbox table',
+    '550 5.1.1 The email account that you tried to reach does not exist. Please try double-checking the address',
+    '550 5.4.1 Recipient address rejected: Access denied. AS(201806281) [AM0EUR02FT012.eop-EUR02.prod]',
+    '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup',
+    '550 5.1.1 RESOLVER.ADR.RecipNotFound; not found',
+    "554 delivery error: dd This user doesn't have a yahoo.com account (ann@yahoo.com) [0]",
+    '550 sorry, no mailbox here by that name. (#5.1.1)',
+    '550 No such user here',
+    '550 <ann@example.net>... User not exist',
+    '550 Unknown user ann@example.net',
+    '550 Requested action not taken: mailbox unavailable',
+    '550 5.5.0 Adresse destinataire invalide. Invalid recipient. LPN007_416',
+    '550 5.1.1 Not our customer',
+    '550 5.7.1 No such user!',
+    '550 Message was not accepted -- invalid mailbox. Local mailbox ann@example.net is unavailable: user not found',
+    "550 'ann@example.net' is not a registered gateway user",
+    '553 5.3.0 <ann@example.net>... No such user',
+    '550 Mailbox not found',
+    '550 5.1.0 Address rejected.',
+    '511 5.1.1 unknown address or alias: ann',
+    '550 Invalid recipient <ann@example.net> (#5.1.1)',
+  ]
+  for (const line of lines)
+    t.match(
+      classify(line, 'rcpt'),
+      { cause: 'recipient', scope: 'address', permanence: 'permanent', subtype: 'no_such_mailbox' },
+      line,
+    )
+})
+
+t.test('a closed mailbox is the recipient’s, a moved one too', async t => {
+  expectSubtypes(t, {
+    mailbox_disabled: [
+      '550 5.2.1 The email account that you tried to reach is disabled. Learn more at https://support.google.com',
+      '554 delivery error: dd Sorry your message to ann@example.net cannot be delivered. This account has been disabled or discontinued [#102].',
+      '550 5.1.1 <ann@icloud.com>: inactive email address',
+      '525 5.7.13 Disabled recipient address',
+      '550 User suspended',
+      '550 5.5.0 Le compte du destinataire est bloque. The recipient account is blocked. LPN007_426',
+      '550 5.2.1 mailbox disabled, not accepting messages',
+    ],
+    mailbox_moved: ['550 5.1.6 recipient no longer on server: ann@example.net', '551 5.1.6 Ann has moved'],
+    bad_address_syntax: ['553 5.1.3 what is that'],
+  })
+  t.match(classify('550 User suspended'), { cause: 'recipient', scope: 'address', permanence: 'permanent' })
+})
+
+t.test('a full mailbox is passing even as a 5xx: its owner can make room (RFC 3463 §3.3)', async t => {
+  const lines = [
+    '452 4.2.2 mailbox full',
+    '552 5.2.2 mailbox full',
+    '452 4.2.2 The email account that you tried to reach is over quota. Please direct the recipient to clear space',
+    '552 5.2.2 <ann@example.net> Quota exceeded (mailbox for user is full)',
+    '554 5.2.2 mailbox full; STOREDRV.Deliver.Exception:QuotaExceededException.MapiExceptionShutoffQuotaExceeded',
+    '552 Requested mail action aborted: exceeded storage allocation',
+    '552 RCPT TO:<ann@example.net> Mailbox disk quota exceeded',
+    '550 5.2.2 Over quota',
+  ]
+  for (const line of lines)
+    t.match(
+      classify(line),
+      { cause: 'recipient', scope: 'address', permanence: 'transient', subtype: 'mailbox_full' },
+      line,
+    )
+})
+
+t.test('a recipient who gets too much mail is only to be tried later', async t => {
+  for (const line of [
+    '450 4.2.1 The user you are trying to contact is receiving mail too quickly. Please resend your message later',
+    '450 4.2.1 receiving mail too quickly',
+    '550 5.2.1 The user you are trying to contact is receiving mail at a rate that prevents additional messages',
+    '451 4.7.1 The recipient has exceeded their message rate limit. Try again later.',
+  ])
+    t.match(
+      classify(line),
+      { cause: 'transient', scope: 'address', permanence: 'transient', subtype: 'recipient_rate_limited' },
+      line,
+    )
+  t.equal(
+    classify('550 5.7.1 Recipient address rejected: User ann temporary locked. Please try again later!')
+      .subtype,
+    'mailbox_unavailable',
+  )
+})
+
+t.test('throttling is passing, whatever the digit in front, and slows our host down', async t => {
+  expectSubtypes(t, {
+    rate_limited: [
+      '550 Connection frequency limited',
+      '550 Domain frequency limited',
+      '421 4.7.0 [TSS04] Messages from 192.0.2.1 temporarily deferred due to unexpected volume or user complaints',
+      '421 4.7.1 [TS03] All messages from 192.0.2.1 will be permanently deferred',
+      '421 4.7.28 Our system has detected an unusual rate of unsolicited mail originating from your IP address. To protect our users from spam, mail sent from your IP address has been temporarily rate limited.',
+      '421 4.7.0 Try again later, closing connection. gsmtp',
+      '421 RP-001 The mail server IP connecting to Outlook.com server has exceeded the rate limit allowed.',
+      '451 4.7.650 The mail server [192.0.2.1] has been temporarily rate limited due to IP reputation.',
+      '452 Too many recipients received this hour',
+      '421 4.7.1 Messages to ann@icloud.com deferred due to excessive volume',
+      '550 5.4.5 Daily SMTP relay sending limit exceeded for customer',
+      '451 Requested action aborted: mail rate limit exceeded',
+      '421 Too many spams from your IP (192.0.2.1)',
+      '454 Throttling failure: Daily message quota exceeded.',
+    ],
+    too_many_connections: [
+      '421 too many connections',
+      '421 4.7.0 Too many concurrent SMTP connections from this IP address; please try again later.',
+      '421 mwinf5c04 ME Trop de connexions, veuillez verifier votre configuration. Too many connections, slow down. OFR004_104',
+      '421 Too many sessions opened',
+      '554 Too many connections from your host',
+    ],
+  })
+  for (const line of ['550 Connection frequency limited', '554 Too many connections from your host'])
+    t.match(classify(line), { cause: 'transient', scope: 'source', permanence: 'transient' }, line)
+})
+
+t.test('a busy Exchange Online means our host, any other busy server itself', async t => {
+  t.match(classify('451 4.7.500 Server busy. Please try again later from [192.0.2.1]. (AS77713609)'), {
+    cause: 'transient',
+    scope: 'source',
+    permanence: 'transient',
+    subtype: 'server_busy',
+  })
+  expectSubtypes(t, {
+    server_busy: ['421 4.3.2 System not accepting network messages', '421 Service not available', '421'],
+  })
+  t.match(classify('421 4.3.2 System not accepting network messages'), { scope: 'domain' })
+})
+
+t.test('a 5xx that asks to be tried again is passing', async t => {
+  t.match(classify('554 Please try again later'), { cause: 'transient', permanence: 'transient' })
+})
+
+t.test(
+  'too many recipients in one transaction is nobody’s fault, as 452 and as 552 (RFC 5321 §4.5.3.1.10)',
+  async t => {
+    for (const line of ['452 4.5.3 Too many recipients', '552 Too many recipients', '452 4.5.3'])
+      t.match(
+        classify(line, 'rcpt'),
+        { cause: 'transient', scope: 'address', permanence: 'transient', subtype: 'too_many_recipients' },
+        line,
+      )
+  },
+)
+
+t.test('greylisting does not slow the host down, and its delay is read', async t => {
+  for (const line of [
+    '450 4.2.0 <ann@example.net>: Recipient address rejected: Greylisted, see http://postgrey.example/help',
+    '451 4.7.1 Greylisting in action, please come back later',
+    '451 4.7.1 Please try again in 300 seconds',
+    '451 Temporarily rejected. Try again later.',
+    '421 4.7.0 [GL01] Message from (192.0.2.1) temporarily deferred',
+    '450 4.7.1 This server is not yet authorized to deliver mail from <bob@example.com>',
+  ])
+    t.match(
+      classify(line, 'rcpt'),
+      { cause: 'transient', scope: 'address', permanence: 'transient', subtype: 'greylisted' },
+      line,
+    )
+  t.equal(classify('451 4.7.1 Please try again in 300 seconds', 'rcpt').retryAfterMs, 300_000)
+})
+
+t.test('a delay that the server names is read, up to a day', async t => {
+  const delays: Readonly<Record<string, number | undefined>> = {
+    '421 4.7.0 Too many connections, try again in 90 seconds': 90_000,
+    '450 4.7.1 Greylisted for 5 minutes': 300_000,
+    '451 Rate limit, please wait 2 hours': 7_200_000,
+    '450 4.2.0 Greylisted, please come back in 00:04:59': 299_000,
+    '421 Retry after 1800s': 1_800_000,
+    '451 try again in 999999 hours': 86_400_000,
+    '451 try again in 0 seconds': undefined,
+    '451 You sent 100 messages in 60 minutes. Try again later.': undefined,
+    '451 try again later (queue 4711)': undefined,
+    '550 5.7.1 Spam. Try again in 300 seconds': undefined,
+  }
+  for (const [line, ms] of Object.entries(delays)) t.equal(classify(line).retryAfterMs, ms, line)
+})
+
+t.test('our host on a list or in bad repute never counts against the recipient', async t => {
+  expectSubtypes(t, {
+    blocklisted: [
+      '554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org',
+      '554 5.7.1 blocked using zen.spamhaus.org',
+      '554 5.7.1 <mx.example.com[192.0.2.1]>: Client host rejected: blocked using bl.example.org; Please see http://bl.example.org',
+      '553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1, because the ip is in a list',
+      '550 5.7.606 Access denied, banned sending IP [192.0.2.1]',
+      '550 5.7.649 Access denied, banned sending IP [192.0.2.1]',
+      '550 5.7.511 Access denied, banned sender[192.0.2.1].',
+      "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent. Please contact your Internet service provider since part of their network is on our block list (S3140).",
+      '554 Blocked - see https://support.proofpoint.com/dnsbl-lookup.cgi?ip=192.0.2.1',
+      '554 resimta-po-01v.sys.comcast.net comcast 192.0.2.1 Comcast block for spam. Please see http://postmaster.comcast.net/smtp-error-codes.php#BL000000',
+      '554 5.7.1 192.0.2.1 is blocked. AUP#In-1310',
+      '550 mwinf5c04 ME Adresse IP source bloquee pour incident de spam. Client host blocked for spamming issues. OFR006_102',
+    ],
+    bad_reputation: [
+      '554 5.7.1 [HM08] Message rejected due to local policy.',
+      '550 5.7.1 [192.0.2.22 18] Our system has detected that this message is 550-5.7.1 likely suspicious due to the very low reputation of the sending IP 550-5.7.1 address.',
+      '554 IP=192.0.2.1 - A problem occurred. Ask your postmaster for help or to contact tosa@rx.t-online.de to clarify.',
+      '554 IP=192.0.2.1 - None/bad reputation. Ask your postmaster for help or to contact tobr@rx.t-online.de for reset. (NOWL)',
+      "554 Your access to this mail system has been rejected due to the sending MTA's poor reputation.",
+    ],
+    bad_sender_reputation: [
+      '550 5.7.1 Our system has detected that this message is likely suspicious due to the very low reputation of the sending domain.',
+    ],
+    reverse_dns: [
+      '550 5.7.25 The IP address sending this message does not have a PTR record setup',
+      '450 4.7.1 Client host rejected: cannot find your reverse hostname, [192.0.2.1]',
+      '550 5.7.1 Connections not accepted from servers without a valid sender domain. Fix reverse DNS for 192.0.2.1',
+    ],
+    helo_refused: ['504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname'],
+  })
+  t.match(classify('554 5.7.1 blocked using zen.spamhaus.org'), {
+    cause: 'reputation',
+    scope: 'source',
+    permanence: 'permanent',
+  })
+})
+
+t.test('failed sender authentication is about our domain', async t => {
+  for (const line of [
+    '550 5.7.26 This mail has been blocked because the sender is unauthenticated. Gmail requires all senders to authenticate',
+    '550 5.7.26',
+    '554 5.7.9 Message not accepted for policy reasons. See https://postmaster.example/error-codes',
+    '554 5.7.9 DMARC',
+    "554 5.7.1 Your message was rejected due to example.com's DMARC policy.",
+    '550 5.7.515 Access denied, sending domain example.com does not meet the required authentication level.',
+    '550 5.7.23 <ann@example.net>: Recipient address rejected: Message rejected due to: SPF fail - not authorized',
+    '550 Unauthenticated senders not allowed',
+    '550 5.7.1 This message does not have authentication information or fails to pass',
+  ])
+    t.match(
+      classify(line),
+      { cause: 'policy', scope: 'sender', permanence: 'permanent', subtype: 'authentication_policy' },
+      line,
+    )
+})
+
+t.test('refused content is told from refused hosts', async t => {
+  expectSubtypes(t, {
+    spam_content: [
+      '550 5.7.1 [192.0.2.1 12] Our system has detected that this message is 550-5.7.1 likely unsolicited mail. To reduce the amount of spam sent to Gmail, this message has been blocked.',
+      '554 5.6.0 This message has been scored as spam with a probability of more than 90%',
+      '554 5.7.1 [2] Message rejected under suspicion of SPAM',
+      '550 5.7.1 Message content rejected, UBE, id=22220-02-222',
+      '554 5.7.1 [CS01] Message rejected due to local policy.',
+      '554 Message not allowed - [PH01] Email not accepted for policy reasons.',
+      '554 DT:SPM 163 smtp',
+    ],
+    virus_content: ['550 Virus Detected; Content Rejected', '554 5.7.1 infected'],
+    content_refused: [
+      '500 5.6.1 Message content rejected',
+      '552 5.7.0 This message was blocked because its content presents a potential security issue',
+      '550 Mail content denied',
+      '550 5.7.1 Messages with multiple addresses in From: header are not accepted',
+      '552 5.6.0 Headers too large (3 max)',
+      '550 5.7.1 This message is not RFC 5322 compliant. To reduce the amount of spam sent to Gmail, this message has been blocked.',
+    ],
+    message_too_big: [
+      '552 5.3.4 Message size exceeds fixed limit',
+      '552 5.3.4 too big',
+      '552 5.2.3 Message length exceeds limit set by recipient',
+      '552 sorry, that message size exceeds my databytes limit (#5.3.4)',
+      '550 5.2.3 RESOLVER.RST.RecipSizeLimit; message too large for this recipient',
+    ],
+  })
+  for (const line of ['552 5.3.4 too big', '554 5.7.1 infected', '554 5.6.0 scored as spam'])
+    t.match(classify(line), { cause: 'content', permanence: 'permanent' }, line)
+})
+
+t.test('a policy against the recipient or the sender suppresses nobody', async t => {
+  t.match(classify('554 5.7.1 <ann@example.net>: Recipient address rejected: Access denied', 'rcpt'), {
+    cause: 'policy',
+    scope: 'address',
+    permanence: 'permanent',
+    subtype: 'recipient_refused',
+  })
+  expectSubtypes(t, {
+    recipient_refused: [
+      '550 5.7.1 RESOLVER.RST.AuthRequired; authentication required',
+      '550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required',
+    ],
+    sender_refused: [
+      '553 5.1.8 <root@host.example>... Domain of sender address root@host.example does not exist',
+      '550 5.1.0 <bounce@example.com> sender rejected. Refer to Error Codes section',
+      '553 sorry, your envelope sender is in my badmailfrom list (#5.7.1)',
+      '550 5.1.7',
+    ],
+    policy_refused: [
+      '550 5.7.1 Access denied',
+      '550 Denied by policy',
+      '550 5.7.0 Local Policy Violation',
+      '550 5.7.1',
+    ],
+    tls_required: ['530 5.7.0 Must issue a STARTTLS command first', '550 5.7.10'],
+    authentication_required: ['530 5.7.0 Authentication required'],
+    authentication_failed: ['535 5.7.8 Error: authentication failed: bad password'],
+  })
+})
+
+t.test('a host that does not take mail for the domain is a matter of configuration', async t => {
+  for (const line of [
+    '550 5.7.1 relay denied',
+    '554 5.7.1 <ann@example.net>: Relay access denied',
+    "553 sorry, that domain isn't in my list of allowed rcpthosts",
+    '550 5.7.1 Unable to relay',
+    '550 relay not permitted',
+  ])
+    t.match(
+      classify(line, 'rcpt'),
+      { cause: 'config', scope: 'domain', permanence: 'permanent', subtype: 'relay_denied' },
+      line,
+    )
+  expectSubtypes(t, {
+    routing_loop: [
+      '550 5.4.6 routing loop',
+      '554 5.4.6 Too many hops',
+      '554 too many hops, this message is looping (#5.4.6)',
+    ],
+  })
+})
+
+t.test('a domain without mail is told from a mailbox without mail', async t => {
+  expectSubtypes(t, {
+    bad_destination: [
+      '550 5.1.2',
+      '550 5.1.2 Host unknown (Name server: mx.example.net: host not found)',
+      '550 5.1.2 Bad destination system address',
+    ],
+    domain_accepts_no_mail: [
+      '550 5.1.10',
+      '556 5.1.10 Recipient address has null MX',
+      '550 Host does not accept mail',
+      '521',
+    ],
+  })
+  t.match(classify('550 5.1.2'), { cause: 'recipient', scope: 'domain', permanence: 'permanent' })
+})
+
+t.test('trouble at the other side says nothing about the recipient', async t => {
+  expectSubtypes(t, {
+    system_failure: [
+      '451 4.3.0 Local error in processing',
+      '553 5.3.5 system config error',
+      '451 Temporary local problem - please try later',
+    ],
+    system_full: [
+      '452 4.3.1 Insufficient system storage',
+      '452 4.4.5 Insufficient disk space; try again later',
+    ],
+    network_failure: ['451 4.4.2 Connection timed out', '450 4.4.1'],
+    expired: [
+      '554 4.4.7 Message expired: unable to deliver in 840 minutes.<421 4.4.2 Connection timed out>',
+      '550 4.4.7 QUEUE.Expired; message expired',
+      '550 5.4.316 Message expired, connection refused',
+    ],
+    protocol_error: [
+      '503 5.5.1 Bad sequence of commands',
+      '500 Syntax error',
+      '550 5.5.0',
+      '504 Command parameter not implemented',
+    ],
+  })
+  t.match(classify('553 5.3.5 system config error'), { cause: 'transient', permanence: 'undetermined' })
+  t.match(classify('550 4.4.7 QUEUE.Expired; message expired'), {
+    cause: 'transient',
+    permanence: 'transient',
+  })
+})
+
+t.test('a 4xx is passing whatever it says', async t => {
+  for (const line of [
+    '450 5.1.1 User unknown',
+    '450 User unknown',
+    '421 4.7.1 blocked using zen.spamhaus.org',
+    '499 what',
+  ])
+    t.equal(classify(line).permanence, 'transient', line)
+})
+
+t.test('what nobody knows is held against nobody', async t => {
+  t.match(classify('550 Rejected'), { cause: 'policy', permanence: 'permanent', subtype: 'unclassified' })
+  t.match(classify('499 what'), { cause: 'transient', subtype: 'unclassified_delay' })
+  t.match(classifyReply({ code: 0, text: 'the dog ate it' }), {
+    permanence: 'undetermined',
+    subtype: 'unclassified',
+  })
+})
+
+t.test('before RCPT nothing can be the recipient’s', async t => {
+  t.match(classify('550 5.1.1 user unknown', 'mail'), { cause: 'policy', subtype: 'sender_refused' })
+  t.match(classify('554 mailbox disabled', 'greeting'), { cause: 'policy', subtype: 'policy_refused' })
+  t.match(classify('521 mx.example.net does not accept mail', 'greeting'), { cause: 'policy' })
+})
+
+t.test('words for a mailbox that are said of us are not the recipient’s', async t => {
+  for (const line of [
+    '550 5.7.1 Your IP address is not listed as a valid sender',
+    '550 Your account has been suspended',
+    '550 5.7.1 Client host unknown',
+    '554 5.7.1 Your domain does not exist',
+  ])
+    t.not(classify(line, 'rcpt').cause, 'recipient', line)
+})
+
+t.test('an address is no reason, whatever words it is made of', async t => {
+  for (const line of [
+    '550 5.1.1 <spam@example.net>: Recipient address rejected: User unknown',
+    '550 5.1.1 <greylist@dnsbl.example.net>... User unknown',
+    '550 Unknown user virus-alerts@example.net',
+  ])
+    t.equal(classify(line, 'rcpt').subtype, 'no_such_mailbox', line)
+})
+
+t.test('a 421 after RCPT is no greylisting: it closes the session for everybody', async t => {
+  t.match(classify('421 4.7.0 Please try again later', 'rcpt'), { scope: 'domain', subtype: 'server_busy' })
+})
+
+t.test('a code at the start of the text counts when the reply carried none apart', async t => {
+  t.equal(classifyReply({ code: 550, text: '5.1.2 no' }).subtype, 'bad_destination')
+  t.match(classifyReply({ code: 0, text: '5.1.1 no' }), { cause: 'recipient', permanence: 'permanent' })
+})
+
+t.test('no wording of security and policy codes ever suppresses, unless it names the mailbox', async t => {
+  for (let detail = 0; detail <= 30; detail++) {
+    if (detail === 13) continue // RFC 5248 registry: "User account disabled"
+    t.not(classify(`550 5.7.${detail} no`).cause, 'recipient', `5.7.${detail}`)
+  }
+})
+
+t.test('every rule has a subtype of the table', async t => {
+  for (const { subtype } of REPLY_RULES) t.ok(Object.hasOwn(SUBTYPES, subtype), subtype)
+})
+
+t.test(
+  'hostile text takes no longer than its length: a thousand replies of the worst kind are read',
+  async t => {
+    const worst = [
+      'user ',
+      'mailbox address ',
+      'try ',
+      'blocked by ',
+      'message size ',
+      '5.7.1 ',
+      'a',
+      ' ',
+      'exceeds the ',
+    ]
+    for (const word of worst)
+      for (let count = 0; count < 100; count++)
+        t.ok(classifyReply({ code: 550, text: word.repeat(100_000) }).subtype)
+  },
+)

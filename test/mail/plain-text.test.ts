@@ -1,0 +1,83 @@
+import t from 'tap'
+import { plainTextOf } from '../../src/mail/plain-text.js'
+
+t.test('links are kept once, images and anchors within the page left out', async t => {
+  t.equal(plainTextOf('<a href="https://example.com/a">Shop</a>'), 'Shop <https://example.com/a>')
+  t.equal(plainTextOf('<a href="https://example.com/a">https://example.com/a</a>'), 'https://example.com/a')
+  t.equal(plainTextOf('<a href="https://example.com/a"><img src="x" alt="y"></a>'), '<https://example.com/a>')
+  t.equal(plainTextOf('<a href="mailto:ann@example.com">Write</a>'), 'Write <ann@example.com>')
+  t.equal(plainTextOf('<a href="#top">Top</a>'), 'Top')
+  t.equal(plainTextOf('a<img src="x" alt="y">b'), 'ab')
+})
+
+t.test('paragraphs, headings and lists read as such', async t => {
+  t.equal(
+    plainTextOf(
+      '<h2>Head</h2><p>One</p><p>Two<br>lines</p><ul><li>a<li>b<ol><li>x</li><li>y</li></ol></ul><blockquote>Q</blockquote>',
+    ),
+    'Head\n\nOne\n\nTwo\nlines\n\n* a\n* b\n  1. x\n  2. y\n\nQ',
+  )
+})
+
+t.test('styles, scripts, comments and the title are not text', async t => {
+  const html =
+    '<html><head><title>T</title><style>p{}</style></head><body><!-- c --><script>s()</script><p>Text</p></body></html>'
+  t.equal(plainTextOf(html), 'Text')
+})
+
+t.test('long lines are not wrapped, entities are characters, NBSP stays', async t => {
+  t.equal(plainTextOf(`<p>${'word '.repeat(50)}</p>`), 'word '.repeat(50).trim())
+  t.equal(plainTextOf('<p>fish &amp; chips &lt;3 &euro;5&nbsp;now</p>'), 'fish & chips <3 €5\u00a0now')
+})
+
+t.test('HTML with tens of thousands of tags still gives all its text and links', async t => {
+  const row =
+    '<tr><td>Row &amp; <b>cell</b></td><td><a class=x href="https://example.com/?a=1&amp;b=2">Go</a></td></tr>\n'
+  const text = plainTextOf(
+    `<style>p > a {}</style><!-- > --><table>${row.repeat(3_000)}</table><script>if (a<b) {}</script>`,
+  )
+  const lines = text.split('\n')
+  t.equal(lines.length, 6_000)
+  t.same(lines.slice(-2), ['Row & cell', 'Go <https://example.com/?a=1&b=2>'])
+})
+
+t.test('256 KB of hostile HTML neither throw nor grow beyond measure', async t => {
+  const size = 256 * 1024
+  const all = (piece: string) => piece.repeat(Math.floor(size / piece.length))
+  // One more than the converter takes as a tree is another way through it, so each kind comes in both amounts.
+  const some = (piece: string, count: number) =>
+    piece.repeat(count) + 'x '.repeat((size - piece.length * count) / 2)
+  const pieces = [
+    '<div>',
+    '<b>x',
+    '<a href=https://example.com/>x',
+    '<ul><li>x',
+    '<ol><li><p>x',
+    '<blockquote>x<br>',
+    '<table><tr><td>x',
+    '<li><p>',
+    '<html><body>',
+    '<svg>',
+    '<pre>\n',
+    '<hr>',
+    '<!--',
+    '<style>',
+    '<title>',
+    '</p>',
+    '<',
+    '<a ',
+    '&#1',
+    '&amp;',
+  ]
+  for (const piece of pieces)
+    for (const html of [all(piece), some(piece, 3_000)]) t.ok(plainTextOf(html).length <= 4 * size, piece)
+  for (const opening of [
+    '<div>',
+    '<blockquote>',
+    '<ul><li>',
+    '<a href=https://example.com/>',
+    '<h1>',
+    '<table><tr><td>',
+  ])
+    t.ok(plainTextOf(opening.repeat(400) + some('x<br>', 6_000)).length <= 4 * size, opening)
+})
