@@ -110,6 +110,7 @@ export function openAgent({ config, world }: Pick<Appliance, 'config' | 'world'>
       connect: mta.timeouts.connectMs,
       greeting: mta.timeouts.greetingMs,
       ehlo: mta.timeouts.ehloMs,
+      starttls: mta.timeouts.starttlsMs,
       mail: mta.timeouts.mailMs,
       rcpt: mta.timeouts.rcptMs,
       data: mta.timeouts.dataMs,

@@ -14,6 +14,7 @@ import type { SystemLookup } from '../../src/world/system-names.js'
 /** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can tell the two apart. */
 export const timeouts: Timeouts = {
   connect: 30_000,
+  starttls: 40_000,
   greeting: 300_000,
   mail: 300_000,
   rcpt: 300_000,

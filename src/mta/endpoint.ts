@@ -1,0 +1,29 @@
+/**
+ * Where to deliver: one address of one host, with what has to be true of the connection.
+ *
+ * Made by `route.ts`, used by the client and the pool. Pure.
+ */
+import type { TlsPolicy } from './mta-options.js'
+
+export interface Endpoint {
+  /** MX host or route host, as named in DNS or configuration; certificates are checked against it. */
+  readonly host: string
+  /** IP address. */
+  readonly address: string
+  readonly port: number
+  readonly tls: TlsPolicy
+  /** TLS from the first octet (RFC 8314 §3), without STARTTLS. */
+  readonly implicitTls: boolean
+  readonly auth?: Credentials
+}
+
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+}
+
+/** Endpoints with the same key can share connections. */
+export function endpointKey(endpoint: Endpoint): string {
+  const { host, address, port, tls, implicitTls, auth } = endpoint
+  return JSON.stringify([host, address, port, tls, implicitTls, auth?.username, auth?.password])
+}

@@ -1,0 +1,67 @@
+/**
+ * What the operator can set about outgoing mail, as plain values; names match the `[mta]` section of the configuration.
+ *
+ * Read by everything in `mta/`. Holds no logic.
+ */
+
+/** How long each step of a session may take, ms. RFC 5321 §4.5.3.2 gives the lower bounds in the comments. */
+export interface Timeouts {
+  /** Until TCP stands. */
+  readonly connect: number
+  /** Until TLS stands; `connect` where absent. */
+  readonly starttls?: number
+  /** Initial 220: 5 minutes. */
+  readonly greeting: number
+  /** EHLO, HELO, STARTTLS, AUTH and RSET; `mail` where absent. */
+  readonly ehlo?: number
+  /** MAIL: 5 minutes. */
+  readonly mail: number
+  /** RCPT: 5 minutes. */
+  readonly rcpt: number
+  /** 354 after DATA: 2 minutes. */
+  readonly data: number
+  /** Each block of the message to leave our buffer: 3 minutes. */
+  readonly block: number
+  /** Reply to the final dot: 10 minutes. Shorter ones make duplicates. */
+  readonly finalDot: number
+  /** Reply to QUIT; nothing depends on it. */
+  readonly quit: number
+}
+
+/**
+ * - `none`: never TLS.
+ * - `opportunistic`: TLS where offered, whoever the certificate names; in clear where it breaks (RFC 7435).
+ * - `require`: TLS with any certificate, or not now.
+ * - `verify`: TLS with a trusted certificate for this host, or not now.
+ */
+export type TlsPolicy = 'none' | 'opportunistic' | 'require' | 'verify'
+
+/** One `[[mta.routes]]` entry. */
+export interface Route {
+  /** `example.com`, `*.example.com` (subdomains only) or `*`; compared without case. */
+  readonly domain: string
+  /** Name or IP address. */
+  readonly host: string
+  /** 465 means TLS from the first octet (RFC 8314 §3.3), unless `tls` is `none`. */
+  readonly port: number
+  readonly tls: TlsPolicy
+  /** With a password: AUTH (RFC 4954). Empty or absent: none. */
+  readonly username?: string
+  readonly password?: string
+}
+
+/** How open connections are kept for the next message. */
+export interface PoolLimits {
+  /** Messages over one connection before it is closed. */
+  readonly messagesPerConnection: number
+  /** How long a connection may wait for its next message, ms; servers resent more. */
+  readonly idleMs: number
+  /** Idle connections in all; beyond it the one waiting longest is closed. */
+  readonly idleConnections: number
+}
+
+export const DEFAULT_POOL_LIMITS: PoolLimits = {
+  messagesPerConnection: 100,
+  idleMs: 5_000,
+  idleConnections: 200,
+}

@@ -1,0 +1,169 @@
+/**
+ * Where a recipient's mail goes: the operator's routes first, then MX.
+ *
+ * Called by `smtp-agent.ts`. Never dials. Standards: RFC 5321 §5.1 (MX, implicit MX, ourselves in the list), RFC 7505 (null MX). Fails: never rejects; a domain that cannot be reached is an answer like any other, and one
+ * that DNS could not tell about is "later".
+ */
+import type { Classification } from '../mail/outcome.js'
+import type { Resolver } from '../world/dns.js'
+import { ipVersion, isLoopbackOrUnspecified, isSameAddress } from '../world/ip-address.js'
+import type { Random } from '../world/random.js'
+import type { SystemLookup } from '../world/system-names.js'
+import type { Endpoint } from './endpoint.js'
+import { findAddresses, interleave, type HostAddresses } from './host-addresses.js'
+import type { Route } from './mta-options.js'
+import { NO_ADDRESS, NO_DOMAIN, NULL_MX, OURSELVES, type RoutingVerdict } from './routing-verdict.js'
+
+export interface RouterParts {
+  readonly resolver: Resolver
+  readonly systemLookup: SystemLookup
+  readonly random: Random
+  readonly routes: readonly Route[]
+  /** Port of MX hosts: 25. */
+  readonly port: number
+  /** Our name in DNS; an MX that bears it is ourselves. */
+  readonly hostname: string
+  /** Our own public addresses, as far as the operator told them. */
+  readonly ownAddresses: readonly string[]
+}
+
+export type Routing =
+  /** In the order to be tried; never empty. */
+  | { readonly kind: 'endpoints'; readonly endpoints: readonly Endpoint[] }
+  | RoutingVerdict
+  | { readonly kind: 'later'; readonly classification: Classification; readonly summary: string }
+
+/** MX hosts that are looked at; RFC 5321 §5.1 wants at least two. A longer list is a mistake or an attack. */
+const MOST_HOSTS = 10
+
+/** @param domain of the recipient: A-labels, lower case */
+export async function findRoute(parts: RouterParts, domain: string): Promise<Routing> {
+  const route = parts.routes.find(candidate => isRouteFor(candidate, domain))
+  if (route !== undefined) return followRoute(parts, route)
+  return lookUpExchanges(parts, domain)
+}
+
+function isRouteFor({ domain: pattern }: Route, domain: string): boolean {
+  const wanted = pattern.toLowerCase()
+  if (wanted === '*') return true
+  return wanted.startsWith('*.') ? domain.endsWith(wanted.slice(1)) : domain === wanted
+}
+
+/** The operator knows: loopback and this machine itself are allowed, and names of /etc/hosts work. */
+async function followRoute(parts: RouterParts, route: Route): Promise<Routing> {
+  const { host, port, tls, username = '', password = '' } = route
+  const found = ipVersion(host) === 0 ? await findRouteHost(parts, host) : { host, addresses: [host] }
+  if (found.addresses.length === 0)
+    return {
+      kind: 'later',
+      classification: {
+        cause: 'config',
+        scope: 'domain',
+        permanence: 'transient',
+        subtype: 'route_unresolved',
+      },
+      summary: `the route host ${host} has no address${found.problem === undefined ? '' : ` (${found.problem})`}`,
+    }
+  return {
+    kind: 'endpoints',
+    endpoints: found.addresses.map(address => ({
+      host,
+      address,
+      port,
+      tls,
+      implicitTls: port === 465 && tls !== 'none',
+      ...(username === '' ? {} : { auth: { username, password } }),
+    })),
+  }
+}
+
+async function findRouteHost({ resolver, systemLookup }: RouterParts, host: string): Promise<HostAddresses> {
+  const found = await findAddresses(resolver, host)
+  if (found.addresses.length > 0) return found
+  const local = await systemLookup(host)
+  return local.kind === 'found' ? { host, addresses: interleave(local.records) } : found
+}
+
+async function lookUpExchanges(parts: RouterParts, domain: string): Promise<Routing> {
+  const { resolver } = parts
+  const answer = await resolver.mx(domain)
+  if (answer.kind === 'unavailable') return dnsTrouble(domain, answer.reason)
+  if (answer.kind === 'missing')
+    return answer.why === 'nxdomain'
+      ? { ...NO_DOMAIN, summary: `the domain ${domain} does not exist` }
+      : toImplicitExchange(parts, domain)
+  const exchanges = answer.records.filter(record => record.exchange !== '')
+  // RFC 7505 §3: one record with an empty name says that the domain takes no mail.
+  if (exchanges.length === 0) return { ...NULL_MX, summary: `the domain ${domain} takes no mail (null MX)` }
+  const sorted = inOrder(exchanges, parts.random).slice(0, MOST_HOSTS)
+  const hosts = await Promise.all(
+    sorted.map(async ({ exchange, preference }) => ({
+      preference,
+      ...(await findAddresses(resolver, exchange)),
+    })),
+  )
+  return chooseEndpoints(parts, domain, hosts)
+}
+
+/** RFC 5321 §5.1: a domain without MX is its own exchange, with preference 0. */
+async function toImplicitExchange(parts: RouterParts, domain: string): Promise<Routing> {
+  const found = await findAddresses(parts.resolver, domain)
+  if (found.addresses.length > 0 || found.problem !== undefined)
+    return chooseEndpoints(parts, domain, [{ preference: 0, ...found }])
+  return { ...NO_DOMAIN, summary: `the domain ${domain} has neither a mail exchanger nor an address` }
+}
+
+interface Exchange extends HostAddresses {
+  readonly preference: number
+}
+
+function chooseEndpoints(parts: RouterParts, domain: string, hosts: readonly Exchange[]): Routing {
+  // RFC 5321 §5.1: from ourselves on, counted by preference, the list leads back here; mail going there would loop.
+  const ownPreference = Math.min(...hosts.filter(host => isOurs(parts, host)).map(host => host.preference))
+  const better = hosts.filter(host => host.preference < ownPreference)
+  if (better.length === 0)
+    return {
+      ...OURSELVES,
+      summary: `the best mail exchanger of ${domain} is this server, which has no route for it`,
+    }
+  const named = better.flatMap(({ host, addresses }) => addresses.map(address => ({ host, address })))
+  const endpoints = named
+    .filter(({ address }) => !isLoopbackOrUnspecified(address))
+    .map(({ host, address }) => exchangeEndpoint(parts, host, address))
+  if (endpoints.length > 0) return { kind: 'endpoints', endpoints }
+  if (named.length > 0)
+    return { ...OURSELVES, summary: `the mail exchangers of ${domain} are named at loopback addresses` }
+  const problem = better.find(host => host.problem !== undefined)?.problem
+  if (problem !== undefined) return dnsTrouble(domain, problem)
+  return { ...NO_ADDRESS, summary: `no mail exchanger of ${domain} has an address` }
+}
+
+function isOurs({ hostname, ownAddresses }: RouterParts, { host, addresses }: HostAddresses): boolean {
+  if (host === hostname.toLowerCase()) return true
+  return addresses.some(address => ownAddresses.some(own => isSameAddress(own, address)))
+}
+
+function exchangeEndpoint({ port }: RouterParts, host: string, address: string): Endpoint {
+  return { host, address, port, tls: 'opportunistic', implicitTls: false }
+}
+
+/** By preference; equals in random order, which spreads the load (RFC 5321 §5.1). */
+function inOrder<T extends { readonly preference: number }>(records: readonly T[], random: Random): T[] {
+  return records
+    .map(record => ({ record, lot: random.fraction() }))
+    .sort((one, other) => one.record.preference - other.record.preference || one.lot - other.lot)
+    .map(({ record }) => record)
+}
+
+function dnsTrouble(domain: string, reason: string): Routing {
+  return {
+    kind: 'later',
+    classification: {
+      cause: 'transient',
+      scope: 'domain',
+      permanence: 'transient',
+      subtype: 'dns_unavailable',
+    },
+    summary: `the mail exchangers of ${domain} could not be looked up: ${reason}`,
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The delivery agent that speaks SMTP: job in, Outcome out.
+ *
+ * Opened once per delivery thread; called by the queue through `queue/delivery-agent.ts`. Knows no database and never logs:
+ * all it has to say is in the Outcome. Standards: RFC 5321 §5.1 (hosts in order), §4.5.4. Fails: never rejects.
+ */
+import { setMaxListeners } from 'node:events'
+import { describeError } from '../core/errors.js'
+import type { HostTried, Outcome } from '../mail/outcome.js'
+import type { DeliveryAgent, DeliveryJob } from '../queue/delivery-agent.js'
+import { conclude, concludeRouting, concludeShutdown, isVerdict, type Try } from './conclude.js'
+import type { Endpoint } from './endpoint.js'
+import { openRenderer } from './render.js'
+import { findRoute, type RouterParts } from './route.js'
+import { SessionOpener, type OpenedSession, type OpenerParts } from './session-opener.js'
+import type { SmtpEnd } from './smtp-end.js'
+import { transact, type Envelope } from './smtp-transaction.js'
+
+export type SmtpAgentParts = OpenerParts & RouterParts
+
+/** What is offered to one host after the other. */
+interface Offer {
+  readonly envelope: Envelope
+  /** Octets as rendered: CRLF line ends, dots not doubled yet. */
+  readonly message: Buffer
+  readonly signal: AbortSignal
+}
+
+/** Addresses that are dialled in one attempt; RFC 5321 §5.1 wants at least two. */
+const MOST_TRIES = 10
+/**
+ * Hosts that may answer "later" before the attempt ends: the next one mostly says the same, and a site that asks for
+ * patience is not helped by being asked once per address.
+ */
+const MOST_TEMPORARY_REPLIES = 3
+
+export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
+  const render = openRenderer(parts)
+  const opener = new SessionOpener(parts)
+
+  async function deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
+    const rendering = await render(job)
+    if (rendering.kind === 'unsendable') return rendering
+    const routing = await findRoute(parts, domainOf(job.recipient))
+    if (signal.aborted) return concludeShutdown()
+    if (routing.kind !== 'endpoints') return concludeRouting(routing)
+    const envelope = { sender: job.envelopeSender, recipient: job.recipient }
+    return conclude(await offerInOrder(routing.endpoints, { envelope, message: rendering.message, signal }))
+  }
+
+  /** Goes from host to host until one gives a verdict. */
+  async function offerInOrder(endpoints: readonly Endpoint[], offer: Offer): Promise<Try[]> {
+    const tries: Try[] = []
+    let temporaryReplies = 0
+    for (const endpoint of endpoints.slice(0, MOST_TRIES)) {
+      tries.push(...(await offerTo(endpoint, offer)))
+      const end = tries.at(-1)?.end
+      if (end === undefined || isVerdict(end)) break
+      if (end.reply !== undefined && end.reply.code < 500) temporaryReplies += 1
+      if (temporaryReplies === MOST_TEMPORARY_REPLIES) break
+    }
+    return tries
+  }
+
+  /** One host; more than one try where TLS is broken there or an idle connection was dead. */
+  async function offerTo(endpoint: Endpoint, offer: Offer): Promise<Try[]> {
+    const tries = await offerOver(() => opener.open(endpoint, offer.signal), endpoint, offer)
+    const last = tries.at(-1)
+    if (last === undefined || !wasStale(last)) return tries
+    return [...tries, ...(await offerOver(() => opener.dial(endpoint, offer.signal), endpoint, offer))]
+  }
+
+  async function offerOver(
+    open: () => Promise<OpenedSession>,
+    endpoint: Endpoint,
+    { envelope, message, signal }: Offer,
+  ): Promise<Try[]> {
+    const startedAt = parts.clock.monotonic()
+    const { session, reused, failures } = await open()
+    const tries = failures.map(({ end, ...facts }) => makeTry(endpoint, end, { ...facts, reused: false }))
+    if (session === undefined) return tries
+    const end = await transact(session, envelope, message, {
+      timeouts: parts.timeouts,
+      reset: reused,
+      signal,
+    })
+    opener.give(session)
+    const failedMs = failures.reduce((sum, failure) => sum + failure.durationMs, 0)
+    const durationMs = parts.clock.monotonic() - startedAt - failedMs
+    const tls = session.tls === undefined ? {} : { tls: session.tls }
+    return [...tries, makeTry(endpoint, end, { ...tls, durationMs, reused })]
+  }
+
+  return {
+    deliver(job, signal) {
+      // One shutdown signal serves every delivery at once; that many listeners are no leak.
+      setMaxListeners(0, signal)
+      return deliver(job, signal).catch(concludeFault)
+    },
+    close: () => opener.close(),
+  }
+}
+
+/** An idle connection that the server had given up: nothing was said about the message yet (RFC 5321 §3.8). */
+function wasStale({ host, end }: Try): boolean {
+  if (!host.reused || end.stage !== 'mail' || end.accepted) return false
+  if (end.reply !== undefined) return end.reply.code === 421
+  return end.broken?.kind === 'closed' || end.broken?.kind === 'timeout' || end.broken?.kind === 'protocol'
+}
+
+function makeTry(
+  { host, address, port }: Endpoint,
+  end: SmtpEnd,
+  facts: Pick<HostTried, 'tls' | 'durationMs' | 'reused'>,
+): Try {
+  const { stage, reply, broken } = end
+  const tried: HostTried = {
+    host,
+    address,
+    port,
+    stage,
+    ...facts,
+    ...(reply === undefined ? {} : { reply }),
+    ...(broken === undefined ? {} : { error: broken.text }),
+  }
+  return { host: tried, end }
+}
+
+/** A mistake of ours must neither lose the message nor stop the queue. */
+function concludeFault(fault: unknown): Outcome {
+  return {
+    kind: 'deferred',
+    tried: [],
+    summary: `internal error: ${describeError(fault)}`,
+    cause: 'config',
+    scope: 'source',
+    permanence: 'transient',
+    subtype: 'internal_error',
+  }
+}
+
+/** The local part may hold an `@` in quotes, the domain may not. */
+function domainOf(recipient: string): string {
+  return recipient.slice(recipient.lastIndexOf('@') + 1)
+}

@@ -1,0 +1,20 @@
+/** Waiting for something that happens elsewhere: in another process, on a socket. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Far beyond what anything here takes; only a test that fails waits so long. */
+const LIMIT_MS = 20_000
+const LOOK_EVERY_MS = 10
+
+/** Looks again and again until there is something to see. @throws Error naming what did not come */
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const limit = performance.now() + LIMIT_MS
+  for (;;) {
+    const seen = await look()
+    if (seen !== undefined && seen !== false) return seen
+    if (performance.now() > limit) throw new Error(`waited in vain for ${what}`)
+    await sleep(LOOK_EVERY_MS)
+  }
+}
