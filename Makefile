@@ -35,4 +35,10 @@ check: node_modules/.installed ## types, lint, format
 test: check dist/.built build/.built ## every check that CI runs
 	$(BIN)/tap $(TAP_FLAGS)
 
-.PHONY: help build run check test bench
+test-debian: dist/.built build/.built ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
+	$(BIN)/tap $(TAP_FLAGS) build/test/debian/*.debian.js
+
+bench: build/.built ## measure acceptance, relay and start of the real program; BENCH_FLAGS='--quick --only relay'
+	@node build/bench/main.js $(BENCH_FLAGS)
+
+.PHONY: help build run check test test-debian bench

@@ -1,0 +1,48 @@
+/**
+ * `make bench`: measures the real program as a process of its own and prints tables.
+ *
+ *   node build/bench/main.js [--quick] [--only accept,relay,start] [--profile]
+ *
+ * `--profile` leaves a CPU profile of the server for each row of `accept` and `relay` in the working folder (read it with
+ * the developer tools of any Chromium); its figures are then too low. Ends by itself, within three minutes, and takes
+ * everything it started with it. Exit status 0 when everything was measured.
+ */
+import { parseArgs } from 'node:util'
+import { measureAccept } from './accept.js'
+import { endWithEverything, temporaryFolder } from './children.js'
+import { measureMachine } from './machine.js'
+import { measureRelay } from './relay.js'
+import { install } from './server-process.js'
+import { measureStart } from './start.js'
+import { printFacts } from './table.js'
+
+const SCENARIOS = ['accept', 'relay', 'start'] as const
+const TIME_LIMIT_MS = 180_000
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: SCENARIOS.join(',') },
+    profile: { type: 'boolean', default: false },
+  },
+})
+const wanted = values.only.split(',')
+const unknown = wanted.filter(name => !SCENARIOS.some(scenario => scenario === name))
+if (unknown.length > 0) {
+  process.stderr.write(`bench: no scenario ${unknown.join(', ')}; there are ${SCENARIOS.join(', ')}\n`)
+  process.exit(2)
+}
+
+endWithEverything(TIME_LIMIT_MS)
+const { quick, profile } = values
+const folder = temporaryFolder()
+const machine = await measureMachine(folder)
+printFacts('Machine', machine.facts)
+const installation = await install(folder)
+if (wanted.includes('accept')) await measureAccept(installation, { limitMs: quick ? 1_500 : 5_000, profile })
+if (wanted.includes('relay')) {
+  const { signaturesPerSecond } = machine
+  await measureRelay(installation, { messages: quick ? 1_000 : 5_000, signaturesPerSecond, profile })
+}
+if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
+process.exit(0)

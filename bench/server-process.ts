@@ -1,0 +1,155 @@
+/**
+ * The program under test: an installation made through its own command line, and the server as a process of its own.
+ *
+ * Called by the scenarios. Durability is the program's default (WAL, synchronous=FULL) and mail is signed: the sending
+ * domain is vouched for and has its RSA-2048 keys. Fails: rejects with what the program wrote.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { cp, writeFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { run, startNode, stop } from './children.js'
+
+const PROGRAM = fileURLToPath(new URL('../src/main.js', import.meta.url))
+const START_LIMIT_MS = 30_000
+
+/** The sender of every mail here. */
+export const SENDER = 'news@bench.example'
+
+/** A data folder that is set up, with a key that has no limits. */
+export interface Installation {
+  readonly dataDir: string
+  readonly workspaceId: string
+  readonly key: string
+}
+
+/** Where mail goes and with how many connections. */
+export interface Outgoing {
+  /** Of the host on loopback that takes all mail. */
+  readonly port: number
+  readonly connections: number
+  readonly connectionsPerDestination: number
+}
+
+export interface ServerProcess {
+  /** Of the REST API on loopback. */
+  readonly port: number
+  readonly pid: number
+  /** From the start of the process to its saying that it serves. */
+  readonly startMs: number
+  /** CPU time used so far by all threads, user and system, seconds. */
+  cpuSeconds(): number
+  /** The most memory it has held, bytes. */
+  peakMemory(): number
+  stop(): Promise<void>
+}
+
+const NO_MAIL: Outgoing = { port: 9, connections: 1, connectionsPerDestination: 1 }
+
+export async function install(folder: string): Promise<Installation> {
+  const dataDir = join(folder, 'installation')
+  const config = await writeConfig(dataDir, NO_MAIL)
+  const command = async (...args: string[]): Promise<unknown> =>
+    JSON.parse(await run(startNode([PROGRAM, ...args, '--json', '--config', config])))
+  const { workspace } = (await command('init')) as { workspace: { id: string } }
+  await command('workspace', 'set', workspace.id, 'hourly_limit=0', 'daily_limit=0')
+  await command(
+    'domain',
+    'add',
+    SENDER.slice(SENDER.indexOf('@') + 1),
+    '--workspace',
+    workspace.id,
+    '--vouch',
+  )
+  const limits = ['--rate-limit', '0', '--email-rate-limit', '0']
+  const created = await command('key', 'create', '--workspace', workspace.id, '--name', 'bench', ...limits)
+  return { dataDir, workspaceId: workspace.id, key: (created as { key: string }).key }
+}
+
+/** A copy that a scenario may fill. No server runs on the original. */
+export async function copyInstallation(original: Installation, name: string): Promise<Installation> {
+  const dataDir = join(original.dataDir, '..', name)
+  await cp(original.dataDir, dataDir, { recursive: true })
+  return { ...original, dataDir }
+}
+
+/** @param profileName where given, a CPU profile with this name is left in the working folder when the server stops */
+export async function serve(
+  { dataDir }: Installation,
+  outgoing: Outgoing = NO_MAIL,
+  profileName?: string,
+): Promise<ServerProcess> {
+  const config = await writeConfig(dataDir, outgoing)
+  const profiling =
+    profileName === undefined ? [] : ['--cpu-prof', `--cpu-prof-name=${profileName}.cpuprofile`]
+  const startedAt = performance.now()
+  const child = startNode([...profiling, PROGRAM, 'serve', '--config', config])
+  const port = await untilItServes(child)
+  const startMs = performance.now() - startedAt
+  const pid = child.pid!
+  return {
+    port,
+    pid,
+    startMs,
+    cpuSeconds: () => cpuSecondsOf(pid),
+    peakMemory: () => peakMemoryOf(pid),
+    stop: () => stop(child),
+  }
+}
+
+async function writeConfig(dataDir: string, outgoing: Outgoing): Promise<string> {
+  const file = `${dataDir}.toml`
+  await writeFile(
+    file,
+    `
+hostname = "mail.bench.example"
+data_dir = ${JSON.stringify(dataDir)}
+shutdown_grace = "0s"
+[http]
+listen = ["127.0.0.1:0"]
+[mta]
+connections = ${outgoing.connections}
+connections_per_destination = ${outgoing.connectionsPerDestination}
+[[mta.routes]]
+domain = "*"
+host = "127.0.0.1"
+port = ${outgoing.port}
+tls = "none"
+`,
+  )
+  return file
+}
+
+/** @returns the port of its API, from its own log */
+async function untilItServes(child: ChildProcess): Promise<number> {
+  let complaint = ''
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  const limit = setTimeout(() => child.kill('SIGKILL'), START_LIMIT_MS)
+  const lines = createInterface({ input: child.stdout! })
+  return new Promise<number>((resolve, reject) => {
+    // Goes on reading after that: a log that nobody reads would block the server.
+    lines.on('line', line => {
+      const { event, http } = JSON.parse(line) as { event: string; http?: string }
+      if (event === 'postroad serves') resolve(Number(http?.split(':').at(-1)))
+    })
+    child.once('close', () => reject(new Error(`the server ended before it served: ${complaint}`)))
+    child.once('error', reject)
+  }).finally(() => clearTimeout(limit))
+}
+
+/** USER_HZ, the unit of times in /proc/PID/stat: 100 on every Linux that Node runs on (proc(5), sysconf(3)). */
+const TICKS_PER_SECOND = 100
+
+function cpuSecondsOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  // The second field is the command in parentheses and may hold spaces; utime and stime are fields 14 and 15.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+function peakMemoryOf(pid: number): number {
+  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+  return Number(kilobytes) * 1_024
+}
