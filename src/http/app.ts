@@ -84,7 +84,7 @@ async function serve(ctx: Context, route: Route, gate: Gate): Promise<void> {
 
 function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   const answer = errorAnswer(error)
-  if (ctx.response.get('X-RateLimit-Limit') === '') gate.countAddress(ctx)
+  if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
   if (answer.status >= 500) {
     const cause = error instanceof AppError ? error.cause : undefined
     log.error('request failed', {

@@ -2,7 +2,7 @@
  * Sliding-window counters: how much each name (an API key, a client address) has used in the last minute.
  *
  * The minute is kept as 60 one-second buckets, so a counter costs 240 bytes whatever the limit, and what it counts
- * leaves the window at most a second late. Counters live in memory: a restart forgives the last minute.
+ * leaves the window at most a second early. Counters live in memory: a restart forgives the last minute.
  */
 import type { Clock } from '../world/clock.js'
 

@@ -51,10 +51,13 @@ export function textValidator<S extends TObject>(schema: S): Validate<S> {
 function firstFault(findings: readonly Finding[], whole: string): AppError {
   const depth = (finding: Finding) => finding.instancePath.split('/').length
   const telling = findings.filter(finding => finding.keyword !== 'anyOf' && finding.keyword !== 'boolean')
-  const deepest = telling.reduce<Finding | undefined>(
+  const first = telling.reduce<Finding | undefined>(
     (best, finding) => (!best || depth(finding) > depth(best) ? finding : best),
     undefined,
   )
+  // Where one alternative has the right type and only breaks a bound, the bound is what to tell of: `to: []`.
+  const bound = telling.find(f => f.instancePath === first?.instancePath && f.keyword !== 'type')
+  const deepest = bound ?? first
   if (!deepest) return new AppError('validation_error', `${whole} is invalid`, { path: whole })
   const field = deepest.instancePath.split('/').slice(1).map(unescapePointer)
   const alternatives = telling.filter(f => f.keyword === 'type' && f.instancePath === deepest.instancePath)
@@ -82,7 +85,13 @@ function describe(finding: Finding, types: readonly Finding[]): { name: string[]
     case 'maxItems':
       return { name: [], problem: `must have at most ${String(params['limit'])} entries` }
     case 'minItems':
-      return { name: [], problem: `must have at least ${String(params['limit'])} entries` }
+      return {
+        name: [],
+        problem:
+          Number(params['limit']) === 1
+            ? 'must not be empty'
+            : `must have at least ${String(params['limit'])} entries`,
+      }
     default:
       return { name: [], problem: finding.message }
   }

@@ -5,7 +5,7 @@
 import type { Queries } from '../db/database.js'
 import { findSuppressed } from '../deliverability/suppression-store.js'
 import { normalizedAddress, parseAddress } from '../mail/address.js'
-import type { SkipReason } from '../queue/message-status.js'
+import type { SkipReason } from '../queue/message-status-store.js'
 
 export interface Recipient {
   /** As the caller wrote it; that is how the answer names it. */

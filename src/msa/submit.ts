@@ -4,7 +4,7 @@
  * authorise -> suppress -> store -> enqueue -> event, the last four in one transaction; the caller hears of success
  * only after that transaction is on disk, so nothing that was accepted can be lost.
  */
-import { countAgainstLimits } from '../accounts/sending-limits.js'
+import { countAgainstLimits } from '../accounts/sending-limit-store.js'
 import type { Workspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
@@ -13,8 +13,9 @@ import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
 import type { Principal } from '../http/principal.js'
 import type { SlidingWindow } from '../http/sliding-window.js'
+import { laneKey, PRIORITIES } from '../queue/lane.js'
 import { insertContent, insertMessages, type MessageContent } from '../queue/message-store.js'
-import type { MessageStatus } from '../queue/message-status.js'
+import type { MessageStatus } from '../queue/message-status-store.js'
 import { insertQueueEntries } from '../queue/queue-store.js'
 import type { Clock } from '../world/clock.js'
 import { sortRecipients, type Recipient } from './recipients.js'
@@ -28,8 +29,8 @@ export interface SubmitParts {
   readonly emailWindows: SlidingWindow
   /** How long a message is tried before it is given up, ms. */
   readonly expireMs: number
-  /** Tells the queue that mail for this destination was committed. */
-  readonly onEnqueued: (destination: string, dueAt: number) => void
+  /** Tells the queue that mail in this lane was committed. */
+  readonly onEnqueued: (lane: string, dueAt: number) => void
 }
 
 export interface Submission {
@@ -127,13 +128,15 @@ async function enqueue(
       messageId: one.messageId,
       workspaceId: content.workspaceId,
       destination: one.destination,
+      priority: PRIORITIES.transactional,
       nextAttemptAt: now,
       expiresAt: now + parts.expireMs,
       enqueuedAt: now,
     })),
   )
   tx.onCommit(() => {
-    for (const destination of new Set(mailed.map(one => one.destination))) parts.onEnqueued(destination, now)
+    for (const destination of new Set(mailed.map(one => one.destination)))
+      parts.onEnqueued(laneKey(destination, PRIORITIES.transactional, content.workspaceId), now)
   })
 }
 

@@ -4,35 +4,29 @@
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import type { Queries } from '../db/database.js'
-import { beginAttempt, nextDueAt, selectDue, type QueueEntry } from './queue-store.js'
-import type { Destination } from './destinations.js'
-
-export interface ClaimRequest {
-  readonly destination: Destination
-  /** How many messages at most. */
-  readonly slots: number
-}
+import { beginAttempt, selectNext, type QueueEntry } from './queue-store.js'
+import type { Turn } from './site.js'
 
 export interface Claimed {
-  readonly destination: Destination
+  readonly turn: Turn
   /** With the attempt counted and `nextAttemptAt` set to the retry. */
   readonly entries: readonly QueueEntry[]
-  /** When the next one at this destination falls due; undefined when nothing else waits. */
+  /** When the next one of this lane that is not in hand falls due; undefined when nothing else waits. */
   readonly nextDueAt: number | undefined
 }
 
 export async function claim(
   db: Queries,
-  requests: readonly ClaimRequest[],
+  turns: readonly Turn[],
   now: number,
   retry: BackoffPolicy,
   fraction: number,
 ): Promise<Claimed[]> {
   const claimed: Claimed[] = []
-  for (const { destination, slots } of requests) {
-    // What has been in hand for longer than its own retry delay (a slow server) is due again by its row.
-    const overdue = [...destination.inHand].filter(([, retryAt]) => retryAt <= now).map(([id]) => id)
-    const due = await selectDue(db, destination.name, now, slots, overdue)
+  for (const turn of turns) {
+    // Rows in hand may be due: a slow server outlasts the retry delay, or an operator asked for a retry.
+    const waiting = await selectNext(db, turn.lane.key, turn.slots + 1, [...turn.lane.inHand])
+    const due = waiting.slice(0, turn.slots).filter(entry => entry.nextAttemptAt <= now)
     const entries: QueueEntry[] = []
     for (const [attempts, group] of byAttempts(due)) {
       const nextAttemptAt = now + retryDelayMs(retry, attempts + 1, fraction)
@@ -43,7 +37,7 @@ export async function claim(
       )
       entries.push(...group.map(entry => ({ ...entry, attempts: attempts + 1, nextAttemptAt })))
     }
-    claimed.push({ destination, entries, nextDueAt: await nextDueAt(db, destination.name) })
+    claimed.push({ turn, entries, nextDueAt: waiting[due.length]?.nextAttemptAt })
   }
   return claimed
 }

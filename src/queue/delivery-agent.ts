@@ -34,3 +34,16 @@ export interface DeliveryAgent {
   /** Ends idle connections. Call it when no delivery is under way. */
   close(): Promise<void>
 }
+
+/** Where mail for a destination goes, as far as pacing is concerned. */
+export interface SiteFacts {
+  /** Equal for destinations that share hosts, e.g. `*.google.com`. */
+  readonly name: string
+  /** Deliveries at a time, >= 1. */
+  readonly connections: number
+  /** 0 = no limit. */
+  readonly messagesPerMinute: number
+}
+
+/** Finds the site of a destination (a recipient domain). Never rejects: a domain DNS is silent about is its own site. */
+export type LocateSite = (destination: string) => Promise<SiteFacts>

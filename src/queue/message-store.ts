@@ -4,7 +4,7 @@
 import type { Queries } from '../db/database.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
-import type { MessageStatus, SkipReason } from './message-status.js'
+import type { MessageStatus, SkipReason } from './message-status-store.js'
 
 interface MessageContentRow {
   id: string

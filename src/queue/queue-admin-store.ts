@@ -8,7 +8,7 @@ import { sql, type ExpressionBuilder } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
 import { flag, type Tables } from '../db/tables.js'
 import { appendEvents } from '../events/store.js'
-import { markFailed } from './message-status.js'
+import { markFailed } from './message-status-store.js'
 import { entryFromRow, type QueueEntry } from './queue-store.js'
 
 /** Which entries: one message, one destination, or everything. */

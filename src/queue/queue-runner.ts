@@ -1,5 +1,5 @@
 /**
- * The queue manager: finds out which destinations have mail due, claims it, has it delivered, and settles outcomes.
+ * The queue manager: asks the schedule whose turn it is, claims that mail, has it delivered, and settles outcomes.
  *
  * Knows no SMTP (that is the delivery agent's) and holds no more messages than are under way; everything else waits in
  * the database. It is woken when mail is enqueued, when a slot is freed, when something falls due, and, since the
@@ -12,20 +12,20 @@ import type { Outcome } from '../mail/outcome.js'
 import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
-import { claim, type Claimed, type ClaimRequest } from './claim.js'
-import type { DeliveryAgent, DeliveryJob } from './delivery-agent.js'
-import { Destinations, type Destination } from './destinations.js'
+import { claim, type Claimed } from './claim.js'
+import type { DeliveryAgent, DeliveryJob, LocateSite } from './delivery-agent.js'
 import type { JobLoader } from './job-loader.js'
-import { listDestinations } from './queue-store.js'
+import { paceSignal, type PaceSignal } from './pace-signal.js'
+import { listLanes, takeBackAttempt } from './queue-store.js'
+import { Schedule } from './schedule.js'
 import { Settler } from './settler.js'
+import type { Turn } from './site.js'
 import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
 
 export interface QueuePolicy {
   readonly retry: BackoffPolicy
-  /** Deliveries under way at once, over all destinations. */
+  /** Deliveries under way at once, over all sites; the limits of each are the site's. */
   readonly connections: number
-  /** The same for one destination. */
-  readonly connectionsPerDestination: number
 }
 
 export interface QueueRunnerParts {
@@ -35,31 +35,35 @@ export interface QueueRunnerParts {
   readonly log: Log
   readonly agent: DeliveryAgent
   readonly jobs: JobLoader
+  readonly locateSite: LocateSite
   readonly policy: QueuePolicy
   /** Outcomes have been committed; the event log has grown. */
   readonly onSettled: () => void
 }
 
-/** Destinations looked at in one claiming transaction. */
-const TURNS_PER_CLAIM = 20
+/** Lanes looked at in one claiming transaction. */
+const LANES_PER_CLAIM = 20
 const FOREIGN_WRITES_CHECK_MS = 1_000
 const AFTER_FAILURE_MS = 1_000
 
 export class QueueRunner {
   private readonly parts: QueueRunnerParts
   private readonly settler: Settler
-  private readonly destinations = new Destinations()
+  private readonly schedule: Schedule
   private readonly underWay = new Set<Promise<void>>()
   private readonly aborting = new AbortController()
   private pumping: Promise<void> | undefined
   private isPumpWanted = false
   private isStopping = false
+  /** After trouble with the database nothing is begun for a moment: what fails now would only fail again. */
+  private pause: Timer | undefined
   private dueTimer: Timer | undefined
   private foreignTimer: Timer | undefined
 
   constructor(parts: QueueRunnerParts) {
     this.parts = parts
     this.settler = new Settler(parts)
+    this.schedule = new Schedule({ ...parts, onChange: () => this.pump() })
   }
 
   async start(): Promise<void> {
@@ -67,9 +71,9 @@ export class QueueRunner {
     this.watchForeignWrites()
   }
 
-  /** Mail for this destination was committed to the queue and is due then. */
-  noteEnqueued(destination: string, dueAt: number): void {
-    this.destinations.note(destination, dueAt)
+  /** Mail in this lane was committed to the queue and is due then. */
+  noteEnqueued(lane: string, dueAt: number): void {
+    this.schedule.note(lane, dueAt)
     this.pump()
   }
 
@@ -84,8 +88,7 @@ export class QueueRunner {
    */
   async stop(graceMs: number): Promise<void> {
     this.isStopping = true
-    this.dueTimer?.cancel()
-    this.foreignTimer?.cancel()
+    for (const timer of [this.dueTimer, this.foreignTimer, this.pause]) timer?.cancel()
     const cut = this.parts.clock.after(graceMs, () => this.aborting.abort())
     await this.pumping
     while (this.underWay.size > 0) await Promise.all(this.underWay)
@@ -95,8 +98,7 @@ export class QueueRunner {
   }
 
   private async lookAround(): Promise<void> {
-    for (const { destination, dueAt } of await listDestinations(this.parts.database.reader))
-      this.destinations.note(destination, dueAt)
+    for (const { lane, dueAt } of await listLanes(this.parts.database.reader)) this.schedule.note(lane, dueAt)
     this.pump()
   }
 
@@ -119,73 +121,94 @@ export class QueueRunner {
     this.pumping ??= this.pumpRounds().finally(() => {
       this.pumping = undefined
       // Wished for after the last round had begun to end.
-      if (this.isPumpWanted) this.pump()
+      if (this.isPumpWanted && !this.pause) this.pump()
     })
   }
 
   private async pumpRounds(): Promise<void> {
     while (this.takeWish()) {
-      const requests = this.nextRequests()
-      if (requests.length === 0) continue
-      try {
-        await this.claimAndStart(requests)
-      } catch (error) {
-        this.parts.log.error('queue could not be claimed', { error: describeError(error) })
-        const retryAt = this.parts.clock.now() + AFTER_FAILURE_MS
-        for (const { destination } of requests) this.destinations.note(destination.name, retryAt)
-      }
+      const free = this.parts.policy.connections - this.underWay.size
+      const turns = this.schedule.takeTurns(free, LANES_PER_CLAIM)
+      if (turns.length === 0) continue
+      await this.claimAndStart(turns)
       this.isPumpWanted = true
     }
     this.armTimer()
   }
 
   private takeWish(): boolean {
+    if (this.pause) return false
     const isWanted = this.isPumpWanted && !this.isStopping
     this.isPumpWanted = false
     return isWanted
   }
 
-  private nextRequests(): ClaimRequest[] {
-    const { connections, connectionsPerDestination } = this.parts.policy
-    let free = connections - this.underWay.size
-    if (free <= 0) return []
-    const slotsOf = (destination: Destination) => connectionsPerDestination - destination.inHand.size
-    const turn = this.destinations.takeTurns(
-      this.parts.clock.now(),
-      Math.min(TURNS_PER_CLAIM, free),
-      destination => slotsOf(destination) > 0,
-    )
-    return turn.map((destination, index) => {
-      // Each of the others in this turn gets at least one.
-      const slots = Math.min(slotsOf(destination), free - (turn.length - 1 - index))
-      free -= slots
-      return { destination, slots }
+  private async claimAndStart(turns: readonly Turn[]): Promise<void> {
+    const { database, clock, random, policy, log } = this.parts
+    let claimed: Claimed[]
+    try {
+      claimed = await database.write(tx => claim(tx.db, turns, clock.now(), policy.retry, random.fraction()))
+    } catch (error) {
+      log.error('queue could not be claimed', { error: describeError(error) })
+      for (const turn of turns) this.schedule.looked(turn, [], clock.now())
+      this.pauseAfterFailure()
+      return
+    }
+    for (const { turn, entries, nextDueAt } of claimed)
+      this.schedule.looked(
+        turn,
+        entries.map(entry => entry.messageId),
+        nextDueAt,
+      )
+    await this.startDeliveries(claimed)
+  }
+
+  private async startDeliveries(claimed: readonly Claimed[]): Promise<void> {
+    try {
+      const jobs = await this.parts.jobs.load(claimed.flatMap(({ entries }) => entries))
+      const suppressed = await this.dropSuppressed(jobs)
+      if (this.isStopping) await this.handBack(claimed)
+      else this.beginAll(claimed, jobs, suppressed)
+    } catch (error) {
+      this.parts.log.error('queue could not be read', { error: describeError(error) })
+      await this.handBack(claimed)
+      this.pauseAfterFailure()
+    }
+  }
+
+  private pauseAfterFailure(): void {
+    this.pause ??= this.parts.clock.after(AFTER_FAILURE_MS, () => {
+      this.pause = undefined
+      this.pump()
     })
   }
 
-  private async claimAndStart(requests: readonly ClaimRequest[]): Promise<void> {
-    const { database, clock, random, policy, jobs } = this.parts
-    const claimed = await database.write(tx =>
-      claim(tx.db, requests, clock.now(), policy.retry, random.fraction()),
-    )
-    for (const { destination, entries, nextDueAt } of claimed) {
-      for (const entry of entries) destination.inHand.set(entry.messageId, entry.nextAttemptAt)
-      if (nextDueAt !== undefined) this.destinations.note(destination.name, nextDueAt)
-      else this.destinations.forgetIfIdle(destination)
-    }
-    await this.startDeliveries(claimed, await jobs.load(claimed.flatMap(({ entries }) => entries)))
-  }
-
-  private async startDeliveries(claimed: readonly Claimed[], jobs: readonly DeliveryJob[]): Promise<void> {
-    const suppressed = await this.dropSuppressed(jobs)
+  private beginAll(
+    claimed: readonly Claimed[],
+    jobs: readonly DeliveryJob[],
+    suppressed: ReadonlySet<DeliveryJob>,
+  ): void {
     const byMessage = new Map(jobs.map(job => [job.messageId, job]))
-    for (const { destination, entries } of claimed)
+    for (const { turn, entries } of claimed)
       for (const { messageId } of entries) {
         const job = byMessage.get(messageId)
         // Without a job its row went while it was being claimed.
-        if (!job || suppressed.has(job)) this.destinations.freed(destination, messageId)
-        else this.begin(job, destination)
+        if (!job || suppressed.has(job)) this.schedule.dropped(turn, messageId)
+        else this.begin(job, turn)
       }
+  }
+
+  /** Gives back what was claimed and not begun: due again, the attempt not counted. */
+  private async handBack(claimed: readonly Claimed[]): Promise<void> {
+    const { database, clock, log } = this.parts
+    const now = clock.now()
+    const ids = claimed.flatMap(({ entries }) => entries.map(entry => entry.messageId))
+    // Should this fail as well, they are due when their counted attempt would be repeated.
+    await database
+      .write(tx => takeBackAttempt(tx.db, ids, now))
+      .catch((error: unknown) => log.error('queue could not be handed back', { error: describeError(error) }))
+    for (const { turn, entries } of claimed)
+      for (const { messageId } of entries) this.schedule.dropped(turn, messageId, now)
   }
 
   private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
@@ -198,16 +221,18 @@ export class QueueRunner {
     return suppressed
   }
 
-  private begin(job: DeliveryJob, destination: Destination): void {
-    const delivery = this.deliver(job).finally(() => {
+  private begin(job: DeliveryJob, turn: Turn): void {
+    const delivery = this.deliver(job).then(({ signal, nextAttemptAt }) => {
       this.underWay.delete(delivery)
-      this.destinations.freed(destination, job.messageId)
+      this.schedule.settled(turn, job.messageId, signal, nextAttemptAt)
       this.pump()
     })
     this.underWay.add(delivery)
   }
 
-  private async deliver(job: DeliveryJob): Promise<void> {
+  private async deliver(
+    job: DeliveryJob,
+  ): Promise<{ signal: PaceSignal; nextAttemptAt: number | undefined }> {
     const { clock, agent, log, onSettled } = this.parts
     const startedAt = clock.now()
     const outcome = await agent.deliver(job, this.aborting.signal).catch((error: unknown): Outcome => {
@@ -217,8 +242,9 @@ export class QueueRunner {
     const finishedAt = clock.now()
     const retryAt = this.retryAt(job, outcome, finishedAt)
     logOutcome(log, job, outcome)
-    await this.settler.add({ job, startedAt, finishedAt, outcome, retryAt })
+    const nextAttemptAt = await this.settler.add({ job, startedAt, finishedAt, outcome, retryAt })
     onSettled()
+    return { signal: paceSignal(outcome), nextAttemptAt }
   }
 
   /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
@@ -232,8 +258,10 @@ export class QueueRunner {
 
   private armTimer(): void {
     this.dueTimer?.cancel()
-    const dueAt = this.destinations.nextDueAt
-    if (dueAt === undefined || this.isStopping) return
+    const dueAt = this.schedule.wakeAt
+    // With every connection busy no clock can help: what ends next pumps.
+    const isFull = this.underWay.size >= this.parts.policy.connections
+    if (dueAt === undefined || isFull || this.pause || this.isStopping) return
     this.dueTimer = this.parts.clock.after(Math.max(0, dueAt - this.parts.clock.now()), () => this.pump())
   }
 }

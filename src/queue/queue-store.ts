@@ -1,17 +1,20 @@
 /**
  * SQL of the queue: one row per message that is still to be delivered.
  *
- * Every statement touches a bounded number of rows through the index `queue_due (destination, next_attempt_at)`, or
+ * Every statement touches a bounded number of rows through the index `queue_due (lane, next_attempt_at)`, or
  * the primary key; none scans the queue, however long it is.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { flag, type Flag } from '../db/tables.js'
+import { laneKey, type Priority } from './lane.js'
 
 interface QueueRow {
   message_id: string
   workspace_id: string
   destination: string
+  priority: Priority
+  lane: string
   attempts: number
   next_attempt_at: number
   expires_at: number
@@ -29,8 +32,9 @@ declare module '../db/tables.js' {
 export interface QueueEntry {
   readonly messageId: string
   readonly workspaceId: string
-  /** What shares a budget of connections: the recipient's domain as A-labels. */
+  /** The recipient's domain as A-labels. */
   readonly destination: string
+  readonly priority: Priority
   /** Attempts begun so far. */
   readonly attempts: number
   readonly nextAttemptAt: number
@@ -45,7 +49,7 @@ export interface QueueEntry {
 
 export type NewQueueEntry = Pick<
   QueueEntry,
-  'messageId' | 'workspaceId' | 'destination' | 'nextAttemptAt' | 'expiresAt' | 'enqueuedAt'
+  'messageId' | 'workspaceId' | 'destination' | 'priority' | 'nextAttemptAt' | 'expiresAt' | 'enqueuedAt'
 >
 
 export async function insertQueueEntries(db: Queries, entries: readonly NewQueueEntry[]): Promise<void> {
@@ -53,6 +57,8 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     message_id: entry.messageId,
     workspace_id: entry.workspaceId,
     destination: entry.destination,
+    priority: entry.priority,
+    lane: laneKey(entry.destination, entry.priority, entry.workspaceId),
     attempts: 0,
     next_attempt_at: entry.nextAttemptAt,
     expires_at: entry.expiresAt,
@@ -68,56 +74,46 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
 }
 
 /**
- * The destinations that have anything unheld, each with its earliest due time, in steps from one index entry to the
- * next destination: its cost is the number of destinations, not of messages.
+ * The lanes that have anything unheld, each with its earliest due time, in steps from one index entry to the next lane:
+ * its cost is the number of lanes, not of messages.
  */
-export async function listDestinations(db: Queries): Promise<{ destination: string; dueAt: number }[]> {
-  const { rows } = await sql<{ destination: string; due_at: number }>`
-    with recursive step(destination) as (
-      select min(destination) from queue where is_held = 0
+export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: number }[]> {
+  const { rows } = await sql<{ lane: string; due_at: number }>`
+    with recursive step(lane) as (
+      select min(lane) from queue where is_held = 0
       union all
-      select (select min(destination) from queue where is_held = 0 and destination > step.destination)
-      from step where step.destination is not null
+      select (select min(lane) from queue where is_held = 0 and lane > step.lane)
+      from step where step.lane is not null
     )
-    select destination,
-      (select min(next_attempt_at) from queue where is_held = 0 and queue.destination = step.destination) as due_at
-    from step where destination is not null`.execute(db)
-  return rows.map(row => ({ destination: row.destination, dueAt: row.due_at }))
+    select lane,
+      (select min(next_attempt_at) from queue where is_held = 0 and queue.lane = step.lane) as due_at
+    from step where lane is not null`.execute(db)
+  return rows.map(row => ({ lane: row.lane, dueAt: row.due_at }))
 }
 
-/** The destination's due entries, longest due first. @param except entries in hand already */
-export async function selectDue(
+/**
+ * The lane's unheld entries, longest due first, those that are not due yet at the end: one look tells what may be
+ * claimed and when to look again.
+ *
+ * @param except entries in hand already
+ */
+export async function selectNext(
   db: Queries,
-  destination: string,
-  now: number,
+  lane: string,
   limit: number,
   except: readonly string[],
 ): Promise<QueueEntry[]> {
   const rows = await db
     .selectFrom('queue')
     .selectAll()
-    .where('destination', '=', destination)
+    .where('lane', '=', lane)
     .where('is_held', '=', 0)
-    .where('next_attempt_at', '<=', now)
     .$if(except.length > 0, query => query.where('message_id', 'not in', except))
     .orderBy('next_attempt_at')
     .orderBy('message_id')
     .limit(limit)
     .execute()
   return rows.map(entryFromRow)
-}
-
-/** When the destination's next unheld entry falls due; undefined when it has none. */
-export async function nextDueAt(db: Queries, destination: string): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('queue')
-    .select('next_attempt_at')
-    .where('destination', '=', destination)
-    .where('is_held', '=', 0)
-    .orderBy('next_attempt_at')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.next_attempt_at
 }
 
 /**
@@ -172,6 +168,7 @@ export function entryFromRow(row: QueueRow): QueueEntry {
     messageId: row.message_id,
     workspaceId: row.workspace_id,
     destination: row.destination,
+    priority: row.priority,
     attempts: row.attempts,
     nextAttemptAt: row.next_attempt_at,
     expiresAt: row.expires_at,

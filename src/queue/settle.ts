@@ -11,7 +11,7 @@ import type { Bounced, Classification, Deferred, Outcome, Permanence, Stage } fr
 import { insertAttempts, type Attempt } from './attempt-store.js'
 import { insertCapturedMails } from './capture-store.js'
 import type { DeliveryJob } from './delivery-agent.js'
-import { markBounced, markDelivered, markFailed } from './message-status.js'
+import { markBounced, markDelivered, markFailed } from './message-status-store.js'
 import { deferEntry, findEntries, removeEntries, type QueueEntry } from './queue-store.js'
 
 /** One finished attempt. */
@@ -36,7 +36,8 @@ interface Settled extends Finished {
   readonly verdict: Verdict
 }
 
-export async function settle(tx: Tx, batch: readonly Finished[]): Promise<void> {
+/** @returns when each message that stays queued falls due again, by message id */
+export async function settle(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, number>> {
   const entries = new Map(
     (
       await findEntries(
@@ -54,6 +55,11 @@ export async function settle(tx: Tx, batch: readonly Finished[]): Promise<void> 
   await updateQueue(tx, settled)
   await insertCapturedMails(tx.db, settled.flatMap(toCapturedMail))
   await appendEvents(tx, settled.flatMap(toEvents))
+  return new Map(
+    settled.flatMap(({ job, verdict }) =>
+      verdict.kind === 'deferred' ? [[job.messageId, verdict.nextAttemptAt]] : [],
+    ),
+  )
 }
 
 /**

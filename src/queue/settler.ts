@@ -26,15 +26,18 @@ const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
 
 export class Settler {
   private readonly parts: SettlerParts
-  private readonly waiting: { finished: Finished; done: () => void }[] = []
+  private readonly waiting: { finished: Finished; done: (nextAttemptAt: number | undefined) => void }[] = []
   private running: Promise<void> | undefined
 
   constructor(parts: SettlerParts) {
     this.parts = parts
   }
 
-  /** Resolves once the outcome is on disk. Never rejects. */
-  add(finished: Finished): Promise<void> {
+  /**
+   * Resolves once the outcome is on disk, with the time at which the message falls due again if it stays queued. Never
+   * rejects.
+   */
+  add(finished: Finished): Promise<number | undefined> {
     return new Promise(resolve => {
       this.waiting.push({ finished, done: resolve })
       this.running ??= this.run().finally(() => (this.running = undefined))
@@ -49,17 +52,16 @@ export class Settler {
   private async run(): Promise<void> {
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, BATCH)
-      await this.write(batch.map(one => one.finished))
-      for (const one of batch) one.done()
+      const dueAgain = await this.write(batch.map(one => one.finished))
+      for (const { finished, done } of batch) done(dueAgain.get(finished.job.messageId))
     }
   }
 
-  private async write(batch: readonly Finished[]): Promise<void> {
+  private async write(batch: readonly Finished[]): Promise<ReadonlyMap<string, number>> {
     const { database, clock, random, log } = this.parts
     for (let failures = 1; ; failures += 1)
       try {
-        await database.write(tx => settle(tx, batch))
-        return
+        return await database.write(tx => settle(tx, batch))
       } catch (error) {
         const delayMs = retryDelayMs(RETRY, failures, random.fraction())
         log.error('outcomes could not be written', {

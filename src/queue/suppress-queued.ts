@@ -6,7 +6,7 @@ import { findSuppressed } from '../deliverability/suppression-store.js'
 import { appendEvents } from '../events/store.js'
 import { normalizedAddress } from '../mail/address.js'
 import type { DeliveryJob } from './delivery-agent.js'
-import { markSuppressed } from './message-status.js'
+import { markSuppressed } from './message-status-store.js'
 import { removeEntries } from './queue-store.js'
 
 /** Which of these jobs' recipients their workspace has suppressed since. */

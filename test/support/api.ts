@@ -1,66 +1,136 @@
-/** A client of the REST API for tests: speaks JSON, takes any answer, judges none. */
-import { until } from './until.js'
+/**
+ * A few declared routes served over real HTTP on the loopback, and a client that tells everything about the answer.
+ *
+ * The keys of these tests are their own permissions: `Bearer email:read` may read mail. See `keys` below.
+ */
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import type { Test } from 'tap'
+import { AppError } from '../../src/core/errors.js'
+import { buildApp } from '../../src/http/app.js'
+import type { Authenticate, Principal } from '../../src/http/principal.js'
+import type { Route } from '../../src/http/route.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { listenHttp } from '../../src/world/listen.js'
+
+const principal: Principal = {
+  keyId: 'k1',
+  keyName: 'test',
+  workspaceId: 'w1',
+  keyType: 'full_access',
+  permissions: ['*'],
+  isSandbox: false,
+  rateLimit: 100,
+  emailRateLimit: 100,
+}
+
+const keys: Readonly<Record<string, Principal>> = {
+  all: principal,
+  reader: { ...principal, keyId: 'k2', permissions: ['email:read'] },
+  slow: { ...principal, keyId: 'k3', rateLimit: 2 },
+  slow_reader: { ...principal, keyId: 'k4', rateLimit: 1, permissions: ['email:read'] },
+  unlimited: { ...principal, keyId: 'k5', rateLimit: 0 },
+}
+
+const authenticate: Authenticate = async token => {
+  if (token === 'orphan') throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+  if (token === 'broken') throw new Error('secret detail of the database')
+  const found = keys[token]
+  if (!found) throw new AppError('unauthorized', 'the API key is unknown or revoked')
+  return found
+}
 
 export interface Answer {
   readonly status: number
-  readonly headers: Headers
-  /** Parsed JSON. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests match it against what they expect
-  readonly body: any
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The parsed JSON; undefined for an empty body. */
+  readonly json: unknown
 }
 
-export interface AskOptions {
-  readonly key?: string
+export interface Asking {
+  readonly method?: string
+  readonly path: string
+  /** Default `all`; null sends no Authorization. */
+  readonly key?: string | null
+  /** Sent as it is when text or bytes, else as JSON. */
+  readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface Api {
-  readonly baseUrl: string
-  /** @param path from the root, e.g. `/api/v1/health` */
-  get(path: string, options?: AskOptions): Promise<Answer>
-  /** @param body sent as JSON; text is sent as it is */
-  post(path: string, body: unknown, options?: AskOptions): Promise<Answer>
-  send(key: string, body: unknown): Promise<Answer>
-  /** The message with its trace, once it reads this status. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests match it against what they expect
-  messageOnce(key: string, id: string, status: string): Promise<any>
+  readonly port: number
+  readonly clock: FakeClock
+  readonly log: FakeLog
+  readonly ask: (asking: Asking) => Promise<Answer>
 }
 
-export function apiOf(baseUrl: string): Api {
-  async function ask(
-    method: string,
-    path: string,
-    { key, headers }: AskOptions,
-    body?: string,
-  ): Promise<Answer> {
-    const response = await fetch(baseUrl + path, {
+export async function serveRoutes(
+  t: Test,
+  routes: readonly Route[],
+  options: { anonymousRateLimit?: number } = {},
+): Promise<Api> {
+  const clock = new FakeClock()
+  const log = new FakeLog()
+  let ids = 0
+  const app = buildApp(
+    {
+      clock,
+      log,
+      newId: () => `request-${++ids}`,
+      authenticate,
+      anonymousRateLimit: options.anonymousRateLimit ?? 60,
+    },
+    routes,
+  )
+  const answer = app.callback()
+  const listener = await listenHttp(
+    { host: '127.0.0.1', port: 0 },
+    (request, response) => void answer(request, response),
+    clock,
+  )
+  t.teardown(() => listener.close(0))
+  const { port } = listener.address
+  return { port, clock, log, ask: asking => ask(port, asking) }
+}
+
+function ask(
+  port: number,
+  { method = 'GET', path, key = 'all', body, headers = {} }: Asking,
+): Promise<Answer> {
+  const payload =
+    body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port,
       method,
-      headers: { ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }), ...headers },
-      ...(body === undefined ? {} : { body }),
+      path,
+      agent: false,
+      headers: {
+        ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
+        ...(payload === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(payload === undefined || 'Transfer-Encoding' in headers
+          ? {}
+          : { 'Content-Length': Buffer.byteLength(payload) }),
+        ...headers,
+      },
     })
-    const text = await response.text()
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: text === '' ? undefined : (JSON.parse(text) as unknown),
-    }
-  }
-  const api: Api = {
-    baseUrl,
-    get: (path, options = {}) => ask('GET', path, options),
-    post: (path, body, { headers, ...options } = {}) =>
-      ask(
-        'POST',
-        path,
-        { ...options, headers: { 'Content-Type': 'application/json', ...headers } },
-        typeof body === 'string' ? body : JSON.stringify(body),
-      ),
-    send: (key, body) => api.post('/api/v1/email/send', body, { key }),
-    messageOnce: (key, id, status) =>
-      until(`message ${id} to be ${status}`, async () => {
-        const { body } = await api.get(`/api/v1/email/${id}`, { key })
-        return body.data?.status === status ? body.data : undefined
-      }),
-  }
-  return api
+    request.on('error', reject)
+    request.on('response', response => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          json: text === '' ? undefined : JSON.parse(text),
+        })
+      })
+    })
+    request.end(payload)
+  })
 }

@@ -30,7 +30,9 @@ export interface Sink {
   readonly accepted: readonly SinkMail[]
   /** Answers what is held with 250 and accepts from now on. */
   release(): void
-  /** Resolves once so many messages have been accepted. */
+  /** Resolve once so many messages have been begun, have arrived, have been accepted. */
+  begunOnce(count: number): Promise<void>
+  arrivedOnce(count: number): Promise<void>
   acceptedOnce(count: number): Promise<readonly SinkMail[]>
 }
 
@@ -96,6 +98,12 @@ export async function openSink(t: Test, { port = 0, hasTls = true }: SinkOptions
       sink.inData = 'read'
       sink.atDot = 'accept'
       for (const accept of held.splice(0)) accept()
+    },
+    begunOnce: async count => {
+      await until(`${count} mails in DATA`, () => begun >= count)
+    },
+    arrivedOnce: async count => {
+      await until(`${count} final dots`, () => arrived.length >= count)
     },
     acceptedOnce: count =>
       until(`${count} accepted mails`, () => (accepted.length >= count ? accepted : undefined)),

@@ -166,8 +166,12 @@ async function queue(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .createTable('queue')
     .addColumn('message_id', 'text', c => c.primaryKey().references('messages.id').onDelete('cascade'))
     .addColumn('workspace_id', 'text', c => c.notNull())
-    // What shares a budget of connections: the recipient's domain as A-labels.
+    // The recipient's domain as A-labels.
     .addColumn('destination', 'text', c => c.notNull())
+    // 0 for mail somebody waits for, 1 for campaigns.
+    .addColumn('priority', 'integer', c => c.notNull())
+    // Destination, priority and workspace in one text: what takes turns, and what is asked for when due.
+    .addColumn('lane', 'text', c => c.notNull())
     .addColumn('attempts', 'integer', c => c.notNull())
     .addColumn('next_attempt_at', 'bigint', c => c.notNull())
     .addColumn('expires_at', 'bigint', c => c.notNull())
@@ -178,8 +182,14 @@ async function queue(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await db.schema
     .createIndex('queue_due')
     .on('queue')
-    .columns(['destination', 'next_attempt_at', 'message_id'])
+    .columns(['lane', 'next_attempt_at', 'message_id'])
     .where(sql.ref('is_held'), '=', sql.lit(0))
+    .execute()
+  // For the operator, who works by destination.
+  await db.schema
+    .createIndex('queue_by_destination')
+    .on('queue')
+    .columns(['destination', 'message_id'])
     .execute()
   await db.schema
     .createTable('attempts')

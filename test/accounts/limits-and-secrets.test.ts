@@ -1,0 +1,91 @@
+/** Hourly and daily limits, and the appliance's own secrets, on both databases. */
+import t from 'tap'
+import { ensureSecret, readSecrets } from '../../src/accounts/secret-store.js'
+import { countAgainstLimits } from '../../src/accounts/sending-limit-store.js'
+import type { Database } from '../../src/db/database.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+import { DAY_MS, NOW } from '../support/mailroom.js'
+
+closePostgres(t)
+
+const HOUR_MS = 3_600_000
+
+const send = (
+  database: Database,
+  recipients: number,
+  now = NOW,
+  limits = { hourlyLimit: 10, dailyLimit: 25 },
+  id = 'w1',
+) => database.write(tx => countAgainstLimits(tx.db, { id, ...limits }, recipients, now))
+
+eachDatabase(t, 'the last place of the hour can be taken, the next one is refused', async (t, database) => {
+  await send(database, 9)
+  await send(database, 1)
+  await t.rejects(send(database, 1), {
+    code: 'limit_reached',
+    message: 'the workspace may send 10 mails per hour; 0 are left in this one',
+  })
+})
+
+eachDatabase(
+  t,
+  'a request that would cross the limit is refused whole and counts nothing',
+  async (t, database) => {
+    await send(database, 8)
+    await t.rejects(send(database, 3), {
+      code: 'limit_reached',
+      message: 'the workspace may send 10 mails per hour; 2 are left in this one',
+    })
+    await send(database, 2)
+  },
+)
+
+eachDatabase(t, 'a new clock hour begins at 0 while the day goes on counting', async (t, database) => {
+  await send(database, 10, NOW + HOUR_MS - 1)
+  await send(database, 10, NOW + HOUR_MS)
+  await t.rejects(send(database, 6, NOW + 2 * HOUR_MS), {
+    code: 'limit_reached',
+    message: 'the workspace may send 25 mails per day; 5 are left in this one',
+  })
+  await send(database, 5, NOW + 2 * HOUR_MS)
+  await t.rejects(send(database, 1, NOW + 13 * HOUR_MS), { code: 'limit_reached' })
+  await send(database, 10, Date.UTC(2026, 0, 6))
+})
+
+eachDatabase(t, 'two requests at once cannot both take the last places', async (t, database) => {
+  const results = await Promise.allSettled(Array.from({ length: 6 }, () => send(database, 4)))
+  t.equal(results.filter(result => result.status === 'fulfilled').length, 2)
+})
+
+eachDatabase(t, 'a limit of 0 is none, and workspaces do not share', async (t, database) => {
+  await send(database, 1_000_000, NOW, { hourlyLimit: 0, dailyLimit: 0 })
+  await send(database, 10, NOW, { hourlyLimit: 10, dailyLimit: 10 }, 'w2')
+  await t.rejects(send(database, 1, NOW, { hourlyLimit: 0, dailyLimit: 10 }, 'w2'), /per day/)
+})
+
+eachDatabase(t, 'a clock set back an hour counts in the hour it shows', async (t, database) => {
+  await send(database, 10, NOW)
+  await send(database, 10, NOW - HOUR_MS)
+  await t.rejects(send(database, 6, NOW + DAY_MS - 11 * HOUR_MS), { code: 'limit_reached' })
+})
+
+eachDatabase(t, 'a secret is made once and stays', async (t, database) => {
+  const first = Buffer.alloc(32, 1)
+  t.same(await ensureSecret(database, 'return_path', first, NOW), [{ version: 1, secret: first }])
+  t.same(await ensureSecret(database, 'return_path', Buffer.alloc(32, 2), NOW + 1), [
+    { version: 1, secret: first },
+  ])
+})
+
+eachDatabase(
+  t,
+  'two processes that make the secret at once end up with the same one',
+  async (t, database) => {
+    const made = await Promise.all(
+      [1, 2, 3].map(n => ensureSecret(database, 'return_path', Buffer.alloc(32, n), NOW)),
+    )
+    t.same(made[1], made[0])
+    t.same(made[2], made[0])
+    t.same(await readSecrets(database.reader, 'return_path'), made[0])
+  },
+)

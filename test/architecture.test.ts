@@ -1,0 +1,338 @@
+/**
+ * Holds src/ to its own rules: floors, no circles, SQL only in stores, the outside world only in world/.
+ *
+ * Reads every file with the TypeScript parser, so that neither a comment nor a string counts as code. A finding names
+ * file, line and rule.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import ts from 'typescript'
+
+/** What may be imported by whom: own floor or lower. `src/ARCHITECTURE.md` draws the house. */
+const FLOORS: Readonly<Record<string, number>> = {
+  core: 0,
+  world: 0,
+  mail: 1,
+  config: 2,
+  db: 2,
+  events: 2,
+  http: 2,
+  accounts: 3,
+  audience: 3,
+  content: 3,
+  deliverability: 3,
+  queue: 4,
+  inbound: 5,
+  msa: 5,
+  mta: 5,
+  tracking: 5,
+  analytics: 6,
+  automations: 6,
+  campaigns: 6,
+  console: 6,
+  scheduler: 6,
+  webhooks: 6,
+  'appliance.ts': 7,
+  'server.ts': 7,
+  cli: 8,
+  'main.ts': 8,
+}
+
+/** Of the folders on one floor most know nothing of each other; these may. */
+const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
+  events: ['db'],
+  'server.ts': ['appliance.ts'],
+  'main.ts': ['cli'],
+}
+
+/** What one side may take of another, whatever the floors say. */
+const NARROW_DOORS = [
+  { from: 'mta', to: 'queue', only: ['queue/delivery-agent.ts'] },
+  { from: 'mta', to: 'db', only: [] },
+  { from: 'mta', to: 'events', only: [] },
+  { from: 'http', to: 'db', only: [] },
+]
+
+const MOST_LINES = 400
+const QUERY_BUILDERS = new Set(['selectFrom', 'insertInto', 'updateTable', 'deleteFrom'])
+const WORLD_MODULES = /^(node:)?(net|tls|dns|http|https|http2|dgram|dns\/promises|timers|timers\/promises)$/
+const WORLD_CALLS = new Set([
+  'Date.now',
+  'Math.random',
+  'performance.now',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'fetch',
+  'randomBytes',
+  'randomUUID',
+  'randomInt',
+  'crypto.randomBytes',
+  'crypto.randomUUID',
+  'crypto.getRandomValues',
+  'globalThis.fetch',
+])
+/** Named imports that bring the world in under a quieter name. */
+const WORLD_IMPORTS = new Set(['randomBytes', 'randomUUID', 'randomInt', 'generateKeyPair', 'performance'])
+const ENVIRONMENT_FILE = 'config/environment.ts'
+
+const SOURCE = join(process.cwd(), 'src')
+
+interface Import {
+  /** Path below src/ for our own files, else the module's name. */
+  readonly target: string
+  readonly isOwn: boolean
+  readonly isTypeOnly: boolean
+  readonly names: readonly string[]
+  readonly line: number
+}
+
+interface Source {
+  /** Below src/, e.g. `queue/claim.ts`. */
+  readonly path: string
+  readonly text: string
+  readonly tree: ts.SourceFile
+  readonly imports: readonly Import[]
+}
+
+const names = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+const sources = names.sort().map(name => readSource(name, readFileSync(join(SOURCE, name), 'utf8')))
+
+function readSource(path: string, text: string): Source {
+  const tree = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  const imports: Import[] = []
+  visit(tree, node => {
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {
+      if (!node.moduleSpecifier || !ts.isStringLiteral(node.moduleSpecifier)) return
+      imports.push(toImport(path, node.moduleSpecifier.text, isTypeOnly(node), namesOf(node), lineOf(node)))
+    } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      const [specifier] = node.arguments
+      const name = specifier && ts.isStringLiteral(specifier) ? specifier.text : '(computed)'
+      imports.push(toImport(path, name, false, [], lineOf(node)))
+    } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+      const { literal } = node.argument
+      if (ts.isStringLiteral(literal)) imports.push(toImport(path, literal.text, true, [], lineOf(node)))
+    }
+  })
+  return { path, text, tree, imports }
+}
+
+function toImport(
+  path: string,
+  specifier: string,
+  isTypeOnly: boolean,
+  names: readonly string[],
+  line: number,
+): Import {
+  const isOwn = specifier.startsWith('.')
+  const target = isOwn ? join(dirname(path), specifier).replace(/\.js$/, '.ts') : specifier
+  return { target, isOwn, isTypeOnly, names, line }
+}
+
+function isTypeOnly(node: ts.ImportDeclaration | ts.ExportDeclaration): boolean {
+  if (ts.isExportDeclaration(node)) return node.isTypeOnly
+  const clause = node.importClause
+  if (!clause) return false
+  const { namedBindings } = clause
+  const areAllTypes =
+    !clause.name &&
+    namedBindings !== undefined &&
+    ts.isNamedImports(namedBindings) &&
+    namedBindings.elements.length > 0 &&
+    namedBindings.elements.every(element => element.isTypeOnly)
+  return clause.phaseModifier === ts.SyntaxKind.TypeKeyword || areAllTypes
+}
+
+function namesOf(node: ts.ImportDeclaration | ts.ExportDeclaration): string[] {
+  const bindings = ts.isImportDeclaration(node) ? node.importClause?.namedBindings : undefined
+  return bindings && ts.isNamedImports(bindings)
+    ? bindings.elements
+        .filter(element => !element.isTypeOnly)
+        .map(element => (element.propertyName ?? element.name).text)
+    : []
+}
+
+function visit(node: ts.Node, look: (node: ts.Node) => void): void {
+  look(node)
+  node.forEachChild(child => visit(child, look))
+}
+
+function lineOf(node: ts.Node): number {
+  const tree = node.getSourceFile()
+  return tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1
+}
+
+/** First folder below src/, or the file itself at the top. */
+function partOf(path: string): string {
+  return path.split('/')[0] ?? path
+}
+
+/** Every place where the rule is broken, as `src/queue/claim.ts:12 ...`. */
+function findings(rule: (source: Source) => Iterable<readonly [line: number, what: string]>): string[] {
+  return sources.flatMap(source =>
+    [...rule(source)].map(([line, what]) => `src/${source.path}:${line} ${what}`),
+  )
+}
+
+/** Dotted name of what is called or read, e.g. `Date.now`; undefined for anything longer than that. */
+function dottedName(node: ts.Expression): string | undefined {
+  if (ts.isIdentifier(node)) return node.text
+  if (ts.isPropertyAccessExpression(node) && ts.isIdentifier(node.expression))
+    return `${node.expression.text}.${node.name.text}`
+  return undefined
+}
+
+t.test('every folder stands on a floor', async t => {
+  t.ok(sources.length > 100, 'the files were found')
+  const unknown = [...new Set(sources.map(source => partOf(source.path)))].filter(part => !(part in FLOORS))
+  t.same(unknown, [], 'give a new folder its floor here and in src/ARCHITECTURE.md')
+})
+
+t.test('a folder imports its own floor or lower, types included', async t => {
+  const broken = findings(function* ({ path, imports }) {
+    const from = partOf(path)
+    for (const { target, isOwn, line } of imports) {
+      const to = partOf(target)
+      if (!isOwn || from === to) continue
+      const [own = NaN, other = NaN] = [FLOORS[from], FLOORS[to]]
+      const isBelow = other < own
+      const isNeighbour = other === own && (NEIGHBOURS[from] ?? []).includes(to)
+      if (!isBelow && !isNeighbour) yield [line, `imports ${target}: ${from} (${own}), ${to} (${other})`]
+    }
+  })
+  t.same(broken, [])
+})
+
+t.test('what passes between two folders passes through the door made for it', async t => {
+  const broken = findings(function* ({ path, imports }) {
+    for (const { from, to, only } of NARROW_DOORS)
+      for (const { target, isOwn, line } of imports)
+        if (isOwn && partOf(path) === from && partOf(target) === to && !only.includes(target))
+          yield [line, `imports ${target}: ${from} takes of ${to} only [${only.join(', ')}]`]
+  })
+  t.same(broken, [])
+})
+
+t.test('every import leads to a file in src/', async t => {
+  const paths = new Set(sources.map(source => source.path))
+  const broken = findings(function* ({ imports }) {
+    for (const { target, isOwn, line } of imports)
+      if ((isOwn && !paths.has(target)) || target === '(computed)') yield [line, `imports ${target}`]
+  })
+  t.same(broken, [])
+})
+
+t.test('no file imports itself by way of others, types included', async t => {
+  const targets = new Map(
+    sources.map(({ path, imports }) => [path, imports.filter(({ isOwn }) => isOwn).map(i => i.target)]),
+  )
+  const finished = new Set<string>()
+  const circles: string[] = []
+  const walk = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start >= 0) circles.push([...trail.slice(start), path].join(' -> '))
+    if (start >= 0 || finished.has(path)) return
+    for (const target of targets.get(path) ?? []) walk(target, [...trail, path])
+    finished.add(path)
+  }
+  for (const { path } of sources) walk(path, [])
+  t.same(circles, [])
+})
+
+t.test('SQL is written only in stores and in db/', async t => {
+  const broken = findings(function* ({ path, tree, imports }) {
+    if (/(^|[/-])store\.ts$/.test(path) || partOf(path) === 'db') return
+    for (const { target, isTypeOnly, names, line } of imports)
+      if (target === 'kysely' && !isTypeOnly) yield [line, `imports ${names.join(', ')} of kysely`]
+    const calls: [number, string][] = []
+    visit(tree, node => {
+      if (ts.isPropertyAccessExpression(node) && QUERY_BUILDERS.has(node.name.text))
+        calls.push([lineOf(node), `calls ${node.name.text}`])
+    })
+    yield* calls
+  })
+  t.same(broken, [])
+})
+
+t.test('time, randomness, names and sockets come only through world/', async t => {
+  const broken = findings(function* ({ path, tree, imports }) {
+    if (partOf(path) === 'world') return
+    for (const { target, isTypeOnly, names, line } of imports) {
+      if (isTypeOnly) continue
+      if (WORLD_MODULES.test(target)) yield [line, `imports ${target}`]
+      for (const name of names)
+        if (/^(node:)?(crypto|perf_hooks)$/.test(target) && WORLD_IMPORTS.has(name))
+          yield [line, `imports ${name} of ${target}`]
+    }
+    const uses: [number, string][] = []
+    visit(tree, node => {
+      const called = ts.isCallExpression(node) ? dottedName(node.expression) : undefined
+      if (called !== undefined && WORLD_CALLS.has(called)) uses.push([lineOf(node), `calls ${called}`])
+      if (ts.isNewExpression(node) && dottedName(node.expression) === 'Date' && !node.arguments?.length)
+        uses.push([lineOf(node), 'makes a Date of this moment'])
+    })
+    yield* uses
+  })
+  t.same(broken, [])
+})
+
+t.test('the environment is read in one file', async t => {
+  const broken = findings(function* ({ path, tree, imports }) {
+    if (path === ENVIRONMENT_FILE) return
+    for (const { target, line } of imports)
+      if (/^(node:)?process$/.test(target)) yield [line, `imports ${target}`]
+    const uses: [number, string][] = []
+    visit(tree, node => {
+      if (ts.isPropertyAccessExpression(node) && dottedName(node) === 'process.env')
+        uses.push([lineOf(node), 'reads process.env'])
+    })
+    yield* uses
+  })
+  t.same(broken, [])
+})
+
+t.test(`no file is longer than ${MOST_LINES} lines, none only passes others on`, async t => {
+  const broken = findings(function* ({ path, text, tree }) {
+    const lines = text.split('\n').length - 1
+    if (lines > MOST_LINES) yield [lines, `has ${lines} lines`]
+    if (/(^|\/)(index|utils?|helpers?)\.ts$/.test(path)) yield [1, 'says nothing by its name']
+    for (const statement of tree.statements)
+      if (ts.isExportDeclaration(statement) && statement.moduleSpecifier?.getText().includes("'."))
+        yield [lineOf(statement), "passes on another file's exports"]
+  })
+  t.same(broken, [])
+})
+
+t.test('every file opens by saying what it is', async t => {
+  const broken = findings(function* ({ text }) {
+    if (!/^(#![^\n]*\n)?\/\*\*/.test(text)) yield [1, 'has no header comment']
+  })
+  t.same(broken, [])
+})
+
+t.test('the rules find what breaks them', async t => {
+  const source = readSource(
+    'mail/example.ts',
+    `import { connect } from 'node:net'
+     import type { Server } from 'node:net'
+     import { type Socket } from 'node:net'
+     import { claim } from '../queue/claim.js'
+     const text = 'Date.now()' // Date.now()
+     const later = await import('../db/tables.js')
+     type Far = import('../http/app.js').AppParts`,
+  )
+  t.match(source.imports, [
+    { target: 'node:net', isTypeOnly: false, names: ['connect'], line: 1 },
+    { target: 'node:net', isTypeOnly: true, line: 2 },
+    { target: 'node:net', isTypeOnly: true, line: 3 },
+    { target: 'queue/claim.ts', isOwn: true, line: 4 },
+    { target: 'db/tables.ts', isOwn: true, line: 6 },
+    { target: 'http/app.ts', isOwn: true, isTypeOnly: true, line: 7 },
+  ])
+  const calls: string[] = []
+  visit(source.tree, node => {
+    if (ts.isCallExpression(node)) calls.push(dottedName(node.expression) ?? '')
+  })
+  t.notMatch(calls, ['Date.now'], 'strings and comments are no code')
+})

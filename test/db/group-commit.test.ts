@@ -1,0 +1,173 @@
+/** Group commit: works that wait at the same time share a transaction, and each hears only of its own fate. */
+import t from 'tap'
+import BetterSqlite from 'better-sqlite3'
+import { Kysely, sql } from 'kysely'
+import type { Queries } from '../../src/db/database.js'
+import { GroupCommit } from '../../src/db/group-commit.js'
+import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
+import type { Tables } from '../../src/db/tables.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { closePostgres, eachDatabase, sqliteFile } from '../support/database.js'
+
+closePostgres(t)
+
+const insertNote = (db: Queries, text: string) => sql`insert into notes (text) values (${text})`.execute(db)
+
+async function notes(db: Queries): Promise<string[]> {
+  const { rows } = await sql<{ text: string }>`select text from notes order by text`.execute(db)
+  return rows.map(row => row.text)
+}
+
+/** Group commit over a bare SQLite file, and a second connection to look at it from outside. */
+async function groupCommit(t: Parameters<typeof sqliteFile>[0]) {
+  const file = sqliteFile(t)
+  const handle = new BetterSqlite(file)
+  const writer = new Kysely<Tables>({ dialect: sqliteDialect(handle) })
+  t.teardown(() => writer.destroy())
+  await sql`create table notes (text text primary key)`.execute(writer)
+  const other = new BetterSqlite(file, { timeout: 0 })
+  t.teardown(() => {
+    other.close()
+  })
+  return { groups: new GroupCommit(writer, new FakeClock()), handle, other, writer }
+}
+
+t.test('works that wait at the same time share one transaction', async t => {
+  const { groups, other, writer } = await groupCommit(t)
+  const versions: unknown[] = []
+  await Promise.all(
+    ['a', 'b', 'c'].map(async text => {
+      await groups.write(({ db }) => insertNote(db, text))
+      versions.push(other.pragma('data_version', { simple: true }))
+    }),
+  )
+  t.equal(new Set(versions).size, 1, 'from outside it was one change')
+  t.same(await notes(writer), ['a', 'b', 'c'])
+})
+
+t.test('works that follow one another have a transaction each', async t => {
+  const { groups, other } = await groupCommit(t)
+  const version = () => other.pragma('data_version', { simple: true })
+  await groups.write(({ db }) => insertNote(db, 'a'))
+  const first = version()
+  await groups.write(({ db }) => insertNote(db, 'b'))
+  t.not(version(), first)
+})
+
+eachDatabase(t, 'a work that throws is undone alone and the others are kept', async (t, database) => {
+  await database.write(({ db }) => sql`create table notes (text varchar(20) primary key)`.execute(db))
+  const results = await Promise.allSettled([
+    database.write(({ db }) => insertNote(db, 'first')),
+    database.write(async ({ db }) => {
+      await insertNote(db, 'taken back')
+      throw new Error('changed my mind')
+    }),
+    database.write(async ({ db }) => {
+      await insertNote(db, 'taken back as well')
+      await insertNote(db, 'first')
+    }),
+    database.write(({ db }) => insertNote(db, 'last')),
+  ])
+  t.same(
+    results.map(result => result.status),
+    ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+  )
+  t.match(results[1], { reason: { message: 'changed my mind' } })
+  t.same(await notes(database.reader), ['first', 'last'])
+})
+
+eachDatabase(t, 'a work resolves with its own result', async (t, database) => {
+  t.same(await Promise.all([1, 2, 3].map(n => database.write(async () => n * 10))), [10, 20, 30])
+})
+
+t.test('a work resolves only after another connection can see what it wrote', async t => {
+  const { groups, other } = await groupCommit(t)
+  const seenByOthers = () => other.prepare('select count(*) from notes').pluck().get()
+  let seenInside: unknown
+  await groups.write(async ({ db }) => {
+    await insertNote(db, 'a')
+    seenInside = seenByOthers()
+  })
+  t.equal(seenInside, 0)
+  t.equal(seenByOthers(), 1)
+})
+
+t.test(
+  'when the commit fails every work of the group rejects with that error and nothing is kept',
+  async t => {
+    const { groups, handle, writer } = await groupCommit(t)
+    handle.pragma('foreign_keys = ON')
+    await sql`create table parents (id integer primary key)`.execute(writer)
+    await sql`create table children (parent integer references parents (id) deferrable initially deferred)`.execute(
+      writer,
+    )
+    const called: string[] = []
+    const results = await Promise.allSettled([
+      groups.write(async tx => {
+        tx.onCommit(() => called.push('innocent'))
+        await insertNote(tx.db, 'innocent')
+      }),
+      groups.write(({ db }) => sql`insert into children values (7)`.execute(db)),
+    ])
+    for (const result of results)
+      t.match(result, { status: 'rejected', reason: { message: /FOREIGN KEY constraint failed/ } })
+    t.same(called, [], 'nobody is told of a commit')
+    t.same(await notes(writer), [])
+    await groups.write(({ db }) => insertNote(db, 'the next group works'))
+    t.same(await notes(writer), ['the next group works'])
+  },
+)
+
+t.test('when the transaction cannot begin, whoever waits rejects and later works succeed', async t => {
+  const { groups, handle, other, writer } = await groupCommit(t)
+  handle.pragma('busy_timeout = 0')
+  other.exec('begin immediate')
+  const results = await Promise.allSettled([
+    groups.write(({ db }) => insertNote(db, 'a')),
+    groups.write(({ db }) => insertNote(db, 'b')),
+  ])
+  for (const result of results)
+    t.match(result, { status: 'rejected', reason: { message: 'database is locked' } })
+  other.exec('rollback')
+  await groups.write(({ db }) => insertNote(db, 'c'))
+  t.same(await notes(writer), ['c'])
+})
+
+eachDatabase(
+  t,
+  'onCommit calls back after the commit, and never for a work that threw',
+  async (t, database) => {
+    const called: string[] = []
+    await Promise.allSettled([
+      database.write(async tx => {
+        tx.onCommit(() => called.push('kept'))
+        t.same(called, [], 'not before the commit')
+      }),
+      database.write(async tx => {
+        tx.onCommit(() => called.push('undone'))
+        throw new Error('no')
+      }),
+    ])
+    t.same(called, ['kept'])
+  },
+)
+
+t.test('what is written from an onCommit callback gets its own turn', async t => {
+  const { groups, writer } = await groupCommit(t)
+  let second: Promise<unknown> | undefined
+  await groups.write(async tx => {
+    tx.onCommit(() => {
+      second = groups.write(({ db }) => insertNote(db, 'later'))
+    })
+  })
+  await second
+  t.same(await notes(writer), ['later'])
+})
+
+t.test('idle resolves when nothing waits or runs', async t => {
+  const { groups, writer } = await groupCommit(t)
+  void groups.write(({ db }) => insertNote(db, 'a'))
+  void groups.write(({ db }) => insertNote(db, 'b'))
+  await groups.idle()
+  t.same(await notes(writer), ['a', 'b'])
+})

@@ -1,0 +1,198 @@
+CREATE TABLE "api_keys" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "name" text not null,
+  "key_hash" text not null unique,
+  "key_hint" text not null,
+  "type" text not null,
+  "permissions" text not null,
+  "is_sandbox" integer not null,
+  "rate_limit" integer not null,
+  "email_rate_limit" integer not null,
+  "created_at" bigint not null,
+  "revoked_at" bigint
+);
+
+CREATE TABLE "attempts" (
+  "seq" integer primary key autoincrement,
+  "message_id" text not null references "messages" ("id") on delete cascade,
+  "number" integer not null,
+  "started_at" bigint not null,
+  "finished_at" bigint not null,
+  "kind" text not null,
+  "summary" text not null,
+  "reply_code" integer,
+  "status" text,
+  "classification" text,
+  "tried" text not null
+);
+
+CREATE TABLE "captured_mails" (
+  "seq" integer primary key autoincrement,
+  "message_id" text not null,
+  "captured_at" bigint not null,
+  "envelope_sender" text not null,
+  "recipient" text not null,
+  "subject" text not null,
+  "size" integer not null,
+  "raw" blob not null
+);
+
+CREATE TABLE "dkim_keys" (
+  "id" text primary key,
+  "domain_id" text not null references "domains" ("id") on delete cascade,
+  "selector" text not null unique,
+  "algorithm" text not null,
+  "private_key" text not null,
+  "public_key" text not null,
+  "state" text not null,
+  "created_at" bigint not null
+);
+
+CREATE TABLE "domains" (
+  "id" text primary key,
+  "owner" text not null,
+  "domain" text not null,
+  "verification_token" text not null,
+  "is_vouched" integer not null,
+  "verified_at" bigint,
+  "checked_at" bigint,
+  "findings" text,
+  "created_at" bigint not null,
+  "removed_at" bigint
+);
+
+CREATE TABLE "event_cursors" (
+  "consumer" text primary key,
+  "seq" bigint not null
+);
+
+CREATE TABLE "events" (
+  "seq" integer primary key autoincrement,
+  "kind" text not null,
+  "workspace_id" text not null,
+  "message_id" text,
+  "is_sandbox" integer not null,
+  "occurred_at" bigint not null,
+  "payload" text not null
+);
+
+CREATE TABLE "message_contents" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "from_address" text not null,
+  "from_name" text,
+  "reply_to" text,
+  "subject" text not null,
+  "html" text,
+  "text" text,
+  "signing_domain_id" text,
+  "track_opens" integer not null,
+  "track_clicks" integer not null,
+  "created_at" bigint not null
+);
+
+CREATE TABLE "messages" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "content_id" text not null references "message_contents" ("id"),
+  "recipient" text not null,
+  "status" text not null,
+  "reason" text,
+  "is_sandbox" integer not null,
+  "created_at" bigint not null,
+  "sent_at" bigint,
+  "delivered_at" bigint,
+  "opened_at" bigint,
+  "clicked_at" bigint,
+  "bounced_at" bigint,
+  "complained_at" bigint,
+  "bounce_type" text
+);
+
+CREATE TABLE "queue" (
+  "message_id" text primary key references "messages" ("id") on delete cascade,
+  "workspace_id" text not null,
+  "destination" text not null,
+  "priority" integer not null,
+  "lane" text not null,
+  "attempts" integer not null,
+  "next_attempt_at" bigint not null,
+  "expires_at" bigint not null,
+  "is_held" integer not null,
+  "was_handed_over" integer not null,
+  "enqueued_at" bigint not null
+);
+
+CREATE TABLE "schema_migrations" (
+  "name" varchar(255) not null primary key,
+  "timestamp" varchar(255) not null
+);
+
+CREATE TABLE "schema_migrations_lock" (
+  "id" varchar(255) not null primary key,
+  "is_locked" integer default 0 not null
+);
+
+CREATE TABLE "secrets" (
+  "name" text not null,
+  "version" integer not null,
+  "value" text not null,
+  "created_at" bigint not null,
+  constraint "secrets_pk" primary key ("name",
+  "version")
+);
+
+CREATE TABLE "sending_usage" (
+  "workspace_id" text not null,
+  "window_kind" text not null,
+  "window_start" bigint not null,
+  "accepted" integer not null,
+  constraint "sending_usage_pk" primary key ("workspace_id",
+  "window_kind")
+);
+
+CREATE TABLE "suppressions" (
+  "seq" integer primary key autoincrement,
+  "workspace_id" text not null,
+  "email" text not null,
+  "reason" text not null,
+  "scope" text not null,
+  "source_message_id" text,
+  "created_at" bigint not null,
+  constraint "suppressions_by_email" unique ("workspace_id",
+  "email")
+);
+
+CREATE TABLE "workspaces" (
+  "id" text primary key,
+  "name" text not null,
+  "default_from_email" text,
+  "default_from_name" text,
+  "company_name" text,
+  "company_address" text,
+  "currency" text not null,
+  "timezone" text not null,
+  "attribution" integer not null,
+  "hourly_limit" integer not null,
+  "daily_limit" integer not null,
+  "allow_private_webhooks" integer not null,
+  "created_at" bigint not null,
+  "deleted_at" bigint
+);
+
+CREATE INDEX "api_keys_by_workspace" on "api_keys" ("workspace_id");
+
+CREATE INDEX "attempts_by_message" on "attempts" ("message_id");
+
+CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
+
+CREATE UNIQUE INDEX "domains_by_owner" on "domains" ("owner", "domain") where "removed_at" is null;
+
+CREATE INDEX "messages_by_content" on "messages" ("content_id");
+
+CREATE INDEX "messages_by_workspace" on "messages" ("workspace_id", "id");
+
+CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
+
+CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;

@@ -1,0 +1,316 @@
+/** Sending domains on both databases: adding, the records to publish, verifying against DNS, removing. */
+import t from 'tap'
+import { dnsRecords } from '../../src/deliverability/dns-records.js'
+import {
+  findDomain,
+  findDomainByName,
+  listDomains,
+  readSigningKeys,
+  type Domain,
+} from '../../src/deliverability/domain-store.js'
+import {
+  addDomain,
+  dropDomain,
+  ensureSystemDomain,
+  readDomainName,
+  verifyDomain,
+  type DomainParts,
+} from '../../src/deliverability/domains.js'
+import { uuidv7 } from '../../src/core/ids.js'
+import type { Database } from '../../src/db/database.js'
+import { dkimRecord, publicKeyText } from '../../src/mail/dkim-record.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { fakeDns, type FakeRecords, type FakeZone } from '../../src/world/fake-dns.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
+import { systemRandom } from '../../src/world/random.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+
+closePostgres(t)
+
+const PAGE = { limit: 100, offset: 0 }
+const ZONE = 'dkim.mail.example.net'
+
+/** An appliance with its view of DNS, which the test declares and changes on the way. */
+function appliance(database: Database) {
+  const zone: FakeZone = {}
+  const clock = new FakeClock()
+  const random = new SeededRandom()
+  const parts: DomainParts = {
+    database,
+    clock,
+    random,
+    newId: () => uuidv7(clock.now(), random.bytes(10)),
+    freshResolver: () => fakeDns(zone),
+    dkimZone: ZONE,
+  }
+  return { zone, clock, parts }
+}
+
+/** What the domain's owner publishes: everything that is asked for, as CNAMEs or as their alternatives. */
+function publish(zone: FakeZone, domain: Domain, as: 'CNAME' | 'TXT' = 'CNAME'): void {
+  for (const { type, name, value, alternative, required } of dnsRecords(domain, ZONE)) {
+    if (!required) continue
+    const records: FakeRecords =
+      type === 'CNAME' && as === 'CNAME' ? { CNAME: value } : { TXT: [alternative?.value ?? value] }
+    zone[name] = records
+  }
+}
+
+const statuses = (domain: Domain) =>
+  dnsRecords(domain, ZONE).map(({ purpose, status }) => `${purpose} ${status}`)
+
+t.test('a domain is taken in any spelling and kept as A-labels in lower case', async t => {
+  for (const [text, domain] of [
+    ['example.com', 'example.com'],
+    [' Example.COM. ', 'example.com'],
+    ['bücher.example', 'xn--bcher-kva.example'],
+    ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
+    ['a.b.c.d.example', 'a.b.c.d.example'],
+    ['1und1.example', '1und1.example'],
+  ] as const)
+    t.equal(readDomainName(text), domain)
+})
+
+t.test('what is no domain name is refused', async t => {
+  const refused = [
+    '',
+    ' ',
+    '.',
+    'localhost',
+    '-a.example',
+    'a-.example',
+    'a..example',
+    '.example.com',
+    '127.0.0.1',
+    '[::1]',
+    '::1',
+    'ann@example.com',
+    'https://example.com',
+    'example.com/',
+    '*.example.com',
+    'exa mple.com',
+    'exam_ple.com',
+    'example.com\r\nX: y',
+    'example.com\0',
+    '%65xample.com',
+    `${'a'.repeat(64)}.example`,
+    `${'a.'.repeat(110)}example`,
+  ]
+  for (const text of refused)
+    t.throws(() => readDomainName(text), { code: 'validation_error', path: 'domain' }, JSON.stringify(text))
+})
+
+eachDatabase(t, 'a new domain comes with the records to publish', async (t, database) => {
+  const { parts } = appliance(database)
+  const domain = await addDomain(parts, 'w1', 'Example.com')
+  t.match(domain, { domain: 'example.com', owner: 'w1', verifiedAt: null, checkedAt: null, isVouched: false })
+  t.match(domain.selectors, [{ state: 'active' }, { state: 'standby' }])
+  const records = dnsRecords(domain, ZONE)
+  t.match(records, [
+    {
+      type: 'TXT',
+      name: '_postroad.example.com',
+      value: /^postroad-verification=[0-9a-f]{32}$/,
+      purpose: 'verification',
+      required: true,
+      status: 'pending',
+      found: [],
+      ttl: 3_600,
+    },
+    { type: 'CNAME', purpose: 'dkim', required: true, status: 'pending' },
+    { type: 'CNAME', purpose: 'dkim', required: true, status: 'pending' },
+    { type: 'TXT', name: '_dmarc.example.com', value: 'v=DMARC1; p=none', purpose: 'dmarc', required: false },
+  ])
+  for (const { name, value, alternative } of records.filter(({ purpose }) => purpose === 'dkim')) {
+    const selector = name.replace('._domainkey.example.com', '')
+    t.match(selector, /^pr[0-9a-f]{10}[12]$/)
+    t.equal(value, `${selector}.${ZONE}`)
+    t.match(alternative, { type: 'TXT', name, value: /^v=DKIM1; k=rsa; p=MII[A-Za-z0-9+/]+=*$/ })
+  }
+  t.notMatch(JSON.stringify(await findDomain(database.reader, 'w1', domain.id)), 'PRIVATE KEY')
+})
+
+eachDatabase(
+  t,
+  'the same domain twice in a workspace is a duplicate, in two workspaces it is not',
+  async (t, database) => {
+    const { parts } = appliance(database)
+    const first = await addDomain(parts, 'w1', 'example.com')
+    await t.rejects(addDomain(parts, 'w1', 'EXAMPLE.com.'), { code: 'duplicate', path: 'domain' })
+    const second = await addDomain(parts, 'w2', 'example.com')
+    t.not(second.verificationToken, first.verificationToken)
+    const atOnce = await Promise.allSettled([
+      addDomain(parts, 'w3', 'example.com'),
+      addDomain(parts, 'w3', 'example.com'),
+    ])
+    t.same(atOnce.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  },
+)
+
+eachDatabase(t, "another workspace's domain cannot be seen, verified or removed", async (t, database) => {
+  const { parts } = appliance(database)
+  const { id } = await addDomain(parts, 'w1', 'example.com')
+  t.equal(await findDomain(database.reader, 'w2', id), undefined)
+  t.equal(await findDomainByName(database.reader, 'w2', 'example.com'), undefined)
+  t.same(await listDomains(database.reader, 'w2', PAGE), { items: [], total: 0 })
+  await t.rejects(verifyDomain(parts, 'w2', id), { code: 'not_found' })
+  await t.rejects(dropDomain(parts, 'w2', id), { code: 'not_found' })
+  t.ok(await findDomain(database.reader, 'w1', id))
+})
+
+eachDatabase(t, 'domains are listed by name, in pages', async (t, database) => {
+  const { parts } = appliance(database)
+  for (const name of ['c.example', 'a.example', 'b.example']) await addDomain(parts, 'w1', name)
+  const { items, total } = await listDomains(database.reader, 'w1', { limit: 2, offset: 1 })
+  t.equal(total, 3)
+  t.same(
+    items.map(({ domain, selectors }) => [domain, selectors.length]),
+    [
+      ['b.example', 2],
+      ['c.example', 2],
+    ],
+  )
+})
+
+for (const as of ['CNAME', 'TXT'] as const)
+  eachDatabase(t, `with the DKIM records published as ${as} it is verified`, async (t, database) => {
+    const { parts, zone, clock } = appliance(database)
+    const added = await addDomain(parts, 'w1', 'example.com')
+    publish(zone, added, as)
+    await clock.advance(60_000)
+    const verified = await verifyDomain(parts, 'w1', added.id)
+    t.equal(verified.verifiedAt, clock.now())
+    t.equal(verified.checkedAt, clock.now())
+    t.same(statuses(verified), ['verification verified', 'dkim verified', 'dkim verified', 'dmarc failed'])
+    t.same(await findDomain(database.reader, 'w1', added.id), verified)
+  })
+
+eachDatabase(t, 'with nothing published it fails and every record says so', async (t, database) => {
+  const { parts } = appliance(database)
+  const { id } = await addDomain(parts, 'w1', 'example.com')
+  const checked = await verifyDomain(parts, 'w1', id)
+  t.equal(checked.verifiedAt, null)
+  t.same(statuses(checked), ['verification failed', 'dkim failed', 'dkim failed', 'dmarc failed'])
+})
+
+eachDatabase(t, 'a wrong record fails alone and shows what was found', async (t, database) => {
+  const { parts, zone } = appliance(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  const [token, first] = dnsRecords(added, ZONE)
+  const { publicKey } = await systemRandom.keyPair('rsa')
+  const otherKey = dkimRecord('rsa', publicKeyText(publicKey))
+  const wrong: readonly (readonly [name: string, records: FakeRecords, found: string[]])[] = [
+    [token!.name, { TXT: ['postroad-verification=0'] }, ['postroad-verification=0']],
+    [first!.name, { CNAME: 'elsewhere.example' }, ['elsewhere.example']],
+    [first!.name, { TXT: [otherKey] }, [otherKey.slice(0, 300)]],
+    [first!.name, { TXT: ['v=DKIM1; k=rsa; p='] }, ['v=DKIM1; k=rsa; p=']],
+  ]
+  for (const [name, records, found] of wrong) {
+    publish(zone, added)
+    zone[name] = records
+    const checked = await verifyDomain(parts, 'w1', added.id)
+    t.equal(checked.verifiedAt, null)
+    t.match(
+      dnsRecords(checked, ZONE).filter(({ required, status }) => required && status !== 'verified'),
+      [{ name, status: 'failed', found }],
+    )
+  }
+})
+
+eachDatabase(t, 'the right record among others, in another case, is right', async (t, database) => {
+  const { parts, zone } = appliance(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  const [token, first] = dnsRecords(added, ZONE)
+  zone[token!.name] = { TXT: ['v=spf1 -all', token!.value] }
+  zone[first!.name] = { CNAME: first!.value.toUpperCase() }
+  t.ok((await verifyDomain(parts, 'w1', added.id)).verifiedAt)
+})
+
+eachDatabase(
+  t,
+  'name servers that do not answer leave a verified domain verified, and it is told',
+  async (t, database) => {
+    const { parts, zone, clock } = appliance(database)
+    const added = await addDomain(parts, 'w1', 'example.com')
+    publish(zone, added)
+    const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+    for (const name of Object.keys(zone)) zone[name] = 'servfail'
+    await clock.advance(60_000)
+    const checked = await verifyDomain(parts, 'w1', added.id)
+    t.equal(checked.verifiedAt, verifiedAt)
+    t.equal(checked.checkedAt, clock.now())
+    t.match(
+      dnsRecords(checked, ZONE).filter(({ required }) => required),
+      Array.from({ length: 3 }, () => ({ status: 'pending', found: [/^DNS did not answer: .*SERVFAIL/] })),
+    )
+  },
+)
+
+eachDatabase(t, 'name servers that do not answer verify nothing that was not', async (t, database) => {
+  const { parts, zone } = appliance(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  zone[dnsRecords(added, ZONE)[0]!.name] = 'servfail'
+  t.equal((await verifyDomain(parts, 'w1', added.id)).verifiedAt, null)
+})
+
+eachDatabase(t, 'records that were taken away make a verified domain unverified', async (t, database) => {
+  const { parts, zone } = appliance(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  t.ok((await verifyDomain(parts, 'w1', added.id)).verifiedAt)
+  for (const name of Object.keys(zone)) Reflect.deleteProperty(zone, name)
+  t.equal((await verifyDomain(parts, 'w1', added.id)).verifiedAt, null)
+})
+
+eachDatabase(
+  t,
+  'a vouched domain is verified from the start and stays so whatever DNS says',
+  async (t, database) => {
+    const { parts, clock } = appliance(database)
+    const added = await addDomain(parts, 'w1', 'printer.lan', true)
+    t.match(added, { isVouched: true, verifiedAt: clock.now() })
+    const checked = await verifyDomain(parts, 'w1', added.id)
+    t.equal(checked.verifiedAt, added.verifiedAt)
+    t.equal(statuses(checked)[0], 'verification failed')
+  },
+)
+
+eachDatabase(
+  t,
+  'a removed domain is gone, but its queued mail is still signed; it can be added anew',
+  async (t, database) => {
+    const { parts } = appliance(database)
+    const added = await addDomain(parts, 'w1', 'example.com')
+    await dropDomain(parts, 'w1', added.id)
+    await t.rejects(dropDomain(parts, 'w1', added.id), { code: 'not_found' })
+    await t.rejects(verifyDomain(parts, 'w1', added.id), { code: 'not_found' })
+    t.same(await listDomains(database.reader, 'w1', PAGE), { items: [], total: 0 })
+    const keys = (await readSigningKeys(database.reader, [added.id])).get(added.id)
+    t.match(keys, [{ domain: 'example.com', algorithm: 'rsa', privateKey: /BEGIN PRIVATE KEY/ }])
+    t.equal(keys?.[0]?.selector, added.selectors.find(({ state }) => state === 'active')?.name)
+    const again = await addDomain(parts, 'w1', 'example.com')
+    t.not(again.id, added.id)
+  },
+)
+
+eachDatabase(t, 'only the active key of each domain signs', async (t, database) => {
+  const { parts } = appliance(database)
+  const one = await addDomain(parts, 'w1', 'one.example')
+  const two = await addDomain(parts, 'w1', 'two.example')
+  const keys = await readSigningKeys(database.reader, [one.id, two.id, 'unknown'])
+  t.equal(keys.size, 2)
+  t.same(
+    keys.get(two.id)?.map(({ domain }) => domain),
+    ['two.example'],
+  )
+  t.equal((await readSigningKeys(database.reader, [])).size, 0)
+})
+
+eachDatabase(t, 'the system domain is made on first use and found afterwards', async (t, database) => {
+  const { parts } = appliance(database)
+  const made = await ensureSystemDomain(parts, 'system', 'mail.example.net')
+  t.ok(made.verifiedAt)
+  t.same(await ensureSystemDomain(parts, 'system', 'Mail.Example.Net'), made)
+})

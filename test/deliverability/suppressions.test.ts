@@ -1,0 +1,96 @@
+/** Suppressions on both databases: who is no longer mailed, by address or whole domain. */
+import t from 'tap'
+import {
+  deleteSuppression,
+  findSuppressed,
+  insertSuppression,
+  listSuppressions,
+  type Suppression,
+} from '../../src/deliverability/suppression-store.js'
+import type { Database } from '../../src/db/database.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+import { NOW } from '../support/mailroom.js'
+
+closePostgres(t)
+
+const suppress = (database: Database, email: string, more: Partial<Suppression> = {}) =>
+  database.write(tx =>
+    insertSuppression(tx.db, {
+      workspaceId: 'w1',
+      email,
+      reason: 'manual',
+      scope: 'all',
+      sourceMessageId: null,
+      createdAt: NOW,
+      ...more,
+    }),
+  )
+const suppressed = async (database: Database, emails: string[], workspace = 'w1') =>
+  [...(await findSuppressed(database.reader, workspace, emails))].sort()
+
+eachDatabase(
+  t,
+  'a suppressed address is found among others, in its own workspace only',
+  async (t, database) => {
+    await suppress(database, 'ann@example.com')
+    t.same(await suppressed(database, ['bob@example.com', 'ann@example.com', 'ann@example.org']), [
+      'ann@example.com',
+    ])
+    t.same(await suppressed(database, ['ann@example.com'], 'w2'), [])
+    t.same(await suppressed(database, []), [])
+  },
+)
+
+eachDatabase(t, 'a whole domain is suppressed, its subdomains and namesakes are not', async (t, database) => {
+  await suppress(database, '@example.com')
+  t.same(
+    await suppressed(database, [
+      'ann@example.com',
+      'bob@example.com',
+      'ann@sub.example.com',
+      'ann@notexample.com',
+    ]),
+    ['ann@example.com', 'bob@example.com'],
+  )
+  t.same(await suppressed(database, ['"a@example.org"@example.com']), ['"a@example.org"@example.com'])
+  t.same(await suppressed(database, ['"a@example.com"@example.org']), [])
+})
+
+eachDatabase(t, 'an unsubscribe from marketing does not stop other mail', async (t, database) => {
+  await suppress(database, 'ann@example.com', { scope: 'marketing', reason: 'unsubscribe' })
+  t.same(await suppressed(database, ['ann@example.com']), [])
+})
+
+eachDatabase(t, 'a second entry for an address leaves the first as it was', async (t, database) => {
+  t.equal(await suppress(database, 'ann@example.com', { reason: 'complaint' }), true)
+  t.equal(await suppress(database, 'ann@example.com', { reason: 'manual' }), false)
+  t.equal(await suppress(database, 'ann@example.com', { workspaceId: 'w2' }), true)
+  t.match(await listSuppressions(database.reader, 'w1', { limit: 10, offset: 0 }), [{ reason: 'complaint' }])
+})
+
+eachDatabase(t, 'what was taken out is mailed again', async (t, database) => {
+  await suppress(database, 'ann@example.com')
+  const remove = (email: string) => database.write(tx => deleteSuppression(tx.db, 'w1', email))
+  t.equal(await remove('bob@example.com'), false)
+  t.equal(await remove('ann@example.com'), true)
+  t.same(await suppressed(database, ['ann@example.com']), [])
+})
+
+eachDatabase(t, 'entries are listed newest first, in pages, as they were written', async (t, database) => {
+  await suppress(database, 'a@example.com', { sourceMessageId: 'm1', reason: 'hard_bounce' })
+  await suppress(database, 'b@example.com')
+  await suppress(database, 'c@example.com')
+  const page = async (limit: number, offset: number) =>
+    (await listSuppressions(database.reader, 'w1', { limit, offset })).map(({ email }) => email)
+  t.same(await page(2, 0), ['c@example.com', 'b@example.com'])
+  t.same(await page(2, 2), ['a@example.com'])
+  t.match(await listSuppressions(database.reader, 'w1', { limit: 1, offset: 2 }), [
+    { workspaceId: 'w1', sourceMessageId: 'm1', reason: 'hard_bounce', scope: 'all', createdAt: NOW },
+  ])
+})
+
+eachDatabase(t, 'a thousand addresses are looked up at once', async (t, database) => {
+  await suppress(database, 'person500@example.com')
+  const emails = Array.from({ length: 1_000 }, (_, n) => `person${n}@example.com`)
+  t.same(await suppressed(database, emails), ['person500@example.com'])
+})

@@ -1,0 +1,110 @@
+/** The OpenAPI page says what the routes really do, since it is made of the same declarations. */
+import t from 'tap'
+import { openApiRoute } from '../../src/http/openapi.js'
+import { fullPath } from '../../src/http/app.js'
+import { serveRoutes } from '../support/api.js'
+import { testRoutes } from '../support/test-routes.js'
+
+interface Operation {
+  operationId: string
+  security: unknown[]
+  'x-permission'?: string
+  parameters: { name: string; in: string; required: boolean; schema: object }[]
+  requestBody?: { required: boolean; content: { 'application/json': { schema: object } } }
+  responses: Record<
+    string,
+    { description: string; headers: object; content: { 'application/json': { schema: object } } }
+  >
+}
+
+type Paths = Record<string, Record<string, Operation>>
+
+const routes = [...testRoutes]
+const withSelf = [...routes, openApiRoute(routes, '1.2.3')]
+
+async function readDocument(t: Parameters<typeof serveRoutes>[0]) {
+  const { ask } = await serveRoutes(t, withSelf)
+  const { status, json } = await ask({ path: '/openapi.json', key: null })
+  t.equal(status, 200)
+  return json as { openapi: string; info: { version: string }; paths: Paths; components: { schemas: object } }
+}
+
+t.test('it is served to anybody and names the version', async t => {
+  const document = await readDocument(t)
+  t.equal(document.openapi, '3.1.0')
+  t.equal(document.info.version, '1.2.3')
+  t.ok('Error' in document.components.schemas)
+})
+
+t.test('every declared route is in it, itself included, and nothing else', async t => {
+  const { paths } = await readDocument(t)
+  const described = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(method => `${method} ${path}`),
+  )
+  const declared = withSelf.map(
+    route => `${route.head.method.toLowerCase()} ${fullPath(route).replace(':id', '{id}')}`,
+  )
+  t.same(described.sort(), declared.sort())
+})
+
+t.test('operation ids are unique', async t => {
+  const { paths } = await readDocument(t)
+  const ids = Object.values(paths).flatMap(methods =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  )
+  t.equal(new Set(ids).size, ids.length)
+  t.ok(ids.includes('getNotesById'))
+})
+
+t.test('path parameters are required, fields with a default are not', async t => {
+  const { paths } = await readDocument(t)
+  t.match(paths['/api/v1/notes/{id}']?.['get']?.parameters, [{ name: 'id', in: 'path', required: true }])
+  t.match(paths['/api/v1/notes']?.['get']?.parameters, [
+    {
+      name: 'limit',
+      in: 'query',
+      required: false,
+      schema: { type: 'integer', default: 100, maximum: 1_000 },
+    },
+    { name: 'offset', in: 'query', required: false },
+  ])
+})
+
+t.test('keys, permissions and bodies are told', async t => {
+  const { paths } = await readDocument(t)
+  const post = paths['/api/v1/notes']?.['post']
+  t.same(post?.security, [{ apiKey: [] }])
+  t.equal(post?.['x-permission'], 'email:send')
+  t.match(post?.requestBody, {
+    required: true,
+    content: { 'application/json': { schema: { required: ['text'] } } },
+  })
+  t.same(paths['/api/v1/open']?.['get']?.security, [])
+})
+
+t.test('each success and each error that a route can answer has its status', async t => {
+  const { paths } = await readDocument(t)
+  const statusesOf = (path: string, method: string) => Object.keys(paths[path]?.[method]?.responses ?? {})
+  t.same(statusesOf('/api/v1/notes', 'post'), ['201', '202', '400', '401', '403', '404', '409', '429', '500'])
+  t.same(statusesOf('/api/v1/open', 'get'), ['200', '500'])
+  const responses = paths['/api/v1/notes']?.['post']?.responses
+  t.equal(responses?.['403']?.description, 'limit_reached, forbidden')
+  t.same(responses?.['409']?.content['application/json'].schema, { $ref: '#/components/schemas/Error' })
+  t.match(responses?.['429']?.headers, { 'X-RateLimit-Limit': {}, 'X-Request-Id': {} })
+})
+
+t.test('answers are described as they come: in data, as a page, or bare', async t => {
+  const { paths } = await readDocument(t)
+  const schemaOf = (path: string) =>
+    paths[path]?.['get']?.responses['200']?.content['application/json'].schema
+  t.match(schemaOf('/api/v1/notes/{id}'), {
+    properties: { data: { properties: { text: { type: 'string' } } } },
+  })
+  t.match(schemaOf('/api/v1/notes'), {
+    properties: {
+      data: { type: 'array' },
+      pagination: { required: ['total', 'limit', 'offset', 'has_more'] },
+    },
+  })
+  t.match(schemaOf('/local'), { properties: { local: { type: 'boolean' } } })
+})

@@ -1,0 +1,208 @@
+/** The queue manager when things end or break: crashes, stopping, failing agents, a full disk. */
+import t from 'tap'
+import { listAttempts } from '../../src/queue/attempt-store.js'
+import type { QueueRunner } from '../../src/queue/queue-runner.js'
+import { findEntries } from '../../src/queue/queue-store.js'
+import { sqliteDatabase } from '../support/database.js'
+import { enqueue, letters, NOW, laneTo } from '../support/mailroom.js'
+import { bounced, delivered } from '../support/outcomes.js'
+import { openQueue, sqliteQueue, failing } from '../support/queue.js'
+import { settleDown, until } from '../support/turns.js'
+
+const MINUTE_MS = 60_000
+t.test('the attempt and the next time are on disk before the agent is called', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+  const seen: unknown[] = []
+  const { runner, handsOver } = openQueue(t, database, {
+    script: async job => {
+      seen.push(...(await findEntries(database.reader, [job.messageId])))
+      return delivered
+    },
+  })
+  await runner.start()
+  await handsOver(1)
+  t.match(seen, [{ attempts: 1 }])
+  const { nextAttemptAt } = seen[0] as { nextAttemptAt: number }
+  t.ok(nextAttemptAt >= NOW + 4.5 * MINUTE_MS && nextAttemptAt <= NOW + 5.5 * MINUTE_MS)
+})
+
+t.test(
+  'after a crash in the middle of a delivery it is tried again at the retry time, not at once',
+  async t => {
+    const database = await sqliteDatabase(t)
+    await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+    const crashed = openQueue(t, database, { script: () => 'wait' })
+    await crashed.runner.start()
+    await crashed.handsOver(1)
+    const next = openQueue(t, database, { script: () => delivered })
+    await next.runner.start()
+    await settleDown()
+    t.same(next.agent.ids, [])
+    await next.clock.advance((await next.entryOf('m1'))!.nextAttemptAt - NOW)
+    t.same(await next.handsOver(1), ['m1'])
+    t.equal(next.agent.jobs[0]?.attempt, 2)
+  },
+)
+
+t.test('stopping begins nothing more, and waits for what is under way', async t => {
+  const { database, runner, handsOver, agent, statusOf } = await sqliteQueue(t, {
+    script: () => 'wait',
+    policy: { connectionsPerSite: 1 },
+  })
+  await enqueue(database, letters('x.example', 2))
+  await runner.start()
+  await handsOver(1)
+  let isStopped = false
+  const stopped = runner.stop(30_000).then(() => (isStopped = true))
+  await settleDown()
+  t.equal(isStopped, false)
+  t.equal(agent.isClosed, false)
+  agent.finish('m1', delivered)
+  await stopped
+  t.equal(await statusOf('m1'), 'delivered')
+  t.same(agent.ids, ['m1'])
+  t.equal(agent.isClosed, true)
+  runner.noteEnqueued(laneTo('x.example'), NOW)
+  await settleDown()
+  t.same(agent.ids, ['m1'], 'a stopped queue stays stopped')
+})
+
+t.test('after the grace what is still under way is broken off, and is due at once', async t => {
+  const { database, runner, handsOver, clock, entryOf, statusOf } = await sqliteQueue(t, {
+    script: () => 'wait',
+  })
+  await enqueue(database, letters('x.example', 2))
+  await runner.start()
+  await handsOver(2)
+  const stopped = runner.stop(30_000)
+  await clock.advance(29_999)
+  t.equal(runner.activeCount, 2)
+  await clock.advance(1)
+  await stopped
+  for (const id of ['m1', 'm2']) {
+    t.equal(await statusOf(id), 'sent')
+    t.match(await entryOf(id), { attempts: 1, nextAttemptAt: clock.now() })
+  }
+})
+
+t.test('what was claimed when the stop came is handed back untried', async t => {
+  const late: { runner?: QueueRunner } = {}
+  let stopped: Promise<void> | undefined
+  const { database, runner, agent, entryOf } = await sqliteQueue(t, {
+    script: () => delivered,
+    jobs: {
+      returnPath: id => {
+        stopped ??= late.runner?.stop(30_000)
+        return `bounce+${id}@mail.example.net`
+      },
+    },
+  })
+  await enqueue(database, letters('x.example', 2))
+  late.runner = runner
+  await runner.start()
+  await until('it is stopping', () => stopped !== undefined)
+  await stopped
+  t.same(agent.ids, [])
+  for (const id of ['m1', 'm2']) t.match(await entryOf(id), { attempts: 0, nextAttemptAt: NOW })
+})
+
+t.test('an agent that fails defers the message and says so in the log', async t => {
+  const { database, runner, handsOver, log, entryOf, settledCount } = await sqliteQueue(t, {
+    script: () => new Error('a bug in the agent'),
+  })
+  await enqueue(database, letters('x.example', 1))
+  await runner.start()
+  await handsOver(1)
+  await until('it is settled', () => settledCount() === 1)
+  t.match(await entryOf('m1'), { attempts: 1 })
+  t.ok((await entryOf('m1'))!.nextAttemptAt > NOW)
+  t.match(
+    log.lines.filter(({ level }) => level === 'error'),
+    [{ event: 'delivery agent failed', fields: { messageId: 'm1', error: 'a bug in the agent' } }],
+  )
+  t.match(await listAttempts(database.reader, 'm1'), [
+    { classification: { subtype: 'internal_error', permanence: 'transient' } },
+  ])
+})
+
+t.test('while outcomes cannot be written nothing is lost and nothing new is begun', async t => {
+  const database = await sqliteDatabase(t)
+  let isFull = false
+  const { runner, handsOver, agent, log, clock, statusOf, becomes } = openQueue(
+    t,
+    failing(database, () => isFull),
+    {
+      script: () => 'wait',
+      policy: { connections: 2 },
+    },
+  )
+  await enqueue(database, letters('x.example', 4))
+  await runner.start()
+  await handsOver(2)
+  isFull = true
+  agent.finish('m1', delivered)
+  agent.finish('m2', bounced)
+  await until('the failure is logged', () =>
+    log.lines.some(({ event }) => event === 'outcomes could not be written'),
+  )
+  await clock.advance(5 * MINUTE_MS)
+  t.same(agent.ids, ['m1', 'm2'])
+  t.equal(await statusOf('m1'), 'sent')
+  isFull = false
+  await clock.advance(MINUTE_MS)
+  await becomes('m1', 'delivered')
+  await becomes('m2', 'bounced')
+  t.same(await handsOver(4), ['m1', 'm2', 'm3', 'm4'])
+  t.equal((await listAttempts(database.reader, 'm1')).length, 1)
+})
+
+t.test('when claiming fails it is tried again a little later', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, letters('x.example', 2))
+  let isFull = true
+  const { runner, handsOver, agent, log, clock } = openQueue(
+    t,
+    failing(database, () => isFull),
+    { script: () => delivered },
+  )
+  await runner.start()
+  await until('the failure is logged', () => log.lines.length > 0)
+  t.match(log.lines[0], {
+    level: 'error',
+    event: 'queue could not be claimed',
+    fields: { error: 'database or disk is full' },
+  })
+  isFull = false
+  await settleDown()
+  t.same(agent.ids, [])
+  await clock.advance(1_000)
+  t.same(await handsOver(2), ['m1', 'm2'])
+})
+
+t.test('what was claimed but could not be made ready is handed back, not stuck', async t => {
+  let isBroken = true
+  const { database, runner, handsOver, agent, log, clock, entryOf } = await sqliteQueue(t, {
+    script: () => delivered,
+    policy: { connectionsPerSite: 1 },
+    jobs: {
+      returnPath: id => {
+        if (isBroken) throw new Error('no secret')
+        return `bounce+${id}@mail.example.net`
+      },
+    },
+  })
+  await enqueue(database, letters('x.example', 2))
+  await runner.start()
+  await until('the failure is logged', () => log.lines.length > 0)
+  await settleDown()
+  t.equal(log.lines.length, 1, 'once, not over and over')
+  t.match(await entryOf('m1'), { attempts: 0 })
+  isBroken = false
+  await clock.advance(1_000)
+  t.same(await handsOver(2), ['m1', 'm2'])
+  t.same(
+    agent.jobs.map(job => job.attempt),
+    [1, 1],
+  )
+})

@@ -1,0 +1,182 @@
+import t from 'tap'
+import { paceSignal } from '../../src/queue/pace-signal.js'
+import { SitePace } from '../../src/queue/site-pace.js'
+import { classifyReply } from '../../src/mail/classify.js'
+import type { Outcome } from '../../src/mail/outcome.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+
+function openPace(limits: { connections?: number; messagesPerMinute?: number } = {}) {
+  const clock = new FakeClock()
+  return { clock, pace: new SitePace(clock, { connections: 20, messagesPerMinute: 0, ...limits }) }
+}
+
+/** Begins and ends one delivery. */
+function deliver(pace: SitePace, ...kinds: ('success' | 'neutral' | 'busy' | 'unreachable')[]) {
+  for (const kind of kinds) {
+    pace.reserve(1)
+    pace.end({ kind })
+  }
+}
+
+function asked(pace: SitePace, waitMs?: number) {
+  pace.reserve(1)
+  pace.end({ kind: 'asked', waitMs })
+}
+
+const many = (count: number) => Array.from({ length: count }, () => 'success' as const)
+
+t.test('a site starts small and grows with success up to its limit', async t => {
+  const { pace } = openPace({ connections: 10 })
+  t.equal(pace.freeSlots, 4)
+  deliver(pace, 'success', 'success')
+  t.equal(pace.freeSlots, 6)
+  deliver(pace, ...many(50))
+  t.equal(pace.freeSlots, 10)
+})
+
+t.test('a site with a small limit never gets more than it', async t => {
+  const { pace } = openPace({ connections: 1 })
+  t.equal(pace.freeSlots, 1)
+  pace.reserve(1)
+  t.equal(pace.freeSlots, 0)
+  pace.release(1)
+  t.equal(pace.freeSlots, 1)
+})
+
+t.test('ten sessions that fail together halve the pace once', async t => {
+  const { pace, clock } = openPace()
+  deliver(pace, ...many(40))
+  t.equal(pace.freeSlots, 20)
+  pace.reserve(10)
+  for (let session = 0; session < 10; session += 1) pace.end({ kind: 'busy' })
+  t.equal(pace.freeSlots, 10)
+  await clock.advance(5_000)
+  deliver(pace, 'busy')
+  t.equal(pace.freeSlots, 5)
+})
+
+t.test('after trouble the pace grows back slowly', async t => {
+  const { pace } = openPace()
+  deliver(pace, ...many(40), 'busy')
+  t.equal(pace.freeSlots, 10)
+  deliver(pace, ...many(10))
+  t.equal(pace.freeSlots, 10, 'one window of successes is not yet a whole step')
+  deliver(pace, 'success')
+  t.equal(pace.freeSlots, 11)
+})
+
+t.test('a site that names a time rests that long, then one message tries', async t => {
+  const { pace, clock } = openPace()
+  asked(pace, 90_000)
+  t.equal(pace.freeSlots, 0)
+  t.equal(pace.retryAt, clock.now() + 90_000)
+  await clock.advance(89_999)
+  t.equal(pace.freeSlots, 0)
+  await clock.advance(1)
+  t.equal(pace.freeSlots, 1)
+  deliver(pace, 'success')
+  t.ok(pace.freeSlots > 1, 'the site is open again')
+})
+
+t.test('a wish of days is granted for an hour', async t => {
+  const { pace, clock } = openPace()
+  asked(pace, 5 * 86_400_000)
+  t.equal(pace.retryAt, clock.now() + 3_600_000)
+})
+
+t.test('rests without a named time grow as long as the trial message meets the same', async t => {
+  const { pace, clock } = openPace()
+  const rests: number[] = []
+  for (let round = 0; round < 7; round += 1) {
+    asked(pace)
+    rests.push((pace.retryAt ?? 0) - clock.now())
+    await clock.advance(rests.at(-1) ?? 0)
+  }
+  t.same(rests, [30_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000])
+})
+
+t.test('sessions open when the rest began do not make it longer', async t => {
+  const { pace, clock } = openPace()
+  pace.reserve(4)
+  pace.end({ kind: 'asked', waitMs: undefined })
+  const until = pace.retryAt
+  await clock.advance(1_000)
+  for (let session = 0; session < 3; session += 1) pace.end({ kind: 'asked', waitMs: undefined })
+  t.equal(pace.retryAt, until)
+})
+
+t.test('earlier rests are forgotten after twenty successes', async t => {
+  const { pace, clock } = openPace()
+  asked(pace)
+  await clock.advance(30_000)
+  deliver(pace, ...many(20))
+  asked(pace)
+  t.equal((pace.retryAt ?? 0) - clock.now(), 30_000)
+})
+
+t.test(
+  'a site that cannot be reached three times running rests; an answer in between starts the count anew',
+  async t => {
+    const { pace, clock } = openPace()
+    deliver(pace, 'unreachable', 'unreachable', 'neutral', 'unreachable', 'unreachable')
+    t.notOk(pace.isResting)
+    deliver(pace, 'unreachable')
+    t.ok(pace.isResting)
+    await clock.advance(30_000)
+    t.equal(pace.freeSlots, 1)
+    deliver(pace, 'unreachable')
+    t.ok(pace.isResting, 'one failed trial is enough the second time')
+  },
+)
+
+t.test('messages per minute are kept over time, with a burst of ten seconds worth', async t => {
+  const { pace, clock } = openPace({ connections: 1_000, messagesPerMinute: 60 })
+  let begun = 0
+  const begin = () => {
+    for (; pace.freeSlots > 0; begun += 1) {
+      pace.reserve(1)
+      pace.end({ kind: 'success' })
+    }
+  }
+  begin()
+  t.equal(begun, 10)
+  t.equal(pace.retryAt, clock.now() + 1_000)
+  for (let second = 0; second < 60; second += 1) {
+    await clock.advance(1_000)
+    begin()
+  }
+  t.equal(begun, 70)
+})
+
+t.test('what was reserved and not used costs no share of the minute', async t => {
+  const { pace } = openPace({ connections: 100, messagesPerMinute: 6 })
+  pace.reserve(1)
+  t.equal(pace.freeSlots, 0)
+  pace.release(1)
+  t.equal(pace.freeSlots, 1)
+})
+
+t.test('replies are read for what they say about the site', async t => {
+  const deferred = (code: number, enhanced: string, text: string): Outcome => ({
+    kind: 'deferred',
+    summary: '',
+    tried: [],
+    reply: { code, enhanced, text },
+    ...classifyReply({ code, enhanced, text }),
+  })
+  const cases: [Outcome, string][] = [
+    [deferred(421, '4.7.0', 'Too many connections, try again in 90 seconds'), 'asked'],
+    [deferred(421, '4.7.28', 'Our system has detected an unusual rate of unsolicited mail'), 'asked'],
+    [deferred(451, '4.7.500', 'Server busy. Please try again later from [203.0.113.5]'), 'asked'],
+    [deferred(451, '4.3.2', 'System not accepting network messages'), 'busy'],
+    [deferred(421, '4.3.2', 'Service shutting down'), 'busy'],
+    [deferred(452, '4.2.2', 'mailbox full'), 'neutral'],
+    [deferred(450, '4.2.0', 'Greylisted, see http://postgrey.example'), 'neutral'],
+    [deferred(450, '4.2.1', 'The user you are trying to contact is receiving mail too quickly'), 'neutral'],
+  ]
+  for (const [outcome, kind] of cases)
+    t.equal(paceSignal(outcome).kind, kind, outcome.kind === 'deferred' ? (outcome.reply?.text ?? '') : '')
+  const { reply: _, ...unanswered } = deferred(421, '4.3.0', '') as Extract<Outcome, { kind: 'deferred' }>
+  t.equal(paceSignal({ ...unanswered, subtype: 'timeout' }).kind, 'unreachable')
+  t.equal(paceSignal({ ...unanswered, subtype: 'shutdown' }).kind, 'neutral')
+})

@@ -1,0 +1,338 @@
+/** The queue's tables on both databases. */
+import t from 'tap'
+import { insertAttempts, listAttempts, type Attempt } from '../../src/queue/attempt-store.js'
+import { findCapturedMail, insertCapturedMails, listCapturedMails } from '../../src/queue/capture-store.js'
+import {
+  findAnyMessage,
+  findContents,
+  findMessage,
+  findMessages,
+  insertMessages,
+} from '../../src/queue/message-store.js'
+import {
+  markBounced,
+  markDelivered,
+  markFailed,
+  markSuppressed,
+} from '../../src/queue/message-status-store.js'
+import {
+  deleteEntries,
+  listEntries,
+  retryNow,
+  setHeld,
+  summarize,
+} from '../../src/queue/queue-admin-store.js'
+import {
+  beginAttempt,
+  deferEntry,
+  findEntries,
+  listLanes,
+  removeEntries,
+  selectNext,
+  takeBackAttempt,
+} from '../../src/queue/queue-store.js'
+import type { Database } from '../../src/db/database.js'
+import { readEventsAfter } from '../../src/events/store.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+import { CONTENT, enqueue, laneTo, NOW } from '../support/mailroom.js'
+
+closePostgres(t)
+
+const idsOf = (entries: readonly { messageId: string }[]) => entries.map(({ messageId }) => messageId)
+const due = async (database: Database, destination: string, limit = 10, except: string[] = []) =>
+  idsOf(
+    (await selectNext(database.reader, laneTo(destination), limit, except)).filter(
+      entry => entry.nextAttemptAt <= NOW,
+    ),
+  )
+const statusOf = async (database: Database, id: string) => (await findAnyMessage(database.reader, id))?.status
+
+eachDatabase(t, 'what has been due for longest comes first', async (t, database) => {
+  await enqueue(database, [
+    { id: 'c', to: 'c@x.example', dueAt: NOW - 1 },
+    { id: 'a', to: 'a@x.example', dueAt: NOW },
+    { id: 'b', to: 'b@x.example', dueAt: NOW - 5 },
+    { id: 'd', to: 'd@x.example', dueAt: NOW - 1 },
+  ])
+  t.same(await due(database, 'x.example'), ['b', 'c', 'd', 'a'])
+  t.same(await due(database, 'x.example', 2), ['b', 'c'])
+})
+
+eachDatabase(
+  t,
+  'neither the future, nor the held, nor what is in hand, nor another destination is due',
+  async (t, database) => {
+    await enqueue(database, [
+      { id: 'now', to: 'a@x.example' },
+      { id: 'future', to: 'a@x.example', dueAt: NOW + 1 },
+      { id: 'held', to: 'a@x.example' },
+      { id: 'in hand', to: 'a@x.example' },
+      { id: 'elsewhere', to: 'a@sub.x.example' },
+    ])
+    await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
+    t.same(await due(database, 'x.example', 10, ['in hand']), ['now'])
+  },
+)
+
+eachDatabase(t, 'the next due time passes over the held and what is in hand', async (t, database) => {
+  await enqueue(database, [
+    { id: 'held', to: 'a@x.example', dueAt: NOW - 10 },
+    { id: 'in hand', to: 'a@x.example', dueAt: NOW - 5 },
+    { id: 'waiting', to: 'a@x.example', dueAt: NOW + 5 },
+  ])
+  await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
+  const next = async (destination: string, except: string[]) =>
+    (await selectNext(database.reader, laneTo(destination), 1, except))[0]?.nextAttemptAt
+  t.equal(await next('x.example', []), NOW - 5)
+  t.equal(await next('x.example', ['in hand']), NOW + 5)
+  t.equal(await next('x.example', ['in hand', 'waiting']), undefined)
+  t.equal(await next('y.example', []), undefined)
+})
+
+eachDatabase(
+  t,
+  'every lane with something unheld is listed once, with its earliest time',
+  async (t, database) => {
+    t.same(await listLanes(database.reader), [])
+    await enqueue(database, [
+      { id: 'a1', to: 'a@a.example', dueAt: NOW + 9 },
+      { id: 'a2', to: 'a@a.example', dueAt: NOW + 3 },
+      { id: 'b1', to: 'a@b.example', dueAt: NOW + 1 },
+      { id: 'c1', to: 'a@c.example', dueAt: NOW },
+      { id: 'd1', to: 'a@d.example', dueAt: NOW - 1 },
+      { id: 'd2', to: 'a@d.example', dueAt: NOW + 1 },
+    ])
+    await database.write(tx => setHeld(tx.db, { destination: 'c.example' }, true))
+    await database.write(tx => setHeld(tx.db, { messageId: 'd1' }, true))
+    t.same(await listLanes(database.reader), [
+      { lane: laneTo('a.example'), dueAt: NOW + 3 },
+      { lane: laneTo('b.example'), dueAt: NOW + 1 },
+      { lane: laneTo('d.example'), dueAt: NOW + 1 },
+    ])
+  },
+)
+
+eachDatabase(
+  t,
+  'beginning an attempt counts it and sets the next time; it can be taken back',
+  async (t, database) => {
+    await enqueue(database, [
+      { id: 'a', to: 'a@x.example' },
+      { id: 'b', to: 'b@x.example' },
+    ])
+    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000))
+    t.match(await findEntries(database.reader, ['a']), [{ attempts: 1, nextAttemptAt: NOW + 300_000 }])
+    t.match(await findEntries(database.reader, ['b']), [{ attempts: 0, nextAttemptAt: NOW }])
+    await database.write(tx => takeBackAttempt(tx.db, ['a'], NOW + 1))
+    await database.write(tx => takeBackAttempt(tx.db, [], NOW + 1))
+    t.match(await findEntries(database.reader, ['a']), [{ attempts: 0, nextAttemptAt: NOW + 1 }])
+  },
+)
+
+eachDatabase(t, 'deferring remembers for good that a server was offered the message', async (t, database) => {
+  await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
+  for (const [wasOffered, remembered] of [
+    [false, false],
+    [true, true],
+    [false, true],
+  ] as const) {
+    await database.write(tx => deferEntry(tx.db, 'a', NOW + 7, wasOffered))
+    t.match(await findEntries(database.reader, ['a']), [
+      { nextAttemptAt: NOW + 7, wasHandedOver: remembered },
+    ])
+  }
+})
+
+eachDatabase(t, 'removed entries are gone, their messages stay', async (t, database) => {
+  await enqueue(database, [
+    { id: 'a', to: 'a@x.example' },
+    { id: 'b', to: 'b@x.example' },
+  ])
+  await database.write(tx => removeEntries(tx.db, ['a', 'unknown']))
+  await database.write(tx => removeEntries(tx.db, []))
+  t.same(idsOf(await findEntries(database.reader, ['a', 'b'])), ['b'])
+  t.equal(await statusOf(database, 'a'), 'sent')
+})
+
+eachDatabase(t, 'hundreds of messages are stored and enqueued at once', async (t, database) => {
+  await enqueue(
+    database,
+    Array.from({ length: 345 }, (_, n) => ({ id: `m${n}`, to: `p${n}@x.example` })),
+  )
+  t.equal((await due(database, 'x.example', 1_000)).length, 345)
+})
+
+eachDatabase(t, 'message and content read back as they were written', async (t, database) => {
+  const content = { ...CONTENT, replyTo: { name: 'Änn', address: 'ann@example.com' }, signingDomainId: 'd1' }
+  await enqueue(database, [{ id: 'm1', to: 'bob@x.example' }], content)
+  t.same(await findContents(database.reader, ['c1', 'unknown']), [content])
+  t.match(await findMessage(database.reader, 'w1', 'm1'), {
+    id: 'm1',
+    contentId: 'c1',
+    recipient: 'bob@x.example',
+    status: 'sent',
+    reason: null,
+    isSandbox: false,
+    createdAt: NOW,
+    sentAt: NOW,
+    deliveredAt: null,
+  })
+  t.equal(await findMessage(database.reader, 'w2', 'm1'), undefined, 'not for another workspace')
+  t.same(await findMessages(database.reader, []), [])
+  await database.write(tx =>
+    insertMessages(tx.db, content, true, [{ id: 'm2', recipient: 'x', status: 'failed', reason: 'invalid' }]),
+  )
+  t.match(await findAnyMessage(database.reader, 'm2'), {
+    status: 'failed',
+    reason: 'invalid',
+    isSandbox: true,
+    sentAt: null,
+  })
+  t.equal(await findAnyMessage(database.reader, 'm3'), undefined)
+})
+
+eachDatabase(t, 'a status moves only forward', async (t, database) => {
+  const letters = ['delivered', 'bounced', 'failed', 'suppressed', 'late'].map(id => ({
+    id,
+    to: `${id}@x.example`,
+  }))
+  await enqueue(database, letters)
+  const all = letters.map(({ id }) => id)
+  await database.write(async ({ db }) => {
+    await markDelivered(db, ['delivered', 'late'], NOW + 1)
+    await markBounced(db, ['bounced', 'late'], 'permanent', NOW + 2)
+    await markFailed(db, ['failed'])
+    await markSuppressed(db, ['suppressed'])
+  })
+  await database.write(async ({ db }) => {
+    await markDelivered(db, all, NOW + 9)
+    await markFailed(db, all)
+    await markSuppressed(db, all)
+    await markBounced(db, ['failed', 'suppressed'], 'permanent', NOW + 9)
+    for (const mark of [markFailed, markSuppressed]) await mark(db, [])
+  })
+  for (const [id, expected] of [
+    ['delivered', { status: 'delivered', deliveredAt: NOW + 1 }],
+    ['bounced', { status: 'bounced', bouncedAt: NOW + 2, bounceType: 'permanent', deliveredAt: null }],
+    ['failed', { status: 'failed', bouncedAt: null }],
+    ['suppressed', { status: 'suppressed', reason: 'suppressed' }],
+    ['late', { status: 'bounced', deliveredAt: NOW + 1, bouncedAt: NOW + 2 }],
+  ] as const)
+    t.match(await findAnyMessage(database.reader, id), expected, id)
+})
+
+eachDatabase(t, 'attempts are listed oldest first, with everything that was met', async (t, database) => {
+  await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
+  const attempt: Attempt = {
+    messageId: 'a',
+    number: 1,
+    startedAt: NOW,
+    finishedAt: NOW + 1,
+    kind: 'deferred',
+    summary: 'mx answered 451',
+    replyCode: 451,
+    status: '4.7.1',
+    classification: { cause: 'transient', scope: 'source', permanence: 'transient', subtype: 'greylisted' },
+    tried: [
+      { host: 'mx.x.example', address: '192.0.2.1', port: 25, stage: 'rcpt', durationMs: 3, reused: false },
+    ],
+  }
+  const second: Attempt = {
+    ...attempt,
+    number: 2,
+    kind: 'delivered',
+    replyCode: null,
+    status: null,
+    classification: null,
+    tried: [],
+  }
+  await database.write(tx => insertAttempts(tx.db, [attempt, second]))
+  await database.write(tx => insertAttempts(tx.db, []))
+  t.same(await listAttempts(database.reader, 'a'), [attempt, second])
+})
+
+eachDatabase(t, 'of captured mails the last thousand are kept, byte for byte', async (t, database) => {
+  const mail = (n: number) => ({
+    messageId: `m${n}`,
+    capturedAt: NOW + n,
+    envelopeSender: 'r1@bounce.example',
+    recipient: 'a@x.example',
+    subject: `Mail ${n}`,
+    raw: Buffer.from([0, 13, 10, 255, n % 256]),
+  })
+  for (let start = 0; start < 1_010; start += 101)
+    await database.write(tx =>
+      insertCapturedMails(
+        tx.db,
+        Array.from({ length: 101 }, (_, n) => mail(start + n)),
+      ),
+    )
+  await database.write(tx => insertCapturedMails(tx.db, []))
+  const { items, total } = await listCapturedMails(database.reader, { limit: 2, offset: 1 })
+  t.equal(total, 1_000)
+  t.match(items, [{ messageId: 'm1008', size: 5, subject: 'Mail 1008' }, { messageId: 'm1007' }])
+  t.equal(await findCapturedMail(database.reader, 'm9'), undefined, 'the oldest were dropped')
+  const byMessage = await findCapturedMail(database.reader, 'm1009')
+  t.same(Buffer.from(byMessage!.raw), Buffer.from([0, 13, 10, 255, 1_009 % 256]))
+  t.match(await findCapturedMail(database.reader, String(byMessage!.id)), { messageId: 'm1009' })
+  t.equal(await findCapturedMail(database.reader, '99999999'), undefined)
+})
+
+eachDatabase(
+  t,
+  'the operator holds, releases and retries by message, by destination or all at once',
+  async (t, database) => {
+    await enqueue(database, [
+      { id: 'a', to: 'a@x.example', dueAt: NOW + 100 },
+      { id: 'b', to: 'b@x.example', dueAt: NOW + 100 },
+      { id: 'c', to: 'c@y.example', dueAt: NOW + 100 },
+    ])
+    t.equal(await database.write(tx => setHeld(tx.db, { destination: 'x.example' }, true)), 2)
+    t.equal(
+      await database.write(tx => setHeld(tx.db, { isAll: true }, true)),
+      1,
+      'the others are held already',
+    )
+    t.equal(await database.write(tx => setHeld(tx.db, { messageId: 'a' }, false)), 1)
+    t.equal(await database.write(tx => retryNow(tx.db, { isAll: true }, NOW)), 3)
+    t.equal(await database.write(tx => retryNow(tx.db, { isAll: true }, NOW)), 0)
+    t.same(await due(database, 'x.example'), ['a'])
+    t.match(await listEntries(database.reader, { isAll: true }, 2), [
+      { messageId: 'a', isHeld: false, recipient: 'a@x.example', lastSummary: null },
+      { messageId: 'b', isHeld: true },
+    ])
+  },
+)
+
+eachDatabase(t, 'the summary counts by destination and age', async (t, database) => {
+  await enqueue(database, [
+    { id: 'a', to: 'a@x.example' },
+    { id: 'b', to: 'b@x.example' },
+    { id: 'c', to: 'c@y.example' },
+  ])
+  await database.write(tx => setHeld(tx.db, { messageId: 'b' }, true))
+  t.same(await summarize(database.reader, NOW + 30_000, [60_000, 3_600_000], 10), [
+    { destination: 'x.example', held: 1, total: 2, byAge: [2, 0, 0] },
+    { destination: 'y.example', held: 0, total: 1, byAge: [1, 0, 0] },
+  ])
+  t.match(await summarize(database.reader, NOW + 60_000, [60_000, 3_600_000], 1), [{ byAge: [0, 2, 0] }])
+  t.match(await summarize(database.reader, NOW + 3_600_000, [60_000, 3_600_000], 1), [{ byAge: [0, 0, 2] }])
+})
+
+eachDatabase(
+  t,
+  'what the operator deletes reads failed and is told to the event log',
+  async (t, database) => {
+    await enqueue(database, [
+      { id: 'a', to: 'a@x.example' },
+      { id: 'b', to: 'b@y.example' },
+    ])
+    t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW)), 1)
+    t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW)), 0)
+    t.equal(await statusOf(database, 'a'), 'failed')
+    t.equal(await statusOf(database, 'b'), 'sent')
+    t.match(await readEventsAfter(database.reader, 0, ['email.failed'], 10), [
+      { messageId: 'a', payload: { to: 'a@x.example', reason: /operator/ } },
+    ])
+  },
+)

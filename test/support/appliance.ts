@@ -1,0 +1,71 @@
+/**
+ * The whole server inside the test's process: real HTTP on the loopback, a real database, a clock that the test turns.
+ *
+ * Mail goes to the local inbox, so nothing is dialled and no name is looked up.
+ */
+import BetterSqlite from 'better-sqlite3'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { loadConfig } from '../../src/config/load.js'
+import { openServer } from '../../src/server.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { systemWorld } from '../../src/world/world.js'
+import { clientOf, type Client } from './client.js'
+import { initialise, type Initialised, type InstallOptions } from './process.js'
+
+export interface TestAppliance extends Initialised, Client {
+  readonly clock: FakeClock
+  readonly log: FakeLog
+  /** A key without limits; options as for `key create`. */
+  makeKey(...options: string[]): Promise<string>
+  /** How many rows each table holds now. */
+  rowCounts(): Record<string, number>
+}
+
+export async function openTestAppliance(t: Test, options: InstallOptions = {}): Promise<TestAppliance> {
+  const installation = await initialise(t, {
+    ...options,
+    env: { POSTROAD_MTA_CAPTURE: 'true', ...options.env },
+  })
+  const { config } = loadConfig({ file: installation.configFile, env: installation.environment })
+  const clock = new FakeClock()
+  const log = new FakeLog()
+  const server = await openServer(config, { ...systemWorld(), clock, log })
+  t.teardown(() => server[Symbol.asyncDispose]())
+  const [address] = server.addresses
+  return {
+    ...installation,
+    ...clientOf(`http://127.0.0.1:${address?.port ?? 0}`),
+    clock,
+    log,
+    async makeKey(...more) {
+      const usual = ['--workspace', installation.workspaceId, '--name', 'test']
+      const unlimited = ['--rate-limit', '0', '--email-rate-limit', '0']
+      const { key } = await installation.json<{ key: string }>(
+        'key',
+        'create',
+        ...usual,
+        ...unlimited,
+        ...more,
+      )
+      return key
+    },
+    rowCounts: () => countRows(join(config.dataDir, 'postroad.db')),
+  }
+}
+
+function countRows(file: string): Record<string, number> {
+  const handle = new BetterSqlite(file, { readonly: true })
+  try {
+    const tables = handle
+      .prepare(`select name from sqlite_master where type = 'table'`)
+      .pluck()
+      .all() as string[]
+    return Object.fromEntries(
+      tables.map(name => [name, handle.prepare(`select count(*) from "${name}"`).pluck().get() as number]),
+    )
+  } finally {
+    handle.close()
+  }
+}

@@ -1,0 +1,98 @@
+/** A running queue over a real database, with a clock that the test turns and an agent that it scripts. */
+import type { Test } from 'tap'
+import type { Database, Tx } from '../../src/db/database.js'
+import { JobLoader, type JobLoaderParts } from '../../src/queue/job-loader.js'
+import { findAnyMessage } from '../../src/queue/message-store.js'
+import { QueueRunner, type QueuePolicy } from '../../src/queue/queue-runner.js'
+import { findEntries, type QueueEntry } from '../../src/queue/queue-store.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
+import { sqliteDatabase } from './database.js'
+import { ScriptedAgent, type Script } from './scripted-agent.js'
+import { settleDown, until } from './turns.js'
+
+const MINUTE_MS = 60_000
+
+const POLICY: QueuePolicy & { connectionsPerSite: number } = {
+  retry: { firstMs: 5 * MINUTE_MS, factor: 2, maxMs: 60 * MINUTE_MS },
+  connections: 10,
+  connectionsPerSite: 4,
+}
+
+export interface QueueOptions {
+  readonly script: Script
+  readonly policy?: Partial<typeof POLICY>
+  readonly jobs?: Partial<JobLoaderParts>
+}
+
+export function openQueue(t: Test, database: Database, { script, policy, jobs }: QueueOptions) {
+  const clock = new FakeClock()
+  const log = new FakeLog()
+  const agent = new ScriptedAgent(script)
+  let settledCount = 0
+  const runner = new QueueRunner({
+    database,
+    clock,
+    log,
+    agent,
+    random: new SeededRandom(),
+    jobs: new JobLoader({
+      reader: database.reader,
+      clock,
+      returnPath: id => `bounce+${id}@mail.example.net`,
+      readSigningKeys: async () => new Map(),
+      ...jobs,
+    }),
+    locateSite: async destination => ({
+      name: destination,
+      connections: { ...POLICY, ...policy }.connectionsPerSite,
+      messagesPerMinute: 0,
+    }),
+    policy: { ...POLICY, ...policy },
+    onSettled: () => (settledCount += 1),
+  })
+  t.teardown(async () => {
+    for (const id of agent.waitingIds)
+      agent.finish(id, { kind: 'unsendable', summary: 'the test is over', tried: [] })
+    agent.script = () => ({ kind: 'unsendable', summary: 'the test is over', tried: [] })
+    await runner.stop(0)
+  })
+  const statusOf = async (id: string) => (await findAnyMessage(database.reader, id))?.status
+  return {
+    runner,
+    clock,
+    log,
+    agent,
+    statusOf,
+    entryOf: async (id: string): Promise<QueueEntry | undefined> =>
+      (await findEntries(database.reader, [id]))[0],
+    settledCount: () => settledCount,
+    /** Waits until so many jobs were handed over, and shows that it stays at that. */
+    handsOver: async (count: number): Promise<string[]> => {
+      await until(`${count} jobs are handed over`, () => agent.jobs.length >= count)
+      await settleDown()
+      return agent.ids
+    },
+    becomes: (id: string, status: string) =>
+      until(`${id} becomes ${status}`, async () => (await statusOf(id)) === status),
+  }
+}
+
+/** The same over a fresh SQLite database. */
+export async function sqliteQueue(t: Test, options: QueueOptions) {
+  const database = await sqliteDatabase(t)
+  return { database, ...openQueue(t, database, options) }
+}
+
+/** A database whose writes fail while the test says so. */
+export function failing(database: Database, isFailing: () => boolean): Database {
+  return {
+    dialect: database.dialect,
+    reader: database.reader,
+    write: <T>(work: (tx: Tx) => Promise<T>) =>
+      isFailing() ? Promise.reject(new Error('database or disk is full')) : database.write(work),
+    hasForeignWrites: () => database.hasForeignWrites(),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
