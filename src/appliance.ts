@@ -95,10 +95,10 @@ async function assemble(config: Config, world: World, database: Database): Promi
 }
 
 export function openResolver(config: Config, world: World) {
-  return world.openResolver(
-    config.dns.servers.map(({ host, port }) =>
-      host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
-    ),
-    config.dns.timeoutMs,
-  )
+  return world.openResolver(nameServers(config), config.dns.timeoutMs)
+}
+
+/** As `ip:port`; empty: the system's. */
+export function nameServers({ dns }: Config): string[] {
+  return dns.servers.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
 }

@@ -7,7 +7,7 @@
 import type { RequestListener } from 'node:http'
 import { accountRoutes, healthRoutes } from './accounts/routes.js'
 import { keyAuthenticator } from './accounts/keys.js'
-import { openAppliance, openResolver, requireInitialised, type Appliance } from './appliance.js'
+import { nameServers, openAppliance, openResolver, requireInitialised, type Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import { Closing } from './core/closing.js'
 import { VERSION } from './core/version.js'
@@ -21,13 +21,18 @@ import { openApiRoute } from './http/openapi.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
 import { emailRoutes } from './msa/email-routes.js'
-import { openCaptureAgent } from './mta/capture-agent.js'
-import { openSmtpAgent } from './mta/smtp-agent.js'
+import { StsPolicies } from './mta/mta-sts.js'
+import type { AgentOptions } from './mta/worker-agent.js'
+import { openSiteLocator } from './mta/locate-site.js'
+import { openWorkerPool, type WorkerPool } from './mta/worker-pool.js'
 import { captureRoutes } from './queue/capture-routes.js'
 import type { DeliveryAgent } from './queue/delivery-agent.js'
 import { JobLoader } from './queue/job-loader.js'
 import { QueueRunner } from './queue/queue-runner.js'
+import type { Clock } from './world/clock.js'
+import { openHttpClient } from './world/fetch.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
+import { availableThreads, spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
@@ -60,9 +65,12 @@ async function openParts(config: Config, world: World, closing: Closing): Promis
   const dispatcher = new Dispatcher({ database: appliance.database, ...world }, [])
   dispatcher.start()
   closing.defer(() => dispatcher.stop())
-  const queue = openQueue(appliance, () => dispatcher.wake())
+  const agent = openAgent(appliance)
+  closing.defer(() => agent.terminate())
+  const queue = openQueue(appliance, agent, () => dispatcher.wake())
   await queue.start()
-  closing.defer(() => queue.stop(config.shutdownGraceMs))
+  const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
+  closing.defer(() => stopQueue(queue, graceLeft(), world))
   const app = buildApp(
     {
       ...world,
@@ -75,37 +83,58 @@ async function openParts(config: Config, world: World, closing: Closing): Promis
   const answer = app.callback()
   const handler: RequestListener = (request, response) => void answer(request, response)
   const listeners: Listener[] = []
-  closing.defer(() => closeAll(listeners, config.shutdownGraceMs))
+  closing.defer(() => closeAll(listeners, graceLeft()))
   for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
   return listeners.map(listener => listener.address)
 }
 
-function openQueue(appliance: Appliance, onSettled: () => void): QueueRunner {
+function openQueue(appliance: Appliance, agent: DeliveryAgent, onSettled: () => void): QueueRunner {
   const { config, world, database, returnPath } = appliance
-  const { connections, connectionsPerDestination, retry } = config.mta
+  const { connections, connectionsPerDestination, retry, sites } = config.mta
   return new QueueRunner({
     ...world,
     database,
-    agent: openAgent(appliance),
+    agent,
     jobs: new JobLoader({
       reader: database.reader,
       clock: world.clock,
       returnPath,
       readSigningKeys: ids => readSigningKeys(database.reader, ids),
     }),
-    policy: { retry, connections, connectionsPerDestination },
+    locateSite: openSiteLocator({
+      resolver: openResolver(config, world),
+      routes: routerOptions(config).routes,
+      sites,
+      connectionsPerSite: connectionsPerDestination,
+    }),
+    policy: { retry, connections },
     onSettled,
   })
 }
 
-/** Also opened by `postroad send --dry-run`, to show where a mail would go. */
-export function openAgent({ config, world }: Pick<Appliance, 'config' | 'world'>): DeliveryAgent {
-  const { hostname, mta } = config
-  if (mta.capture) return openCaptureAgent({ clock: world.clock, hostname })
-  return openSmtpAgent({
-    ...routerParts({ config, world }),
-    clock: world.clock,
-    dialler: world.dialler,
+/** Delivers in threads, which get what they need to know as plain values. */
+function openAgent({ config, world: { clock, log } }: Pick<Appliance, 'config' | 'world'>): WorkerPool {
+  const { workers, connectionIdleMs, timeouts } = config.mta
+  const count = workers === 0 ? availableThreads() : workers
+  return openWorkerPool({
+    clock,
+    log,
+    spawn: spawnThread,
+    workers: count,
+    agent: agentOptions(config, count),
+    idleMs: connectionIdleMs,
+    quitMs: timeouts.quitMs,
+  })
+}
+
+function agentOptions(config: Config, workers: number): AgentOptions {
+  const { hostname, mta, dns } = config
+  if (mta.capture) return { kind: 'capture', hostname }
+  return {
+    kind: 'smtp',
+    ...routerOptions(config),
+    dns: { servers: nameServers(config), timeoutMs: dns.timeoutMs },
+    mtaSts: mta.mtaSts,
     timeouts: {
       connect: mta.timeouts.connectMs,
       greeting: mta.timeouts.greetingMs,
@@ -122,21 +151,33 @@ export function openAgent({ config, world }: Pick<Appliance, 'config' | 'world'>
     pool: {
       messagesPerConnection: mta.connectionMessages,
       idleMs: mta.connectionIdleMs,
-      idleConnections: mta.connections,
+      // Each thread has a pool of its own.
+      idleConnections: Math.ceil(mta.connections / workers),
     },
-  })
+  }
 }
 
+/** What finding a route takes; `postroad send --dry-run` shows the result. */
 export function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
-  const { hostname, mta } = config
+  const { clock, systemLookup, random } = world
+  const resolver = openResolver(config, world)
+  const sts = { clock, resolver, http: openHttpClient(clock) }
   return {
-    resolver: openResolver(config, world),
-    systemLookup: world.systemLookup,
-    random: world.random,
+    ...routerOptions(config),
+    resolver,
+    systemLookup,
+    random,
+    ...(config.mta.mtaSts ? { stsPolicies: new StsPolicies(sts) } : {}),
+  }
+}
+
+function routerOptions({ hostname, mta }: Config) {
+  return {
     hostname,
     port: mta.port,
     ownAddresses: mta.sourceAddresses,
     routes: mta.routes.map(({ credentials, ...route }) => ({ ...route, ...credentials })),
+    tlsSites: mta.sites,
   }
 }
 
@@ -152,12 +193,43 @@ function routesOf(appliance: Appliance, queue: QueueRunner): Route[] {
       newId,
       emailWindows: new SlidingWindow(world.clock),
       expireMs: config.mta.retry.expireMs,
-      onEnqueued: (destination, dueAt) => queue.noteEnqueued(destination, dueAt),
+      onEnqueued: (lane, dueAt) => queue.noteEnqueued(lane, dueAt),
       sharedAddress: config.mta.sharedAddress ?? '',
     }),
     ...(config.mta.capture ? captureRoutes(database.reader) : []),
   ]
   return [...routes, openApiRoute(routes, VERSION)]
+}
+
+/** What is left of the one grace that all steps of closing share, ms; it begins with the first that asks. */
+function graceFrom(clock: Clock, graceMs: number): () => number {
+  let end: number | undefined
+  return () => {
+    end ??= clock.monotonic() + graceMs
+    return Math.max(0, end - clock.monotonic())
+  }
+}
+
+/** What the end of the grace broke off has to be written down. */
+const AFTER_GRACE_MS = 1_000
+
+/**
+ * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. After
+ * the grace it is left as a crash would leave it: its next attempt stands in the database.
+ */
+async function stopQueue(
+  queue: QueueRunner,
+  graceMs: number,
+  { clock, log }: Pick<World, 'clock' | 'log'>,
+): Promise<void> {
+  const isOver = new AbortController()
+  try {
+    await Promise.race([queue.stop(graceMs), clock.sleep(graceMs + AFTER_GRACE_MS, isOver.signal)])
+  } finally {
+    isOver.abort()
+  }
+  if (queue.activeCount > 0)
+    log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
 }
 
 async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {

@@ -60,6 +60,22 @@ function hostLines(host: MessageView['trace'][number]['hosts'][number]): string[
   const reuse = host.reused_connection ? ', connection reused' : ''
   return [
     `  ${host.host} [${host.address ?? 'no address'}]:${host.port}  ${host.duration_ms} ms, ${tls}${reuse}`,
+    ...policyLines(host),
     `    ${host.stage}: ${host.reply ?? host.error ?? 'no reply'}`,
   ]
+}
+
+/** Nothing where nobody asked for anything. */
+function policyLines({
+  tls_policy: policy,
+  tls_policy_source: source,
+  mta_sts: sts,
+}: MessageView['trace'][number]['hosts'][number]): string[] {
+  const demand =
+    policy === null || source === null || source === 'default'
+      ? []
+      : [`    TLS policy: ${policy} (${source})`]
+  if (sts === null) return demand
+  const findings = [sts.result, sts.reason].filter(part => part !== null).join(': ')
+  return [...demand, `    MTA-STS ${sts.mode}${findings === '' ? '' : `, ${findings}`}`]
 }

@@ -15,7 +15,7 @@ import { SlidingWindow } from '../http/sliding-window.js'
 import { addressDomain, parseAddress } from '../mail/address.js'
 import { messageWithTrace } from '../msa/message-view.js'
 import { sendEmail } from '../msa/send-email.js'
-import { readSender, resolveSender } from '../msa/sender.js'
+import { readSenderFields, resolveSender, withWorkspaceSender } from '../msa/sender.js'
 import { openRenderer } from '../mta/render.js'
 import { findRoute } from '../mta/route.js'
 import { findAnyMessage, type Message } from '../queue/message-store.js'
@@ -126,7 +126,7 @@ async function dryRun(
   const { config, world, database, newId, returnPath } = appliance
   const to = parseAddress(options.to)
   if (!to) throw new AppError('validation_error', `${options.to} is not an address`, { path: 'to' })
-  const asked = readSender({ from_email: options.from }, workspace)
+  const asked = withWorkspaceSender(readSenderFields({ from_email: options.from }), workspace)
   const sender = await resolveSender(database.reader, workspace, asked, config.mta.sharedAddress ?? '')
   const keys = sender.signingDomainId === null ? [] : [sender.signingDomainId]
   const messageId = newId()

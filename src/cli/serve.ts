@@ -28,6 +28,8 @@ export function serveCommand(program: Command, context: CliContext): void {
     log.info('postroad stops', { graceMs: config.shutdownGraceMs })
     await server[Symbol.asyncDispose]()
     log.info('postroad stopped')
+    // The socket of a delivery that was left behind would keep the process alive.
+    process.exit(0)
   })
 }
 

@@ -72,11 +72,12 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   })
   command(group, 'set <id> <settings...>', 'change settings, given as key=value (empty value: none)').action(
     async (id: string, pairs: string[], options: CommonOptions) => {
+      const changes = readPairs(pairs)
       await withAppliance(context, options, async ({ database }) => {
         const changed = await database.write(async tx => {
           const workspace = await findWorkspace(tx.db, id)
           if (!workspace) throw new AppError('not_found', `no workspace ${id}`)
-          const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...readPairs(pairs) }))
+          const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
           await updateWorkspace(tx.db, next)
           return next
         })

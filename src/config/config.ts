@@ -59,6 +59,7 @@ export interface MtaConfig {
   readonly connectionsPerDestination: number
   readonly connectionMessages: number
   readonly connectionIdleMs: number
+  readonly mtaSts: boolean
   readonly routes: readonly RouteConfig[]
   readonly sites: readonly SiteConfig[]
   readonly retry: BackoffPolicy & { readonly expireMs: number }
@@ -79,6 +80,7 @@ export interface SiteConfig {
   /** Patterns like a route's; exactly one of `mx` and `domain` is given. */
   readonly mx: string | undefined
   readonly domain: string | undefined
+  readonly tls: Exclude<TlsPolicy, 'none'>
   /** 0 = no limit. */
   readonly connections: number
   readonly messagesPerMinute: number
@@ -141,6 +143,7 @@ function toMtaConfig(mta: Settings['mta'], hostname: string): MtaConfig {
     connectionsPerDestination: mta.connections_per_destination,
     connectionMessages: mta.connection_messages,
     connectionIdleMs: mta.connection_idle,
+    mtaSts: mta.mta_sts,
     routes: mta.routes.map(({ username, password, ...route }) => ({
       ...route,
       credentials: username === '' ? undefined : { username, password },

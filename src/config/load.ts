@@ -13,7 +13,7 @@ import { toConfig, type Config } from './config.js'
 import type { Environment } from './environment.js'
 import { ConfigError } from './faults.js'
 import { nodeOf } from './fields.js'
-import { environmentName, isTableList, KNOWN_KEYS } from './key-names.js'
+import { environmentName, isTableList, KNOWN_KEYS, type KnownKey } from './key-names.js'
 import { overrideFromEnvironment, type Overridden } from './overrides.js'
 import { isTable, readTable, type Table } from './read-tables.js'
 import { SCHEMA } from './schema.js'
@@ -31,7 +31,7 @@ export interface LoadedConfig {
   readonly config: Config
   /** The same in the file's words and notation, defaults and derived values filled in, for `showConfig`. Holds secrets. */
   readonly tables: Table
-  /** Keys the operator has set although nothing in this version reads them, e.g. `mta.workers`. */
+  /** Keys the operator has set although nothing in this version reads them, e.g. `dns.listen`. */
   readonly keysWithoutEffect: readonly string[]
 }
 
@@ -127,12 +127,17 @@ function withDerived(tables: Table): Table {
 }
 
 function keysWithoutEffect(given: Table): string[] {
-  return KNOWN_KEYS.filter(key => !key.effective && !key.inList)
-    .filter(({ path, node }) => {
-      const value = valueAt(given, path)
-      return value !== undefined && !(isTableList(node) && Array.isArray(value) && value.length === 0)
-    })
-    .map(({ path }) => path.join('.'))
+  return KNOWN_KEYS.filter(key => !key.effective && isGiven(given, key)).map(({ path }) => path.join('.'))
+}
+
+function isGiven(given: Table, { path, node, inList }: KnownKey): boolean {
+  if (inList) {
+    // Where the whole list has no effect, it is named once and its keys are not.
+    const name = node.effective === false ? path.at(-1) : undefined
+    return name !== undefined && tablesAt(given, path.slice(0, -1)).some(table => table[name] !== undefined)
+  }
+  const value = valueAt(given, path)
+  return value !== undefined && !(isTableList(node) && Array.isArray(value) && value.length === 0)
 }
 
 function valueAt(tables: Table, path: readonly string[]): unknown {

@@ -70,18 +70,23 @@ const route = table({
 const site = table({
   mx: optionalParsed(parseDomainPattern, 'a host, *.domain or *', {
     default: '',
-    description: 'Pattern of the MX host whose site is limited.',
+    description: 'Pattern of the MX host whose site this is about.',
     example: '*.google.com',
   }),
   domain: optionalParsed(parseDomainPattern, 'a domain, *.domain or *', {
     default: '',
-    description: 'Pattern of the recipient domain that is limited, instead of `mx`.',
+    description: 'Pattern of the recipient domain this is about, instead of `mx`.',
+  }),
+  tls: choice(['opportunistic', 'require', 'verify'], {
+    default: 'opportunistic',
+    description:
+      'What connections to these MX hosts have to be, as for routes; of several sites and MTA-STS the strictest counts.',
   }),
   connections: integer({
     min: 0,
     max: 10_000,
     default: 20,
-    description: 'Connections at a time; 0 = no limit.',
+    description: 'Deliveries at a time at most; 0 = as mta.connections_per_destination says.',
   }),
   messages_per_minute: integer({
     min: 0,
@@ -153,7 +158,6 @@ const mta = table(
       min: 0,
       max: 64,
       default: 0,
-      effective: false,
       description: 'Threads that build and deliver mail; 0 = one per core.',
     }),
     capture: flag({
@@ -169,8 +173,7 @@ const mta = table(
     source_addresses: list(parsed(parseIpAddress, 'an IP address', item), {
       default: [],
       example: ['192.0.2.25'],
-      effective: false,
-      description: 'Addresses of this machine to send from; empty lets the system choose.',
+      description: 'Addresses of this machine to send from, in turn; empty lets the system choose.',
     }),
     connections: integer({ min: 1, max: 10_000, default: 500, description: 'Outgoing connections in all.' }),
     connections_per_destination: integer({
@@ -191,6 +194,10 @@ const mta = table(
       max: '5m',
       description: 'How long an idle connection is kept for the next message; 0 closes it at once.',
     }),
+    mta_sts: flag({
+      default: true,
+      description: 'Whether MTA-STS policies of recipient domains (RFC 8461) are applied.',
+    }),
     routes: list(route, {
       default: [],
       description:
@@ -198,8 +205,7 @@ const mta = table(
     }),
     sites: list(site, {
       default: [],
-      effective: false,
-      description: 'Limits for certain destinations, by MX host or by recipient domain.',
+      description: 'Limits and TLS for certain destinations, by MX host or by recipient domain.',
     }),
     retry: table(
       {

@@ -35,6 +35,25 @@ export interface TlsFacts {
   readonly unverifiedReason?: string
 }
 
+/**
+ * What a connection has to be. `none`: never TLS. `opportunistic`: where offered, whatever the certificate. `require`:
+ * always, whatever the certificate. `verify`: always, with a certificate that is right for the host.
+ */
+export type TlsPolicy = 'none' | 'opportunistic' | 'require' | 'verify'
+
+/** Who asked for the policy: nobody, the operator (a route, a site), or the recipient's domain (RFC 8461). */
+export type TlsPolicySource = 'default' | 'route' | 'site' | 'mta-sts'
+
+/** What the MTA-STS policy of the recipient's domain (RFC 8461) had to say of one host. */
+export interface StsFacts {
+  /** `unavailable`: a policy is announced but could not be had, and mail goes as without one. */
+  readonly mode: 'enforce' | 'testing' | 'unavailable'
+  /** Absent where it did not come to that: no policy, or no connection. A failure ends the try only under `enforce`. */
+  readonly result?: 'passed' | 'failed'
+  /** Why it failed or was unavailable. */
+  readonly reason?: string
+}
+
 /** One host that was tried on the way; an attempt goes through several when the first ones fail. */
 export interface HostTried {
   /** MX host or route host, as named in DNS or configuration. */
@@ -43,6 +62,10 @@ export interface HostTried {
   readonly address?: string
   readonly port: number
   readonly tls?: TlsFacts
+  /** Absent in attempts recorded by versions that did not know it. */
+  readonly tlsPolicy?: TlsPolicy
+  readonly tlsPolicySource?: TlsPolicySource
+  readonly sts?: StsFacts
   readonly stage: Stage
   readonly reply?: SmtpReply
   /** What broke when there was no reply: `connection timed out`, `certificate expired`, ... */

@@ -87,6 +87,11 @@ function hostToApi(tried: HostTried): Static<typeof MessageSchema>['trace'][numb
           unverified_reason: tls.unverifiedReason ?? null,
         }
       : null,
+    tls_policy: tried.tlsPolicy ?? null,
+    tls_policy_source: tried.tlsPolicySource ?? null,
+    mta_sts: tried.sts
+      ? { mode: tried.sts.mode, result: tried.sts.result ?? null, reason: tried.sts.reason ?? null }
+      : null,
     duration_ms: Math.round(tried.durationMs),
     reused_connection: tried.reused,
   }

@@ -7,7 +7,7 @@ import { AppError } from '../core/errors.js'
 import type { Principal } from '../http/principal.js'
 import { readAddress } from '../mail/address.js'
 import { hasHeaderBreak, stripTags } from '../mail/header-text.js'
-import { readSender, resolveSender } from './sender.js'
+import { readSenderFields, resolveSender, withWorkspaceSender } from './sender.js'
 import type { SendBody, SendResult } from './send-schema.js'
 import { submit, type SubmitParts } from './submit.js'
 
@@ -27,8 +27,9 @@ export async function sendEmail(
   if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
   const to = readRecipients(body.to)
   const subject = readSubject(body.subject)
+  const senderFields = readSenderFields(body)
   const content = readContent(body)
-  const asked = readSender(body, workspace)
+  const asked = withWorkspaceSender(senderFields, workspace)
   // No template exists before templates do; the answer is the right one for any id.
   if (body.template_id !== undefined)
     throw new AppError('template_not_found', 'no template has this id', { path: 'template_id' })

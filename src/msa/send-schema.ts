@@ -13,7 +13,8 @@ export const SendBody = Type.Object(
   {
     to: Type.Union([
       Type.String({ ...address, description: 'One address.' }),
-      Type.Array(Type.String(address), {
+      // An empty entry is an invalid address like any other, which is skipped.
+      Type.Array(Type.String({ maxLength: address.maxLength }), {
         minItems: 1,
         maxItems: 100,
         description: 'Each gets a message of its own.',
@@ -99,6 +100,25 @@ const HostTriedSchema = Type.Object({
     }),
     Type.Null(),
   ]),
+  tls_policy: Type.Union([Type.String(), Type.Null()], {
+    description: 'What the connection had to be: none, opportunistic, require or verify.',
+  }),
+  tls_policy_source: Type.Union([Type.String(), Type.Null()], {
+    description: 'Who asked for it: default, route, site or mta-sts.',
+  }),
+  mta_sts: Type.Union(
+    [
+      Type.Object({
+        mode: Type.String({ description: 'enforce, testing or unavailable (announced, but not to be had).' }),
+        result: Type.Union([Type.String(), Type.Null()], {
+          description: 'passed or failed; null where it did not come to that.',
+        }),
+        reason: TextOrNull,
+      }),
+      Type.Null(),
+    ],
+    { description: "What the recipient domain's MTA-STS policy (RFC 8461) said of the host." },
+  ),
   duration_ms: Type.Integer(),
   reused_connection: Type.Boolean(),
 })

@@ -25,29 +25,41 @@ export interface Sender {
   readonly signingDomainId: string | null
 }
 
-/** Checks what needs no database. @throws AppError validation_error, missing_from_email */
-export function readSender(
-  request: SenderRequest,
-  workspace: Workspace,
-): { fromAddress: string; name: string | undefined; replyTo: NamedAddress | undefined } {
+/** What the request itself says of the sender, each field checked. */
+export interface SenderFields {
+  readonly fromAddress: string | undefined
+  readonly name: string | undefined
+  readonly replyTo: NamedAddress | undefined
+}
+
+/** @throws AppError validation_error */
+export function readSenderFields(request: SenderRequest): SenderFields {
   if (request.from_name !== undefined && hasHeaderBreak(request.from_name))
     throw new AppError('validation_error', 'from_name contains control characters', { path: 'from_name' })
   const replyTo = request.reply_to === undefined ? undefined : parseNamedAddress(request.reply_to)
   if (request.reply_to !== undefined && !replyTo)
     throw new AppError('validation_error', 'reply_to is not an address', { path: 'reply_to' })
-  const asked = request.from_email ?? workspace.defaultFromEmail
-  if (asked === null)
+  const fromAddress = request.from_email === undefined ? undefined : readFromAddress(request.from_email)
+  return { fromAddress, name: request.from_name, replyTo }
+}
+
+/** Fills in the workspace's defaults. @throws AppError missing_from_email */
+export function withWorkspaceSender(fields: SenderFields, workspace: Workspace) {
+  const { defaultFromEmail, defaultFromName } = workspace
+  const fromAddress =
+    fields.fromAddress ?? (defaultFromEmail === null ? undefined : readFromAddress(defaultFromEmail))
+  if (fromAddress === undefined)
     throw new AppError('missing_from_email', 'give from_email, or set a default in the workspace', {
       path: 'from_email',
     })
-  const address = readAddress(asked)
+  return { ...fields, fromAddress, name: fields.name ?? defaultFromName ?? undefined }
+}
+
+function readFromAddress(text: string): string {
+  const address = readAddress(text)
   if ('fault' in address)
     throw new AppError('validation_error', `from_email ${address.fault}`, { path: 'from_email' })
-  return {
-    fromAddress: address.address,
-    name: request.from_name ?? workspace.defaultFromName ?? undefined,
-    replyTo,
-  }
+  return address.address
 }
 
 /**
@@ -57,7 +69,7 @@ export function readSender(
 export async function resolveSender(
   db: Queries,
   workspace: Workspace,
-  asked: ReturnType<typeof readSender>,
+  asked: ReturnType<typeof withWorkspaceSender>,
   sharedAddress: string,
 ): Promise<Sender> {
   const { fromAddress, replyTo } = asked

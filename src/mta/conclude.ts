@@ -8,6 +8,7 @@ import { classifyReply } from '../mail/classify.js'
 import type { Bounced, Classification, Deferred, HostTried, Outcome, SmtpReply } from '../mail/outcome.js'
 import type { Routing } from './route.js'
 import type { BreakKind, SmtpEnd } from './smtp-end.js'
+import { STS_FAILURE } from './routing-verdict.js'
 import { replyText } from './smtp-reply.js'
 
 /** One host and how it ended there. */
@@ -32,18 +33,37 @@ function isAboutMessage(stage: SmtpEnd['stage']): boolean {
   return stage === 'mail' || stage === 'rcpt' || stage === 'data' || stage === 'final_dot'
 }
 
-/** @param tries in order; the last one decides. Empty only where the shutdown came before the first. */
-export function conclude(tries: readonly Try[]): Outcome {
-  const tried = tries.map(({ host }) => host)
+/**
+ * @param tries in order; the last one decides. Empty only where the shutdown came before the first.
+ * @param passedOver hosts that were not tried, for the trace
+ */
+export function conclude(tries: readonly Try[], passedOver: readonly HostTried[]): Outcome {
+  const tried = [...passedOver, ...tries.map(({ host }) => host)]
   const last = tries.at(-1)
   if (last === undefined) return concludeShutdown()
   const { host, end } = last
+  if (isStsFailure(host)) return concludeStsFailure(tried, host, end)
   if (end.reply !== undefined) return concludeReply(tried, host, end, end.reply)
   const { kind, text } = end.broken ?? { kind: 'protocol', text: 'nothing was said' }
   const summary = `${where(host)}: ${text}`
   const refusal = UNFIT_MESSAGE[kind]
   if (refusal !== undefined) return { kind: 'bounced', tried, summary, ...refusal }
   return { kind: 'deferred', tried, summary, ...classifyBreak(kind, end) }
+}
+
+/** Under `enforce` a try that fails the policy ends before any mail is offered. */
+function isStsFailure({ sts }: HostTried): boolean {
+  return sts?.mode === 'enforce' && sts.result === 'failed'
+}
+
+function concludeStsFailure(tried: readonly HostTried[], host: HostTried, { reply }: SmtpEnd): Deferred {
+  return {
+    kind: 'deferred',
+    tried,
+    ...(reply === undefined ? {} : { reply }),
+    summary: `${where(host)}: MTA-STS demands TLS with a right certificate: ${host.sts?.reason ?? 'failed'}`,
+    ...STS_FAILURE,
+  }
 }
 
 function concludeReply(
@@ -147,7 +167,7 @@ export function concludeRouting(routing: Exclude<Routing, { kind: 'endpoints' }>
   const { summary, classification } = routing
   return routing.kind === 'never'
     ? { kind: 'bounced', tried: [], summary, status: routing.status, ...classification }
-    : { kind: 'deferred', tried: [], summary, ...classification }
+    : { kind: 'deferred', tried: routing.passedOver ?? [], summary, ...classification }
 }
 
 export function concludeShutdown(): Deferred {

@@ -3,7 +3,8 @@
  *
  * Made by `route.ts`, used by the client and the pool. Pure.
  */
-import type { TlsPolicy } from './mta-options.js'
+import type { TlsPolicy, TlsPolicySource } from '../mail/outcome.js'
+import type { StsDemand } from './tls-demand.js'
 
 export interface Endpoint {
   /** MX host or route host, as named in DNS or configuration; certificates are checked against it. */
@@ -11,7 +12,11 @@ export interface Endpoint {
   /** IP address. */
   readonly address: string
   readonly port: number
+  /** Opportunistic TLS goes on in clear where it breaks (RFC 7435); beyond that the mail waits. */
   readonly tls: TlsPolicy
+  readonly tlsSource: TlsPolicySource
+  /** What the MTA-STS policy of the recipient's domain says of the host; absent where it has none. */
+  readonly sts?: StsDemand
   /** TLS from the first octet (RFC 8314 §3), without STARTTLS. */
   readonly implicitTls: boolean
   readonly auth?: Credentials
@@ -22,7 +27,7 @@ export interface Credentials {
   readonly password: string
 }
 
-/** Endpoints with the same key can share connections. */
+/** Endpoints with the same key can share connections: what was demanded of TLS counts, not by whom. */
 export function endpointKey(endpoint: Endpoint): string {
   const { host, address, port, tls, implicitTls, auth } = endpoint
   return JSON.stringify([host, address, port, tls, implicitTls, auth?.username, auth?.password])

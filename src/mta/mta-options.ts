@@ -4,6 +4,8 @@
  * Read by everything in `mta/`. Holds no logic.
  */
 
+import type { TlsPolicy } from '../mail/outcome.js'
+
 /** How long each step of a session may take, ms. RFC 5321 §4.5.3.2 gives the lower bounds in the comments. */
 export interface Timeouts {
   /** Until TCP stands. */
@@ -28,14 +30,6 @@ export interface Timeouts {
   readonly quit: number
 }
 
-/**
- * - `none`: never TLS.
- * - `opportunistic`: TLS where offered, whoever the certificate names; in clear where it breaks (RFC 7435).
- * - `require`: TLS with any certificate, or not now.
- * - `verify`: TLS with a trusted certificate for this host, or not now.
- */
-export type TlsPolicy = 'none' | 'opportunistic' | 'require' | 'verify'
-
 /** One `[[mta.routes]]` entry. */
 export interface Route {
   /** `example.com`, `*.example.com` (subdomains only) or `*`; compared without case. */
@@ -48,6 +42,16 @@ export interface Route {
   /** With a password: AUTH (RFC 4954). Empty or absent: none. */
   readonly username?: string
   readonly password?: string
+}
+
+/** What one `[[mta.sites]]` entry asks of connections to MX hosts. It has either `mx` or `domain`, patterns like a route's. */
+export interface TlsSite {
+  /** Of the MX host. */
+  readonly mx: string | undefined
+  /** Of the recipient's domain. */
+  readonly domain: string | undefined
+  /** Beyond `opportunistic`, which asks for nothing. */
+  readonly tls: Exclude<TlsPolicy, 'none'>
 }
 
 /** How open connections are kept for the next message. */

@@ -6,7 +6,7 @@
  */
 import { describeError } from '../core/errors.js'
 import { composeMessage, type ComposedContent } from '../mail/compose.js'
-import { signMessage } from '../mail/dkim-sign.js'
+import { signMessage, type SigningPlace } from '../mail/dkim-sign.js'
 import type { Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/plain-text.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
@@ -17,13 +17,15 @@ export interface RenderParts {
   readonly clock: Clock
   /** Right side of the Message-ID. */
   readonly hostname: string
+  /** Where signatures are computed; the pool of the process where absent. */
+  readonly signingPlace?: SigningPlace
 }
 
 export type Rendering = { readonly kind: 'rendered'; readonly message: Buffer } | Unsendable
 
 export type Render = (job: DeliveryJob) => Promise<Rendering>
 
-export function openRenderer({ clock, hostname }: RenderParts): Render {
+export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Render {
   /** Text made from HTML takes longer than everything else here, and many jobs share one content. */
   const texts = new WeakMap<ComposedContent, string>()
 
@@ -43,7 +45,7 @@ export function openRenderer({ clock, hostname }: RenderParts): Render {
         date: job.acceptedAt,
         messageId: `${job.messageId}@${hostname}`,
       })
-      const message = await signMessage(composed, job.signingKeys, clock.now())
+      const message = await signMessage(composed, job.signingKeys, clock.now(), signingPlace)
       const bareLineEnd = findBareLineEnd(message)
       return bareLineEnd === undefined
         ? { kind: 'rendered', message }

@@ -1,18 +1,29 @@
 /**
  * Where a recipient's mail goes: the operator's routes first, then MX.
  *
- * Called by `smtp-agent.ts`. Never dials. Standards: RFC 5321 §5.1 (MX, implicit MX, ourselves in the list), RFC 7505 (null MX). Fails: never rejects; a domain that cannot be reached is an answer like any other, and one
- * that DNS could not tell about is "later".
+ * Called by `smtp-agent.ts`. Never dials. Standards: RFC 5321 §5.1 (MX, implicit MX, ourselves in the list), RFC 7505
+ * (null MX), RFC 8461 §5 (hosts that a policy does not list). Fails: never rejects; a domain that cannot be reached is an
+ * answer like any other, and one that DNS could not tell about is "later".
  */
-import type { Classification } from '../mail/outcome.js'
+import type { Classification, HostTried } from '../mail/outcome.js'
 import type { Resolver } from '../world/dns.js'
 import { ipVersion, isLoopbackOrUnspecified, isSameAddress } from '../world/ip-address.js'
 import type { Random } from '../world/random.js'
 import type { SystemLookup } from '../world/system-names.js'
+import { matchesPattern } from './domain-pattern.js'
 import type { Endpoint } from './endpoint.js'
 import { findAddresses, interleave, type HostAddresses } from './host-addresses.js'
-import type { Route } from './mta-options.js'
-import { NO_ADDRESS, NO_DOMAIN, NULL_MX, OURSELVES, type RoutingVerdict } from './routing-verdict.js'
+import type { Route, TlsSite } from './mta-options.js'
+import type { StsLookup, StsPolicies } from './mta-sts.js'
+import {
+  NO_ADDRESS,
+  NO_DOMAIN,
+  NULL_MX,
+  OURSELVES,
+  STS_FAILURE,
+  type RoutingVerdict,
+} from './routing-verdict.js'
+import { demandOf, isForbidden, NOT_LISTED } from './tls-demand.js'
 
 export interface RouterParts {
   readonly resolver: Resolver
@@ -25,28 +36,36 @@ export interface RouterParts {
   readonly hostname: string
   /** Our own public addresses, as far as the operator told them. */
   readonly ownAddresses: readonly string[]
+  /** What the operator demands of TLS at certain MX hosts or domains. */
+  readonly tlsSites?: readonly TlsSite[]
+  /** Absent: MTA-STS is not applied. */
+  readonly stsPolicies?: StsPolicies
 }
 
 export type Routing =
-  /** In the order to be tried; never empty. */
-  | { readonly kind: 'endpoints'; readonly endpoints: readonly Endpoint[] }
+  | {
+      readonly kind: 'endpoints'
+      /** In the order to be tried; never empty. */
+      readonly endpoints: readonly Endpoint[]
+      /** MX hosts that must not be tried, for the trace. */
+      readonly passedOver: readonly HostTried[]
+    }
   | RoutingVerdict
-  | { readonly kind: 'later'; readonly classification: Classification; readonly summary: string }
+  | {
+      readonly kind: 'later'
+      readonly classification: Classification
+      readonly summary: string
+      readonly passedOver?: readonly HostTried[]
+    }
 
 /** MX hosts that are looked at; RFC 5321 §5.1 wants at least two. A longer list is a mistake or an attack. */
 const MOST_HOSTS = 10
 
 /** @param domain of the recipient: A-labels, lower case */
 export async function findRoute(parts: RouterParts, domain: string): Promise<Routing> {
-  const route = parts.routes.find(candidate => isRouteFor(candidate, domain))
+  const route = parts.routes.find(candidate => matchesPattern(candidate.domain, domain))
   if (route !== undefined) return followRoute(parts, route)
   return lookUpExchanges(parts, domain)
-}
-
-function isRouteFor({ domain: pattern }: Route, domain: string): boolean {
-  const wanted = pattern.toLowerCase()
-  if (wanted === '*') return true
-  return wanted.startsWith('*.') ? domain.endsWith(wanted.slice(1)) : domain === wanted
 }
 
 /** The operator knows: loopback and this machine itself are allowed, and names of /etc/hosts work. */
@@ -66,11 +85,13 @@ async function followRoute(parts: RouterParts, route: Route): Promise<Routing> {
     }
   return {
     kind: 'endpoints',
+    passedOver: [],
     endpoints: found.addresses.map(address => ({
       host,
       address,
       port,
       tls,
+      tlsSource: 'route',
       implicitTls: port === 465 && tls !== 'none',
       ...(username === '' ? {} : { auth: { username, password } }),
     })),
@@ -96,28 +117,38 @@ async function lookUpExchanges(parts: RouterParts, domain: string): Promise<Rout
   // RFC 7505 §3: one record with an empty name says that the domain takes no mail.
   if (exchanges.length === 0) return { ...NULL_MX, summary: `the domain ${domain} takes no mail (null MX)` }
   const sorted = inOrder(exchanges, parts.random).slice(0, MOST_HOSTS)
-  const hosts = await Promise.all(
-    sorted.map(async ({ exchange, preference }) => ({
+  const [sts, ...hosts] = await Promise.all([
+    findPolicy(parts, domain),
+    ...sorted.map(async ({ exchange, preference }) => ({
       preference,
       ...(await findAddresses(resolver, exchange)),
     })),
-  )
-  return chooseEndpoints(parts, domain, hosts)
+  ])
+  return chooseEndpoints(parts, domain, sts, hosts)
 }
 
 /** RFC 5321 §5.1: a domain without MX is its own exchange, with preference 0. */
 async function toImplicitExchange(parts: RouterParts, domain: string): Promise<Routing> {
   const found = await findAddresses(parts.resolver, domain)
   if (found.addresses.length > 0 || found.problem !== undefined)
-    return chooseEndpoints(parts, domain, [{ preference: 0, ...found }])
+    return chooseEndpoints(parts, domain, await findPolicy(parts, domain), [{ preference: 0, ...found }])
   return { ...NO_DOMAIN, summary: `the domain ${domain} has neither a mail exchanger nor an address` }
+}
+
+function findPolicy({ stsPolicies }: RouterParts, domain: string): Promise<StsLookup> {
+  return stsPolicies?.find(domain) ?? Promise.resolve({ kind: 'none' })
 }
 
 interface Exchange extends HostAddresses {
   readonly preference: number
 }
 
-function chooseEndpoints(parts: RouterParts, domain: string, hosts: readonly Exchange[]): Routing {
+function chooseEndpoints(
+  parts: RouterParts,
+  domain: string,
+  sts: StsLookup,
+  hosts: readonly Exchange[],
+): Routing {
   // RFC 5321 §5.1: from ourselves on, counted by preference, the list leads back here; mail going there would loop.
   const ownPreference = Math.min(...hosts.filter(host => isOurs(parts, host)).map(host => host.preference))
   const better = hosts.filter(host => host.preference < ownPreference)
@@ -127,10 +158,20 @@ function chooseEndpoints(parts: RouterParts, domain: string, hosts: readonly Exc
       summary: `the best mail exchanger of ${domain} is this server, which has no route for it`,
     }
   const named = better.flatMap(({ host, addresses }) => addresses.map(address => ({ host, address })))
-  const endpoints = named
+  const reachable = named
     .filter(({ address }) => !isLoopbackOrUnspecified(address))
-    .map(({ host, address }) => exchangeEndpoint(parts, host, address))
-  if (endpoints.length > 0) return { kind: 'endpoints', endpoints }
+    .map(({ host, address }) => exchangeEndpoint(parts, sts, domain, host, address))
+  const endpoints = reachable.filter(endpoint => !isForbidden(endpoint))
+  const passedOver = eachHostOnce(reachable.filter(isForbidden)).map(notListed)
+  if (endpoints.length > 0) return { kind: 'endpoints', endpoints, passedOver }
+  // RFC 8461 §5: no delivery, and no failure for good either, since the policy may change before the next attempt.
+  if (passedOver.length > 0)
+    return {
+      kind: 'later',
+      classification: STS_FAILURE,
+      summary: `the MTA-STS policy of ${domain} lists no mail exchanger that has an address`,
+      passedOver,
+    }
   if (named.length > 0)
     return { ...OURSELVES, summary: `the mail exchangers of ${domain} are named at loopback addresses` }
   const problem = better.find(host => host.problem !== undefined)?.problem
@@ -143,8 +184,33 @@ function isOurs({ hostname, ownAddresses }: RouterParts, { host, addresses }: Ho
   return addresses.some(address => ownAddresses.some(own => isSameAddress(own, address)))
 }
 
-function exchangeEndpoint({ port }: RouterParts, host: string, address: string): Endpoint {
-  return { host, address, port, tls: 'opportunistic', implicitTls: false }
+function exchangeEndpoint(
+  { port, tlsSites = [] }: RouterParts,
+  sts: StsLookup,
+  domain: string,
+  host: string,
+  address: string,
+): Endpoint {
+  return { host, address, port, implicitTls: false, ...demandOf(tlsSites, sts, domain, host) }
+}
+
+function eachHostOnce(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  return endpoints.filter(({ host }, index) => endpoints.findIndex(other => other.host === host) === index)
+}
+
+function notListed({ host, address, port, tls, tlsSource }: Endpoint): HostTried {
+  return {
+    host,
+    address,
+    port,
+    tlsPolicy: tls,
+    tlsPolicySource: tlsSource,
+    sts: { mode: 'enforce', result: 'failed', reason: NOT_LISTED },
+    stage: 'resolve',
+    error: 'not tried: not in the MTA-STS policy',
+    durationMs: 0,
+    reused: false,
+  }
 }
 
 /** By preference; equals in random order, which spreads the load (RFC 5321 §5.1). */

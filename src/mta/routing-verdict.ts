@@ -1,7 +1,7 @@
 /**
- * Why a domain cannot be written to at all, in DSN terms.
+ * Why a domain cannot be written to, at all or now, in DSN terms.
  *
- * Used by `route.ts`. Status codes: RFC 3463 §3.2, §3.5; 5.1.10: RFC 7505 §4.1.
+ * Used by `route.ts` and `conclude.ts`. Status codes: RFC 3463 §3.2, §3.5; 5.1.10: RFC 7505 §4.1.
  */
 import type { Classification } from '../mail/outcome.js'
 
@@ -55,4 +55,12 @@ export const OURSELVES: Reason = {
   kind: 'never',
   status: '5.4.6',
   classification: { cause: 'config', scope: 'domain', permanence: 'permanent', subtype: 'routing_loop' },
+}
+
+/** What the domain's own MTA-STS policy forbids (RFC 8461 §5): never for good, never the recipient's fault. */
+export const STS_FAILURE: Classification = {
+  cause: 'policy',
+  scope: 'domain',
+  permanence: 'transient',
+  subtype: 'mta_sts_failure',
 }

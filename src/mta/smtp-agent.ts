@@ -10,13 +10,14 @@ import type { HostTried, Outcome } from '../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../queue/delivery-agent.js'
 import { conclude, concludeRouting, concludeShutdown, isVerdict, type Try } from './conclude.js'
 import type { Endpoint } from './endpoint.js'
-import { openRenderer } from './render.js'
+import { openRenderer, type RenderParts } from './render.js'
 import { findRoute, type RouterParts } from './route.js'
 import { SessionOpener, type OpenedSession, type OpenerParts } from './session-opener.js'
 import type { SmtpEnd } from './smtp-end.js'
 import { transact, type Envelope } from './smtp-transaction.js'
+import { stsFacts } from './tls-demand.js'
 
-export type SmtpAgentParts = OpenerParts & RouterParts
+export type SmtpAgentParts = OpenerParts & RouterParts & RenderParts
 
 /** What is offered to one host after the other. */
 interface Offer {
@@ -41,11 +42,13 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
   async function deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
     const rendering = await render(job)
     if (rendering.kind === 'unsendable') return rendering
-    const routing = await findRoute(parts, domainOf(job.recipient))
-    if (signal.aborted) return concludeShutdown()
+    // An MTA-STS policy may take its web server a minute.
+    const routing = await unlessAborted(findRoute(parts, domainOf(job.recipient)), signal)
+    if (routing === undefined) return concludeShutdown()
     if (routing.kind !== 'endpoints') return concludeRouting(routing)
     const envelope = { sender: job.envelopeSender, recipient: job.recipient }
-    return conclude(await offerInOrder(routing.endpoints, { envelope, message: rendering.message, signal }))
+    const offer = { envelope, message: rendering.message, signal }
+    return conclude(await offerInOrder(routing.endpoints, offer), routing.passedOver)
   }
 
   /** Goes from host to host until one gives a verdict. */
@@ -109,7 +112,7 @@ function wasStale({ host, end }: Try): boolean {
 }
 
 function makeTry(
-  { host, address, port }: Endpoint,
+  { host, address, port, tls, tlsSource, sts }: Endpoint,
   end: SmtpEnd,
   facts: Pick<HostTried, 'tls' | 'durationMs' | 'reused'>,
 ): Try {
@@ -118,12 +121,25 @@ function makeTry(
     host,
     address,
     port,
+    tlsPolicy: tls,
+    tlsPolicySource: tlsSource,
+    ...(sts === undefined ? {} : { sts: stsFacts(sts, end, facts.tls) }),
     stage,
     ...facts,
     ...(reply === undefined ? {} : { reply }),
     ...(broken === undefined ? {} : { error: broken.text }),
   }
   return { host: tried, end }
+}
+
+/** What comes of it, or undefined as soon as the signal aborts; then nobody waits for it any more. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => resolve(undefined)
+    signal.addEventListener('abort', giveUp, { once: true })
+    if (signal.aborted) giveUp()
+    work.finally(() => signal.removeEventListener('abort', giveUp)).then(resolve, reject)
+  })
 }
 
 /** A mistake of ours must neither lose the message nor stop the queue. */

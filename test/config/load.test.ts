@@ -39,6 +39,7 @@ t.test('a hostname alone is a configuration, with the documented defaults', asyn
       connectionsPerDestination: 10,
       connectionMessages: 100,
       connectionIdleMs: 3_000,
+      mtaSts: true,
       routes: [],
       retry: { firstMs: 300_000, factor: 1.5, maxMs: 14_400_000, expireMs: 259_200_000 },
     },
@@ -311,18 +312,54 @@ t.test('keys that nothing reads yet are accepted, checked and reported', async t
     [submission]
     require_tls = false
     [mta]
-    workers = 2
     sites = []
     [dns]
     listen = ["0.0.0.0:53"]`,
     { POSTROAD_PUBLIC_URL: 'https://mail.example.com/' },
   )
-  t.same(keysWithoutEffect, ['public_url', 'submission.require_tls', 'mta.workers', 'dns.listen'])
+  t.same(keysWithoutEffect, ['public_url', 'submission.require_tls', 'dns.listen'])
   t.equal(config.publicUrl, 'https://mail.example.com')
   t.same(faultsOf(`${HOSTNAME}[webhooks]\nallow_networks = ["10.0.0.0/33"]`), [
     'webhooks.allow_networks.0: "10.0.0.0/33" is not a network, e.g. 192.168.7.0/24',
   ])
   t.same(faultsOf(`${HOSTNAME}[[mta.sites]]\nconnections = 1`), [
     'mta.sites.0: has to have either mx or domain',
+  ])
+})
+
+t.test('a key in a list of tables that nothing reads yet is reported once', async t => {
+  const { keysWithoutEffect } = load(`${HOSTNAME}
+    [[mta.sites]]
+    mx = "*.one.example"
+    connections = 3
+    [[submission.trusted_networks]]
+    network = "192.168.7.0/24"
+    key = "k"
+    [[submission.trusted_networks]]
+    network = "192.168.8.0/24"
+    key = "l"`)
+  t.same(keysWithoutEffect, ['submission.trusted_networks'])
+})
+
+t.test('TLS can be demanded of MX hosts and of domains, and MTA-STS be left out', async t => {
+  const { config, keysWithoutEffect } = load(`${HOSTNAME}
+    [mta]
+    mta_sts = false
+    [[mta.sites]]
+    mx = "*.Bank.example"
+    tls = "verify"
+    [[mta.sites]]
+    domain = "partner.example"`)
+  t.equal(config.mta.mtaSts, false)
+  t.match(config.mta.sites, [
+    { mx: '*.bank.example', domain: undefined, tls: 'verify' },
+    { mx: undefined, domain: 'partner.example', tls: 'opportunistic' },
+  ])
+  t.same(keysWithoutEffect, [])
+})
+
+t.test('a site cannot ask for no TLS at all', async t => {
+  t.same(faultsOf(`${HOSTNAME}[[mta.sites]]\nmx = "*"\ntls = "none"`), [
+    'mta.sites.0.tls: "none" is not one of opportunistic, require, verify',
   ])
 })

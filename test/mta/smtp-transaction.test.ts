@@ -14,7 +14,14 @@ async function openTo(place: Place): Promise<SmtpSession> {
   const clock = new FakeClock()
   const opening = await openSession(
     { clock, dialler: mappedDialler(clock, { '*': place }), hostname: 'mail.sender.example', timeouts },
-    { host: 'mx.example', address: '192.0.2.25', port: 25, tls: 'none', implicitTls: false },
+    {
+      host: 'mx.example',
+      address: '192.0.2.25',
+      port: 25,
+      tls: 'none',
+      tlsSource: 'route',
+      implicitTls: false,
+    },
     { inClear: false, signal: goOn },
   )
   if ('end' in opening) throw new Error('no session')

@@ -1,0 +1,74 @@
+/**
+ * What one delivery thread has been given to keep: the server's account of it, and the means not to give it twice.
+ *
+ * Called by `worker-thread.ts`, one account per thread. The server alone decides what is kept and what is dropped, so
+ * the thread never has to ask. Fails: never throws.
+ */
+import type { Instruction, SharedValue } from './worker-protocol.js'
+
+/**
+ * For one thread. Some 80 newsletters of 50 KB; the queue's own cache of contents is as large as four of these.
+ * What is dropped while it is still wanted is only sent again.
+ */
+const KEPT_BYTES = 8 * 1_024 * 1_024
+
+/** The same object has the same number in every thread, for as long as somebody holds it. */
+const numbers = new WeakMap<SharedValue, number>()
+let lastNumber = 0
+
+export class SharedAccount {
+  /** Bytes by number; used longest ago first. */
+  private readonly kept = new Map<number, number>()
+  private bytes = 0
+
+  /**
+   * Adds what the thread needs to be told before it can use the value.
+   *
+   * @returns the value's number
+   */
+  give(value: SharedValue, instructions: Instruction[]): number {
+    const id = numberOf(value)
+    const known = this.kept.get(id)
+    const bytes = known ?? bytesOf(value)
+    if (known === undefined) {
+      instructions.push({ kind: 'keep', id, value })
+      this.bytes += bytes
+    }
+    this.kept.delete(id)
+    this.kept.set(id, bytes)
+    return id
+  }
+
+  /** To be called when every job that uses what was given has been added. */
+  dropOldest(instructions: Instruction[]): void {
+    for (const [id, bytes] of this.kept) {
+      if (this.bytes <= KEPT_BYTES) break
+      instructions.push({ kind: 'drop', id })
+      this.kept.delete(id)
+      this.bytes -= bytes
+    }
+  }
+}
+
+function numberOf(value: SharedValue): number {
+  const known = numbers.get(value)
+  if (known !== undefined) return known
+  lastNumber += 1
+  numbers.set(value, lastNumber)
+  return lastNumber
+}
+
+/** Strings take up to two bytes a character in memory; the rest is rounded up. */
+function bytesOf(value: SharedValue): number {
+  const texts = 'kind' in value ? contentTexts(value) : value.map(key => key.privateKey)
+  return texts.reduce((sum, text) => sum + 2 * text.length, 1_000)
+}
+
+function contentTexts({
+  subject,
+  html = '',
+  text = '',
+  headers = [],
+}: Extract<SharedValue, { kind: unknown }>) {
+  return [subject, html, text, ...headers.map(({ value }) => value)]
+}

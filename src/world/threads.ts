@@ -1,0 +1,95 @@
+/**
+ * Threads of this process: a JavaScript program of its own beside the main one, spoken to by messages.
+ *
+ * Called by whoever has work that must not hold up the main thread, and by the program that runs in the thread. Values
+ * are copied on their way (the structured clone algorithm: no functions, no class instances), except buffers that are
+ * handed over. Fails: never throws for a thread that has ended; what is posted to it is lost, and its end is told once.
+ */
+import { availableParallelism } from 'node:os'
+import { parentPort, Worker, workerData } from 'node:worker_threads'
+
+/** How a thread ended. */
+export interface ThreadEnd {
+  /** 0 where it came to its end by itself; 1 for a fault and for a thread that was told to end. */
+  readonly exitCode: number
+  /** What it threw and nobody caught, or that its memory was used up. */
+  readonly fault?: Error
+}
+
+/** A thread as the one that started it sees it; it keeps the process alive until it has ended. */
+export interface Thread {
+  /** @param handedOver buffers in the message that change their owner instead of being copied */
+  post(message: unknown, handedOver?: readonly ArrayBuffer[]): void
+  /** Ends it wherever it is; resolves when it is gone. */
+  terminate(): Promise<void>
+}
+
+export interface ThreadOptions {
+  /** Read there with `ownThread().options`; must be clonable. */
+  readonly options: unknown
+  /** Most memory for its JavaScript objects, MiB; it ends with a fault when that is used up. Buffers do not count. */
+  readonly heapMegabytes: number
+  readonly onMessage: (message: unknown) => void
+  /** Called once, after the last message. */
+  readonly onEnd: (end: ThreadEnd) => void
+}
+
+/** @param entry a compiled file */
+export type SpawnThread = (entry: URL, options: ThreadOptions) => Thread
+
+/** A thread as its own program sees it. */
+export interface OwnThread {
+  /** What the starter handed over. */
+  readonly options: unknown
+  /** @param handedOver buffers in the message that change their owner instead of being copied */
+  post(message: unknown, handedOver?: readonly ArrayBuffer[]): void
+  /** Until this is called messages wait; from then on they keep the thread alive. */
+  listen(listener: (message: unknown) => void): void
+  /** Called when a fault ends the thread; what is posted then still arrives. Not when it is terminated or out of memory. */
+  beforeEnd(listener: () => void): void
+}
+
+/** Threads that can really run at the same time on this machine, as far as this process may use it. */
+export function availableThreads(): number {
+  return availableParallelism()
+}
+
+export const spawnThread: SpawnThread = (entry, { options, heapMegabytes, onMessage, onEnd }) => {
+  let fault: Error | undefined
+  let worker: Worker
+  try {
+    worker = new Worker(entry, {
+      workerData: options,
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
+    })
+  } catch (error) {
+    // The machine has no thread to give; the starter learns of it as of any other end, when it knows the thread.
+    queueMicrotask(() => onEnd({ exitCode: 1, fault: asError(error) }))
+    return { post: () => {}, terminate: () => Promise.resolve() }
+  }
+  worker.on('message', onMessage)
+  worker.on('error', thrown => (fault = asError(thrown)))
+  worker.on('exit', exitCode => onEnd({ exitCode, ...(fault === undefined ? {} : { fault }) }))
+  return {
+    post: (message, handedOver = []) => worker.postMessage(message, handedOver),
+    async terminate() {
+      await worker.terminate()
+    },
+  }
+}
+
+/** @throws Error in the main thread */
+export function ownThread(): OwnThread {
+  const port = parentPort
+  if (port === null) throw new Error('this program runs only in a thread')
+  return {
+    options: workerData as unknown,
+    post: (message, handedOver = []) => port.postMessage(message, handedOver),
+    listen: listener => void port.on('message', listener),
+    beforeEnd: listener => void process.once('exit', listener),
+  }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}

@@ -1,0 +1,110 @@
+/** Sending domains and suppressions by the command line. */
+import t from 'tap'
+import type { Answer } from 'dns-packet'
+import { dnsServer, RCODE } from '../support/dns-server.js'
+import { initialise } from '../support/process.js'
+
+interface DomainView {
+  readonly id: string
+  readonly domain: string
+  readonly verified: boolean
+  readonly dns_records: {
+    readonly type: string
+    readonly name: string
+    readonly value: string
+    readonly purpose: string
+    readonly status: string
+    readonly alternative?: { readonly name: string; readonly value: string }
+  }[]
+}
+
+/** Zone lines by question, e.g. `TXT _dmarc.sender.test`. */
+const zone = new Map<string, Answer>()
+
+async function openZone(t: Parameters<typeof dnsServer>[0]) {
+  const { address } = await dnsServer(t, ({ question }) => {
+    const answer = zone.get(question)
+    return answer ? { answers: [answer] } : { rcode: RCODE.NXDOMAIN }
+  })
+  return { POSTROAD_DNS_SERVERS: address }
+}
+
+t.test('a domain is added, verified by DNS, listed and removed', async t => {
+  const postroad = await initialise(t, { env: await openZone(t) })
+  const owner = ['--workspace', postroad.workspaceId]
+  const added = await postroad.json<DomainView>('domain', 'add', 'Sender.TEST.', ...owner)
+  t.match(added, { domain: 'sender.test', verified: false, vouched: false })
+  t.same(
+    added.dns_records.map(({ type, purpose, status }) => `${type} ${purpose} ${status}`),
+    ['TXT verification pending', 'CNAME dkim pending', 'CNAME dkim pending', 'TXT dmarc pending'],
+  )
+  t.match(await postroad.run('domain', 'add', 'sender.test', ...owner), { status: 1, err: /added already/ })
+  t.match(await postroad.run('domain', 'add', 'not a domain', ...owner), { status: 1, err: /domain/ })
+
+  const { status, out } = await postroad.run('domain', 'verify', 'sender.test', '--json', ...owner)
+  t.equal(status, 1, 'nothing is published yet')
+  t.match(JSON.parse(out), { verified: false, dns_records: [{ status: 'failed' }, { status: 'failed' }] })
+
+  const [verification, first, second] = added.dns_records
+  zone.set(`TXT ${verification!.name}`, { type: 'TXT', name: verification!.name, data: verification!.value })
+  zone.set(`CNAME ${first!.name}`, { type: 'CNAME', name: first!.name, data: first!.value })
+  const { name, value } = second!.alternative!
+  zone.set(`TXT ${name}`, { type: 'TXT', name, data: value.match(/.{1,255}/g)! })
+  const verified = await postroad.json<DomainView>('domain', 'verify', 'sender.test', ...owner)
+  t.match(verified, { verified: true, dns_records: Array(3).fill({ status: 'verified' }) })
+
+  const listed = await postroad.json<DomainView[]>('domain', 'list')
+  t.match(
+    listed.find(({ domain }) => domain === 'sender.test'),
+    { id: added.id, verified: true, workspace_id: postroad.workspaceId },
+  )
+  t.match(await postroad.run('domain', 'list'), { out: /sender\.test +verified/ })
+  t.same(await postroad.json('domain', 'remove', 'sender.test', ...owner), { success: true })
+  t.notOk(
+    (await postroad.json<DomainView[]>('domain', 'list')).some(({ domain }) => domain === 'sender.test'),
+  )
+})
+
+t.test('a domain can be vouched for, and says so', async t => {
+  const postroad = await initialise(t)
+  const owner = ['--workspace', postroad.workspaceId]
+  t.match(await postroad.json('domain', 'add', 'bücher.test', '--vouch', ...owner), {
+    domain: 'xn--bcher-kva.test',
+    verified: true,
+    vouched: true,
+  })
+  const { out } = await postroad.run('domain', 'list')
+  t.match(out, /xn--bcher-kva\.test +vouched/)
+  t.match(out, /mail\.postroad\.test +shared address/)
+})
+
+t.test('name servers that do not answer verify nothing and lose nothing', async t => {
+  const silence = await dnsServer(t, () => ({ rcode: RCODE.SERVFAIL }))
+  const postroad = await initialise(t, { env: { POSTROAD_DNS_SERVERS: silence.address } })
+  const owner = ['--workspace', postroad.workspaceId]
+  await postroad.json('domain', 'add', 'sender.test', ...owner)
+  const { status, out } = await postroad.run('domain', 'verify', 'sender.test', ...owner)
+  t.equal(status, 1)
+  t.match(out, /pending +verification/)
+})
+
+t.test('suppressions are added, listed and removed', async t => {
+  const postroad = await initialise(t)
+  const owner = ['--workspace', postroad.workspaceId]
+  const suppression = { email: 'ann@one.test', reason: 'manual', scope: 'all', source_message_id: null }
+  t.match(await postroad.json('suppress', 'add', 'Ann@One.test', ...owner), suppression)
+  t.match(await postroad.json('suppress', 'add', '@Closed.test', ...owner), { email: '@closed.test' })
+  t.match(await postroad.run('suppress', 'add', 'ann@one.test', ...owner), { status: 1, err: /already/ })
+  for (const text of ['ann', '@', '@closed', 'ann@one.test\n'])
+    t.match(await postroad.run('suppress', 'add', text, ...owner), { status: 1, err: /neither/ })
+  const listed = await postroad.json<{ email: string }[]>('suppress', 'list', ...owner)
+  t.same(
+    listed.map(({ email }) => email),
+    ['@closed.test', 'ann@one.test'],
+  )
+  t.equal((await postroad.json<unknown[]>('suppress', 'list', '--limit', '1', ...owner)).length, 1)
+  t.same(await postroad.json('suppress', 'remove', 'ANN@one.test', ...owner), { success: true })
+  t.match(await postroad.run('suppress', 'list', ...owner), { status: 0, out: /@closed\.test +manual +all/ })
+  const other = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  t.same(await postroad.json('suppress', 'list', '--workspace', other.id), [])
+})

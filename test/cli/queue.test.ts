@@ -1,0 +1,85 @@
+/** An operator's hand in the queue while the server runs. */
+import t from 'tap'
+import { initialise, routeTo } from '../support/process.js'
+import { openSink, unusedPort } from '../support/sink.js'
+import { until } from '../support/until.js'
+
+interface Entry {
+  readonly message_id: string
+  readonly to: string
+  readonly held: boolean
+  readonly last_reply: string | null
+}
+
+t.test('waiting mail is looked at, held, released, retried and deleted beside a running server', async t => {
+  const port = await unusedPort()
+  // Nothing is tried a second time unless somebody asks for it.
+  const env = { ...routeTo(port), POSTROAD_MTA_RETRY_FIRST: '1h' }
+  const postroad = await initialise(t, { env })
+  const server = await postroad.serve()
+  const { body } = await server.send(postroad.key, {
+    to: ['ann@one.test', 'bob@one.test', 'eve@two.test'],
+    from_email: 'me@sender.test',
+    subject: 'Hello',
+    text: 'Hello.\n',
+  })
+  const [ann, bob, eve] = (body.data.results as { message_id: string }[]).map(result => result.message_id)
+  const list = (...args: string[]) => postroad.json<Entry[]>('queue', 'list', ...args)
+  const tried = await until('three first attempts', async () => {
+    const entries = await list()
+    return entries.every(entry => entry.last_reply !== null) && entries
+  })
+
+  t.equal(tried.length, 3)
+  t.match(await postroad.json('queue', 'show', ann!), {
+    message_id: ann,
+    workspace_id: postroad.workspaceId,
+    to: 'ann@one.test',
+    destination: 'one.test',
+    attempts: 1,
+    held: false,
+    next_attempt_at: /Z$/,
+    expires_at: /Z$/,
+    enqueued_at: /Z$/,
+    last_reply: /refused/,
+  })
+  t.same((await list('--domain', 'one.test')).map(({ to }) => to).sort(), ['ann@one.test', 'bob@one.test'])
+  t.equal((await list('--limit', '1')).length, 1)
+  t.match(await postroad.run('queue', 'list'), { status: 0, out: /eve@two\.test +1 +\d{4}-/ })
+  t.match(await postroad.json('queue', 'summary'), [
+    { destination: 'one.test', total: 2, held: 0, by_age: { '5m': 2, older: 0 } },
+    { destination: 'two.test', total: 1, held: 0, by_age: { '5m': 1 } },
+  ])
+
+  t.same(await postroad.json('queue', 'hold', '--domain', 'ONE.test'), { changed: 2 })
+  t.match(await postroad.json('queue', 'summary'), [
+    { destination: 'one.test', total: 2, held: 2 },
+    { held: 0 },
+  ])
+  t.match(await postroad.run('queue', 'list', '--domain', 'one.test'), { out: /ann@one\.test +1 +held/ })
+
+  const sink = await openSink(t, { port })
+  t.same(await postroad.json('queue', 'retry', '--all'), { changed: 3 })
+  await server.messageOnce(postroad.key, eve!, 'delivered')
+  t.equal(sink.accepted.length, 1, 'what is held stays')
+
+  t.same(await postroad.json('queue', 'release', ann!), { changed: 1 })
+  await server.messageOnce(postroad.key, ann!, 'delivered')
+  t.match(await list(), [{ message_id: bob, held: true }])
+
+  t.same(await postroad.json('queue', 'delete', bob!), { changed: 1 })
+  t.same(await list(), [])
+  t.match(await postroad.json('message', 'show', bob!), { status: 'failed', next_attempt_at: null })
+  t.equal(sink.accepted.length, 2)
+  t.match(await postroad.run('queue', 'list'), { status: 0, out: '(none)\n' })
+})
+
+t.test('a change of a message that does not wait fails, one of a domain without mail does not', async t => {
+  const postroad = await initialise(t)
+  for (const action of ['hold', 'release', 'retry', 'delete']) {
+    t.match(await postroad.run('queue', action, 'none'), { status: 1, out: '0 changed\n' }, action)
+    t.match(await postroad.run('queue', action, '--domain', 'one.test'), { status: 0, out: '0 changed\n' })
+    t.match(await postroad.run('queue', action, '--all'), { status: 0, out: '0 changed\n' })
+  }
+  t.same(await postroad.json('queue', 'summary'), [])
+})

@@ -1,0 +1,150 @@
+/** Keys, permissions, rates, limits and the sandbox. */
+import t from 'tap'
+import { openTestAppliance } from '../support/appliance.js'
+
+const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
+const recipients = (count: number) => Array.from({ length: count }, (_, index) => `user${index}@one.test`)
+
+t.test('a request without a valid key is refused before anything else', async t => {
+  const postroad = await openTestAppliance(t)
+  const before = postroad.rowCounts()
+  for (const headers of [
+    {},
+    { Authorization: postroad.key },
+    { Authorization: `Basic ${postroad.key}` },
+    { Authorization: 'Bearer ' },
+    { Authorization: `Bearer ${postroad.key}x` },
+    { Authorization: `Bearer ts_live_${'x'.repeat(40)}` },
+  ]) {
+    const answer = await postroad.post('/api/v1/email/send', '{"broken', { headers })
+    t.match(answer, { status: 401, body: { error: { code: 'unauthorized' } } }, JSON.stringify(headers))
+    t.equal(answer.headers.get('WWW-Authenticate'), 'Bearer')
+  }
+  t.same(postroad.rowCounts(), before)
+  t.match(await postroad.send(postroad.key, good), { status: 200 })
+})
+
+t.test('a key of a removed workspace is told so', async t => {
+  const postroad = await openTestAppliance(t)
+  const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'short-lived')
+  const key = await postroad.makeKey('--workspace', id)
+  await postroad.json('workspace', 'remove', id)
+  t.match(await postroad.send(key, good), { status: 404, body: { error: { code: 'workspace_not_found' } } })
+})
+
+t.test('a key may do what its permissions say and nothing else', async t => {
+  const postroad = await openTestAppliance(t)
+  const sender = await postroad.makeKey('--permissions', 'email:send')
+  const reader = await postroad.makeKey('--permissions', 'email:read')
+  const forbidden = { status: 403, body: { error: { code: 'forbidden' } } }
+  const { status, body } = await postroad.send(sender, good)
+  t.equal(status, 200)
+  const id = String(body.data.results[0].message_id)
+  const before = postroad.rowCounts()['messages']
+  t.match(await postroad.send(reader, good), forbidden)
+  t.match(await postroad.send(reader, '{"broken'), forbidden, 'before the body is looked at')
+  t.equal(postroad.rowCounts()['messages'], before)
+  for (const path of [`/api/v1/email/${id}`, `/api/v1/email/${id}/status`]) {
+    t.match(await postroad.get(path, { key: reader }), { status: 200 })
+    t.match(await postroad.get(path, { key: sender }), forbidden)
+  }
+})
+
+t.test('requests beyond the rate of a key are refused before their body is looked at', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--rate-limit', '2')
+  for (const remaining of ['1', '0']) {
+    const answer = await postroad.send(key, good)
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('X-RateLimit-Limit'), '2')
+    t.equal(answer.headers.get('X-RateLimit-Remaining'), remaining)
+  }
+  const refused = await postroad.send(key, '{"broken')
+  t.match(refused, { status: 429, body: { error: { code: 'rate_limited' } } })
+  const seconds = Number(refused.headers.get('Retry-After'))
+  t.ok(seconds >= 1 && seconds <= 60)
+  await postroad.clock.advance(seconds * 1_000)
+  t.match(await postroad.send(key, good), { status: 200 }, 'after Retry-After')
+})
+
+t.test("recipients beyond a key's email rate are refused whole", async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--email-rate-limit', '3')
+  t.match(await postroad.send(key, { ...good, to: recipients(2) }), { status: 200 })
+  const before = postroad.rowCounts()['messages']
+  const refused = await postroad.send(key, { ...good, to: recipients(2) })
+  t.match(refused, { status: 429, body: { error: { code: 'rate_limited' } } })
+  t.equal(postroad.rowCounts()['messages'], before)
+  t.match(await postroad.send(key, good), { status: 200 }, 'one still fits')
+  const seconds = Number(refused.headers.get('Retry-After'))
+  t.ok(seconds >= 1 && seconds <= 60)
+  await postroad.clock.advance(seconds * 1_000)
+  t.match(await postroad.send(key, { ...good, to: recipients(2) }), { status: 200 }, 'after Retry-After')
+})
+
+for (const [limit, window, windowMs] of [
+  ['hourly_limit', 'hour', 3_600_000],
+  ['daily_limit', 'day', 86_400_000],
+] as const)
+  t.test(`a request that would cross the ${limit} is refused whole`, async t => {
+    const postroad = await openTestAppliance(t)
+    const { key } = postroad
+    await postroad.json(
+      'workspace',
+      'set',
+      postroad.workspaceId,
+      'hourly_limit=0',
+      'daily_limit=0',
+      `${limit}=3`,
+    )
+    const twice = { ...good, to: ['bob@two.test', 'BOB@two.test', 'nobody'] }
+    t.match(await postroad.send(key, twice), { status: 200 }, 'only one of these counts')
+    t.match(await postroad.send(key, good), { status: 200 })
+    const before = postroad.rowCounts()['messages']
+    t.match(await postroad.send(key, { ...good, to: recipients(2) }), {
+      status: 403,
+      body: { error: { code: 'limit_reached', message: new RegExp(`3 mails per ${window}; 1 `) } },
+    })
+    t.equal(postroad.rowCounts()['messages'], before)
+    t.match(await postroad.send(key, good), { status: 200 }, 'the last one')
+    t.match(await postroad.send(key, good), { status: 403, body: { error: { code: 'limit_reached' } } })
+    t.match(
+      await postroad.send(key, { ...good, text: '' }),
+      { status: 400, body: { error: { code: 'no_content' } } },
+      'the rules of the request come before the limits',
+    )
+    await postroad.clock.advance(windowMs)
+    t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 }, 'in the next one')
+  })
+
+t.test('a limit of 0 is none', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=0', 'daily_limit=0')
+  for (let round = 0; round < 11; round += 1)
+    t.match(await postroad.send(key, { ...good, to: recipients(100) }), { status: 200 })
+})
+
+t.test('with a sandbox key mail is stored and goes nowhere', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--sandbox')
+  t.match(key, /^ts_test_/)
+  await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=1')
+  const { status, body } = await postroad.send(key, { ...good, to: recipients(5) })
+  t.equal(status, 200)
+  t.match(body.data, { sent: 5, skipped: 0, total: 5 })
+  const id = String(body.data.results[0].message_id)
+  t.match((await postroad.get(`/api/v1/email/${id}`, { key })).body.data, {
+    message_id: id,
+    status: 'sent',
+    sandbox: true,
+    attempts: 0,
+    trace: [],
+  })
+  t.match(postroad.rowCounts(), { messages: 5, queue: 0, attempts: 0, captured_mails: 0, sending_usage: 0 })
+  t.match(await postroad.send(key, { ...good, text: '' }), {
+    status: 400,
+    body: { error: { code: 'no_content' } },
+  })
+  t.match(await postroad.send(postroad.key, good), { status: 200 }, 'no quota was used')
+})

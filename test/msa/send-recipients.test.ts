@@ -1,0 +1,126 @@
+/** Who is mailed and who is skipped, and how each recipient's message reads afterwards. */
+import t from 'tap'
+import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+
+const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
+
+interface Result {
+  readonly to: string
+  readonly message_id: string
+  readonly success: boolean
+  readonly reason?: string
+}
+
+async function send(postroad: TestAppliance, to: string | string[]) {
+  const { status, body } = await postroad.send(postroad.key, { ...good, to })
+  if (status !== 200) throw new Error(JSON.stringify(body))
+  return body.data as { sent: number; failed: number; skipped: number; total: number; results: Result[] }
+}
+
+t.test('suppressed, invalid and repeated recipients are skipped and do not fail the others', async t => {
+  const postroad = await openTestAppliance(t)
+  const owner = ['--workspace', postroad.workspaceId]
+  await postroad.json('suppress', 'add', 'gone@one.test', ...owner)
+  await postroad.json('suppress', 'add', '@closed.test', ...owner)
+  const to = [
+    'ann@one.test',
+    'GONE@one.test',
+    'any@closed.test',
+    'nobody',
+    '',
+    'Ann@ONE.test',
+    'bob@two.test',
+  ]
+  const { results, ...counts } = await send(postroad, to)
+  t.same(counts, { sent: 2, failed: 0, skipped: 5, total: 7 })
+  t.same(
+    results.map(({ to, success, reason }) => [to, success, reason]),
+    [
+      ['ann@one.test', true, undefined],
+      ['GONE@one.test', false, 'suppressed'],
+      ['any@closed.test', false, 'suppressed'],
+      ['nobody', false, 'invalid'],
+      ['', false, 'invalid'],
+      ['Ann@ONE.test', false, 'duplicate'],
+      ['bob@two.test', true, undefined],
+    ],
+  )
+  t.equal(new Set(results.map(({ message_id: id }) => id)).size, 7, 'each has an id of its own')
+  await postroad.messageOnce(postroad.key, results[0]!.message_id, 'delivered')
+  await postroad.messageOnce(postroad.key, results[6]!.message_id, 'delivered')
+  t.match((await postroad.get('/capture')).body.pagination, { total: 2 })
+
+  const statusOf = async (index: number) =>
+    (await postroad.get(`/api/v1/email/${results[index]!.message_id}/status`, { key: postroad.key })).body
+      .data
+  t.match(await statusOf(1), { status: 'suppressed', reason: 'suppressed', sent_at: null, attempts: 0 })
+  t.match(await statusOf(3), { status: 'failed', reason: 'invalid', to: 'nobody', delivered_at: null })
+  t.match(await statusOf(5), { status: 'failed', reason: 'duplicate' })
+})
+
+t.test('a single suppressed recipient is no error', async t => {
+  const postroad = await openTestAppliance(t)
+  const owner = ['--workspace', postroad.workspaceId]
+  await postroad.json('suppress', 'add', 'gone@one.test', ...owner)
+  t.match(await send(postroad, 'gone@one.test'), {
+    sent: 0,
+    skipped: 1,
+    total: 1,
+    results: [{ to: 'gone@one.test', success: false, reason: 'suppressed' }],
+  })
+  await postroad.json('suppress', 'remove', 'Gone@one.test', ...owner)
+  t.match(await send(postroad, 'gone@one.test'), { sent: 1, skipped: 0 })
+})
+
+t.test('a list of nothing but invalid addresses is answered, and nobody is mailed', async t => {
+  const postroad = await openTestAppliance(t)
+  t.match(await send(postroad, ['x', 'y']), { sent: 0, failed: 0, skipped: 2, total: 2 })
+  t.equal(postroad.rowCounts()['queue'], 0)
+})
+
+t.test("a message's status and trace are for its own workspace", async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  const { results } = await send(postroad, 'ann@one.test')
+  const id = results[0]!.message_id
+  const message = await postroad.messageOnce(key, id, 'delivered')
+  t.match(message, {
+    message_id: id,
+    to: 'ann@one.test',
+    from: 'notify@mail.postroad.test',
+    subject: 'Hello',
+    sandbox: false,
+    created_at: '2026-01-05T10:00:00.000Z',
+    sent_at: '2026-01-05T10:00:00.000Z',
+    delivered_at: '2026-01-05T10:00:00.000Z',
+    opened_at: null,
+    clicked_at: null,
+    bounced_at: null,
+    complained_at: null,
+    bounce_type: null,
+    attempts: 1,
+    next_attempt_at: null,
+    trace: [{ attempt: 1, outcome: 'delivered', hosts: [] }],
+  })
+  const status = await postroad.get(`/api/v1/email/${id}/status`, { key })
+  t.match(status, { status: 200, body: { data: { message_id: id, status: 'delivered' } } })
+  t.notOk('trace' in status.body.data)
+  t.match(await postroad.get(`/api/v1/email/${id.toUpperCase()}/status`, { key }), { status: 200 })
+
+  const other = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  const stranger = await postroad.makeKey('--workspace', other.id)
+  const unknown = '01900000-0000-7000-8000-000000000000'
+  for (const [path, asker] of [
+    [`/api/v1/email/${id}`, stranger],
+    [`/api/v1/email/${id}/status`, stranger],
+    [`/api/v1/email/${unknown}`, key],
+    [`/api/v1/email/${unknown}/status`, key],
+    ['/api/v1/email/not-an-id', key],
+    [`/api/v1/email/${id}'%20or%201=1/status`, key],
+  ] as const)
+    t.match(
+      await postroad.get(path, { key: asker }),
+      { status: 404, body: { error: { code: 'not_found' } } },
+      path,
+    )
+})
