@@ -15,7 +15,7 @@ import type { Random } from '../world/random.js'
 import { claim, type Claimed } from './claim.js'
 import type { DeliveryAgent, DeliveryJob, LocateSite } from './delivery-agent.js'
 import type { JobLoader } from './job-loader.js'
-import { paceSignal, type PaceSignal } from './pace-signal.js'
+import { paceSignal } from './pace-signal.js'
 import { listLanes, takeBackAttempt } from './queue-store.js'
 import { Schedule } from './schedule.js'
 import { Settler } from './settler.js'
@@ -50,6 +50,9 @@ export class QueueRunner {
   private readonly parts: QueueRunnerParts
   private readonly settler: Settler
   private readonly schedule: Schedule
+  /** Deliveries handed to the agent whose outcome has not come. */
+  private active = 0
+  /** Those, and the ones whose outcome is not on disk yet. */
   private readonly underWay = new Set<Promise<void>>()
   private readonly aborting = new AbortController()
   private pumping: Promise<void> | undefined
@@ -79,7 +82,7 @@ export class QueueRunner {
 
   /** Deliveries under way. */
   get activeCount(): number {
-    return this.underWay.size
+    return this.active
   }
 
   /**
@@ -127,13 +130,18 @@ export class QueueRunner {
 
   private async pumpRounds(): Promise<void> {
     while (this.takeWish()) {
-      const free = this.parts.policy.connections - this.underWay.size
-      const turns = this.schedule.takeTurns(free, LANES_PER_CLAIM)
+      const turns = this.schedule.takeTurns(this.freeSlots, LANES_PER_CLAIM)
       if (turns.length === 0) continue
       await this.claimAndStart(turns)
       this.isPumpWanted = true
     }
     this.armTimer()
+  }
+
+  /** Outcomes that wait to be written take slots as well, so that a database that does not write stops the queue. */
+  private get freeSlots(): number {
+    const { connections } = this.parts.policy
+    return Math.max(0, Math.min(connections - this.active, 2 * connections - this.underWay.size))
   }
 
   private takeWish(): boolean {
@@ -222,17 +230,22 @@ export class QueueRunner {
   }
 
   private begin(job: DeliveryJob, turn: Turn): void {
-    const delivery = this.deliver(job).then(({ signal, nextAttemptAt }) => {
+    this.active += 1
+    const delivery = this.deliver(job, turn).then(nextAttemptAt => {
       this.underWay.delete(delivery)
-      this.schedule.settled(turn, job.messageId, signal, nextAttemptAt)
+      this.schedule.settled(turn, job.messageId, nextAttemptAt)
       this.pump()
     })
     this.underWay.add(delivery)
   }
 
-  private async deliver(
-    job: DeliveryJob,
-  ): Promise<{ signal: PaceSignal; nextAttemptAt: number | undefined }> {
+  /**
+   * The slot is free as soon as the outcome is known: the next message of the site is claimed in the same commit that
+   * writes this outcome down, and the connection does not wait for both.
+   *
+   * @returns when the message falls due again, if it stays queued
+   */
+  private async deliver(job: DeliveryJob, turn: Turn): Promise<number | undefined> {
     const { clock, agent, log, onSettled } = this.parts
     const startedAt = clock.now()
     const outcome = await agent.deliver(job, this.aborting.signal).catch((error: unknown): Outcome => {
@@ -242,9 +255,13 @@ export class QueueRunner {
     const finishedAt = clock.now()
     const retryAt = this.retryAt(job, outcome, finishedAt)
     logOutcome(log, job, outcome)
-    const nextAttemptAt = await this.settler.add({ job, startedAt, finishedAt, outcome, retryAt })
+    const settled = this.settler.add({ job, startedAt, finishedAt, outcome, retryAt })
+    this.active -= 1
+    this.schedule.ended(turn, paceSignal(outcome))
+    this.pump()
+    const nextAttemptAt = await settled
     onSettled()
-    return { signal: paceSignal(outcome), nextAttemptAt }
+    return nextAttemptAt
   }
 
   /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
@@ -260,7 +277,7 @@ export class QueueRunner {
     this.dueTimer?.cancel()
     const dueAt = this.schedule.wakeAt
     // With every connection busy no clock can help: what ends next pumps.
-    const isFull = this.underWay.size >= this.parts.policy.connections
+    const isFull = this.freeSlots === 0
     if (dueAt === undefined || isFull || this.pause || this.isStopping) return
     this.dueTimer = this.parts.clock.after(Math.max(0, dueAt - this.parts.clock.now()), () => this.pump())
   }

@@ -112,18 +112,19 @@ export class Schedule {
   /** A claimed message is not delivered after all: its row is gone, or was handed back to be due then. */
   dropped({ lane, site }: Turn, messageId: string, dueAt?: number): void {
     site.pace.release(1)
-    this.freed(lane, site, messageId, dueAt)
+    this.enrol(site)
+    this.freed(lane, messageId, dueAt)
   }
 
-  /** A delivery has ended. @param nextAttemptAt when its row falls due again, if it stays */
-  settled(
-    { lane, site }: Turn,
-    messageId: string,
-    signal: PaceSignal,
-    nextAttemptAt: number | undefined,
-  ): void {
+  /** A delivery has ended: its site has a free slot. The message stays in hand until its outcome is on disk. */
+  ended({ site }: Turn, signal: PaceSignal): void {
     site.pace.end(signal)
-    this.freed(lane, site, messageId, nextAttemptAt)
+    this.enrol(site)
+  }
+
+  /** The outcome is on disk. @param nextAttemptAt when its row falls due again, if it stays */
+  settled({ lane }: Turn, messageId: string, nextAttemptAt: number | undefined): void {
+    this.freed(lane, messageId, nextAttemptAt)
   }
 
   /** For the operator. */
@@ -131,10 +132,9 @@ export class Schedule {
     return [...this.sites.values()].map(site => ({ name: site.name, ...site.pace.state }))
   }
 
-  private freed(lane: Lane, site: Site, messageId: string, dueAt: number | undefined): void {
+  private freed(lane: Lane, messageId: string, dueAt: number | undefined): void {
     lane.inHand.delete(messageId)
     if (dueAt !== undefined) this.note(lane.key, dueAt)
-    this.enrol(site)
     this.forgetIfIdle(lane)
   }
 
