@@ -93,11 +93,14 @@ function savepointWork<T>(
         const result = await work({ db, onCommit: callback => callbacks.push(callback) })
         finish = () => {
           resolve(result)
-          for (const callback of callbacks) callback()
+          for (const callback of callbacks) callInOrder(callback)
         }
       } catch (thrown) {
         finish = () => reject(asError(thrown))
-        await sql`rollback to savepoint work`.execute(db)
+        // Where the database has rolled everything back by itself (disk full) the cause is worth more than its echo.
+        await sql`rollback to savepoint work`.execute(db).catch(() => {
+          throw asError(thrown)
+        })
       }
       await sql`release savepoint work`.execute(db)
     },
@@ -105,6 +108,17 @@ function savepointWork<T>(
       if (commitError) reject(commitError)
       else finish()
     },
+  }
+}
+
+/** A callback that throws is a fault of the program, and must not keep the others of its group from hearing. */
+function callInOrder(callback: () => void): void {
+  try {
+    callback()
+  } catch (fault) {
+    queueMicrotask(() => {
+      throw asError(fault)
+    })
   }
 }
 

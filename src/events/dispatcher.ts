@@ -12,7 +12,7 @@ import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { EventKind } from './event.js'
-import { moveCursor, readCursor, readEventsAfter, type StoredEvent } from './store.js'
+import { moveCursor, newestSeq, readCursor, readEventsAfter, type StoredEvent } from './store.js'
 
 export interface EventConsumer {
   /** Names its cursor; never changed once released. */
@@ -31,6 +31,8 @@ export interface DispatcherParts {
 
 /** Small, so that one consumer's share of a group commit stays a few ms. */
 const EVENTS_PER_TURN = 100
+/** Events of other kinds that may lie behind a cursor before it is moved past them. */
+const PASSED_BY = 1_000
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 export class Dispatcher {
@@ -111,14 +113,15 @@ class Lane {
   private takeTurn(): Promise<boolean> {
     const { consumer } = this
     return this.parts.database.write(async tx => {
-      const events = await readEventsAfter(
-        tx.db,
-        await readCursor(tx.db, consumer.name),
-        consumer.kinds,
-        EVENTS_PER_TURN,
-      )
+      const cursor = await readCursor(tx.db, consumer.name)
+      const events = await readEventsAfter(tx.db, cursor, consumer.kinds, EVENTS_PER_TURN)
       const last = events.at(-1)
-      if (!last) return false
+      if (!last) {
+        // Passed by now and then, so that a consumer of rare kinds does not read the same others again at every wake.
+        const newest = await newestSeq(tx.db)
+        if (newest - cursor > PASSED_BY) await moveCursor(tx, consumer.name, newest)
+        return false
+      }
       await consumer.react(tx, events)
       await moveCursor(tx, consumer.name, last.seq)
       return events.length === EVENTS_PER_TURN

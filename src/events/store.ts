@@ -82,6 +82,15 @@ export async function readEventsAfter(
   )
 }
 
+/** The position of the newest event; 0 for an empty log. */
+export async function newestSeq(db: Queries): Promise<number> {
+  const row = await db
+    .selectFrom('events')
+    .select(e => e.fn.max('seq').as('seq'))
+    .executeTakeFirst()
+  return row?.seq ?? 0
+}
+
 /** The position up to which a consumer has reacted; 0 for one that has never run. */
 export async function readCursor(db: Queries, consumer: string): Promise<number> {
   const row = await db

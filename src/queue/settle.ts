@@ -1,8 +1,8 @@
 /**
  * Writes down what became of attempts: status, attempt log, queue row, events, all in one transaction per batch.
  *
- * Called by the settler with whatever outcomes have come in since the last commit. An entry that the operator deleted
- * meanwhile is logged and otherwise left alone.
+ * Called by the settler with whatever outcomes have come in since the last commit. What became of an entry that the operator
+ * deleted meanwhile is only in the log; batches share one moment for the status, the attempt log has each one's own.
  */
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'

@@ -171,3 +171,18 @@ t.test('idle resolves when nothing waits or runs', async t => {
   await groups.idle()
   t.same(await notes(writer), ['a', 'b'])
 })
+
+t.test(
+  'when the database takes everything back by itself, callers hear the cause and not its echo',
+  async t => {
+    const { groups } = await groupCommit(t)
+    const full = groups.write(async ({ db }) => {
+      await sql`rollback`.execute(db)
+      throw new Error('database or disk is full')
+    })
+    const another = groups.write(({ db }) => sql`select 1`.execute(db))
+    await t.rejects(full, { message: 'database or disk is full' })
+    await t.resolves(another, 'who had not run yet is not drawn in')
+    t.equal(await groups.write(async () => 'works again'), 'works again')
+  },
+)

@@ -186,3 +186,10 @@ t.test('stopping waits for the consumer that is at work, and starts no retry', a
   await settleDown()
   t.equal(log.lines.filter(line => line.level === 'error').length, failures)
 })
+
+t.test('a consumer of rare kinds does not read the same others again and again', async t => {
+  const { database, dispatcher, append } = await world(t, [{ ...diary('rare'), kinds: ['email.failed'] }])
+  await append(...Array.from({ length: 1_001 }, (_, index) => `m${index}`))
+  dispatcher.wake()
+  await until('the cursor is past them', async () => (await readCursor(database.reader, 'rare')) === 1_001)
+})

@@ -102,8 +102,18 @@ async function deliverability(db: Kysely<unknown>, dialect: Dialect): Promise<vo
     .addColumn('public_key', 'text', c => c.notNull())
     .addColumn('state', 'text', c => c.notNull())
     .addColumn('created_at', 'bigint', c => c.notNull())
+    // Only while it is retiring: from when on its selector may be given another key.
+    .addColumn('retire_at', 'bigint')
+    // Only of a standby whose selector had another key before: from when on it is this one.
+    .addColumn('replaced_at', 'bigint')
     .execute()
   await db.schema.createIndex('dkim_keys_by_domain').on('dkim_keys').column('domain_id').execute()
+  await db.schema
+    .createIndex('dkim_keys_retiring')
+    .on('dkim_keys')
+    .column('retire_at')
+    .where(sql.ref('retire_at'), 'is not', null)
+    .execute()
   await db.schema
     .createTable('suppressions')
     .$call(t => sequenceKey(t, dialect))
