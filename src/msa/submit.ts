@@ -54,7 +54,6 @@ export interface Submitted extends Recipient {
 export async function submit(parts: SubmitParts, submission: Submission): Promise<Submitted[]> {
   const { principal, workspace } = submission
   const now = parts.clock.now()
-  takeFromKeyLimit(parts.emailWindows, principal, submission.to.length)
   const content: MessageContent = {
     id: parts.newId(),
     workspaceId: workspace.id,
@@ -70,7 +69,11 @@ export async function submit(parts: SubmitParts, submission: Submission): Promis
     const recipients = await sortRecipients(tx.db, workspace.id, submission.to)
     const submitted = recipients.map(recipient => ({ ...recipient, messageId: parts.newId() }))
     const mailed = submitted.filter(one => one.skip === null)
-    if (!principal.isSandbox) await countAgainstLimits(tx.db, workspace, mailed.length, now)
+    if (!principal.isSandbox) {
+      await countAgainstLimits(tx.db, workspace, mailed.length, now)
+      // Last of all refusals, so that a request refused for another reason uses nothing up.
+      takeFromKeyLimit(parts.emailWindows, principal, submission.to.length)
+    }
     await store(tx, content, principal.isSandbox, submitted)
     if (!principal.isSandbox) await enqueue(tx, parts, content, mailed)
     await appendEvents(
@@ -82,7 +85,6 @@ export async function submit(parts: SubmitParts, submission: Submission): Promis
 }
 
 function takeFromKeyLimit(windows: SlidingWindow, principal: Principal, recipients: number): void {
-  if (principal.isSandbox) return
   const state = windows.take(principal.keyId, recipients, principal.emailRateLimit)
   if (!state.isAllowed)
     throw new AppError('rate_limited', `this key may send ${state.limit} mails per minute`, {

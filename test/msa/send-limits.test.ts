@@ -117,6 +117,17 @@ for (const [limit, window, windowMs] of [
     t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 }, 'in the next one')
   })
 
+t.test('a request refused by the limit of its workspace uses nothing of its key up', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--email-rate-limit', '3')
+  const limited = (limit: number) =>
+    postroad.json('workspace', 'set', postroad.workspaceId, `hourly_limit=${limit}`)
+  await limited(1)
+  t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 403 })
+  await limited(3)
+  t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 })
+})
+
 t.test('a limit of 0 is none', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad
