@@ -5,13 +5,17 @@
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { openSecretBox } from './accounts/secret-sealing.js'
 import { ensureSecret } from './accounts/secret-store.js'
 import type { Config } from './config/config.js'
 import { uuidv7, type NewId } from './core/ids.js'
 import type { Database } from './db/database.js'
 import { openSqlite } from './db/open-sqlite.js'
+import { sealKeys } from './deliverability/dkim-key-store.js'
+import type { DomainParts } from './deliverability/domain-parts.js'
 import { SYSTEM_OWNER } from './deliverability/domain-store.js'
-import { ensureSystemDomain, type DomainParts } from './deliverability/domains.js'
+import { ensureSystemDomain } from './deliverability/domains.js'
+import { renewRetired } from './deliverability/renew-dkim.js'
 import { addressDomain } from './mail/address.js'
 import { makeReturnPath } from './mail/return-path.js'
 import type { World } from './world/world.js'
@@ -40,7 +44,7 @@ export interface OpenRequest {
   readonly mayMigrate?: boolean
 }
 
-/** @throws NotInitialisedError, SchemaError */
+/** @throws NotInitialisedError, SchemaError, SecretKeyError */
 export async function openAppliance(request: OpenRequest): Promise<Appliance> {
   const { config, world, mayCreate = false, mayMigrate = mayCreate } = request
   const file = databaseFile(config)
@@ -48,7 +52,7 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
   else requireInitialised(config)
   const database = await openSqlite({ file, clock: world.clock, mayMigrate })
   try {
-    return await assemble(config, world, database)
+    return await assemble(config, world, database, mayMigrate)
   } catch (error) {
     await database[Symbol.asyncDispose]()
     throw error
@@ -66,9 +70,22 @@ export function databaseFile(config: Config): string {
   return config.databaseUrl.replace(/^sqlite:/, '')
 }
 
-async function assemble(config: Config, world: World, database: Database): Promise<Appliance> {
+/** @param mayChange sees to seals and retired keys: who may change the schema, not a command beside the server */
+async function assemble(
+  config: Config,
+  world: World,
+  database: Database,
+  mayChange: boolean,
+): Promise<Appliance> {
   const { clock, random } = world
   const newId = () => uuidv7(clock.now(), random.bytes(10))
+  const box = await openSecretBox({
+    database,
+    random,
+    source: config.secrets.key,
+    maySeal: mayChange,
+    sealOthers: sealKeys,
+  })
   const domains: DomainParts = {
     database,
     clock,
@@ -76,12 +93,15 @@ async function assemble(config: Config, world: World, database: Database): Promi
     newId,
     freshResolver: () => openResolver(config, world),
     dkimZone: config.dns.dkimZone,
+    seal: box,
   }
+  // First, for it tells whether everything else is sealed.
+  const [key] = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)
+  if (!key) throw new Error('the secret of return paths could not be made')
   const { sharedAddress, returnPathDomain } = config.mta
   if (sharedAddress !== undefined)
     await ensureSystemDomain(domains, SYSTEM_OWNER, addressDomain(sharedAddress))
-  const [key] = await ensureSecret(database, 'return_path', random.bytes(32), clock.now())
-  if (!key) throw new Error('the secret of return paths could not be made')
+  if (mayChange) await renewRetired(domains, clock.now())
   return {
     config,
     world,

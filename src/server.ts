@@ -26,9 +26,10 @@ import type { AgentOptions } from './mta/worker-agent.js'
 import { openSiteLocator } from './mta/locate-site.js'
 import { openWorkerPool, type WorkerPool } from './mta/worker-pool.js'
 import { captureRoutes } from './queue/capture-routes.js'
-import type { DeliveryAgent } from './queue/delivery-agent.js'
+import type { DeliveryAgent, LocateSite } from './queue/delivery-agent.js'
 import { JobLoader } from './queue/job-loader.js'
 import { QueueRunner } from './queue/queue-runner.js'
+import { queueStatusRoutes } from './queue/queue-status-routes.js'
 import type { Clock } from './world/clock.js'
 import { openHttpClient } from './world/fetch.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
@@ -89,8 +90,8 @@ async function openParts(config: Config, world: World, closing: Closing): Promis
 }
 
 function openQueue(appliance: Appliance, agent: DeliveryAgent, onSettled: () => void): QueueRunner {
-  const { config, world, database, returnPath } = appliance
-  const { connections, connectionsPerDestination, retry, sites } = config.mta
+  const { config, world, database, domains, returnPath } = appliance
+  const { connections, retry } = config.mta
   return new QueueRunner({
     ...world,
     database,
@@ -99,16 +100,21 @@ function openQueue(appliance: Appliance, agent: DeliveryAgent, onSettled: () => 
       reader: database.reader,
       clock: world.clock,
       returnPath,
-      readSigningKeys: ids => readSigningKeys(database.reader, ids),
+      readSigningKeys: ids => readSigningKeys(database.reader, ids, domains.seal),
     }),
-    locateSite: openSiteLocator({
-      resolver: openResolver(config, world),
-      routes: routerOptions(config).routes,
-      sites,
-      connectionsPerSite: connectionsPerDestination,
-    }),
+    locateSite: siteLocator(appliance),
     policy: { retry, connections },
     onSettled,
+  })
+}
+
+/** Which site a destination belongs to; commands that work by site find it as the queue does. */
+export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world'>): LocateSite {
+  return openSiteLocator({
+    resolver: openResolver(config, world),
+    routes: routerOptions(config).routes,
+    sites: config.mta.sites,
+    connectionsPerSite: config.mta.connectionsPerDestination,
   })
 }
 
@@ -196,6 +202,7 @@ function routesOf(appliance: Appliance, queue: QueueRunner): Route[] {
       onEnqueued: (lane, dueAt) => queue.noteEnqueued(lane, dueAt),
       sharedAddress: config.mta.sharedAddress ?? '',
     }),
+    ...queueStatusRoutes(queue),
     ...(config.mta.capture ? captureRoutes(database.reader) : []),
   ]
   return [...routes, openApiRoute(routes, VERSION)]

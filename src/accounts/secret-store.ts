@@ -1,15 +1,17 @@
 /**
  * The appliance's own secrets, versioned: the newest signs, all of them verify, so that a rotation breaks nothing
- * that is under way.
+ * that is under way. With `secrets.key` their values stand sealed in the database.
  */
-import type { Database, Queries } from '../db/database.js'
+import { sql } from 'kysely'
+import type { Database, Dialect, Queries } from '../db/database.js'
+import { isSealed, type SecretBox } from './secret-box.js'
 
 export type SecretName = 'return_path'
 
 interface SecretRow {
   name: SecretName
   version: number
-  /** Base64. */
+  /** Base64, or that sealed. */
   value: string
   created_at: number
 }
@@ -26,30 +28,75 @@ export interface VersionedSecret {
   readonly secret: Buffer
 }
 
-/** All versions, newest first. */
-export async function readSecrets(db: Queries, name: SecretName): Promise<VersionedSecret[]> {
+/** All versions, newest first. @throws SealError */
+export async function readSecrets(db: Queries, name: SecretName, box: SecretBox): Promise<VersionedSecret[]> {
   const rows = await db
     .selectFrom('secrets')
     .selectAll()
     .where('name', '=', name)
     .orderBy('version', 'desc')
     .execute()
-  return rows.map(row => ({ version: row.version, secret: Buffer.from(row.value, 'base64') }))
+  return rows.map(row => ({
+    version: row.version,
+    secret: Buffer.from(box.open(row.value, placeOf(row)), 'base64'),
+  }))
 }
 
-/** Makes the first version where there is none. @param fresh 32 random bytes */
+/** Makes the first version where there is none. @param fresh 32 random bytes. @throws SealError */
 export async function ensureSecret(
   database: Database,
   name: SecretName,
   fresh: Buffer,
   now: number,
+  box: SecretBox,
 ): Promise<VersionedSecret[]> {
+  const value = box.seal(fresh.toString('base64'), placeOf({ name, version: 1 }))
   await database.write(tx =>
     tx.db
       .insertInto('secrets')
-      .values({ name, version: 1, value: fresh.toString('base64'), created_at: now })
+      .values({ name, version: 1, value, created_at: now })
       .onConflict(conflict => conflict.doNothing())
       .execute(),
   )
-  return readSecrets(database.reader, name)
+  return readSecrets(database.reader, name, box)
+}
+
+/** As it stands, for finding out whether secrets are sealed and whether a key opens them. */
+export async function findNewestSecret(db: Queries): Promise<{ value: string; place: string } | undefined> {
+  const row = await db
+    .selectFrom('secrets')
+    .selectAll()
+    .orderBy('created_at', 'desc')
+    .orderBy('name')
+    .orderBy('version', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && { value: row.value, place: placeOf(row) }
+}
+
+/** Whatever the work deletes is overwritten; SQLite would leave the old bytes in its file. */
+export async function overwriting(db: Queries, dialect: Dialect, work: () => Promise<void>): Promise<void> {
+  if (dialect !== 'sqlite') return work()
+  await sql`pragma secure_delete = on`.execute(db)
+  try {
+    await work()
+  } finally {
+    // It costs writes, which all that is deleted from the queue would pay.
+    await sql`pragma secure_delete = off`.execute(db)
+  }
+}
+
+/** Seals the values that are not; the table is emptied and filled again, so that no page keeps what stood there. */
+export async function sealSecrets(db: Queries, box: SecretBox): Promise<void> {
+  const rows = await db.selectFrom('secrets').selectAll().execute()
+  if (rows.every(row => isSealed(row.value))) return
+  await db.deleteFrom('secrets').execute()
+  const sealed = rows.map(row =>
+    isSealed(row.value) ? row : { ...row, value: box.seal(row.value, placeOf(row)) },
+  )
+  await db.insertInto('secrets').values(sealed).execute()
+}
+
+function placeOf({ name, version }: Pick<SecretRow, 'name' | 'version'>): string {
+  return `secrets/value/${name}/${version}`
 }

@@ -1,4 +1,4 @@
-/** `postroad domain add|list|verify|remove`. */
+/** `postroad domain add|list|verify|rotate|remove`. */
 import type { Command } from 'commander'
 import { findWorkspace } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance.js'
@@ -11,6 +11,7 @@ import {
   type Domain,
 } from '../deliverability/domain-store.js'
 import { addDomain, dropDomain, readDomainName, verifyDomain } from '../deliverability/domains.js'
+import { rotateDomain } from '../deliverability/rotate-dkim.js'
 import { command, printResult, table, withAppliance, type CliContext, type CommonOptions } from './context.js'
 
 interface OwnedOptions extends CommonOptions {
@@ -39,8 +40,8 @@ export function domainCommands(program: Command, context: CliContext): void {
       }))
       printResult(context, options, json, () =>
         table(
-          ['DOMAIN', 'STATE', 'WORKSPACE', 'ID'],
-          all.map(domain => [domain.domain, stateOf(domain), domain.owner, domain.id]),
+          ['DOMAIN', 'STATE', 'WORKSPACE', 'ID', 'DKIM KEYS'],
+          all.map(domain => [domain.domain, stateOf(domain), domain.owner, domain.id, keysOf(domain)]),
         ),
       )
     })
@@ -53,6 +54,16 @@ export function domainCommands(program: Command, context: CliContext): void {
         const domain = await verifyDomain(appliance.domains, options.workspace, id)
         printDomain(context, options, domain, appliance.config.dns.dkimZone)
         if (domain.verifiedAt === null) context.fail()
+      })
+    })
+  command(group, 'rotate <name>', 'sign with the standby DKIM keys from now on')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .option('--force', 'without asking DNS for their records first')
+    .action(async (name: string, options: OwnedOptions & { force?: boolean }) => {
+      await withAppliance(context, options, async appliance => {
+        const { id } = await mustFind(appliance, options, name)
+        const domain = await rotateDomain(appliance.domains, options.workspace, id, options.force ?? false)
+        printDomain(context, options, domain, appliance.config.dns.dkimZone)
       })
     })
   command(group, 'remove <name>', 'remove a domain')
@@ -78,10 +89,11 @@ function printDomain(context: CliContext, options: CommonOptions, domain: Domain
       `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
       '',
       table(
-        ['STATUS', 'PURPOSE', 'TYPE', 'NAME', 'VALUE'],
+        ['STATUS', 'PURPOSE', 'KEY', 'TYPE', 'NAME', 'VALUE'],
         json.dns_records.map(record => [
           record.status,
           record.required ? record.purpose : `${record.purpose} (optional)`,
+          record.key_state ? `${record.algorithm ?? ''} ${record.key_state}` : null,
           record.type,
           record.name,
           record.value,
@@ -94,6 +106,11 @@ function printDomain(context: CliContext, options: CommonOptions, domain: Domain
       ),
     ].join('\n'),
   )
+}
+
+/** E.g. `pr0a1b2c3d4e1 active, pr0a1b2c3d4e2 standby`. */
+function keysOf({ selectors }: Domain): string {
+  return selectors.map(({ name, state }) => `${name} ${state}`).join(', ')
 }
 
 function stateOf(domain: Domain): string {

@@ -8,6 +8,7 @@ import { VERSION } from '../core/version.js'
 import { captureCommands } from './capture.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
+import { dnsCommands } from './dns.js'
 import { domainCommands } from './domain.js'
 import { initCommand } from './init.js'
 import { keyCommands } from './key.js'
@@ -17,6 +18,7 @@ import { queueCommands } from './queue.js'
 import { sendCommand } from './send.js'
 import { serveCommand } from './serve.js'
 import { suppressCommands } from './suppress.js'
+import { topCommand } from './top.js'
 import { workspaceCommands } from './workspace.js'
 
 const COMMANDS = [
@@ -25,10 +27,12 @@ const COMMANDS = [
   workspaceCommands,
   keyCommands,
   domainCommands,
+  dnsCommands,
   queueCommands,
   messageCommands,
   captureCommands,
   suppressCommands,
+  topCommand,
   sendCommand,
   configCommands,
   migrateCommand,

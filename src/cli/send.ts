@@ -123,7 +123,7 @@ async function dryRun(
   context: CliContext,
   options: SendOptions,
 ): Promise<void> {
-  const { config, world, database, newId, returnPath } = appliance
+  const { config, world, database, domains, newId, returnPath } = appliance
   const to = parseAddress(options.to)
   if (!to) throw new AppError('validation_error', `${options.to} is not an address`, { path: 'to' })
   const asked = withWorkspaceSender(readSenderFields({ from_email: options.from }), workspace)
@@ -144,7 +144,7 @@ async function dryRun(
       subject: options.subject,
       ...bodyOf(options),
     },
-    signingKeys: [...(await readSigningKeys(database.reader, keys)).values()].flat(),
+    signingKeys: [...(await readSigningKeys(database.reader, keys, domains.seal)).values()].flat(),
   })
   const routing = await findRoute(routerParts(appliance), addressDomain(to.address))
   const mail = rendering.kind === 'rendered' ? rendering.message.toString('latin1') : rendering.summary

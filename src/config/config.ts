@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { BackoffPolicy } from '../core/backoff.js'
 import type { LogLevel } from '../world/log.js'
 import type { Settings } from './schema.js'
+import type { SecretKeySource } from './secret-key.js'
 import type { HostAndPort } from './values.js'
 
 export type TlsPolicy = 'none' | 'opportunistic' | 'require' | 'verify'
@@ -34,6 +35,8 @@ export interface Config {
   readonly tls: { readonly cert: string; readonly key: string }
   /** `sqlite:` and the path of the file, already joined to the data folder. */
   readonly databaseUrl: string
+  /** Undefined: secrets stand in the database as they are. */
+  readonly secrets: { readonly key: SecretKeySource | undefined }
   readonly mta: MtaConfig
   readonly dns: {
     /** Empty: the system's. */
@@ -117,6 +120,7 @@ export function toConfig(settings: Settings): Config {
     inbound: settings.inbound,
     tls,
     databaseUrl: `sqlite:${locationIn(dataDir, settings.database.url.location)}`,
+    secrets: { key: settings.secrets.key },
     mta: toMtaConfig(settings.mta, hostname),
     dns: {
       servers: dns.servers,

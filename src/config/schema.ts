@@ -19,6 +19,7 @@ import {
   table,
   text,
 } from './fields.js'
+import { SECRETS_SECTION } from './secret-key.js'
 import {
   parseDatabaseUrl,
   parseDomain,
@@ -325,6 +326,7 @@ export const SCHEMA = table({
     },
     { description: 'Where everything is kept.' },
   ),
+  secrets: SECRETS_SECTION,
   mta,
   dns: table(
     {

@@ -13,19 +13,17 @@ export class LockedError extends Error {
   override readonly name = 'LockedError'
 }
 
+/** Long enough to outlast a command that only asks whether somebody serves. */
+const WAIT_MS = 300
+
 /** @throws LockedError */
 export function takeServeLock(dataDir: string): Disposable {
-  const handle = new BetterSqlite(join(dataDir, 'serve.lock'), { timeout: 0 })
-  const pidFile = join(dataDir, 'serve.pid')
-  try {
-    handle.exec('begin exclusive')
-  } catch (error) {
-    handle.close()
-    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error
+  const handle = lock(dataDir, WAIT_MS)
+  const pidFile = pidFileIn(dataDir)
+  if (!handle)
     throw new LockedError(
       `another postroad serves ${dataDir}${readPid(pidFile)}; stop it first, or use another data_dir`,
     )
-  }
   writeFileSync(pidFile, `${process.pid}\n`)
   return {
     [Symbol.dispose]() {
@@ -37,13 +35,26 @@ export function takeServeLock(dataDir: string): Disposable {
 
 /** Whether a server runs on this data folder now. */
 export function isServing(dataDir: string): boolean {
+  const handle = lock(dataDir, 0)
+  handle?.close()
+  return handle === undefined
+}
+
+/** @returns undefined where another process has it */
+function lock(dataDir: string, waitMs: number): BetterSqlite.Database | undefined {
+  const handle = new BetterSqlite(join(dataDir, 'serve.lock'), { timeout: waitMs })
   try {
-    takeServeLock(dataDir)[Symbol.dispose]()
-    return false
+    handle.exec('begin exclusive')
+    return handle
   } catch (error) {
-    if (error instanceof LockedError) return true
+    handle.close()
+    if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined
     throw error
   }
+}
+
+function pidFileIn(dataDir: string): string {
+  return join(dataDir, 'serve.pid')
 }
 
 function readPid(file: string): string {

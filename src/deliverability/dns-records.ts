@@ -2,10 +2,11 @@
  * The DNS records that a sending domain needs, and what was last found of each.
  *
  * Two DKIM CNAMEs point into the appliance's own zone, so that keys can be rotated without asking the domain's owner
- * again; where CNAMEs are not possible, a TXT with the key itself at the same name does as well.
+ * again; where CNAMEs are not possible, a TXT with the key itself at the same name does as well. Two more, for Ed25519
+ * (RFC 8463), are optional: without them mail is signed with RSA alone.
  */
 import { dkimRecord } from '../mail/dkim-record.js'
-import type { Domain, Finding, Selector } from './domain-store.js'
+import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
 
 export interface DnsRecord {
   readonly type: 'CNAME' | 'TXT'
@@ -19,17 +20,18 @@ export interface DnsRecord {
   readonly found: readonly string[]
   /** Verification waits for it. */
   readonly required: boolean
+  /** Of DKIM records: what the key there is for; see `Selector`. */
+  readonly algorithm?: Selector['algorithm']
+  readonly keyState?: Selector['state']
   /** Accepted in its place. */
   readonly alternative?: { readonly type: 'TXT'; readonly name: string; readonly value: string }
 }
 
-const TTL_SECONDS = 3_600
+export const TTL_SECONDS = 3_600
 
 /** @param dkimZone the appliance's own zone, `dns.dkim_zone` */
 export function dnsRecords(domain: Domain, dkimZone: string): DnsRecord[] {
-  const record = (
-    fields: Pick<DnsRecord, 'type' | 'name' | 'value' | 'purpose' | 'required' | 'alternative'>,
-  ): DnsRecord => {
+  const record = (fields: Omit<DnsRecord, 'ttl' | 'status' | 'found'>): DnsRecord => {
     const { status, found } = domain.findings[fields.name] ?? { status: 'pending', found: [] }
     return { ...fields, ttl: TTL_SECONDS, status, found }
   }
@@ -48,7 +50,9 @@ export function dnsRecords(domain: Domain, dkimZone: string): DnsRecord[] {
         name,
         value: dkimTarget(selector, dkimZone),
         purpose: 'dkim',
-        required: true,
+        required: isRequired(selector),
+        algorithm: selector.algorithm,
+        keyState: selector.state,
         alternative: { type: 'TXT', name, value: dkimRecord(selector.algorithm, selector.publicKey) },
       })
     }),
@@ -74,11 +78,11 @@ export function dmarcName({ domain }: Domain): string {
   return `_dmarc.${domain}`
 }
 
-/** RFC 6376 §3.6.2.1. */
-export function dkimName({ domain }: Domain, selector: Selector): string {
-  return `${selector.name}._domainkey.${domain}`
+/** Every verifier knows RSA (RFC 8301 §3.1); Ed25519 is an offer. */
+export function isRequired({ algorithm }: Pick<Selector, 'algorithm'>): boolean {
+  return algorithm === 'rsa'
 }
 
-export function dkimTarget(selector: Selector, dkimZone: string): string {
-  return `${selector.name}.${dkimZone}`
+export function dkimTarget({ name }: Pick<Selector, 'name'>, dkimZone: string): string {
+  return `${name}.${dkimZone}`
 }

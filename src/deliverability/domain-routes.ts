@@ -5,7 +5,9 @@ import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
 import { DomainParams, DomainSchema, domainToApi, NewDomainBody } from './domain-schema.js'
 import { findDomain, listDomains } from './domain-store.js'
-import { addDomain, dropDomain, verifyDomain, type DomainParts } from './domains.js'
+import type { DomainParts } from './domain-parts.js'
+import { addDomain, dropDomain, verifyDomain } from './domains.js'
+import { rotateDomain } from './rotate-dkim.js'
 
 export function domainRoutes(parts: DomainParts): Route[] {
   const { database, dkimZone } = parts
@@ -28,8 +30,9 @@ export function domainRoutes(parts: DomainParts): Route[] {
       access: 'domains:write',
       summary: 'Add a sending domain; answers the DNS records to publish.',
       description:
-        'Makes a pair of DKIM keys. Each DKIM CNAME has a TXT `alternative` that is accepted in its place. Publish ' +
-        'the required records, then call verify.',
+        'Makes a pair of DKIM keys for RSA and one for Ed25519. Each DKIM CNAME has a TXT `alternative` that is ' +
+        'accepted in its place. Publish the required records, then call verify. With the optional Ed25519 records ' +
+        'published as well, mail carries a second signature.',
       body: NewDomainBody,
       response: DomainSchema,
       status: 201,
@@ -62,6 +65,22 @@ export function domainRoutes(parts: DomainParts): Route[] {
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
         domainToApi(await verifyDomain(parts, principal.workspaceId, params.id), dkimZone),
+    }),
+    route({
+      method: 'POST',
+      path: '/domains/:id/rotate-dkim',
+      access: 'domains:write',
+      summary: 'Sign with the standby keys from now on.',
+      description:
+        "The standby key's record has to be found in DNS, else 409 with its name. The former key stays published for " +
+        '7 days (`key_state` retiring), during which another rotation is a 409; after that its selector gets a new ' +
+        'key and becomes the standby. With CNAMEs nothing has to be done; with TXT records, publish the new value ' +
+        'once `dns_records` shows it.',
+      params: DomainParams,
+      response: DomainSchema,
+      errors: ['not_found', 'conflict'],
+      handle: async ({ principal, params }) =>
+        domainToApi(await rotateDomain(parts, principal.workspaceId, params.id), dkimZone),
     }),
     route({
       method: 'DELETE',

@@ -19,7 +19,16 @@ const DnsRecordSchema = Type.Object({
   purpose: Type.String({ description: 'dkim, verification or dmarc.' }),
   status: Type.String({ description: 'pending, verified or failed.' }),
   found: Type.Array(Type.String(), { description: 'What DNS held when last asked.' }),
-  required: Type.Boolean(),
+  required: Type.Boolean({ description: 'Verification waits for it.' }),
+  algorithm: Type.Optional(
+    Type.String({ description: 'Of a DKIM record: rsa or ed25519, which signs once its record is found.' }),
+  ),
+  key_state: Type.Optional(
+    Type.String({
+      description:
+        'Of a DKIM record: active (signs), standby (for the next rotation) or retiring (signed before, still published).',
+    }),
+  ),
   alternative: Type.Optional(
     Type.Object(
       { type: Type.String(), name: Type.String(), value: Type.String() },
@@ -47,7 +56,11 @@ export function domainToApi(domain: Domain, dkimZone: string): Static<typeof Dom
     domain: domain.domain,
     verified: domain.verifiedAt !== null,
     vouched: domain.isVouched,
-    dns_records: dnsRecords(domain, dkimZone).map(record => ({ ...record, found: [...record.found] })),
+    dns_records: dnsRecords(domain, dkimZone).map(({ keyState, ...record }) => ({
+      ...record,
+      found: [...record.found],
+      ...(keyState ? { key_state: keyState } : {}),
+    })),
     created_at: isoTime(domain.createdAt),
     verified_at: isoTimeOrNull(domain.verifiedAt),
     checked_at: isoTimeOrNull(domain.checkedAt),

@@ -1,9 +1,13 @@
-/** SQL of sending domains and their DKIM keys. */
+/**
+ * SQL of sending domains, and of their DKIM keys as they are added and as they sign; `dkim-key-store.ts` has what
+ * rotation and the zone do with keys.
+ */
 import type { Selectable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { DkimKey } from '../mail/dkim-sign.js'
+import { keyPlace, type KeySeal } from './key-seal.js'
 
 interface DomainRow {
   id: string
@@ -23,10 +27,13 @@ interface DkimKeyRow {
   domain_id: string
   selector: string
   algorithm: 'rsa' | 'ed25519'
+  /** PEM, or that sealed. */
   private_key: string
   public_key: string
-  state: 'active' | 'standby' | 'retired'
+  state: 'active' | 'standby' | 'retiring'
   created_at: number
+  retire_at: number | null
+  replaced_at: number | null
 }
 
 declare module '../db/tables.js' {
@@ -46,15 +53,22 @@ export interface Finding {
   readonly found: readonly string[]
 }
 
-/** Half of a selector pair as everybody may see it. */
+/** Half of a selector pair as everybody may see it; a domain has a pair for each algorithm. */
 export interface Selector {
   /** First label of `<name>._domainkey.<domain>`; unique on this appliance. */
   readonly name: string
   readonly algorithm: DkimKey['algorithm']
   /** Base64 as in the `p=` tag. */
   readonly publicKey: string
-  /** The active one signs; the standby is published beforehand, for rotation. */
+  /**
+   * The active one signs; the standby is published beforehand, for rotation; the retiring one signed until then and stays
+   * published for the mail that is under way.
+   */
   readonly state: DkimKeyRow['state']
+  /** Only while retiring: from when on the selector may be given another key. */
+  readonly retireAt: number | null
+  /** Only of a standby whose selector had another key before: from when on it is this one. */
+  readonly replacedAt: number | null
 }
 
 export interface Domain {
@@ -81,10 +95,16 @@ export interface NewDkimKey extends Selector {
   readonly privateKey: string
 }
 
+/** Where the key's record stands (RFC 6376 §3.6.2.1). */
+export function dkimName({ domain }: Pick<Domain, 'domain'>, { name }: Pick<Selector, 'name'>): string {
+  return `${name}._domainkey.${domain}`
+}
+
 export async function insertDomain(
   db: Queries,
   domain: Omit<Domain, 'selectors' | 'findings' | 'checkedAt'>,
   keys: readonly NewDkimKey[],
+  seal: KeySeal,
 ): Promise<void> {
   await db
     .insertInto('domains')
@@ -109,10 +129,12 @@ export async function insertDomain(
         domain_id: domain.id,
         selector: key.name,
         algorithm: key.algorithm,
-        private_key: key.privateKey,
+        private_key: seal.seal(key.privateKey, keyPlace(key.id)),
         public_key: key.publicKey,
         state: key.state,
         created_at: domain.createdAt,
+        retire_at: key.retireAt,
+        replaced_at: key.replacedAt,
       })),
     )
     .execute()
@@ -181,27 +203,50 @@ export async function removeDomain(db: Queries, owner: string, id: string, now: 
   return result.numUpdatedRows > 0n
 }
 
-/** The keys that sign for these domains now, removed domains included: their queued mail is still signed. */
+/**
+ * The keys that sign for these domains now, RSA first; removed domains included: their queued mail is still signed.
+ *
+ * Ed25519 signs only where its record was found: a verifier may take a signature whose key it cannot find for a broken
+ * one. A vouched domain's records are the operator's word.
+ *
+ * @param seal what opens the keys
+ */
 export async function readSigningKeys(
   db: Queries,
   domainIds: readonly string[],
+  seal: KeySeal,
 ): Promise<Map<string, DkimKey[]>> {
   const keys = new Map<string, DkimKey[]>()
   if (domainIds.length === 0) return keys
   const rows = await db
     .selectFrom('dkim_keys')
     .innerJoin('domains', 'domains.id', 'dkim_keys.domain_id')
-    .select(['domain_id', 'domains.domain', 'selector', 'algorithm', 'private_key'])
+    .selectAll('domains')
+    .select(['dkim_keys.id as key_id', 'domain_id', 'selector', 'algorithm', 'private_key'])
     .where('domain_id', 'in', domainIds)
     .where('state', '=', 'active')
     .orderBy('algorithm', 'desc') // RSA first: what every verifier knows
     .execute()
   for (const row of rows) {
+    if (row.algorithm === 'ed25519' && !isPublished(row, row.selector)) continue
     const { domain, selector, algorithm } = row
-    const key: DkimKey = { domain, selector, algorithm, privateKey: row.private_key }
-    keys.set(row.domain_id, [...(keys.get(row.domain_id) ?? []), key])
+    const privateKey = opened(row.private_key, keyPlace(row.key_id), seal)
+    keys.set(row.domain_id, [...(keys.get(row.domain_id) ?? []), { domain, selector, algorithm, privateKey }])
   }
   return keys
+}
+
+function isPublished(row: Selectable<DomainRow>, selector: string): boolean {
+  return row.is_vouched === 1 || findingsOf(row)[dkimName(row, { name: selector })]?.status === 'verified'
+}
+
+/** What does not open is handed on as it is: signing fails with it for its own domain's mail, and for nobody else's. */
+function opened(text: string, place: string, seal: KeySeal | undefined): string {
+  try {
+    return seal?.open(text, place) ?? text
+  } catch {
+    return text
+  }
 }
 
 function present(db: Queries) {
@@ -213,9 +258,9 @@ async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]
   const ids = rows.map(row => row.id)
   const keys = await db
     .selectFrom('dkim_keys')
-    .select(['domain_id', 'selector', 'algorithm', 'public_key', 'state'])
+    .select(['domain_id', 'selector', 'algorithm', 'public_key', 'state', 'retire_at', 'replaced_at'])
     .where('domain_id', 'in', ids)
-    .where('state', '!=', 'retired')
+    .orderBy('algorithm', 'desc')
     .orderBy('selector')
     .execute()
   return rows.map(row => ({
@@ -226,7 +271,7 @@ async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]
     isVouched: row.is_vouched === 1,
     verifiedAt: row.verified_at,
     checkedAt: row.checked_at,
-    findings: row.findings === null ? {} : (JSON.parse(row.findings) as Domain['findings']),
+    findings: findingsOf(row),
     createdAt: row.created_at,
     selectors: keys
       .filter(key => key.domain_id === row.id)
@@ -235,6 +280,12 @@ async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]
         algorithm: key.algorithm,
         publicKey: key.public_key,
         state: key.state,
+        retireAt: key.retire_at,
+        replacedAt: key.replaced_at,
       })),
   }))
+}
+
+function findingsOf({ findings }: Selectable<DomainRow>): Domain['findings'] {
+  return findings === null ? {} : (JSON.parse(findings) as Domain['findings'])
 }

@@ -4,13 +4,9 @@
  * Called by the domain routes, the command line and, for the shared sending address, by the composition root.
  */
 import { AppError } from '../core/errors.js'
-import type { NewId } from '../core/ids.js'
-import type { Database } from '../db/database.js'
 import { asciiDomain } from '../mail/address.js'
-import { publicKeyText } from '../mail/dkim-record.js'
-import type { Clock } from '../world/clock.js'
-import type { Resolver } from '../world/dns.js'
-import type { Random } from '../world/random.js'
+import { makeSelectorPairs } from './dkim-keys.js'
+import type { DomainParts } from './domain-parts.js'
 import {
   findDomain,
   findDomainByName,
@@ -18,20 +14,9 @@ import {
   recordCheck,
   removeDomain,
   type Domain,
-  type NewDkimKey,
 } from './domain-store.js'
+import { renewRetired } from './renew-dkim.js'
 import { checkDomain } from './verify-domain.js'
-
-export interface DomainParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly newId: NewId
-  /** A resolver that remembers nothing: who has just published a record does not want yesterday's answer. */
-  readonly freshResolver: () => Resolver
-  /** `dns.dkim_zone`. */
-  readonly dkimZone: string
-}
 
 /**
  * @param isVouched the operator declares it verified without DNS
@@ -45,7 +30,7 @@ export async function addDomain(
 ): Promise<Domain> {
   const domain = readDomainName(name)
   // Made outside the transaction: two RSA keys take about 200 ms.
-  const keys = await selectorPair(parts)
+  const keys = await makeSelectorPairs(parts)
   const now = parts.clock.now()
   const id = parts.newId()
   return parts.database.write(async tx => {
@@ -63,6 +48,7 @@ export async function addDomain(
         createdAt: now,
       },
       keys,
+      parts.seal,
     )
     return mustFind(await findDomain(tx.db, owner, id))
   })
@@ -74,6 +60,7 @@ export async function addDomain(
  * @throws AppError not_found
  */
 export async function verifyDomain(parts: DomainParts, owner: string, id: string): Promise<Domain> {
+  await renewRetired(parts, parts.clock.now(), id)
   const domain = mustFind(await findDomain(parts.database.reader, owner, id))
   const { findings, verdict } = await checkDomain(domain, parts.dkimZone, parts.freshResolver())
   const checkedAt = parts.clock.now()
@@ -116,22 +103,4 @@ export function readDomainName(text: string): string {
       path: 'domain',
     })
   return domain
-}
-
-/** Two key pairs: one signs, the other's record is published already for the day of the rotation. */
-async function selectorPair({ random, newId }: DomainParts): Promise<NewDkimKey[]> {
-  const tag = random.bytes(5).toString('hex')
-  return Promise.all(
-    (['active', 'standby'] as const).map(async (state, index): Promise<NewDkimKey> => {
-      const { privateKey, publicKey } = await random.keyPair('rsa')
-      return {
-        id: newId(),
-        name: `pr${tag}${index + 1}`,
-        algorithm: 'rsa',
-        state,
-        publicKey: publicKeyText(publicKey),
-        privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-      }
-    }),
-  )
 }

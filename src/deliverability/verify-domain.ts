@@ -7,8 +7,8 @@
  */
 import { recordHoldsKey } from '../mail/dkim-record.js'
 import type { DnsAnswer, Resolver } from '../world/dns.js'
-import { dkimName, dkimTarget, dmarcName, verificationName, verificationValue } from './dns-records.js'
-import type { Domain, Finding, Selector } from './domain-store.js'
+import { dkimTarget, dmarcName, isRequired, verificationName, verificationValue } from './dns-records.js'
+import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
 
 export interface DomainCheck {
   readonly findings: Record<string, Finding>
@@ -19,12 +19,17 @@ export interface DomainCheck {
 export async function checkDomain(domain: Domain, dkimZone: string, dns: Resolver): Promise<DomainCheck> {
   const required = await Promise.all([
     checkText(verificationName(domain), text => text.trim() === verificationValue(domain), dns),
-    ...domain.selectors.map(selector => checkSelector(domain, selector, dkimZone, dns)),
+    ...domain.selectors.filter(isRequired).map(selector => checkSelector(domain, selector, dkimZone, dns)),
   ])
+  const optional = await Promise.all(
+    domain.selectors
+      .filter(selector => !isRequired(selector))
+      .map(selector => checkSelector(domain, selector, dkimZone, dns)),
+  )
   // A DMARC record may also stand at the organizational domain (RFC 7489 §6.6.3), so it is only a hint.
   const dmarc = await checkText(dmarcName(domain), text => /^v=DMARC1\s*(;|$)/.test(text), dns)
   return {
-    findings: Object.fromEntries([...required, dmarc]),
+    findings: Object.fromEntries([...required, ...optional, dmarc]),
     verdict: required.every(([, finding]) => finding.status === 'verified')
       ? 'verified'
       : required.some(([, finding]) => finding.status === 'failed')
@@ -42,31 +47,36 @@ async function checkText(
   return [name, judge(answer, answer.kind === 'found' && answer.records.some(isRight))]
 }
 
-/** Right is either the CNAME we asked for or, in its place, a TXT that holds this very key. */
-async function checkSelector(
+/**
+ * Right is either the CNAME we asked for or, in its place, a TXT that holds this very key.
+ *
+ * A standby whose selector had another key before is waited for: it signs nothing yet, and a domain that is verified
+ * does not stop being so because its owner has not published a new value.
+ *
+ * @returns name of the record, and what was found there
+ */
+export async function checkSelector(
   domain: Domain,
   selector: Selector,
   dkimZone: string,
   dns: Resolver,
 ): Promise<[string, Finding]> {
   const name = dkimName(domain, selector)
+  const finding = await findKey(name, selector, dkimZone, dns)
+  const isAwaited = finding.status === 'failed' && selector.replacedAt !== null
+  return [name, isAwaited ? { ...finding, status: 'pending' } : finding]
+}
+
+async function findKey(name: string, selector: Selector, dkimZone: string, dns: Resolver): Promise<Finding> {
   const alias = await dns.cname(name)
   if (alias.kind === 'found') {
     const target = dkimTarget(selector, dkimZone).toLowerCase()
-    return [
-      name,
-      judge(
-        alias,
-        alias.records.some(record => record.toLowerCase() === target),
-      ),
-    ]
+    const isRight = alias.records.some(record => record.toLowerCase() === target)
+    return judge(alias, isRight)
   }
-  if (alias.kind === 'unavailable') return [name, judge(alias, false)]
+  if (alias.kind === 'unavailable') return judge(alias, false)
   const text = await dns.txt(name)
-  return [
-    name,
-    judge(text, text.kind === 'found' && text.records.some(r => recordHoldsKey(r, selector.publicKey))),
-  ]
+  return judge(text, text.kind === 'found' && text.records.some(r => recordHoldsKey(r, selector.publicKey)))
 }
 
 const SHOWN_RECORDS = 10

@@ -51,7 +51,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): Koa {
       await next()
       if (ctx.state['route'] === undefined) throw new AppError('not_found', 'no such path')
     } catch (error) {
-      answerError(ctx, error, gate, parts.log)
+      await answerError(ctx, error, gate, parts.log)
     }
     logRequest(ctx, parts.log, Math.round(parts.clock.monotonic() - started))
   })
@@ -82,7 +82,7 @@ async function serve(ctx: Context, route: Route, gate: Gate): Promise<void> {
   else ctx.body = route.response.kind === 'bare' ? value : { data: value }
 }
 
-function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
+async function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): Promise<void> {
   const answer = errorAnswer(error)
   if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
   if (answer.status >= 500) {
@@ -96,25 +96,29 @@ function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value)
   ctx.status = answer.status
   ctx.body = answer.body
-  discardRest(ctx)
+  await discardRest(ctx)
 }
 
 /** How much of an unread body is taken in and thrown away, so that the client gets to read why it was refused. */
 const DISCARD_LIMIT = 64 * 1_024 * 1_024
 
 /**
- * Closing a connection while the client still sends makes its kernel throw our answer away (TCP reset), so the rest
- * of a refused body is read up to a bound; the server's own request timeout bounds it in time.
+ * Many clients send all of a request before they read. Answering and closing before that makes the kernel throw the
+ * answer away (TCP reset), so the rest of a refused body is read first, up to a bound; the server's own request timeout
+ * bounds it in time.
  */
-function discardRest(ctx: Context): void {
-  if (ctx.req.complete) return
-  ctx.set('Connection', 'close')
+async function discardRest({ req, response }: Context): Promise<void> {
+  if (req.complete) return
+  response.set('Connection', 'close')
   let discarded = 0
-  ctx.req.on('data', (chunk: Buffer) => {
-    discarded += chunk.length
-    if (discarded > DISCARD_LIMIT) ctx.req.destroy()
+  await new Promise<void>(resolve => {
+    req.on('data', (chunk: Buffer) => {
+      discarded += chunk.length
+      if (discarded > DISCARD_LIMIT) resolve()
+    })
+    req.once('end', resolve).once('error', resolve).once('close', resolve)
+    req.resume()
   })
-  ctx.req.resume()
 }
 
 function logRequest(ctx: Context, log: Log, ms: number): void {

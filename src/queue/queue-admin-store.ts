@@ -11,9 +11,18 @@ import { appendEvents } from '../events/store.js'
 import { markFailed } from './message-status-store.js'
 import { entryFromRow, type QueueEntry } from './queue-store.js'
 
-/** Which entries: one message, one destination, or everything. */
+/** Which entries: one message or some, one destination or some, one workspace, or everything. */
 export type QueueSelection =
-  { readonly messageId: string } | { readonly destination: string } | { readonly isAll: true }
+  | { readonly messageId: string }
+  /** At most `CHANGE_BATCH`. */
+  | { readonly messageIds: readonly string[] }
+  | { readonly destination: string }
+  | { readonly destinations: readonly string[] }
+  | { readonly workspaceId: string }
+  | { readonly isAll: true }
+
+/** Entries changed in one transaction, so that a running server waits a few ms for it. */
+export const CHANGE_BATCH = 250
 
 export interface QueueListEntry extends QueueEntry {
   readonly recipient: string
@@ -27,6 +36,7 @@ export async function listEntries(
   selection: QueueSelection,
   limit: number,
 ): Promise<QueueListEntry[]> {
+  if ('destinations' in selection) return listOfDestinations(db, selection.destinations, limit)
   const rows = await db
     .selectFrom('queue')
     .innerJoin('messages', 'messages.id', 'queue.message_id')
@@ -48,6 +58,77 @@ export async function listEntries(
   return rows.map(row => ({ ...entryFromRow(row), recipient: row.recipient, lastSummary: row.last_summary }))
 }
 
+/** One destination after another: each is a walk along the index, and a site may have any number of them. */
+async function listOfDestinations(
+  db: Queries,
+  destinations: readonly string[],
+  limit: number,
+): Promise<QueueListEntry[]> {
+  const found: QueueListEntry[] = []
+  for (const destination of destinations) {
+    found.push(...(await listEntries(db, { destination }, limit)))
+    found.sort((a, b) => (a.messageId < b.messageId ? -1 : 1)).splice(limit)
+  }
+  return found
+}
+
+/**
+ * Destinations with mail, held or not, in steps from one index entry to the next destination: its cost is the number of
+ * destinations, not of messages.
+ */
+export async function listDestinations(db: Queries): Promise<string[]> {
+  const { rows } = await sql<{ destination: string }>`
+    with recursive step(destination) as (
+      select min(destination) from queue
+      union all
+      select (select min(destination) from queue where destination > step.destination)
+      from step where step.destination is not null
+    )
+    select destination from step where destination is not null`.execute(db)
+  return rows.map(row => row.destination)
+}
+
+/**
+ * The ids of what is selected, in batches of at most `CHANGE_BATCH`, in steps of their own: nothing is locked between
+ * them, and what is enqueued meanwhile may or may not be among them.
+ */
+export async function* selectedIds(db: Queries, selection: QueueSelection): AsyncGenerator<string[]> {
+  if ('destinations' in selection) {
+    yield* filled(eachDestinationIds(db, selection.destinations))
+    return
+  }
+  for (let after = ''; ;) {
+    const rows = await db
+      .selectFrom('queue')
+      .select('message_id')
+      .where(e => isSelected(e, selection))
+      .where('message_id', '>', after)
+      .orderBy('message_id')
+      .limit(CHANGE_BATCH)
+      .execute()
+    const ids = rows.map(row => row.message_id)
+    if (ids.length > 0) yield ids
+    if (ids.length < CHANGE_BATCH) return
+    after = ids.at(-1) ?? after
+  }
+}
+
+async function* eachDestinationIds(db: Queries, destinations: readonly string[]): AsyncGenerator<string[]> {
+  for (const destination of destinations) yield* selectedIds(db, { destination })
+}
+
+/** Puts small batches together: a site may have a thousand destinations with one message each. */
+async function* filled(batches: AsyncIterable<string[]>): AsyncGenerator<string[]> {
+  let gathered: string[] = []
+  for await (const ids of batches) {
+    gathered.push(...ids)
+    if (gathered.length < CHANGE_BATCH) continue
+    yield gathered.slice(0, CHANGE_BATCH)
+    gathered = gathered.slice(CHANGE_BATCH)
+  }
+  if (gathered.length > 0) yield gathered
+}
+
 /** One line of the summary: how many messages of a destination have waited how long. */
 export interface SummaryRow {
   readonly destination: string
@@ -57,14 +138,21 @@ export interface SummaryRow {
   readonly total: number
 }
 
-/** The destinations with most mail first. @param ageBoundsMs ascending */
+/**
+ * The destinations with most mail first. Reads every entry: for a process of its own, never for the server.
+ *
+ * @param ageBoundsMs ascending
+ * @param limit destinations at most; undefined: all
+ */
 export async function summarize(
   db: Queries,
   now: number,
   ageBoundsMs: readonly number[],
-  limit: number,
+  limit: number | undefined,
 ): Promise<SummaryRow[]> {
   const bounds = [...ageBoundsMs, Infinity]
+  // What was enqueued while this was being asked is young as well.
+  const youngest = (index: number) => (index === 0 ? Number.MAX_SAFE_INTEGER : now - (bounds[index - 1] ?? 0))
   const rows = await db
     .selectFrom('queue')
     .select('destination')
@@ -72,14 +160,15 @@ export async function summarize(
       e.fn.countAll<number>().as('total'),
       e.fn.sum<number>('is_held').as('held'),
       ...bounds.map((bound, index) =>
-        sql<number>`sum(case when enqueued_at > ${bound === Infinity ? 0 : now - bound} and enqueued_at <= ${now - (bounds[index - 1] ?? -1)} then 1 else 0 end)`.as(
+        sql<number>`sum(case when enqueued_at > ${bound === Infinity ? 0 : now - bound} and enqueued_at <= ${youngest(index)} then 1 else 0 end)`.as(
           `age${index}`,
         ),
       ),
     ])
     .groupBy('destination')
     .orderBy('total', 'desc')
-    .limit(limit)
+    .orderBy('destination')
+    .$if(limit !== undefined, query => query.limit(limit ?? 0))
     .execute()
   return rows.map(row => ({
     destination: row.destination,
@@ -111,12 +200,9 @@ export async function retryNow(db: Queries, selection: QueueSelection, now: numb
   return Number(result.numUpdatedRows)
 }
 
-/** Entries taken out by one statement. */
-const DELETE_BATCH = 500
-
 /** Takes entries out of the queue; their messages read `failed`. @returns how many, at most a batch: ask until 0 */
 export async function deleteEntries(tx: Tx, selection: QueueSelection, now: number): Promise<number> {
-  const entries = await listEntries(tx.db, selection, DELETE_BATCH)
+  const entries = await listEntries(tx.db, selection, CHANGE_BATCH)
   const ids = entries.map(entry => entry.messageId)
   if (ids.length === 0) return 0
   await tx.db.deleteFrom('queue').where('message_id', 'in', ids).execute()
@@ -137,6 +223,9 @@ export async function deleteEntries(tx: Tx, selection: QueueSelection, now: numb
 
 function isSelected(e: ExpressionBuilder<Tables, 'queue'>, selection: QueueSelection) {
   if ('messageId' in selection) return e('queue.message_id', '=', selection.messageId)
+  if ('messageIds' in selection) return e('queue.message_id', 'in', selection.messageIds)
   if ('destination' in selection) return e('queue.destination', '=', selection.destination)
+  if ('destinations' in selection) return e('queue.destination', 'in', selection.destinations)
+  if ('workspaceId' in selection) return e('queue.workspace_id', '=', selection.workspaceId)
   return e.lit(true)
 }

@@ -85,6 +85,17 @@ export class QueueRunner {
     return this.active
   }
 
+  /** For the operator: the sites with mail due, under way or at rest, and their pace. */
+  listSites(): ReturnType<Schedule['listSites']> {
+    return this.schedule.listSites()
+  }
+
+  /** The operator wants it tried now: looks at the queue again and ends the rests of sites. @param destinations all, or these */
+  async retryNow(destinations?: ReadonlySet<string>): Promise<void> {
+    this.schedule.endRests(destinations)
+    await this.lookAround()
+  }
+
   /**
    * Begins nothing more, waits for the deliveries under way, and after `graceMs` breaks off those that are not past
    * the final dot; they stay queued and are due at once when the server starts again.

@@ -132,6 +132,18 @@ export class Schedule {
     return [...this.sites.values()].map(site => ({ name: site.name, ...site.pace.state }))
   }
 
+  /** Ends the rests of sites, of those that serve these destinations where some are named. */
+  endRests(destinations?: ReadonlySet<string>): void {
+    const sites = new Set<Site>()
+    for (const [lane, place] of this.places)
+      if (place !== 'being located' && (destinations?.has(lane.destination) ?? true)) sites.add(place.site)
+    for (const site of sites) {
+      if (!site.pace.isResting) continue
+      site.pace.endRest()
+      this.enrol(site)
+    }
+  }
+
   private freed(lane: Lane, messageId: string, dueAt: number | undefined): void {
     lane.inHand.delete(messageId)
     if (dueAt !== undefined) this.note(lane.key, dueAt)

@@ -91,6 +91,11 @@ export class SitePace {
     }
   }
 
+  /** The operator knows better: one message tries now. What earlier rests taught is kept, should it fail. */
+  endRest(): void {
+    this.restsUntil = 0
+  }
+
   /** Takes slots for deliveries that are about to begin. */
   reserve(count: number): void {
     this.active += count

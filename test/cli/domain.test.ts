@@ -36,7 +36,11 @@ t.test('a domain is added, verified by DNS, listed and removed', async t => {
   t.match(added, { domain: 'sender.test', verified: false, vouched: false })
   t.same(
     added.dns_records.map(({ type, purpose, status }) => `${type} ${purpose} ${status}`),
-    ['TXT verification pending', 'CNAME dkim pending', 'CNAME dkim pending', 'TXT dmarc pending'],
+    [
+      'TXT verification pending',
+      ...Array.from({ length: 4 }, () => 'CNAME dkim pending'),
+      'TXT dmarc pending',
+    ],
   )
   t.match(await postroad.run('domain', 'add', 'sender.test', ...owner), { status: 1, err: /added already/ })
   t.match(await postroad.run('domain', 'add', 'not a domain', ...owner), { status: 1, err: /domain/ })
@@ -51,7 +55,11 @@ t.test('a domain is added, verified by DNS, listed and removed', async t => {
   const { name, value } = second!.alternative!
   zone.set(`TXT ${name}`, { type: 'TXT', name, data: value.match(/.{1,255}/g)! })
   const verified = await postroad.json<DomainView>('domain', 'verify', 'sender.test', ...owner)
-  t.match(verified, { verified: true, dns_records: Array(3).fill({ status: 'verified' }) })
+  t.match(
+    verified.dns_records.map(({ status }) => status),
+    ['verified', 'verified', 'verified', 'failed', 'failed', 'failed'],
+  )
+  t.equal(verified.verified, true, 'without the optional records')
 
   const listed = await postroad.json<DomainView[]>('domain', 'list')
   t.match(

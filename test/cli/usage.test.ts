@@ -19,8 +19,8 @@ const usageErrors: [string[], RegExp][] = [
   [['suppress', 'add', 'ann@one.test'], /--workspace <id>/],
   [['send', '--from', 'me@sender.test'], /--to <address>/],
   [['message', 'show'], /missing required argument 'id'/],
-  [['queue', 'hold'], /name one of: a message id, --domain, --all/],
-  [['queue', 'delete', 'an-id', '--all'], /name one of/],
+  [['queue', 'hold'], /message id.*--domain.*--all/],
+  [['queue', 'delete', 'an-id', '--all'], /message id.*--all/],
   [['workspace', 'set', 'an-id', 'hourly_limit'], /not key=value/],
   [['config', 'check', '--config', '/nowhere/postroad.toml'], /\/nowhere\/postroad\.toml.*no such file/s],
 ]

@@ -46,7 +46,9 @@ CREATE TABLE "dkim_keys" (
   "private_key" text not null,
   "public_key" text not null,
   "state" text not null,
-  "created_at" bigint not null
+  "created_at" bigint not null,
+  "retire_at" bigint,
+  "replaced_at" bigint
 );
 
 CREATE TABLE "domains" (
@@ -186,6 +188,8 @@ CREATE INDEX "api_keys_by_workspace" on "api_keys" ("workspace_id");
 CREATE INDEX "attempts_by_message" on "attempts" ("message_id");
 
 CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
+
+CREATE INDEX "dkim_keys_retiring" on "dkim_keys" ("retire_at") where "retire_at" is not null;
 
 CREATE UNIQUE INDEX "domains_by_owner" on "domains" ("owner", "domain") where "removed_at" is null;
 

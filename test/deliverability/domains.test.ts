@@ -1,5 +1,6 @@
 /** Sending domains on both databases: adding, the records to publish, verifying against DNS, removing. */
 import t from 'tap'
+import { openShelf } from '../../src/accounts/secret-box.js'
 import { dnsRecords } from '../../src/deliverability/dns-records.js'
 import {
   findDomain,
@@ -14,46 +15,20 @@ import {
   ensureSystemDomain,
   readDomainName,
   verifyDomain,
-  type DomainParts,
 } from '../../src/deliverability/domains.js'
-import { uuidv7 } from '../../src/core/ids.js'
-import type { Database } from '../../src/db/database.js'
 import { dkimRecord, publicKeyText } from '../../src/mail/dkim-record.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { fakeDns, type FakeRecords, type FakeZone } from '../../src/world/fake-dns.js'
-import { SeededRandom } from '../../src/world/fake-random.js'
+import type { FakeRecords } from '../../src/world/fake-dns.js'
 import { systemRandom } from '../../src/world/random.js'
 import { closePostgres, eachDatabase } from '../support/database.js'
+import { domainOffice, publish, ZONE } from '../support/domains.js'
 
 closePostgres(t)
 
 const PAGE = { limit: 100, offset: 0 }
-const ZONE = 'dkim.mail.example.net'
-
-/** An appliance with its view of DNS, which the test declares and changes on the way. */
-function appliance(database: Database) {
-  const zone: FakeZone = {}
-  const clock = new FakeClock()
-  const random = new SeededRandom()
-  const parts: DomainParts = {
-    database,
-    clock,
-    random,
-    newId: () => uuidv7(clock.now(), random.bytes(10)),
-    freshResolver: () => fakeDns(zone),
-    dkimZone: ZONE,
-  }
-  return { zone, clock, parts }
-}
-
-/** What the domain's owner publishes: everything that is asked for, as CNAMEs or as their alternatives. */
-function publish(zone: FakeZone, domain: Domain, as: 'CNAME' | 'TXT' = 'CNAME'): void {
-  for (const { type, name, value, alternative, required } of dnsRecords(domain, ZONE)) {
-    if (!required) continue
-    const records: FakeRecords =
-      type === 'CNAME' && as === 'CNAME' ? { CNAME: value } : { TXT: [alternative?.value ?? value] }
-    zone[name] = records
-  }
+/** RFC 8463 §4: the bare 32 bytes. */
+const RECORD = {
+  rsa: /^v=DKIM1; k=rsa; p=MII[A-Za-z0-9+/]+=*$/,
+  ed25519: /^v=DKIM1; k=ed25519; p=[A-Za-z0-9+/]{43}=$/,
 }
 
 const statuses = (domain: Domain) =>
@@ -101,10 +76,15 @@ t.test('what is no domain name is refused', async t => {
 })
 
 eachDatabase(t, 'a new domain comes with the records to publish', async (t, database) => {
-  const { parts } = appliance(database)
+  const { parts } = domainOffice(database)
   const domain = await addDomain(parts, 'w1', 'Example.com')
   t.match(domain, { domain: 'example.com', owner: 'w1', verifiedAt: null, checkedAt: null, isVouched: false })
-  t.match(domain.selectors, [{ state: 'active' }, { state: 'standby' }])
+  t.match(domain.selectors, [
+    { algorithm: 'rsa', state: 'active' },
+    { algorithm: 'rsa', state: 'standby' },
+    { algorithm: 'ed25519', state: 'active' },
+    { algorithm: 'ed25519', state: 'standby' },
+  ])
   const records = dnsRecords(domain, ZONE)
   t.match(records, [
     {
@@ -117,15 +97,17 @@ eachDatabase(t, 'a new domain comes with the records to publish', async (t, data
       found: [],
       ttl: 3_600,
     },
-    { type: 'CNAME', purpose: 'dkim', required: true, status: 'pending' },
-    { type: 'CNAME', purpose: 'dkim', required: true, status: 'pending' },
+    { type: 'CNAME', purpose: 'dkim', required: true, algorithm: 'rsa', keyState: 'active' },
+    { type: 'CNAME', purpose: 'dkim', required: true, algorithm: 'rsa', keyState: 'standby' },
+    { type: 'CNAME', purpose: 'dkim', required: false, algorithm: 'ed25519', keyState: 'active' },
+    { type: 'CNAME', purpose: 'dkim', required: false, algorithm: 'ed25519', keyState: 'standby' },
     { type: 'TXT', name: '_dmarc.example.com', value: 'v=DMARC1; p=none', purpose: 'dmarc', required: false },
   ])
-  for (const { name, value, alternative } of records.filter(({ purpose }) => purpose === 'dkim')) {
+  for (const { name, value, alternative, algorithm } of records.filter(({ purpose }) => purpose === 'dkim')) {
     const selector = name.replace('._domainkey.example.com', '')
-    t.match(selector, /^pr[0-9a-f]{10}[12]$/)
+    t.match(selector, /^pr[0-9a-f]{10}e?[12]$/)
     t.equal(value, `${selector}.${ZONE}`)
-    t.match(alternative, { type: 'TXT', name, value: /^v=DKIM1; k=rsa; p=MII[A-Za-z0-9+/]+=*$/ })
+    t.match(alternative, { type: 'TXT', name, value: RECORD[algorithm ?? 'rsa'] })
   }
   t.notMatch(JSON.stringify(await findDomain(database.reader, 'w1', domain.id)), 'PRIVATE KEY')
 })
@@ -134,7 +116,7 @@ eachDatabase(
   t,
   'the same domain twice in a workspace is a duplicate, in two workspaces it is not',
   async (t, database) => {
-    const { parts } = appliance(database)
+    const { parts } = domainOffice(database)
     const first = await addDomain(parts, 'w1', 'example.com')
     await t.rejects(addDomain(parts, 'w1', 'EXAMPLE.com.'), { code: 'duplicate', path: 'domain' })
     const second = await addDomain(parts, 'w2', 'example.com')
@@ -148,7 +130,7 @@ eachDatabase(
 )
 
 eachDatabase(t, "another workspace's domain cannot be seen, verified or removed", async (t, database) => {
-  const { parts } = appliance(database)
+  const { parts } = domainOffice(database)
   const { id } = await addDomain(parts, 'w1', 'example.com')
   t.equal(await findDomain(database.reader, 'w2', id), undefined)
   t.equal(await findDomainByName(database.reader, 'w2', 'example.com'), undefined)
@@ -159,42 +141,53 @@ eachDatabase(t, "another workspace's domain cannot be seen, verified or removed"
 })
 
 eachDatabase(t, 'domains are listed by name, in pages', async (t, database) => {
-  const { parts } = appliance(database)
+  const { parts } = domainOffice(database)
   for (const name of ['c.example', 'a.example', 'b.example']) await addDomain(parts, 'w1', name)
   const { items, total } = await listDomains(database.reader, 'w1', { limit: 2, offset: 1 })
   t.equal(total, 3)
   t.same(
     items.map(({ domain, selectors }) => [domain, selectors.length]),
     [
-      ['b.example', 2],
-      ['c.example', 2],
+      ['b.example', 4],
+      ['c.example', 4],
     ],
   )
 })
 
 for (const as of ['CNAME', 'TXT'] as const)
   eachDatabase(t, `with the DKIM records published as ${as} it is verified`, async (t, database) => {
-    const { parts, zone, clock } = appliance(database)
+    const { parts, zone, clock } = domainOffice(database)
     const added = await addDomain(parts, 'w1', 'example.com')
     publish(zone, added, as)
     await clock.advance(60_000)
     const verified = await verifyDomain(parts, 'w1', added.id)
     t.equal(verified.verifiedAt, clock.now())
     t.equal(verified.checkedAt, clock.now())
-    t.same(statuses(verified), ['verification verified', 'dkim verified', 'dkim verified', 'dmarc failed'])
+    t.same(statuses(verified), [
+      'verification verified',
+      'dkim verified',
+      'dkim verified',
+      'dkim failed',
+      'dkim failed',
+      'dmarc failed',
+    ])
     t.same(await findDomain(database.reader, 'w1', added.id), verified)
   })
 
 eachDatabase(t, 'with nothing published it fails and every record says so', async (t, database) => {
-  const { parts } = appliance(database)
+  const { parts } = domainOffice(database)
   const { id } = await addDomain(parts, 'w1', 'example.com')
   const checked = await verifyDomain(parts, 'w1', id)
   t.equal(checked.verifiedAt, null)
-  t.same(statuses(checked), ['verification failed', 'dkim failed', 'dkim failed', 'dmarc failed'])
+  t.same(statuses(checked), [
+    'verification failed',
+    ...Array.from({ length: 4 }, () => 'dkim failed'),
+    'dmarc failed',
+  ])
 })
 
 eachDatabase(t, 'a wrong record fails alone and shows what was found', async (t, database) => {
-  const { parts, zone } = appliance(database)
+  const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   const [token, first] = dnsRecords(added, ZONE)
   const { publicKey } = await systemRandom.keyPair('rsa')
@@ -218,7 +211,7 @@ eachDatabase(t, 'a wrong record fails alone and shows what was found', async (t,
 })
 
 eachDatabase(t, 'the right record among others, in another case, is right', async (t, database) => {
-  const { parts, zone } = appliance(database)
+  const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   publish(zone, added)
   const [token, first] = dnsRecords(added, ZONE)
@@ -231,7 +224,7 @@ eachDatabase(
   t,
   'name servers that do not answer leave a verified domain verified, and it is told',
   async (t, database) => {
-    const { parts, zone, clock } = appliance(database)
+    const { parts, zone, clock } = domainOffice(database)
     const added = await addDomain(parts, 'w1', 'example.com')
     publish(zone, added)
     const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
@@ -248,7 +241,7 @@ eachDatabase(
 )
 
 eachDatabase(t, 'name servers that do not answer verify nothing that was not', async (t, database) => {
-  const { parts, zone } = appliance(database)
+  const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   publish(zone, added)
   zone[dnsRecords(added, ZONE)[0]!.name] = 'servfail'
@@ -256,7 +249,7 @@ eachDatabase(t, 'name servers that do not answer verify nothing that was not', a
 })
 
 eachDatabase(t, 'records that were taken away make a verified domain unverified', async (t, database) => {
-  const { parts, zone } = appliance(database)
+  const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   publish(zone, added)
   t.ok((await verifyDomain(parts, 'w1', added.id)).verifiedAt)
@@ -268,7 +261,7 @@ eachDatabase(
   t,
   'a vouched domain is verified from the start and stays so whatever DNS says',
   async (t, database) => {
-    const { parts, clock } = appliance(database)
+    const { parts, clock } = domainOffice(database)
     const added = await addDomain(parts, 'w1', 'printer.lan', true)
     t.match(added, { isVouched: true, verifiedAt: clock.now() })
     const checked = await verifyDomain(parts, 'w1', added.id)
@@ -281,13 +274,13 @@ eachDatabase(
   t,
   'a removed domain is gone, but its queued mail is still signed; it can be added anew',
   async (t, database) => {
-    const { parts } = appliance(database)
+    const { parts } = domainOffice(database)
     const added = await addDomain(parts, 'w1', 'example.com')
     await dropDomain(parts, 'w1', added.id)
     await t.rejects(dropDomain(parts, 'w1', added.id), { code: 'not_found' })
     await t.rejects(verifyDomain(parts, 'w1', added.id), { code: 'not_found' })
     t.same(await listDomains(database.reader, 'w1', PAGE), { items: [], total: 0 })
-    const keys = (await readSigningKeys(database.reader, [added.id])).get(added.id)
+    const keys = (await readSigningKeys(database.reader, [added.id], openShelf)).get(added.id)
     t.match(keys, [{ domain: 'example.com', algorithm: 'rsa', privateKey: /BEGIN PRIVATE KEY/ }])
     t.equal(keys?.[0]?.selector, added.selectors.find(({ state }) => state === 'active')?.name)
     const again = await addDomain(parts, 'w1', 'example.com')
@@ -296,20 +289,20 @@ eachDatabase(
 )
 
 eachDatabase(t, 'only the active key of each domain signs', async (t, database) => {
-  const { parts } = appliance(database)
+  const { parts } = domainOffice(database)
   const one = await addDomain(parts, 'w1', 'one.example')
   const two = await addDomain(parts, 'w1', 'two.example')
-  const keys = await readSigningKeys(database.reader, [one.id, two.id, 'unknown'])
+  const keys = await readSigningKeys(database.reader, [one.id, two.id, 'unknown'], openShelf)
   t.equal(keys.size, 2)
   t.same(
     keys.get(two.id)?.map(({ domain }) => domain),
     ['two.example'],
   )
-  t.equal((await readSigningKeys(database.reader, [])).size, 0)
+  t.equal((await readSigningKeys(database.reader, [], openShelf)).size, 0)
 })
 
 eachDatabase(t, 'the system domain is made on first use and found afterwards', async (t, database) => {
-  const { parts } = appliance(database)
+  const { parts } = domainOffice(database)
   const made = await ensureSystemDomain(parts, 'system', 'mail.example.net')
   t.ok(made.verifiedAt)
   t.same(await ensureSystemDomain(parts, 'system', 'Mail.Example.Net'), made)

@@ -165,6 +165,25 @@ t.test('a body of ten megabytes gets a readable refusal', async t => {
   }
 })
 
+t.test('a client that sends everything before it reads gets the refusal as well', async t => {
+  const { port } = await serveRoutes(t, testRoutes)
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  const body = Buffer.alloc(10 * 1_024 * 1_024, 'x')
+  socket.pause()
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject)
+    socket.write(
+      `POST ${NOTES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\nContent-Length: ${body.length}\r\n\r\n`,
+    )
+    socket.write(body, error => (error ? reject(error) : resolve()))
+  })
+  let answer = ''
+  for await (const chunk of socket) answer += String(chunk)
+  t.match(answer, /^HTTP\/1\.1 400 /)
+  t.match(answer, /"path":"body"/)
+})
+
 t.test('whoever sends without end is cut off', async t => {
   const { port, ask } = await serveRoutes(t, testRoutes)
   const socket = connect(port, '127.0.0.1')

@@ -49,7 +49,10 @@ t.test('a mail from a vouched domain arrives whole, signed and traceable', async
         .every(line => line.length <= 998),
       'lines of at most 998 octets',
     )
-    t.same(await dkimVerdicts(raw, dkimZone(domain)), ['sender.test rsa-sha256 pass'])
+    t.same(await dkimVerdicts(raw, dkimZone(domain)), [
+      'sender.test rsa-sha256 pass',
+      'sender.test ed25519-sha256 pass',
+    ])
     const parsed = await simpleParser(raw)
     t.equal(parsed.subject, mail.subject)
     t.same(parsed.from?.value, [{ name: mail.from_name, address: 'shop@sender.test' }])
@@ -117,7 +120,10 @@ t.test('mail from a domain that was not added leaves from the shared address', a
 
   const named = mailTo(mails, 'ann@one.test')
   t.notOk(named.isSecure, 'a server without STARTTLS gets it in clear')
-  t.same(await dkimVerdicts(named.raw, dkimZone(shared!)), ['mail.postroad.test rsa-sha256 pass'])
+  t.same(await dkimVerdicts(named.raw, dkimZone(shared!)), [
+    'mail.postroad.test rsa-sha256 pass',
+    'mail.postroad.test ed25519-sha256 pass',
+  ])
   const parsed = await simpleParser(named.raw)
   t.same(parsed.from?.value, [{ name: 'Me', address: 'notify@mail.postroad.test' }])
   t.same(parsed.replyTo?.value, [{ name: 'Me', address: 'me@elsewhere.test' }])
@@ -148,7 +154,10 @@ t.test('a captured mail stays on this machine and can be looked at', async t => 
   const one = await server.get(`/capture/${id}`)
   t.match(one.body.data, { message_id: id, recipient: 'ann@one.test' })
   const raw = Buffer.from(String(one.body.data.raw), 'latin1')
-  t.same(await dkimVerdicts(raw, dkimZone(shared!)), ['mail.postroad.test rsa-sha256 pass'])
+  t.same(await dkimVerdicts(raw, dkimZone(shared!)), [
+    'mail.postroad.test rsa-sha256 pass',
+    'mail.postroad.test ed25519-sha256 pass',
+  ])
   t.equal((await simpleParser(raw)).html, html)
   t.match(await server.get('/capture/none'), { status: 404, body: { error: { code: 'not_found' } } })
   t.match(await server.get('/capture', { headers: { 'X-Forwarded-For': '192.0.2.1' } }), { status: 404 })

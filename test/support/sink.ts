@@ -18,6 +18,8 @@ export interface SinkMail {
 
 export interface Sink {
   readonly port: number
+  /** `defer`: recipients are told that their mailbox is full for now (452 4.2.2). */
+  atRcpt: 'accept' | 'defer'
   /** `stall`: from now on the octets of messages are left unread. */
   inData: 'read' | 'stall'
   /** What becomes of a message whose final dot has come: a 250, no answer until `release`, or a cut line. */
@@ -54,6 +56,9 @@ export async function openSink(t: Test, { port = 0, hasTls = true }: SinkOptions
     disableReverseLookup: true,
     logger: false,
     closeTimeout: 1,
+    onRcptTo(_address, _session, done) {
+      done(sink.atRcpt === 'accept' ? null : Object.assign(new Error('Mailbox full'), { responseCode: 452 }))
+    },
     onData(stream, session, done) {
       begun += 1
       if (sink.inData === 'stall') return
@@ -87,6 +92,7 @@ export async function openSink(t: Test, { port = 0, hasTls = true }: SinkOptions
   })
   const sink: Sink = {
     port: (listener.address() as AddressInfo).port,
+    atRcpt: 'accept',
     inData: 'read',
     atDot: 'accept',
     get begun() {

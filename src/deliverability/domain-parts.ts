@@ -1,0 +1,20 @@
+/** What the services of sending domains take from the composition root. */
+import type { NewId } from '../core/ids.js'
+import type { Database } from '../db/database.js'
+import type { Clock } from '../world/clock.js'
+import type { Resolver } from '../world/dns.js'
+import type { Random } from '../world/random.js'
+import type { KeySeal } from './key-seal.js'
+
+export interface DomainParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly newId: NewId
+  /** A resolver that remembers nothing: who has just published a record does not want yesterday's answer. */
+  readonly freshResolver: () => Resolver
+  /** `dns.dkim_zone`. */
+  readonly dkimZone: string
+  /** What private keys go through on their way into the database. */
+  readonly seal: KeySeal
+}

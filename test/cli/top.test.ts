@@ -1,0 +1,98 @@
+/** The live view of a running server, and of one that does not run. */
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { Frame } from '../../src/cli/top-frame.js'
+import { endWithTest } from '../support/children.js'
+import { initialise, routeTo } from '../support/process.js'
+import { openSink, unusedPort } from '../support/sink.js'
+import { until } from '../support/until.js'
+
+const program = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+
+const mailTo = (...to: string[]) => ({ to, from_email: 'me@sender.test', subject: 'Hi', text: 'Hi.\n' })
+
+t.test('a frame shows what is under way, what waits and how the last minute ended', async t => {
+  const sink = await openSink(t)
+  const gone = await unusedPort()
+  const http = `127.0.0.1:${await unusedPort()}`
+  const routes = [
+    { domain: 'gone.test', host: '127.0.0.1', port: gone },
+    { domain: '*', host: '127.0.0.1', port: sink.port },
+  ]
+  const postroad = await initialise(t, {
+    env: {
+      POSTROAD_HTTP_LISTEN: http,
+      POSTROAD_MTA_ROUTES: JSON.stringify(routes),
+      POSTROAD_MTA_RETRY_FIRST: '1h',
+    },
+  })
+  const server = await postroad.serve()
+  const { body } = await server.send(postroad.key, mailTo('ann@one.test', 'bob@two.test'))
+  for (const { message_id: id } of body.data.results as { message_id: string }[])
+    await server.messageOnce(postroad.key, id, 'delivered')
+  await server.send(postroad.key, mailTo('cyd@gone.test'))
+  sink.atDot = 'hold'
+  await server.send(postroad.key, mailTo('dan@one.test'))
+  await sink.arrivedOnce(3)
+
+  const look = () => postroad.json<Frame>('top')
+  const frame = await until('the refusal is counted', async () => {
+    const seen = await look()
+    return seen.total.deferred === 1 && seen
+  })
+  t.match(frame, {
+    serving: true,
+    trouble: null,
+    active: 1,
+    total: { queued: 2, due: 0, held: 0, delivered: 2, deferred: 1, bounced: 0 },
+    destinations: [
+      { destination: 'gone.test', site: `127.0.0.1:${gone}`, queued: 1, due: 0, delivered: 0, deferred: 1 },
+      { destination: 'one.test', site: `127.0.0.1:${sink.port}`, queued: 1, delivered: 1 },
+    ],
+  })
+  t.match(frame.sites[0], { site: `127.0.0.1:${sink.port}`, active: 1, delivered: 2, resting_until: null })
+  t.ok((frame.sites[0]?.window ?? 0) >= 4)
+  const { out } = await postroad.run('top', '--once')
+  t.match(out, /2 queued, 0 due, 0 held; 1 under way; last minute: 2 delivered, 1 deferred, 0 bounced/)
+  t.match(out, /\ngone\.test +1 +0 +0 +0 +1 +0 +127\.0\.0\.1:/)
+  t.notOk(out.includes('\x1b'), 'no control sequences outside the live view')
+  sink.release()
+})
+
+t.test('without a server it says so and shows what the database knows', async t => {
+  const postroad = await initialise(t, { env: routeTo(await unusedPort()) })
+  const server = await postroad.serve()
+  await server.send(postroad.key, mailTo('ann@one.test'))
+  t.match(await postroad.json('top'), { serving: true, active: null, trouble: /known port/ })
+  await server.end('SIGTERM')
+  t.match(await postroad.json('top'), {
+    serving: false,
+    active: null,
+    trouble: 'the server does not run',
+    total: { queued: 1 },
+    destinations: [{ destination: 'one.test', queued: 1 }],
+  })
+})
+
+t.test('the live view is drawn again and again until it is interrupted', async t => {
+  const postroad = await initialise(t)
+  const child = spawn(process.execPath, [program, 'top'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'], ...postroad.environment },
+  })
+  endWithTest(t, child)
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+  await until('two frames', () => out.split('postroad top').length > 2)
+  t.ok(out.startsWith('\x1b[Hpostroad top '))
+  t.match(out, /the server does not run/)
+})
+
+t.test('the pace of sites is told to this machine only', async t => {
+  const postroad = await initialise(t)
+  const server = await postroad.serve()
+  t.match(await server.get('/queue/sites'), { status: 200, body: { data: { active: 0, sites: [] } } })
+  const forwarded = { headers: { 'X-Forwarded-For': '192.0.2.7' } }
+  t.equal((await server.get('/queue/sites', forwarded)).status, 404)
+})

@@ -1,0 +1,60 @@
+/** The zone for operators: which keys are in it, and its form. */
+import t from 'tap'
+import { dnsRecords } from '../../src/deliverability/dns-records.js'
+import { zoneFile, zoneRecords } from '../../src/deliverability/dkim-zone.js'
+import { addDomain, dropDomain, ensureSystemDomain } from '../../src/deliverability/domains.js'
+import { SYSTEM_OWNER } from '../../src/deliverability/domain-store.js'
+import { rotateDomain } from '../../src/deliverability/rotate-dkim.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+import { domainOffice, ZONE } from '../support/domains.js'
+
+closePostgres(t)
+
+const DAY_MS = 24 * 3_600_000
+
+eachDatabase(t, 'the zone answers where every CNAME of every domain leads', async (t, database) => {
+  const { parts, clock } = domainOffice(database)
+  const domains = [
+    await addDomain(parts, 'w1', 'one.example'),
+    await addDomain(parts, 'w2', 'two.example', true),
+    await ensureSystemDomain(parts, SYSTEM_OWNER, 'mail.example.net'),
+  ]
+  await rotateDomain(parts, 'w2', domains[1]!.id)
+  const wanted = domains
+    .flatMap(domain => dnsRecords(domain, ZONE))
+    .flatMap(({ type, value, alternative }) => (type === 'CNAME' ? [[value, alternative?.value]] : []))
+  const records = await zoneRecords(database.reader, ZONE, clock.now())
+  t.same(new Map(records.map(({ name, value }) => [name, value])), new Map(wanted as [string, string][]))
+  t.equal(records.length, 12)
+  t.match(records[0], { type: 'TXT', ttl: 3_600 })
+})
+
+eachDatabase(
+  t,
+  'a removed domain stays in the zone while its mail may be under way, then leaves it',
+  async (t, database) => {
+    const { parts, clock } = domainOffice(database)
+    const { id } = await addDomain(parts, 'w1', 'one.example')
+    await dropDomain(parts, 'w1', id)
+    const count = async () => (await zoneRecords(database.reader, ZONE, clock.now())).length
+    await clock.advance(37 * DAY_MS)
+    t.equal(await count(), 4)
+    await clock.advance(1)
+    t.equal(await count(), 0)
+  },
+)
+
+t.test('a key longer than a DNS string is split without losing a character', async t => {
+  const value = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
+  const name = `pr1.${ZONE}`
+  const file = zoneFile([{ name, type: 'TXT', ttl: 3_600, value, domain: 'one.example' }], ZONE)
+  const [line = ''] = file.split('\n').filter(text => text.startsWith('pr1'))
+  t.match(line, /^pr1\.dkim\.mail\.example\.net\. 3600 IN TXT \( ("[^"]{1,255}" ?)+\) ; one\.example$/)
+  const strings = [...line.matchAll(/"([^"]*)"/g)].map(([, text]) => text)
+  t.equal(strings.length, 2)
+  t.equal(strings.join(''), value)
+})
+
+t.test('a zone without domains is a comment and its origin', async t => {
+  t.match(zoneFile([], ZONE), /^; .*\n\$ORIGIN dkim\.mail\.example\.net\.$/)
+})

@@ -1,0 +1,240 @@
+/** Rotation of DKIM keys on both databases: publish, switch, retire, and what stands in its way. */
+import t from 'tap'
+import { openShelf } from '../../src/accounts/secret-box.js'
+import type { Database } from '../../src/db/database.js'
+import { dnsRecords } from '../../src/deliverability/dns-records.js'
+import { readSigningKeys, type Domain } from '../../src/deliverability/domain-store.js'
+import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains.js'
+import { renewRetired } from '../../src/deliverability/renew-dkim.js'
+import { rotateDomain } from '../../src/deliverability/rotate-dkim.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+import { domainOffice, keyStates, publish, ZONE, type DomainOffice } from '../support/domains.js'
+
+closePostgres(t)
+
+const HOUR_MS = 3_600_000
+const WEEK_MS = 7 * 24 * HOUR_MS
+
+/** A verified domain, all its records published. */
+async function verified({ parts, zone }: DomainOffice, as: 'CNAME' | 'TXT' = 'CNAME'): Promise<Domain> {
+  const { id } = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, await verifyDomain(parts, 'w1', id), as, 'all')
+  return verifyDomain(parts, 'w1', id)
+}
+
+async function signing(database: Database, { id }: Domain): Promise<string[]> {
+  return (
+    (await readSigningKeys(database.reader, [id], openShelf)).get(id)?.map(({ selector }) => selector) ?? []
+  )
+}
+
+const namesOf = ({ selectors }: Domain, wanted: string) =>
+  selectors.filter(({ state }) => state === wanted).map(({ name }) => name)
+
+const recordOf = (domain: Domain, wanted: string) =>
+  dnsRecords(domain, ZONE).find(({ algorithm, keyState }) => `${algorithm} ${keyState}` === wanted)!
+
+eachDatabase(
+  t,
+  'both standby keys sign after a rotation, and the former ones stay published',
+  async (t, database) => {
+    const office = domainOffice(database)
+    const domain = await verified(office)
+    const rotated = await rotateDomain(office.parts, 'w1', domain.id)
+    t.same(await signing(database, domain), namesOf(domain, 'standby'))
+    t.same(namesOf(rotated, 'retiring'), namesOf(domain, 'active'))
+    t.same(keyStates(rotated), [
+      'rsa retiring verified',
+      'rsa active verified',
+      'ed25519 retiring verified',
+      'ed25519 active verified',
+    ])
+    const values = (records: Domain) => dnsRecords(records, ZONE).map(({ alternative }) => alternative?.value)
+    t.same(values(rotated), values(domain), 'the owner has nothing to publish')
+    t.equal(rotated.verifiedAt, domain.verifiedAt)
+  },
+)
+
+eachDatabase(
+  t,
+  'a second rotation within 7 days is refused and says when it is possible',
+  async (t, database) => {
+    const { parts, clock, ...office } = domainOffice(database)
+    const domain = await verified({ parts, clock, ...office })
+    const possible = new Date(clock.now() + WEEK_MS).toISOString()
+    const rotated = await rotateDomain(parts, 'w1', domain.id)
+    await clock.advance(WEEK_MS - 1)
+    const refusal = { code: 'conflict', message: new RegExp(possible) }
+    await t.rejects(rotateDomain(parts, 'w1', domain.id), refusal)
+    await t.rejects(rotateDomain(parts, 'w1', domain.id, true), refusal, 'forced or not')
+    t.same(await signing(database, domain), namesOf(rotated, 'active'))
+  },
+)
+
+eachDatabase(t, 'two rotations at once do one', async (t, database) => {
+  const office = domainOffice(database)
+  const domain = await verified(office)
+  const results = await Promise.allSettled([1, 2, 3].map(() => rotateDomain(office.parts, 'w1', domain.id)))
+  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+  for (const result of results) if (result.status === 'rejected') t.match(result.reason, { code: 'conflict' })
+  t.same(await signing(database, domain), namesOf(domain, 'standby'))
+})
+
+eachDatabase(t, 'a standby whose record is missing is refused by its name', async (t, database) => {
+  const office = domainOffice(database)
+  const { parts, zone } = office
+  const domain = await verified(office)
+  for (const missing of ['rsa standby', 'ed25519 standby']) {
+    const { name } = recordOf(domain, missing)
+    const records = zone[name]!
+    Reflect.deleteProperty(zone, name)
+    await t.rejects(rotateDomain(parts, 'w1', domain.id), {
+      code: 'conflict',
+      message: `the standby key ${name} is not found in DNS`,
+    })
+    zone[name] = 'servfail'
+    await t.rejects(rotateDomain(parts, 'w1', domain.id), { code: 'conflict', message: /did not answer/ })
+    zone[name] = records
+  }
+  t.same(await signing(database, domain), namesOf(domain, 'active'))
+})
+
+eachDatabase(
+  t,
+  'a CNAME into a zone that still holds another key is not switched to',
+  async (t, database) => {
+    const office = domainOffice(database, 'real')
+    const { parts, zone } = office
+    const domain = await verified(office)
+    const standby = recordOf(domain, 'rsa standby')
+    zone[standby.value] = { TXT: [recordOf(domain, 'rsa active').alternative!.value] }
+    await t.rejects(rotateDomain(parts, 'w1', domain.id), {
+      code: 'conflict',
+      message: `the standby key ${standby.name} is another one in DNS than here`,
+    })
+    zone[standby.value] = { TXT: [standby.alternative!.value] }
+    t.ok(await rotateDomain(parts, 'w1', domain.id))
+  },
+)
+
+eachDatabase(
+  t,
+  'a domain that never published its Ed25519 keys rotates and goes on with RSA alone',
+  async (t, database) => {
+    const { parts, zone } = domainOffice(database)
+    const domain = await addDomain(parts, 'w1', 'example.com')
+    publish(zone, domain)
+    await verifyDomain(parts, 'w1', domain.id)
+    await rotateDomain(parts, 'w1', domain.id)
+    t.same(await signing(database, domain), namesOf(domain, 'standby').slice(0, 1))
+  },
+)
+
+eachDatabase(t, 'a forced rotation and that of a vouched domain ask no DNS', async (t, database) => {
+  const { parts: usual } = domainOffice(database)
+  const parts = { ...usual, freshResolver: () => t.fail('DNS was asked') as never }
+  const vouched = await addDomain(parts, 'w1', 'printer.lan', true)
+  await rotateDomain(parts, 'w1', vouched.id)
+  t.same(await signing(database, vouched), namesOf(vouched, 'standby'))
+  const unverified = await addDomain(parts, 'w1', 'example.com')
+  await rotateDomain(parts, 'w1', unverified.id, true)
+  t.same(await signing(database, unverified), namesOf(unverified, 'standby').slice(0, 1))
+})
+
+eachDatabase(t, "another workspace's domain and a removed one are not rotated", async (t, database) => {
+  const office = domainOffice(database)
+  const domain = await verified(office)
+  await t.rejects(rotateDomain(office.parts, 'w2', domain.id), { code: 'not_found' })
+  await dropDomain(office.parts, 'w1', domain.id)
+  await t.rejects(rotateDomain(office.parts, 'w1', domain.id), { code: 'not_found' })
+  t.same(await signing(database, domain), namesOf(domain, 'active'))
+})
+
+eachDatabase(
+  t,
+  'after 7 days the retired selectors get other keys, which wait until the old ones are forgotten',
+  async (t, database) => {
+    const office = domainOffice(database, 'real')
+    const { parts, clock } = office
+    const domain = await verified(office)
+    const before = new Map(domain.selectors.map(({ name, publicKey }) => [name, publicKey]))
+    const { selectors } = await rotateDomain(parts, 'w1', domain.id)
+    await clock.advance(WEEK_MS - 1)
+    await renewRetired(parts, clock.now())
+    t.same((await verifyDomain(parts, 'w1', domain.id)).selectors, selectors, 'a moment too early')
+    await clock.advance(1)
+    await renewRetired(parts, clock.now())
+    const renewed = await verifyDomain(parts, 'w1', domain.id)
+    t.same(keyStates(renewed), [
+      'rsa standby verified',
+      'rsa active verified',
+      'ed25519 standby verified',
+      'ed25519 active verified',
+    ])
+    for (const { name, state, publicKey } of renewed.selectors)
+      t.equal(publicKey === before.get(name), state === 'active', `${name} ${state}`)
+    t.same(await signing(database, domain), namesOf(domain, 'standby'), 'what signs stays')
+
+    const known = new Date(clock.now() + HOUR_MS).toISOString()
+    await t.rejects(rotateDomain(parts, 'w1', domain.id), { code: 'conflict', message: new RegExp(known) })
+    await clock.advance(HOUR_MS)
+    await rotateDomain(parts, 'w1', domain.id)
+    t.same(await signing(database, domain), namesOf(domain, 'active'), 'back on the first selectors')
+  },
+)
+
+eachDatabase(
+  t,
+  'where TXT records are published the new key is pending, the domain stays verified, and rotation waits for it',
+  async (t, database) => {
+    const office = domainOffice(database, 'real')
+    const { parts, clock, zone } = office
+    const domain = await verified(office, 'TXT')
+    await rotateDomain(parts, 'w1', domain.id)
+    await clock.advance(WEEK_MS + HOUR_MS)
+    await renewRetired(parts, clock.now())
+    await clock.advance(HOUR_MS)
+    const { name } = recordOf(domain, 'rsa active')
+    await t.rejects(rotateDomain(parts, 'w1', domain.id), {
+      code: 'conflict',
+      message: `the standby key ${name} is not the new one in DNS yet`,
+    })
+    const pending = await verifyDomain(parts, 'w1', domain.id)
+    t.equal(pending.verifiedAt, domain.verifiedAt)
+    t.same(keyStates(pending), [
+      'rsa standby pending',
+      'rsa active verified',
+      'ed25519 standby pending',
+      'ed25519 active verified',
+    ])
+    t.not(
+      recordOf(pending, 'rsa standby').alternative?.value,
+      recordOf(domain, 'rsa active').alternative?.value,
+    )
+    publish(zone, pending, 'TXT', 'all')
+    t.same(namesOf(await rotateDomain(parts, 'w1', domain.id), 'active'), namesOf(domain, 'active'))
+  },
+)
+
+eachDatabase(t, 'a retired key is renewed once, whoever does it', async (t, database) => {
+  const office = domainOffice(database, 'real')
+  const { parts, clock } = office
+  const domain = await verified(office)
+  await rotateDomain(parts, 'w1', domain.id)
+  await clock.advance(WEEK_MS)
+  const views = await Promise.all([1, 2, 3].map(() => verifyDomain(parts, 'w1', domain.id)))
+  const last = await verifyDomain(parts, 'w1', domain.id)
+  const keysOf = ({ selectors }: Domain) => selectors.map(({ publicKey }) => publicKey)
+  for (const view of views) t.same(keysOf(view), keysOf(last))
+})
+
+eachDatabase(t, 'a removed domain keeps the keys that its last mail was signed with', async (t, database) => {
+  const office = domainOffice(database)
+  const { parts, clock } = office
+  const domain = await verified(office)
+  await rotateDomain(parts, 'w1', domain.id)
+  await dropDomain(parts, 'w1', domain.id)
+  await clock.advance(WEEK_MS)
+  await renewRetired(parts, clock.now())
+  t.same(await signing(database, domain), namesOf(domain, 'standby'))
+})

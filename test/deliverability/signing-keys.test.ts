@@ -1,0 +1,96 @@
+/** Which keys sign for a domain: RSA always, Ed25519 once verifiers can find its key. */
+import t from 'tap'
+import { dnsRecords } from '../../src/deliverability/dns-records.js'
+import { readSigningKeys, SYSTEM_OWNER, type Domain } from '../../src/deliverability/domain-store.js'
+import { addDomain, dropDomain, ensureSystemDomain, verifyDomain } from '../../src/deliverability/domains.js'
+import type { KeySeal } from '../../src/deliverability/key-seal.js'
+import type { Database } from '../../src/db/database.js'
+import { openShelf, secretBox } from '../../src/accounts/secret-box.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+import { domainOffice, publish, ZONE } from '../support/domains.js'
+
+closePostgres(t)
+
+async function algorithms(database: Database, { id }: Domain): Promise<string[]> {
+  return (
+    (await readSigningKeys(database.reader, [id], openShelf)).get(id)?.map(({ algorithm }) => algorithm) ?? []
+  )
+}
+
+for (const as of ['CNAME', 'TXT'] as const)
+  eachDatabase(t, `a domain with all keys published as ${as} signs twice, RSA first`, async (t, database) => {
+    const { parts, zone } = domainOffice(database)
+    const domain = await addDomain(parts, 'w1', 'example.com')
+    t.same(await algorithms(database, domain), ['rsa'], 'nothing was looked up yet')
+    publish(zone, domain, as, 'all')
+    await verifyDomain(parts, 'w1', domain.id)
+    t.same(await algorithms(database, domain), ['rsa', 'ed25519'])
+    const keys = (await readSigningKeys(database.reader, [domain.id], openShelf)).get(domain.id)
+    t.same(
+      keys?.map(({ selector }) => selector),
+      domain.selectors.filter(({ state }) => state === 'active').map(({ name }) => name),
+    )
+  })
+
+eachDatabase(t, 'without the Ed25519 record a verified domain signs with RSA alone', async (t, database) => {
+  const { parts, zone } = domainOffice(database)
+  const domain = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, domain)
+  t.ok((await verifyDomain(parts, 'w1', domain.id)).verifiedAt)
+  t.same(await algorithms(database, domain), ['rsa'])
+})
+
+eachDatabase(
+  t,
+  'an Ed25519 record that is taken away ends its signature, not the verification',
+  async (t, database) => {
+    const { parts, zone } = domainOffice(database)
+    const domain = await addDomain(parts, 'w1', 'example.com')
+    publish(zone, domain, 'CNAME', 'all')
+    await verifyDomain(parts, 'w1', domain.id)
+    for (const { name, algorithm } of dnsRecords(domain, ZONE))
+      if (algorithm === 'ed25519') Reflect.deleteProperty(zone, name)
+    t.ok((await verifyDomain(parts, 'w1', domain.id)).verifiedAt)
+    t.same(await algorithms(database, domain), ['rsa'])
+  },
+)
+
+eachDatabase(t, 'the standby Ed25519 record alone does not let the active key sign', async (t, database) => {
+  const { parts, zone } = domainOffice(database)
+  const domain = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, domain, 'CNAME', 'all')
+  const active = dnsRecords(domain, ZONE).find(
+    ({ algorithm, keyState }) => algorithm === 'ed25519' && keyState === 'active',
+  )
+  Reflect.deleteProperty(zone, active!.name)
+  await verifyDomain(parts, 'w1', domain.id)
+  t.same(await algorithms(database, domain), ['rsa'])
+})
+
+eachDatabase(t, 'a vouched domain and the shared one sign twice without DNS', async (t, database) => {
+  const { parts } = domainOffice(database)
+  const vouched = await addDomain(parts, 'w1', 'printer.lan', true)
+  const shared = await ensureSystemDomain(parts, SYSTEM_OWNER, 'mail.example.net')
+  t.same(await algorithms(database, vouched), ['rsa', 'ed25519'])
+  t.same(await algorithms(database, shared), ['rsa', 'ed25519'])
+  await dropDomain(parts, 'w1', vouched.id)
+  t.same(await algorithms(database, vouched), ['rsa', 'ed25519'], 'its queued mail')
+})
+
+eachDatabase(
+  t,
+  'sealed keys are opened by what was declared for the database, and by nothing else',
+  async (t, database) => {
+    const office = domainOffice(database)
+    const random = new SeededRandom(7)
+    const seal = secretBox(random.bytes(32), random)
+    const { id } = await addDomain({ ...office.parts, seal }, 'w1', 'printer.lan', true)
+    const privateKeys = async (by: KeySeal) =>
+      (await readSigningKeys(database.reader, [id], by)).get(id)?.map(({ privateKey }) => privateKey)
+    t.match(await privateKeys(openShelf), [/^sealed:1:/, /^sealed:1:/])
+    t.match(await privateKeys(seal), [/^-----BEGIN PRIVATE KEY/, /^-----BEGIN PRIVATE KEY/])
+    const other = secretBox(random.bytes(32), random)
+    t.match(await privateKeys(other), [/^sealed:1:/, /^sealed:1:/])
+  },
+)
