@@ -37,7 +37,7 @@ const ROWS: readonly Row[] = [
   { domains: 20, recipients: 100 },
 ]
 
-const CONNECTIONS = { connections: 500, connectionsPerDestination: 10 }
+const CONNECTIONS = { connections: 500, connectionsPerDestination: 40 }
 /** Of the API: enough to keep the queue filled. */
 const CLIENTS = 8
 /** No request is begun after this time; the row then has fewer messages. */

@@ -65,3 +65,8 @@ export function sleepOn(start: Clock['after'], delayMs: number, signal?: AbortSi
 export function nextTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
+
+/** Steps aside for about a millisecond of real time, whatever the clock: for gathering what arrives together. */
+export function shortPause(): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, 1))
+}
