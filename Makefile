@@ -15,7 +15,7 @@ node_modules/.installed: package.json package-lock.json
 # has native code or worker files of its own stays outside.
 dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 	@rm -rf dist
-	$(BIN)/esbuild src/main.ts src/mta/worker-main.ts --bundle --outdir=dist --entry-names=[name] --format=esm \
+	@$(BIN)/esbuild src/main.ts src/mta/worker-main.ts --bundle --outdir=dist --entry-names=[name] --format=esm \
 	  --platform=node --target=node20 --sourcemap --log-level=warning --external:better-sqlite3 --external:pino \
 	  --banner:js="import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
 	@touch $@
@@ -23,7 +23,7 @@ dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 # Tests and benchmarks run as plain JavaScript: esbuild only strips the types (0.1 s), `make check` proves them.
 build/.built: node_modules/.installed $(TS)
 	@rm -rf build
-	$(BIN)/esbuild $(TS) --outdir=build --outbase=. --format=esm --platform=node --target=node20 --sourcemap --log-level=warning
+	@$(BIN)/esbuild $(TS) --outdir=build --outbase=. --format=esm --platform=node --target=node20 --sourcemap --log-level=warning
 	@touch $@
 
 build: dist/.built ## compile to dist/
@@ -43,7 +43,7 @@ test: check dist/.built build/.built ## every check that CI runs
 test-debian: dist/.built build/.built ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
 	$(BIN)/tap $(TAP_FLAGS) build/test/debian/*.debian.js
 
-bench: build/.built ## measure acceptance, relay and start of the real program; BENCH_FLAGS='--quick --only relay'
+bench: dist/.built build/.built ## measure acceptance, relay and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
 
 .PHONY: help build run check test test-debian bench

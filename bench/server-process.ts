@@ -12,7 +12,8 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { run, startNode, stop } from './children.js'
 
-const PROGRAM = fileURLToPath(new URL('../src/main.js', import.meta.url))
+/** The bundle: what operators run. */
+const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const START_LIMIT_MS = 30_000
 
 /** The sender of every mail here. */

@@ -8,7 +8,7 @@ import { initialise, routeTo } from '../support/process.js'
 import { openSink, unusedPort } from '../support/sink.js'
 import { until } from '../support/until.js'
 
-const program = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const program = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 const mailTo = (...to: string[]) => ({ to, from_email: 'me@sender.test', subject: 'Hi', text: 'Hi.\n' })
 

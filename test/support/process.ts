@@ -1,8 +1,8 @@
 /**
  * The real program in tests: its server as a child process on a data folder of its own, and its commands beside it.
  *
- * Spawns the compiled `src/main.js` of the same build as the test; commands run inside the test's process, which spares
- * each of them half a second of loading. Every process is killed and the folder removed when the test ends, however it
+ * Spawns the bundle in `dist/`, which is what operators run (`make test` builds it first); commands run inside the test's
+ * process, which spares each of them its loading. Every process is killed and the folder removed when the test ends, however it
  * ends.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
@@ -19,7 +19,7 @@ import { endWithTest } from './children.js'
 import { clientOf, type Client } from './client.js'
 import { until } from './until.js'
 
-const program = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const program = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 /** Settings that make tests quick and keep everything on loopback; `toml` and `env` of a test come on top. */
 const USUAL_ENVIRONMENT = {
