@@ -66,7 +66,7 @@ export async function measureRelay(original: Installation, options: RelayOptions
       ...rows,
     ],
     [
-      `${CLIENTS} API clients; delivered to ${sink.name} on loopback; one RSA-2048 DKIM signature each; mta.connections = ` +
+      `${CLIENTS} API clients; delivered to ${sink.name} on loopback; an RSA-2048 and an Ed25519 DKIM signature each; mta.connections = ` +
         `${CONNECTIONS.connections}, connections_per_destination = ${CONNECTIONS.connectionsPerDestination}.`,
       `The RSA limit is this machine's ${options.signaturesPerSecond} signatures/s with all cores doing nothing else.`,
     ],

@@ -19,6 +19,7 @@ import { paceSignal } from './pace-signal.js'
 import { listLanes, takeBackAttempt } from './queue-store.js'
 import { Schedule } from './schedule.js'
 import { Settler } from './settler.js'
+import { restLengths } from './site-pace.js'
 import type { Turn } from './site.js'
 import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
 
@@ -66,7 +67,11 @@ export class QueueRunner {
   constructor(parts: QueueRunnerParts) {
     this.parts = parts
     this.settler = new Settler(parts)
-    this.schedule = new Schedule({ ...parts, onChange: () => this.pump() })
+    this.schedule = new Schedule({
+      ...parts,
+      rests: restLengths(parts.policy.retry),
+      onChange: () => this.pump(),
+    })
   }
 
   async start(): Promise<void> {

@@ -11,6 +11,7 @@ import type { Clock } from '../world/clock.js'
 import type { LocateSite } from './delivery-agent.js'
 import { laneFromKey, type Lane } from './lane.js'
 import type { PaceSignal } from './pace-signal.js'
+import type { RestLengths } from './site-pace.js'
 import { Site, type Turn } from './site.js'
 
 /** How long a destination's site is believed. */
@@ -21,6 +22,7 @@ const LOCATING_AT_ONCE = 100
 export interface ScheduleParts {
   readonly clock: Clock
   readonly locateSite: LocateSite
+  readonly rests: RestLengths
   /** A lane has been located: there may be something to start. */
   readonly onChange: () => void
 }
@@ -194,7 +196,11 @@ export class Schedule {
 
   private async locate(lane: Lane): Promise<void> {
     const facts = await this.parts.locateSite(lane.destination)
-    this.joinSite(lane, new Site(this.parts.clock, facts), this.parts.clock.now() + SITE_KNOWN_MS)
+    this.joinSite(
+      lane,
+      new Site(this.parts.clock, facts, this.parts.rests),
+      this.parts.clock.now() + SITE_KNOWN_MS,
+    )
   }
 
   /** @param asKnown used unless a site of this name is in the schedule already */

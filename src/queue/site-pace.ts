@@ -10,6 +10,7 @@
  *                                                  ^                  │
  *                                                  └──────trouble─────┘
  */
+import type { BackoffPolicy } from '../core/backoff.js'
 import type { Clock } from '../world/clock.js'
 import type { SiteFacts } from './delivery-agent.js'
 import type { PaceSignal } from './pace-signal.js'
@@ -22,6 +23,21 @@ const SHRINK_PAUSE_MS = 5_000
 const UNREACHABLE_BEFORE_REST = 3
 const FIRST_REST_MS = 30_000
 const LONGEST_REST_MS = 15 * 60_000
+
+/** How long rests are that nobody named a time for, ms. */
+export interface RestLengths {
+  readonly firstMs: number
+  readonly longestMs: number
+}
+
+/**
+ * No rest holds mail back for longer than the operator lets it wait for its next attempt.
+ *
+ * @param retry the queue's own delays
+ */
+export function restLengths({ firstMs, maxMs }: BackoffPolicy): RestLengths {
+  return { firstMs: Math.min(FIRST_REST_MS, firstMs), longestMs: Math.min(LONGEST_REST_MS, maxMs) }
+}
 /** A server's wish is granted up to this. */
 const LONGEST_ASKED_REST_MS = 60 * 60_000
 /** Successes in a row after which earlier rests are forgotten. */
@@ -32,6 +48,7 @@ const BURST_SHARE = 1 / 6
 export class SitePace {
   private readonly clock: Clock
   private readonly limits: SiteLimits
+  private readonly restLengths: RestLengths
   private active = 0
   /** Deliveries at a time; grows by fractions. */
   private window: number
@@ -47,9 +64,10 @@ export class SitePace {
   private tokens: number
   private tokensAt: number
 
-  constructor(clock: Clock, limits: SiteLimits) {
+  constructor(clock: Clock, limits: SiteLimits, restLengths: RestLengths) {
     this.clock = clock
     this.limits = limits
+    this.restLengths = restLengths
     this.window = Math.min(FIRST_WINDOW, limits.connections)
     this.threshold = limits.connections
     this.tokens = this.burst
@@ -159,7 +177,7 @@ export class SitePace {
   /** Sessions that were open when the rest began report the same trouble; only a longer wish changes anything then. */
   private rest(askedMs: number | undefined): void {
     const now = this.clock.now()
-    const own = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** this.rests)
+    const own = Math.min(this.restLengths.longestMs, this.restLengths.firstMs * 2 ** this.rests)
     if (!this.isResting) this.rests += 1
     else if (askedMs === undefined) return
     this.restsUntil = Math.max(this.restsUntil, now + Math.min(askedMs ?? own, LONGEST_ASKED_REST_MS))

@@ -7,7 +7,7 @@
  */
 import type { SiteFacts } from './delivery-agent.js'
 import type { Lane } from './lane.js'
-import { SitePace } from './site-pace.js'
+import { SitePace, type RestLengths } from './site-pace.js'
 import type { Clock } from '../world/clock.js'
 
 /** Leave to claim messages of a lane and deliver them to its site. */
@@ -29,9 +29,9 @@ export class Site {
   private readonly lines: readonly [Line, Line] = [new Map(), new Map()]
   private turns = 0
 
-  constructor(clock: Clock, facts: SiteFacts) {
+  constructor(clock: Clock, facts: SiteFacts, rests: RestLengths) {
     this.name = facts.name
-    this.pace = new SitePace(clock, facts)
+    this.pace = new SitePace(clock, facts, rests)
   }
 
   get hasDue(): boolean {

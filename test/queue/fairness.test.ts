@@ -111,6 +111,7 @@ t.test('a schedule holds as much for 100,000 messages as it has lanes', async t 
   const clock = new FakeClock()
   const schedule = new Schedule({
     clock,
+    rests: { firstMs: 30_000, longestMs: 900_000 },
     locateSite: async () => ({ name: 'mx.example', connections: 20, messagesPerMinute: 0 }),
     onChange: () => {},
   })
@@ -134,6 +135,7 @@ t.test('a rest that the operator ends lets one message try, at the sites named o
   const clock = new FakeClock()
   const schedule = new Schedule({
     clock,
+    rests: { firstMs: 30_000, longestMs: 900_000 },
     locateSite: async destination => ({ name: destination, connections: 20, messagesPerMinute: 0 }),
     onChange: () => {},
   })

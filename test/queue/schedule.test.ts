@@ -13,7 +13,12 @@ const domainsShare: LocateSite = async destination => ({
 
 function openSchedule(locateSite = domainsShare) {
   const clock = new FakeClock()
-  const schedule = new Schedule({ clock, locateSite, onChange: () => {} })
+  const schedule = new Schedule({
+    clock,
+    rests: { firstMs: 30_000, longestMs: 900_000 },
+    locateSite,
+    onChange: () => {},
+  })
   const note = (destination: string, priority: Priority = 0, workspaceId = 'w1', dueAt = clock.now()) =>
     schedule.note(laneKey(destination, priority, workspaceId), dueAt)
   /** Lets located lanes come into their lines. */

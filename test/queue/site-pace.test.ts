@@ -1,13 +1,19 @@
 import t from 'tap'
 import { paceSignal } from '../../src/queue/pace-signal.js'
-import { SitePace } from '../../src/queue/site-pace.js'
+import { restLengths, SitePace } from '../../src/queue/site-pace.js'
 import { classifyReply } from '../../src/mail/classify.js'
 import type { Outcome } from '../../src/mail/outcome.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 
-function openPace(limits: { connections?: number; messagesPerMinute?: number } = {}) {
+const MINUTE_MS = 60_000
+
+function openPace(
+  limits: { connections?: number; messagesPerMinute?: number } = {},
+  retry = { firstMs: 5 * MINUTE_MS, factor: 1.5, maxMs: 240 * MINUTE_MS },
+) {
   const clock = new FakeClock()
-  return { clock, pace: new SitePace(clock, { connections: 20, messagesPerMinute: 0, ...limits }) }
+  const all = { connections: 20, messagesPerMinute: 0, ...limits }
+  return { clock, pace: new SitePace(clock, all, restLengths(retry)) }
 }
 
 /** Begins and ends one delivery. */
@@ -93,6 +99,17 @@ t.test('rests without a named time grow as long as the trial message meets the s
     await clock.advance(rests.at(-1) ?? 0)
   }
   t.same(rests, [30_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000])
+})
+
+t.test('no rest is longer than the operator lets mail wait for its next attempt', async t => {
+  const { pace, clock } = openPace({}, { firstMs: 1_000, factor: 2, maxMs: 5_000 })
+  const rests: number[] = []
+  for (let round = 0; round < 5; round += 1) {
+    asked(pace)
+    rests.push((pace.retryAt ?? 0) - clock.now())
+    await clock.advance(rests.at(-1) ?? 0)
+  }
+  t.same(rests, [1_000, 2_000, 4_000, 5_000, 5_000])
 })
 
 t.test('sessions open when the rest began do not make it longer', async t => {
