@@ -4,7 +4,7 @@
  * Commands print data to standard output and everything else to standard error. `--json` prints the REST form.
  */
 import type { Command } from 'commander'
-import { openAppliance, type Appliance } from '../appliance.js'
+import { openAppliance, type Appliance, type OpenRequest } from '../appliance.js'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile, type Environment } from '../config/environment.js'
 import { loadConfig, type LoadedConfig } from '../config/load.js'
@@ -56,9 +56,9 @@ export async function withOpened<T>(
   context: CliContext,
   config: Config,
   work: (appliance: Appliance) => Promise<T>,
-  mayCreate = false,
+  may: Pick<OpenRequest, 'mayCreate' | 'mayMigrate'> = {},
 ): Promise<T> {
-  const appliance = await openAppliance({ config, world: context.world, mayCreate })
+  const appliance = await openAppliance({ config, world: context.world, ...may })
   try {
     return await work(appliance)
   } finally {

@@ -1,6 +1,7 @@
 /**
  * `postroad init`: data folder, schema, secrets, a first workspace and its live key. Run again it changes nothing.
  */
+import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { createKey, USUAL_KEY_LIMITS } from '../accounts/keys.js'
 import {
@@ -9,8 +10,9 @@ import {
   NEW_WORKSPACE,
   type Workspace,
 } from '../accounts/workspace-store.js'
-import type { Appliance } from '../appliance.js'
+import { databaseFile, type Appliance } from '../appliance.js'
 import type { Config } from '../config/config.js'
+import { isServing } from '../db/serve-lock.js'
 import {
   command,
   printResult,
@@ -24,7 +26,12 @@ export function initCommand(program: Command, context: CliContext): void {
   command(program, 'init', 'set up the data folder, a first workspace and its key').action(
     async (options: CommonOptions) => {
       const { config } = readConfig(context, options)
-      await withOpened(context, config, appliance => init(appliance, context, options), true)
+      // Under a running server neither the schema nor the seals of its secrets may change.
+      const isRunning = existsSync(databaseFile(config)) && isServing(config.dataDir)
+      await withOpened(context, config, appliance => init(appliance, context, options), {
+        mayCreate: true,
+        mayMigrate: !isRunning,
+      })
     },
   )
 }

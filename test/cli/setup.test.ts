@@ -1,4 +1,5 @@
 /** Setting up: init, workspaces, keys, configuration, schema. */
+import { appendFileSync } from 'node:fs'
 import t from 'tap'
 import { initialise, install } from '../support/process.js'
 import { until } from '../support/until.js'
@@ -166,3 +167,15 @@ t.test('migrate works on a stopped appliance only', async t => {
   const server = await postroad.serve()
   t.match(await postroad.run('migrate'), { status: 1, err: `process ${server.pid}` })
 })
+
+t.test(
+  'init run again beside a running server does not seal the keys that this server signs with',
+  async t => {
+    const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
+    const server = await postroad.serve()
+    appendFileSync(postroad.configFile, `\n[secrets]\nkey = "${Buffer.alloc(32, 7).toString('base64')}"\n`)
+    t.match(await postroad.run('init'), { status: 0 })
+    const { body } = await server.send(postroad.key, mail)
+    await server.messageOnce(postroad.key, String(body.data.results[0].message_id), 'delivered')
+  },
+)
