@@ -18,6 +18,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   db: 2,
   events: 2,
   http: 2,
+  smtp: 2,
   accounts: 3,
   audience: 3,
   content: 3,

@@ -33,7 +33,7 @@ export async function listenHttp(
   )
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new Error(`cannot listen on ${host}:${port}: ${inWords(error)}`, { cause: error })),
+      reject(new Error(`cannot listen on ${host}:${port}: ${listenFaultInWords(error)}`, { cause: error })),
     )
     server.listen(port, host, resolve)
   })
@@ -51,7 +51,8 @@ export async function listenHttp(
   }
 }
 
-function inWords(error: NodeJS.ErrnoException): string {
+/** Why an address could not be listened on, for whoever has to change that. */
+export function listenFaultInWords(error: NodeJS.ErrnoException): string {
   if (error.code === 'EADDRINUSE') return 'address already in use (is another server running?)'
   if (error.code === 'EACCES') return 'permission denied (ports below 1024 need CAP_NET_BIND_SERVICE)'
   if (error.code === 'EADDRNOTAVAIL') return 'this machine has no such address'

@@ -3,6 +3,7 @@ import { systemClock, type Clock } from './clock.js'
 import { openDialler, type Dialler } from './dial.js'
 import { openResolver } from './dns-client.js'
 import type { Resolver } from './dns.js'
+import { systemTcpServer, type TcpServer } from './listen-tcp.js'
 import { openLog, type Log } from './log.js'
 import { systemRandom, type Random } from './random.js'
 import { systemLookup, type SystemLookup } from './system-names.js'
@@ -12,6 +13,7 @@ export interface World {
   readonly random: Random
   readonly log: Log
   readonly dialler: Dialler
+  readonly tcpServer: TcpServer
   readonly systemLookup: SystemLookup
   /** A resolver with a cache of its own. @param servers as `ip:port`; empty: the system's */
   openResolver(servers: readonly string[], timeoutMs: number): Resolver
@@ -23,6 +25,7 @@ export function systemWorld(): World {
     random: systemRandom,
     log: openLog('info'),
     dialler: openDialler(systemClock),
+    tcpServer: systemTcpServer,
     systemLookup,
     openResolver: (servers, timeoutMs) =>
       openResolver({ servers, timeoutMs, clock: systemClock, random: systemRandom }),

@@ -1,0 +1,88 @@
+/**
+ * Who may open a session: how many there are at a time, in all and from one address, and how many came in a minute.
+ *
+ * Called by `service.ts` for each connection, before a word is said. Pure apart from the clock; memory is bounded by the
+ * sessions there are and by a fixed number of addresses. Fails: never; a refusal is a value.
+ */
+import type { Clock } from '../world/clock.js'
+import type { SmtpLimits } from './options.js'
+
+export type Refusal = 'sessions' | 'sessions-per-address' | 'connections-per-minute'
+
+const MINUTE_MS = 60_000
+/** Addresses remembered within a minute; beyond that the oldest is forgotten. */
+const MOST_ADDRESSES = 65_536
+
+type Bounds = Pick<SmtpLimits, 'sessions' | 'sessionsPerAddress' | 'connectionsPerMinute'>
+
+export class Admission {
+  private readonly limits: Bounds
+  private readonly clock: Clock
+  private readonly open = new Map<string, number>()
+  private total = 0
+  private minute = -1
+  private readonly came = new Map<string, number>()
+
+  constructor(limits: Bounds, clock: Clock) {
+    this.limits = limits
+    this.clock = clock
+  }
+
+  /** Counts the connection in, or says why not; what was counted in must be handed to `leave` once. */
+  enter(peerAddress: string): Refusal | undefined {
+    const key = addressKey(peerAddress)
+    if (this.comesTooOften(key)) return 'connections-per-minute'
+    if (this.total >= this.limits.sessions) return 'sessions'
+    const open = this.open.get(key) ?? 0
+    if (open >= this.limits.sessionsPerAddress) return 'sessions-per-address'
+    this.open.set(key, open + 1)
+    this.total += 1
+    return undefined
+  }
+
+  leave(peerAddress: string): void {
+    const key = addressKey(peerAddress)
+    const open = this.open.get(key) ?? 0
+    if (open > 1) this.open.set(key, open - 1)
+    else this.open.delete(key)
+    this.total -= 1
+  }
+
+  private comesTooOften(key: string): boolean {
+    const { connectionsPerMinute } = this.limits
+    if (connectionsPerMinute === 0) return false
+    const minute = Math.floor(this.clock.monotonic() / MINUTE_MS)
+    if (minute !== this.minute) {
+      this.minute = minute
+      this.came.clear()
+    }
+    const count = (this.came.get(key) ?? 0) + 1
+    if (count > connectionsPerMinute) return true
+    if (this.came.size >= MOST_ADDRESSES)
+      for (const oldest of this.came.keys()) {
+        this.came.delete(oldest)
+        break
+      }
+    this.came.set(key, count)
+    return false
+  }
+}
+
+/** What counts as one client: an IPv4 address, or the /64 that a single IPv6 customer has at the least (RFC 6177 §2). */
+export function addressKey(address: string): string {
+  if (!address.includes(':')) return address
+  // A scope (`fe80::1%eth0`) is the link's, not the client's.
+  const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const rest = tail === '' ? [] : tail.split(':')
+    // A dotted IPv4 address at the end stands for two groups.
+    const held = groups.length + rest.length + (tail.includes('.') ? 1 : 0)
+    for (let missing = 8 - held; missing > 0; missing--) groups.push('0')
+    groups.push(...rest)
+  }
+  return `${groups
+    .slice(0, 4)
+    .map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`
+}

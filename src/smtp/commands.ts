@@ -1,0 +1,251 @@
+/**
+ * What each SMTP command does, in the order that RFC 5321 §4.1.4 allows.
+ *
+ * Called by `session.ts` for every line that is no part of a message. Leaves messages to `envelope.ts`, logins to
+ * `login-exchange.ts` and the receiver. A client's fault is the returned reply, which the session sends and counts; all
+ * else is replied to from here. Standards: RFC 5321 §4.1, RFC 2920 §3.1, RFC 3207, RFC 4954.
+ *
+ * ```
+ * no name yet   EHLO, HELO -> named
+ * named         MAIL and the rest: envelope.ts         AUTH -> a challenge -> the client's line -> named
+ * any           STARTTLS -> handshake -> no name yet, no login
+ * ```
+ */
+import { Envelope, type EnvelopeSession } from './envelope.js'
+import { LoginExchange, type LoginStep } from './login-exchange.js'
+import type { ParameterRules } from './mail-command.js'
+import type { SessionFacts } from './receiver.js'
+import { REPLY } from './reply.js'
+import type { LineFault } from './server-connection.js'
+
+/** What commands need of their session. */
+export interface CommandSession<Identity> extends EnvelopeSession<Identity> {
+  readonly facts: { -readonly [K in keyof SessionFacts]: SessionFacts[K] }
+  identity: Identity | undefined
+  /** As `hasInput`, and what the system holds for us besides. */
+  readonly hasUnread: boolean
+  startTls(): void
+  /** Logs what security is interested in. */
+  warn(event: string): void
+}
+
+/** RFC 4954 §4: a line of an AUTH exchange. */
+const MAX_AUTH_LINE = 12_288
+/** Commands between two messages that bring no mail on (NOOP, RSET, EHLO ...); each one beyond is an error as well. */
+const MOST_IDLE_COMMANDS = 100
+const MAX_HELO = 255
+
+/** A browser that was made to speak to this port; its next line might be anything. */
+const HTTP =
+  /^(?:(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|CONNECT|PATCH|TRACE|PRI) |(?:Host|User-Agent|Content-[A-Z]+): )/i
+
+export class Commands<Identity> {
+  readonly envelope: Envelope<Identity>
+  private readonly session: CommandSession<Identity>
+  private readonly countError: () => void
+  private parameters: ParameterRules
+  private isLoggedIn = false
+  private login: LoginExchange | undefined
+  private idleCommands = 0
+
+  /** @param countError called for what is answered well and should not go on */
+  constructor(session: CommandSession<Identity>, countError: () => void) {
+    this.session = session
+    this.countError = countError
+    this.envelope = new Envelope<Identity>(session)
+    this.parameters = session.rules.parameters.helo
+  }
+
+  /** Octets that the next line may have, with its CR LF. */
+  get maxLine(): number {
+    return this.login ? MAX_AUTH_LINE : this.session.rules.limits.commandLine
+  }
+
+  /** Under TLS everything begins again (RFC 3207 §4.2). */
+  restart(): void {
+    const { session } = this
+    this.envelope.reset()
+    session.facts.heloName = ''
+    session.facts.isEsmtp = false
+    this.parameters = session.rules.parameters.helo
+    this.isLoggedIn = false
+  }
+
+  /** A line without its CR LF. @returns the reply to a fault of the client */
+  take(line: string): string | undefined {
+    if (this.login) return this.takeStep(this.login.answer(line))
+    const space = line.indexOf(' ')
+    const verb = space < 0 ? line : line.slice(0, space)
+    return this.command(verb.toUpperCase(), space < 0 ? '' : line.slice(space + 1), line)
+  }
+
+  /** What came instead of a line. @returns the reply to it */
+  takeFault(lineFault: LineFault): string | undefined {
+    const wasLogin = this.login !== undefined
+    this.login = undefined
+    switch (lineFault) {
+      case 'endless':
+        this.session.close(REPLY.lineTooLong)
+        return undefined
+      case 'too long':
+        return wasLogin ? REPLY.authTooLong : REPLY.lineTooLong
+      case 'malformed':
+        return wasLogin ? REPLY.authMalformed : REPLY.malformedLine
+    }
+  }
+
+  private command(verb: string, argument: string, line: string): string | undefined {
+    switch (verb) {
+      case 'MAIL':
+        return this.mail(argument)
+      case 'RCPT':
+        return /^TO:/i.test(argument)
+          ? this.envelope.rcpt(argument.slice(3), this.parameters)
+          : REPLY.needsArgument
+      case 'DATA':
+        this.idleCommands = 0
+        return argument === '' ? this.envelope.data() : REPLY.noArgument
+      case 'BDAT':
+        return this.bdat(argument)
+      case 'EHLO':
+      case 'HELO':
+        return this.hello(verb === 'EHLO', argument.trim())
+      case 'RSET':
+        if (argument !== '') return REPLY.noArgument
+        this.envelope.reset()
+        return this.idle(REPLY.ok)
+      case 'NOOP':
+        return this.idle(REPLY.ok)
+      case 'QUIT':
+        if (argument !== '') return REPLY.noArgument
+        this.session.close(REPLY.goodbye)
+        return undefined
+      case 'VRFY':
+        return argument === '' ? REPLY.needsArgument : this.idle(REPLY.cannotVerify)
+      case 'HELP':
+        return this.idle(REPLY.help)
+      case 'STARTTLS':
+        return this.startTls(argument)
+      case 'AUTH':
+        return this.auth(argument)
+      case 'EXPN':
+      case 'ETRN':
+      case 'TURN':
+      case 'ATRN':
+      case 'SEND':
+      case 'SOML':
+      case 'SAML':
+        return REPLY.notImplemented
+      default:
+        if (!HTTP.test(line)) return REPLY.unknownCommand
+        this.session.warn('smtp client speaks HTTP')
+        this.session.close(REPLY.noWebServer)
+        return undefined
+    }
+  }
+
+  private hello(isEsmtp: boolean, name: string): string | undefined {
+    const { session } = this
+    if (session.hasInput) {
+      // RFC 2920 §3.1: nobody knows yet what may be sent together.
+      session.close(REPLY.unsynchronized)
+      return undefined
+    }
+    if (name === '' || name.length > MAX_HELO || name.includes(' ')) return REPLY.needsArgument
+    this.envelope.reset()
+    // The name stands in Received fields; a machine's name that is no host name is kept readable.
+    session.facts.heloName = name.replace(/[^\w.:[\]-]/g, '?')
+    session.facts.isEsmtp = isEsmtp
+    const { rules } = session
+    this.parameters = isEsmtp ? rules.parameters.ehlo : rules.parameters.helo
+    return this.idle(
+      isEsmtp ? rules.ehlo(session.facts.tls !== undefined, this.isLoggedIn) : `250 ${rules.hostname}\r\n`,
+    )
+  }
+
+  private mail(argument: string): string | undefined {
+    const { rules, facts, identity } = this.session
+    if (facts.heloName === '') return REPLY.heloFirst
+    if (rules.isAuthRequired && identity === undefined) {
+      const needsTls = facts.tls === undefined && !rules.isAuthAllowedInClear
+      return needsTls && rules.secureContext ? REPLY.tlsFirst : REPLY.authenticationRequired
+    }
+    return /^FROM:/i.test(argument)
+      ? this.envelope.mail(argument.slice(5), this.parameters)
+      : REPLY.needsArgument
+  }
+
+  private bdat(argument: string): string | undefined {
+    if (!this.session.rules.capabilities.chunking) return REPLY.notImplemented
+    const isUseful = this.envelope.isOpen
+    this.envelope.bdat(argument)
+    if (isUseful) this.idleCommands = 0
+    else this.countIdle()
+    return undefined
+  }
+
+  private startTls(argument: string): string | undefined {
+    const { session } = this
+    if (!session.rules.secureContext) return REPLY.notImplemented
+    if (session.facts.tls) return REPLY.tlsIsOn
+    if (argument !== '') return REPLY.noArgument
+    if (session.hasUnread) {
+      // RFC 3207 §5: somebody on the way may have put it there, to be taken for what the client says under TLS.
+      session.warn('smtp commands injected behind STARTTLS')
+      session.close(REPLY.injected)
+      return undefined
+    }
+    session.reply(REPLY.startTls)
+    session.startTls()
+    return undefined
+  }
+
+  private auth(argument: string): string | undefined {
+    const { rules, facts } = this.session
+    if (!rules.hasAuth) return REPLY.notImplemented
+    if (!facts.isEsmtp) return REPLY.heloFirst
+    if (this.isLoggedIn) return REPLY.authRepeated
+    if (this.envelope.isOpen) return REPLY.authInTransaction
+    if (!facts.tls && !rules.isAuthAllowedInClear) return REPLY.encryptionRequired
+    if (argument === '') return REPLY.needsArgument
+    const { exchange, step } = LoginExchange.begin(argument)
+    this.login = exchange
+    return this.takeStep(step)
+  }
+
+  private takeStep(step: LoginStep): string | undefined {
+    if (step.kind === 'challenge') return this.idle(step.line)
+    this.login = undefined
+    if (step.kind === 'refused') return step.line
+    const { session } = this
+    session.settle(
+      () => session.receiver.authenticate?.(session.facts, step.username, step.password),
+      identity => {
+        session.identity = identity
+        this.isLoggedIn = true
+        session.reply(REPLY.authenticated)
+      },
+      thrown => {
+        const { line, closes } = session.refusal(thrown)
+        if (closes) {
+          session.close(line)
+          return
+        }
+        session.reply(line)
+        this.countError()
+      },
+    )
+    return undefined
+  }
+
+  private idle(line: string): string | undefined {
+    this.session.reply(line)
+    this.countIdle()
+    return undefined
+  }
+
+  private countIdle(): void {
+    this.idleCommands += 1
+    if (this.idleCommands > MOST_IDLE_COMMANDS) this.countError()
+  }
+}

@@ -1,0 +1,305 @@
+/** The commands of a session: order, replies, parameters, pipelining, faults. */
+import t from 'tap'
+import { AppError } from '../../src/core/errors.js'
+import { SmtpRefusal, type RcptCommand } from '../../src/smtp/receiver.js'
+import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp-service.js'
+
+t.test('a message is taken as it was sent, and the session goes on', async t => {
+  const { dialogue, receiver } = await smtpService(t)
+  await dialogue(`
+    C MAIL FROM:<a@x.example> SIZE=100 BODY=8BITMIME
+    S 250 2.1.0 ...
+    C RCPT TO:<b@y.example>
+    S 250 2.1.5 ...
+    C DATA
+    S 354 ...
+    RAW "Subject: x\\r\\n\\r\\n..one dot\\r\\n\\u00e9\\r\\n.\\r\\n"
+    S 250 2.0.0 Queued as 1
+    MAIL
+    C DATA
+    S 354 ...
+    C .
+    S 250 2.0.0 Queued as 2
+    C QUIT
+    S 221 2.0.0 ...
+    END
+  `)
+  t.match(receiver.messages, [
+    {
+      mail: { address: 'a@x.example', size: 100, body: '8BITMIME', smtpUtf8: false },
+      recipients: [{ address: 'b@y.example' }],
+      text: 'Subject: x\r\n\r\n.one dot\r\n\u00e9\r\n',
+    },
+    { text: '' },
+  ])
+})
+
+t.test('EHLO offers what is there', async t => {
+  const { port } = await smtpService(t, {
+    limits: { messageSize: 1_234 },
+    auth: { isRequired: false, isAllowedInClear: true },
+  })
+  const client = await SmtpClient.connect(port)
+  await client.readLine()
+  t.same(await client.ehlo(), [
+    '250-mx.example',
+    '250-PIPELINING',
+    '250-SIZE 1234',
+    '250-AUTH PLAIN LOGIN',
+    '250-ENHANCEDSTATUSCODES',
+    '250-8BITMIME',
+    '250-DSN',
+    '250-SMTPUTF8',
+    '250 CHUNKING',
+  ])
+  client.cut()
+})
+
+t.test('what is switched off is neither offered nor taken', async t => {
+  const { port, dialogue } = await smtpService(t, {
+    capabilities: { dsn: false, smtpUtf8: false, chunking: false },
+  })
+  const client = await SmtpClient.connect(port)
+  await client.readLine()
+  t.notMatch((await client.ehlo()).join(), /DSN|SMTPUTF8|CHUNKING|AUTH|STARTTLS/)
+  client.cut()
+  await dialogue(`
+    C MAIL FROM:<a@x.example> RET=FULL
+    S 555 5.5.4 ...
+    C MAIL FROM:<a@x.example> SMTPUTF8
+    S 555 5.5.4 ...
+    C BDAT 0 LAST
+    S 502 5.5.1 ...
+    C AUTH PLAIN AGEAYg==
+    S 502 5.5.1 ...
+    C STARTTLS
+    S 502 5.5.1 ...
+  `)
+})
+
+t.test('commands out of order are refused and change nothing', async t => {
+  const { dialogue, receiver } = await smtpService(t)
+  await dialogue(`
+    S 220 ...
+    C MAIL FROM:<a@x.example>
+    S 503 5.5.1 ...
+    C HELO client
+    S 250 mx.example
+    C RCPT TO:<b@y.example>
+    S 503 5.5.1 ...
+    C DATA
+    S 503 5.5.1 ...
+    C MAIL FROM:<a@x.example>
+    S 250 2.1.0 ...
+    C MAIL FROM:<a@x.example>
+    S 503 5.5.1 ...
+    C DATA
+    S 503 5.5.1 ...
+    C RSET
+    S 250 2.0.0 Ok
+    C RCPT TO:<b@y.example>
+    S 503 5.5.1 ...
+  `)
+  t.same(receiver.messages, [])
+  t.same(receiver.abandoned, ['a@x.example'])
+})
+
+t.test('EHLO in the middle of a message begins anew', async t => {
+  const { dialogue, receiver } = await smtpService(t)
+  await dialogue(`
+    MAIL
+    EHLO
+    C DATA
+    S 503 5.5.1 ...
+  `)
+  t.same(receiver.abandoned, ['a@x.example'])
+})
+
+t.test('every other command has its reply', async t => {
+  const { dialogue } = await smtpService(t)
+  await dialogue(`
+    C NOOP whatever
+    S 250 2.0.0 ...
+    C VRFY ann
+    S 252 2.5.2 ...
+    C VRFY
+    S 501 5.5.4 ...
+    C HELP
+    S 214 2.0.0 ...
+    C EXPN list
+    S 502 5.5.1 ...
+    C FROB
+    S 500 5.5.2 ...
+    C mail from:<a@x.example>
+    S 250 2.1.0 ...
+    C rCpT tO: <b@y.example>
+    S 250 2.1.5 ...
+    C RSET now
+    S 501 5.5.4 ...
+    C DATA now
+    S 501 5.5.4 ...
+    C QUIT now
+    S 501 5.5.4 ...
+    C MAIL TO:<a@x.example>
+    S 501 5.5.4 ...
+    C EHLO
+    S 501 5.5.4 ...
+  `)
+})
+
+t.test('a pipelined group is answered in order and in one piece', async t => {
+  const { port, receiver } = await smtpService(t)
+  const client = await SmtpClient.connect(port)
+  await client.readLine()
+  await client.ehlo()
+  const pieces: string[] = []
+  client.socket.on('data', (octets: Buffer) => pieces.push(octets.toString('latin1')))
+  client.send('RSET\r\nMAIL FROM:<a@x.example>\r\nRCPT TO:<b@y.example>\r\nRCPT TO:<@>\r\nDATA\r\n')
+  const replies = [await client.readLine(), await client.readLine(), await client.readLine()]
+  replies.push(await client.readLine(), await client.readLine())
+  t.match(replies, [/^250/, /^250/, /^250/, /^501/, /^354/])
+  t.equal(pieces.length, 1)
+  client.send('x\r\n.\r\nMAIL FROM:<c@x.example>\r\nRSET\r\nQUIT\r\n')
+  t.match(await client.readLine(), /^250 2.0.0 Queued/)
+  t.match(await client.readLine(), /^250 2.1.0/)
+  t.match(await client.readLine(), /^250 2.0.0/)
+  t.match(await client.readLine(), /^221/)
+  t.equal(receiver.messages.length, 1)
+})
+
+t.test('a group whose recipients are all refused gets no message through', async t => {
+  class Nobody extends KeepingReceiver {
+    override addRecipient(): void {
+      throw new SmtpRefusal(550, '5.1.1', 'Nobody here')
+    }
+  }
+  const { dialogue, receiver } = await smtpService(t, { receiver: new Nobody() })
+  await dialogue(`
+    C MAIL FROM:<a@x.example>
+    C RCPT TO:<b@y.example>
+    C DATA
+    S 250 2.1.0 ...
+    S 550 5.1.1 Nobody here
+    S 554 5.5.1 ...
+  `)
+  t.same(receiver.messages, [])
+})
+
+t.test(
+  'who sends the message before the 354 is sent away, for a refused DATA would make commands of it',
+  async t => {
+    const { dialogue, receiver } = await smtpService(t)
+    await dialogue(`
+    C MAIL FROM:<a@x.example>
+    C RCPT TO:<b@y.example>
+    C DATA
+    C RSET
+    S 250 2.1.0 ...
+    S 250 2.1.5 ...
+    S 554 5.5.0 ...
+    END
+  `)
+    await dialogue(`
+    S 220 ...
+    C EHLO client.example
+    C MAIL FROM:<a@x.example>
+    S 554 5.5.0 ...
+    END
+  `)
+    t.same(receiver.messages, [])
+  },
+)
+
+t.test('a refusal in the manner of the API and a fault of ours both become replies', async t => {
+  class Strict extends KeepingReceiver {
+    override async addRecipient({ address }: RcptCommand, recipients: RcptCommand[]): Promise<void> {
+      if (address.startsWith('app@')) throw new AppError('limit_reached', 'Enough\r\nfor \u00e9 today')
+      if (address.startsWith('bug@')) throw new Error('the secret of the database')
+      if (address.startsWith('bye@')) throw new SmtpRefusal(421, '4.7.0', 'Go away', true)
+      recipients.push({ address })
+    }
+  }
+  const { dialogue, log } = await smtpService(t, { receiver: new Strict() })
+  await dialogue(`
+    C MAIL FROM:<a@x.example>
+    C RCPT TO:<app@y.example>
+    C RCPT TO:<bug@y.example>
+    C RCPT TO:<ann@y.example>
+    C RCPT TO:<bye@y.example>
+    C NOOP
+    S 250 2.1.0 ...
+    S 451 4.7.1 Enough for ? today
+    S 451 4.3.0 Internal error...
+    S 250 2.1.5 ...
+    S 421 4.7.0 Go away
+    END
+  `)
+  t.match(log.lines, [{ level: 'error', event: 'smtp receiver failed' }])
+})
+
+t.test('refusals at the start and at the end of a message', async t => {
+  class Full extends KeepingReceiver {
+    override openMessage(): void {
+      if (this.messages.length === 0 && this.abandoned.length === 0)
+        throw new SmtpRefusal(452, '4.3.1', 'No room')
+    }
+    override async finish(): Promise<void> {
+      throw new AppError('no_content', 'Nothing in it')
+    }
+  }
+  const { dialogue, receiver } = await smtpService(t, { receiver: new Full() })
+  await dialogue(`
+    MAIL
+    C DATA
+    S 452 4.3.1 No room
+    MAIL
+    C DATA
+    S 354 ...
+    C .
+    S 550 5.6.0 Nothing in it
+    C NOOP
+    S 250 ...
+  `)
+  t.same(receiver.messages, [])
+})
+
+t.test('recipients beyond the limit are told to come with another message', async t => {
+  const { dialogue, receiver } = await smtpService(t, { limits: { recipients: 1 } })
+  await dialogue(`
+    MAIL
+    C RCPT TO:<c@y.example>
+    S 452 4.5.3 ...
+    C DATA
+    S 354 ...
+    C .
+    S 250 ...
+  `)
+  t.equal(receiver.messages[0]?.recipients.length, 1)
+})
+
+t.test('a refusal by `connect` stands in place of the greeting', async t => {
+  class Closed extends KeepingReceiver {
+    async connect(): Promise<string | undefined> {
+      throw new SmtpRefusal(554, '5.7.1', 'Not you')
+    }
+  }
+  const { dialogue } = await smtpService(t, { receiver: new Closed() })
+  await dialogue(`
+    S 554 5.7.1 Not you
+    END
+  `)
+})
+
+t.test('who closes his direction behind QUIT still gets his answers', async t => {
+  const { port, receiver } = await smtpService(t)
+  const client = await SmtpClient.connect(port)
+  await client.readLine()
+  await client.ehlo()
+  client.send('MAIL FROM:<a@x.example>\r\nRCPT TO:<b@y.example>\r\nDATA\r\n')
+  for (let replies = 0; replies < 3; replies++) await client.readLine()
+  client.socket.end('x\r\n.\r\nQUIT\r\n')
+  t.match(await client.readLine(), /^250 2.0.0 Queued/)
+  t.match(await client.readLine(), /^221/)
+  t.equal(await client.readLine(), undefined)
+  t.equal(receiver.messages.length, 1)
+})
