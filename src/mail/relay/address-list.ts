@@ -1,0 +1,205 @@
+/**
+ * Reads the address fields of mail that others wrote: From, To, Cc, Reply-To and their kin.
+ *
+ * Called by the reader of relayed headers, which is strict about From, and by the 7-bit conversion, which writes such
+ * fields anew. Takes the obsolete forms too: routes, comments, empty places in a list. Addresses are told as written;
+ * `readAddress` judges them. Pure.
+ * Standards: RFC 5322 §3.4 (address-list), §4.4 (obsolete addressing), RFC 6854 (groups in From), RFC 2047 §5.
+ * Fails: never throws; a list that cannot be read has a `fault`, one phrase that completes "the field ...". Linear.
+ */
+import { decodeWords } from './header-decode.js'
+
+/** A mailbox as it stands in a list. */
+export interface ListedMailbox {
+  /** Display name, decoded; a comment where there is no other. */
+  readonly name?: string
+  /** Between the angle brackets, without route, comments and white space. */
+  readonly address: string
+}
+
+/** `Friends: ann@example.com, bob@example.net;`. */
+export interface ListedGroup {
+  readonly group: string
+  readonly members: readonly ListedMailbox[]
+}
+
+export interface AddressList {
+  readonly elements: readonly (ListedMailbox | ListedGroup)[]
+  readonly fault?: string
+}
+
+/** What stands between the characters that mean something. */
+const PLAIN_RUN = /[^\s"()<>[\]:;,]+/y
+const WHITE_RUN = /\s+/y
+
+/** What has been read of one mailbox so far. */
+interface Pieces {
+  /** Words of a display name or of an address without brackets, quotes taken off. */
+  words: string
+  /** The same with quotes, for an address. */
+  written: string
+  comment: string
+  angle?: string
+  /** An `@` outside quotes and brackets. */
+  hasBareAt: boolean
+}
+
+/** Thrown and caught in this file. */
+class Unreadable extends Error {}
+
+/** @param text unfolded, octets decoded to characters, encoded-words still in place */
+export function readAddressList(text: string): AddressList {
+  const elements: (ListedMailbox | ListedGroup)[] = []
+  try {
+    readElements(text, elements)
+    return { elements }
+  } catch (thrown) {
+    if (!(thrown instanceof Unreadable)) throw thrown
+    return { elements, fault: thrown.message }
+  }
+}
+
+/** All mailboxes of a list, those of groups included. */
+export function mailboxesOf({ elements }: AddressList): ListedMailbox[] {
+  return elements.flatMap(element => ('group' in element ? element.members : [element]))
+}
+
+function readElements(text: string, elements: (ListedMailbox | ListedGroup)[]): void {
+  let members: ListedMailbox[] | undefined
+  let pieces = nothingYet()
+  const endMailbox = (): void => {
+    const mailbox = toMailbox(pieces)
+    if (mailbox) (members ?? elements).push(mailbox)
+    pieces = nothingYet()
+  }
+  let at = 0
+  while (at < text.length) {
+    const character = text[at]
+    if (character === ',') {
+      endMailbox()
+      at++
+    } else if (character === ':') {
+      if (members) throw new Unreadable('has a group within a group')
+      members = []
+      elements.push({ group: decodeWords(pieces.words.trim()), members })
+      pieces = nothingYet()
+      at++
+    } else if (character === ';') {
+      endMailbox()
+      members = undefined
+      at++
+    } else {
+      at = readPiece(text, at, pieces)
+    }
+  }
+  endMailbox()
+}
+
+function nothingYet(): Pieces {
+  return { words: '', written: '', comment: '', hasBareAt: false }
+}
+
+/** @returns where it goes on */
+function readPiece(text: string, at: number, pieces: Pieces): number {
+  switch (text[at]) {
+    case '"': {
+      const end = quotedEnd(text, at)
+      if (pieces.angle !== undefined) throw new Unreadable('has text behind an address')
+      pieces.words += text.slice(at + 1, end - 1).replace(/\\(.)/gs, '$1')
+      pieces.written += text.slice(at, end)
+      return end
+    }
+    case '(': {
+      const end = commentEnd(text, at)
+      pieces.comment ||= text.slice(at + 1, end - 1)
+      return end
+    }
+    case '<': {
+      if (pieces.angle !== undefined) throw new Unreadable('has two addresses without a comma between them')
+      const end = angleEnd(text, at)
+      pieces.angle = withoutRoute(text.slice(at + 1, end - 1))
+      return end
+    }
+    case '[': {
+      const end = text.indexOf(']', at) + 1
+      if (end === 0) throw new Unreadable('has a bracket that is not closed')
+      return addWord(pieces, text.slice(at, end), end)
+    }
+    case ')':
+    case '>':
+    case ']':
+      throw new Unreadable('has a bracket that was not opened')
+    default: {
+      const white = runAt(WHITE_RUN, text, at)
+      if (white !== '') {
+        pieces.words += ' '
+        pieces.written += ' '
+        return at + white.length
+      }
+      const run = runAt(PLAIN_RUN, text, at)
+      if (run.includes('@')) pieces.hasBareAt = true
+      return addWord(pieces, run, at + run.length)
+    }
+  }
+}
+
+function addWord(pieces: Pieces, word: string, end: number): number {
+  if (pieces.angle !== undefined) throw new Unreadable('has text behind an address')
+  pieces.words += word
+  pieces.written += word
+  return end
+}
+
+function runAt(pattern: RegExp, text: string, at: number): string {
+  pattern.lastIndex = at
+  return pattern.exec(text)?.[0] ?? ''
+}
+
+function quotedEnd(text: string, at: number): number {
+  for (let end = at + 1; end < text.length; end++) {
+    if (text[end] === '\\') end++
+    else if (text[end] === '"') return end + 1
+  }
+  throw new Unreadable('has a quote that is not closed')
+}
+
+function commentEnd(text: string, at: number): number {
+  let depth = 0
+  for (let end = at; end < text.length; end++) {
+    if (text[end] === '\\') end++
+    else if (text[end] === '(') depth++
+    else if (text[end] === ')' && --depth === 0) return end + 1
+  }
+  throw new Unreadable('has a comment that is not closed')
+}
+
+function angleEnd(text: string, at: number): number {
+  for (let end = at + 1; end < text.length; end++) {
+    if (text[end] === '"') end = quotedEnd(text, end) - 1
+    else if (text[end] === '>') return end + 1
+    else if (text[end] === '<') break
+  }
+  throw new Unreadable('has an angle bracket that is not closed')
+}
+
+/** `@relay.example,@other.example:ann@example.com` (RFC 5322 §4.4) means what is behind the colon. */
+function withoutRoute(angle: string): string {
+  const spec = angle.trim()
+  const colon = spec.startsWith('@') ? spec.indexOf(':') : -1
+  return spec.slice(colon + 1).trim()
+}
+
+function toMailbox({ words, written, comment, angle, hasBareAt }: Pieces): ListedMailbox | undefined {
+  if (angle !== undefined) {
+    const name = decodeWords(words.trim()) || decodeWords(comment.trim())
+    // Readers disagree which of two addresses is meant, unless they are one: many programs give an address for a name.
+    if (hasBareAt && words.trim().toLowerCase() !== angle.toLowerCase())
+      throw new Unreadable('has an address for a name that is not the address itself')
+    return name === '' ? { address: angle } : { name, address: angle }
+  }
+  // RFC 5322 §4.4 lets white space stand around `.` and `@`.
+  const address = written.trim().replace(/ ?([@.]) ?/g, '$1')
+  if (address === '') return undefined
+  const name = decodeWords(comment.trim())
+  return name === '' ? { address } : { name, address }
+}

@@ -1,0 +1,155 @@
+/**
+ * Writes a header field again that has octets beyond ASCII or a line that is too long, so that it means the same in 7 bits.
+ *
+ * Called by the 7-bit conversion for the fields that need it, of a message and of the parts in it. Pure.
+ * Standards: RFC 2047 §5 (where encoded-words may stand), RFC 2231 (parameters), RFC 5322 §2.1.1, §2.2.3 (lines),
+ * RFC 6857 §3 (downgrading, the form of an address that ASCII cannot hold).
+ * Fails: AppError `validation_error` for a field that cannot be broken into lines; an address that ASCII cannot hold is
+ * told as `needsSmtpUtf8`.
+ */
+import { AppError } from '../../core/errors.js'
+import { asciiDomain, readAddress } from '../address.js'
+import { displayName, foldField, mailbox, unstructured, unwritableMailbox } from '../header-field.js'
+import { mailboxesOf, readAddressList, type AddressList, type ListedMailbox } from './address-list.js'
+import type { FieldLines } from './field-lines.js'
+import { decodeOctets, decodeText, hasNonAscii, unfoldedValue } from './header-decode.js'
+import { readMediaType, writeMediaType } from './media-type.js'
+import { MAX_LINE_OCTETS } from './transfer-encoding.js'
+
+/** RFC 5322 §3.6: fields that are lists of addresses, and the ones that other standards added. */
+const ADDRESS_FIELDS: ReadonlySet<string> = new Set([
+  'from',
+  'sender',
+  'reply-to',
+  'to',
+  'cc',
+  'bcc',
+  'resent-from',
+  'resent-sender',
+  'resent-to',
+  'resent-cc',
+  'resent-bcc',
+  'disposition-notification-to',
+  'return-receipt-to',
+  'errors-to',
+  'mail-followup-to',
+  'mail-reply-to',
+])
+const PARAMETER_FIELDS: ReadonlySet<string> = new Set(['content-type', 'content-disposition'])
+/** Lists of message-ids, which other programs write without any white space. */
+const ID_FIELDS: ReadonlySet<string> = new Set(['references', 'in-reply-to'])
+
+/** Of a field name in an error; it may be as long as the header. */
+const MAX_SHOWN_NAME = 76
+
+export interface DowngradeRules {
+  /** Of octets that are no UTF-8. */
+  readonly charset?: string | undefined
+  /**
+   * Whether an address with a local part beyond ASCII may become an empty group with the address for its name
+   * (RFC 6857 §3.1.8): in a message that is only a part of another, where it is to be read and not answered.
+   */
+  readonly mayLoseAddresses: boolean
+}
+
+/** Whether a field has to be written again: octets beyond ASCII, NUL, or a line over 998. */
+export function needsDowngrade(raw: string): boolean {
+  return hasNonAscii(raw) || raw.includes('\0') || hasLongFieldLine(raw)
+}
+
+/** Replaced, not removed: what it parted may become the name of another field, or an empty line. */
+export function withoutNul(text: string): string {
+  return text.replaceAll('\0', '?')
+}
+
+/** @returns the field without the CRLF at its end; undefined where only SMTPUTF8 can carry it, as it is */
+export function downgradeField(field: FieldLines, rules: DowngradeRules): string | undefined {
+  const raw = withoutNul(field.raw)
+  const name = raw.slice(0, Math.max(raw.indexOf(':'), 0)).trimEnd()
+  // A line without a colon, or a name that is none: nothing reads it.
+  if (name === '' || !/^[\x21-\x7e]+$/.test(name)) return brokenAnywhere(raw.replace(/[^\x20-\x7e]+/g, '?'))
+  const value = unfoldedValue(raw)
+  if (!hasNonAscii(raw)) return refolded(name, field.name, value)
+  if (PARAMETER_FIELDS.has(field.name))
+    return writeMediaType(name, readMediaType(decodeOctets(value, rules.charset)))
+  if (ADDRESS_FIELDS.has(field.name)) {
+    const list = readAddressList(decodeOctets(value, rules.charset))
+    if (list.fault === undefined) return addressField(name, list, rules)
+  }
+  return folded(name, unstructured(visible(decodeText(value, rules.charset))))
+}
+
+/** Folded at the white space there is, which changes nothing; only where there is none is anything added or encoded. */
+function refolded(name: string, key: string, value: string): string {
+  const field = foldField(name, value)
+  if (field !== undefined) return field
+  if (PARAMETER_FIELDS.has(key)) return writeMediaType(name, readMediaType(value))
+  if (ID_FIELDS.has(key)) return folded(name, value.replaceAll('><', '> <'))
+  if (ADDRESS_FIELDS.has(key)) {
+    const list = readAddressList(value)
+    if (list.fault === undefined)
+      return addressField(name, list, { mayLoseAddresses: true }) ?? folded(name, value)
+  }
+  // A tag value of RFC 6376 §3.2 may be folded at any semicolon, other lists at any comma.
+  const spaced = foldField(name, value.replace(/([;,])(?=[^ \t])/g, '$1 '))
+  return spaced ?? folded(name, unstructured(visible(decodeText(value))))
+}
+
+function folded(name: string, value: string): string {
+  const field = foldField(name, value)
+  if (field !== undefined) return field
+  const path = name.slice(0, MAX_SHOWN_NAME)
+  throw new AppError(
+    'validation_error',
+    `the ${path} field has a line longer than ${MAX_LINE_OCTETS} octets`,
+    {
+      path,
+    },
+  )
+}
+
+function brokenAnywhere(text: string): string {
+  return text.replace(/.{900}/g, '$&\r\n ')
+}
+
+/** Encoded-words can bring control characters; in a header they would be a way to break out of a line once decoded. */
+function visible(text: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters are what has to go
+  return text.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
+}
+
+function addressField(name: string, list: AddressList, rules: DowngradeRules): string | undefined {
+  if (!rules.mayLoseAddresses && mailboxesOf(list).some(isUnwritable)) return undefined
+  const written = list.elements.map(element => {
+    if (!('group' in element)) return writtenMailbox(element)
+    return `${displayName(visible(element.group))}: ${element.members.map(writtenMailbox).join(', ')};`
+  })
+  return folded(name, written.join(', '))
+}
+
+function isUnwritable({ address }: ListedMailbox): boolean {
+  return hasNonAscii(address.slice(0, Math.max(address.lastIndexOf('@'), 0)))
+}
+
+function writtenMailbox(listed: ListedMailbox): string {
+  const name = listed.name === undefined ? undefined : visible(listed.name)
+  const address = readAddress(listed.address, { allowSingleLabel: true })
+  if (!('fault' in address))
+    return address.needsSmtpUtf8 ? unwritableMailbox(address) : mailbox(address, name)
+  // What we would not send to (a literal, a quoted local part with spaces) may still be shown.
+  const at = listed.address.lastIndexOf('@')
+  const domain = asciiDomain(listed.address.slice(at + 1), { allowSingleLabel: true })
+  const kept = domain !== undefined && at > 0 ? `${listed.address.slice(0, at)}@${domain}` : listed.address
+  const ascii = kept.replace(/[^\x20-\x7e]+/g, '?')
+  return name === undefined || name === '' ? `<${ascii}>` : `${displayName(name)} <${ascii}>`
+}
+
+function hasLongFieldLine(raw: string): boolean {
+  let from = 0
+  while (raw.length - from > MAX_LINE_OCTETS) {
+    const lineEnd = raw.indexOf('\r\n', from)
+    if (lineEnd < 0 || lineEnd - from > MAX_LINE_OCTETS) return true
+    from = lineEnd + 2
+  }
+  return false
+}

@@ -1,0 +1,220 @@
+/**
+ * Reads the header of a message that somebody gives us to send: its fields as they stand, and what they say.
+ *
+ * Called by submission once for each relayed message, before anything is decided; its result is what the control fields,
+ * the editor and the checks of sender and protection work on. The common header of ten ASCII fields takes some
+ * microseconds. Pure.
+ * Standards: RFC 5322 §3.6 (which fields, how often), §3.6.2 (originator), RFC 6532 (raw UTF-8), RFC 6409 §6.1, §8.
+ * Fails: never throws; what has to be refused is among `faults`, and `refuseFaulty` throws the first as AppError
+ * `missing_from_email` or `validation_error`, its path naming the field.
+ */
+import { AppError, type ErrorCode } from '../../core/errors.js'
+import { readAddress, type EmailAddress } from '../address.js'
+import { mailboxesOf, readAddressList } from './address-list.js'
+import { fieldLines, type FieldLines } from './field-lines.js'
+import { decodeOctets, decodeText, hasNonAscii, unfoldedValue } from './header-decode.js'
+import { parameter, readMediaType, type MediaType } from './media-type.js'
+
+/** A mailbox of From, Sender or Reply-To. */
+export interface RelayedMailbox {
+  /** Decoded. */
+  readonly name?: string
+  readonly address: EmailAddress
+}
+
+export interface HeaderFault {
+  readonly code: ErrorCode
+  /** Name of the field, or `header`. */
+  readonly path: string
+  /** Complete, for the submitter to read. */
+  readonly message: string
+}
+
+export interface RelayedHeader {
+  /** The header block as a latin1 string: every field with its CRLF, without the empty line. Empty if out of bounds. */
+  readonly text: string
+  /** Octets of the message before the body, the empty line included. */
+  readonly bodyStart: number
+  readonly fields: readonly FieldLines[]
+  /** All of From; more than one only with a Sender (RFC 5322 §3.6.2), or it is a fault. */
+  readonly from: readonly RelayedMailbox[]
+  readonly sender?: RelayedMailbox
+  readonly replyTo: readonly RelayedMailbox[]
+  /** Decoded; empty where there is none. */
+  readonly subject: string
+  /** For display: decoded, unfolded, at most 1,000 characters. */
+  readonly to: string
+  readonly cc: string
+  /** Value of Date as it stands; absent where it is missing or empty. */
+  readonly date?: string
+  /** Without angle brackets; absent where it is missing or empty. */
+  readonly messageId?: string
+  /** Content-Type; `text/plain` where there is none (RFC 2045 §5.2). */
+  readonly contentType: MediaType
+  readonly hasMimeVersion: boolean
+  /** Whether some field has octets beyond ASCII. */
+  readonly isEightBit: boolean
+  readonly faults: readonly HeaderFault[]
+}
+
+/** Octets of a header block. A thousand recipients fit; a field that nobody reads does not grow without end. */
+export const MAX_HEADER_OCTETS = 65_536
+export const MAX_HEADER_FIELDS = 1_000
+const MAX_DISPLAYED = 1_000
+
+/** RFC 5322 §2.2: printable ASCII except the colon. White space before the colon (§4.5) hides a field from some readers. */
+const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+$/
+/**
+ * RFC 5322 §3.6: at most one of each. What readers disagree about, filters and readers see differently: two of these are
+ * a way to show one thing and to have another checked.
+ */
+const ONLY_ONCE: ReadonlySet<string> = new Set([
+  'from',
+  'sender',
+  'reply-to',
+  'to',
+  'cc',
+  'date',
+  'subject',
+  'message-id',
+  'in-reply-to',
+  'references',
+  'content-type',
+  'content-transfer-encoding',
+])
+const NO_TYPE: MediaType = { value: 'text/plain', parameters: [] }
+
+/** @param message CRLF line ends only; without an empty line it is all header */
+export function readRelayedHeader(message: Buffer): RelayedHeader {
+  const { end, bodyStart } = headerEnd(message)
+  const faults: HeaderFault[] = []
+  let text = ''
+  if (end > MAX_HEADER_OCTETS)
+    faults.push(invalid('header', `the header is longer than ${MAX_HEADER_OCTETS} octets`))
+  else text = message.toString('latin1', 0, end)
+  const fields = fieldLines(text, MAX_HEADER_FIELDS)
+  if (fields.length > MAX_HEADER_FIELDS)
+    faults.push(invalid('header', `the header has more than ${MAX_HEADER_FIELDS} fields`))
+  if (text.includes('\0')) faults.push(invalid('header', 'the header has a NUL character'))
+  const byName = indexFields(fields, faults)
+  return { ...readFacts(byName, faults), text, bodyStart, fields, isEightBit: hasNonAscii(text), faults }
+}
+
+/** @throws AppError for the first fault */
+export function refuseFaulty({ faults: [fault] }: RelayedHeader): void {
+  if (fault) throw new AppError(fault.code, fault.message, { path: fault.path })
+}
+
+/** @param name lower case */
+export function findField(header: RelayedHeader, name: string): FieldLines | undefined {
+  return header.fields.find(field => field.name === name)
+}
+
+/** The value of a field as a reader sees it: unfolded, raw octets and encoded-words decoded. */
+export function fieldText(header: RelayedHeader, field: FieldLines): string {
+  return decodeText(unfoldedValue(field.raw), parameter(header.contentType, 'charset'))
+}
+
+/** @returns `end` after the CRLF of the last field */
+function headerEnd(message: Buffer): { end: number; bodyStart: number } {
+  if (message[0] === 0x0d && message[1] === 0x0a) return { end: 0, bodyStart: 2 }
+  const empty = message.indexOf('\r\n\r\n', 0, 'latin1')
+  return empty < 0
+    ? { end: message.length, bodyStart: message.length }
+    : { end: empty + 2, bodyStart: empty + 4 }
+}
+
+/** First of each name; faults of names and repetitions. */
+function indexFields(fields: readonly FieldLines[], faults: HeaderFault[]): Map<string, string> {
+  const byName = new Map<string, string>()
+  for (const { name, raw } of fields) {
+    if (name === '' || !FIELD_NAME.test(name) || raw.charCodeAt(name.length) !== 0x3a) {
+      faults.push(invalid('header', nameFault(raw)))
+    } else if (!byName.has(name)) {
+      byName.set(name, raw)
+    } else if (ONLY_ONCE.has(name)) {
+      faults.push(invalid(writtenName(raw), `the header has more than one ${writtenName(raw)} field`))
+    }
+  }
+  return byName
+}
+
+function nameFault(raw: string): string {
+  if (/^[ \t]/.test(raw)) return 'the header begins with a folded line'
+  return raw.includes(':')
+    ? 'the header has a field name with characters that are not allowed in one'
+    : 'the header has a line without a colon'
+}
+
+type Facts = Omit<RelayedHeader, 'text' | 'bodyStart' | 'fields' | 'isEightBit' | 'faults'>
+
+function readFacts(byName: ReadonlyMap<string, string>, faults: HeaderFault[]): Facts {
+  const value = (name: string): string | undefined => {
+    const raw = byName.get(name)
+    return raw === undefined ? undefined : unfoldedValue(raw)
+  }
+  const typeText = value('content-type')
+  const contentType = typeText === undefined ? NO_TYPE : readMediaType(typeText)
+  const charset = parameter(contentType, 'charset')
+  const mailboxes = (name: string): RelayedMailbox[] =>
+    readMailboxes(name, value(name.toLowerCase()), charset, faults)
+  const from = mailboxes('From')
+  const [sender] = mailboxes('Sender')
+  if (!byName.has('from'))
+    faults.push({ code: 'missing_from_email', path: 'From', message: 'the header has no From field' })
+  else if (from.length === 0 && !faults.some(({ path }) => path === 'From'))
+    faults.push(invalid('From', 'the From field names no address'))
+  else if (from.length > 1 && !sender)
+    faults.push(invalid('From', 'the From field names several addresses and there is no Sender field'))
+  const date = value('date')
+  const messageId = value('message-id')?.replace(/^<|>$/g, '').trim()
+  return {
+    from,
+    ...(sender && { sender }),
+    replyTo: mailboxes('Reply-To'),
+    subject: decodeText(value('subject') ?? '', charset),
+    to: displayed(value('to'), charset),
+    cc: displayed(value('cc'), charset),
+    ...(date && { date }),
+    ...(messageId && { messageId }),
+    contentType,
+    hasMimeVersion: byName.has('mime-version'),
+  }
+}
+
+/** Reply-To is only told where it can be read: a fault there is the reader's to see, and no reason to refuse. */
+function readMailboxes(
+  name: string,
+  value: string | undefined,
+  charset: string | undefined,
+  faults: HeaderFault[],
+): RelayedMailbox[] {
+  if (value === undefined) return []
+  const list = readAddressList(decodeOctets(value, charset))
+  const mailboxes: RelayedMailbox[] = []
+  const refuse = (why: string): void => {
+    if (name !== 'Reply-To') faults.push(invalid(name, `the ${name} field ${why}`))
+  }
+  if (list.fault !== undefined) refuse(list.fault)
+  for (const listed of mailboxesOf(list)) {
+    const address = readAddress(listed.address, { allowSingleLabel: true })
+    if ('fault' in address) refuse(`cannot be read: the address ${address.fault}`)
+    else mailboxes.push(listed.name === undefined ? { address } : { name: listed.name, address })
+  }
+  return mailboxes
+}
+
+function displayed(value: string | undefined, charset: string | undefined): string {
+  if (value === undefined) return ''
+  // Octets are cut before they are decoded: a list of a thousand recipients is not decoded for its first lines.
+  return decodeText(value.slice(0, 4 * MAX_DISPLAYED), charset).slice(0, MAX_DISPLAYED)
+}
+
+function invalid(path: string, message: string): HeaderFault {
+  return { code: 'validation_error', path, message }
+}
+
+/** Of a field whose name is known to be well-formed. */
+function writtenName(raw: string): string {
+  return raw.slice(0, raw.indexOf(':'))
+}

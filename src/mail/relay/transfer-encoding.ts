@@ -1,0 +1,182 @@
+/**
+ * Transfer encodings at the level of octets: quoted-printable and base64, and what needs them.
+ *
+ * Called by the 7-bit conversion of relayed mail. Octets in, octets out: the charset is nobody's business here, which is
+ * why this is not the composer's encoder of text. Pure.
+ * Standards: RFC 2045 §2.7, §2.8 (7bit, 8bit), §6.7 (quoted-printable), §6.8 (base64); RFC 5322 §2.1.1 (998 octets).
+ * Fails: never throws; malformed encodings are read as readers do. Linear; a result is at most some three times its input.
+ */
+import { isAscii } from 'node:buffer'
+
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SP = 0x20
+const EQUALS = 0x3d
+
+/** RFC 5322 §2.1.1, CRLF not counted. */
+export const MAX_LINE_OCTETS = 998
+/** RFC 2045 §6.7 (5), §6.8. */
+const ENCODED_LINE = 76
+const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
+
+/** ASCII without NUL, lines of at most 998 octets: the domain of `7bit` (RFC 2045 §2.7). */
+export function isSevenBit(octets: Buffer): boolean {
+  return isAscii(octets) && !octets.includes(0) && !hasLongLine(octets)
+}
+
+/** Goes from one line end to the last one within reach, not through each line. */
+export function hasLongLine(octets: Buffer): boolean {
+  let lineStart = 0
+  // A line of 998 octets has its LF 999 further on, behind the CR.
+  while (octets.length - lineStart > MAX_LINE_OCTETS) {
+    const lineEnd = octets.lastIndexOf(LF, lineStart + MAX_LINE_OCTETS + 1)
+    if (lineEnd < lineStart) return true
+    lineStart = lineEnd + 1
+  }
+  return false
+}
+
+/** Text in the shorter of the two encodings. */
+export function encodeText(octets: Buffer): { encoding: 'quoted-printable' | 'base64'; encoded: Buffer } {
+  let toEncode = 0
+  let lineEnds = 0
+  // Indexed: an iterator takes as long as the encoding itself.
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at] as number
+    if (octet >= 0x7f || octet === EQUALS || (octet < SP && octet !== TAB)) toEncode++
+    if (octet === LF && octets[at - 1] === CR) lineEnds++
+  }
+  toEncode -= 2 * lineEnds
+  // Quoted-printable makes three octets of one, base64 four of three plus line ends: even at 18 % to be encoded.
+  if (toEncode > octets.length * 0.18) return { encoding: 'base64', encoded: encodeBase64(octets) }
+  // At a line end or the end one blank may have to be encoded too.
+  const plain = octets.length + 2 * (toEncode + lineEnds + 1)
+  const room = plain + 3 * Math.ceil(plain / (ENCODED_LINE - 3))
+  return { encoding: 'quoted-printable', encoded: encodeQuotedPrintable(octets, Buffer.allocUnsafe(room)) }
+}
+
+/** CRLF stays a line end; a CR or LF alone is encoded. */
+function encodeQuotedPrintable(octets: Buffer, encoded: Buffer): Buffer {
+  let length = 0
+  let column = 0
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at] as number
+    if (octet === CR && octets[at + 1] === LF) {
+      encoded[length++] = CR
+      encoded[length++] = LF
+      column = 0
+      at++
+      continue
+    }
+    const isPlain =
+      octet === SP || octet === TAB
+        ? at + 1 < octets.length && !(octets[at + 1] === CR && octets[at + 2] === LF)
+        : octet > SP && octet < 0x7f && octet !== EQUALS
+    const width = isPlain ? 1 : 3
+    if (column + width >= ENCODED_LINE) {
+      encoded[length++] = EQUALS
+      encoded[length++] = CR
+      encoded[length++] = LF
+      column = 0
+    }
+    if (isPlain) {
+      encoded[length++] = octet
+    } else {
+      encoded[length++] = EQUALS
+      encoded[length++] = HEX[octet >> 4] as number
+      encoded[length++] = HEX[octet & 15] as number
+    }
+    column += width
+  }
+  return encoded.subarray(0, length)
+}
+
+/** An `=` that encodes nothing is taken literally; white space at line ends was added on the way (RFC 2045 §6.7 (3)). */
+export function decodeQuotedPrintable(octets: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(octets.length)
+  let length = 0
+  // Behind the last octet of the line that is no white space.
+  let kept = 0
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at] as number
+    if (octet === CR && octets[at + 1] === LF) {
+      length = kept
+      decoded[length++] = CR
+      decoded[length++] = LF
+      kept = length
+      at++
+    } else if (octet === EQUALS) {
+      const softEnd = softBreakEnd(octets, at)
+      const value = softEnd < 0 ? hexValue(octets[at + 1]) * 16 + hexValue(octets[at + 2]) : -1
+      if (softEnd >= 0) {
+        at = softEnd - 1
+      } else if (value >= 0) {
+        decoded[length++] = value
+        at += 2
+      } else {
+        decoded[length++] = octet
+      }
+      kept = length
+    } else {
+      decoded[length++] = octet
+      if (octet !== SP && octet !== TAB) kept = length
+    }
+  }
+  return decoded.subarray(0, kept)
+}
+
+/** @returns after the line end if the `=` is the last of its line, or -1 */
+function softBreakEnd(octets: Buffer, equals: number): number {
+  let at = equals + 1
+  while (octets[at] === SP || octets[at] === TAB) at++
+  if (at >= octets.length) return at
+  return octets[at] === CR && octets[at + 1] === LF ? at + 2 : -1
+}
+
+/** @returns far below zero for what is no hexadecimal digit */
+function hexValue(octet: number | undefined): number {
+  if (octet === undefined) return -1_000
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
+  const letter = octet | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1_000
+}
+
+/** Lines of 76, CRLF between them and none at the end. */
+export function encodeBase64(octets: Buffer): Buffer {
+  return inLines(Buffer.from(octets.toString('base64'), 'latin1'))
+}
+
+/** The same base64 in lines of 76; whatever is none of its characters goes (RFC 2045 §6.8 has readers ignore it). */
+export function rewrapBase64(octets: Buffer): Buffer {
+  const kept = Buffer.allocUnsafe(octets.length)
+  let length = 0
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at] as number
+    if (isBase64Character(octet)) kept[length++] = octet
+  }
+  return inLines(kept.subarray(0, length))
+}
+
+function isBase64Character(octet: number): boolean {
+  const letter = octet | 0x20
+  return (
+    (letter >= 0x61 && letter <= 0x7a && octet < 0x80) ||
+    (octet >= 0x2f && octet <= 0x39) ||
+    octet === 0x2b ||
+    octet === EQUALS
+  )
+}
+
+function inLines(text: Buffer): Buffer {
+  const lines = Math.max(1, Math.ceil(text.length / ENCODED_LINE))
+  const wrapped = Buffer.allocUnsafe(text.length + 2 * (lines - 1))
+  for (let line = 0; line < lines; line++) {
+    const to = line * (ENCODED_LINE + 2)
+    text.copy(wrapped, to, line * ENCODED_LINE, (line + 1) * ENCODED_LINE)
+    if (line === lines - 1) continue
+    wrapped[to + ENCODED_LINE] = CR
+    wrapped[to + ENCODED_LINE + 1] = LF
+  }
+  return wrapped
+}
