@@ -17,7 +17,7 @@ dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 	@rm -rf dist
 	@$(BIN)/esbuild src/main.ts src/mta/worker-main.ts --bundle --outdir=dist --entry-names=[name] --format=esm \
 	  --platform=node --target=node20 --sourcemap --log-level=warning --external:better-sqlite3 --external:pino \
-	  --banner:js="import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
+	  --banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 	@touch $@
 
 # Tests and benchmarks run as plain JavaScript: esbuild only strips the types (0.1 s), `make check` proves them.
@@ -46,4 +46,10 @@ test-debian: dist/.built build/.built ## what needs root and Debian packages: fo
 bench: dist/.built build/.built ## measure acceptance, relay and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
 
-.PHONY: help build run check test test-debian bench
+bounce-score: build/.built ## how many of the labelled bounces in ../shared/bounces are read right; SCORE_FLAGS=--failing names the others
+	@node build/test/support/bounce-score.js $(SCORE_FLAGS)
+
+fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may throw, take a second, or let memory grow
+	@node build/test/support/fuzz-bounces.js $(or $(FUZZ_COUNT),100000) $(or $(FUZZ_SEED),1)
+
+.PHONY: help build run check test test-debian bench bounce-score fuzz-bounces

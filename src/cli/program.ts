@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
+import { bounceCommands } from './bounce.js'
 import { captureCommands } from './capture.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
@@ -32,6 +33,7 @@ const COMMANDS = [
   messageCommands,
   captureCommands,
   suppressCommands,
+  bounceCommands,
   topCommand,
   sendCommand,
   configCommands,

@@ -26,6 +26,8 @@ const ENHANCED_RULES: readonly ReplyRule[] = [
   { enhanced: /^5\.2\./, subtype: 'recipient_refused' },
   // RFC 3463 §3.4: mail system status
   { enhanced: /^.\.3\.1$/, subtype: 'system_full' },
+  // RFC 7504 §3: a host that takes no mail at all, whatever enhanced code it has for that
+  { enhanced: /^5\.3\.2$/, code: /^(?:521|556)$/, subtype: 'domain_accepts_no_mail' },
   { enhanced: /^.\.3\.2$/, subtype: 'server_busy' },
   { enhanced: /^.\.3\.4$/, subtype: 'message_too_big' },
   { enhanced: /^.\.3\./, subtype: 'system_failure' },
@@ -67,6 +69,7 @@ const REPLY_CODE_RULES: readonly ReplyRule[] = [
   { code: /^552$/, subtype: 'mailbox_full', stage: ['rcpt'] },
   { code: /^552$/, subtype: 'message_too_big', stage: ['mail', 'data', 'final_dot'] },
   { code: /^4/, subtype: 'unclassified_delay' },
+  { code: /^$/, enhanced: /^4/, subtype: 'unclassified_delay' },
 ]
 
 export const CODE_RULES: readonly ReplyRule[] = [...ENHANCED_RULES, ...REPLY_CODE_RULES]

@@ -149,4 +149,24 @@ export const PROVIDER_RULES: readonly ReplyRule[] = [
 
   // KDDI and other carriers of Japan: a bare refusal of the local part
   { text: [/: user unknown in (?:virtual|local|relay)/], subtype: 'no_such_mailbox' },
+  { text: [/^[<>]{2,4}:? ?recipient address rejected\.?$/], code: /^550$/, subtype: 'no_such_mailbox' },
+
+  // RFC 7504 §3: a code of its own for a host that takes no mail, in the words that RFC 3463 has for X.3.2
+  { text: [/system not accepting/], code: /^(?:521|556)$/, subtype: 'domain_accepts_no_mail' },
+
+  // cPanel: what its last router says of a domain that it cannot route
+  { text: [/account or domain may not exist, they may be blacklisted/], subtype: 'bad_destination' },
+
+  // Facebook (its page of response codes): the letters are the verdict
+  { text: [/\brcp-p1\b/], subtype: 'no_such_mailbox' },
+  { text: [/\brcp-p[2-9]\b/], subtype: 'recipient_refused' },
+  { text: [/\brcp-t\d\b/, /\bmsg-t\d\b/], subtype: 'recipient_rate_limited' },
+  { text: [/\bcon-t\d\b/], subtype: 'too_many_connections' },
+  { text: [/\bpol-t\d\b/, /\bint-t\d\b/], subtype: 'rate_limited' },
+  { text: [/\bpol-p[1-5]\b/], subtype: 'bad_reputation' },
+  { text: [/\bpol-p[67]\b/], subtype: 'spam_content' },
+  { text: [/\bmsg-p\d\b/], subtype: 'content_refused' },
+  { text: [/\bdns-p1\b/], subtype: 'reverse_dns' },
+  { text: [/\bdns-p[2-9]\b/], subtype: 'sender_refused' },
+  { text: [/\bint-p\d\b/], subtype: 'policy_refused' },
 ]

@@ -60,7 +60,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
   // The mailbox exists no longer, or is closed (Gmail, Yahoo, iCloud, Exchange, Cyrus, Courier).
   {
     text: [
-      /(?:temporar\w{0,3}) (?:locked|disabled|suspended|inactive|unavailable|blocked)/,
+      /(?:temporar\w{0,3}) (?:locked|disabled|suspended|inactive|unavailable|blocked|limited|restricted)/,
       /temporary lock/,
     ],
     subtype: 'mailbox_unavailable',
@@ -88,6 +88,16 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     subtype: 'mailbox_moved',
   },
 
+  {
+    text: [
+      /malformed (?:\w{1,20} )?address/,
+      /(?:recipient|mailbox|address) syntax/,
+      /syntax error in (?:\w{1,20} )?(?:address|mailbox|recipient)/,
+    ],
+    subtype: 'bad_address_syntax',
+    unless: /sender|mail from|from address/,
+  },
+
   // Nobody of that name: the wording of some thirty servers. Provider quirks stand in the provider rules.
   {
     text: [
@@ -108,6 +118,13 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
       /recipientnotfound/,
       /user ?unknown/,
       /there is no one (?:here|at this)/,
+      /no longer exists/,
+      /no such person/,
+      /invalid final delivery userid/,
+      /no valid recipients/,
+      /recipient name is not recogni[sz]ed/,
+      /not listed in (?:public|domino|the|this)/,
+      /not a known (?:user|recipient)/,
     ],
     subtype: 'no_such_mailbox',
     unless: OURS,
@@ -126,6 +143,16 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
   // The domain (RFC 7504 and RFC 7505 wording included).
   {
     text: [
+      /(?:couldn't|could not|cannot|can't) find (?:a |any )?(?:mail exchanger|mx|host named)/,
+      /mx records? (?:\w{1,20} ){0,3}(?:point|non-?existent|not found)/,
+      /no (?:valid )?(?:mx|mail exchanger|a or mx)\b.{0,30}\b(?:found|record|host)/,
+      /nonexistentdomain/,
+      /unrouteable (?:mail )?(?:domain|host)/,
+    ],
+    subtype: 'bad_destination',
+  },
+  {
+    text: [
       /(?:domain|host)\b.{0,60}\b(?:not (?:be )?found|does not exist|doesn't exist|unknown|no such|cannot be resolved|nxdomain)/,
       /(?:no such|unknown|invalid|unrouteable|bad) (?:mail )?(?:domain|host|destination)/,
       /host or domain name not found/,
@@ -139,7 +166,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     text: [
       /(?:does not|doesn't|do not|never) accept(?:s)? (?:any )?(?:e?-?mail|messages)/,
       /null ?mx/,
-      /no mail (?:accepted|service)/,
+      /no (?:mail|smtp) (?:accepted|service)/,
     ],
     subtype: 'domain_accepts_no_mail',
   },
@@ -159,6 +186,12 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
       /(?:connection|connect|operation|session|network)\b.{0,60}\b(?:timed? ?out|refused|reset|lost|dropped)/,
       /name service error/,
       /no route to host/,
+      /host not reachable/,
+      /(?:unable|failed|not able|couldn't|could not|cannot|can't|wasn't able) (?:to )?(?:establish an? smtp )?connect/,
+      /wasn't able to establish an smtp connection/,
+      /(?:did not|didn't) accept our requests to connect/,
+      /no connection could be made/,
+      /socket error/,
       /network (?:is )?unreachable/,
       /host (?:is )?unreachable/,
     ],

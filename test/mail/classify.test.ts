@@ -255,6 +255,64 @@ t.test('failed sender authentication is about our domain', async t => {
     )
 })
 
+t.test('what relays write into bounces in words of their own is known', async t => {
+  expectSubtypes(t, {
+    expired: [
+      "554 I'm not going to try again; this message has been in the queue too long",
+      '554 Envelope expired',
+      '554 delivery failed 20 attempts',
+      '554 Message could not be delivered for too long',
+      '554 not delivered for more than 5 days',
+      '550 retry time not reached for any host after a long failure period',
+    ],
+    network_failure: [
+      "554 Sorry, I wasn't able to establish an SMTP connection",
+      '554 The recipient server did not accept our requests to connect',
+      '550 No connection could be made because the target computer actively refused it',
+      '554 Host not reachable',
+    ],
+    bad_destination: [
+      "554 Sorry, I couldn't find a mail exchanger or IP address",
+      '550 5.4.4 SMTPSEND.DNS.NonExistentDomain; nonexistent domain',
+      '550 all relevant MX records point to non-existent hosts',
+      '550 The account or domain may not exist, they may be blacklisted, or missing the proper dns entries.',
+    ],
+    domain_accepts_no_mail: [
+      '550 an MX or SRV record indicated no SMTP service',
+      '521 5.3.2 Recipient address rejected: System not accepting network messages',
+      '556 5.3.2',
+    ],
+    bad_address_syntax: [
+      '550 malformed address: x may not follow y',
+      '501 Syntax error in recipient address',
+    ],
+    no_such_mailbox: [
+      '550 The recipient name is not recognized',
+      '554 User ann not listed in Domino Directory',
+      '554 Invalid final delivery userid: ann@example.net',
+      '554 no valid recipients were found for this message',
+      '550 <ann@example.net>: Recipient address rejected.',
+      '550 5.1.1 RCP-P1 http://postmaster.example.net/response_codes?ip=203.0.113.9#rcp',
+    ],
+    recipient_refused: ['550 <ann@example.net>: Recipient address rejected: not today'],
+    mailbox_full: [
+      'The number of messages in recipient’s mailbox exceeded the local limit',
+      'User mailbox exceeds allowed size',
+    ].map(text => `550 ${text}`),
+    mailbox_unavailable: ['550 The user account is temporarily limited.'],
+  })
+  // "System not accepting" with another code is a host that is busy or shutting down (RFC 3463 §3.4 on X.3.2).
+  expectSubtypes(t, { server_busy: ['550 5.3.2 System not accepting network messages'] })
+})
+
+t.test('a 4.x.x without a reply code is a delay', async t => {
+  t.match(classifyReply({ code: 0, enhanced: '4.0.0', text: 'something' }), {
+    cause: 'transient',
+    permanence: 'transient',
+    subtype: 'unclassified_delay',
+  })
+})
+
 t.test('refused content is told from refused hosts', async t => {
   expectSubtypes(t, {
     spam_content: [

@@ -1,0 +1,83 @@
+/**
+ * Free-text bounces of groupware: Exchange of every age, Office 365, Notes and Domino, GroupWise.
+ *
+ * Read by `read-notice.ts`. Data only, learned from the products' message templates.
+ */
+import {
+  ALONE,
+  ANGLED_FIRST,
+  AT_END,
+  MAILTO,
+  WITH_COLON,
+  WITH_DATE,
+  WITH_REMARK,
+  type NoticeForm,
+} from './notice-form.js'
+
+export const GROUPWARE_FORMS: readonly NoticeForm[] = [
+  // Exchange 5.5 to 2003: `ann@example.net on Thu, 29 Apr 2010 ...`
+  {
+    name: 'exchange',
+    when: {
+      text: /did not reach (?:the following recipient|some or all of the intended recipients)|following recipient\(s\) (?:could not|cannot) be reached/i,
+    },
+    begin: /following recipient/i,
+    recipient: [WITH_DATE, ALONE, ANGLED_FIRST],
+  },
+  // Exchange 2007 and later; the words differ by language, the links do not
+  {
+    name: 'exchange-delay',
+    when: {
+      subject: /^(?:delayed|delivery delayed|retard\u00e9|verz\u00f6gert)/i,
+      text: /<mailto:|delivery to these recipients|has been delayed/i,
+    },
+    recipient: [MAILTO, WITH_REMARK, ALONE],
+    action: 'delayed',
+  },
+  {
+    name: 'exchange',
+    when: { text: /<mailto:[^\s<>]{1,320}>/i, field: ['x-ms-exchange-message-is-ndr', /^/] },
+    recipient: [MAILTO, ALONE],
+  },
+  {
+    name: 'exchange',
+    when: {
+      text: /delivery has failed to these recipients|rejected your message to the following e-?mail addresses|couldn't be delivered to the following recipients|diagnostic information for administrators/i,
+    },
+    begin: /following e-?mail addresses|these recipients|following recipients/i,
+    recipient: [MAILTO, ALONE, WITH_REMARK, ANGLED_FIRST],
+  },
+  // Microsoft's SMTP service: `Delivery to the following recipients failed.`
+  {
+    name: 'microsoft-smtp-delay',
+    when: { text: /delivery to the following recipients? has been delayed/i },
+    begin: /following recipients?/i,
+    recipient: [ALONE, ANGLED_FIRST],
+    action: 'delayed',
+  },
+  {
+    name: 'microsoft-smtp',
+    when: { text: /delivery to the following recipients? failed/i },
+    begin: /delivery to the following recipients?/i,
+    recipient: [ALONE, ANGLED_FIRST, WITH_COLON],
+  },
+  // Lotus Notes and Domino
+  {
+    name: 'notes',
+    when: { text: /--- ?failure reasons/i },
+    begin: /failure reasons/i,
+    recipient: [ALONE, ANGLED_FIRST],
+  },
+  {
+    name: 'domino',
+    when: { text: /was not delivered to:?|n'a pas \u00e9t\u00e9 remis|wurde nicht zugestellt an/i },
+    begin: /not delivered to|pas \u00e9t\u00e9 remis|nicht zugestellt an/i,
+    recipient: [ALONE, ANGLED_FIRST, WITH_COLON],
+  },
+  // Novell GroupWise
+  {
+    name: 'groupwise',
+    when: { field: ['x-mailer', /groupwise/i], subject: /undeliverable|status|fail/i },
+    recipient: [WITH_REMARK, ALONE, ANGLED_FIRST, AT_END],
+  },
+]

@@ -1,0 +1,12 @@
+/** A bounce written for people, and what has to be read from it. */
+import type { Subtype } from '../../../src/mail/classify-subtypes.js'
+
+export interface NoticeCase {
+  readonly name: string
+  readonly source: Buffer
+  /** Address, subtype of its failure, status where it matters. */
+  readonly expected: readonly (readonly [recipient: string, subtype: Subtype, status?: string])[]
+  readonly kind?: 'bounce' | 'delay'
+  /** Whether Message-ID of the original has to be found. */
+  readonly hasOriginal?: boolean
+}
