@@ -1,29 +1,33 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,relay,start] [--profile]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,start] [--million] [--profile]
  *
- * `--profile` leaves a CPU profile of the server for each row of `accept` and `relay` in the working folder (read it with
- * the developer tools of any Chromium); its figures are then too low. Ends by itself, within three minutes, and takes
+ * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `--profile` leaves a CPU profile of the server for each row of `accept`, `submission` and `relay` in the working folder (read it with
+ * the developer tools of any Chromium); its figures are then too low. Ends by itself, within ten minutes, and takes
  * everything it started with it. Exit status 0 when everything was measured.
  */
 import { parseArgs } from 'node:util'
 import { measureAccept } from './accept.js'
 import { endWithEverything, temporaryFolder } from './children.js'
+import { measureBacklog } from './backlog.js'
+import { measureBounces } from './bounces.js'
 import { measureMachine } from './machine.js'
 import { measureRelay } from './relay.js'
 import { install } from './server-process.js'
 import { measureStart } from './start.js'
+import { measureSubmission } from './submission.js'
 import { printFacts } from './table.js'
 
-const SCENARIOS = ['accept', 'relay', 'start'] as const
-const TIME_LIMIT_MS = 180_000
+const SCENARIOS = ['accept', 'submission', 'relay', 'backlog', 'bounces', 'start'] as const
+const TIME_LIMIT_MS = 600_000
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string', default: SCENARIOS.join(',') },
     profile: { type: 'boolean', default: false },
+    million: { type: 'boolean', default: false },
   },
 })
 const wanted = values.only.split(',')
@@ -40,9 +44,17 @@ const machine = await measureMachine(folder)
 printFacts('Machine', machine.facts)
 const installation = await install(folder)
 if (wanted.includes('accept')) await measureAccept(installation, { limitMs: quick ? 1_500 : 5_000, profile })
+const { signaturesPerSecond } = machine
+if (wanted.includes('submission'))
+  await measureSubmission(installation, { messages: quick ? 2_000 : 10_000, signaturesPerSecond, profile })
 if (wanted.includes('relay')) {
-  const { signaturesPerSecond } = machine
   await measureRelay(installation, { messages: quick ? 1_000 : 5_000, signaturesPerSecond, profile })
 }
+if (wanted.includes('backlog')) {
+  const most = values.million ? [1_000_000] : []
+  await measureBacklog(installation, quick ? [10_000] : [10_000, 100_000, ...most])
+}
+if (wanted.includes('bounces'))
+  await measureBounces(installation, { perSecond: 1_000, seconds: quick ? 5 : 60 })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
 process.exit(0)

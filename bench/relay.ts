@@ -4,15 +4,11 @@
  * Called by `main.ts`. Measured from the first request to the last message being settled in the database, acceptance
  * included. Fails: throws where anything was not delivered.
  */
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { openSqlite } from '../src/db/open-sqlite.js'
-import { listLanes } from '../src/queue/queue-store.js'
-import { systemClock } from '../src/world/clock.js'
 import { peakText } from './accept.js'
 import { sendLoad } from './api-load.js'
 import { recipient, sendRequest } from './letters.js'
 import { short } from './numbers.js'
+import { numberOfDelivered, untilQueueIsEmpty } from './queue-watch.js'
 import { copyInstallation, serve, type Installation } from './server-process.js'
 import { openSink, type Sink } from './sinks.js'
 import { printTable } from './table.js'
@@ -42,8 +38,6 @@ const CONNECTIONS = { connections: 500, connectionsPerDestination: 40 }
 const CLIENTS = 8
 /** No request is begun after this time; the row then has fewer messages. */
 const SENDING_LIMIT_MS = 15_000
-const POLL_MS = 50
-const DELIVERY_LIMIT_MS = 60_000
 
 export async function measureRelay(original: Installation, options: RelayOptions): Promise<void> {
   const sink = await openSink()
@@ -98,11 +92,13 @@ async function measureRow(
     },
   })
   const sent = accepted.requests * recipients
-  await untilDelivered(installation, sent)
+  await untilQueueIsEmpty(installation.dataDir)
   const seconds = (performance.now() - startedAt) / 1_000
   const cpuSeconds = server.cpuSeconds() - cpuBefore
   const peak = peakText(server)
+  const delivered = await numberOfDelivered(installation.dataDir)
   await server.stop()
+  if (delivered !== sent) throw new Error(`${delivered} of ${sent} messages were delivered`)
   return [
     `${domains}`,
     `${recipients}`,
@@ -113,29 +109,4 @@ async function measureRow(
     short((cpuSeconds * 1_000) / sent),
     peak,
   ]
-}
-
-/** Looks into the database beside the running server, as its own command line does. */
-async function untilDelivered({ dataDir }: Installation, sent: number): Promise<void> {
-  const database = await openSqlite({
-    file: join(dataDir, 'postroad.db'),
-    clock: systemClock,
-    mayMigrate: false,
-  })
-  try {
-    const startedAt = performance.now()
-    // Its cost is the number of destinations, not of messages.
-    while ((await listLanes(database.reader)).length > 0) {
-      if (performance.now() - startedAt > DELIVERY_LIMIT_MS) throw new Error('the queue does not get empty')
-      await sleep(POLL_MS)
-    }
-    const { delivered } = await database.reader
-      .selectFrom('messages')
-      .select(e => e.fn.countAll<number>().as('delivered'))
-      .where('status', '=', 'delivered')
-      .executeTakeFirstOrThrow()
-    if (delivered !== sent) throw new Error(`${delivered} of ${sent} messages were delivered`)
-  } finally {
-    await database[Symbol.asyncDispose]()
-  }
 }

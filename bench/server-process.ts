@@ -6,14 +6,17 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { cp, writeFile } from 'node:fs/promises'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { openSqlite } from '../src/db/open-sqlite.js'
+import { systemClock } from '../src/world/clock.js'
 import { run, startNode, stop } from './children.js'
 
 /** The bundle: what operators run. */
 const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const LOOP_DELAY = new URL('loop-delay.js', import.meta.url).href
 const START_LIMIT_MS = 30_000
 
 /** The sender of every mail here. */
@@ -24,6 +27,9 @@ export interface Installation {
   readonly dataDir: string
   readonly workspaceId: string
   readonly key: string
+  readonly keyId: string
+  /** Leaves its domain with the RSA key alone; before a server runs on it. */
+  dropEd25519(): Promise<void>
 }
 
 /** Where mail goes and with how many connections. */
@@ -32,11 +38,18 @@ export interface Outgoing {
   readonly port: number
   readonly connections: number
   readonly connectionsPerDestination: number
+  /** Delivery threads; one per core where absent. */
+  readonly workers?: number
+  /** Whether the server measures how late its event loop is, to be asked after `stop`. */
+  readonly reportsDelays?: boolean
 }
 
 export interface ServerProcess {
   /** Of the REST API on loopback. */
   readonly port: number
+  /** Of SMTP submission on loopback, which needs no login from there. */
+  readonly submissionPort: number
+  readonly inboundPort: number
   readonly pid: number
   /** From the start of the process to its saying that it serves. */
   readonly startMs: number
@@ -44,6 +57,8 @@ export interface ServerProcess {
   cpuSeconds(): number
   /** The most memory it has held, bytes. */
   peakMemory(): number
+  /** How late its event loop was, 99th percentile and most, ms; known once it has stopped. */
+  delays(): { readonly p99Ms: number; readonly mostMs: number } | undefined
   stop(): Promise<void>
 }
 
@@ -66,41 +81,64 @@ export async function install(folder: string): Promise<Installation> {
   )
   const limits = ['--rate-limit', '0', '--email-rate-limit', '0']
   const created = await command('key', 'create', '--workspace', workspace.id, '--name', 'bench', ...limits)
-  return { dataDir, workspaceId: workspace.id, key: (created as { key: string }).key }
+  const { id: keyId, key } = created as { id: string; key: string }
+  return installationAt({ dataDir, workspaceId: workspace.id, key, keyId })
+}
+
+function installationAt(facts: Omit<Installation, 'dropEd25519'>): Installation {
+  return {
+    ...facts,
+    async dropEd25519() {
+      const file = join(facts.dataDir, 'postroad.db')
+      const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
+      await database.write(tx => tx.db.deleteFrom('dkim_keys').where('algorithm', '=', 'ed25519').execute())
+      await database[Symbol.asyncDispose]()
+    },
+  }
 }
 
 /** A copy that a scenario may fill. No server runs on the original. */
 export async function copyInstallation(original: Installation, name: string): Promise<Installation> {
   const dataDir = join(original.dataDir, '..', name)
   await cp(original.dataDir, dataDir, { recursive: true })
-  return { ...original, dataDir }
+  return installationAt({ ...original, dataDir })
 }
 
 /** @param profileName where given, a CPU profile with this name is left in the working folder when the server stops */
 export async function serve(
-  { dataDir }: Installation,
+  { dataDir, keyId }: Installation,
   outgoing: Outgoing = NO_MAIL,
   profileName?: string,
 ): Promise<ServerProcess> {
-  const config = await writeConfig(dataDir, outgoing)
+  const config = await writeConfig(dataDir, outgoing, keyId)
+  const delays = `${dataDir}.delays.json`
+  const watching = outgoing.reportsDelays === true ? ['--import', LOOP_DELAY] : []
   const profiling =
     profileName === undefined ? [] : ['--cpu-prof', `--cpu-prof-name=${profileName}.cpuprofile`]
   const startedAt = performance.now()
-  const child = startNode([...profiling, PROGRAM, 'serve', '--config', config])
-  const port = await untilItServes(child)
+  const child = startNode([...profiling, ...watching, PROGRAM, 'serve', '--config', config], {
+    env: { BENCH_LOOP_DELAYS: delays },
+  })
+  const { port, submissionPort, inboundPort } = await untilItServes(child)
   const startMs = performance.now() - startedAt
   const pid = child.pid!
   return {
     port,
+    submissionPort,
+    inboundPort,
     pid,
     startMs,
     cpuSeconds: () => cpuSecondsOf(pid),
     peakMemory: () => peakMemoryOf(pid),
+    delays: () =>
+      existsSync(delays)
+        ? (JSON.parse(readFileSync(delays, 'utf8')) as { p99Ms: number; mostMs: number })
+        : undefined,
     stop: () => stop(child),
   }
 }
 
-async function writeConfig(dataDir: string, outgoing: Outgoing): Promise<string> {
+async function writeConfig(dataDir: string, outgoing: Outgoing, keyId?: string): Promise<string> {
   const file = `${dataDir}.toml`
   await writeFile(
     file,
@@ -110,9 +148,18 @@ data_dir = ${JSON.stringify(dataDir)}
 shutdown_grace = "0s"
 [http]
 listen = ["127.0.0.1:0"]
+[submission]
+listen = ["127.0.0.1:0"]
+listen_tls = []
+require_tls = false
+${keyId === undefined ? '' : `[[submission.trusted_networks]]\nnetwork = "127.0.0.1"\nkey = "${keyId}"`}
+[inbound]
+listen = ["127.0.0.1:0"]
+greeting_delay = "0"
 [mta]
 connections = ${outgoing.connections}
 connections_per_destination = ${outgoing.connectionsPerDestination}
+workers = ${outgoing.workers ?? 0}
 [[mta.routes]]
 domain = "*"
 host = "127.0.0.1"
@@ -123,17 +170,29 @@ tls = "none"
   return file
 }
 
-/** @returns the port of its API, from its own log */
-async function untilItServes(child: ChildProcess): Promise<number> {
+interface Ports {
+  readonly port: number
+  readonly submissionPort: number
+  readonly inboundPort: number
+}
+
+/** @returns its ports, from its own log */
+async function untilItServes(child: ChildProcess): Promise<Ports> {
   let complaint = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (complaint += text))
   const limit = setTimeout(() => child.kill('SIGKILL'), START_LIMIT_MS)
   const lines = createInterface({ input: child.stdout! })
-  return new Promise<number>((resolve, reject) => {
+  return new Promise<Ports>((resolve, reject) => {
     // Goes on reading after that: a log that nobody reads would block the server.
     lines.on('line', line => {
-      const { event, http } = JSON.parse(line) as { event: string; http?: string }
-      if (event === 'postroad serves') resolve(Number(http?.split(':').at(-1)))
+      const { event, http, submission, inbound } = JSON.parse(line) as Record<string, string | undefined>
+      const portOf = (address = '') => Number(address.split(':').at(-1))
+      if (event === 'postroad serves')
+        resolve({
+          port: portOf(http),
+          submissionPort: portOf(submission),
+          inboundPort: portOf(inbound),
+        })
     })
     child.once('close', () => reject(new Error(`the server ended before it served: ${complaint}`)))
     child.once('error', reject)

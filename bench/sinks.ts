@@ -70,7 +70,7 @@ async function freePort(): Promise<number> {
   return server.port
 }
 
-function isExecutable(file: string): boolean {
+export function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK)
     return true

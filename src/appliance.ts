@@ -17,7 +17,7 @@ import { SYSTEM_OWNER } from './deliverability/domain-store.js'
 import { ensureSystemDomain } from './deliverability/domains.js'
 import { renewRetired } from './deliverability/renew-dkim.js'
 import { addressDomain } from './mail/address.js'
-import { makeReturnPath } from './mail/return-path.js'
+import { makeReturnPath, type ReturnPathKey } from './mail/return-path.js'
 import type { World } from './world/world.js'
 
 export interface Appliance extends AsyncDisposable {
@@ -28,6 +28,8 @@ export interface Appliance extends AsyncDisposable {
   readonly domains: DomainParts
   /** Envelope sender for a message and its recipient. */
   readonly returnPath: (messageId: string, recipient: string) => string
+  /** All that were ever used, the newest first: mail sent before a rotation still comes back. */
+  readonly returnPathKeys: readonly ReturnPathKey[]
 }
 
 /** The data folder was not set up yet; the text says how. */
@@ -96,7 +98,8 @@ async function assemble(
     seal: box,
   }
   // First, for it tells whether everything else is sealed.
-  const [key] = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)
+  const returnPathKeys = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)
+  const [key] = returnPathKeys
   if (!key) throw new Error('the secret of return paths could not be made')
   const { sharedAddress, returnPathDomain } = config.mta
   if (sharedAddress !== undefined)
@@ -110,6 +113,7 @@ async function assemble(
     domains,
     returnPath: (messageId, recipient) =>
       makeReturnPath({ messageId, recipient, key, domain: returnPathDomain }),
+    returnPathKeys,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

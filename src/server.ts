@@ -1,44 +1,49 @@
 /**
  * The composition root: opens every part, hands each what it needs, and closes them in the right order.
  *
- * Order of closing: first nothing new comes in (HTTP), then what is under way is delivered or broken off (queue), then
- * consumers finish, then the database.
+ * Order of closing: first nothing new comes in (SMTP, HTTP), then what is under way is delivered or broken off (queue), then
+ * what came back is read and consumers finish, then the database.
  */
 import type { RequestListener } from 'node:http'
 import { accountRoutes, healthRoutes } from './accounts/routes.js'
 import { keyAuthenticator } from './accounts/keys.js'
-import { nameServers, openAppliance, openResolver, requireInitialised, type Appliance } from './appliance.js'
+import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import { Closing } from './core/closing.js'
 import { VERSION } from './core/version.js'
 import { ping } from './db/ping.js'
 import { takeServeLock } from './db/serve-lock.js'
 import { domainRoutes } from './deliverability/domain-routes.js'
-import { readSigningKeys } from './deliverability/domain-store.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
 import { openApiRoute } from './http/openapi.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
+import { openInbound } from './inbound/open-inbound.js'
+import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { emailRoutes } from './msa/email-routes.js'
-import { StsPolicies } from './mta/mta-sts.js'
-import type { AgentOptions } from './mta/worker-agent.js'
-import { openSiteLocator } from './mta/locate-site.js'
-import { openWorkerPool, type WorkerPool } from './mta/worker-pool.js'
+import { relayReports } from './msa/relay-reports.js'
+import type { SubmitParts } from './msa/submit.js'
+import { openAgent, openJobs, openQueue } from './outgoing.js'
 import { captureRoutes } from './queue/capture-routes.js'
-import type { DeliveryAgent, LocateSite } from './queue/delivery-agent.js'
-import { JobLoader } from './queue/job-loader.js'
-import { QueueRunner } from './queue/queue-runner.js'
+import { deleteOrphanedParts, type MessageContent } from './queue/content-store.js'
+import type { JobLoader } from './queue/job-loader.js'
+import type { QueueRunner } from './queue/queue-runner.js'
 import { queueStatusRoutes } from './queue/queue-status-routes.js'
 import type { Clock } from './world/clock.js'
-import { openHttpClient } from './world/fetch.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
-import { availableThreads, spawnThread } from './world/threads.js'
+import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
-  /** Where HTTP really listens. */
-  readonly addresses: readonly ListenAddress[]
+  /** Where each listener really listens. */
+  readonly addresses: ServerAddresses
+  /** Reads again what may change while it runs: the certificate. @throws Error naming the file */
+  reload(): Promise<void>
+}
+
+export interface ServerAddresses extends MailAddresses {
+  readonly http: readonly ListenAddress[]
 }
 
 /**
@@ -50,7 +55,7 @@ export async function openServer(config: Config, world: World): Promise<Server> 
   const closing = new Closing()
   try {
     return {
-      addresses: await openParts(config, world, closing),
+      ...(await openParts(config, world, closing)),
       [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
     }
   } catch (error) {
@@ -59,153 +64,98 @@ export async function openServer(config: Config, world: World): Promise<Server> 
   }
 }
 
-async function openParts(config: Config, world: World, closing: Closing): Promise<ListenAddress[]> {
+async function openParts(
+  config: Config,
+  world: World,
+  closing: Closing,
+): Promise<Pick<Server, 'addresses' | 'reload'>> {
   requireInitialised(config)
   closing.use(takeServeLock(config.dataDir))
   const appliance = closing.use(await openAppliance({ config, world, mayMigrate: true }))
-  const dispatcher = new Dispatcher({ database: appliance.database, ...world }, [])
-  dispatcher.start()
+  // The queue and the consumers tell each other of new work, so each is opened with a way to the other.
+  const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
+  const onAppended = () => dispatcher.wake()
+  const inbound = await openInbound({ ...inboundParts(appliance), onEnqueued, onAppended })
+  const reports = { ...world, newId: appliance.newId, hostname: config.hostname }
+  const dispatcher: Dispatcher = new Dispatcher({ database: appliance.database, ...world }, [
+    ...inbound.consumers,
+    relayReports({ ...reports, expireMs: config.mta.retry.expireMs, onEnqueued }),
+  ])
   closing.defer(() => dispatcher.stop())
+  closing.defer(() => inbound.processor.stop())
   const agent = openAgent(appliance)
   closing.defer(() => agent.terminate())
-  const queue = openQueue(appliance, agent, () => dispatcher.wake())
+  const jobs = openJobs(appliance)
+  const queue: QueueRunner = openQueue(appliance, agent, jobs, onAppended)
+  await appliance.database.write(tx => deleteOrphanedParts(tx.db))
   await queue.start()
+  dispatcher.start()
+  inbound.processor.start()
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const app = buildApp(
-    {
-      ...world,
-      newId: appliance.newId,
-      authenticate: keyAuthenticator(appliance.database, world.clock),
-      anonymousRateLimit: config.http.anonymousRateLimit,
-    },
-    routesOf(appliance, queue),
-  )
-  const answer = app.callback()
-  const handler: RequestListener = (request, response) => void answer(request, response)
+  const submit = { ...submitParts(appliance, queue, jobs), onSuppressed: onAppended }
+  const handler = openApi(appliance, [...routesOf(appliance, queue, submit), ...inbound.routes])
   const listeners: Listener[] = []
   closing.defer(() => closeAll(listeners, graceLeft()))
   for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
-  return listeners.map(listener => listener.address)
+  const mail = await openMailListeners(appliance, submit, inbound.receiver)
+  closing.defer(() => mail.close(graceLeft()))
+  const http = listeners.map(listener => listener.address)
+  return { addresses: { http, ...mail.addresses }, reload: () => mail.reload() }
 }
 
-function openQueue(appliance: Appliance, agent: DeliveryAgent, onSettled: () => void): QueueRunner {
-  const { config, world, database, domains, returnPath } = appliance
-  const { connections, retry } = config.mta
-  return new QueueRunner({
+function openApi({ config, world, database, newId }: Appliance, routes: readonly Route[]): RequestListener {
+  const app = buildApp(
+    {
+      ...world,
+      newId,
+      authenticate: keyAuthenticator(database, world.clock),
+      anonymousRateLimit: config.http.anonymousRateLimit,
+    },
+    [...routes, openApiRoute(routes, VERSION)],
+  )
+  const answer = app.callback()
+  return (request, response) => void answer(request, response)
+}
+
+function inboundParts({ config, world, database, newId, returnPathKeys }: Appliance) {
+  return {
     ...world,
     database,
-    agent,
-    jobs: new JobLoader({
-      reader: database.reader,
-      clock: world.clock,
-      returnPath,
-      readSigningKeys: ids => readSigningKeys(database.reader, ids, domains.seal),
-    }),
-    locateSite: siteLocator(appliance),
-    policy: { retry, connections },
-    onSettled,
-  })
-}
-
-/** Which site a destination belongs to; commands that work by site find it as the queue does. */
-export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world'>): LocateSite {
-  return openSiteLocator({
-    resolver: openResolver(config, world),
-    routes: routerOptions(config).routes,
-    sites: config.mta.sites,
-    connectionsPerSite: config.mta.connectionsPerDestination,
-  })
-}
-
-/** Delivers in threads, which get what they need to know as plain values. */
-function openAgent({ config, world: { clock, log } }: Pick<Appliance, 'config' | 'world'>): WorkerPool {
-  const { workers, connectionIdleMs, timeouts } = config.mta
-  const count = workers === 0 ? availableThreads() : workers
-  return openWorkerPool({
-    clock,
-    log,
+    newId,
     spawn: spawnThread,
-    workers: count,
-    agent: agentOptions(config, count),
-    idleMs: connectionIdleMs,
-    quitMs: timeouts.quitMs,
-  })
-}
-
-function agentOptions(config: Config, workers: number): AgentOptions {
-  const { hostname, mta, dns } = config
-  if (mta.capture) return { kind: 'capture', hostname }
-  return {
-    kind: 'smtp',
-    ...routerOptions(config),
-    dns: { servers: nameServers(config), timeoutMs: dns.timeoutMs },
-    mtaSts: mta.mtaSts,
-    timeouts: {
-      connect: mta.timeouts.connectMs,
-      greeting: mta.timeouts.greetingMs,
-      ehlo: mta.timeouts.ehloMs,
-      starttls: mta.timeouts.starttlsMs,
-      mail: mta.timeouts.mailMs,
-      rcpt: mta.timeouts.rcptMs,
-      data: mta.timeouts.dataMs,
-      block: mta.timeouts.blockMs,
-      finalDot: mta.timeouts.finalDotMs,
-      quit: mta.timeouts.quitMs,
-    },
-    sourceAddresses: mta.sourceAddresses,
-    pool: {
-      messagesPerConnection: mta.connectionMessages,
-      idleMs: mta.connectionIdleMs,
-      // Each thread has a pool of its own.
-      idleConnections: Math.ceil(mta.connections / workers),
-    },
+    keys: returnPathKeys,
+    hostname: config.hostname,
+    returnPathDomain: config.mta.returnPathDomain,
+    messageSize: config.inbound.messageSizeBytes,
+    keepMs: config.inbound.keepMs,
+    forwardTo: config.inbound.forwardTo,
+    expireMs: config.mta.retry.expireMs,
   }
 }
 
-/** What finding a route takes; `postroad send --dry-run` shows the result. */
-export function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
-  const { clock, systemLookup, random } = world
-  const resolver = openResolver(config, world)
-  const sts = { clock, resolver, http: openHttpClient(clock) }
+function submitParts({ config, world, database, newId }: Appliance, queue: QueueRunner, jobs: JobLoader) {
   return {
-    ...routerOptions(config),
-    resolver,
-    systemLookup,
-    random,
-    ...(config.mta.mtaSts ? { stsPolicies: new StsPolicies(sts) } : {}),
+    database,
+    clock: world.clock,
+    newId,
+    emailWindows: new SlidingWindow(world.clock),
+    expireMs: config.mta.retry.expireMs,
+    onEnqueued: (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt),
+    onStored: (content: MessageContent) => jobs.offer(content),
   }
 }
 
-function routerOptions({ hostname, mta }: Config) {
-  return {
-    hostname,
-    port: mta.port,
-    ownAddresses: mta.sourceAddresses,
-    routes: mta.routes.map(({ credentials, ...route }) => ({ ...route, ...credentials })),
-    tlsSites: mta.sites,
-  }
-}
-
-function routesOf(appliance: Appliance, queue: QueueRunner): Route[] {
-  const { config, world, database, newId, domains } = appliance
-  const routes = [
+function routesOf(appliance: Appliance, queue: QueueRunner, submit: SubmitParts): Route[] {
+  const { config, database, domains } = appliance
+  return [
     ...healthRoutes(VERSION, () => ping(database)),
     ...accountRoutes(),
     ...domainRoutes(domains),
-    ...emailRoutes({
-      database,
-      clock: world.clock,
-      newId,
-      emailWindows: new SlidingWindow(world.clock),
-      expireMs: config.mta.retry.expireMs,
-      onEnqueued: (lane, dueAt) => queue.noteEnqueued(lane, dueAt),
-      sharedAddress: config.mta.sharedAddress ?? '',
-    }),
+    ...emailRoutes({ ...submit, sharedAddress: config.mta.sharedAddress ?? '' }),
     ...queueStatusRoutes(queue),
     ...(config.mta.capture ? captureRoutes(database.reader) : []),
   ]
-  return [...routes, openApiRoute(routes, VERSION)]
 }
 
 /** What is left of the one grace that all steps of closing share, ms; it begins with the first that asks. */

@@ -35,6 +35,8 @@ const FLOORS: Readonly<Record<string, number>> = {
   scheduler: 6,
   webhooks: 6,
   'appliance.ts': 7,
+  'mail-listeners.ts': 7,
+  'outgoing.ts': 7,
   'server.ts': 7,
   cli: 8,
   'main.ts': 8,
@@ -43,7 +45,9 @@ const FLOORS: Readonly<Record<string, number>> = {
 /** Of the folders on one floor most know nothing of each other; these may. */
 const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   events: ['db'],
-  'server.ts': ['appliance.ts'],
+  'mail-listeners.ts': ['appliance.ts'],
+  'outgoing.ts': ['appliance.ts'],
+  'server.ts': ['appliance.ts', 'mail-listeners.ts', 'outgoing.ts'],
   'main.ts': ['cli'],
 }
 
@@ -53,6 +57,7 @@ const NARROW_DOORS = [
   { from: 'mta', to: 'db', only: [] },
   { from: 'mta', to: 'events', only: [] },
   { from: 'http', to: 'db', only: [] },
+  { from: 'smtp', to: 'db', only: [] },
 ]
 
 const MOST_LINES = 400

@@ -66,14 +66,19 @@ export interface FoundKey {
   readonly hasWorkspace: boolean
 }
 
-/** The key with this hash, revoked or not, and whether its workspace still exists. */
-export async function findKeyByHash(db: Queries, hash: string): Promise<FoundKey | undefined> {
+/** A key, revoked or not, and whether its workspace still exists. */
+export async function findKey(
+  db: Queries,
+  by: { readonly hash: string } | { readonly id: string },
+): Promise<FoundKey | undefined> {
   const row = await db
     .selectFrom('api_keys')
     .leftJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
     .selectAll('api_keys')
     .select(['workspaces.id as found_workspace', 'workspaces.deleted_at as workspace_deleted_at'])
-    .where('key_hash', '=', hash)
+    .$call(query =>
+      'hash' in by ? query.where('key_hash', '=', by.hash) : query.where('api_keys.id', '=', by.id),
+    )
     .executeTakeFirst()
   return (
     row && {

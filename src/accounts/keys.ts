@@ -7,11 +7,12 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
+import { ShortMemory } from '../core/short-memory.js'
 import type { Database } from '../db/database.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
 import type { Clock } from '../world/clock.js'
 import type { Random } from '../world/random.js'
-import { findKeyByHash, insertApiKey, type ApiKey } from './key-store.js'
+import { findKey, insertApiKey, type ApiKey, type FoundKey } from './key-store.js'
 import { findWorkspace } from './workspace-store.js'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -109,24 +110,27 @@ function hashKey(key: string): string {
 
 /** How long a key is known without asking the database again: the delay with which a revocation takes effect. */
 const REMEMBERED_MS = 1_000
-const REMEMBERED_KEYS = 10_000
 
 /** Authentication against the database, with the keys in use remembered for a second. */
 export function keyAuthenticator(database: Database, clock: Clock): Authenticate {
-  const remembered = new Map<string, { principal: Principal; until: number }>()
-  return async token => {
+  const keys = new ShortMemory<Principal>(() => clock.now(), REMEMBERED_MS)
+  return token => {
     const hash = hashKey(token)
-    const known = remembered.get(hash)
-    if (known && known.until > clock.now()) return known.principal
-    const found = await findKeyByHash(database.reader, hash)
-    if (!found || found.key.revokedAt !== null)
-      throw new AppError('unauthorized', 'the API key is unknown or revoked')
-    if (!found.hasWorkspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
-    const principal = principalOf(found.key)
-    if (remembered.size >= REMEMBERED_KEYS) remembered.clear()
-    remembered.set(hash, { principal, until: clock.now() + REMEMBERED_MS })
-    return principal
+    return keys.get(hash, async () => usable(await findKey(database.reader, { hash })))
   }
+}
+
+/** Finds the key with an id, for whoever the operator trusts without a login. @throws AppError unauthorized, workspace_not_found */
+export function keyFinder(database: Database, clock: Clock): (id: string) => Promise<Principal> {
+  const keys = new ShortMemory<Principal>(() => clock.now(), REMEMBERED_MS)
+  return id => keys.get(id, async () => usable(await findKey(database.reader, { id })))
+}
+
+function usable(found: FoundKey | undefined): Principal {
+  if (!found || found.key.revokedAt !== null)
+    throw new AppError('unauthorized', 'the API key is unknown or revoked')
+  if (!found.hasWorkspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+  return principalOf(found.key)
 }
 
 function principalOf(key: ApiKey): Principal {

@@ -6,6 +6,7 @@
  */
 import { AppError } from '../core/errors.js'
 import type { Queries } from '../db/database.js'
+import { statement } from '../db/statement.js'
 import type { Workspace } from './workspace-store.js'
 
 type WindowKind = 'hour' | 'day'
@@ -25,6 +26,22 @@ declare module '../db/tables.js' {
 
 const WINDOW_MS: Record<WindowKind, number> = { hour: 3_600_000, day: 86_400_000 }
 
+const selectUsage = statement((db, { workspaceId }: { workspaceId: string }) =>
+  db.selectFrom('sending_usage').selectAll().where('workspace_id', '=', workspaceId),
+)
+
+const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }) =>
+  db
+    .insertInto('sending_usage')
+    .values(rows)
+    .onConflict(conflict =>
+      conflict.columns(['workspace_id', 'window_kind']).doUpdateSet(row => ({
+        window_start: row.ref('excluded.window_start'),
+        accepted: row.ref('excluded.accepted'),
+      })),
+    ),
+)
+
 /** @throws AppError limit_reached: the request is refused whole */
 export async function countAgainstLimits(
   db: Queries,
@@ -32,11 +49,7 @@ export async function countAgainstLimits(
   recipients: number,
   now: number,
 ): Promise<void> {
-  const rows = await db
-    .selectFrom('sending_usage')
-    .selectAll()
-    .where('workspace_id', '=', workspace.id)
-    .execute()
+  const { rows } = await selectUsage(db, { workspaceId: workspace.id })
   const counted = (['hour', 'day'] as const).map(kind => {
     const start = Math.floor(now / WINDOW_MS[kind]) * WINDOW_MS[kind]
     const before = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
@@ -53,14 +66,5 @@ export async function countAgainstLimits(
       accepted: before + recipients,
     }
   })
-  await db
-    .insertInto('sending_usage')
-    .values(counted)
-    .onConflict(conflict =>
-      conflict.columns(['workspace_id', 'window_kind']).doUpdateSet(row => ({
-        window_start: row.ref('excluded.window_start'),
-        accepted: row.ref('excluded.accepted'),
-      })),
-    )
-    .execute()
+  await writeUsage(db, { rows: counted })
 }

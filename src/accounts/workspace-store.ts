@@ -1,5 +1,6 @@
 /** SQL of workspaces: the tenants of one appliance, with the settings that their mail falls back to. */
 import type { Queries } from '../db/database.js'
+import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 
 interface WorkspaceRow {
@@ -75,14 +76,13 @@ export async function insertWorkspace(db: Queries, workspace: Workspace): Promis
     .execute()
 }
 
+const selectById = statement((db, { id }: { id: string }) =>
+  db.selectFrom('workspaces').selectAll().where('id', '=', id).where('deleted_at', 'is', null),
+)
+
 /** @returns undefined for an unknown or removed workspace */
 export async function findWorkspace(db: Queries, id: string): Promise<Workspace | undefined> {
-  const row = await db
-    .selectFrom('workspaces')
-    .selectAll()
-    .where('id', '=', id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+  const [row] = (await selectById(db, { id })).rows
   return row && fromRow(row)
 }
 

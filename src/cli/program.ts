@@ -11,6 +11,7 @@ import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
 import { dnsCommands } from './dns.js'
 import { domainCommands } from './domain.js'
+import { inboundCommands } from './inbound.js'
 import { initCommand } from './init.js'
 import { keyCommands } from './key.js'
 import { messageCommands } from './message.js'
@@ -32,6 +33,7 @@ const COMMANDS = [
   queueCommands,
   messageCommands,
   captureCommands,
+  inboundCommands,
   suppressCommands,
   bounceCommands,
   topCommand,

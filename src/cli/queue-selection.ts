@@ -8,7 +8,7 @@ import type { Command } from 'commander'
 import type { Appliance } from '../appliance.js'
 import { destinationsOf } from '../queue/queue-status-sites.js'
 import { listDestinations, type QueueSelection } from '../queue/queue-admin-store.js'
-import { siteLocator } from '../server.js'
+import { siteLocator } from '../outgoing.js'
 import { UsageError, type CommonOptions } from './context.js'
 
 export interface SelectOptions extends CommonOptions {

@@ -18,7 +18,7 @@ import {
 } from '../queue/queue-admin-store.js'
 import { QUEUE_RETRY_PATH } from '../queue/queue-status-routes.js'
 import { locateAll } from '../queue/queue-status-sites.js'
-import { siteLocator } from '../server.js'
+import { siteLocator } from '../outgoing.js'
 import {
   command,
   printResult,

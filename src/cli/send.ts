@@ -19,7 +19,7 @@ import { readSenderFields, resolveSender, withWorkspaceSender } from '../msa/sen
 import { openRenderer } from '../mta/render.js'
 import { findRoute } from '../mta/route.js'
 import { findAnyMessage, type Message } from '../queue/message-store.js'
-import { routerParts } from '../server.js'
+import { routerParts } from '../outgoing.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from './context.js'
 import { messageText } from './message.js'
 

@@ -1,15 +1,16 @@
 /**
  * `postroad serve`: runs the appliance until it is told to stop.
  *
- * SIGTERM and SIGINT drain it; a second one ends it at once. SIGHUP reads the configuration again: the log level takes
- * effect, other changes are named as needing a restart. Faults leave everything as it was.
+ * SIGTERM and SIGINT drain it; a second one ends it at once. SIGHUP reads configuration and certificate again: the log
+ * level and the certificate take effect, other changes are named as needing a restart. Faults leave everything as it was.
  */
 import type { Command } from 'commander'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
-import { openServer } from '../server.js'
+import { openServer, type Server } from '../server.js'
+import type { ListenAddress } from '../world/listen.js'
 import { command, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function serveCommand(program: Command, context: CliContext): void {
@@ -20,9 +21,16 @@ export function serveCommand(program: Command, context: CliContext): void {
     if (keysWithoutEffect.length > 0)
       log.warn('configured keys have no effect in this version', { keys: keysWithoutEffect.join(', ') })
     const server = await openServer(config, context.world)
-    const addresses = server.addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
-    log.info('postroad serves', { version: VERSION, http: addresses, capture: config.mta.capture })
-    const stopReloading = reloadOnHangup(context, options, config)
+    const { http, submission, submissionTls, inbound } = server.addresses
+    log.info('postroad serves', {
+      version: VERSION,
+      http: inWords(http),
+      submission: inWords(submission),
+      submissionTls: inWords(submissionTls),
+      inbound: inWords(inbound),
+      capture: config.mta.capture,
+    })
+    const stopReloading = reloadOnHangup(context, options, config, server)
     await untilToldToStop(log)
     stopReloading()
     log.info('postroad stops', { graceMs: config.shutdownGraceMs })
@@ -45,7 +53,16 @@ function untilToldToStop(log: CliContext['world']['log']): Promise<void> {
   })
 }
 
-function reloadOnHangup(context: CliContext, options: CommonOptions, running: Config): () => void {
+function inWords(addresses: readonly ListenAddress[]): string {
+  return addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
+}
+
+function reloadOnHangup(
+  context: CliContext,
+  options: CommonOptions,
+  running: Config,
+  server: Server,
+): () => void {
   const { log } = context.world
   const reload = () => {
     try {
@@ -56,6 +73,9 @@ function reloadOnHangup(context: CliContext, options: CommonOptions, running: Co
       )
       log.info('configuration read again', { logLevel: config.log.level })
       if (changed.length > 0) log.warn('changes that need a restart', { sections: changed.join(', ') })
+      server.reload().catch((error: unknown) => {
+        log.error('certificate not taken over', { error: describeError(error) })
+      })
     } catch (error) {
       log.error('configuration not taken over', { error: describeError(error) })
     }

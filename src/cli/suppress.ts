@@ -1,15 +1,16 @@
-/** `postroad suppress add|remove|list`: addresses, or domains as @example.com, that a workspace no longer mails. */
+/** `postroad suppress add|remove|list|import|export`: addresses, or domains as @example.com, that a workspace no longer mails. */
 import type { Command } from 'commander'
 import { findWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
+import { readSuppressionEntry } from '../deliverability/suppression-entry.js'
+import { suppressionToApi } from '../deliverability/suppression-routes.js'
 import {
   deleteSuppression,
   insertSuppression,
   listSuppressions,
   type Suppression,
 } from '../deliverability/suppression-store.js'
-import { asciiDomain, normalizedAddress, parseAddress } from '../mail/address.js'
 import {
   command,
   printResult,
@@ -19,6 +20,7 @@ import {
   type CliContext,
   type CommonOptions,
 } from './context.js'
+import { suppressTransferCommands } from './suppress-transfer.js'
 
 interface OwnedOptions extends CommonOptions {
   readonly workspace: string
@@ -33,7 +35,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database, world }) => {
         const suppression: Suppression = {
           workspaceId: options.workspace,
-          email: readEntry(email),
+          email: readSuppressionEntry(email),
           reason: 'manual',
           scope: 'all',
           sourceMessageId: null,
@@ -45,14 +47,18 @@ export function suppressCommands(program: Command, context: CliContext): void {
           if (!(await insertSuppression(tx.db, suppression)))
             throw new AppError('duplicate', `${suppression.email} is suppressed already`)
         })
-        printResult(context, options, toJson(suppression), () => `${suppression.email} suppressed`)
+        printResult(context, options, suppressionToApi(suppression), () => `${suppression.email} suppressed`)
       })
     },
   )
   owned('remove <email>', 'let an address be mailed again').action(
     async (email: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database }) => {
-        if (!(await database.write(tx => deleteSuppression(tx.db, options.workspace, readEntry(email)))))
+        if (
+          !(await database.write(tx =>
+            deleteSuppression(tx.db, options.workspace, readSuppressionEntry(email)),
+          ))
+        )
           throw new AppError('not_found', `${email} is not suppressed`)
         printResult(context, options, { success: true }, () => 'removed')
       })
@@ -64,7 +70,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database }) => {
         const page = { limit: options.limit ?? 100, offset: 0 }
         const all = await listSuppressions(database.reader, options.workspace, page)
-        printResult(context, options, all.map(toJson), () =>
+        printResult(context, options, all.map(suppressionToApi), () =>
           table(
             ['EMAIL', 'REASON', 'SCOPE', 'SINCE'],
             all.map(one => [one.email, one.reason, one.scope, isoTime(one.createdAt)]),
@@ -72,22 +78,5 @@ export function suppressCommands(program: Command, context: CliContext): void {
         )
       })
     })
-}
-
-function readEntry(text: string): string {
-  const isDomain = text.startsWith('@')
-  const domain = isDomain ? asciiDomain(text.slice(1)) : undefined
-  if (isDomain ? !domain : !parseAddress(text))
-    throw new AppError('validation_error', `${text} is neither an address nor @domain`, { path: 'email' })
-  return domain ? `@${domain}` : normalizedAddress(text)
-}
-
-function toJson(suppression: Suppression) {
-  return {
-    email: suppression.email,
-    reason: suppression.reason,
-    scope: suppression.scope,
-    source_message_id: suppression.sourceMessageId,
-    created_at: isoTime(suppression.createdAt),
-  }
+  suppressTransferCommands(group, context)
 }

@@ -12,7 +12,7 @@ import { addRates, LastMinute, NO_RATES, type Rates } from '../queue/queue-statu
 import { QUEUE_SITES_PATH, type QueueSites } from '../queue/queue-status-routes.js'
 import { locateAll } from '../queue/queue-status-sites.js'
 import { countByDestination, type DestinationCounts } from '../queue/queue-status-store.js'
-import { siteLocator } from '../server.js'
+import { siteLocator } from '../outgoing.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from './context.js'
 import { askServer } from './running-server.js'
 import { frameLines, type Frame } from './top-frame.js'

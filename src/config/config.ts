@@ -29,8 +29,24 @@ export interface Config {
     readonly listenTls: readonly HostAndPort[]
     readonly requireTls: boolean
     readonly trustedNetworks: readonly { readonly network: string; readonly key: string }[]
+    readonly sessions: number
+    readonly sessionsPerAddress: number
+    readonly maxRecipients: number
+    readonly loginFailures: number
+    readonly loginLockoutMs: number
   }
-  readonly inbound: { readonly listen: readonly HostAndPort[] }
+  readonly inbound: {
+    readonly listen: readonly HostAndPort[]
+    readonly keepMs: number
+    readonly forwardTo: string | undefined
+    readonly messageSizeBytes: number
+    readonly greetingDelayMs: number
+    /** 0 = no limit. */
+    readonly connectionsPerMinute: number
+    readonly sessions: number
+    readonly sessionsPerAddress: number
+    readonly maxRecipients: number
+  }
   /** Paths of PEM files; empty for none. */
   readonly tls: { readonly cert: string; readonly key: string }
   /** `sqlite:` and the path of the file, already joined to the data folder. */
@@ -58,6 +74,7 @@ export interface MtaConfig {
   readonly capture: boolean
   readonly port: number
   readonly sourceAddresses: readonly string[]
+  readonly sourcePools: readonly { readonly workspace: string; readonly addresses: readonly string[] }[]
   readonly connections: number
   readonly connectionsPerDestination: number
   readonly connectionMessages: number
@@ -104,7 +121,7 @@ export interface MtaTimeouts {
 }
 
 export function toConfig(settings: Settings): Config {
-  const { hostname, data_dir: dataDir, http, submission, tls, dns } = settings
+  const { hostname, data_dir: dataDir, http, submission, inbound, tls, dns } = settings
   return {
     hostname,
     dataDir,
@@ -116,8 +133,23 @@ export function toConfig(settings: Settings): Config {
       listenTls: submission.listen_tls,
       requireTls: submission.require_tls,
       trustedNetworks: submission.trusted_networks,
+      sessions: submission.sessions,
+      sessionsPerAddress: submission.sessions_per_address,
+      maxRecipients: submission.max_recipients,
+      loginFailures: submission.login_failures,
+      loginLockoutMs: submission.login_lockout,
     },
-    inbound: settings.inbound,
+    inbound: {
+      listen: inbound.listen,
+      keepMs: inbound.keep,
+      forwardTo: inbound.forward_to,
+      messageSizeBytes: inbound.message_size,
+      greetingDelayMs: inbound.greeting_delay,
+      connectionsPerMinute: inbound.connections_per_minute,
+      sessions: inbound.sessions,
+      sessionsPerAddress: inbound.sessions_per_address,
+      maxRecipients: inbound.max_recipients,
+    },
     tls,
     databaseUrl: `sqlite:${locationIn(dataDir, settings.database.url.location)}`,
     secrets: { key: settings.secrets.key },
@@ -143,6 +175,7 @@ function toMtaConfig(mta: Settings['mta'], hostname: string): MtaConfig {
     capture: mta.capture,
     port: mta.port,
     sourceAddresses: mta.source_addresses,
+    sourcePools: mta.source_pools,
     connections: mta.connections,
     connectionsPerDestination: mta.connections_per_destination,
     connectionMessages: mta.connection_messages,

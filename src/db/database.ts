@@ -18,6 +18,11 @@ export interface Tx {
   onCommit(callback: () => void): void
 }
 
+export interface WriteOptions {
+  /** A few ms more make no difference to the caller: the work waits for others that share its commit. */
+  readonly canWait?: boolean
+}
+
 export interface Database extends AsyncDisposable {
   readonly dialect: Dialect
   /** Reads see every commit that has been acknowledged. Never writes. */
@@ -28,7 +33,7 @@ export interface Database extends AsyncDisposable {
    * Works that wait at the same time share one commit, each in its own savepoint: one that throws is undone alone.
    * Inside it await nothing but the database: everybody else's writes wait meanwhile.
    */
-  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** Whether another process has committed anything since this was last asked; a cheap question. */
   hasForeignWrites(): boolean
 }

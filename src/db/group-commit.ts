@@ -9,11 +9,13 @@
  */
 import { sql, type Kysely } from 'kysely'
 import { nextTurn, shortPause, type Clock } from '../world/clock.js'
-import type { Queries, Tx } from './database.js'
+import type { Queries, Tx, WriteOptions } from './database.js'
 import type { Tables } from './tables.js'
 
 /** One caller's work on its way through a group. */
 interface Work {
+  /** Whether a few ms more make no difference to whoever asked for it. */
+  readonly canWait: boolean
   /** Runs it in its own savepoint; what it throws is kept for `settle`. Rejects only when the transaction is lost. */
   run(db: Queries): Promise<void>
   /** Tells the caller how it ended, after the shared COMMIT or its failure. */
@@ -26,20 +28,28 @@ interface Work {
  */
 const GROUP_BUDGET_MS = 4
 
+/** Lone commits between two trials at the most. */
+const RAREST_TRIAL = 64
+/** Pauses of a millisecond that a group is gathered for at most. */
+const MOST_PAUSES = 8
+
 export class GroupCommit {
   private readonly waiting: Work[] = []
   private readonly writer: Kysely<Tables>
   private readonly clock: Clock
   private draining: Promise<void> | undefined
+  /** Of works that were alone in their commit: how many have yet to pass until gathering is tried again. */
+  private loneCommitsToTrial = 1
+  private trialEvery = 1
 
   constructor(writer: Kysely<Tables>, clock: Clock) {
     this.writer = writer
     this.clock = clock
   }
 
-  write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  write<T>(work: (tx: Tx) => Promise<T>, { canWait = false }: WriteOptions = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.waiting.push(savepointWork(work, resolve, reject))
+      this.waiting.push(savepointWork(work, canWait, resolve, reject))
       this.draining ??= this.drain().finally(() => (this.draining = undefined))
     })
   }
@@ -50,13 +60,40 @@ export class GroupCommit {
   }
 
   private async drain(): Promise<void> {
+    let lastSize = 0
     // Whoever calls write() in the same turn gets into the same group.
     await nextTurn()
     while (this.waiting.length > 0) {
-      const size = await this.commitGroup()
-      // Who shared a commit is likely to come back at the same time: a moment's wait makes the next group larger, and an
-      // fsync costs more than the moment. A lone writer never waits.
-      await (size > 1 ? shortPause() : nextTurn())
+      await this.gather(lastSize)
+      lastSize = await this.commitGroup()
+      await (lastSize > 1 ? shortPause() : nextTurn())
+    }
+  }
+
+  /**
+   * Who shared a commit is likely to come back at the same time, one after the other: as long as more come each
+   * millisecond the group is not complete, and an fsync costs more than the moment. Whoever writes alone may be one of
+   * many that come at odd times; now and then it is tried whether a moment brings others, and seldom where it does not.
+   */
+  private async gather(lastSize: number): Promise<void> {
+    const canAllWait = () => this.waiting.every(({ canWait }) => canWait)
+    const isLone = lastSize <= 1 && !canAllWait()
+    if (isLone && this.loneCommitsToTrial > 0) {
+      this.loneCommitsToTrial -= 1
+      return
+    }
+    await this.pauseWhileMoreCome(canAllWait)
+    const hasHelped = this.waiting.length > 1
+    if (isLone) this.trialEvery = hasHelped ? 1 : Math.min(2 * this.trialEvery, RAREST_TRIAL)
+    if (isLone && !hasHelped) this.loneCommitsToTrial = this.trialEvery
+  }
+
+  private async pauseWhileMoreCome(canAllWait: () => boolean): Promise<void> {
+    let known = 0
+    for (let pauses = 0; pauses < MOST_PAUSES; pauses += 1) {
+      if (this.waiting.length <= known && !canAllWait()) return
+      known = this.waiting.length
+      await shortPause()
     }
   }
 
@@ -85,12 +122,14 @@ export class GroupCommit {
 
 function savepointWork<T>(
   work: (tx: Tx) => Promise<T>,
+  canWait: boolean,
   resolve: (value: T) => void,
   reject: (error: Error) => void,
 ): Work {
   const callbacks: (() => void)[] = []
   let finish = (): void => reject(new Error('the transaction ended before this work was done'))
   return {
+    canWait,
     async run(db) {
       await sql`savepoint work`.execute(db)
       try {

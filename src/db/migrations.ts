@@ -2,9 +2,13 @@
 import type { Kysely } from 'kysely'
 import type { Dialect } from './database.js'
 import { up as initial } from './migrations/0001-initial.js'
+import { up as relayedMail } from './migrations/0002-relayed-mail.js'
+import { up as returnedMail } from './migrations/0003-returned-mail.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
 export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0001-initial': initial,
+  '0002-relayed-mail': relayedMail,
+  '0003-returned-mail': returnedMail,
 }

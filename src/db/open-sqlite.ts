@@ -42,7 +42,7 @@ export async function openSqlite({ file, clock, mayMigrate = true }: SqliteOptio
   return {
     dialect: 'sqlite',
     reader,
-    write: work => groups.write(work),
+    write: (work, options) => groups.write(work, options),
     hasForeignWrites() {
       const before = seenVersion
       seenVersion = dataVersion()

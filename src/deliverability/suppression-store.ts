@@ -3,9 +3,10 @@
  *
  * Checked at acceptance; what writes them is the recipient's own refusal, complaint or wish, or a person's hand.
  */
-import type { Generated } from 'kysely'
+import type { Generated, Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
-import type { Page } from '../http/pagination.js'
+import { inLists, inPieces, statement } from '../db/statement.js'
+import type { Listing, Page } from '../http/pagination.js'
 
 export type SuppressionReason = 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual'
 /** `all` stops every mail; `marketing` stops campaigns and automations, never single or batch sends. */
@@ -41,18 +42,69 @@ export interface Suppression {
 export async function insertSuppression(db: Queries, suppression: Suppression): Promise<boolean> {
   const result = await db
     .insertInto('suppressions')
-    .values({
-      workspace_id: suppression.workspaceId,
-      email: suppression.email,
-      reason: suppression.reason,
-      scope: suppression.scope,
-      source_message_id: suppression.sourceMessageId,
-      created_at: suppression.createdAt,
-    })
+    .values(toRow(suppression))
     .onConflict(conflict => conflict.columns(['workspace_id', 'email']).doNothing())
     .executeTakeFirst()
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
+
+const upsertRows = statement((db, { rows }: { rows: readonly Insertable<SuppressionRow>[] }) =>
+  db
+    .insertInto('suppressions')
+    .values(rows)
+    .onConflict(conflict =>
+      conflict
+        .columns(['workspace_id', 'email'])
+        .doUpdateSet(e => ({
+          reason: e.ref('excluded.reason'),
+          scope: e.ref('excluded.scope'),
+          source_message_id: e.ref('excluded.source_message_id'),
+          created_at: e.ref('excluded.created_at'),
+        }))
+        .where('suppressions.scope', '=', 'marketing')
+        .where('excluded.scope', '=', 'all'),
+    ),
+)
+
+/**
+ * For what recipients and their servers cause. An entry that is there stays as it was, unless it stops marketing only and
+ * the new one stops everything: who unsubscribed and whose mailbox then vanished is not to be mailed at all.
+ */
+export async function suppressAll(db: Queries, suppressions: readonly Suppression[]): Promise<void> {
+  // One statement may touch a row once only.
+  const strongest = new Map<string, Suppression>()
+  for (const one of suppressions) {
+    const key = `${one.workspaceId} ${one.email}`
+    const other = strongest.get(key)
+    if (!other || (other.scope === 'marketing' && one.scope === 'all')) strongest.set(key, one)
+  }
+  const rows = [...strongest.values()].map(toRow)
+  for (const piece of inPieces(rows)) await upsertRows(db, { rows: piece })
+}
+
+export async function findSuppression(
+  db: Queries,
+  workspaceId: string,
+  email: string,
+): Promise<Suppression | undefined> {
+  const row = await db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+const selectStoppingAll = statement(
+  (db, { workspaceId, emails }: { workspaceId: string; emails: readonly string[] }) =>
+    db
+      .selectFrom('suppressions')
+      .select('email')
+      .where('workspace_id', '=', workspaceId)
+      .where('scope', '=', 'all')
+      .where('email', 'in', emails),
+)
 
 /**
  * Which of these addresses are suppressed for mail of every kind.
@@ -64,16 +116,11 @@ export async function findSuppressed(
   workspaceId: string,
   emails: readonly string[],
 ): Promise<Set<string>> {
-  if (emails.length === 0) return new Set()
   const domainEntry = (email: string) => email.slice(email.lastIndexOf('@'))
-  const rows = await db
-    .selectFrom('suppressions')
-    .select('email')
-    .where('workspace_id', '=', workspaceId)
-    .where('scope', '=', 'all')
-    .where('email', 'in', [...new Set([...emails, ...emails.map(domainEntry)])])
-    .execute()
-  const entries = new Set(rows.map(row => row.email))
+  const entries = new Set<string>()
+  for (const list of inLists([...new Set([...emails, ...emails.map(domainEntry)])]))
+    for (const row of (await selectStoppingAll(db, { workspaceId, emails: list })).rows)
+      entries.add(row.email)
   return new Set(emails.filter(email => entries.has(email) || entries.has(domainEntry(email))))
 }
 
@@ -87,22 +134,85 @@ export async function deleteSuppression(db: Queries, workspaceId: string, email:
   return result.numDeletedRows > 0n
 }
 
+export interface SuppressionFilter {
+  readonly reason?: SuppressionReason
+  readonly scope?: SuppressionScope
+  readonly email?: string
+}
+
 /** Newest first. */
-export async function listSuppressions(db: Queries, workspaceId: string, page: Page): Promise<Suppression[]> {
-  const rows = await db
-    .selectFrom('suppressions')
+export async function listSuppressions(
+  db: Queries,
+  workspaceId: string,
+  page: Page,
+  filter: SuppressionFilter = {},
+): Promise<Suppression[]> {
+  const rows = await matching(db, workspaceId, filter)
     .selectAll()
-    .where('workspace_id', '=', workspaceId)
     .orderBy('seq', 'desc')
     .limit(page.limit)
     .offset(page.offset)
     .execute()
-  return rows.map(row => ({
+  return rows.map(fromRow)
+}
+
+/** The same with the number of all that match. */
+export async function pageSuppressions(
+  db: Queries,
+  workspaceId: string,
+  page: Page,
+  filter: SuppressionFilter,
+): Promise<Listing<Suppression>> {
+  const { total } = await matching(db, workspaceId, filter)
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { items: await listSuppressions(db, workspaceId, page, filter), total }
+}
+
+/** All of a workspace, oldest first, piece by piece; what is added meanwhile comes as well. */
+export async function* everySuppression(db: Queries, workspaceId: string): AsyncGenerator<Suppression[]> {
+  for (let last = 0; ;) {
+    const rows = await db
+      .selectFrom('suppressions')
+      .selectAll()
+      .where('workspace_id', '=', workspaceId)
+      .where('seq', '>', last)
+      .orderBy('seq')
+      .limit(1_000)
+      .execute()
+    const end = rows.at(-1)
+    if (!end) return
+    yield rows.map(fromRow)
+    last = end.seq
+  }
+}
+
+function matching(db: Queries, workspaceId: string, { reason, scope, email }: SuppressionFilter) {
+  let query = db.selectFrom('suppressions').where('workspace_id', '=', workspaceId)
+  if (reason !== undefined) query = query.where('reason', '=', reason)
+  if (scope !== undefined) query = query.where('scope', '=', scope)
+  if (email !== undefined) query = query.where('email', '=', email)
+  return query
+}
+
+function toRow(suppression: Suppression): Insertable<SuppressionRow> {
+  return {
+    workspace_id: suppression.workspaceId,
+    email: suppression.email,
+    reason: suppression.reason,
+    scope: suppression.scope,
+    source_message_id: suppression.sourceMessageId,
+    created_at: suppression.createdAt,
+  }
+}
+
+function fromRow(row: Omit<SuppressionRow, 'seq'>): Suppression {
+  return {
     workspaceId: row.workspace_id,
     email: row.email,
     reason: row.reason,
     scope: row.scope,
     sourceMessageId: row.source_message_id,
     createdAt: row.created_at,
-  }))
+  }
 }

@@ -11,15 +11,21 @@ import type { Database, Tx } from '../db/database.js'
 import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
-import type { EventKind } from './event.js'
+import type { Event, EventKind } from './event.js'
 import { moveCursor, newestSeq, readCursor, readEventsAfter, type StoredEvent } from './store.js'
 
-export interface EventConsumer {
+/** A consumer that names no kinds for its type takes events about messages. */
+export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   /** Names its cursor; never changed once released. */
   readonly name: string
-  readonly kinds: readonly EventKind[]
+  readonly kinds: readonly Kind[]
   /** Reacts by writing in this transaction. Idempotent: after a crash the same event may come again. */
-  react(tx: Tx, events: readonly StoredEvent[]): Promise<void>
+  react(tx: Tx, events: readonly StoredEvent<Kind>[]): Promise<void>
+}
+
+/** A consumer of whatever kinds; it is only ever given events of those. */
+export interface AnyConsumer extends Omit<EventConsumer<EventKind>, 'react'> {
+  react(tx: Tx, events: readonly never[]): Promise<void>
 }
 
 export interface DispatcherParts {
@@ -39,7 +45,7 @@ export class Dispatcher {
   private readonly parts: DispatcherParts
   private readonly lanes: Lane[]
 
-  constructor(parts: DispatcherParts, consumers: readonly EventConsumer[]) {
+  constructor(parts: DispatcherParts, consumers: readonly AnyConsumer[]) {
     this.parts = parts
     this.lanes = consumers.map(consumer => new Lane(parts, consumer))
   }
@@ -64,14 +70,14 @@ export class Dispatcher {
 /** One consumer's way along the log. */
 class Lane {
   private readonly parts: DispatcherParts
-  private readonly consumer: EventConsumer
+  private readonly consumer: AnyConsumer
   private running: Promise<void> | undefined
   private isWoken = false
   private isStopped = false
   private failures = 0
   private retry: Timer | undefined
 
-  constructor(parts: DispatcherParts, consumer: EventConsumer) {
+  constructor(parts: DispatcherParts, consumer: AnyConsumer) {
     this.parts = parts
     this.consumer = consumer
   }
@@ -122,7 +128,7 @@ class Lane {
         if (newest - cursor > PASSED_BY) await moveCursor(tx, consumer.name, newest)
         return false
       }
-      await consumer.react(tx, events)
+      await consumer.react(tx, events as never)
       await moveCursor(tx, consumer.name, last.seq)
       return events.length === EVENTS_PER_TURN
     })

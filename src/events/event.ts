@@ -17,7 +17,10 @@ interface EventHead<Kind extends string, Payload> {
 /** Accepted: stored and, unless sandboxed or skipped, queued. */
 export type EmailAccepted = EventHead<'email.accepted', { readonly to: string }>
 /** First handed to a remote server, whatever that server then said. */
-export type EmailSent = EventHead<'email.sent', { readonly to: string }>
+export type EmailSent = EventHead<
+  'email.sent',
+  { readonly to: string; /** Left out for mail of no campaign. */ readonly campaignId?: string }
+>
 /** A remote server took responsibility (2xx after the final dot). */
 export type EmailDelivered = EventHead<'email.delivered', { readonly to: string; readonly remoteMta: string }>
 export type EmailBounced = EventHead<
@@ -39,5 +42,75 @@ export type EmailFailed = EventHead<'email.failed', { readonly to: string; reado
 /** Not mailed: the recipient was suppressed, at acceptance or before hand-off. */
 export type EmailSuppressed = EventHead<'email.suppressed', { readonly to: string }>
 
-export type Event = EmailAccepted | EmailSent | EmailDelivered | EmailBounced | EmailFailed | EmailSuppressed
-export type EventKind = Event['kind']
+/** The recipient, or the provider for them, called it spam or worse (RFC 5965 §7.3). */
+export type EmailComplained = EventHead<
+  'email.complained',
+  { readonly to: string; readonly feedbackType: string }
+>
+
+/**
+ * The recipient wants no more of what is not asked for: by the link or address of List-Unsubscribe (RFC 2369, RFC 8058)
+ * or by an opt-out report. There may be no contact of that address.
+ */
+export type EmailUnsubscribed = EventHead<
+  'email.unsubscribed',
+  { readonly to: string; readonly source: 'one_click' | 'preferences' }
+>
+
+/** Who or what asked for a tracked picture or link. */
+interface Visit {
+  readonly to: string
+  readonly ip: string
+  readonly userAgent: string
+  /** A known scanner or prefetcher: it moves neither status nor automations, and is not counted. */
+  readonly isBot: boolean
+}
+export type EmailOpened = EventHead<'email.opened', Visit>
+export type EmailClicked = EventHead<'email.clicked', Visit & { readonly url: string }>
+
+/** What a contact did elsewhere. The message is the one that it is put down to, if any. */
+interface ContactEventHead<Kind extends string, Payload> extends Omit<
+  EventHead<Kind, Payload>,
+  'messageId'
+> {
+  readonly messageId: string | null
+}
+
+/** The record as the API shows it. */
+export type ConversionCreated = ContactEventHead<
+  'conversion.created',
+  {
+    readonly id: string
+    readonly contact_id: string
+    readonly value: number
+    readonly currency: string
+    readonly metadata: Readonly<Record<string, unknown>>
+    readonly message_id: string | null
+    readonly campaign_id: string | null
+    readonly sandbox: boolean
+    readonly created_at: string
+  }
+>
+export type ProductViewed = ContactEventHead<
+  'product.viewed',
+  { readonly contactId: string; readonly productId: string }
+>
+
+/** About one message. */
+export type Event =
+  | EmailAccepted
+  | EmailSent
+  | EmailDelivered
+  | EmailBounced
+  | EmailFailed
+  | EmailSuppressed
+  | EmailComplained
+  | EmailUnsubscribed
+  | EmailOpened
+  | EmailClicked
+
+/** About a contact, whether or not a message led to it. */
+export type ContactEvent = ConversionCreated | ProductViewed
+
+export type AnyEvent = Event | ContactEvent
+export type EventKind = AnyEvent['kind']

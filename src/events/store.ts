@@ -3,10 +3,11 @@
  *
  * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time.
  */
-import type { Generated } from 'kysely'
+import type { Generated, Insertable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
+import { inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
-import type { Event, EventKind } from './event.js'
+import type { AnyEvent, Event, EventKind } from './event.js'
 
 interface EventRow {
   seq: Generated<number>
@@ -30,36 +31,36 @@ declare module '../db/tables.js' {
   }
 }
 
-export type StoredEvent = Event & { readonly seq: number }
+/** With its place in the log; where no kinds are named, one about a message. */
+export type StoredEvent<Kind extends EventKind = Event['kind']> = Extract<
+  AnyEvent,
+  { readonly kind: Kind }
+> & { readonly seq: number }
 
-/** Rows of one insert stay below the databases' bound on parameters (32,766 on SQLite, 65,535 on PostgreSQL). */
-const ROWS_PER_INSERT = 500
+const insertRows = statement((db, { rows }: { rows: readonly Insertable<EventRow>[] }) =>
+  db.insertInto('events').values(rows),
+)
 
 /** Appends in the order given. */
-export async function appendEvents(tx: Tx, events: readonly Event[]): Promise<void> {
-  for (let start = 0; start < events.length; start += ROWS_PER_INSERT)
-    await tx.db
-      .insertInto('events')
-      .values(
-        events.slice(start, start + ROWS_PER_INSERT).map(event => ({
-          kind: event.kind,
-          workspace_id: event.workspaceId,
-          message_id: event.messageId,
-          is_sandbox: flag(event.isSandbox),
-          occurred_at: event.occurredAt,
-          payload: JSON.stringify(event.payload),
-        })),
-      )
-      .execute()
+export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise<void> {
+  const rows = events.map(event => ({
+    kind: event.kind,
+    workspace_id: event.workspaceId,
+    message_id: event.messageId,
+    is_sandbox: flag(event.isSandbox),
+    occurred_at: event.occurredAt,
+    payload: JSON.stringify(event.payload),
+  }))
+  for (const piece of inPieces(rows)) await insertRows(tx.db, { rows: piece })
 }
 
 /** The next events of these kinds after the cursor, oldest first. */
-export async function readEventsAfter(
+export async function readEventsAfter<Kind extends EventKind>(
   db: Queries,
   seq: number,
-  kinds: readonly EventKind[],
+  kinds: readonly Kind[],
   limit: number,
-): Promise<StoredEvent[]> {
+): Promise<StoredEvent<Kind>[]> {
   const rows = await db
     .selectFrom('events')
     .selectAll()
@@ -78,7 +79,7 @@ export async function readEventsAfter(
         isSandbox: row.is_sandbox === 1,
         occurredAt: row.occurred_at,
         payload: JSON.parse(row.payload) as unknown,
-      }) as StoredEvent,
+      }) as unknown as StoredEvent<Kind>,
   )
 }
 

@@ -85,30 +85,44 @@ export function canonicalField(field: string): string {
 export function canonicalBody(body: Buffer): Buffer {
   // The end of the body may lack its CRLF; everything else only gets shorter.
   const canonical = Buffer.allocUnsafe(body.length + 2)
+  const end = body.length
   let length = 0
   let pendingLineEnds = 0
-  let pendingSpace = false
-  for (let at = 0; at < body.length; at++) {
+  for (let at = 0; at < end; ) {
     const octet = body[at] as number
-    if (octet === SP || octet === TAB) {
-      pendingSpace = true
-    } else if (octet === CR && body[at + 1] === LF) {
+    if (octet === CR && at + 1 < end && body[at + 1] === LF) {
       pendingLineEnds++
-      pendingSpace = false
-      at++
-    } else {
-      for (; pendingLineEnds > 0; pendingLineEnds--) {
-        canonical[length++] = CR
-        canonical[length++] = LF
-      }
-      if (pendingSpace) canonical[length++] = SP
-      pendingSpace = false
-      canonical[length++] = octet
+      at += 2
+      continue
     }
+    if (octet === SP || octet === TAB) {
+      at++
+      while (at < end && (body[at] === SP || body[at] === TAB)) at++
+      // White space at the end of a line, or of the body, is left out.
+      if (at === end || (body[at] === CR && at + 1 < end && body[at + 1] === LF)) continue
+      length = writeLineEnds(canonical, length, pendingLineEnds)
+      pendingLineEnds = 0
+      canonical[length++] = SP
+      continue
+    }
+    length = writeLineEnds(canonical, length, pendingLineEnds)
+    pendingLineEnds = 0
+    // A tight loop for what is copied as it is: nearly every octet of nearly every mail.
+    let plain = octet
+    do {
+      canonical[length++] = plain
+      if (++at === end) break
+      plain = body[at] as number
+    } while (plain !== CR && plain !== SP && plain !== TAB)
   }
-  if (length > 0) {
-    canonical[length++] = CR
-    canonical[length++] = LF
-  }
+  if (length > 0) length = writeLineEnds(canonical, length, 1)
   return canonical.subarray(0, length)
+}
+
+function writeLineEnds(octets: Buffer, length: number, count: number): number {
+  for (let left = count; left > 0; left--) {
+    octets[length++] = CR
+    octets[length++] = LF
+  }
+  return length
 }

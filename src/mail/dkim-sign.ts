@@ -3,8 +3,8 @@
  *
  * Called by the delivery agent, last before SMTP. Signs what it is given and changes nothing in it; never reads DNS.
  * Standards: RFC 6376 (DKIM, relaxed/relaxed), RFC 8463 (Ed25519), RFC 8301 (rsa-sha256 is the only RSA).
- * Fails: plain Errors for a message outside the signer's domain (see `assertSignable`), one without From, and a key that
- * cannot be used; key material is in none of them.
+ * Fails: plain Errors for a message outside the signer's domain (see `assertSignable`) and one without From, an
+ * `UnusableKeyError` for a key; key material is in none of them.
  */
 import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -26,6 +26,11 @@ export interface DkimKey {
  * for this work the way there and back.
  */
 export type SigningPlace = 'pool' | 'caller'
+
+/** A key that cannot be used: the message is right, and goes out once the operator has mended the key. */
+export class UnusableKeyError extends Error {
+  override readonly name = 'UnusableKeyError'
+}
 
 /**
  * Named once more than they occur, so that a field added on the way breaks the signature (RFC 6376 §5.4.2, §8.15):
@@ -169,7 +174,7 @@ const MAX_PARSED_KEYS = 1_000
 function parsedKey(key: DkimKey): KeyObject {
   const parsed = parsedKeys.get(key.privateKey) ?? parseKey(key)
   if (parsed.asymmetricKeyType !== key.algorithm)
-    throw new Error(`DKIM key ${key.selector} of ${key.domain} is not of type ${key.algorithm}`)
+    throw new UnusableKeyError(`DKIM key ${key.selector} of ${key.domain} is not of type ${key.algorithm}`)
   parsedKeys.delete(key.privateKey)
   parsedKeys.set(key.privateKey, parsed)
   const oldest = parsedKeys.keys().next()
@@ -182,6 +187,6 @@ function parseKey(key: DkimKey): KeyObject {
     return createPrivateKey(key.privateKey)
   } catch {
     // The cause is left out: it belongs to key material.
-    throw new Error(`DKIM key ${key.selector} of ${key.domain} cannot be read`)
+    throw new UnusableKeyError(`DKIM key ${key.selector} of ${key.domain} cannot be read`)
   }
 }

@@ -10,6 +10,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { isUuid } from '../core/ids.js'
+import { base32ToUuid, fromBase32, toBase32, uuidToBase32 } from './base32.js'
 
 export interface ReturnPathKey {
   /** Names the key inside the token, so that mail sent before a rotation still comes home; 0 to 999,999. */
@@ -31,7 +32,6 @@ const FORMAT = 'r1'
 /** 80 bits: one guess in 2^80 succeeds, and every guess costs the guesser a mail. */
 const MAC_BYTES = 10
 const TOKEN = /^r1-(0|[1-9]\d{0,5})-([a-z2-7]{26})-([a-z2-7]{16})$/
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 export interface ReturnPathParts {
   readonly messageId: string
@@ -45,7 +45,7 @@ export interface ReturnPathParts {
 /** @returns the whole envelope sender, `local@domain` */
 export function makeReturnPath({ messageId, recipient, key, domain }: ReturnPathParts): string {
   if (!isUuid(messageId)) throw new Error(`a return path needs a UUID, not '${messageId}'`)
-  const id = toBase32(Buffer.from(messageId.replaceAll('-', ''), 'hex'))
+  const id = uuidToBase32(messageId)
   const mac = toBase32(macOf(messageId.toLowerCase(), recipient, key))
   return `${FORMAT}-${key.version}-${id}-${mac}@${domain}`
 }
@@ -58,12 +58,9 @@ export function parseReturnPathLocal(local: string): ReturnPathToken | undefined
   const match = TOKEN.exec(local.toLowerCase())
   const [, version, id, mac] = match ?? []
   if (version === undefined || id === undefined || mac === undefined) return undefined
-  const idBytes = fromBase32(id)
-  // 26 characters hold two bits more than a UUID; only zeros there, so that every token has one spelling.
-  if (toBase32(idBytes) !== id) return undefined
-  const hex = idBytes.toString('hex')
-  const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
-  return { keyVersion: Number(version), messageId: groups.join('-'), mac: fromBase32(mac) }
+  const messageId = base32ToUuid(id)
+  if (messageId === undefined) return undefined
+  return { keyVersion: Number(version), messageId, mac: fromBase32(mac) }
 }
 
 /**
@@ -85,32 +82,4 @@ export function verifyReturnPath(
 function macOf(messageId: string, recipient: string, key: ReturnPathKey): Buffer {
   const bound = ['return-path', FORMAT, key.version, messageId, recipient.toLowerCase()].join('\0')
   return createHmac('sha256', key.secret).update(bound).digest().subarray(0, MAC_BYTES)
-}
-
-/** RFC 4648 §6 in lower case, without padding. */
-function toBase32(bytes: Buffer): string {
-  let text = ''
-  let pending = 0
-  let bits = 0
-  for (const byte of bytes) {
-    pending = (pending << 8) | byte
-    for (bits += 8; bits >= 5; bits -= 5) text += BASE32.charAt((pending >>> (bits - 5)) & 31)
-    pending &= 31
-  }
-  return bits > 0 ? text + BASE32.charAt((pending << (5 - bits)) & 31) : text
-}
-
-/** @param text characters of the alphabet only; bits that fill no byte are dropped */
-function fromBase32(text: string): Buffer {
-  const bytes: number[] = []
-  let pending = 0
-  let bits = 0
-  for (const character of text) {
-    pending = ((pending << 5) | BASE32.indexOf(character)) & 0xfff
-    bits += 5
-    if (bits < 8) continue
-    bits -= 8
-    bytes.push((pending >>> bits) & 0xff)
-  }
-  return Buffer.from(bytes)
 }

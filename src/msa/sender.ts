@@ -8,7 +8,7 @@
 import type { Workspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { Queries } from '../db/database.js'
-import { findDomainByName, SYSTEM_OWNER } from '../deliverability/domain-store.js'
+import { findSendingDomain, SYSTEM_OWNER } from '../deliverability/domain-store.js'
 import { addressDomain, parseNamedAddress, readAddress, type NamedAddress } from '../mail/address.js'
 import { hasHeaderBreak } from '../mail/header-text.js'
 
@@ -74,7 +74,7 @@ export async function resolveSender(
 ): Promise<Sender> {
   const { fromAddress, replyTo } = asked
   const name = asked.name === undefined || asked.name === '' ? {} : { name: asked.name }
-  const domain = await findDomainByName(db, workspace.id, addressDomain(fromAddress))
+  const domain = await findSendingDomain(db, workspace.id, addressDomain(fromAddress))
   if (domain) {
     if (domain.verifiedAt === null)
       throw new AppError('domain_invalid', `${domain.domain} is not verified yet`, { path: 'from_email' })
@@ -90,7 +90,7 @@ export async function resolveSender(
       `add and verify ${addressDomain(fromAddress)} first: there is no shared sending address`,
       { path: 'from_email' },
     )
-  const shared = await findDomainByName(db, SYSTEM_OWNER, addressDomain(sharedAddress))
+  const shared = await findSendingDomain(db, SYSTEM_OWNER, addressDomain(sharedAddress))
   return {
     from: { ...name, address: sharedAddress },
     replyTo: replyTo ?? { ...name, address: fromAddress },

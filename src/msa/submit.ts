@@ -14,7 +14,8 @@ import { appendEvents } from '../events/store.js'
 import type { Principal } from '../http/principal.js'
 import type { SlidingWindow } from '../http/sliding-window.js'
 import { laneKey, PRIORITIES } from '../queue/lane.js'
-import { insertContent, insertMessages, type MessageContent } from '../queue/message-store.js'
+import { insertContent, type MessageContent, type RelayedMessage } from '../queue/content-store.js'
+import { insertMessages, type NewMessage } from '../queue/message-store.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
 import { insertQueueEntries } from '../queue/queue-store.js'
 import type { Clock } from '../world/clock.js'
@@ -31,6 +32,10 @@ export interface SubmitParts {
   readonly expireMs: number
   /** Tells the queue that mail in this lane was committed. */
   readonly onEnqueued: (lane: string, dueAt: number) => void
+  /** Gives the queue a content that was just committed, so that it need not read it back. */
+  readonly onStored?: (content: MessageContent) => void
+  /** Tells the consumers of the event log of mail that settles nothing later on: there were suppressed recipients. */
+  readonly onSuppressed?: () => void
 }
 
 export interface Submission {
@@ -41,9 +46,18 @@ export interface Submission {
   readonly subject: string
   readonly html?: string
   readonly text?: string
+  /** Instead of html and text: a message that came finished. */
+  readonly relayed?: RelayedMessage
+  /** Where parts of the message are stored already under this id. */
+  readonly contentId?: string
   readonly trackOpens: boolean
   readonly trackClicks: boolean
+  readonly tags?: readonly string[]
+  /** What the submitter asked to be told of a recipient, by the recipient as in `to` (RFC 3461). */
+  readonly reporting?: ReadonlyMap<string, Reporting>
 }
+
+export type Reporting = Pick<NewMessage, 'notify' | 'originalRecipient'>
 
 /** A recipient with the message that stands for it, mailed or skipped. */
 export interface Submitted extends Recipient {
@@ -55,12 +69,14 @@ export async function submit(parts: SubmitParts, submission: Submission): Promis
   const { principal, workspace } = submission
   const now = parts.clock.now()
   const content: MessageContent = {
-    id: parts.newId(),
+    id: submission.contentId ?? parts.newId(),
     workspaceId: workspace.id,
     ...submission.sender,
     subject: submission.subject,
     ...(submission.html === undefined ? {} : { html: submission.html }),
     ...(submission.text === undefined ? {} : { text: submission.text }),
+    ...(submission.relayed === undefined ? {} : { relayed: submission.relayed }),
+    ...(submission.tags === undefined ? {} : { tags: submission.tags }),
     trackOpens: submission.trackOpens,
     trackClicks: submission.trackClicks,
     createdAt: now,
@@ -74,12 +90,13 @@ export async function submit(parts: SubmitParts, submission: Submission): Promis
       // Last of all refusals, so that a request refused for another reason uses nothing up.
       takeFromKeyLimit(parts.emailWindows, principal, submission.to.length)
     }
-    await store(tx, content, principal.isSandbox, submitted)
+    await store(tx, content, submission, submitted)
     if (!principal.isSandbox) await enqueue(tx, parts, content, mailed)
     await appendEvents(
       tx,
       submitted.flatMap(one => toEvent(one, content, principal.isSandbox)),
     )
+    if (submitted.some(({ skip }) => skip === 'suppressed')) tx.onCommit(() => parts.onSuppressed?.())
     return submitted
   })
 }
@@ -95,19 +112,20 @@ function takeFromKeyLimit(windows: SlidingWindow, principal: Principal, recipien
 async function store(
   tx: Tx,
   content: MessageContent,
-  isSandbox: boolean,
+  { principal, reporting }: Submission,
   submitted: readonly Submitted[],
 ): Promise<void> {
   await insertContent(tx.db, content)
   await insertMessages(
     tx.db,
     content,
-    isSandbox,
+    principal.isSandbox,
     submitted.map(one => ({
       id: one.messageId,
       recipient: one.address,
       status: firstStatus(one),
       reason: one.skip,
+      ...reporting?.get(one.asked),
     })),
   )
 }
@@ -134,9 +152,12 @@ async function enqueue(
       nextAttemptAt: now,
       expiresAt: now + parts.expireMs,
       enqueuedAt: now,
+      contentId: content.id,
+      recipient: one.address,
     })),
   )
   tx.onCommit(() => {
+    parts.onStored?.(content)
     for (const destination of new Set(mailed.map(one => one.destination)))
       parts.onEnqueued(laneKey(destination, PRIORITIES.transactional, content.workspaceId), now)
   })

@@ -12,7 +12,7 @@ export function openCaptureAgent(parts: RenderParts): DeliveryAgent {
   return {
     async deliver(job) {
       const rendering = await render(job)
-      if (rendering.kind === 'unsendable') return rendering
+      if (rendering.kind !== 'rendered') return rendering
       return {
         kind: 'delivered',
         tried: [],

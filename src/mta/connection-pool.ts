@@ -21,6 +21,8 @@ export class ConnectionPool {
   private readonly limits: PoolLimits
   /** In the order of their return: the first has waited longest. */
   private readonly idle = new Set<Idle>()
+  /** The same by endpoint, the one used last at the end. */
+  private readonly byEndpoint = new Map<string, Idle[]>()
   private readonly messages = new WeakMap<SmtpSession, number>()
   private readonly leaving = new Set<Promise<void>>()
 
@@ -33,13 +35,13 @@ export class ConnectionPool {
   /** An idle session with this endpoint; the one used last, so that those not needed run out. */
   take(endpoint: Endpoint): SmtpSession | undefined {
     const key = endpointKey(endpoint)
-    for (const entry of [...this.idle].reverse()) {
-      if (entry.key !== key) continue
+    for (;;) {
+      const entry = this.byEndpoint.get(key)?.at(-1)
+      if (entry === undefined) return undefined
       this.remove(entry)
       if (entry.session.connection.isInStep) return entry.session
       this.end(entry.session)
     }
-    return undefined
   }
 
   /** Takes a session back after a message; keeps it, or ends it politely. */
@@ -59,6 +61,9 @@ export class ConnectionPool {
       }),
     }
     this.idle.add(entry)
+    const others = this.byEndpoint.get(entry.key)
+    if (others) others.push(entry)
+    else this.byEndpoint.set(entry.key, [entry])
     const [eldest] = this.idle
     if (this.idle.size > this.limits.idleConnections && eldest !== undefined) {
       this.remove(eldest)
@@ -78,6 +83,9 @@ export class ConnectionPool {
   private remove(entry: Idle): void {
     entry.expiry.cancel()
     this.idle.delete(entry)
+    const entries = this.byEndpoint.get(entry.key)
+    entries?.splice(entries.lastIndexOf(entry), 1)
+    if (entries?.length === 0) this.byEndpoint.delete(entry.key)
   }
 
   private end(session: SmtpSession): void {

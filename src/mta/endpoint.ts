@@ -20,6 +20,8 @@ export interface Endpoint {
   /** TLS from the first octet (RFC 8314 §3), without STARTTLS. */
   readonly implicitTls: boolean
   readonly auth?: Credentials
+  /** Addresses to dial from, where the sender has its own; else those of all. */
+  readonly sources?: readonly string[]
 }
 
 export interface Credentials {
@@ -27,8 +29,14 @@ export interface Credentials {
   readonly password: string
 }
 
+const keys = new WeakMap<Endpoint, string>()
+
 /** Endpoints with the same key can share connections: what was demanded of TLS counts, not by whom. */
 export function endpointKey(endpoint: Endpoint): string {
-  const { host, address, port, tls, implicitTls, auth } = endpoint
-  return JSON.stringify([host, address, port, tls, implicitTls, auth?.username, auth?.password])
+  const known = keys.get(endpoint)
+  if (known !== undefined) return known
+  const { host, address, port, tls, implicitTls, auth, sources } = endpoint
+  const key = JSON.stringify([host, address, port, tls, implicitTls, auth?.username, auth?.password, sources])
+  keys.set(endpoint, key)
+  return key
 }

@@ -2,16 +2,20 @@
  * From job to the octets that leave: compose, sign, check.
  *
  * Called by both delivery agents. Never sends. Fails: never rejects; a message that cannot be built is `unsendable`, since
- * trying again would build the same one.
+ * trying again would build the same one; one whose key cannot be used is `deferred`, since the operator can mend the key.
  */
 import { describeError } from '../core/errors.js'
 import { composeMessage, type ComposedContent } from '../mail/compose.js'
-import { signMessage, type SigningPlace } from '../mail/dkim-sign.js'
-import type { Unsendable } from '../mail/outcome.js'
+import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim-sign.js'
+import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/plain-text.js'
+import { toSevenBit } from '../mail/relay/seven-bit.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
 import type { Clock } from '../world/clock.js'
 import { findBareLineEnd } from './smtp-data.js'
+
+/** Holds what stands before the @ of the return path; read again by `inbound/`. */
+const TOKEN_FIELD = 'X-Postroad-ID'
 
 export interface RenderParts {
   readonly clock: Clock
@@ -21,7 +25,24 @@ export interface RenderParts {
   readonly signingPlace?: SigningPlace
 }
 
-export type Rendering = { readonly kind: 'rendered'; readonly message: Buffer } | Unsendable
+export type Rendering = Rendered | Unsendable | Deferred
+
+export interface Rendered {
+  readonly kind: 'rendered'
+  readonly message: Buffer
+  /** A header field holds an address that only SMTPUTF8 can carry (RFC 6531). */
+  readonly needsSmtpUtf8: boolean
+}
+
+interface Built {
+  readonly message: Buffer
+  /**
+   * False where its author signed or encrypted 8-bit or long-lined parts, which must stay as they are: relays on the way
+   * may change them, and a signature that breaks is worse than none (RFC 6376 §5.3).
+   */
+  readonly isSignable: boolean
+  readonly needsSmtpUtf8: boolean
+}
 
 export type Render = (job: DeliveryJob) => Promise<Rendering>
 
@@ -40,20 +61,38 @@ export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Re
     const fault = findEnvelopeFault(job)
     if (fault !== undefined) return unsendable(fault)
     try {
-      const composed = await composeMessage(withText(job.content), {
-        to: job.recipient,
-        date: job.acceptedAt,
-        messageId: `${job.messageId}@${hostname}`,
-      })
-      const message = await signMessage(composed, job.signingKeys, clock.now(), signingPlace)
-      const bareLineEnd = findBareLineEnd(message)
+      const { message: built, isSignable, needsSmtpUtf8 } = await build(job)
+      const keys = isSignable ? job.signingKeys : []
+      const message = await signMessage(built, keys, clock.now(), signingPlace)
+      // The signer has looked at line ends already.
+      const bareLineEnd = keys.length > 0 ? undefined : findBareLineEnd(message)
       return bareLineEnd === undefined
-        ? { kind: 'rendered', message }
+        ? { kind: 'rendered', message, needsSmtpUtf8 }
         : unsendable(`octet ${bareLineEnd} is a CR or LF alone`)
     } catch (error) {
-      return unsendable(describeError(error))
+      return error instanceof UnusableKeyError ? notSigned(error) : unsendable(describeError(error))
     }
   }
+
+  async function build(job: DeliveryJob): Promise<Built> {
+    const { content } = job
+    if (content.kind === 'relayed') {
+      const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = toSevenBit(content.message)
+      return { message: withToken(message, job), isSignable: !isEightBit && !hasLongLines, needsSmtpUtf8 }
+    }
+    const letter = { to: job.recipient, date: job.acceptedAt, messageId: `${job.messageId}@${hostname}` }
+    const message = withToken(await composeMessage(withText(content), letter), job)
+    return { message, isSignable: true, needsSmtpUtf8: false }
+  }
+}
+
+/**
+ * The return path once more, as a field: where a bounce comes back by another way than its envelope, the returned part
+ * still has it.
+ */
+function withToken(message: Buffer, { envelopeSender }: DeliveryJob): Buffer {
+  const token = envelopeSender.slice(0, envelopeSender.lastIndexOf('@'))
+  return token === '' ? message : Buffer.concat([Buffer.from(`${TOKEN_FIELD}: ${token}\r\n`), message])
 }
 
 /** An address with a line break would become a command of its own. */
@@ -63,6 +102,18 @@ function findEnvelopeFault({ envelopeSender, recipient }: DeliveryJob): string |
   if (control.test(envelopeSender)) return 'the envelope sender holds a control character'
   if (control.test(recipient)) return 'the recipient address holds a control character'
   return undefined
+}
+
+function notSigned(error: UnusableKeyError): Deferred {
+  return {
+    kind: 'deferred',
+    cause: 'config',
+    scope: 'sender',
+    permanence: 'transient',
+    subtype: 'signing_key',
+    summary: error.message,
+    tried: [],
+  }
 }
 
 function unsendable(reason: string): Unsendable {

@@ -97,8 +97,8 @@ export class SessionOpener {
     return opening
   }
 
-  private sourceFor({ address }: Endpoint): string | undefined {
-    const usable = this.parts.sourceAddresses.filter(source => ipVersion(source) === ipVersion(address))
+  private sourceFor({ address, sources = this.parts.sourceAddresses }: Endpoint): string | undefined {
+    const usable = sources.filter(source => ipVersion(source) === ipVersion(address))
     return usable[Math.floor(this.parts.random.fraction() * usable.length)]
   }
 }

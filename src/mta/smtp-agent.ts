@@ -17,7 +17,12 @@ import type { SmtpEnd } from './smtp-end.js'
 import { transact, type Envelope } from './smtp-transaction.js'
 import { stsFacts } from './tls-demand.js'
 
-export type SmtpAgentParts = OpenerParts & RouterParts & RenderParts
+export type SmtpAgentParts = OpenerParts & RouterParts & RenderParts & SourcePools
+
+export interface SourcePools {
+  /** Workspaces with addresses of their own to send from. */
+  readonly sourcePools?: readonly { readonly workspace: string; readonly addresses: readonly string[] }[]
+}
 
 /** What is offered to one host after the other. */
 interface Offer {
@@ -38,17 +43,20 @@ const MOST_TEMPORARY_REPLIES = 3
 export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
   const render = openRenderer(parts)
   const opener = new SessionOpener(parts)
+  const pools = new Map(parts.sourcePools?.map(({ workspace, addresses }) => [workspace, addresses]))
 
   async function deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
     const rendering = await render(job)
-    if (rendering.kind === 'unsendable') return rendering
+    if (rendering.kind !== 'rendered') return rendering
     // An MTA-STS policy may take its web server a minute.
     const routing = await unlessAborted(findRoute(parts, domainOf(job.recipient)), signal)
     if (routing === undefined) return concludeShutdown()
     if (routing.kind !== 'endpoints') return concludeRouting(routing)
-    const envelope = { sender: job.envelopeSender, recipient: job.recipient }
+    const { needsSmtpUtf8 } = rendering
+    const envelope = { sender: job.envelopeSender, recipient: job.recipient, needsSmtpUtf8 }
     const offer = { envelope, message: rendering.message, signal }
-    return conclude(await offerInOrder(routing.endpoints, offer), routing.passedOver)
+    const endpoints = withSources(routing.endpoints, pools.get(job.workspaceId))
+    return conclude(await offerInOrder(endpoints, offer), routing.passedOver)
   }
 
   /** Goes from host to host until one gives a verdict. */
@@ -102,6 +110,13 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
     },
     close: () => opener.close(),
   }
+}
+
+function withSources(
+  endpoints: readonly Endpoint[],
+  sources: readonly string[] | undefined,
+): readonly Endpoint[] {
+  return sources === undefined ? endpoints : endpoints.map(endpoint => ({ ...endpoint, sources }))
 }
 
 /** An idle connection that the server had given up: nothing was said about the message yet (RFC 5321 §3.8). */

@@ -22,6 +22,8 @@ export interface Envelope {
   /** Empty for the null return path `<>`. */
   readonly sender: string
   readonly recipient: string
+  /** Whatever the addresses above are, the message itself needs it. */
+  readonly needsSmtpUtf8?: boolean
 }
 
 export interface TransactionOptions {
@@ -97,9 +99,9 @@ interface Needs {
 }
 
 /** What is composed here is 7-bit; relayed mail that must not be touched may be more. */
-function needsOf({ sender, recipient }: Envelope, message: Buffer): Needs {
+function needsOf({ sender, recipient, needsSmtpUtf8 = false }: Envelope, message: Buffer): Needs {
   return {
-    smtputf8: !isAscii(Buffer.from(sender)) || !isAscii(Buffer.from(recipient)),
+    smtputf8: needsSmtpUtf8 || !isAscii(Buffer.from(sender)) || !isAscii(Buffer.from(recipient)),
     eightBit: !isAscii(message),
   }
 }

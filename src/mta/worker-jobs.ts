@@ -50,7 +50,7 @@ class JobDesk {
   obey(instruction: Instruction): void {
     switch (instruction.kind) {
       case 'keep':
-        this.shared.set(instruction.id, instruction.value)
+        this.shared.set(instruction.id, withBuffer(instruction.value))
         break
       case 'drop':
         this.shared.delete(instruction.id)
@@ -123,6 +123,13 @@ class JobDesk {
     this.reports = []
     this.thread.post(reports, handedOver)
   }
+}
+
+/** Crossing over makes a plain Uint8Array of a Buffer. */
+function withBuffer(value: SharedValue): SharedValue {
+  if (!('kind' in value) || value.kind !== 'relayed') return value
+  const { buffer, byteOffset, byteLength } = value.message
+  return { ...value, message: Buffer.from(buffer, byteOffset, byteLength) }
 }
 
 /** A caught message changes owner; one that shares its memory with others (small buffers do) moves to its own first. */

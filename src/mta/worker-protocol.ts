@@ -5,17 +5,16 @@
  * what comes up in the same turn of the event loop crosses over together. The thread obeys instructions in the order
  * given; that is what makes `drop` safe right after the job that needed the value.
  */
-import type { ComposedContent } from '../mail/compose.js'
 import type { DkimKey } from '../mail/dkim-sign.js'
 import type { Outcome } from '../mail/outcome.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
 
 /** What many jobs have in common and a thread is given once. */
-export type SharedValue = ComposedContent | readonly DkimKey[]
+export type SharedValue = DeliveryJob['content'] | readonly DkimKey[]
 
 /** A job with numbers in place of what it shares with others. */
 export interface JobSlip extends Omit<DeliveryJob, 'content' | 'signingKeys'> {
-  /** Number of a `ComposedContent`. */
+  /** Number of a content. */
   readonly content: number
   /** Number of a list of keys; absent where nobody signs. */
   readonly signingKeys?: number

@@ -60,15 +60,12 @@ function numberOf(value: SharedValue): number {
 
 /** Strings take up to two bytes a character in memory; the rest is rounded up. */
 function bytesOf(value: SharedValue): number {
-  const texts = 'kind' in value ? contentTexts(value) : value.map(key => key.privateKey)
-  return texts.reduce((sum, text) => sum + 2 * text.length, 1_000)
+  if (!('kind' in value)) return textBytes(value.map(key => key.privateKey))
+  if (value.kind === 'relayed') return value.message.length + 1_000
+  const { subject, html = '', text = '', headers = [] } = value
+  return textBytes([subject, html, text, ...headers.map(header => header.value)])
 }
 
-function contentTexts({
-  subject,
-  html = '',
-  text = '',
-  headers = [],
-}: Extract<SharedValue, { kind: unknown }>) {
-  return [subject, html, text, ...headers.map(({ value }) => value)]
+function textBytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + 2 * text.length, 1_000)
 }

@@ -1,6 +1,7 @@
 /** SQL of the attempt log: what happened each time a message was tried, kept as long as the message. */
-import type { Generated } from 'kysely'
+import type { Generated, Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
+import { inPieces, statement } from '../db/statement.js'
 import type { Classification, HostTried, Outcome } from '../mail/outcome.js'
 
 interface AttemptRow {
@@ -40,6 +41,10 @@ export interface Attempt {
   readonly tried: readonly HostTried[]
 }
 
+const insertRows = statement((db, { rows }: { rows: readonly Insertable<AttemptRow>[] }) =>
+  db.insertInto('attempts').values(rows),
+)
+
 export async function insertAttempts(db: Queries, attempts: readonly Attempt[]): Promise<void> {
   const rows = attempts.map(attempt => ({
     message_id: attempt.messageId,
@@ -53,11 +58,7 @@ export async function insertAttempts(db: Queries, attempts: readonly Attempt[]):
     classification: attempt.classification ? JSON.stringify(attempt.classification) : null,
     tried: JSON.stringify(attempt.tried),
   }))
-  for (let start = 0; start < rows.length; start += 100)
-    await db
-      .insertInto('attempts')
-      .values(rows.slice(start, start + 100))
-      .execute()
+  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
 
 /** Oldest first. */

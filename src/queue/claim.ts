@@ -22,29 +22,37 @@ export async function claim(
   retry: BackoffPolicy,
   fraction: number,
 ): Promise<Claimed[]> {
-  const claimed: Claimed[] = []
+  const looks: { turn: Turn; due: QueueEntry[]; nextDueAt: number | undefined }[] = []
   for (const turn of turns) {
     // Rows in hand may be due: a slow server outlasts the retry delay, or an operator asked for a retry.
     const waiting = await selectNext(db, turn.lane.key, turn.slots + 1, [...turn.lane.inHand])
     const due = waiting.slice(0, turn.slots).filter(entry => entry.nextAttemptAt <= now)
-    const entries: QueueEntry[] = []
-    for (const [attempts, group] of byAttempts(due)) {
-      const nextAttemptAt = now + retryDelayMs(retry, attempts + 1, fraction)
-      await beginAttempt(
-        db,
-        group.map(entry => entry.messageId),
-        nextAttemptAt,
-      )
-      entries.push(...group.map(entry => ({ ...entry, attempts: attempts + 1, nextAttemptAt })))
-    }
-    claimed.push({ turn, entries, nextDueAt: waiting[due.length]?.nextAttemptAt })
+    looks.push({ turn, due, nextDueAt: waiting[due.length]?.nextAttemptAt })
   }
-  return claimed
+  const retryAts = new Map<number, number>()
+  for (const [attempts, ids] of byAttempts(looks.flatMap(({ due }) => due))) {
+    const retryAt = now + retryDelayMs(retry, attempts + 1, fraction)
+    await beginAttempt(db, ids, retryAt)
+    retryAts.set(attempts, retryAt)
+  }
+  return looks.map(({ turn, due, nextDueAt }) => ({
+    turn,
+    entries: due.map(entry => ({
+      ...entry,
+      attempts: entry.attempts + 1,
+      nextAttemptAt: retryAts.get(entry.attempts) ?? entry.nextAttemptAt,
+    })),
+    nextDueAt,
+  }))
 }
 
-/** Entries with the same count share one statement and one delay. */
-function byAttempts(entries: readonly QueueEntry[]): Map<number, QueueEntry[]> {
-  const groups = new Map<number, QueueEntry[]>()
-  for (const entry of entries) groups.set(entry.attempts, [...(groups.get(entry.attempts) ?? []), entry])
+/** Message ids; entries with the same count share one statement and one delay. */
+function byAttempts(entries: readonly QueueEntry[]): Map<number, string[]> {
+  const groups = new Map<number, string[]>()
+  for (const { attempts, messageId } of entries) {
+    const group = groups.get(attempts)
+    if (group) group.push(messageId)
+    else groups.set(attempts, [messageId])
+  }
   return groups
 }

@@ -6,12 +6,13 @@
  */
 import type { Outcome } from '../mail/outcome.js'
 import type { ComposedContent } from '../mail/compose.js'
+import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DkimKey } from '../mail/dkim-sign.js'
 
 export interface DeliveryJob {
   readonly messageId: string
   readonly workspaceId: string
-  /** Envelope sender: the signed return path of this message and recipient (RFC 5321 §3.6.3). */
+  /** Envelope sender: the signed return path of this message and recipient (RFC 5321 §3.6.3); empty for `<>`. */
   readonly envelopeSender: string
   /** Envelope recipient; domain as A-labels, lower case. */
   readonly recipient: string
@@ -19,7 +20,7 @@ export interface DeliveryJob {
   readonly attempt: number
   /** Becomes the Date field: the moment the message was accepted, ms since epoch UTC. */
   readonly acceptedAt: number
-  readonly content: ComposedContent
+  readonly content: ComposedContent | RelayedContent
   /** One signature per key, in this order; empty leaves the mail unsigned. */
   readonly signingKeys: readonly DkimKey[]
 }

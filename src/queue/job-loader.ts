@@ -1,14 +1,19 @@
 /**
- * Makes complete delivery jobs of claimed queue entries: message, content, keys, return path.
+ * Makes complete delivery jobs of claimed queue entries: content, keys, return path.
  *
- * What many messages share (content, keys) is read once and kept for a while, bounded in bytes and time.
+ * What many messages share (content, keys) is read once and kept for a while, bounded in bytes and time; what was accepted
+ * a moment ago need not be read at all. Fails: a message whose content or keys cannot be had is a fault of its own and
+ * does not keep the others of its claim.
  */
+import { describeError } from '../core/errors.js'
 import type { Queries } from '../db/database.js'
 import type { ComposedContent } from '../mail/compose.js'
 import type { DkimKey } from '../mail/dkim-sign.js'
+import type { RelayedContent } from '../mail/relayed-content.js'
 import type { Clock } from '../world/clock.js'
+import { findContents, readRelayed, type MessageContent, type RelayedMessage } from './content-store.js'
 import type { DeliveryJob } from './delivery-agent.js'
-import { findContents, findMessages, type MessageContent } from './message-store.js'
+import { OctetBudget } from './octet-budget.js'
 import type { QueueEntry } from './queue-store.js'
 
 export interface JobLoaderParts {
@@ -16,65 +21,119 @@ export interface JobLoaderParts {
   readonly clock: Clock
   /** Envelope sender for a message and its recipient. */
   readonly returnPath: (messageId: string, recipient: string) => string
-  /** The keys that sign for these domains (by domain id). */
+  /** The keys that sign for these domains (by domain id). @throws Error where one cannot be opened */
   readonly readSigningKeys: (domainIds: readonly string[]) => Promise<Map<string, DkimKey[]>>
 }
 
+export interface Loaded {
+  /** In no particular order. An entry whose content is gone gives neither job nor fault. */
+  readonly jobs: DeliveryJob[]
+  /** Why a message cannot be delivered now, by message id; for the trace, so without secrets. */
+  readonly faults: ReadonlyMap<string, string>
+}
+
+/** A job with the whole of its message in memory. */
+export interface CompleteJob {
+  readonly job: DeliveryJob
+  /** Call it when the delivery is over. */
+  readonly release: () => void
+}
+
 interface LoadedContent {
-  readonly composed: ComposedContent
+  readonly content: ComposedContent | RelayedContent
   readonly signingDomainId: string | null
+  readonly createdAt: number
+  /** The appliance's own reports go out from `<>` (RFC 3464 §2: no report about a report). */
+  readonly hasNullReturnPath: boolean
   readonly bytes: number
+}
+
+interface KeptKeys {
+  readonly keys: readonly DkimKey[]
+  readonly fault: string | undefined
+  readonly until: number
 }
 
 const KEPT_CONTENT_BYTES = 32 * 1_024 * 1_024
 /** A rotation takes effect within this time. */
 const KEPT_KEYS_MS = 5_000
+/** Of messages longer than one part, under way at the same time. */
+const LARGE_OCTETS = 64 * 1_024 * 1_024
 
 export class JobLoader {
   private readonly parts: JobLoaderParts
   private readonly contents = new Map<string, LoadedContent>()
   private contentBytes = 0
-  private readonly keys = new Map<string, { readonly keys: readonly DkimKey[]; readonly until: number }>()
+  private readonly keys = new Map<string, KeptKeys>()
+  private readonly largeOctets = new OctetBudget(LARGE_OCTETS)
+  /** Whose message is longer than what the content holds. */
+  private readonly incomplete = new WeakMap<DeliveryJob['content'], { id: string; relayed: RelayedMessage }>()
 
   constructor(parts: JobLoaderParts) {
     this.parts = parts
   }
 
-  /** In no particular order. An entry whose message is gone gives no job. */
-  async load(entries: readonly QueueEntry[]): Promise<DeliveryJob[]> {
-    const messages = await findMessages(
-      this.parts.reader,
-      entries.map(entry => entry.messageId),
-    )
-    const contents = await this.loadContents([...new Set(messages.map(message => message.contentId))])
-    const keys = await this.loadKeys([...contents.values()])
-    const attempts = new Map(entries.map(entry => [entry.messageId, entry.attempts]))
-    return messages.flatMap(message => {
-      const content = contents.get(message.contentId)
-      if (!content) return []
-      return [
-        {
-          messageId: message.id,
-          workspaceId: message.workspaceId,
-          envelopeSender: this.parts.returnPath(message.id, message.recipient),
-          recipient: message.recipient,
-          attempt: attempts.get(message.id) ?? 1,
-          acceptedAt: message.createdAt,
-          content: content.composed,
-          signingKeys: content.signingDomainId === null ? [] : (keys.get(content.signingDomainId) ?? []),
-        },
-      ]
-    })
+  /** Keeps a content that was just committed: its messages are likely to be next. */
+  offer(content: MessageContent): void {
+    // A newsletter's content is the same object for all its messages; what is larger than a part is read when needed.
+    if (!this.contents.has(content.id)) this.keep(content.id, this.toLoaded(content))
+    this.dropOldest()
+  }
+
+  async load(entries: readonly QueueEntry[]): Promise<Loaded> {
+    const contents = await this.loadContents([...new Set(entries.map(entry => entry.contentId))])
+    await this.loadKeys([...contents.values()])
+    const jobs: DeliveryJob[] = []
+    const faults = new Map<string, string>()
+    for (const entry of entries) {
+      const loaded = contents.get(entry.contentId)
+      if (!loaded) continue
+      const keys = loaded.signingDomainId === null ? undefined : this.keys.get(loaded.signingDomainId)
+      if (keys?.fault !== undefined) faults.set(entry.messageId, keys.fault)
+      jobs.push(this.toJob(entry, loaded, keys?.keys ?? []))
+    }
+    return { jobs, faults }
+  }
+
+  /** Reads the rest of a long message; waits while those under way take all the memory there is for such. */
+  async complete(job: DeliveryJob): Promise<CompleteJob> {
+    const missing = this.incomplete.get(job.content)
+    if (!missing) return { job, release: () => {} }
+    const release = await this.largeOctets.take(missing.relayed.size)
+    try {
+      const message = await readRelayed(this.parts.reader, missing.id, missing.relayed)
+      return { job: { ...job, content: { ...(job.content as RelayedContent), message } }, release }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  private toJob(entry: QueueEntry, loaded: LoadedContent, signingKeys: readonly DkimKey[]): DeliveryJob {
+    return {
+      messageId: entry.messageId,
+      workspaceId: entry.workspaceId,
+      envelopeSender: loaded.hasNullReturnPath ? '' : this.parts.returnPath(entry.messageId, entry.recipient),
+      recipient: entry.recipient,
+      attempt: entry.attempts,
+      acceptedAt: loaded.createdAt,
+      content: loaded.content,
+      signingKeys,
+    }
   }
 
   private async loadContents(ids: readonly string[]): Promise<Map<string, LoadedContent>> {
-    const missing = ids.filter(id => !this.contents.has(id))
-    for (const content of await findContents(this.parts.reader, missing))
-      this.keep(content.id, loaded(content))
     const found = new Map<string, LoadedContent>()
+    const missing: string[] = []
     for (const id of ids) {
-      const content = this.contents.get(id)
-      if (content) found.set(id, content)
+      const kept = this.contents.get(id)
+      if (kept) found.set(id, kept)
+      else missing.push(id)
+    }
+    for (const content of await findContents(this.parts.reader, missing)) {
+      const loaded = this.toLoaded(content)
+      this.keep(content.id, loaded)
+      found.set(content.id, loaded)
     }
     this.dropOldest()
     return found
@@ -93,32 +152,59 @@ export class JobLoader {
     }
   }
 
-  private async loadKeys(contents: readonly LoadedContent[]): Promise<Map<string, readonly DkimKey[]>> {
+  private async loadKeys(contents: readonly LoadedContent[]): Promise<void> {
     const now = this.parts.clock.now()
     const ids = new Set(contents.flatMap(content => content.signingDomainId ?? []))
     const stale = [...ids].filter(id => (this.keys.get(id)?.until ?? 0) <= now)
-    if (stale.length > 0) {
-      const fresh = await this.parts.readSigningKeys(stale)
-      if (this.keys.size > 1_000) this.keys.clear()
-      for (const id of stale) this.keys.set(id, { keys: fresh.get(id) ?? [], until: now + KEPT_KEYS_MS })
+    if (stale.length === 0) return
+    if (this.keys.size > 1_000) this.keys.clear()
+    for (const [id, kept] of await this.readKeys(stale))
+      this.keys.set(id, { ...kept, until: now + KEPT_KEYS_MS })
+  }
+
+  /** All at once; where that fails one by one, so that one domain's trouble is only its own. */
+  private async readKeys(ids: readonly string[]): Promise<[string, Omit<KeptKeys, 'until'>][]> {
+    try {
+      const fresh = await this.parts.readSigningKeys(ids)
+      return ids.map(id => [id, { keys: fresh.get(id) ?? [], fault: undefined }])
+    } catch (error) {
+      const [only, ...others] = ids
+      if (only === undefined) return []
+      if (others.length === 0)
+        return [[only, { keys: [], fault: `the DKIM keys cannot be had: ${describeError(error)}` }]]
+      return (await Promise.all(ids.map(id => this.readKeys([id])))).flat()
     }
-    return new Map([...ids].map(id => [id, this.keys.get(id)?.keys ?? []]))
+  }
+
+  private toLoaded(content: MessageContent): LoadedContent {
+    const { signingDomainId, createdAt, relayed } = content
+    const facts = { signingDomainId, createdAt }
+    if (relayed === undefined)
+      return { ...facts, content: toComposed(content), hasNullReturnPath: false, bytes: bytesOf(content) }
+    const { firstPart: message, size } = relayed
+    const own: RelayedContent = { kind: 'relayed', subject: content.subject, message }
+    if (message.length < size) this.incomplete.set(own, { id: content.id, relayed })
+    return {
+      ...facts,
+      content: own,
+      hasNullReturnPath: relayed.submitter === undefined,
+      bytes: message.length + 1_000,
+    }
   }
 }
 
-function loaded(content: MessageContent): LoadedContent {
-  const { from, replyTo, subject, html, text } = content
+function toComposed({ from, replyTo, subject, html, text }: MessageContent): ComposedContent {
   return {
-    composed: {
-      kind: 'composed',
-      from,
-      ...(replyTo ? { replyTo } : {}),
-      subject,
-      ...(html === undefined ? {} : { html }),
-      ...(text === undefined ? {} : { text }),
-    },
-    signingDomainId: content.signingDomainId,
-    // Strings take up to two bytes a character in memory.
-    bytes: 2 * (subject.length + (html?.length ?? 0) + (text?.length ?? 0)) + 1_000,
+    kind: 'composed',
+    from,
+    ...(replyTo ? { replyTo } : {}),
+    subject,
+    ...(html === undefined ? {} : { html }),
+    ...(text === undefined ? {} : { text }),
   }
+}
+
+/** Strings take up to two bytes a character in memory. */
+function bytesOf({ subject, html, text }: MessageContent): number {
+  return 2 * (subject.length + (html?.length ?? 0) + (text?.length ?? 0)) + 1_000
 }

@@ -10,6 +10,7 @@
  * Accepted, queued and deferred all read `sent`: whoever wants more reads attempts, next attempt and last reply.
  */
 import type { Queries } from '../db/database.js'
+import { inLists, statement } from '../db/statement.js'
 import type { Permanence } from '../mail/outcome.js'
 
 export type MessageStatus = 'sent' | 'delivered' | 'bounced' | 'failed' | 'suppressed'
@@ -17,14 +18,16 @@ export type MessageStatus = 'sent' | 'delivered' | 'bounced' | 'failed' | 'suppr
 /** Why a recipient of a send was not mailed. */
 export type SkipReason = 'suppressed' | 'invalid' | 'duplicate'
 
-export async function markDelivered(db: Queries, ids: readonly string[], at: number): Promise<void> {
-  if (ids.length === 0) return
-  await db
+const setDelivered = statement((db, { ids, at }: { ids: readonly string[]; at: number }) =>
+  db
     .updateTable('messages')
     .set({ status: 'delivered', delivered_at: at })
     .where('id', 'in', ids)
-    .where('status', '=', 'sent')
-    .execute()
+    .where('status', '=', 'sent'),
+)
+
+export async function markDelivered(db: Queries, ids: readonly string[], at: number): Promise<void> {
+  for (const list of inLists(ids)) await setDelivered(db, { ids: list, at })
 }
 
 export async function markBounced(
@@ -39,6 +42,17 @@ export async function markBounced(
     .set({ status: 'bounced', bounced_at: at, bounce_type: bounceType })
     .where('id', 'in', ids)
     .where('status', 'in', ['sent', 'delivered'])
+    .execute()
+}
+
+/** A complaint leaves the status as it is. */
+export async function markComplained(db: Queries, ids: readonly string[], at: number): Promise<void> {
+  if (ids.length === 0) return
+  await db
+    .updateTable('messages')
+    .set({ complained_at: at })
+    .where('id', 'in', ids)
+    .where('complained_at', 'is', null)
     .execute()
 }
 

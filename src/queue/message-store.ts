@@ -1,26 +1,13 @@
 /**
- * SQL of messages: one row per recipient, and the content that all recipients of a request share, kept once.
+ * SQL of messages: one row per recipient. What the recipients of one request share is in `content-store.ts`.
  */
+import type { Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
+import { inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
+import type { MessageContent } from './content-store.js'
 import type { MessageStatus, SkipReason } from './message-status-store.js'
-
-interface MessageContentRow {
-  id: string
-  workspace_id: string
-  from_address: string
-  from_name: string | null
-  /** JSON `{name?, address}`. */
-  reply_to: string | null
-  subject: string
-  html: string | null
-  text: string | null
-  signing_domain_id: string | null
-  track_opens: Flag
-  track_clicks: Flag
-  created_at: number
-}
 
 interface MessageRow {
   id: string
@@ -38,29 +25,16 @@ interface MessageRow {
   bounced_at: number | null
   complained_at: number | null
   bounce_type: Permanence | null
+  /** RFC 3461 §4.1, comma-separated; null where the submitter did not say. */
+  dsn_notify: string | null
+  /** RFC 3461 §4.2, `type;address`. */
+  dsn_orcpt: string | null
 }
 
 declare module '../db/tables.js' {
   interface Tables {
-    message_contents: MessageContentRow
     messages: MessageRow
   }
-}
-
-/** What all recipients of one request share. */
-export interface MessageContent {
-  readonly id: string
-  readonly workspaceId: string
-  readonly from: { readonly name?: string; readonly address: string }
-  readonly replyTo?: { readonly name?: string; readonly address: string }
-  readonly subject: string
-  readonly html?: string
-  readonly text?: string
-  /** Whose DKIM keys sign; null leaves the mail unsigned. */
-  readonly signingDomainId: string | null
-  readonly trackOpens: boolean
-  readonly trackClicks: boolean
-  readonly createdAt: number
 }
 
 export interface NewMessage {
@@ -68,6 +42,10 @@ export interface NewMessage {
   readonly recipient: string
   readonly status: MessageStatus
   readonly reason: SkipReason | null
+  /** What the submitter asked to be told of this recipient (RFC 3461 §4.1), e.g. `FAILURE,DELAY` or `NEVER`. */
+  readonly notify?: string
+  /** The recipient as the submitter first had it (RFC 3461 §4.2). */
+  readonly originalRecipient?: string
 }
 
 export interface Message extends NewMessage {
@@ -84,27 +62,11 @@ export interface Message extends NewMessage {
   readonly bounceType: Permanence | null
 }
 
-export async function insertContent(db: Queries, content: MessageContent): Promise<void> {
-  await db
-    .insertInto('message_contents')
-    .values({
-      id: content.id,
-      workspace_id: content.workspaceId,
-      from_address: content.from.address,
-      from_name: content.from.name ?? null,
-      reply_to: content.replyTo ? JSON.stringify(content.replyTo) : null,
-      subject: content.subject,
-      html: content.html ?? null,
-      text: content.text ?? null,
-      signing_domain_id: content.signingDomainId,
-      track_opens: flag(content.trackOpens),
-      track_clicks: flag(content.trackClicks),
-      created_at: content.createdAt,
-    })
-    .execute()
-}
+const insertRows = statement((db, { rows }: { rows: readonly Insertable<MessageRow>[] }) =>
+  db.insertInto('messages').values(rows),
+)
 
-/** All messages of one content, in rows of 100 to a statement. */
+/** All messages of one content. */
 export async function insertMessages(
   db: Queries,
   content: Pick<MessageContent, 'id' | 'workspaceId' | 'createdAt'>,
@@ -121,12 +83,10 @@ export async function insertMessages(
     is_sandbox: flag(isSandbox),
     created_at: content.createdAt,
     sent_at: message.status === 'sent' ? content.createdAt : null,
+    dsn_notify: message.notify ?? null,
+    dsn_orcpt: message.originalRecipient ?? null,
   }))
-  for (let start = 0; start < rows.length; start += 100)
-    await db
-      .insertInto('messages')
-      .values(rows.slice(start, start + 100))
-      .execute()
+  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
 
 export async function findMessage(
@@ -155,12 +115,6 @@ export async function findMessages(db: Queries, ids: readonly string[]): Promise
   return rows.map(messageFromRow)
 }
 
-export async function findContents(db: Queries, ids: readonly string[]): Promise<MessageContent[]> {
-  if (ids.length === 0) return []
-  const rows = await db.selectFrom('message_contents').selectAll().where('id', 'in', ids).execute()
-  return rows.map(contentFromRow)
-}
-
 function messageFromRow(row: MessageRow): Message {
   return {
     id: row.id,
@@ -178,23 +132,7 @@ function messageFromRow(row: MessageRow): Message {
     bouncedAt: row.bounced_at,
     complainedAt: row.complained_at,
     bounceType: row.bounce_type,
-  }
-}
-
-function contentFromRow(row: MessageContentRow): MessageContent {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    from: { ...(row.from_name === null ? {} : { name: row.from_name }), address: row.from_address },
-    ...(row.reply_to === null
-      ? {}
-      : { replyTo: JSON.parse(row.reply_to) as { name?: string; address: string } }),
-    subject: row.subject,
-    ...(row.html === null ? {} : { html: row.html }),
-    ...(row.text === null ? {} : { text: row.text }),
-    signingDomainId: row.signing_domain_id,
-    trackOpens: row.track_opens === 1,
-    trackClicks: row.track_clicks === 1,
-    createdAt: row.created_at,
+    ...(row.dsn_notify === null ? {} : { notify: row.dsn_notify }),
+    ...(row.dsn_orcpt === null ? {} : { originalRecipient: row.dsn_orcpt }),
   }
 }

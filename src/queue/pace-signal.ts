@@ -15,7 +15,12 @@ export type PaceSignal =
   | { readonly kind: 'asked'; readonly waitMs: number | undefined }
 
 /** Failures that are ours or nobody's: they say nothing about the site. */
-const OWN_FAILURES: ReadonlySet<string> = new Set(['shutdown', 'internal_error', 'worker_lost'])
+const OWN_FAILURES: ReadonlySet<string> = new Set([
+  'shutdown',
+  'internal_error',
+  'worker_lost',
+  'signing_key',
+])
 
 const BUSY: ReadonlySet<string> = new Set(['server_busy', 'system_full', 'system_failure', 'network_failure'])
 

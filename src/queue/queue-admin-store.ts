@@ -25,7 +25,6 @@ export type QueueSelection =
 export const CHANGE_BATCH = 250
 
 export interface QueueListEntry extends QueueEntry {
-  readonly recipient: string
   /** What the last attempt met; null before the first. */
   readonly lastSummary: string | null
 }
@@ -39,9 +38,7 @@ export async function listEntries(
   if ('destinations' in selection) return listOfDestinations(db, selection.destinations, limit)
   const rows = await db
     .selectFrom('queue')
-    .innerJoin('messages', 'messages.id', 'queue.message_id')
     .selectAll('queue')
-    .select('messages.recipient')
     .select(e =>
       e
         .selectFrom('attempts')
@@ -55,7 +52,7 @@ export async function listEntries(
     .orderBy('queue.message_id')
     .limit(limit)
     .execute()
-  return rows.map(row => ({ ...entryFromRow(row), recipient: row.recipient, lastSummary: row.last_summary }))
+  return rows.map(row => ({ ...entryFromRow(row), lastSummary: row.last_summary }))
 }
 
 /** One destination after another: each is a walk along the index, and a site may have any number of them. */

@@ -8,15 +8,16 @@
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
-import type { Outcome } from '../mail/outcome.js'
+import type { Deferred, Outcome } from '../mail/outcome.js'
 import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { claim, type Claimed } from './claim.js'
 import type { DeliveryAgent, DeliveryJob, LocateSite } from './delivery-agent.js'
-import type { JobLoader } from './job-loader.js'
+import type { JobLoader, Loaded } from './job-loader.js'
 import { paceSignal } from './pace-signal.js'
 import { listLanes, takeBackAttempt } from './queue-store.js'
+import { ReadyRoom } from './ready-room.js'
 import { Schedule } from './schedule.js'
 import { Settler } from './settler.js'
 import { restLengths } from './site-pace.js'
@@ -27,6 +28,14 @@ export interface QueuePolicy {
   readonly retry: BackoffPolicy
   /** Deliveries under way at once, over all sites; the limits of each are the site's. */
   readonly connections: number
+}
+
+/** A message that is claimed and complete. */
+interface Ready {
+  readonly job: DeliveryJob
+  readonly turn: Turn
+  /** Why it cannot be delivered now; it is put off without asking the agent. */
+  readonly fault: string | undefined
 }
 
 export interface QueueRunnerParts {
@@ -43,7 +52,9 @@ export interface QueueRunnerParts {
 }
 
 /** Lanes looked at in one claiming transaction. */
-const LANES_PER_CLAIM = 20
+const LANES_PER_CLAIM = 40
+/** From so many deliveries under way on, slots are freed so fast that a few ms gather a batch. */
+const BUSY = 16
 const FOREIGN_WRITES_CHECK_MS = 1_000
 const AFTER_FAILURE_MS = 1_000
 
@@ -51,7 +62,8 @@ export class QueueRunner {
   private readonly parts: QueueRunnerParts
   private readonly settler: Settler
   private readonly schedule: Schedule
-  /** Deliveries handed to the agent whose outcome has not come. */
+  private readonly ready = new ReadyRoom<Ready>()
+  /** Deliveries begun, or ready to begin, whose outcome has not come. */
   private active = 0
   /** Those, and the ones whose outcome is not on disk yet. */
   private readonly underWay = new Set<Promise<void>>()
@@ -110,6 +122,7 @@ export class QueueRunner {
     for (const timer of [this.dueTimer, this.foreignTimer, this.pause]) timer?.cancel()
     const cut = this.parts.clock.after(graceMs, () => this.aborting.abort())
     await this.pumping
+    await this.giveUp(this.ready.takeAll())
     while (this.underWay.size > 0) await Promise.all(this.underWay)
     cut.cancel()
     await this.settler.idle()
@@ -146,10 +159,7 @@ export class QueueRunner {
 
   private async pumpRounds(): Promise<void> {
     while (this.takeWish()) {
-      const turns = this.schedule.takeTurns(this.freeSlots, LANES_PER_CLAIM)
-      if (turns.length === 0) continue
-      await this.claimAndStart(turns)
-      this.isPumpWanted = true
+      if (await this.claimAndStart()) this.isPumpWanted = true
     }
     this.armTimer()
   }
@@ -167,16 +177,29 @@ export class QueueRunner {
     return isWanted
   }
 
-  private async claimAndStart(turns: readonly Turn[]): Promise<void> {
+  /**
+   * Turns are given out when the transaction begins, so that they are for all slots that were freed until then.
+   *
+   * @returns whether there was anything to look at
+   */
+  private async claimAndStart(): Promise<boolean> {
     const { database, clock, random, policy, log } = this.parts
+    if (!this.schedule.hasTurn || this.freeSlots === 0) return false
+    let turns: readonly Turn[] = []
     let claimed: Claimed[]
     try {
-      claimed = await database.write(tx => claim(tx.db, turns, clock.now(), policy.retry, random.fraction()))
+      claimed = await database.write(
+        async tx => {
+          turns = this.schedule.takeTurns(this.freeSlots, LANES_PER_CLAIM)
+          return claim(tx.db, turns, clock.now(), policy.retry, random.fraction())
+        },
+        { canWait: this.active >= BUSY },
+      )
     } catch (error) {
       log.error('queue could not be claimed', { error: describeError(error) })
       for (const turn of turns) this.schedule.looked(turn, [], clock.now())
       this.pauseAfterFailure()
-      return
+      return true
     }
     for (const { turn, entries, nextDueAt } of claimed)
       this.schedule.looked(
@@ -185,14 +208,15 @@ export class QueueRunner {
         nextDueAt,
       )
     await this.startDeliveries(claimed)
+    return turns.length > 0
   }
 
   private async startDeliveries(claimed: readonly Claimed[]): Promise<void> {
     try {
-      const jobs = await this.parts.jobs.load(claimed.flatMap(({ entries }) => entries))
-      const suppressed = await this.dropSuppressed(jobs)
+      const loaded = await this.parts.jobs.load(claimed.flatMap(({ entries }) => entries))
+      const suppressed = await this.dropSuppressed(loaded.jobs)
       if (this.isStopping) await this.handBack(claimed)
-      else this.beginAll(claimed, jobs, suppressed)
+      else this.beginAll(claimed, loaded, suppressed)
     } catch (error) {
       this.parts.log.error('queue could not be read', { error: describeError(error) })
       await this.handBack(claimed)
@@ -209,7 +233,7 @@ export class QueueRunner {
 
   private beginAll(
     claimed: readonly Claimed[],
-    jobs: readonly DeliveryJob[],
+    { jobs, faults }: Loaded,
     suppressed: ReadonlySet<DeliveryJob>,
   ): void {
     const byMessage = new Map(jobs.map(job => [job.messageId, job]))
@@ -218,21 +242,35 @@ export class QueueRunner {
         const job = byMessage.get(messageId)
         // Without a job its row went while it was being claimed.
         if (!job || suppressed.has(job)) this.schedule.dropped(turn, messageId)
-        else this.begin(job, turn)
+        else this.takeIn({ job, turn, fault: faults.get(messageId) })
       }
   }
 
-  /** Gives back what was claimed and not begun: due again, the attempt not counted. */
   private async handBack(claimed: readonly Claimed[]): Promise<void> {
+    await this.handBackAll(
+      claimed.flatMap(({ turn, entries }) => entries.map(({ messageId }) => ({ turn, messageId }))),
+    )
+  }
+
+  /** What was ready and shall not begin now. */
+  private async giveUp(ready: readonly Ready[]): Promise<void> {
+    if (ready.length === 0) return
+    this.active -= ready.length
+    await this.handBackAll(ready.map(({ job: { messageId }, turn }) => ({ turn, messageId })))
+  }
+
+  /** Gives back what was claimed and not begun: due again, the attempt not counted. */
+  private async handBackAll(
+    claimed: readonly { readonly turn: Turn; readonly messageId: string }[],
+  ): Promise<void> {
     const { database, clock, log } = this.parts
     const now = clock.now()
-    const ids = claimed.flatMap(({ entries }) => entries.map(entry => entry.messageId))
+    const ids = claimed.map(({ messageId }) => messageId)
     // Should this fail as well, they are due when their counted attempt would be repeated.
     await database
       .write(tx => takeBackAttempt(tx.db, ids, now))
       .catch((error: unknown) => log.error('queue could not be handed back', { error: describeError(error) }))
-    for (const { turn, entries } of claimed)
-      for (const { messageId } of entries) this.schedule.dropped(turn, messageId, now)
+    for (const { turn, messageId } of claimed) this.schedule.dropped(turn, messageId, now)
   }
 
   private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
@@ -245,9 +283,14 @@ export class QueueRunner {
     return suppressed
   }
 
-  private begin(job: DeliveryJob, turn: Turn): void {
+  private takeIn(ready: Ready): void {
     this.active += 1
-    const delivery = this.deliver(job, turn).then(nextAttemptAt => {
+    if (this.ready.enter(ready)) this.begin(ready)
+  }
+
+  private begin(ready: Ready): void {
+    const { job, turn } = ready
+    const delivery = this.deliver(ready).then(nextAttemptAt => {
       this.underWay.delete(delivery)
       this.schedule.settled(turn, job.messageId, nextAttemptAt)
       this.pump()
@@ -261,23 +304,33 @@ export class QueueRunner {
    *
    * @returns when the message falls due again, if it stays queued
    */
-  private async deliver(job: DeliveryJob, turn: Turn): Promise<number | undefined> {
-    const { clock, agent, log, onSettled } = this.parts
+  private async deliver({ job, turn, fault }: Ready): Promise<number | undefined> {
+    const { clock, log, onSettled } = this.parts
     const startedAt = clock.now()
-    const outcome = await agent.deliver(job, this.aborting.signal).catch((error: unknown): Outcome => {
-      log.error('delivery agent failed', { messageId: job.messageId, error: describeError(error) })
-      return agentFailure
-    })
+    const outcome = fault === undefined ? await this.attempt(job) : notReady(fault)
     const finishedAt = clock.now()
     const retryAt = this.retryAt(job, outcome, finishedAt)
     logOutcome(log, job, outcome)
-    const settled = this.settler.add({ job, startedAt, finishedAt, outcome, retryAt })
+    const settled = this.settler.add({ job, startedAt, finishedAt, outcome, retryAt }, this.active)
     this.active -= 1
-    this.schedule.ended(turn, paceSignal(outcome))
+    this.schedule.ended(turn, paceSignal(outcome), finishedAt - startedAt)
+    for (const next of this.ready.leave(turn.site)) this.begin(next)
+    void this.giveUp(this.ready.takeStuck(turn.site))
     this.pump()
     const nextAttemptAt = await settled
     onSettled()
     return nextAttemptAt
+  }
+
+  private async attempt(job: DeliveryJob): Promise<Outcome> {
+    const { agent, jobs, log } = this.parts
+    try {
+      const { job: complete, release } = await jobs.complete(job)
+      return await agent.deliver(complete, this.aborting.signal).finally(release)
+    } catch (error) {
+      log.error('delivery agent failed', { messageId: job.messageId, error: describeError(error) })
+      return agentFailure
+    }
   }
 
   /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
@@ -299,7 +352,7 @@ export class QueueRunner {
   }
 }
 
-const agentFailure: Outcome = {
+const agentFailure: Deferred = {
   kind: 'deferred',
   cause: 'transient',
   scope: 'source',
@@ -307,6 +360,11 @@ const agentFailure: Outcome = {
   subtype: 'internal_error',
   summary: 'the delivery agent failed; see the log',
   tried: [],
+}
+
+/** The operator can mend it, so the message waits; nothing was learnt about the site. */
+function notReady(fault: string): Outcome {
+  return { ...agentFailure, cause: 'config', subtype: 'signing_key', summary: fault }
 }
 
 function logOutcome(log: Log, job: DeliveryJob, outcome: Outcome): void {

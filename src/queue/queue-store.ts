@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
+import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import { laneKey, type Priority } from './lane.js'
 
@@ -21,6 +22,8 @@ interface QueueRow {
   is_held: Flag
   was_handed_over: Flag
   enqueued_at: number
+  content_id: string
+  recipient: string
 }
 
 declare module '../db/tables.js' {
@@ -45,12 +48,27 @@ export interface QueueEntry {
   /** Whether a remote server was ever offered it (email.sent is told once). */
   readonly wasHandedOver: boolean
   readonly enqueuedAt: number
+  readonly contentId: string
+  /** Envelope recipient; domain as A-labels. */
+  readonly recipient: string
 }
 
 export type NewQueueEntry = Pick<
   QueueEntry,
-  'messageId' | 'workspaceId' | 'destination' | 'priority' | 'nextAttemptAt' | 'expiresAt' | 'enqueuedAt'
+  | 'messageId'
+  | 'workspaceId'
+  | 'destination'
+  | 'priority'
+  | 'nextAttemptAt'
+  | 'expiresAt'
+  | 'enqueuedAt'
+  | 'contentId'
+  | 'recipient'
 >
+
+const insertRows = statement((db, { rows }: { rows: readonly QueueRow[] }) =>
+  db.insertInto('queue').values(rows),
+)
 
 export async function insertQueueEntries(db: Queries, entries: readonly NewQueueEntry[]): Promise<void> {
   const rows = entries.map(entry => ({
@@ -65,12 +83,10 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     is_held: flag(false),
     was_handed_over: flag(false),
     enqueued_at: entry.enqueuedAt,
+    content_id: entry.contentId,
+    recipient: entry.recipient,
   }))
-  for (let start = 0; start < rows.length; start += 100)
-    await db
-      .insertInto('queue')
-      .values(rows.slice(start, start + 100))
-      .execute()
+  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
 
 /**
@@ -91,6 +107,22 @@ export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: num
   return rows.map(row => ({ lane: row.lane, dueAt: row.due_at }))
 }
 
+const selectLane = statement(
+  (db, { lane, except, limit }: { lane: string; except: readonly string[]; limit: number }) =>
+    db
+      .selectFrom('queue')
+      .selectAll()
+      .where('lane', '=', lane)
+      .where('is_held', '=', 0)
+      .where('message_id', 'not in', except)
+      .orderBy('next_attempt_at')
+      .orderBy('message_id')
+      .limit(limit),
+)
+
+/** Stands for an empty list. */
+const NO_ID = ['']
+
 /**
  * The lane's unheld entries, longest due first, those that are not due yet at the end: one look tells what may be
  * claimed and when to look again.
@@ -103,29 +135,23 @@ export async function selectNext(
   limit: number,
   except: readonly string[],
 ): Promise<QueueEntry[]> {
-  const rows = await db
-    .selectFrom('queue')
-    .selectAll()
-    .where('lane', '=', lane)
-    .where('is_held', '=', 0)
-    .$if(except.length > 0, query => query.where('message_id', 'not in', except))
-    .orderBy('next_attempt_at')
-    .orderBy('message_id')
-    .limit(limit)
-    .execute()
+  const { rows } = await selectLane(db, { lane, limit, except: except.length === 0 ? NO_ID : except })
   return rows.map(entryFromRow)
 }
+
+const countAttempt = statement((db, { ids, retryAt }: { ids: readonly string[]; retryAt: number }) =>
+  db
+    .updateTable('queue')
+    .set(row => ({ attempts: row('attempts', '+', 1), next_attempt_at: retryAt }))
+    .where('message_id', 'in', ids),
+)
 
 /**
  * Counts the attempt and sets when the next one would be, before anything is dialled: after a crash in the middle the
  * message is tried again then, and not at once.
  */
 export async function beginAttempt(db: Queries, ids: readonly string[], retryAt: number): Promise<void> {
-  await db
-    .updateTable('queue')
-    .set(row => ({ attempts: row('attempts', '+', 1), next_attempt_at: retryAt }))
-    .where('message_id', 'in', ids)
-    .execute()
+  for (const list of inLists(ids)) await countAttempt(db, { ids: list, retryAt })
 }
 
 /** Takes back `beginAttempt` for what was never dialled. */
@@ -151,16 +177,24 @@ export async function deferEntry(
     .execute()
 }
 
+const deleteRows = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.deleteFrom('queue').where('message_id', 'in', ids),
+)
+
 export async function removeEntries(db: Queries, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await db.deleteFrom('queue').where('message_id', 'in', ids).execute()
+  for (const list of inLists(ids)) await deleteRows(db, { ids: list })
 }
+
+const selectRows = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.selectFrom('queue').selectAll().where('message_id', 'in', ids),
+)
 
 /** Which of these are still queued: an operator may have deleted some meanwhile. */
 export async function findEntries(db: Queries, ids: readonly string[]): Promise<QueueEntry[]> {
-  if (ids.length === 0) return []
-  const rows = await db.selectFrom('queue').selectAll().where('message_id', 'in', ids).execute()
-  return rows.map(entryFromRow)
+  const entries: QueueEntry[] = []
+  for (const list of inLists(ids))
+    for (const row of (await selectRows(db, { ids: list })).rows) entries.push(entryFromRow(row))
+  return entries
 }
 
 export function entryFromRow(row: QueueRow): QueueEntry {
@@ -175,5 +209,7 @@ export function entryFromRow(row: QueueRow): QueueEntry {
     isHeld: row.is_held === 1,
     wasHandedOver: row.was_handed_over === 1,
     enqueuedAt: row.enqueued_at,
+    contentId: row.content_id,
+    recipient: row.recipient,
   }
 }

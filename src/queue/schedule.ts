@@ -70,6 +70,12 @@ export class Schedule {
     this.later.push(dueAt, { lane, dueAt })
   }
 
+  /** Whether some site has mail due and a slot for it. */
+  get hasTurn(): boolean {
+    this.wakeDue()
+    return this.round.size > 0
+  }
+
   /**
    * Gives out turns, site after site. The lanes are out of the line and their due times forgotten: whoever takes them
    * looks into the database and notes what it says; what others note meanwhile still counts.
@@ -119,8 +125,8 @@ export class Schedule {
   }
 
   /** A delivery has ended: its site has a free slot. The message stays in hand until its outcome is on disk. */
-  ended({ site }: Turn, signal: PaceSignal): void {
-    site.pace.end(signal)
+  ended({ site }: Turn, signal: PaceSignal, durationMs: number): void {
+    site.pace.end(signal, durationMs)
     this.enrol(site)
   }
 

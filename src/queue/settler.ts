@@ -1,6 +1,6 @@
 /**
- * Collects finished attempts and settles them in batches: while one commit is under way the next batch gathers, so
- * that its size follows the load and nobody waits for a timer.
+ * Collects finished attempts and settles them in batches: whatever has come in when a transaction begins is written
+ * in it, so that the size of a batch follows the load.
  *
  * When the database cannot write (disk full) nothing is lost: outcomes stay here and are tried again, and since each
  * keeps its place among the deliveries under way, no new ones are begun meanwhile.
@@ -22,12 +22,20 @@ export interface SettlerParts {
 
 /** A batch stays a few ms of work; what is left over goes into the next. */
 const BATCH = 100
+/** From so many deliveries under way on, outcomes come in so fast that a few ms gather a batch. */
+const BUSY = 16
 const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
+
+interface Waiting {
+  readonly finished: Finished
+  readonly done: (nextAttemptAt: number | undefined) => void
+}
 
 export class Settler {
   private readonly parts: SettlerParts
-  private readonly waiting: { finished: Finished; done: (nextAttemptAt: number | undefined) => void }[] = []
+  private readonly waiting: Waiting[] = []
   private running: Promise<void> | undefined
+  private isBusy = false
 
   constructor(parts: SettlerParts) {
     this.parts = parts
@@ -36,8 +44,11 @@ export class Settler {
   /**
    * Resolves once the outcome is on disk, with the time at which the message falls due again if it stays queued. Never
    * rejects.
+   *
+   * @param underWay deliveries whose outcome is still to come
    */
-  add(finished: Finished): Promise<number | undefined> {
+  add(finished: Finished, underWay: number): Promise<number | undefined> {
+    this.isBusy = underWay >= BUSY
     return new Promise(resolve => {
       this.waiting.push({ finished, done: resolve })
       this.running ??= this.run().finally(() => (this.running = undefined))
@@ -51,25 +62,37 @@ export class Settler {
 
   private async run(): Promise<void> {
     while (this.waiting.length > 0) {
-      const batch = this.waiting.splice(0, BATCH)
-      const dueAgain = await this.write(batch.map(one => one.finished))
+      const { batch, dueAgain } = await this.write()
       for (const { finished, done } of batch) done(dueAgain.get(finished.job.messageId))
     }
   }
 
-  private async write(batch: readonly Finished[]): Promise<ReadonlyMap<string, number>> {
+  private async write(): Promise<{ batch: readonly Waiting[]; dueAgain: ReadonlyMap<string, number> }> {
     const { database, clock, random, log } = this.parts
-    for (let failures = 1; ; failures += 1)
+    for (let failures = 1; ; failures += 1) {
+      let batch: readonly Waiting[] = []
       try {
-        return await database.write(tx => settle(tx, batch))
+        const dueAgain = await database.write(
+          tx => {
+            batch = this.waiting.splice(0, BATCH)
+            return settle(
+              tx,
+              batch.map(({ finished }) => finished),
+            )
+          },
+          { canWait: this.isBusy },
+        )
+        return { batch, dueAgain }
       } catch (error) {
+        this.waiting.unshift(...batch)
         const delayMs = retryDelayMs(RETRY, failures, random.fraction())
         log.error('outcomes could not be written', {
-          outcomes: batch.length,
+          outcomes: this.waiting.length,
           error: describeError(error),
           retryInMs: delayMs,
         })
         await clock.sleep(delayMs)
       }
+    }
   }
 }

@@ -42,6 +42,10 @@ export function restLengths({ firstMs, maxMs }: BackoffPolicy): RestLengths {
 const LONGEST_ASKED_REST_MS = 60 * 60_000
 /** Successes in a row after which earlier rests are forgotten. */
 const CALM_AFTER = 20
+/** How long a message may wait in reserve. */
+const RESERVE_MS = 50
+/** Weight of the latest delivery in the average. */
+const LATEST = 0.1
 /** Messages that may leave at once after a quiet time, as a share of a minute's. */
 const BURST_SHARE = 1 / 6
 
@@ -61,6 +65,8 @@ export class SitePace {
   private rests = 0
   private restsUntil = 0
   private isProbing = false
+  /** How long deliveries took, the latest counting most. */
+  private averageMs: number | undefined
   private tokens: number
   private tokensAt: number
 
@@ -74,11 +80,22 @@ export class SitePace {
     this.tokensAt = clock.now()
   }
 
-  /** How many deliveries may begin now. */
+  /** How many messages may be claimed now: those that may begin, and a few in reserve where the site is quick. */
   get freeSlots(): number {
     if (this.isResting) return 0
-    const allowed = this.isProbing ? 1 : Math.floor(this.window)
-    return Math.max(0, Math.min(allowed - this.active, this.takeableTokens()))
+    return Math.max(0, Math.min(this.atATime + this.reserveSlots - this.active, this.takeableTokens()))
+  }
+
+  /** Deliveries that may be under way at the same time; 0 while the site rests. */
+  get atATime(): number {
+    if (this.isResting) return 0
+    return this.isProbing ? 1 : Math.floor(this.window)
+  }
+
+  /** None wait longer for their turn than about `RESERVE_MS`. */
+  private get reserveSlots(): number {
+    if (this.calm < CALM_AFTER || this.averageMs === undefined || this.limits.messagesPerMinute > 0) return 0
+    return Math.floor(this.window * Math.min(1, RESERVE_MS / this.averageMs))
   }
 
   /**
@@ -129,9 +146,11 @@ export class SitePace {
     if (this.limits.messagesPerMinute > 0) this.tokens += count
   }
 
-  /** A delivery has ended. */
-  end(signal: PaceSignal): void {
+  /** A delivery has ended. @param durationMs how long it took, where that is known */
+  end(signal: PaceSignal, durationMs?: number): void {
     this.active -= 1
+    if (signal.kind === 'success' && durationMs !== undefined)
+      this.averageMs = LATEST * durationMs + (1 - LATEST) * (this.averageMs ?? durationMs)
     switch (signal.kind) {
       case 'success':
         this.grow()

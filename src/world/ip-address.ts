@@ -1,7 +1,7 @@
 /**
  * IP addresses as text: which version one is, and whether it is a way of saying "this machine".
  *
- * Called by the mail router and the DNS client. Pure. Fails: never; text that is no address is version 0 and nobody's.
+ * Called by the mail router, the DNS client and the listeners. Pure. Fails: never; text that is no address is version 0 and nobody's.
  */
 import { BlockList, isIP, SocketAddress } from 'node:net'
 
@@ -22,6 +22,24 @@ thisMachine.addAddress('::', 'ipv6')
 export function isLoopbackOrUnspecified(address: string): boolean {
   const version = ipVersion(address)
   return version !== 0 && thisMachine.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** Networks in CIDR notation, to be asked for single addresses. */
+export class NetworkList {
+  private readonly list = new BlockList()
+
+  /** @param networks e.g. `192.168.7.0/24` or `2001:db8::/32` */
+  constructor(networks: readonly string[]) {
+    for (const network of networks) {
+      const [address = '', prefix = ''] = network.split('/')
+      this.list.addSubnet(address, Number(prefix), address.includes(':') ? 'ipv6' : 'ipv4')
+    }
+  }
+
+  contains(address: string): boolean {
+    const version = ipVersion(address)
+    return version !== 0 && this.list.check(address, version === 4 ? 'ipv4' : 'ipv6')
+  }
 }
 
 /** Whether two spellings mean the same address, e.g. `2001:db8::1` and `2001:DB8:0:0::1`. */

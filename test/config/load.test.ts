@@ -309,15 +309,15 @@ t.test('the variable that names the file is no key', async t => {
 t.test('keys that nothing reads yet are accepted, checked and reported', async t => {
   const { config, keysWithoutEffect } = load(
     `${HOSTNAME}
-    [submission]
-    require_tls = false
+    [webhooks]
+    allow_networks = []
     [mta]
     sites = []
     [dns]
     listen = ["0.0.0.0:53"]`,
     { POSTROAD_PUBLIC_URL: 'https://mail.example.com/' },
   )
-  t.same(keysWithoutEffect, ['public_url', 'submission.require_tls', 'dns.listen'])
+  t.same(keysWithoutEffect, ['public_url', 'dns.listen', 'webhooks.allow_networks'])
   t.equal(config.publicUrl, 'https://mail.example.com')
   t.same(faultsOf(`${HOSTNAME}[webhooks]\nallow_networks = ["10.0.0.0/33"]`), [
     'webhooks.allow_networks.0: "10.0.0.0/33" is not a network, e.g. 192.168.7.0/24',
@@ -325,20 +325,6 @@ t.test('keys that nothing reads yet are accepted, checked and reported', async t
   t.same(faultsOf(`${HOSTNAME}[[mta.sites]]\nconnections = 1`), [
     'mta.sites.0: has to have either mx or domain',
   ])
-})
-
-t.test('a key in a list of tables that nothing reads yet is reported once', async t => {
-  const { keysWithoutEffect } = load(`${HOSTNAME}
-    [[mta.sites]]
-    mx = "*.one.example"
-    connections = 3
-    [[submission.trusted_networks]]
-    network = "192.168.7.0/24"
-    key = "k"
-    [[submission.trusted_networks]]
-    network = "192.168.8.0/24"
-    key = "l"`)
-  t.same(keysWithoutEffect, ['submission.trusted_networks'])
 })
 
 t.test('TLS can be demanded of MX hosts and of domains, and MTA-STS be left out', async t => {

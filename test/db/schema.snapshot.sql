@@ -27,6 +27,25 @@ CREATE TABLE "attempts" (
   "tried" text not null
 );
 
+CREATE TABLE "bounces" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "message_id" text not null unique,
+  "email" text not null,
+  "contact_id" text,
+  "campaign_id" text,
+  "type" text not null,
+  "subtype" text not null,
+  "cause" text not null,
+  "scope" text not null,
+  "smtp_status" text not null,
+  "diagnostic_code" text not null,
+  "isp_name" text,
+  "remote_mta" text,
+  "is_sandbox" integer not null,
+  "created_at" bigint not null
+);
+
 CREATE TABLE "captured_mails" (
   "seq" integer primary key autoincrement,
   "message_id" text not null,
@@ -49,6 +68,23 @@ CREATE TABLE "dkim_keys" (
   "created_at" bigint not null,
   "retire_at" bigint,
   "replaced_at" bigint
+);
+
+CREATE TABLE "domain_reports" (
+  "id" text primary key,
+  "kind" text not null,
+  "domain" text not null,
+  "org_name" text not null,
+  "report_id" text not null,
+  "begin_at" bigint not null,
+  "end_at" bigint not null,
+  "received_at" bigint not null,
+  "summary" text not null,
+  "records" text not null,
+  constraint "domain_reports_once" unique ("domain",
+  "kind",
+  "org_name",
+  "report_id")
 );
 
 CREATE TABLE "domains" (
@@ -79,6 +115,30 @@ CREATE TABLE "events" (
   "payload" text not null
 );
 
+CREATE TABLE "inbound_mails" (
+  "seq" integer primary key autoincrement,
+  "body_id" text not null unique,
+  "received_at" bigint not null,
+  "session" text not null,
+  "peer_address" text not null,
+  "helo_name" text not null,
+  "envelope_sender" text not null,
+  "recipients" text not null,
+  "size" integer not null,
+  "tries" integer not null,
+  "processed_at" bigint,
+  "result" text,
+  "findings" text
+);
+
+CREATE TABLE "inbound_parts" (
+  "body_id" text not null,
+  "part" integer not null,
+  "octets" blob not null,
+  constraint "inbound_parts_pk" primary key ("body_id",
+  "part")
+);
+
 CREATE TABLE "message_contents" (
   "id" text primary key,
   "workspace_id" text not null,
@@ -91,7 +151,21 @@ CREATE TABLE "message_contents" (
   "signing_domain_id" text,
   "track_opens" integer not null,
   "track_clicks" integer not null,
-  "created_at" bigint not null
+  "created_at" bigint not null,
+  "raw" blob,
+  "raw_size" integer,
+  "submitter" text,
+  "dsn_ret" text,
+  "dsn_envid" text,
+  "tags" text
+);
+
+CREATE TABLE "message_parts" (
+  "content_id" text not null,
+  "part" integer not null,
+  "octets" blob not null,
+  constraint "message_parts_pk" primary key ("content_id",
+  "part")
 );
 
 CREATE TABLE "messages" (
@@ -109,7 +183,9 @@ CREATE TABLE "messages" (
   "clicked_at" bigint,
   "bounced_at" bigint,
   "complained_at" bigint,
-  "bounce_type" text
+  "bounce_type" text,
+  "dsn_notify" text,
+  "dsn_orcpt" text
 );
 
 CREATE TABLE "queue" (
@@ -123,7 +199,9 @@ CREATE TABLE "queue" (
   "expires_at" bigint not null,
   "is_held" integer not null,
   "was_handed_over" integer not null,
-  "enqueued_at" bigint not null
+  "enqueued_at" bigint not null,
+  "content_id" text default '' not null,
+  "recipient" text default '' not null
 );
 
 CREATE TABLE "schema_migrations" (
@@ -187,11 +265,23 @@ CREATE INDEX "api_keys_by_workspace" on "api_keys" ("workspace_id");
 
 CREATE INDEX "attempts_by_message" on "attempts" ("message_id");
 
+CREATE INDEX "bounces_by_email" on "bounces" ("workspace_id", "email");
+
+CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", "id");
+
 CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
 
 CREATE INDEX "dkim_keys_retiring" on "dkim_keys" ("retire_at") where "retire_at" is not null;
 
+CREATE INDEX "domain_reports_by_time" on "domain_reports" ("domain", "begin_at");
+
+CREATE INDEX "domain_reports_received" on "domain_reports" ("received_at");
+
 CREATE UNIQUE INDEX "domains_by_owner" on "domains" ("owner", "domain") where "removed_at" is null;
+
+CREATE INDEX "inbound_mails_processed" on "inbound_mails" ("processed_at") where "processed_at" is not null;
+
+CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("seq") where "processed_at" is null;
 
 CREATE INDEX "messages_by_content" on "messages" ("content_id");
 
@@ -200,3 +290,5 @@ CREATE INDEX "messages_by_workspace" on "messages" ("workspace_id", "id");
 CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
 
 CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;
+
+CREATE INDEX "suppressions_by_workspace" on "suppressions" ("workspace_id", "seq");

@@ -150,7 +150,7 @@ t.test('a server that refuses a large message in the middle is believed, and not
      S 250 ok
      C DATA
      S 354 go on
-     C From: ...
+     C X-Postroad-ID: ...
      RAW "552 5.3.4 too big\\r\\n"
      STALL`,
   )

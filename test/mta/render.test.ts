@@ -5,7 +5,7 @@ import t from 'tap'
 import { openCaptureAgent } from '../../src/mta/capture-agent.js'
 import type { DeliveryJob } from '../../src/queue/delivery-agent.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
-import { goOn, makeJob, testMta } from '../support/mta.js'
+import { goOn, LETTER, makeJob, testMta } from '../support/mta.js'
 
 const hostname = 'mail.sender.example'
 
@@ -44,7 +44,7 @@ async function independentServer(t: { teardown(end: () => void): unknown }) {
   return { port, taken }
 }
 
-const withText = (text: string) => makeJob({ content: { ...makeJob().content, text } })
+const withText = (text: string) => makeJob({ content: { ...LETTER, text } })
 
 for (const [what, text] of [
   ['dots at line starts', '.\n..\n.hidden\n...and more\n. \n.'],
@@ -76,7 +76,7 @@ t.test('the local inbox catches the mail as it would have left', async t => {
 })
 
 t.test('a mail without text gets one made from its HTML', async t => {
-  const { text: _, ...content } = makeJob().content
+  const { text: _, ...content } = LETTER
   const parsed = await simpleParser(
     await capture(makeJob({ content: { ...content, html: '<p>On <b>its</b> way</p>' } })),
   )
@@ -112,11 +112,13 @@ t.test('a message that cannot be built is unsendable and dials nobody', async t 
   t.same(dialler.dialled, [])
 })
 
-t.test('a message whose key cannot sign is unsendable', async t => {
+t.test('a message whose key cannot sign waits, for the operator can mend the key', async t => {
   const signingKeys = [
     { domain: 'sender.example', selector: 's', algorithm: 'rsa', privateKey: 'no key' } as const,
   ]
-  t.match(await captureAgent().deliver(makeJob({ signingKeys }), goOn), { kind: 'unsendable' })
+  const outcome = await captureAgent().deliver(makeJob({ signingKeys }), goOn)
+  t.match(outcome, { kind: 'deferred', cause: 'config', subtype: 'signing_key' })
+  t.notMatch(outcome.summary, 'no key')
 })
 
 t.test('an envelope address with a line break becomes no command', async t => {

@@ -181,6 +181,23 @@ t.test('a source address of the right family is bound', async t => {
   t.same(dialled, ['2001:db8::1', '192.0.2.1 from 203.0.113.9'])
 })
 
+t.test('a workspace with addresses of its own sends from them, the others from those of all', async t => {
+  const zone = { 'example.com': { MX: ['10 mx.example'] }, 'mx.example': { A: ['192.0.2.1'] } }
+  const sources = {
+    sourceAddresses: ['203.0.113.9'],
+    sourcePools: [{ workspace: makeJob().workspaceId, addresses: ['203.0.113.77'] }],
+  }
+  const own = await deliver(t, zone, {}, sources)
+  t.same(own.dialled, ['192.0.2.1 from 203.0.113.77'])
+  const others = await deliver(
+    t,
+    zone,
+    {},
+    { ...sources, sourcePools: [{ workspace: 'w2', addresses: ['203.0.113.77'] }] },
+  )
+  t.same(others.dialled, ['192.0.2.1 from 203.0.113.9'])
+})
+
 t.test('a domain without MX is its own exchanger', async t => {
   const mx = await scriptedServer(t, accepts)
   const { outcome } = await deliver(t, { 'example.com': { A: ['192.0.2.1'] } }, { '192.0.2.1': mx })

@@ -13,7 +13,7 @@ import type { Instruction } from '../../src/mta/worker-protocol.js'
 import { openWorkerPool, type WorkerPool } from '../../src/mta/worker-pool.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { goOn, makeJob, timeouts } from '../support/mta.js'
+import { goOn, LETTER, makeJob, timeouts } from '../support/mta.js'
 import { openSink, type Sink } from '../support/sink.js'
 import { told, watchThreads, type WatchedThreads } from '../support/threads.js'
 import { until } from '../support/until.js'
@@ -149,9 +149,8 @@ t.test('a content that had to make room crosses over again when it is needed aga
 t.test('what the local inbox catches comes back as the octets that would have left', async t => {
   const { pool } = testPool(t, capture, 1)
   const here = openCaptureAgent({ clock: new FakeClock(), hostname })
-  const { content } = makeJob()
   for (const text of ['Short.\n', 'Long.\n'.repeat(5_000)]) {
-    const job = makeJob({ content: { ...content, text } })
+    const job = makeJob({ content: { ...LETTER, text } })
     const [outcome, expected] = await Promise.all([pool.deliver(job, goOn), here.deliver(job, goOn)])
     t.ok('captured' in outcome && Buffer.isBuffer(outcome.captured))
     t.same(outcome, expected)

@@ -3,7 +3,8 @@ import t from 'tap'
 import { join } from 'node:path'
 import { uuidv7 } from '../../src/core/ids.js'
 import { openSqlite } from '../../src/db/open-sqlite.js'
-import { insertContent, insertMessages, type MessageContent } from '../../src/queue/message-store.js'
+import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
+import { insertMessages } from '../../src/queue/message-store.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
 import { systemClock } from '../../src/world/clock.js'
 import { systemRandom } from '../../src/world/random.js'
@@ -46,6 +47,8 @@ async function fillQueue({ dataDir, workspaceId }: Initialised): Promise<void> {
       nextAttemptAt: now + 3_600_000,
       expiresAt: now + 3 * 86_400_000,
       enqueuedAt: now,
+      contentId: content.id,
+      recipient,
     }))
     await database.write(async tx => {
       await insertMessages(tx.db, content, false, messages)

@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap'
 import type { Database } from '../../src/db/database.js'
 import { laneKey, PRIORITIES, type Priority } from '../../src/queue/lane.js'
-import { insertContent, insertMessages } from '../../src/queue/message-store.js'
+import { insertContent } from '../../src/queue/content-store.js'
+import { insertMessages } from '../../src/queue/message-store.js'
 import { insertQueueEntries, listLanes } from '../../src/queue/queue-store.js'
 import { Schedule } from '../../src/queue/schedule.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
@@ -42,6 +43,8 @@ async function enqueueBatch(database: Database, batch: Batch): Promise<void> {
         nextAttemptAt: NOW,
         expiresAt: NOW + 86_400_000,
         enqueuedAt: NOW,
+        contentId: content.id,
+        recipient: `${messageId}@${destination}`,
       })),
     )
   })

@@ -28,7 +28,7 @@ t.test('a job has everything that delivery needs, optional parts only where ther
     readSigningKeys: async ids => new Map(ids.map(id => [id, [key(id)]])),
   })
   const entries = await findEntries(database.reader, ['m1'])
-  t.same(await loader.load(entries.map(entry => ({ ...entry, attempts: 3 }))), [
+  t.same((await loader.load(entries.map(entry => ({ ...entry, attempts: 3 })))).jobs, [
     {
       messageId: 'm1',
       workspaceId: 'w1',
@@ -47,8 +47,8 @@ t.test('a job has everything that delivery needs, optional parts only where ther
       signingKeys: [key('d1')],
     },
   ])
-  t.same(await loader.load([]), [])
-  t.same(await loader.load(entries.map(entry => ({ ...entry, messageId: 'gone' }))), [])
+  t.same((await loader.load([])).jobs, [])
+  t.same((await loader.load(entries.map(entry => ({ ...entry, contentId: 'gone' })))).jobs, [])
 })
 
 t.test('keys are kept for seconds, so that a rotation takes effect', async t => {
@@ -63,7 +63,7 @@ t.test('keys are kept for seconds, so that a rotation takes effect', async t => 
     readSigningKeys: async () => new Map([['d1', [key(`s${(reads += 1)}`)]]]),
   })
   const entries = await findEntries(database.reader, ['m1'])
-  const selector = async () => (await loader.load(entries))[0]?.signingKeys[0]?.selector
+  const selector = async () => (await loader.load(entries)).jobs[0]?.signingKeys[0]?.selector
   t.equal(await selector(), 's1')
   t.equal(await selector(), 's1')
   await clock.advance(5_000)

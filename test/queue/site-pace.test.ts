@@ -197,3 +197,25 @@ t.test('replies are read for what they say about the site', async t => {
   t.equal(paceSignal({ ...unanswered, subtype: 'timeout' }).kind, 'unreachable')
   t.equal(paceSignal({ ...unanswered, subtype: 'shutdown' }).kind, 'neutral')
 })
+
+t.test(
+  'a quick site may have as many in reserve as under way, a slow one fewer, one with a rate none',
+  async t => {
+    const afterSuccesses = (durationMs: number, messagesPerMinute = 0) => {
+      const { pace } = openPace({ connections: 10, messagesPerMinute })
+      for (let delivery = 0; delivery < 40; delivery += 1) {
+        pace.reserve(1)
+        pace.end({ kind: 'success' }, durationMs)
+      }
+      return pace
+    }
+    t.equal(afterSuccesses(10).freeSlots, 20)
+    t.equal(afterSuccesses(10).atATime, 10)
+    t.equal(afterSuccesses(100).freeSlots, 15)
+    t.equal(afterSuccesses(60_000).freeSlots, 10)
+    t.equal(afterSuccesses(10, 60_000).freeSlots, 10)
+    const troubled = afterSuccesses(10)
+    deliver(troubled, 'busy')
+    t.equal(troubled.freeSlots, 5, 'trouble takes the reserve away')
+  },
+)

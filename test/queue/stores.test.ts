@@ -2,13 +2,8 @@
 import t from 'tap'
 import { insertAttempts, listAttempts, type Attempt } from '../../src/queue/attempt-store.js'
 import { findCapturedMail, insertCapturedMails, listCapturedMails } from '../../src/queue/capture-store.js'
-import {
-  findAnyMessage,
-  findContents,
-  findMessage,
-  findMessages,
-  insertMessages,
-} from '../../src/queue/message-store.js'
+import { findContents } from '../../src/queue/content-store.js'
+import { findAnyMessage, findMessage, findMessages, insertMessages } from '../../src/queue/message-store.js'
 import {
   markBounced,
   markDelivered,

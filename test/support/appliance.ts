@@ -3,11 +3,9 @@
  *
  * Mail goes to the local inbox, so nothing is dialled and no name is looked up.
  */
-import BetterSqlite from 'better-sqlite3'
-import { join } from 'node:path'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { openServer } from '../../src/server.js'
+import { openServer, type ServerAddresses } from '../../src/server.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { systemWorld } from '../../src/world/world.js'
@@ -19,8 +17,7 @@ export interface TestAppliance extends Initialised, Client {
   readonly log: FakeLog
   /** A key without limits; options as for `key create`. */
   makeKey(...options: string[]): Promise<string>
-  /** How many rows each table holds now. */
-  rowCounts(): Record<string, number>
+  readonly addresses: ServerAddresses
 }
 
 export async function openTestAppliance(t: Test, options: InstallOptions = {}): Promise<TestAppliance> {
@@ -33,10 +30,11 @@ export async function openTestAppliance(t: Test, options: InstallOptions = {}): 
   const log = new FakeLog()
   const server = await openServer(config, { ...systemWorld(), clock, log })
   t.teardown(() => server[Symbol.asyncDispose]())
-  const [address] = server.addresses
+  const [address] = server.addresses.http
   return {
     ...installation,
     ...clientOf(`http://127.0.0.1:${address?.port ?? 0}`),
+    addresses: server.addresses,
     clock,
     log,
     async makeKey(...more) {
@@ -51,21 +49,5 @@ export async function openTestAppliance(t: Test, options: InstallOptions = {}): 
       )
       return key
     },
-    rowCounts: () => countRows(join(config.dataDir, 'postroad.db')),
-  }
-}
-
-function countRows(file: string): Record<string, number> {
-  const handle = new BetterSqlite(file, { readonly: true })
-  try {
-    const tables = handle
-      .prepare(`select name from sqlite_master where type = 'table'`)
-      .pluck()
-      .all() as string[]
-    return Object.fromEntries(
-      tables.map(name => [name, handle.prepare(`select count(*) from "${name}"`).pluck().get() as number]),
-    )
-  } finally {
-    handle.close()
   }
 }

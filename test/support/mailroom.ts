@@ -6,7 +6,8 @@
 import { laneKey, PRIORITIES } from '../../src/queue/lane.js'
 import { insertWorkspace, NEW_WORKSPACE, type Workspace } from '../../src/accounts/workspace-store.js'
 import type { Database } from '../../src/db/database.js'
-import { insertContent, insertMessages, type MessageContent } from '../../src/queue/message-store.js'
+import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
+import { insertMessages } from '../../src/queue/message-store.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
 
 /** 2026-01-05T10:00:00Z, where a FakeClock starts. */
@@ -84,6 +85,8 @@ export async function enqueue(
         nextAttemptAt: dueAt,
         expiresAt,
         enqueuedAt: NOW,
+        contentId: shared.id,
+        recipient: to,
       })),
     )
   })

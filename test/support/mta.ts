@@ -3,6 +3,7 @@
  * addresses of that world to servers on the loopback.
  */
 import type { DeliveryAgent, DeliveryJob } from '../../src/queue/delivery-agent.js'
+import type { ComposedContent } from '../../src/mail/compose.js'
 import { DEFAULT_POOL_LIMITS, type Timeouts } from '../../src/mta/mta-options.js'
 import { openSmtpAgent, type SmtpAgentParts } from '../../src/mta/smtp-agent.js'
 import { openDialler, type Dialler } from '../../src/world/dial.js'
@@ -114,6 +115,13 @@ export function testMta(
 }
 
 /** A job that can be sent as it is. */
+export const LETTER: ComposedContent = {
+  kind: 'composed',
+  from: { name: 'Shop', address: 'shop@sender.example' },
+  subject: 'Your order',
+  text: 'It is on its way.\n',
+}
+
 export function makeJob(parts: Partial<DeliveryJob> = {}): DeliveryJob {
   return {
     messageId: '01890a5d-ac96-774b-bcce-b302099a8057',
@@ -122,12 +130,7 @@ export function makeJob(parts: Partial<DeliveryJob> = {}): DeliveryJob {
     recipient: 'ann@example.com',
     attempt: 1,
     acceptedAt: Date.UTC(2026, 0, 5, 9, 59),
-    content: {
-      kind: 'composed',
-      from: { name: 'Shop', address: 'shop@sender.example' },
-      subject: 'Your order',
-      text: 'It is on its way.\n',
-    },
+    content: LETTER,
     signingKeys: [],
     ...parts,
   }

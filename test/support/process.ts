@@ -5,6 +5,7 @@
  * process, which spares each of them its loading. Every process is killed and the folder removed when the test ends, however it
  * ends.
  */
+import BetterSqlite from 'better-sqlite3'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,6 +25,9 @@ const program = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 /** Settings that make tests quick and keep everything on loopback; `toml` and `env` of a test come on top. */
 const USUAL_ENVIRONMENT = {
   POSTROAD_HTTP_LISTEN: '127.0.0.1:0',
+  POSTROAD_SUBMISSION_LISTEN: '127.0.0.1:0',
+  POSTROAD_SUBMISSION_LISTEN_TLS: '127.0.0.1:0',
+  POSTROAD_INBOUND_LISTEN: '127.0.0.1:0',
   POSTROAD_MTA_RETRY_FIRST: '1s',
   POSTROAD_MTA_WORKERS: '1',
   POSTROAD_MTA_SHARED_ADDRESS: 'notify@mail.postroad.test',
@@ -61,6 +65,8 @@ export interface Installation {
   spawn(...args: string[]): Promise<Ended>
   /** Runs a command with `--json`, which has to succeed, and reads what it prints. */
   json<T = unknown>(...args: string[]): Promise<T>
+  /** How many rows each table holds now. */
+  rowCounts(): Record<string, number>
   /** Starts the server and resolves once it serves. */
   serve(): Promise<Serving>
 }
@@ -117,6 +123,7 @@ export function install(t: Test, { toml = '', env = {} }: InstallOptions = {}): 
       if (status !== 0) throw new Error(`postroad ${args.join(' ')} ended with ${String(status)}: ${err}`)
       return JSON.parse(out) as T
     },
+    rowCounts: () => countRows(join(dataDir, 'postroad.db')),
     async serve() {
       const server = start(['serve'])
       const line = await Promise.race([server.logged('postroad serves'), server.ended])
@@ -158,6 +165,21 @@ async function makeTemplate() {
 /** A route that takes all mail to a port of this machine. */
 export function routeTo(port: number): Record<string, string> {
   return { POSTROAD_MTA_ROUTES: JSON.stringify([{ domain: '*', host: '127.0.0.1', port }]) }
+}
+
+function countRows(file: string): Record<string, number> {
+  const handle = new BetterSqlite(file, { readonly: true })
+  try {
+    const tables = handle
+      .prepare(`select name from sqlite_master where type = 'table'`)
+      .pluck()
+      .all() as string[]
+    return Object.fromEntries(
+      tables.map(name => [name, handle.prepare(`select count(*) from "${name}"`).pluck().get() as number]),
+    )
+  } finally {
+    handle.close()
+  }
 }
 
 async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {

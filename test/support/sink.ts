@@ -18,7 +18,7 @@ export interface SinkMail {
 
 export interface Sink {
   readonly port: number
-  /** `defer`: recipients are told that their mailbox is full for now (452 4.2.2). */
+  /** `defer`: recipients are told that their mailbox is full for now (452 4.2.2). `unknown@` is never taken (550 5.1.1). */
   atRcpt: 'accept' | 'defer'
   /** `stall`: from now on the octets of messages are left unread. */
   inData: 'read' | 'stall'
@@ -56,7 +56,11 @@ export async function openSink(t: Test, { port = 0, hasTls = true }: SinkOptions
     disableReverseLookup: true,
     logger: false,
     closeTimeout: 1,
-    onRcptTo(_address, _session, done) {
+    onRcptTo({ address }, _session, done) {
+      if (address.startsWith('unknown@')) {
+        done(Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 }))
+        return
+      }
       done(sink.atRcpt === 'accept' ? null : Object.assign(new Error('Mailbox full'), { responseCode: 452 }))
     },
     onData(stream, session, done) {

@@ -1,0 +1,139 @@
+/**
+ * The `[submission]`, `[inbound]` and `[tls]` sections of the configuration: the SMTP listeners.
+ *
+ * Part of `schema.ts`, which says how such a section is written.
+ */
+import { duration, flag, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
+import { parseHostAndPort, parseMailAddress, parseNetwork } from './values.js'
+
+const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:2525 or [::1]:2525', { description: '' })
+
+const trustedNetwork = table({
+  network: parsed(parseNetwork, 'a network, e.g. 192.168.7.0/24', {
+    description: 'Network or single address the devices connect from.',
+    example: '192.168.7.0/24',
+  }),
+  key: text({
+    description: 'Id of the API key whose permissions and limits they act with.',
+    example: 'key-id',
+  }),
+})
+
+function sessions(all: number, perAddress: number) {
+  return {
+    sessions: integer({
+      min: 1,
+      max: 100_000,
+      default: all,
+      description: 'Sessions at a time in all; who comes then is told to come back later.',
+    }),
+    sessions_per_address: integer({
+      min: 1,
+      max: 100_000,
+      default: perAddress,
+      description: 'Sessions at a time from one address (one /64 of IPv6).',
+    }),
+  }
+}
+
+export const SUBMISSION_SECTION = table(
+  {
+    listen: list(LISTEN, {
+      default: ['0.0.0.0:587'],
+      description: 'Addresses for submission with STARTTLS.',
+    }),
+    listen_tls: list(LISTEN, {
+      default: ['0.0.0.0:465'],
+      description: 'Addresses for submission over implicit TLS.',
+    }),
+    require_tls: flag({
+      default: true,
+      description: 'false takes passwords in clear; for development on loopback or a trusted LAN only.',
+    }),
+    trusted_networks: list(trustedNetwork, {
+      default: [],
+      description: 'Devices that cannot authenticate (printers, old applications).',
+    }),
+    ...sessions(2_000, 200),
+    max_recipients: integer({
+      min: 100,
+      max: 10_000,
+      default: 1_000,
+      description: 'Recipients of one message at most (RFC 5321 §4.5.3.1.8: at least 100).',
+    }),
+    login_failures: integer({
+      min: 1,
+      max: 1_000,
+      default: 10,
+      description: 'Failed logins from one address after which it is locked out for `login_lockout`.',
+    }),
+    login_lockout: duration({
+      default: '15m',
+      min: '1s',
+      max: '1d',
+      description:
+        'How long an address with too many failed logins is refused; also the time they are counted over.',
+    }),
+  },
+  { description: 'SMTP submission for applications (RFC 6409, RFC 8314).' },
+)
+
+export const INBOUND_SECTION = table(
+  {
+    listen: list(LISTEN, { default: ['0.0.0.0:25'], description: 'Addresses to listen on.' }),
+    keep: duration({
+      default: '7d',
+      min: '0',
+      max: '365d',
+      description: 'How long mail that came in is kept readable after it was processed.',
+    }),
+    forward_to: optionalParsed(parseMailAddress, 'a mail address', {
+      default: '',
+      example: 'admin@example.com',
+      description:
+        'Where mail to postmaster@ and abuse@ goes. Empty: it is kept for `keep` and not forwarded.',
+    }),
+    message_size: size({
+      default: '10MB',
+      min: '64KB',
+      max: '1GB',
+      description: 'Largest message taken; returned mail is seldom more than a few KB.',
+    }),
+    greeting_delay: duration({
+      default: '1s',
+      min: '0',
+      max: '1m',
+      description: 'Wait before the greeting; who speaks first (RFC 5321 §4.3.1 forbids it) is refused.',
+    }),
+    connections_per_minute: integer({
+      min: 0,
+      max: 100_000,
+      default: 300,
+      description: 'Connections per minute from one address; 0 = no limit.',
+    }),
+    ...sessions(500, 50),
+    max_recipients: integer({
+      min: 100,
+      max: 10_000,
+      default: 100,
+      description: 'Recipients of one message at most.',
+    }),
+  },
+  { description: 'The SMTP listener for bounces, feedback reports and unsubscribe mail.' },
+)
+
+export const TLS_SECTION = table(
+  {
+    cert: text({
+      default: '',
+      example: '/etc/postroad/tls/fullchain.pem',
+      description: 'PEM file, chain included. Empty: a self-signed one is made at start.',
+    }),
+    key: text({
+      default: '',
+      example: '/etc/postroad/tls/privkey.pem',
+      description: 'PEM file of its private key.',
+    }),
+  },
+  { description: 'The certificate for SMTP and, where wanted, HTTPS.' },
+)

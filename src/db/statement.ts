@@ -1,0 +1,123 @@
+/**
+ * Statements that are compiled once: Kysely builds and prints a statement anew each time it is run, which costs several
+ * times what SQLite needs to run it. The stores on a message's way keep the printed form and only change its parameters.
+ *
+ * Used by stores in place of a direct Kysely call where a statement runs for every message or batch. The statement is still
+ * written with Kysely, checked against the tables, and right on both dialects. Fails: as the statement itself does.
+ */
+import type { CompiledQuery} from 'kysely';
+import { type Compilable, type DialectAdapter, type QueryResult } from 'kysely'
+import type { Queries } from './database.js'
+
+/** What a statement is given: single values, lists for `in (...)`, rows to be inserted. */
+type Arguments = Readonly<Record<string, unknown>>
+
+/** Stands where an argument's value will be. */
+class Place {
+  readonly read: (given: Arguments) => unknown
+
+  constructor(read: (given: Arguments) => unknown) {
+    this.read = read
+  }
+}
+
+/**
+ * @param build writes the statement; called once for each length of the lists that it is given, so it must not decide
+ *   anything by a value. Rows need the same keys each time, null where there is nothing
+ * @returns runs it; no list may be empty
+ */
+export function statement<A extends Arguments, Row = unknown>(
+  build: (db: Queries, given: A) => Compilable<Row>,
+): (db: Queries, given: A) => Promise<QueryResult<Row>> {
+  const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
+
+  function compile(db: Queries, given: A, shape: string): CompiledQuery {
+    const { adapter } = db.getExecutor()
+    const ofDialect = printed.get(adapter) ?? new Map<string, CompiledQuery>()
+    printed.set(adapter, ofDialect)
+    const known = ofDialect.get(shape)
+    if (known) return known
+    const compiled = build(db, placesFor(given) as A).compile()
+    ofDialect.set(shape, compiled)
+    return compiled
+  }
+
+  return (db, given) => {
+    const compiled = compile(db, given, shapeOf(given))
+    const parameters = compiled.parameters.map(value => (value instanceof Place ? value.read(given) : value))
+    return db.executeQuery({ ...compiled, parameters })
+  }
+}
+
+/** Rows of one insert at most; a power of two. */
+const MOST_ROWS = 64
+
+/**
+ * Cuts rows into pieces of 64, 32, 16, ... 1, so that few lengths of an insert are ever printed and prepared.
+ */
+export function* inPieces<T>(rows: readonly T[]): Generator<readonly T[]> {
+  let start = 0
+  for (let size = MOST_ROWS; start < rows.length;)
+    if (rows.length - start < size) size /= 2
+    else {
+      yield start === 0 && rows.length === size ? rows : rows.slice(start, start + size)
+      start += size
+    }
+}
+
+/** Values of one `in (...)` at most. */
+const MOST_VALUES = 256
+
+/** Cuts the values of an `in (...)` into lists of at most 256. */
+export function* inLists<T>(values: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < values.length; start += MOST_VALUES)
+    yield values.length <= MOST_VALUES ? values : values.slice(start, start + MOST_VALUES)
+}
+
+/** Lists of values are filled up to a power of two with their last value, which changes nothing inside `in (...)`. */
+function paddedLength(length: number): number {
+  let padded = 1
+  while (padded < length) padded *= 2
+  return padded
+}
+
+function shapeOf(given: Arguments): string {
+  let shape = ''
+  for (const key in given) {
+    const value = given[key]
+    if (Array.isArray(value))
+      shape += `${key}:${isRow(value[0]) ? value.length : paddedLength(value.length)},`
+  }
+  return shape
+}
+
+function isRow(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !(value instanceof Uint8Array)
+}
+
+function placesFor(given: Arguments): Arguments {
+  return Object.fromEntries(
+    Object.entries(given).map(([key, value]): [string, unknown] => {
+      if (!Array.isArray(value)) return [key, new Place(values => values[key])]
+      if (isRow(value[0])) return [key, value.map((row: object, index) => rowPlaces(key, index, row))]
+      const places = Array.from({ length: paddedLength(value.length) }, (_, index) => listPlace(key, index))
+      return [key, places]
+    }),
+  )
+}
+
+function rowPlaces(key: string, index: number, row: object): Arguments {
+  return Object.fromEntries(
+    Object.keys(row).map(column => [
+      column,
+      new Place(given => (given[key] as readonly Arguments[])[index]?.[column]),
+    ]),
+  )
+}
+
+function listPlace(key: string, index: number): Place {
+  return new Place(given => {
+    const list = given[key] as readonly unknown[]
+    return list[Math.min(index, list.length - 1)]
+  })
+}

@@ -1,0 +1,85 @@
+/**
+ * The one place where bounces are recorded and recipients suppressed for what they, or their servers, said.
+ *
+ * A consumer of the event log: a refusal on the spot and a mail that came back hours later are the same event and pass
+ * through here alike. Suppressed is only whose own cause it is: a mailbox that does not exist, a complaint, a wish; never
+ * a refusal of our host, domain or content, nor what may pass. Idempotent: a message has one bounce, an address one entry.
+ */
+import type { NewId } from '../core/ids.js'
+import type { EventConsumer } from '../events/dispatcher.js'
+import type { EmailBounced } from '../events/event.js'
+import type { StoredEvent } from '../events/store.js'
+import { addressDomain, normalizedAddress } from '../mail/address.js'
+import { insertBounces, type Bounce } from './bounce-store.js'
+import { SYSTEM_OWNER } from './domain-store.js'
+import { ispName } from './isp-name.js'
+import { suppressAll, type Suppression } from './suppression-store.js'
+
+export function bounceConsumer(newId: NewId): EventConsumer {
+  return {
+    name: 'bounces',
+    kinds: ['email.bounced', 'email.complained', 'email.unsubscribed'],
+    async react(tx, all) {
+      // The appliance's own mail to its operator is nobody's to count.
+      const events = all.filter(event => event.workspaceId !== SYSTEM_OWNER)
+      await insertBounces(
+        tx.db,
+        events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event, newId)] : [])),
+      )
+      await suppressAll(tx.db, events.flatMap(toSuppression))
+    },
+  }
+}
+
+function toBounce(event: EmailBounced, newId: NewId): Bounce {
+  const { to, bounceType, subtype, cause, scope, smtpStatus, diagnosticCode, remoteMta } = event.payload
+  return {
+    id: newId(),
+    workspaceId: event.workspaceId,
+    messageId: event.messageId,
+    email: normalizedAddress(to),
+    contactId: null,
+    campaignId: null,
+    type: bounceType,
+    subtype,
+    cause,
+    scope,
+    smtpStatus,
+    diagnosticCode,
+    ispName: ispName(addressDomain(to), remoteMta),
+    remoteMta: remoteMta ?? null,
+    isSandbox: event.isSandbox,
+    createdAt: event.occurredAt,
+  }
+}
+
+function toSuppression(event: StoredEvent): Suppression[] {
+  // What a sandbox key plays through must not stop real mail.
+  if (event.isSandbox) return []
+  const suppression = (email: string, why: Pick<Suppression, 'reason' | 'scope'>): Suppression[] => [
+    {
+      workspaceId: event.workspaceId,
+      email: normalizedAddress(email),
+      ...why,
+      sourceMessageId: event.messageId,
+      createdAt: event.occurredAt,
+    },
+  ]
+  switch (event.kind) {
+    case 'email.bounced':
+      return isDeadAddress(event)
+        ? suppression(event.payload.to, { reason: 'hard_bounce', scope: 'all' })
+        : []
+    case 'email.complained':
+      return suppression(event.payload.to, { reason: 'complaint', scope: 'all' })
+    case 'email.unsubscribed':
+      return suppression(event.payload.to, { reason: 'unsubscribe', scope: 'marketing' })
+    default:
+      return []
+  }
+}
+
+/** A domain that takes no mail counts for the address that was tried, never for all others at that domain. */
+function isDeadAddress({ payload: { cause, scope, bounceType } }: EmailBounced): boolean {
+  return cause === 'recipient' && bounceType === 'permanent' && (scope === 'address' || scope === 'domain')
+}

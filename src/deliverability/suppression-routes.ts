@@ -1,0 +1,127 @@
+/** Routes of suppressions: who this workspace no longer mails. */
+import Type, { type Static } from 'typebox'
+import { AppError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
+import type { Database } from '../db/database.js'
+import { pageQuery } from '../http/pagination.js'
+import { listRoute, route, type Route } from '../http/route.js'
+import { normalizedAddress } from '../mail/address.js'
+import type { Clock } from '../world/clock.js'
+import { readSuppressionEntry } from './suppression-entry.js'
+import {
+  deleteSuppression,
+  insertSuppression,
+  pageSuppressions,
+  type Suppression,
+} from './suppression-store.js'
+
+export interface SuppressionParts {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+const Reason = Type.Enum(['hard_bounce', 'complaint', 'unsubscribe', 'manual'])
+const Scope = Type.Enum(['all', 'marketing'])
+
+/** Room for an address or `@domain`, so that a longer one is told what is wrong with it. */
+const Email = Type.String({ minLength: 1, maxLength: 320 })
+
+const NewSuppressionBody = Type.Object(
+  {
+    email: Email,
+    reason: Type.Optional(Reason),
+    scope: Type.Optional(Scope),
+  },
+  { additionalProperties: false },
+)
+
+const SuppressionSchema = Type.Object({
+  email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
+  reason: Type.String({ description: 'hard_bounce, complaint, unsubscribe or manual.' }),
+  scope: Type.String({ description: 'all: every mail; marketing: campaigns and automations only.' }),
+  source_message_id: Type.Union([Type.String(), Type.Null()]),
+  created_at: Type.String(),
+})
+
+export function suppressionRoutes({ database, clock }: SuppressionParts): Route[] {
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/suppressions',
+      access: 'suppressions:read',
+      summary: 'Who is not mailed any more, newest first.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          reason: Type.Optional(Reason),
+          scope: Type.Optional(Scope),
+          email: Type.Optional(Email),
+        },
+        { additionalProperties: false },
+      ),
+      item: SuppressionSchema,
+      async handle({ principal, query }, page) {
+        const { reason, scope, email } = query
+        const filter = {
+          ...(reason === undefined ? {} : { reason }),
+          ...(scope === undefined ? {} : { scope }),
+          ...(email === undefined ? {} : { email: normalizedAddress(email) }),
+        }
+        const { items, total } = await pageSuppressions(database.reader, principal.workspaceId, page, filter)
+        return { items: items.map(suppressionToApi), total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/suppressions',
+      access: 'suppressions:write',
+      summary: 'Suppress an address, or a whole domain as `@example.com`.',
+      description:
+        'Without a reason it is `manual`. Without a scope it stops every mail, or marketing only where the reason is ' +
+        '`unsubscribe`. An address that is suppressed already is a 409, whatever its reason and scope.',
+      body: NewSuppressionBody,
+      response: SuppressionSchema,
+      status: 201,
+      errors: ['duplicate'],
+      async handle({ principal, body }) {
+        const { reason = 'manual' } = body
+        const suppression: Suppression = {
+          workspaceId: principal.workspaceId,
+          email: readSuppressionEntry(body.email),
+          reason,
+          scope: body.scope ?? (reason === 'unsubscribe' ? 'marketing' : 'all'),
+          sourceMessageId: null,
+          createdAt: clock.now(),
+        }
+        if (!(await database.write(tx => insertSuppression(tx.db, suppression))))
+          throw new AppError('duplicate', `${suppression.email} is suppressed already`, { path: 'email' })
+        return suppressionToApi(suppression)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/suppressions/:email',
+      access: 'suppressions:write',
+      summary: 'Let an address, or a domain as `@example.com`, be mailed again.',
+      params: Type.Object({ email: Email }),
+      response: Type.Object({ success: Type.Boolean() }),
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        const email = normalizedAddress(params.email)
+        if (!(await database.write(tx => deleteSuppression(tx.db, principal.workspaceId, email))))
+          throw new AppError('not_found', 'no such suppression')
+        return { success: true }
+      },
+    }),
+  ]
+}
+
+export function suppressionToApi(suppression: Suppression): Static<typeof SuppressionSchema> {
+  return {
+    email: suppression.email,
+    reason: suppression.reason,
+    scope: suppression.scope,
+    source_message_id: suppression.sourceMessageId,
+    created_at: isoTime(suppression.createdAt),
+  }
+}

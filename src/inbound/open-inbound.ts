@@ -1,0 +1,89 @@
+/**
+ * Puts together what receives and reads the mail that comes back.
+ *
+ * Called by the composition root, which hands the receiver to an SMTP service and the consumers to the event dispatcher.
+ */
+import type { NewId } from '../core/ids.js'
+import type { Database } from '../db/database.js'
+import { bounceConsumer } from '../deliverability/bounce-consumer.js'
+import { bounceRoutes } from '../deliverability/bounce-routes.js'
+import { reportRoutes } from '../deliverability/report-routes.js'
+import { suppressionRoutes } from '../deliverability/suppression-routes.js'
+import type { EventConsumer } from '../events/dispatcher.js'
+import type { Route } from '../http/route.js'
+import type { ReturnPathKey } from '../mail/return-path.js'
+import type { MailReceiver } from '../smtp/receiver.js'
+import type { Clock } from '../world/clock.js'
+import type { Log } from '../world/log.js'
+import type { Random } from '../world/random.js'
+import type { SpawnThread } from '../world/threads.js'
+import { Forwarder } from './forward.js'
+import { deleteOrphanedInboundParts } from './inbound-mail-store.js'
+import { MessageTokens } from './message-tokens.js'
+import { ParserThread } from './parser-thread.js'
+import { InboundProcessor } from './processor.js'
+import { openInboundReceiver } from './receiver.js'
+import { newCounters } from './results.js'
+
+export interface InboundParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly newId: NewId
+  readonly spawn: SpawnThread
+  /** Every version of the secret `return_path`: mail that was sent before a rotation still comes back. */
+  readonly keys: readonly ReturnPathKey[]
+  readonly hostname: string
+  /** `mta.return_path_domain`. */
+  readonly returnPathDomain: string
+  /** `inbound.message_size`, octets. */
+  readonly messageSize: number
+  /** `inbound.keep`, ms. */
+  readonly keepMs: number
+  /** `inbound.forward_to`. */
+  readonly forwardTo: string | undefined
+  /** How long forwarded mail is tried, ms. */
+  readonly expireMs: number
+  /** Tells the queue that mail in this lane was committed. */
+  readonly onEnqueued: (lane: string, dueAt: number) => void
+  /** The event log has grown: wake the dispatcher. */
+  readonly onAppended: () => void
+}
+
+export interface Inbound {
+  readonly receiver: MailReceiver<undefined>
+  /** Started after the dispatcher, stopped after the SMTP service and before the database is closed. */
+  readonly processor: InboundProcessor
+  readonly consumers: readonly EventConsumer[]
+  readonly routes: readonly Route[]
+}
+
+/** Also removes what a crash left of mail that was never accepted. */
+export async function openInbound(parts: InboundParts): Promise<Inbound> {
+  const { database, clock, keys, newId } = parts
+  await database.write(tx => deleteOrphanedInboundParts(tx.db))
+  const hostname = parts.hostname.toLowerCase()
+  const shared = {
+    ...parts,
+    hostname,
+    names: { hostname, returnPathDomain: parts.returnPathDomain.toLowerCase() },
+    tokens: new MessageTokens(database.reader, keys),
+    counters: newCounters(),
+  }
+  const processor = new InboundProcessor({
+    ...shared,
+    parser: new ParserThread(parts),
+    forwarder: new Forwarder(shared),
+  })
+  return {
+    receiver: openInboundReceiver({ ...shared, onStored: () => processor.wake() }),
+    processor,
+    consumers: [bounceConsumer(newId)],
+    routes: [
+      ...bounceRoutes(database.reader),
+      ...suppressionRoutes({ database, clock }),
+      ...reportRoutes(database.reader),
+    ],
+  }
+}

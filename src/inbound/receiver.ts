@@ -1,0 +1,222 @@
+/**
+ * Takes the mail that comes back: decides on recipients, and stores what it accepts before it says so.
+ *
+ * Given to the SMTP engine as its receiver. Takes only what is meant for the appliance itself (signed return paths,
+ * unsubscribe addresses, feedback, reports, postmaster, abuse) and so can never be a relay; never answers with mail of its
+ * own. What a mail says is read later, by the processor. Standards: RFC 5321 §3.6.2 (relaying), §4.5.1, §6.1 (what 250
+ * promises). Memory: one part per session, and a bound over all sessions together.
+ * Fails: by SmtpRefusal (550, 452); a database that cannot be written to rejects as it is, which is a 451.
+ */
+import type { NewId } from '../core/ids.js'
+import type { Database } from '../db/database.js'
+import {
+  SmtpRefusal,
+  type MailCommand,
+  type MailReceiver,
+  type MailTransaction,
+  type RcptCommand,
+  type SessionFacts,
+} from '../smtp/receiver.js'
+import type { Clock } from '../world/clock.js'
+import type { Log } from '../world/log.js'
+import { readInboundAddress, type OwnNames } from './inbound-address.js'
+import type { InboundCounters } from './results.js'
+import {
+  deleteInboundParts,
+  insertInboundMail,
+  insertInboundPart,
+  PART_OCTETS,
+  type InboundRecipient,
+} from './inbound-mail-store.js'
+import type { MessageTokens } from './message-tokens.js'
+
+export interface ReceiverParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly newId: NewId
+  readonly names: OwnNames
+  readonly tokens: MessageTokens
+  readonly counters: InboundCounters
+  /** Octets of a mail at most. */
+  readonly messageSize: number
+  /** A mail was committed. */
+  readonly onStored: () => void
+}
+
+/** Octets of unfinished mails in memory, all sessions together. */
+const MOST_HELD = 64 * 1_024 * 1_024
+
+export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefined> {
+  const memory = new HeldOctets(MOST_HELD)
+  return { beginMail: (session, _, mail) => new InboundTransaction(parts, memory, session, mail) }
+}
+
+/** Counts what all unfinished mails hold. */
+class HeldOctets {
+  private readonly most: number
+  private held = 0
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  /** @throws SmtpRefusal */
+  take(octets: number): void {
+    if (this.held + octets > this.most)
+      throw new SmtpRefusal(452, '4.3.1', 'too much mail is arriving at once, try again later')
+    this.held += octets
+  }
+
+  giveBack(octets: number): void {
+    this.held -= octets
+  }
+}
+
+class InboundTransaction implements MailTransaction {
+  private readonly parts: ReceiverParts
+  private readonly memory: HeldOctets
+  private readonly session: SessionFacts
+  private readonly mail: MailCommand
+  private readonly bodyId: string
+  private readonly recipients: InboundRecipient[] = []
+  /** What has come since the last part was written. */
+  private pieces: Buffer[] = []
+  private pending = 0
+  private size = 0
+  private writtenParts = 0
+  private isOver = false
+  private isRefusalLogged = false
+
+  constructor(parts: ReceiverParts, memory: HeldOctets, session: SessionFacts, mail: MailCommand) {
+    this.parts = parts
+    this.memory = memory
+    this.session = session
+    this.mail = mail
+    this.bodyId = parts.newId()
+  }
+
+  async addRecipient({ address }: RcptCommand): Promise<void> {
+    const { tokens, names, counters } = this.parts
+    const known = readInboundAddress(address, names)
+    switch (known.kind) {
+      case 'foreign':
+        throw new SmtpRefusal(550, '5.7.1', 'relaying denied')
+      case 'unknown':
+        throw noSuchMailbox()
+      case 'return_path':
+      case 'unsubscribe': {
+        const message = await tokens.find(known)
+        if (!message) {
+          counters.forged += 1
+          this.logRefused(known.kind)
+          throw noSuchMailbox()
+        }
+        this.recipients.push({ address, purpose: known.kind, messageId: message.id })
+        return
+      }
+      case 'feedback':
+      case 'reports':
+      case 'contact':
+        this.recipients.push({ address, purpose: known.kind })
+    }
+  }
+
+  openMessage(): void {
+    // Nothing to prepare: octets are taken as they come.
+  }
+
+  async write(piece: Buffer): Promise<void> {
+    this.size += piece.length
+    if (this.size > this.parts.messageSize) throw new SmtpRefusal(552, '5.3.4', 'message too large')
+    this.memory.take(piece.length)
+    // The engine may use its buffer again.
+    this.pieces.push(Buffer.from(piece))
+    this.pending += piece.length
+    while (this.pending >= PART_OCTETS) await this.writePart()
+  }
+
+  async finish(): Promise<string> {
+    const { database, clock, counters, onStored } = this.parts
+    const rest = this.takePending(this.pending)
+    try {
+      const number = await database.write(async tx => {
+        if (rest.length > 0) await insertInboundPart(tx.db, this.bodyId, this.writtenParts, rest)
+        const seq = await insertInboundMail(tx.db, {
+          bodyId: this.bodyId,
+          receivedAt: clock.now(),
+          session: this.session.id,
+          peerAddress: this.session.peerAddress,
+          heloName: this.session.heloName.slice(0, 255),
+          envelopeSender: this.mail.address,
+          recipients: this.recipients,
+          size: this.size,
+        })
+        tx.onCommit(onStored)
+        return seq
+      })
+      counters.received += 1
+      return `stored as ${number}`
+    } catch (error) {
+      this.dropParts()
+      throw error
+    } finally {
+      this.isOver = true
+      this.memory.giveBack(rest.length)
+    }
+  }
+
+  abandon(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.memory.giveBack(this.pending)
+    this.pieces = []
+    this.pending = 0
+    this.dropParts()
+  }
+
+  private dropParts(): void {
+    if (this.writtenParts === 0) return
+    const { database, log } = this.parts
+    // Should this fail, the next start removes them.
+    database
+      .write(tx => deleteInboundParts(tx.db, this.bodyId))
+      .catch(() => log.warn('parts of an unfinished inbound mail were left', { session: this.session.id }))
+  }
+
+  private async writePart(): Promise<void> {
+    const octets = this.takePending(PART_OCTETS)
+    const part = this.writtenParts
+    this.writtenParts += 1
+    try {
+      await this.parts.database.write(tx => insertInboundPart(tx.db, this.bodyId, part, octets))
+    } finally {
+      this.memory.giveBack(octets.length)
+    }
+    if (this.isOver) await this.parts.database.write(tx => deleteInboundParts(tx.db, this.bodyId))
+  }
+
+  /** Cuts so many octets off the front; they stay counted until the caller gives them back. */
+  private takePending(octets: number): Buffer {
+    const all = this.pieces.length === 1 && this.pieces[0] ? this.pieces[0] : Buffer.concat(this.pieces)
+    const rest = all.subarray(octets)
+    this.pieces = rest.length > 0 ? [rest] : []
+    this.pending -= octets
+    return all.subarray(0, octets)
+  }
+
+  /** Once for each mail: a guesser may name many. */
+  private logRefused(kind: string): void {
+    if (this.isRefusalLogged) return
+    this.isRefusalLogged = true
+    this.parts.log.info('inbound address with a token that is not ours', {
+      kind,
+      peer: this.session.peerAddress,
+      session: this.session.id,
+    })
+  }
+}
+
+function noSuchMailbox(): SmtpRefusal {
+  return new SmtpRefusal(550, '5.1.1', 'no such mailbox here')
+}

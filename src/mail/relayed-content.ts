@@ -1,0 +1,12 @@
+/**
+ * Content that came as a finished message: relayed mail, and reports and forwards that the appliance writes itself.
+ *
+ * Beside `ComposedContent` of `compose.ts`; rendering brings it to 7-bit and signs it. Values only.
+ */
+export interface RelayedContent {
+  readonly kind: 'relayed'
+  /** For people: traces, the local inbox. */
+  readonly subject: string
+  /** The whole message, CRLF line ends; 8-bit or long-lined as it came. */
+  readonly message: Buffer
+}

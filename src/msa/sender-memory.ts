@@ -1,0 +1,51 @@
+/**
+ * Workspaces and senders as submission asks for them: looked up once a second at most, however much mail comes.
+ *
+ * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect within that second; a domain that was just
+ * verified counts at once, since refusals are not remembered. Fails: as the look-ups do.
+ */
+import { findWorkspace, type Workspace } from '../accounts/workspace-store.js'
+import { AppError } from '../core/errors.js'
+import { ShortMemory } from '../core/short-memory.js'
+import type { Queries } from '../db/database.js'
+import type { Clock } from '../world/clock.js'
+import { resolveSender, type Sender } from './sender.js'
+
+export interface Author {
+  readonly fromAddress: string
+  readonly name: string | undefined
+}
+
+const REMEMBERED_MS = 1_000
+
+export class SenderMemory {
+  private readonly reader: Queries
+  private readonly sharedAddress: string
+  private readonly workspaces: ShortMemory<Workspace>
+  private readonly senders: ShortMemory<Sender>
+
+  /** @param sharedAddress `mta.shared_address`; empty when there is none */
+  constructor(reader: Queries, clock: Clock, sharedAddress: string) {
+    this.reader = reader
+    this.sharedAddress = sharedAddress
+    this.workspaces = new ShortMemory(() => clock.now(), REMEMBERED_MS)
+    this.senders = new ShortMemory(() => clock.now(), REMEMBERED_MS)
+  }
+
+  /** @throws AppError workspace_not_found */
+  workspace(id: string): Promise<Workspace> {
+    return this.workspaces.get(id, async () => {
+      const found = await findWorkspace(this.reader, id)
+      if (!found) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+      return found
+    })
+  }
+
+  /** @throws AppError domain_invalid */
+  sender(workspace: Workspace, { fromAddress, name }: Author): Promise<Sender> {
+    const asked = { fromAddress, name, replyTo: undefined }
+    return this.senders.get(JSON.stringify([workspace.id, fromAddress, name]), () =>
+      resolveSender(this.reader, workspace, asked, this.sharedAddress),
+    )
+  }
+}

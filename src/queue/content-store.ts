@@ -1,0 +1,200 @@
+/**
+ * SQL of contents: what all recipients of one request share, kept once. Composed from fields, or a finished message
+ * that was relayed to us.
+ *
+ * A relayed message's first part stands in the content's own row, which is all there is of nearly every mail; what is
+ * longer goes on in `message_parts`, written while it still arrives and worth nothing before its content row exists.
+ */
+import type { Queries } from '../db/database.js'
+import { inLists, statement } from '../db/statement.js'
+import { flag, type Flag } from '../db/tables.js'
+
+interface MessageContentRow {
+  id: string
+  workspace_id: string
+  from_address: string
+  from_name: string | null
+  /** JSON `{name?, address}`. */
+  reply_to: string | null
+  subject: string
+  html: string | null
+  text: string | null
+  signing_domain_id: string | null
+  track_opens: Flag
+  track_clicks: Flag
+  created_at: number
+  raw: Buffer | null
+  raw_size: number | null
+  submitter: string | null
+  dsn_ret: 'FULL' | 'HDRS' | null
+  dsn_envid: string | null
+  /** JSON string[]. */
+  tags: string | null
+}
+
+interface MessagePartRow {
+  content_id: string
+  /** 1 for the first after the content row's own. */
+  part: number
+  octets: Buffer
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    message_contents: MessageContentRow
+    message_parts: MessagePartRow
+  }
+}
+
+/** What all recipients of one request share. */
+export interface MessageContent {
+  readonly id: string
+  readonly workspaceId: string
+  readonly from: { readonly name?: string; readonly address: string }
+  readonly replyTo?: { readonly name?: string; readonly address: string }
+  readonly subject: string
+  readonly html?: string
+  readonly text?: string
+  /** Whose DKIM keys sign; null leaves the mail unsigned. */
+  readonly signingDomainId: string | null
+  readonly trackOpens: boolean
+  readonly trackClicks: boolean
+  readonly createdAt: number
+  readonly tags?: readonly string[]
+  /** Instead of html and text. */
+  readonly relayed?: RelayedMessage
+}
+
+/** A message that came finished. */
+export interface RelayedMessage {
+  /** The message, or the beginning of one whose other parts are in `message_parts`. */
+  readonly firstPart: Buffer
+  /** Octets of all parts together. */
+  readonly size: number
+  /**
+   * Envelope sender as submitted, who is told of failures; empty for nobody (RFC 5321 §4.5.5). Absent for the appliance's
+   * own reports and forwards, which leave with the null return path themselves.
+   */
+  readonly submitter?: string
+  readonly ret?: 'FULL' | 'HDRS'
+  readonly envid?: string
+}
+
+/** Octets of one part at most; also what a message takes in memory while it arrives. */
+export const PART_OCTETS = 256 * 1_024
+
+const insertRow = statement((db, row: Record<keyof MessageContentRow, unknown>) =>
+  db.insertInto('message_contents').values(row as MessageContentRow),
+)
+
+export async function insertContent(db: Queries, content: MessageContent): Promise<void> {
+  const { relayed } = content
+  await insertRow(db, {
+    id: content.id,
+    workspace_id: content.workspaceId,
+    from_address: content.from.address,
+    from_name: content.from.name ?? null,
+    reply_to: content.replyTo ? JSON.stringify(content.replyTo) : null,
+    subject: content.subject,
+    html: content.html ?? null,
+    text: content.text ?? null,
+    signing_domain_id: content.signingDomainId,
+    track_opens: flag(content.trackOpens),
+    track_clicks: flag(content.trackClicks),
+    created_at: content.createdAt,
+    raw: relayed?.firstPart ?? null,
+    raw_size: relayed?.size ?? null,
+    submitter: relayed?.submitter ?? null,
+    dsn_ret: relayed?.ret ?? null,
+    dsn_envid: relayed?.envid ?? null,
+    tags: content.tags ? JSON.stringify(content.tags) : null,
+  })
+}
+
+const selectRows = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.selectFrom('message_contents').selectAll().where('id', 'in', ids),
+)
+
+export async function findContents(db: Queries, ids: readonly string[]): Promise<MessageContent[]> {
+  const contents: MessageContent[] = []
+  for (const list of inLists(ids))
+    for (const row of (await selectRows(db, { ids: list })).rows) contents.push(contentFromRow(row))
+  return contents
+}
+
+/** @param part 1 for the first after the content row's own */
+export async function insertPart(
+  db: Queries,
+  contentId: string,
+  part: number,
+  octets: Buffer,
+): Promise<void> {
+  await db.insertInto('message_parts').values({ content_id: contentId, part, octets }).execute()
+}
+
+/** The whole of a relayed message, all parts joined. */
+export async function readRelayed(
+  db: Queries,
+  contentId: string,
+  { firstPart, size }: RelayedMessage,
+): Promise<Buffer> {
+  if (firstPart.length === size) return firstPart
+  const message = Buffer.alloc(size)
+  let length = firstPart.copy(message)
+  // One by one: a statement that returned them all would hold the whole message a second time.
+  for (let part = 1; length < size; part += 1) {
+    const row = await db
+      .selectFrom('message_parts')
+      .select('octets')
+      .where('content_id', '=', contentId)
+      .where('part', '=', part)
+      .executeTakeFirst()
+    if (!row) throw new Error(`part ${part} of content ${contentId} is missing`)
+    length += Buffer.from(row.octets).copy(message, length)
+  }
+  return message
+}
+
+/** Parts of messages that were never accepted: given up, or cut off by a crash. */
+export async function deleteParts(db: Queries, contentId: string): Promise<void> {
+  await db.deleteFrom('message_parts').where('content_id', '=', contentId).execute()
+}
+
+/** Of messages whose acceptance a crash cut off. Call it before anything is accepted. */
+export async function deleteOrphanedParts(db: Queries): Promise<void> {
+  await db
+    .deleteFrom('message_parts')
+    .where('content_id', 'not in', query => query.selectFrom('message_contents').select('id'))
+    .execute()
+}
+
+function contentFromRow(row: MessageContentRow): MessageContent {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    from: { ...(row.from_name === null ? {} : { name: row.from_name }), address: row.from_address },
+    ...(row.reply_to === null
+      ? {}
+      : { replyTo: JSON.parse(row.reply_to) as { name?: string; address: string } }),
+    subject: row.subject,
+    ...(row.html === null ? {} : { html: row.html }),
+    ...(row.text === null ? {} : { text: row.text }),
+    signingDomainId: row.signing_domain_id,
+    trackOpens: row.track_opens === 1,
+    trackClicks: row.track_clicks === 1,
+    createdAt: row.created_at,
+    ...(row.tags === null ? {} : { tags: JSON.parse(row.tags) as string[] }),
+    ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
+  }
+}
+
+function relayedFromRow(row: MessageContentRow, raw: Uint8Array): RelayedMessage {
+  return {
+    // PostgreSQL gives a Uint8Array.
+    firstPart: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength),
+    size: row.raw_size ?? raw.length,
+    ...(row.submitter === null ? {} : { submitter: row.submitter }),
+    ...(row.dsn_ret === null ? {} : { ret: row.dsn_ret }),
+    ...(row.dsn_envid === null ? {} : { envid: row.dsn_envid }),
+  }
+}

@@ -1,0 +1,108 @@
+/** Suppressions from another system, and to one. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { initialise } from '../support/process.js'
+
+interface Entry {
+  readonly email: string
+  readonly reason: string
+  readonly scope: string
+}
+
+async function open(t: Test) {
+  const postroad = await initialise(t)
+  const file = join(postroad.dataDir, 'list.csv')
+  const owned = ['--workspace', postroad.workspaceId]
+  return {
+    postroad,
+    owned,
+    file,
+    import: (text: string) => {
+      writeFileSync(file, text)
+      return postroad.run('suppress', 'import', file, ...owned, '--json')
+    },
+    entries: async () =>
+      (await postroad.json<Entry[]>('suppress', 'list', ...owned)).map(
+        ({ email, reason, scope }) => `${email} ${reason} ${scope}`,
+      ),
+    export: async () => (await postroad.run('suppress', 'export', ...owned)).out,
+  }
+}
+
+t.test('a file with columns is imported; what is there already stays, what is wrong is named', async t => {
+  const { import: importFile, entries } = await open(t)
+  const text = [
+    'Name,Email,Reason,Scope',
+    'Ann,Ann@x.example,hard_bounce,',
+    '"Bob, Jr.",bob@x.example,unsubscribe,',
+    'Eve,eve@x.example,complaint,marketing',
+    "All,'@y.example,,",
+    'Ann,ann@x.example,manual,',
+    'Bad,nonsense,,',
+    'Bad,ok@x.example,dislike,',
+  ].join('\r\n')
+  const { status, out } = await importFile(text)
+  t.equal(status, 1, 'something was rejected')
+  t.match(JSON.parse(out), {
+    added: 4,
+    known: 1,
+    rejected: 2,
+    faults: [
+      { line: 7, reason: 'nonsense is neither an address nor @domain' },
+      { line: 8, reason: /reason dislike is none of/ },
+    ],
+  })
+  t.same(await entries(), [
+    '@y.example manual all',
+    'eve@x.example complaint marketing',
+    'bob@x.example unsubscribe marketing',
+    'ann@x.example hard_bounce all',
+  ])
+})
+
+t.test('a bare list of addresses is imported', async t => {
+  const { import: importFile, entries } = await open(t)
+  t.match(await importFile('ann@x.example\n\nbob@x.example\n'), { status: 0 })
+  t.same(await entries(), ['bob@x.example manual all', 'ann@x.example manual all'])
+})
+
+t.test('many thousand lines are taken in pieces', async t => {
+  const { import: importFile } = await open(t)
+  const lines = Array.from({ length: 5_000 }, (_, n) => `person${n}@x.example`)
+  t.match(JSON.parse((await importFile(lines.join('\n'))).out), { added: 5_000, known: 0, rejected: 0 })
+})
+
+t.test('an export holds everything, safe to open in a spreadsheet, and can be imported again', async t => {
+  const { import: importFile, export: exportAll, postroad, owned, entries } = await open(t)
+  t.equal(await exportAll(), 'email,reason,scope,source_message_id,created_at\n')
+  await importFile(
+    'email,reason\n@y.example,manual\n=cmd@x.example,hard_bounce\n-dash@x.example,unsubscribe\n',
+  )
+  const exported = await exportAll()
+  t.match(exported, /^'@y\.example,manual,all,,\d{4}-.*Z\n'=cmd@x\.example,hard_bounce,all,,.*\n'-dash@x/m)
+  t.match(await postroad.json('suppress', 'export', ...owned), [
+    { email: '@y.example', reason: 'manual' },
+    {},
+    {},
+  ])
+  const before = await entries()
+  for (const email of ['@y.example', '=cmd@x.example', '-dash@x.example'])
+    await postroad.run('suppress', 'remove', ...owned, '--', email)
+  t.same(await entries(), [])
+  t.match(await importFile(exported), { status: 0 })
+  t.same(await entries(), before)
+})
+
+t.test('a file or workspace that is not there is told', async t => {
+  const { postroad, owned, file } = await open(t)
+  t.match(await postroad.run('suppress', 'import', `${file}.not`, ...owned), {
+    status: 1,
+    err: /list\.csv\.not/,
+  })
+  writeFileSync(file, 'ann@x.example')
+  t.match(await postroad.run('suppress', 'import', file, '--workspace', 'w9'), {
+    status: 1,
+    err: /no workspace w9/,
+  })
+})

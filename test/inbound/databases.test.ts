@@ -1,0 +1,149 @@
+/** The inbound side means the same on both databases: its stores, and a mail's whole way through them. */
+import t from 'tap'
+import { listBounces } from '../../src/deliverability/bounce-store.js'
+import {
+  insertReport,
+  listReports,
+  deleteReportsBefore,
+  findReport,
+} from '../../src/deliverability/report-store.js'
+import { listSuppressions } from '../../src/deliverability/suppression-store.js'
+import {
+  countTry,
+  deleteOrphanedInboundParts,
+  deleteProcessedBefore,
+  findInboundMail,
+  findWaitingMails,
+  insertInboundMail,
+  insertInboundPart,
+  listInboundMails,
+  markProcessed,
+  markUnprocessed,
+  readInboundOctets,
+} from '../../src/inbound/inbound-mail-store.js'
+import type { Database } from '../../src/db/database.js'
+import { closePostgres, eachDatabase } from '../support/database.js'
+import { arf, BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
+import { NOW } from '../support/mailroom.js'
+
+closePostgres(t)
+
+const PAGE = { limit: 10, offset: 0 }
+
+async function store(database: Database, bodyId: string, text: string): Promise<number> {
+  return database.write(async tx => {
+    await insertInboundPart(tx.db, bodyId, 0, Buffer.from(text.slice(0, 4)))
+    await insertInboundPart(tx.db, bodyId, 1, Buffer.from(text.slice(4)))
+    return insertInboundMail(tx.db, {
+      bodyId,
+      receivedAt: NOW,
+      session: 's1',
+      peerAddress: '192.0.2.1',
+      heloName: 'mx.example.com',
+      envelopeSender: '',
+      recipients: [{ address: 'fbl@bounce.example', purpose: 'feedback' }],
+      size: text.length,
+    })
+  })
+}
+
+eachDatabase(
+  t,
+  'a mail is stored, waits, is processed, listed, waits anew and is removed',
+  async (t, database) => {
+    const first = await store(database, 'b1', 'the first')
+    const second = await store(database, 'b2', 'the second')
+    const { reader } = database
+    const waiting = async () => (await findWaitingMails(reader, 10)).map(({ seq }) => seq)
+    t.same(await waiting(), [first, second])
+    t.equal((await readInboundOctets(reader, { bodyId: 'b1', size: 9 })).toString(), 'the first')
+    t.equal((await readInboundOctets(reader, { bodyId: 'b1', size: 9 }, 6)).toString(), 'the fi')
+
+    const findings = [
+      { recipient: 'a@x.example', result: 'bounce', messageId: 'm1', detail: '5.1.1' },
+      { recipient: 'b@x.example', result: 'forged' },
+      { recipient: 'c@x.example', result: 'bounce' },
+    ]
+    await database.write(tx => markProcessed(tx.db, first, NOW + 1, findings))
+    t.same(await waiting(), [second])
+    t.match(await findInboundMail(reader, first), {
+      processedAt: NOW + 1,
+      result: 'bounce, forged',
+      findings,
+    })
+    const listed = async (filter: object) =>
+      (await listInboundMails(reader, filter, PAGE)).map(({ seq }) => seq)
+    t.same(await listed({}), [second, first])
+    t.same(await listed({ result: 'forged' }), [first])
+    t.same(await listed({ result: 'forge' }), [])
+    t.same(await listed({ isWaiting: true }), [second])
+
+    t.equal(await database.write(tx => countTry(tx.db, second)), 1)
+    t.equal(await database.write(tx => countTry(tx.db, second)), 2)
+    t.equal(await database.write(tx => deleteProcessedBefore(tx.db, NOW + 1, 10)), 0)
+    t.equal(await database.write(tx => deleteProcessedBefore(tx.db, NOW + 2, 10)), 1)
+    t.equal(await findInboundMail(reader, first), undefined)
+    await t.rejects(readInboundOctets(reader, { bodyId: 'b1', size: 9 }), { message: /is missing/ })
+
+    t.equal(await database.write(tx => markUnprocessed(tx.db, second)), true)
+    t.match(await findInboundMail(reader, second), { processedAt: null, tries: 0 })
+  },
+)
+
+eachDatabase(t, 'parts of mail that was never accepted are removed, others not', async (t, database) => {
+  await store(database, 'b1', 'the first')
+  await database.write(tx => insertInboundPart(tx.db, 'orphan', 0, Buffer.from('x')))
+  await database.write(tx => deleteOrphanedInboundParts(tx.db))
+  const rows = await database.reader.selectFrom('inbound_parts').select('body_id').execute()
+  t.same(
+    rows.map(row => row.body_id),
+    ['b1', 'b1'],
+  )
+})
+
+eachDatabase(t, 'bounces, complaints and wishes go their whole way', async (t, database) => {
+  const { take, message } = await openInboundTest(t, { database })
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const bob = await sentMessage(database, 2, 'bob@x.example')
+  const eve = await sentMessage(database, 3, 'eve@x.example')
+  await take(ann.returnPath, dsn({ recipient: ann.to, diagnostic: '550 5.1.1 no such user "\u00e4\u0000"' }))
+  await take(`fbl@${BOUNCE_DOMAIN}`, arf({ original: `X-Postroad-ID: ${bob.token}` }))
+  await take(eve.unsubscribe, 'x\r\n')
+  await take(`fbl@${BOUNCE_DOMAIN}`, arf({ original: `X-Postroad-ID: ${eve.token}` }))
+  t.match(await message(ann.id), { status: 'bounced', bounceType: 'permanent' })
+  t.match(await message(bob.id), { complainedAt: NOW })
+  t.match(await listBounces(database.reader, 'w1', {}, PAGE), { total: 1, items: [{ messageId: ann.id }] })
+  t.match(await listSuppressions(database.reader, 'w1', PAGE), [
+    { email: 'eve@x.example', reason: 'complaint', scope: 'all' },
+    { email: 'bob@x.example', reason: 'complaint', scope: 'all' },
+    { email: 'ann@x.example', reason: 'hard_bounce', scope: 'all' },
+  ])
+})
+
+eachDatabase(t, 'reports are kept once, filtered and removed when they are old', async (t, database) => {
+  const report = {
+    id: '01900000-0000-7000-8000-000000000001',
+    kind: 'dmarc' as const,
+    domain: 'example.com',
+    orgName: 'Receiver',
+    reportId: 'r1',
+    beginAt: NOW - 86_400_000,
+    endAt: NOW,
+    receivedAt: NOW + 5,
+    summary: { messages: 3 },
+    recordsJson: '[{"source_ip":"192.0.2.1"}]',
+  }
+  const add = (more: object) => database.write(tx => insertReport(tx.db, { ...report, ...more }))
+  t.equal(await add({}), 'stored')
+  t.equal(await add({ id: 'other' }), 'known')
+  t.equal(await add({ id: '01900000-0000-7000-8000-000000000002', kind: 'tlsrpt' }), 'stored')
+  t.match(await listReports(database.reader, 'example.com', { kind: 'dmarc' }, PAGE), {
+    total: 1,
+    items: [{ id: report.id, summary: { messages: 3 }, beginAt: NOW - 86_400_000 }],
+  })
+  t.match(await listReports(database.reader, 'example.com', { since: NOW }, PAGE), { total: 0 })
+  t.same((await findReport(database.reader, 'example.com', report.id))?.records, [{ source_ip: '192.0.2.1' }])
+  t.equal(await findReport(database.reader, 'example.org', report.id), undefined)
+  t.equal(await database.write(tx => deleteReportsBefore(tx.db, NOW + 6, 1)), 1)
+  t.equal(await database.write(tx => deleteReportsBefore(tx.db, NOW + 6, 10)), 1)
+})

@@ -1,0 +1,145 @@
+/** Reading in a thread: mails that break it, threads that do not start, reading anew, removal of what is old. */
+import t, { type Test } from 'tap'
+import { findInboundMail, markUnprocessed } from '../../src/inbound/inbound-mail-store.js'
+import { spawnThread, type SpawnThread } from '../../src/world/threads.js'
+import { dsn, openInboundTest, sentMessage } from '../support/inbound.js'
+import { settleDown } from '../support/turns.js'
+import { until } from '../support/until.js'
+
+const DAY_MS = 86_400_000
+
+/** Another program in place of the reader, while the test says so. */
+function programs(program: string) {
+  const state = { isReplaced: true, started: 0 }
+  const spawn: SpawnThread = (entry, options) => {
+    state.started += 1
+    return spawnThread(
+      state.isReplaced ? new URL(`../support/${program}.js`, import.meta.url) : entry,
+      options,
+    )
+  }
+  return { state, spawn }
+}
+
+async function openBreakable(t: Test) {
+  const { spawn, state } = programs('failing-parser')
+  return { state, ...(await openInboundTest(t, { spawn })) }
+}
+
+t.test('a mail that ends the reading thread twice is failed; all others are read', async t => {
+  const { database, receive, settled, mailOf, state, log } = await openBreakable(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const replies: string[] = []
+  for (const text of ['one', 'two', 'DIE', 'three', 'four'])
+    replies.push(await receive(ann.returnPath, `Subject: ${text}\r\n\r\n`))
+  await settled()
+  const results: (string | null)[] = []
+  for (const reply of replies) results.push((await mailOf(reply)).result)
+  t.same(results, ['auto_reply', 'auto_reply', 'failed', 'auto_reply', 'auto_reply'])
+  t.match((await mailOf(replies[2]!)).findings, [{ detail: /twice/ }])
+  t.ok(state.started >= 3, 'each was replaced')
+  t.ok(log.lines.some(({ event }) => event === 'an inbound mail cannot be read'))
+})
+
+t.test('a mail whose reading fails is failed at once and kept', async t => {
+  const { database, take, state } = await openBreakable(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  t.match(await take(ann.returnPath, 'THROW\r\n'), {
+    result: 'failed',
+    findings: [{ detail: 'cannot make sense of it' }],
+  })
+  t.equal(state.started, 1)
+})
+
+t.test('an unsubscribe mail needs no reader', async t => {
+  const { database, take, state } = await openBreakable(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  t.equal((await take(ann.unsubscribe, 'DIE\r\n')).result, 'unsubscribe')
+  t.equal(state.started, 0)
+  t.equal((await take([ann.unsubscribe, ann.returnPath], 'THROW\r\n')).result, 'unsubscribe_known, failed')
+})
+
+t.test('a thread that does not start is no fault of the mail, which waits until one does', async t => {
+  const { spawn, state } = programs('absent-parser')
+  const { database, receive, settled, mailOf, log, clock } = await openInboundTest(t, { spawn })
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const reply = await receive(ann.returnPath, dsn({ recipient: ann.to }))
+  for (let failures = 1; failures <= 3; failures += 1) {
+    await until('it failed', () => errorsOf(log).length === failures)
+    t.match(await mailOf(reply), { processedAt: null, tries: 0 })
+    if (failures === 3) state.isReplaced = false
+    // Less than the time for reading.
+    await clock.advance(10_000)
+  }
+  await settled()
+  t.equal((await mailOf(reply)).result, 'bounce')
+})
+
+function errorsOf(log: { lines: readonly { event: string }[] }) {
+  return log.lines.filter(({ event }) => event === 'inbound mail could not be processed')
+}
+
+t.test('reading that takes too long ends with its thread', async t => {
+  const posted: unknown[] = []
+  let ends = 0
+  const spawn: SpawnThread = (_, { onMessage, onEnd }) => {
+    queueMicrotask(() => onMessage({ kind: 'ready' }))
+    return {
+      post: message => void posted.push(message),
+      async terminate() {
+        ends += 1
+        onEnd({ exitCode: 1 })
+      },
+    }
+  }
+  const { database, receive, mailOf, clock, settled } = await openInboundTest(t, { spawn })
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const reply = await receive(ann.returnPath, 'x\r\n')
+  for (let tries = 1; tries <= 2; tries += 1) {
+    await until('it is being read', () => posted.length === tries)
+    t.equal(ends, tries - 1)
+    await clock.advance(30_000)
+  }
+  await settled()
+  t.equal((await mailOf(reply)).result, 'failed')
+})
+
+t.test('a mail that a command marked is read again within seconds', async t => {
+  const { database, take, clock, processor } = await openInboundTest(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  processor.start()
+  const mail = await take(ann.returnPath, dsn({ recipient: ann.to }))
+  t.equal(await database.write(tx => markUnprocessed(tx.db, mail.seq)), true)
+  t.equal(await database.write(tx => markUnprocessed(tx.db, 999)), false)
+  await clock.advance(5_000)
+  await until('it is read again', async () => {
+    const again = await findInboundMail(database.reader, mail.seq)
+    return again?.result === 'bounce_known'
+  })
+})
+
+t.test('what was processed is removed after its time, with its octets; what waits is not', async t => {
+  const { database, take, receive, clock, processor, settled, stop } = await openInboundTest(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  await Promise.all(Array.from({ length: 250 }, () => receive(ann.returnPath, dsn({ recipient: ann.to }))))
+  await settled()
+  processor.start()
+  await clock.advance(6 * DAY_MS)
+  await take(ann.returnPath, dsn({ recipient: ann.to }))
+  const count = async () => (await database.reader.selectFrom('inbound_mails').select('seq').execute()).length
+  t.equal(await count(), 251)
+  await clock.advance(DAY_MS + 3_600_000)
+  await until('the old ones are gone', async () => (await count()) === 1)
+  await settleDown()
+  t.equal((await database.reader.selectFrom('inbound_parts').select('body_id').execute()).length, 1)
+  await stop()
+})
+
+t.test('mail is processed in the order of its arrival, many at a time', async t => {
+  const { database, receive, settled, events } = await openInboundTest(t)
+  const sent = []
+  for (let n = 1; n <= 120; n += 1) sent.push(await sentMessage(database, n, `p${n}@x.example`))
+  await Promise.all(sent.map(one => receive(one.returnPath, dsn({ recipient: one.to }))))
+  await settled()
+  t.same((await events()).map(({ payload }) => payload.to).sort(), sent.map(({ to }) => to).sort())
+})

@@ -1,0 +1,296 @@
+/** DMARC and TLS reports: read from whatever they are packed in, kept once and within bounds, shown by the API. */
+import { deflateRawSync, gzipSync } from 'node:zlib'
+import { zipSync } from 'fflate'
+import t from 'tap'
+import { reportRoutes } from '../../src/deliverability/report-routes.js'
+import { addDomain } from '../../src/deliverability/domains.js'
+import { readReport } from '../../src/inbound/read-report.js'
+import { unpack } from '../../src/inbound/unpack.js'
+import { findAttachments } from '../../src/inbound/attachments.js'
+import { serveRoutes } from '../support/api.js'
+import { domainOffice } from '../support/domains.js'
+import { BOUNCE_DOMAIN, crlf, openInboundTest } from '../support/inbound.js'
+
+const DMARC_ADDRESS = `dmarc@${BOUNCE_DOMAIN}`
+const TLSRPT_ADDRESS = `tlsrpt@${BOUNCE_DOMAIN}`
+
+const record = (ip: string, count: number, dkim = 'pass', disposition = 'none') => `
+<record>
+  <row><source_ip>${ip}</source_ip><count>${count}</count>
+    <policy_evaluated><disposition>${disposition}</disposition><dkim>${dkim}</dkim><spf>fail</spf></policy_evaluated></row>
+  <identifiers><header_from>example.com</header_from><envelope_from>bounce.example.com</envelope_from></identifiers>
+  <auth_results>
+    <dkim><domain>example.com</domain><selector>s1</selector><result>${dkim}</result></dkim>
+    <spf><domain>bounce.example.com</domain><scope>mfrom</scope><result>pass</result></spf>
+  </auth_results>
+</record>`
+
+const dmarc = ({ id = 'r-1', domain = 'example.com', records = record('192.0.2.1', 3) } = {}) =>
+  `<?xml version="1.0" encoding="UTF-8" ?>
+<feedback>
+  <version>1.0</version>
+  <report_metadata><org_name>Receiver &amp; Co</org_name><email>dmarc@receiver.example</email>
+    <report_id>${id}</report_id><date_range><begin>1767571200</begin><end>1767657599</end></date_range></report_metadata>
+  <policy_published><domain>${domain}</domain><adkim>r</adkim><aspf>r</aspf><p>reject</p><sp>none</sp><pct>100</pct></policy_published>
+  ${records}
+</feedback>`
+
+const TLS_REPORT = {
+  'organization-name': 'Company-X',
+  'date-range': { 'start-datetime': '2026-01-04T00:00:00Z', 'end-datetime': '2026-01-04T23:59:59Z' },
+  'contact-info': 'sts-reporting@company-x.example',
+  'report-id': '5065427c-23d3',
+  policies: [
+    {
+      policy: {
+        'policy-type': 'sts',
+        'policy-string': ['version: STSv1', 'mode: testing'],
+        'policy-domain': 'Example.com',
+        'mx-host': '*.mail.example.com',
+      },
+      summary: { 'total-successful-session-count': 5326, 'total-failure-session-count': 303 },
+      'failure-details': [
+        {
+          'result-type': 'certificate-expired',
+          'sending-mta-ip': '2001:db8::1',
+          'receiving-mx-hostname': 'mx1.mail.example.com',
+          'failed-session-count': 100,
+        },
+      ],
+    },
+  ],
+}
+
+/** A mail with the report attached. */
+function mailWith(
+  octets: Buffer | Uint8Array | string,
+  type = 'application/gzip',
+  name = 'report.xml.gz',
+): string {
+  return crlf(`
+From: noreply@receiver.example
+Subject: Report domain: example.com
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="b 1"
+
+--b 1
+Content-Type: text/plain
+
+{ this is text and no report }
+--b 1
+Content-Type: ${type}; name="${name}"
+Content-Disposition: attachment; filename="${name}"
+Content-Transfer-Encoding: base64
+
+${Buffer.from(octets).toString('base64').replace(/.{76}/g, '$&\n')}
+--b 1--
+`)
+}
+
+async function openReports(t: Parameters<typeof openInboundTest>[0]) {
+  const inbound = await openInboundTest(t)
+  const { parts } = domainOffice(inbound.database)
+  const domain = await addDomain(parts, 'w1', 'example.com')
+  const foreign = await addDomain(parts, 'w2', 'other.example')
+  const api = await serveRoutes(t, reportRoutes(inbound.database.reader))
+  const list = async (query = '') => {
+    const { json, status } = await api.ask({ path: `/api/v1/domains/${domain.id}/reports${query}` })
+    return { status, ...(json as { data: { id: string }[]; pagination: { total: number } }) }
+  }
+  return { ...inbound, api, domain, foreign, list }
+}
+
+t.test('a DMARC report is read from gzip, zip and plain XML, attached or as the mail itself', async t => {
+  const { take, list } = await openReports(t)
+  const xml = (id: string) => Buffer.from(dmarc({ id }))
+  const mails = [
+    mailWith(gzipSync(xml('a'))),
+    mailWith(zipSync({ 'folder/': new Uint8Array(), 'folder/r.xml': xml('b') }), 'application/zip', 'r.zip'),
+    mailWith(xml('c'), 'text/xml', 'r.xml'),
+    mailWith(gzipSync(zipSync({ 'r.xml': xml('d') })), 'application/octet-stream', 'r'),
+    `Content-Type: application/gzip\r\nContent-Transfer-Encoding: base64\r\n\r\n${gzipSync(xml('e')).toString('base64')}\r\n`,
+    crlf(`\nSubject: x\n\n${dmarc({ id: 'f' })}`),
+  ]
+  for (const mail of mails) t.equal((await take(DMARC_ADDRESS, mail)).result, 'report')
+  t.equal((await list()).pagination.total, mails.length)
+})
+
+t.test('a DMARC report is shown with its totals, and one by one with its records', async t => {
+  const { take, list, api, domain } = await openReports(t)
+  const records = record('192.0.2.1', 3) + record('192.0.2.9', 7, 'fail', 'reject')
+  await take(DMARC_ADDRESS, mailWith(gzipSync(dmarc({ records }))))
+  const { data } = await list()
+  t.match(data, [
+    {
+      kind: 'dmarc',
+      domain: 'example.com',
+      org_name: 'Receiver & Co',
+      report_id: 'r-1',
+      begin_at: '2026-01-05T00:00:00.000Z',
+      end_at: '2026-01-05T23:59:59.000Z',
+      summary: {
+        policy: 'reject',
+        messages: 10,
+        passed: 3,
+        quarantined: 0,
+        rejected: 7,
+        records: 2,
+        is_truncated: false,
+      },
+    },
+  ])
+  t.notOk('records' in data[0]!, 'a list stays small')
+  const { json } = await api.ask({ path: `/api/v1/domains/${domain.id}/reports/${data[0]!.id}` })
+  t.match(json, {
+    data: {
+      records: [
+        {
+          source_ip: '192.0.2.1',
+          count: 3,
+          dkim: 'pass',
+          spf: 'fail',
+          disposition: 'none',
+          header_from: 'example.com',
+          dkim_results: [{ domain: 'example.com', selector: 's1', result: 'pass' }],
+          spf_results: [{ domain: 'bounce.example.com', scope: 'mfrom', result: 'pass' }],
+        },
+        { source_ip: '192.0.2.9', disposition: 'reject' },
+      ],
+    },
+  })
+})
+
+t.test('a TLS report is kept with its failures', async t => {
+  const { take, list, api, domain } = await openReports(t)
+  const mail = mailWith(gzipSync(JSON.stringify(TLS_REPORT)), 'application/tlsrpt+gzip', 'r.json.gz')
+  t.match(await take(TLSRPT_ADDRESS, mail), {
+    result: 'report',
+    findings: [{ detail: 'tlsrpt of Company-X about example.com' }],
+  })
+  const { data } = await list('?kind=tlsrpt')
+  t.match(data, [
+    {
+      kind: 'tlsrpt',
+      summary: { succeeded: 5326, failed: 303, policies: [{ type: 'sts', strings: { length: 2 } }] },
+    },
+  ])
+  const { json } = await api.ask({ path: `/api/v1/domains/${domain.id}/reports/${data[0]!.id}` })
+  t.match(json, { data: { records: [{ result_type: 'certificate-expired', failed_sessions: 100 }] } })
+})
+
+t.test('the same report again is kept once; one about a domain that is not here not at all', async t => {
+  const { take, list } = await openReports(t)
+  const mail = mailWith(gzipSync(dmarc()))
+  await take(DMARC_ADDRESS, mail)
+  t.equal((await take(DMARC_ADDRESS, mail)).result, 'report_known')
+  t.match(await take(DMARC_ADDRESS, mailWith(gzipSync(dmarc({ domain: 'elsewhere.example' })))), {
+    result: 'foreign_report',
+    findings: [{ detail: 'elsewhere.example' }],
+  })
+  t.equal((await list()).pagination.total, 1)
+})
+
+t.test('no more than so many reports a day are kept for a domain', async t => {
+  const { receive, settled, list } = await openReports(t)
+  const one = (n: number) => mailWith(dmarc({ id: `flood-${n}` }), 'text/xml', 'r.xml')
+  await Promise.all(Array.from({ length: 505 }, (_, n) => receive(DMARC_ADDRESS, one(n))))
+  await settled()
+  t.equal((await list()).pagination.total, 500)
+})
+
+t.test('reports are filtered by kind and time, paged, and shown to their own workspace only', async t => {
+  const { take, list, api, foreign, domain } = await openReports(t)
+  for (const id of ['a', 'b', 'c']) await take(DMARC_ADDRESS, mailWith(dmarc({ id }), 'text/xml', 'r.xml'))
+  await take(TLSRPT_ADDRESS, mailWith(JSON.stringify(TLS_REPORT), 'application/json', 'r.json'))
+  t.equal((await list('?kind=dmarc')).pagination.total, 3)
+  t.equal((await list('?since=2026-01-05')).pagination.total, 3)
+  t.equal((await list('?since=2026-01-06T00:00:00Z')).pagination.total, 0)
+  t.match(await list('?limit=1&offset=3'), { data: { length: 1 }, pagination: { total: 4, has_more: false } })
+  t.match(await api.ask({ path: `/api/v1/domains/${domain.id}/reports?since=yesterday` }), {
+    status: 400,
+    json: { error: { code: 'validation_error', path: 'since' } },
+  })
+  t.equal((await list('?kind=spam')).status, 400)
+  t.equal((await api.ask({ path: `/api/v1/domains/${foreign.id}/reports` })).status, 404)
+  t.equal((await api.ask({ path: `/api/v1/domains/${domain.id}/reports/nonsense` })).status, 404)
+  t.equal((await api.ask({ path: `/api/v1/domains/${domain.id}/reports`, key: 'reader' })).status, 403)
+})
+
+t.test('mail without a report, and reports that are damaged, are told apart', async t => {
+  const { take } = await openReports(t)
+  const failed = async (octets: Buffer | Uint8Array | string, detail: RegExp) =>
+    t.match(await take(DMARC_ADDRESS, mailWith(octets)), { result: 'failed', findings: [{ detail }] })
+  t.equal((await take(DMARC_ADDRESS, crlf('\nSubject: hello\n\nHello\n'))).result, 'other')
+  t.equal((await take(DMARC_ADDRESS, mailWith('<html>no report</html>', 'text/html'))).result, 'other')
+  await failed(gzipSync(dmarc()).subarray(0, 100), /gzip is damaged/)
+  await failed(dmarc().slice(0, 700), /XML is damaged/)
+  await failed(dmarc().replace('example.com</domain>', '</domain>'), /names no domain/)
+  await failed(dmarc().replace(/<begin>\d+/, '<begin>99999999999'), /names no time/)
+  await failed(dmarc({ id: ' ' }), /no report_id/)
+  await failed('{"organization-name": ', /JSON is damaged/)
+  await failed('{"report-id": "1"}', /no organization-name/)
+})
+
+t.test('a packed report is never unpacked beyond its limit', t => {
+  const zeros = Buffer.alloc(50_000_000, 0x20)
+  for (const bomb of [
+    gzipSync(zeros),
+    Buffer.from(zipSync({ 'r.xml': zeros })),
+    gzipSync(zipSync({ 'r.xml': zeros })),
+    // Says of itself that it is small.
+    lyingZip(zeros),
+  ]) {
+    t.ok(bomb.length < 100_000)
+    t.throws(() => unpack(bomb), { message: /larger than 10 MB unpacked/ })
+  }
+  t.throws(() => unpack(gzipSync(gzipSync(gzipSync('x')))), { message: /packed more than twice/ })
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`${n}.xml`, new Uint8Array()]))
+  t.throws(() => unpack(Buffer.from(zipSync(many))), { message: /too many files/ })
+  t.end()
+})
+
+/** A local file header that gives 10 octets where there are millions. */
+function lyingZip(content: Buffer): Buffer {
+  const packed = deflateRawSync(content)
+  const header = Buffer.alloc(30)
+  header.write('PK\x03\x04', 'latin1')
+  header.writeUInt16LE(20, 4)
+  header.writeUInt16LE(8, 8)
+  header.writeUInt32LE(packed.length, 18)
+  header.writeUInt32LE(10, 22)
+  header.writeUInt16LE(1, 26)
+  return Buffer.concat([header, Buffer.from('r'), packed])
+}
+
+t.test('entities are not expanded, depth and number of records are bounded', t => {
+  const laughs = dmarc().replace(
+    '<feedback>',
+    '<!DOCTYPE feedback [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;">]><feedback>&b;',
+  )
+  t.throws(() => readReport(Buffer.from(laughs)), { message: /document type/ })
+  const deep = dmarc({ records: '<record>'.repeat(10_000) })
+  t.throws(() => readReport(Buffer.from(deep)), { message: /nested too deep/ })
+  const long = dmarc({ records: record('192.0.2.1', 1).repeat(3_000) })
+  const [report] = readReport(Buffer.from(long))
+  t.equal(report!.records.length, 1_000)
+  t.match(report!.summary, { messages: 3_000, records: 3_000, is_truncated: true })
+  const wordy = dmarc({ id: 'x'.repeat(1_000_000) })
+  t.equal(readReport(Buffer.from(wordy))[0]!.reportId.length, 255)
+  t.end()
+})
+
+t.test('attachments of a mail nested and broken in every way are found within bounds', t => {
+  const nest = (depth: number): string =>
+    depth === 0
+      ? 'Content-Type: text/plain\r\n\r\nin the middle'
+      : `Content-Type: multipart/mixed; boundary=b${depth}\r\n\r\n--b${depth}\r\n${nest(depth - 1)}\r\n--b${depth}--\r\n`
+  t.same(findAttachments(Buffer.from(nest(3))).map(String), ['in the middle'])
+  t.ok(findAttachments(Buffer.from(nest(1_000))).length <= 20)
+  const many = `Content-Type: multipart/mixed; boundary=b\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(100_000)}`
+  t.ok(findAttachments(Buffer.from(many)).length <= 20)
+  const cut = 'Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nnever closed'
+  t.same(findAttachments(Buffer.from(cut)).map(String), ['never closed'])
+  t.same(findAttachments(Buffer.from('')).map(String), [''])
+  t.same(findAttachments(Buffer.from('no header at all')).map(String), ['no header at all'])
+  t.end()
+})

@@ -1,0 +1,135 @@
+/** Whom relayed mail is from and to: From rules, envelope, recipients, and what became of each. */
+import t from 'tap'
+import { dkimVerdicts, dkimZone } from '../support/dkim.js'
+import { idsOf, letter, openSubmissionTest } from '../support/submission.js'
+
+t.test('a verified domain sends as itself, signed, from a return path of our own', async t => {
+  const { addDomain, loggedIn, caught } = await openSubmissionTest(t)
+  const zone = dkimZone(await addDomain())
+  const client = await loggedIn()
+  const [id = ''] = idsOf(await client.submit(letter('From: "Müller & Co" <App@Sender.TEST>')))
+  const { header, envelopeSender, raw } = await caught(id)
+  t.match(header, /^From: =\?utf-8\?.*<App@Sender\.TEST>\r$/im)
+  t.notMatch(header, /^Reply-To:/m)
+  t.match(envelopeSender, /^r1-1-[a-z2-7]+-[a-z2-7]+@/)
+  t.match(await dkimVerdicts(raw, zone), ['sender.test rsa-sha256 pass'])
+})
+
+t.test('for a domain not added here the shared address sends, and the author becomes Reply-To', async t => {
+  const { loggedIn, caught } = await openSubmissionTest(t)
+  const client = await loggedIn()
+  const [id = ''] = idsOf(
+    await client.submit(letter('From: Ann <ann@elsewhere.test>', 'Sender: list@elsewhere.test')),
+  )
+  const { header } = await caught(id)
+  t.match(header, /^From: Ann <notify@mail\.postroad\.test>\r$/m)
+  t.match(header, /^Reply-To: Ann <ann@elsewhere\.test>\r$/m)
+  t.notMatch(header, /^Sender:/m)
+  const [second = ''] = idsOf(
+    await client.submit(letter('From: ann@elsewhere.test', 'Reply-To: Help <help@elsewhere.test>')),
+  )
+  t.match((await caught(second)).header, /^Reply-To: Help <help@elsewhere\.test>\r$/m)
+})
+
+t.test('a domain that is not verified yet sends nothing', async t => {
+  const { postroad, loggedIn } = await openSubmissionTest(t)
+  await postroad.json('domain', 'add', 'new.test', '--workspace', postroad.workspaceId)
+  const client = await loggedIn()
+  t.match(await client.submit(letter('From: me@new.test')), /^550 5\.7\.1 new\.test is not verified yet/)
+  t.equal(postroad.rowCounts()['messages'], 0)
+})
+
+t.test('the domain of another workspace is not to be sent from', async t => {
+  const { postroad, addDomain, loggedIn, caught } = await openSubmissionTest(t)
+  await addDomain()
+  const { id: other } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  const client = await loggedIn(await postroad.makeKey('--workspace', other))
+  const [id = ''] = idsOf(await client.submit(letter()))
+  t.match((await caught(id)).header, /^From: App <notify@mail\.postroad\.test>\r$/m)
+})
+
+t.test('without a shared address only verified domains send', async t => {
+  const { loggedIn } = await openSubmissionTest(t, { env: { POSTROAD_MTA_SHARED_ADDRESS: '' } })
+  const client = await loggedIn()
+  t.match(await client.submit(letter()), /^550 5\.7\.1 add and verify sender\.test first/)
+})
+
+t.test('several authors need a Sender, whose domain counts', async t => {
+  const { addDomain, loggedIn, caught } = await openSubmissionTest(t)
+  await addDomain()
+  const client = await loggedIn()
+  const from = 'From: ann@elsewhere.test, bob@elsewhere.test'
+  t.match(await client.submit(letter(from)), /^550 5\.6\.0 .*no Sender/)
+  const [id = ''] = idsOf(await client.submit(letter(from, 'Sender: app@sender.test')))
+  const { header } = await caught(id)
+  t.match(header, `${from}\r\n`)
+  t.match(header, /^DKIM-Signature: [^;]*;[^;]*;[^;]*;\s+d=sender\.test;/m)
+})
+
+t.test('each recipient is a message of its own, with id, return path, status, trace and events', async t => {
+  const { postroad, loggedIn, caught } = await openSubmissionTest(t)
+  const client = await loggedIn()
+  const to = ['ann@one.test', 'bob@two.test', 'cem@one.test']
+  const ids = idsOf(await client.submit(letter('X-Postroad-Tag: news'), { to }))
+  t.equal(new Set(ids).size, 3)
+  const senders = new Set<string>()
+  for (const [index, id] of ids.entries()) {
+    const mail = await caught(id)
+    t.equal(mail.recipient, to[index])
+    senders.add(mail.envelopeSender)
+    const { body } = await postroad.get(`/api/v1/email/${id}`, { key: postroad.key })
+    t.match(body.data, {
+      to: to[index],
+      status: 'delivered',
+      subject: 'Hello',
+      from: 'App <notify@mail.postroad.test>',
+      trace: [{ attempt: 1, outcome: 'delivered' }],
+    })
+  }
+  t.equal(senders.size, 3)
+  t.equal(postroad.rowCounts()['message_contents'], 1, 'the message itself is kept once')
+  t.equal(postroad.rowCounts()['events'], 9, 'accepted, sent, delivered')
+})
+
+t.test('a suppressed recipient is accepted and recorded, and gets nothing', async t => {
+  const { postroad, loggedIn, caught } = await openSubmissionTest(t)
+  await postroad.run('suppress', 'add', '--workspace', postroad.workspaceId, 'Bob@two.test')
+  const client = await loggedIn()
+  const [ann = '', bob = ''] = idsOf(await client.submit(letter(), { to: ['ann@one.test', 'bob@two.test'] }))
+  await caught(ann)
+  const { body } = await postroad.get(`/api/v1/email/${bob}/status`, { key: postroad.key })
+  t.match(body.data, { status: 'suppressed', reason: 'suppressed', attempts: 0 })
+  t.equal(postroad.rowCounts()['captured_mails'], 1)
+  t.match(await client.submit(letter(), { to: 'bob@two.test' }), /^250 /, 'also when there is nobody else')
+})
+
+t.test('a recipient that is named twice gets one mail', async t => {
+  const { postroad, loggedIn, caught } = await openSubmissionTest(t)
+  const client = await loggedIn()
+  const to = ['ann@one.test', 'ann@ONE.test']
+  const [first = '', second = ''] = idsOf(await client.submit(letter(), { to }))
+  await caught(first)
+  const { body } = await postroad.get(`/api/v1/email/${second}/status`, { key: postroad.key })
+  t.match(body.data, { status: 'failed', reason: 'duplicate' })
+  t.equal(postroad.rowCounts()['captured_mails'], 1)
+})
+
+t.test('an address that cannot be mailed is refused at once, and the others stay', async t => {
+  const { loggedIn, caught } = await openSubmissionTest(t)
+  const client = await loggedIn()
+  t.match(await client.say('MAIL FROM:<>'), /^250 /)
+  t.match(await client.say('RCPT TO:<ann@one.test>'), /^250 /)
+  for (const address of ['postmaster', 'bob@localhost', 'bob@[127.0.0.1]', 'bob@-x.test'])
+    t.match(await client.say(`RCPT TO:<${address}>`), /^(501 5\.1\.3|553 5\.1\.3) /, address)
+  t.match(await client.say('DATA'), /^354 /)
+  const ids = idsOf(await client.say(`${letter()}.`))
+  t.equal(ids.length, 1)
+  t.match(await caught(ids[0] ?? ''), { recipient: 'ann@one.test' })
+})
+
+t.test('an international recipient is mailed at the A-labels of the domain', async t => {
+  const { loggedIn, caught } = await openSubmissionTest(t)
+  const client = await loggedIn()
+  const [id = ''] = idsOf(await client.submit(letter(), { to: 'ann@müller.test', mail: 'SMTPUTF8' }))
+  t.match(await caught(id), { recipient: 'ann@xn--mller-kva.test' })
+})

@@ -1,0 +1,2 @@
+/** The program of a reading thread that never comes to read. */
+throw new Error('something is missing')
