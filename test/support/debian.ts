@@ -116,7 +116,7 @@ function succeeds(program: string, args: readonly string[], input: Buffer): Prom
   })
 }
 
-function canConnect(port: number, host = '127.0.0.1'): Promise<boolean> {
+export function canConnect(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(port, host)
     socket.once('connect', () => {
