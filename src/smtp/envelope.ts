@@ -333,7 +333,8 @@ export class Envelope<Identity> {
       return
     }
     this.session.reply(line)
-    this.session.countRefusal()
+    // "Too many for now" invites the client to go on, and no guessing is met with it.
+    if (!line.startsWith('452')) this.session.countRefusal()
   }
 
   private refuseMessage(thrown: unknown): void {

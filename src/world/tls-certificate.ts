@@ -55,7 +55,9 @@ export async function openTlsCertificate(files: CertificateFiles, clock: Clock):
 }
 
 async function loadFiles(files: CertificateFiles): Promise<Loaded> {
-  const [cert, key] = await Promise.all([readPem(files.cert), readPem(files.key)])
+  // One after the other, so that the fault that is told is the same each time.
+  const cert = await readPem(files.cert)
+  const key = await readPem(files.key)
   return load({ cert, key }, `${files.cert} and ${files.key}`)
 }
 

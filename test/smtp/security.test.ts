@@ -333,3 +333,24 @@ t.test('who tries recipients until one is found is sent away', async t => {
     END
   `)
 })
+
+t.test('"too many for now" is no guessing and ends no session', async t => {
+  class Full extends KeepingReceiver {
+    override addRecipient(): void {
+      throw new SmtpRefusal(452, '4.5.3', 'Not so many at once')
+    }
+  }
+  const { dialogue } = await smtpService(t, { receiver: new Full(), limits: { refusals: 2 } })
+  await dialogue(`
+    C MAIL FROM:<a@x.example>
+    C RCPT TO:<a@y.example>
+    C RCPT TO:<b@y.example>
+    C RCPT TO:<c@y.example>
+    C NOOP
+    S 250 ...
+    S 452 4.5.3 ...
+    S 452 4.5.3 ...
+    S 452 4.5.3 ...
+    S 250 ...
+  `)
+})
