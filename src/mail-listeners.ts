@@ -9,6 +9,7 @@ import type { Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import type { SubmitParts } from './msa/submit.js'
 import { SenderMemory } from './msa/sender-memory.js'
+import { SubmissionDesk } from './msa/submission-desk.js'
 import { openSubmissionReceiver } from './msa/submission-receiver.js'
 import type { MailReceiver } from './smtp/receiver.js'
 import { openSmtpService, type SmtpService } from './smtp/service.js'
@@ -102,6 +103,7 @@ function openSubmission(
     newId,
     log: world.log,
     hostname,
+    desk: new SubmissionDesk(submit),
     senders: new SenderMemory(database.reader, world.clock, config.mta.sharedAddress ?? ''),
     authenticate: keyAuthenticator(database, world.clock),
     principalOfKey: keyFinder(database, world.clock),

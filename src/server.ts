@@ -5,8 +5,13 @@
  * what came back is read and consumers finish, then the database.
  */
 import type { RequestListener } from 'node:http'
+import { answerFinder } from './accounts/idempotency-store.js'
+import { activityRoute } from './accounts/activity-route.js'
 import { accountRoutes, healthRoutes } from './accounts/routes.js'
 import { keyAuthenticator } from './accounts/keys.js'
+import { lastEngagement } from './analytics/attribution-store.js'
+import { countingConsumer } from './analytics/counting-consumer.js'
+import { analyticsRoutes } from './analytics/routes.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import { Closing } from './core/closing.js'
@@ -16,7 +21,7 @@ import { takeServeLock } from './db/serve-lock.js'
 import { domainRoutes } from './deliverability/domain-routes.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
-import { openApiRoute } from './http/openapi.js'
+import { documentationRoutes } from './http/openapi.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
 import { openInbound } from './inbound/open-inbound.js'
@@ -79,6 +84,7 @@ async function openParts(
   const reports = { ...world, newId: appliance.newId, hostname: config.hostname }
   const dispatcher: Dispatcher = new Dispatcher({ database: appliance.database, ...world }, [
     ...inbound.consumers,
+    countingConsumer(),
     relayReports({ ...reports, expireMs: config.mta.retry.expireMs, onEnqueued }),
   ])
   closing.defer(() => dispatcher.stop())
@@ -94,7 +100,11 @@ async function openParts(
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
   const submit = { ...submitParts(appliance, queue, jobs), onSuppressed: onAppended }
-  const handler = openApi(appliance, [...routesOf(appliance, queue, submit), ...inbound.routes])
+  const handler = openApi(appliance, [
+    ...routesOf(appliance, queue, submit),
+    ...inbound.routes,
+    ...statisticsRoutes(appliance, onAppended),
+  ])
   const listeners: Listener[] = []
   closing.defer(() => closeAll(listeners, graceLeft()))
   for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
@@ -111,11 +121,27 @@ function openApi({ config, world, database, newId }: Appliance, routes: readonly
       newId,
       authenticate: keyAuthenticator(database, world.clock),
       anonymousRateLimit: config.http.anonymousRateLimit,
+      findAnswer: answerFinder(database.reader, () => world.clock.now()),
     },
-    [...routes, openApiRoute(routes, VERSION)],
+    [...routes, ...documentationRoutes(routes, VERSION)],
   )
   const answer = app.callback()
   return (request, response) => void answer(request, response)
+}
+
+/** No contact exists before contacts do: what names one is told so. */
+function statisticsRoutes({ world, database, newId }: Appliance, onEvents: () => void): Route[] {
+  return [
+    activityRoute(database.reader),
+    ...analyticsRoutes({
+      database,
+      clock: world.clock,
+      newId,
+      findContact: () => Promise.resolve(undefined),
+      findAttribution: lastEngagement,
+      onEvents,
+    }),
+  ]
 }
 
 function inboundParts({ config, world, database, newId, returnPathKeys }: Appliance) {
@@ -152,7 +178,11 @@ function routesOf(appliance: Appliance, queue: QueueRunner, submit: SubmitParts)
     ...healthRoutes(VERSION, () => ping(database)),
     ...accountRoutes(),
     ...domainRoutes(domains),
-    ...emailRoutes({ ...submit, sharedAddress: config.mta.sharedAddress ?? '' }),
+    ...emailRoutes({
+      ...submit,
+      sharedAddress: config.mta.sharedAddress ?? '',
+      messageLimit: config.limits.messageSizeBytes,
+    }),
     ...queueStatusRoutes(queue),
     ...(config.mta.capture ? captureRoutes(database.reader) : []),
   ]

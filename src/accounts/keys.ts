@@ -9,10 +9,11 @@ import { AppError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
 import { ShortMemory } from '../core/short-memory.js'
 import type { Database } from '../db/database.js'
+import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
 import type { Clock } from '../world/clock.js'
 import type { Random } from '../world/random.js'
-import { findKey, insertApiKey, type ApiKey, type FoundKey } from './key-store.js'
+import { findKey, insertApiKey, revokeApiKey, type ApiKey, type FoundKey } from './key-store.js'
 import { findWorkspace } from './workspace-store.js'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -44,7 +45,11 @@ export interface KeyParts {
  * @returns the row, and the key itself, which is to be shown once and forgotten
  * @throws AppError not_found (workspace), validation_error (permission names, limits)
  */
-export async function createKey(parts: KeyParts, wanted: NewKey): Promise<{ row: ApiKey; key: string }> {
+export async function createKey(
+  parts: KeyParts,
+  wanted: NewKey,
+  actor: Actor = OPERATOR,
+): Promise<{ row: ApiKey; key: string }> {
   const permissions = checkPermissions(wanted.permissions)
   for (const limit of [wanted.rateLimit, wanted.emailRateLimit])
     if (!Number.isSafeInteger(limit) || limit < 0 || limit > 1_000_000_000)
@@ -68,8 +73,33 @@ export async function createKey(parts: KeyParts, wanted: NewKey): Promise<{ row:
     if (!(await findWorkspace(tx.db, wanted.workspaceId)))
       throw new AppError('not_found', `no workspace ${wanted.workspaceId}`)
     await insertApiKey(tx.db, row)
+    await recordActivity(tx, {
+      ...activityOf(row),
+      actor,
+      action: 'api_key.created',
+      createdAt: row.createdAt,
+    })
   })
   return { row, key }
+}
+
+/** It stops working within a second. @throws AppError not_found (no such key, or revoked already) */
+export async function revokeKey(
+  { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
+  id: string,
+  actor: Actor = OPERATOR,
+): Promise<void> {
+  const now = clock.now()
+  await database.write(async tx => {
+    const found = await findKey(tx.db, { id })
+    if (!found || !(await revokeApiKey(tx.db, id, now)))
+      throw new AppError('not_found', `no unrevoked key ${id}`)
+    await recordActivity(tx, { ...activityOf(found.key), actor, action: 'api_key.revoked', createdAt: now })
+  })
+}
+
+function activityOf({ id, workspaceId, name, hint, type, isSandbox }: ApiKey) {
+  return { workspaceId, subject: name, details: { id, hint, type, is_sandbox: isSandbox } }
 }
 
 function checkPermissions(names: readonly string[] | undefined): readonly (Permission | '*')[] {

@@ -45,26 +45,51 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
 /** @throws AppError limit_reached: the request is refused whole */
 export async function countAgainstLimits(
   db: Queries,
-  workspace: Pick<Workspace, 'id' | 'hourlyLimit' | 'dailyLimit'>,
+  workspace: LimitedWorkspace,
   recipients: number,
   now: number,
 ): Promise<void> {
+  const usage = await openUsage(db, workspace, now)
+  usage.add(recipients)
+  await usage.write()
+}
+
+export type LimitedWorkspace = Pick<Workspace, 'id' | 'hourlyLimit' | 'dailyLimit'>
+
+/** What a workspace has used of its windows; for several requests that are counted in one transaction. */
+export interface Usage {
+  /** @throws AppError limit_reached, and then nothing was added */
+  add(recipients: number): void
+  /** Takes back what was added for a request that was refused for another reason. */
+  takeBack(recipients: number): void
+  write(): Promise<void>
+}
+
+export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
   const { rows } = await selectUsage(db, { workspaceId: workspace.id })
   const counted = (['hour', 'day'] as const).map(kind => {
     const start = Math.floor(now / WINDOW_MS[kind]) * WINDOW_MS[kind]
-    const before = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
-    const limit = kind === 'hour' ? workspace.hourlyLimit : workspace.dailyLimit
-    if (limit > 0 && before + recipients > limit)
-      throw new AppError(
-        'limit_reached',
-        `the workspace may send ${limit} mails per ${kind}; ${Math.max(0, limit - before)} are left in this one`,
-      )
-    return {
-      workspace_id: workspace.id,
-      window_kind: kind,
-      window_start: start,
-      accepted: before + recipients,
-    }
+    const accepted = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
+    return { workspace_id: workspace.id, window_kind: kind, window_start: start, accepted }
   })
-  await writeUsage(db, { rows: counted })
+  const limitOf = (kind: WindowKind) => (kind === 'hour' ? workspace.hourlyLimit : workspace.dailyLimit)
+  return {
+    add(recipients) {
+      for (const { window_kind: kind, accepted } of counted) {
+        const limit = limitOf(kind)
+        if (limit > 0 && accepted + recipients > limit)
+          throw new AppError(
+            'limit_reached',
+            `the workspace may send ${limit} mails per ${kind}; ${Math.max(0, limit - accepted)} are left in this one`,
+          )
+      }
+      for (const window of counted) window.accepted += recipients
+    },
+    takeBack(recipients) {
+      for (const window of counted) window.accepted -= recipients
+    },
+    async write() {
+      await writeUsage(db, { rows: counted })
+    },
+  }
 }

@@ -1,8 +1,7 @@
 /** `postroad key create|list|revoke`. A key is printed once, when it is made. */
 import type { Command } from 'commander'
-import { createKey, USUAL_KEY_LIMITS } from '../accounts/keys.js'
-import { listApiKeys, revokeApiKey, type ApiKey } from '../accounts/key-store.js'
-import { AppError } from '../core/errors.js'
+import { createKey, revokeKey, USUAL_KEY_LIMITS } from '../accounts/keys.js'
+import { listApiKeys, type ApiKey } from '../accounts/key-store.js'
 import { isoTime, isoTimeOrNull } from '../core/moments.js'
 import {
   command,
@@ -75,8 +74,7 @@ export function keyCommands(program: Command, context: CliContext): void {
   command(group, 'revoke <id>', 'make a key stop working').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
-        if (!(await database.write(tx => revokeApiKey(tx.db, id, world.clock.now()))))
-          throw new AppError('not_found', `no unrevoked key ${id}`)
+        await revokeKey({ database, clock: world.clock }, id)
         printResult(context, options, { success: true }, () => 'revoked')
       })
     },

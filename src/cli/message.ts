@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Static } from 'typebox'
 import { AppError } from '../core/errors.js'
 import { messageWithTrace } from '../msa/message-view.js'
-import type { MessageSchema } from '../msa/send-schema.js'
+import type { MessageSchema } from '../msa/message-schema.js'
 import { findAnyMessage } from '../queue/message-store.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from './context.js'
 

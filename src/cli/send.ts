@@ -75,7 +75,7 @@ async function send(
   options: SendOptions,
 ): Promise<void> {
   const { config, world, database, newId } = appliance
-  const result = await sendEmail(
+  const { value } = await sendEmail(
     {
       database,
       clock: world.clock,
@@ -84,11 +84,12 @@ async function send(
       expireMs: config.mta.retry.expireMs,
       onEnqueued: () => {}, // the server notices by itself
       sharedAddress: config.mta.sharedAddress ?? '',
+      messageLimit: config.limits.messageSizeBytes,
     },
     operatorOf(workspace),
     { to: options.to, subject: options.subject, from_email: options.from, ...bodyOf(options) },
   )
-  const id = result.results[0]?.message_id ?? ''
+  const id = 'results' in value ? (value.results[0]?.message_id ?? '') : value.message_id
   if (!isServing(config.dataDir)) context.complain('the server does not run: the mail waits in the queue')
   else await lookOn(appliance, id)
   const message = await mustFind(appliance, id)

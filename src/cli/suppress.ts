@@ -5,12 +5,8 @@ import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import { readSuppressionEntry } from '../deliverability/suppression-entry.js'
 import { suppressionToApi } from '../deliverability/suppression-routes.js'
-import {
-  deleteSuppression,
-  insertSuppression,
-  listSuppressions,
-  type Suppression,
-} from '../deliverability/suppression-store.js'
+import { listSuppressions, type Suppression } from '../deliverability/suppression-store.js'
+import { addSuppression, removeSuppression } from '../deliverability/suppressions.js'
 import {
   command,
   printResult,
@@ -44,8 +40,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
         await database.write(async tx => {
           if (!(await findWorkspace(tx.db, options.workspace)))
             throw new AppError('not_found', `no workspace ${options.workspace}`)
-          if (!(await insertSuppression(tx.db, suppression)))
-            throw new AppError('duplicate', `${suppression.email} is suppressed already`)
+          await addSuppression(tx, suppression)
         })
         printResult(context, options, suppressionToApi(suppression), () => `${suppression.email} suppressed`)
       })
@@ -53,13 +48,13 @@ export function suppressCommands(program: Command, context: CliContext): void {
   )
   owned('remove <email>', 'let an address be mailed again').action(
     async (email: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        if (
-          !(await database.write(tx =>
-            deleteSuppression(tx.db, options.workspace, readSuppressionEntry(email)),
-          ))
-        )
-          throw new AppError('not_found', `${email} is not suppressed`)
+      await withAppliance(context, options, async ({ database, world }) => {
+        const removal = {
+          workspaceId: options.workspace,
+          email: readSuppressionEntry(email),
+          createdAt: world.clock.now(),
+        }
+        await database.write(tx => removeSuppression(tx, removal))
         printResult(context, options, { success: true }, () => 'removed')
       })
     },

@@ -21,6 +21,8 @@ export interface Tx {
 export interface WriteOptions {
   /** A few ms more make no difference to the caller: the work waits for others that share its commit. */
   readonly canWait?: boolean
+  /** How many callers the work stands for at this moment; 1 where absent. */
+  readonly callers?: () => number
 }
 
 export interface Database extends AsyncDisposable {

@@ -16,6 +16,8 @@ import type { Tables } from './tables.js'
 interface Work {
   /** Whether a few ms more make no difference to whoever asked for it. */
   readonly canWait: boolean
+  /** How many it stands for, as long as it has not begun. */
+  readonly callers: () => number
   /** Runs it in its own savepoint; what it throws is kept for `settle`. Rejects only when the transaction is lost. */
   run(db: Queries): Promise<void>
   /** Tells the caller how it ended, after the shared COMMIT or its failure. */
@@ -47,9 +49,12 @@ export class GroupCommit {
     this.clock = clock
   }
 
-  write<T>(work: (tx: Tx) => Promise<T>, { canWait = false }: WriteOptions = {}): Promise<T> {
+  write<T>(
+    work: (tx: Tx) => Promise<T>,
+    { canWait = false, callers = onlyOne }: WriteOptions = {},
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.waiting.push(savepointWork(work, canWait, resolve, reject))
+      this.waiting.push({ canWait, callers, ...savepointWork(work, resolve, reject) })
       this.draining ??= this.drain().finally(() => (this.draining = undefined))
     })
   }
@@ -83,7 +88,7 @@ export class GroupCommit {
       return
     }
     await this.pauseWhileMoreCome(canAllWait)
-    const hasHelped = this.waiting.length > 1
+    const hasHelped = this.callersWaiting > 1
     if (isLone) this.trialEvery = hasHelped ? 1 : Math.min(2 * this.trialEvery, RAREST_TRIAL)
     if (isLone && !hasHelped) this.loneCommitsToTrial = this.trialEvery
   }
@@ -91,15 +96,21 @@ export class GroupCommit {
   private async pauseWhileMoreCome(canAllWait: () => boolean): Promise<void> {
     let known = 0
     for (let pauses = 0; pauses < MOST_PAUSES; pauses += 1) {
-      if (this.waiting.length <= known && !canAllWait()) return
-      known = this.waiting.length
+      const callers = this.callersWaiting
+      if (callers <= known && !canAllWait()) return
+      known = callers
       await shortPause()
     }
   }
 
-  /** @returns how many works shared the commit */
+  private get callersWaiting(): number {
+    return this.waiting.reduce((sum, { callers }) => sum + callers(), 0)
+  }
+
+  /** @returns how many callers shared the commit */
   private async commitGroup(): Promise<number> {
     const group: Work[] = []
+    let callers = 0
     try {
       await this.writer.transaction().execute(async db => {
         const started = this.clock.monotonic()
@@ -107,29 +118,30 @@ export class GroupCommit {
           const next = this.waiting.shift()
           if (!next) break
           group.push(next)
+          callers += next.callers()
           await next.run(db)
         } while (this.clock.monotonic() - started < GROUP_BUDGET_MS)
       })
     } catch (thrown) {
       // Where BEGIN itself failed nobody has run yet, and whoever waits would only meet the same.
       for (const work of group.length > 0 ? group : this.waiting.splice(0)) work.settle(asError(thrown))
-      return group.length
+      return callers
     }
     for (const work of group) work.settle()
-    return group.length
+    return callers
   }
 }
 
+const onlyOne = () => 1
+
 function savepointWork<T>(
   work: (tx: Tx) => Promise<T>,
-  canWait: boolean,
   resolve: (value: T) => void,
   reject: (error: Error) => void,
-): Work {
+): Pick<Work, 'run' | 'settle'> {
   const callbacks: (() => void)[] = []
   let finish = (): void => reject(new Error('the transaction ended before this work was done'))
   return {
-    canWait,
     async run(db) {
       await sql`savepoint work`.execute(db)
       try {

@@ -4,6 +4,8 @@ import type { Dialect } from './database.js'
 import { up as initial } from './migrations/0001-initial.js'
 import { up as relayedMail } from './migrations/0002-relayed-mail.js'
 import { up as returnedMail } from './migrations/0003-returned-mail.js'
+import { up as emailApi } from './migrations/0004-email-api.js'
+import { up as analytics } from './migrations/0005-analytics.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -11,4 +13,6 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0001-initial': initial,
   '0002-relayed-mail': relayedMail,
   '0003-returned-mail': returnedMail,
+  '0004-email-api': emailApi,
+  '0005-analytics': analytics,
 }

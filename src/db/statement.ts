@@ -5,7 +5,7 @@
  * Used by stores in place of a direct Kysely call where a statement runs for every message or batch. The statement is still
  * written with Kysely, checked against the tables, and right on both dialects. Fails: as the statement itself does.
  */
-import type { CompiledQuery} from 'kysely';
+import type { CompiledQuery } from 'kysely'
 import { type Compilable, type DialectAdapter, type QueryResult } from 'kysely'
 import type { Queries } from './database.js'
 

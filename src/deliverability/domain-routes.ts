@@ -1,6 +1,7 @@
 /** Routes of sending domains. */
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
+import { keyActor } from '../events/activity-store.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
 import { DomainParams, DomainSchema, domainToApi, NewDomainBody } from './domain-schema.js'
@@ -38,7 +39,10 @@ export function domainRoutes(parts: DomainParts): Route[] {
       status: 201,
       errors: ['duplicate'],
       handle: async ({ principal, body }) =>
-        domainToApi(await addDomain(parts, principal.workspaceId, body.domain), dkimZone),
+        domainToApi(
+          await addDomain(parts, principal.workspaceId, body.domain, false, keyActor(principal)),
+          dkimZone,
+        ),
     }),
     route({
       method: 'GET',
@@ -80,7 +84,10 @@ export function domainRoutes(parts: DomainParts): Route[] {
       response: DomainSchema,
       errors: ['not_found', 'conflict'],
       handle: async ({ principal, params }) =>
-        domainToApi(await rotateDomain(parts, principal.workspaceId, params.id), dkimZone),
+        domainToApi(
+          await rotateDomain(parts, principal.workspaceId, params.id, false, keyActor(principal)),
+          dkimZone,
+        ),
     }),
     route({
       method: 'DELETE',
@@ -91,7 +98,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       response: Type.Object({ success: Type.Boolean() }),
       errors: ['not_found'],
       async handle({ principal, params }) {
-        await dropDomain(parts, principal.workspaceId, params.id)
+        await dropDomain(parts, principal.workspaceId, params.id, keyActor(principal))
         return { success: true }
       },
     }),

@@ -4,6 +4,7 @@
  * Called by the domain routes, the command line and, for the shared sending address, by the composition root.
  */
 import { AppError } from '../core/errors.js'
+import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
 import { asciiDomain } from '../mail/address.js'
 import { makeSelectorPairs } from './dkim-keys.js'
 import type { DomainParts } from './domain-parts.js'
@@ -27,6 +28,7 @@ export async function addDomain(
   owner: string,
   name: string,
   isVouched = false,
+  actor: Actor = OPERATOR,
 ): Promise<Domain> {
   const domain = readDomainName(name)
   // Made outside the transaction: two RSA keys take about 200 ms.
@@ -50,6 +52,14 @@ export async function addDomain(
       keys,
       parts.seal,
     )
+    await recordActivity(tx, {
+      workspaceId: owner,
+      actor,
+      action: 'domain.added',
+      subject: domain,
+      details: { id, vouched: isVouched },
+      createdAt: now,
+    })
     return mustFind(await findDomain(tx.db, owner, id))
   })
 }
@@ -75,15 +85,31 @@ export async function verifyDomain(parts: DomainParts, owner: string, id: string
 }
 
 /** Mail that is queued already is still signed and sent. @throws AppError not_found */
-export async function dropDomain(parts: DomainParts, owner: string, id: string): Promise<void> {
-  const isRemoved = await parts.database.write(tx => removeDomain(tx.db, owner, id, parts.clock.now()))
-  if (!isRemoved) mustFind(undefined)
+export async function dropDomain(
+  parts: DomainParts,
+  owner: string,
+  id: string,
+  actor: Actor = OPERATOR,
+): Promise<void> {
+  const now = parts.clock.now()
+  await parts.database.write(async tx => {
+    const { domain } = mustFind(await findDomain(tx.db, owner, id))
+    await removeDomain(tx.db, owner, id, now)
+    await recordActivity(tx, {
+      workspaceId: owner,
+      actor,
+      action: 'domain.removed',
+      subject: domain,
+      details: { id },
+      createdAt: now,
+    })
+  })
 }
 
 /** The system's own domain for the shared sending address, with keys; made on first use. */
 export async function ensureSystemDomain(parts: DomainParts, owner: string, name: string): Promise<Domain> {
   const known = await findDomainByName(parts.database.reader, owner, readDomainName(name))
-  return known ?? addDomain(parts, owner, name, true)
+  return known ?? addDomain(parts, owner, name, true, { type: 'system' })
 }
 
 function mustFind(domain: Domain | undefined): Domain {

@@ -7,6 +7,7 @@
  */
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
+import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
 import { recordHoldsKey } from '../mail/dkim-record.js'
 import type { Resolver } from '../world/dns.js'
 import { changeFindings, switchKeys } from './dkim-key-store.js'
@@ -31,6 +32,7 @@ export async function rotateDomain(
   owner: string,
   id: string,
   isForced = false,
+  actor: Actor = OPERATOR,
 ): Promise<Domain> {
   const now = parts.clock.now()
   await renewRetired(parts, now, id)
@@ -43,6 +45,14 @@ export async function rotateDomain(
     await switchKeys(tx.db, id, now + RETIRING_MS)
     // Whether Ed25519 signs depends on it.
     await changeFindings(tx.db, id, before => ({ ...before, ...findings }))
+    await recordActivity(tx, {
+      workspaceId: owner,
+      actor,
+      action: 'domain.rotated',
+      subject: domain.domain,
+      details: { id, forced: isForced },
+      createdAt: now,
+    })
     return mustFind(await findDomain(tx.db, owner, id))
   })
 }

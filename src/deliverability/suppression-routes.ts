@@ -1,19 +1,15 @@
 /** Routes of suppressions: who this workspace no longer mails. */
 import Type, { type Static } from 'typebox'
-import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import type { Database } from '../db/database.js'
+import { keyActor } from '../events/activity-store.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
 import { normalizedAddress } from '../mail/address.js'
 import type { Clock } from '../world/clock.js'
 import { readSuppressionEntry } from './suppression-entry.js'
-import {
-  deleteSuppression,
-  insertSuppression,
-  pageSuppressions,
-  type Suppression,
-} from './suppression-store.js'
+import { pageSuppressions, type Suppression } from './suppression-store.js'
+import { addSuppression, removeSuppression } from './suppressions.js'
 
 export interface SuppressionParts {
   readonly database: Database
@@ -93,8 +89,7 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           sourceMessageId: null,
           createdAt: clock.now(),
         }
-        if (!(await database.write(tx => insertSuppression(tx.db, suppression))))
-          throw new AppError('duplicate', `${suppression.email} is suppressed already`, { path: 'email' })
+        await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
         return suppressionToApi(suppression)
       },
     }),
@@ -108,8 +103,8 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       errors: ['not_found'],
       async handle({ principal, params }) {
         const email = normalizedAddress(params.email)
-        if (!(await database.write(tx => deleteSuppression(tx.db, principal.workspaceId, email))))
-          throw new AppError('not_found', 'no such suppression')
+        const removal = { workspaceId: principal.workspaceId, email, createdAt: clock.now() }
+        await database.write(tx => removeSuppression(tx, removal, keyActor(principal)))
         return { success: true }
       },
     }),

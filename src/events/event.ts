@@ -69,10 +69,7 @@ export type EmailOpened = EventHead<'email.opened', Visit>
 export type EmailClicked = EventHead<'email.clicked', Visit & { readonly url: string }>
 
 /** What a contact did elsewhere. The message is the one that it is put down to, if any. */
-interface ContactEventHead<Kind extends string, Payload> extends Omit<
-  EventHead<Kind, Payload>,
-  'messageId'
-> {
+interface ContactEventHead<Kind extends string, Payload> extends Omit<EventHead<Kind, Payload>, 'messageId'> {
   readonly messageId: string | null
 }
 

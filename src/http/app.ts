@@ -12,6 +12,7 @@ import type { Log } from '../world/log.js'
 import { readJsonBody } from './body.js'
 import { errorAnswer } from './error-body.js'
 import { Gate } from './gate.js'
+import { makeClaim, readIdempotencyKey, Repeats, type FindAnswer } from './idempotency.js'
 import { listBody } from './pagination.js'
 import type { Authenticate } from './principal.js'
 import type { Route } from './route.js'
@@ -27,16 +28,19 @@ export interface AppParts {
   readonly newId: NewId
   readonly authenticate: Authenticate
   readonly anonymousRateLimit: number
+  /** Needed where a route takes an Idempotency-Key. */
+  readonly findAnswer?: FindAnswer
 }
 
 export function buildApp(parts: AppParts, routes: readonly Route[]): Koa {
   const gate = new Gate(parts)
+  const repeats = new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined)))
   const router = new Router()
   for (const route of routes)
     router.register(fullPath(route), [route.head.method], async ctx => {
       // The declared path, not the one asked for: paths can carry addresses and tokens.
       ctx.state['route'] = `${route.head.method} ${route.head.path}`
-      await serve(ctx, route, gate)
+      await serve(ctx, route, gate, repeats)
     })
   const app = new Koa()
   app.silent = true
@@ -63,21 +67,37 @@ export function fullPath(route: Route): string {
   return route.head.isAtRoot ? route.head.path : API_BASE + route.head.path
 }
 
+/** The declared path with its parameters filled in: however it was written, it is the same. */
+function pathWith(route: Route, params: object): string {
+  return Object.entries(params).reduce(
+    (path, [name, value]) => path.replace(`:${name}`, () => encodeURIComponent(String(value))),
+    fullPath(route),
+  )
+}
+
 /** One request, in the contract's order of errors: 401, 429, 403, schema, then whatever the handler finds. */
-async function serve(ctx: Context, route: Route, gate: Gate): Promise<void> {
+async function serve(ctx: Context, route: Route, gate: Gate, repeats: Repeats): Promise<void> {
   const principal = await gate.admit(ctx, route.head.access)
   const params = route.validateParams(ctx['params'])
   const query = route.validateQuery(ctx.query)
+  const { idempotency, method } = route.head
+  const key = idempotency && readIdempotencyKey(ctx.req, idempotency)
   const body = route.validateBody?.(await readJsonBody(ctx.req, route.head.bodyLimit ?? USUAL_BODY_LIMIT))
   const requestId = ctx.state['requestId'] as string
-  const { status, value, page } = await route.handle({
-    params: params as never,
-    query: query as never,
-    body: body,
-    principal,
-    requestId,
-  })
+  const claim =
+    key === undefined
+      ? undefined
+      : makeClaim({ principal, method, path: pathWith(route, ctx['params'] as object) }, key, body)
+  const execute = () =>
+    route.handle({ params: params as never, query: query as never, body, principal, claim, requestId })
+  const { answer, isRepeat } = claim
+    ? await repeats.answer(claim, execute)
+    : { answer: await execute(), isRepeat: false }
+  if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
+  const { status, value } = answer
+  const page = 'page' in answer ? answer.page : undefined
   ctx.status = status
+  if (route.head.headers) ctx.set(route.head.headers)
   if (page) ctx.body = listBody(value as never, page)
   else ctx.body = route.response.kind === 'bare' ? value : { data: value }
 }

@@ -5,8 +5,12 @@ import type { TSchema } from 'typebox'
 import Type from 'typebox'
 import { ERRORS, type ErrorCode } from '../core/errors.js'
 import { fullPath } from './app.js'
+import { KEY_HEADER } from './idempotency.js'
 import { listSchema } from './pagination.js'
-import { openRoute, type Route } from './route.js'
+import { docsPage, DOCS_HEADERS } from './docs-page.js'
+import { errorExamples, ErrorSchema, explain } from './openapi-errors.js'
+import { exampleOf } from './openapi-example.js'
+import { openRoute, type Access, type Route } from './route.js'
 
 const RATE_HEADERS = {
   'X-RateLimit-Limit': {
@@ -24,28 +28,33 @@ const RATE_HEADERS = {
   'X-Request-Id': { description: 'Names this request in the log.', schema: { type: 'string' } },
 }
 
-const ErrorSchema = Type.Object({
-  error: Type.Object({
-    code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}.` }),
-    message: Type.String(),
-    path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
-  }),
-})
+const ABOUT = `Email delivery and audience service. Within v1 changes are additive only; enums are open.
+
+Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Answers are \`{data}\`, lists are \`{data, pagination}\`
+with \`limit\` (default 100, at most 1000) and \`offset\`; errors are \`{error: {code, message, path?}}\`. Times are ISO 8601 in UTC.
+
+What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on sends, the
+same Idempotency-Key; retry no other error without changing something.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
 
 export function openApiDocument(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
+  const ids = new Set<string>()
   for (const route of routes) {
     const path = fullPath(route).replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route) }
+    // Health is served twice, with and without the prefix.
+    const usual = operationId(route)
+    const id = ids.has(usual) ? `${usual}AtRoot` : usual
+    ids.add(id)
+    paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route, id) }
   }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Postroad',
       version,
-      description:
-        'Email delivery and audience service. Within v1 changes are additive only; enums are open.',
+      description: ABOUT,
     },
+    tags: [...new Set(routes.map(tagOf))].map(name => ({ name })),
     paths,
     components: {
       securitySchemes: {
@@ -56,22 +65,38 @@ export function openApiDocument(routes: readonly Route[], version: string): obje
   }
 }
 
-function operation(route: Route): object {
+function operation(route: Route, id: string): object {
   const { head } = route
   const isOpen = head.access === 'public' || head.access === 'loopback'
   return {
-    operationId: operationId(route),
+    operationId: id,
     summary: head.summary,
-    ...(head.description === undefined ? {} : { description: head.description }),
-    tags: [head.path.split('/')[1] ?? ''],
+    description: [head.description, whoMayCall(head.access)].filter(Boolean).join('\n\n'),
+    tags: [tagOf(route)],
     security: isOpen ? [] : [{ apiKey: [] }],
     ...(isOpen || head.access === 'key' ? {} : { 'x-permission': head.access }),
-    parameters: [...parameters(head.params, 'path'), ...parameters(head.query, 'query')],
-    ...(head.body
-      ? { requestBody: { required: true, content: { 'application/json': { schema: head.body } } } }
-      : {}),
+    parameters: [
+      ...parameters(head.params, 'path'),
+      ...parameters(head.query, 'query'),
+      ...(head.idempotency ? [keyParameter(head.idempotency)] : []),
+    ],
+    ...(head.body ? { requestBody: requestBody(head.body, head.example) } : {}),
     responses: { ...successes(route), ...failures(route) },
   }
+}
+
+function tagOf({ head }: Route): string {
+  return head.path.split('/')[1] ?? ''
+}
+
+function whoMayCall(access: Access): string {
+  if (access === 'public') return 'Needs no key.'
+  if (access === 'loopback') return 'Needs no key; only this machine itself may ask.'
+  return access === 'key' ? 'Any valid key may ask.' : `Needs the permission \`${access}\`.`
+}
+
+function requestBody(schema: TSchema, example: unknown = exampleOf(schema, true)): object {
+  return { required: true, content: { 'application/json': { schema, example } } }
 }
 
 /** `GET /domains/:id` becomes `getDomainsById`. */
@@ -99,7 +124,27 @@ function parameters(schema: TSchema | undefined, place: 'path' | 'query'): objec
   }))
 }
 
-function successes({ response, status, otherStatuses }: Route): Record<string, object> {
+function keyParameter(need: 'optional' | 'required'): object {
+  return {
+    name: KEY_HEADER,
+    in: 'header',
+    required: need === 'required',
+    description:
+      'A unique value. A repeat with the same value and body within an hour gets the first answer again, and nothing is ' +
+      'done twice; with another body it is refused with idempotency_conflict, and with conflict while the first is ' +
+      'still being executed. Only successes are kept.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  }
+}
+
+const REPEAT_HEADER = {
+  'X-Idempotency-Status': {
+    description: 'Where an Idempotency-Key was sent: new, or cached for a repeat.',
+    schema: { type: 'string' },
+  },
+}
+
+function successes({ head, response, status, otherStatuses }: Route): Record<string, object> {
   const schema =
     response.kind === 'bare'
       ? response.schema
@@ -108,8 +153,11 @@ function successes({ response, status, otherStatuses }: Route): Record<string, o
         : Type.Object({ data: response.schema })
   const answer = {
     description: 'Success',
-    headers: RATE_HEADERS,
-    content: { 'application/json': { schema } },
+    headers: { ...RATE_HEADERS, ...(head.idempotency ? REPEAT_HEADER : {}) },
+    content:
+      head.mediaType === undefined
+        ? { 'application/json': { schema, example: exampleOf(schema, false) } }
+        : { [head.mediaType]: { schema } },
   }
   return Object.fromEntries([status, ...otherStatuses].map(code => [String(code), answer]))
 }
@@ -117,10 +165,13 @@ function successes({ response, status, otherStatuses }: Route): Record<string, o
 function failures({ head }: Route): Record<string, object> {
   const isOpen = head.access === 'public' || head.access === 'loopback'
   const codes = new Set<ErrorCode>(head.errors)
-  if (head.params ?? head.query ?? head.body) codes.add('validation_error')
+  // At least a query field that is not known.
+  codes.add('validation_error')
+  if (head.access === 'loopback') codes.add('not_found')
   if (!isOpen)
     for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited'] as const) codes.add(code)
   if (!isOpen && head.access !== 'key') codes.add('forbidden')
+  if (head.idempotency) for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
   codes.add('internal_error')
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of codes)
@@ -129,12 +180,27 @@ function failures({ head }: Route): Record<string, object> {
     [...byStatus].map(([status, names]) => [
       String(status),
       {
-        description: names.join(', '),
-        headers: RATE_HEADERS,
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        description: explain(names),
+        headers: { ...RATE_HEADERS, ...FAILURE_HEADERS[status] },
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/Error' },
+            examples: errorExamples(names),
+          },
+        },
       },
     ]),
   )
+}
+
+const FAILURE_HEADERS: Readonly<Record<number, object>> = {
+  401: { 'WWW-Authenticate': { description: 'Bearer (RFC 6750).', schema: { type: 'string' } } },
+  429: {
+    'Retry-After': {
+      description: 'After how many seconds the same request may succeed.',
+      schema: { type: 'integer', minimum: 1 },
+    },
+  },
 }
 
 /** `GET /openapi.json`: describes the routes it is given and itself. */
@@ -151,4 +217,23 @@ export function openApiRoute(routes: readonly Route[], version: string): Route {
     handle: async () => (document ??= openApiDocument([...routes, self], version)),
   })
   return self
+}
+
+/** `GET /openapi.json` and `GET /docs`, which shows it to people; both describe themselves as well. */
+export function documentationRoutes(routes: readonly Route[], version: string): Route[] {
+  let page: string | undefined
+  const docs: Route = openRoute({
+    method: 'GET',
+    path: '/docs',
+    isAtRoot: true,
+    isBare: true,
+    access: 'public',
+    summary: 'This description of the API as a page for people.',
+    mediaType: 'text/html',
+    headers: DOCS_HEADERS,
+    response: Type.String(),
+    handle: async () => (page ??= docsPage(openApiDocument([...routes, docs, openApi], version))),
+  })
+  const openApi = openApiRoute([...routes, docs], version)
+  return [openApi, docs]
 }

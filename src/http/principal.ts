@@ -10,6 +10,7 @@ export const PERMISSIONS = [
   'campaigns:send',
   'bounces:read',
   'analytics:read',
+  'activity:read',
   'tracking:write',
   ...(
     [

@@ -7,6 +7,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
 import type { ErrorCode } from '../core/errors.js'
 import { pageOf, type Listing, type Page } from './pagination.js'
+import type { IdempotencyClaim } from './idempotency.js'
 import type { Permission, Principal } from './principal.js'
 import { textValidator, validator } from './validate.js'
 
@@ -38,8 +39,19 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> {
   readonly params?: P
   readonly query?: Q
   readonly body?: B
+  /** A request body for the OpenAPI page, where rules beyond the schema demand more than its required fields. */
+  readonly example?: unknown
+  /** Headers that every success carries. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Of a bare answer that is no JSON but text, e.g. `text/html`. */
+  readonly mediaType?: string
   /** Largest request body, bytes. */
   readonly bodyLimit?: number
+  /**
+   * Whether an Idempotency-Key is taken or demanded. The handler keeps its success with `keepAnswer`, in the transaction
+   * that does the work, whenever the request has a claim.
+   */
+  readonly idempotency?: 'optional' | 'required'
   /** Error codes besides those every route can answer. */
   readonly errors?: readonly ErrorCode[]
 }
@@ -58,6 +70,8 @@ export interface KeyedRequest<P extends TObject, Q extends TObject, B extends TS
   B
 > {
   readonly principal: Principal
+  /** Of a request with an Idempotency-Key, on a route that takes one. */
+  readonly claim: IdempotencyClaim | undefined
 }
 
 interface SingleRoute<

@@ -5,7 +5,8 @@
  * finds out which mail it was.
  */
 import { readReturnedMail } from '../mail/returned/read-returned-mail.js'
-import { ownThread } from '../world/threads.js'
+import { ownThread, stepAside } from '../world/threads.js'
 import { serveParser } from './serve-parser.js'
 
+stepAside()
 serveParser(ownThread(), readReturnedMail)

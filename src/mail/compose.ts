@@ -4,12 +4,13 @@
  * Called by the delivery agent for every message. What it makes is 7-bit, has CRLF line ends and no long lines, and is
  * the same to the octet when composed again: a retry sends what the first attempt sent. Encodings and boundaries are
  * chosen here; nodemailer contributes quoted-printable, base64 and encoded-words. Never touches files or the network.
- * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1.4 (multipart/alternative), RFC 2047.
+ * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047.
  * Fails: rejects with AppError `validation_error`, its path naming the field, for a value that no header can hold.
  */
 import { createHash } from 'node:crypto'
 import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from 'nodemailer/lib/qp'
 import { AppError } from '../core/errors.js'
+import { attachmentPart, inBase64, type Attachment } from './attachment-part.js'
 import { readAddress, type EmailAddress, type NamedAddress } from './address.js'
 import { foldField, mailbox, unstructured, unwritableMailbox } from './header-field.js'
 import { hasHeaderBreak } from './header-text.js'
@@ -26,6 +27,18 @@ export interface ComposedContent {
   readonly text?: string
   /** Further fields, e.g. List-Unsubscribe; in this order, after the composer's own. */
   readonly headers?: readonly HeaderField[]
+  /** Absent where each recipient sees itself alone. */
+  readonly addressees?: Addressees
+  readonly attachments?: readonly Attachment[]
+}
+
+/**
+ * Whom a letter names. Where somebody gets a copy, all see all of them; where there are only blind copies, each recipient
+ * of `to` sees itself alone and a blind copy shows whom the letter went to. Blind copies are named nowhere.
+ */
+export interface Addressees {
+  readonly to: readonly string[]
+  readonly cc: readonly string[]
 }
 
 export interface HeaderField {
@@ -46,6 +59,8 @@ export interface Letter {
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'from',
   'to',
+  'cc',
+  'bcc',
   'reply-to',
   'subject',
   'date',
@@ -63,19 +78,16 @@ const ENCODED_LINE = 76
 /** @returns the complete message, unsigned, without a Return-Path or Received field */
 export async function composeMessage(content: ComposedContent, letter: Letter): Promise<Buffer> {
   const fields = [...letterhead(content, letter), ...furtherFields(content), field('MIME-Version', '1.0')]
-  const { html } = content
-  const text = content.text ?? (html === undefined ? '' : plainTextOf(html))
-  const plain = textPart('plain', text)
-  const entity = html === undefined ? plain : alternative([plain, textPart('html', html)], letter.messageId)
+  const entity = bodyOf(content, letter.messageId)
   const end = entity.endsWith('\r\n') ? '' : '\r\n'
   return Buffer.from(`${fields.join('\r\n')}\r\n${entity}${end}`, 'latin1')
 }
 
-function letterhead(content: ComposedContent, { to, date, messageId }: Letter): string[] {
-  const recipient = address(to, 'to')
+function letterhead(content: ComposedContent, letter: Letter): string[] {
+  const { date, messageId } = letter
   const head = [
     field('From', ownMailbox(content.from, 'from')),
-    field('To', recipient.needsSmtpUtf8 ? unwritableMailbox(recipient) : mailbox(recipient)),
+    ...recipientFields(content, letter),
     field('Subject', unstructured(checked(content.subject, 'subject')), 'subject'),
     // RFC 5322 §3.3: UTC is written +0000; GMT is obsolete syntax (§4.3).
     field('Date', new Date(date).toUTCString().replace('GMT', '+0000')),
@@ -85,16 +97,46 @@ function letterhead(content: ComposedContent, { to, date, messageId }: Letter): 
   return head
 }
 
+function recipientFields({ addressees }: ComposedContent, { to }: Letter): string[] {
+  if (!addressees) return [field('To', recipients([to], 'to'))]
+  const isOneOfMany = addressees.cc.length > 0 || !addressees.to.includes(to)
+  const shown = isOneOfMany ? addressees.to : [to]
+  return [
+    // RFC 5322 §3.4: an empty group, where none of those named was an address.
+    field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to')),
+    ...(addressees.cc.length === 0 ? [] : [field('Cc', recipients(addressees.cc, 'cc'))]),
+  ]
+}
+
+function recipients(texts: readonly string[], path: string): string {
+  return texts
+    .map(text => address(text, path))
+    .map(recipient => (recipient.needsSmtpUtf8 ? unwritableMailbox(recipient) : mailbox(recipient)))
+    .join(', ')
+}
+
+/** Why a caller's own field cannot be written; undefined where it can. One phrase that completes "the header ...". */
+export function headerFault({ name, value }: HeaderField): string | undefined {
+  try {
+    furtherField({ name, value })
+    return undefined
+  } catch (error) {
+    return error instanceof AppError ? error.message : undefined
+  }
+}
+
 function furtherFields({ headers = [] }: ComposedContent): string[] {
-  return headers.map(({ name, value }) => {
-    const path = `headers.${name}`
-    if (!FIELD_NAME.test(name)) throw new AppError('validation_error', 'not a header field name', { path })
-    if (OWN_FIELDS.has(name.toLowerCase()))
-      throw new AppError('validation_error', 'this header field is set by the server', { path })
-    checked(value, path)
-    // Unknown fields may be structured (List-Unsubscribe is): ASCII stays as it is.
-    return field(name, /[^\x20-\x7e\t]/.test(value) ? unstructured(value) : value, path)
-  })
+  return headers.map(furtherField)
+}
+
+function furtherField({ name, value }: HeaderField): string {
+  const path = `headers.${name}`
+  if (!FIELD_NAME.test(name)) throw new AppError('validation_error', 'not a header field name', { path })
+  if (OWN_FIELDS.has(name.toLowerCase()))
+    throw new AppError('validation_error', 'this header field is set by the server', { path })
+  checked(value, path)
+  // Unknown fields may be structured (List-Unsubscribe is): ASCII stays as it is.
+  return field(name, /[^\x20-\x7e\t]/.test(value) ? unstructured(value) : value, path)
 }
 
 /** From and Reply-To have to be answerable, so their local part has to fit into an ASCII header. */
@@ -126,12 +168,29 @@ function field(name: string, value: string, path = name.toLowerCase()): string {
   return folded
 }
 
-/** RFC 2046 §5.1.4: the richest form last. The CRLF before a delimiter belongs to the delimiter (§5.1.1). */
-function alternative(parts: readonly string[], messageId: string): string {
+/** RFC 2046 §5.1.3, RFC 2387: what the HTML shows stands beside it, what the reader opens beside both. */
+function bodyOf(content: ComposedContent, messageId: string): string {
+  const { html, attachments = [] } = content
+  const text = textPart('plain', content.text ?? (html === undefined ? '' : plainTextOf(html)))
+  // RFC 2046 §5.1.4: the richest form last.
+  const readable =
+    html === undefined ? text : multipart('alternative', [text, textPart('html', html)], messageId)
+  const isShown = (one: Attachment) => html !== undefined && one.contentId !== undefined
+  const shown = attachments.filter(isShown).map(one => attachmentPart(one, true))
+  const listed = attachments.filter(one => !isShown(one)).map(one => attachmentPart(one, false))
+  const related =
+    shown.length === 0
+      ? readable
+      : multipart('related; type="multipart/alternative"', [readable, ...shown], `${messageId} related`)
+  return listed.length === 0 ? related : multipart('mixed', [related, ...listed], `${messageId} mixed`)
+}
+
+/** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary its own */
+function multipart(subtype: string, parts: readonly string[], name: string): string {
   // `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no content can hold the boundary.
-  const boundary = `=_${createHash('sha256').update(messageId).digest('hex').slice(0, 32)}`
+  const boundary = `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   const delimited = parts.map(part => `--${boundary}\r\n${part}\r\n`)
-  return `Content-Type: multipart/alternative;\r\n boundary="${boundary}"\r\n\r\n${delimited.join('')}--${boundary}--\r\n`
+  return `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n\r\n${delimited.join('')}--${boundary}--\r\n`
 }
 
 /** @returns header and body of one entity; the body ends as the text does, with or without CRLF */
@@ -155,8 +214,4 @@ function isCheaperInBase64(octets: Buffer): boolean {
     if (octet >= 0x7f || octet === 0x3d) toEncode++
   }
   return toEncode > octets.length * 0.18
-}
-
-function inBase64(octets: Buffer): string {
-  return octets.toString('base64').replace(/.{76}/g, '$&\r\n')
 }

@@ -88,7 +88,7 @@ export function canonicalBody(body: Buffer): Buffer {
   const end = body.length
   let length = 0
   let pendingLineEnds = 0
-  for (let at = 0; at < end; ) {
+  for (let at = 0; at < end;) {
     const octet = body[at] as number
     if (octet === CR && at + 1 < end && body[at + 1] === LF) {
       pendingLineEnds++

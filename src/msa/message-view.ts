@@ -4,44 +4,115 @@ import { isoTime, isoTimeOrNull } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import type { HostTried, SmtpReply } from '../mail/outcome.js'
 import { listAttempts, type Attempt } from '../queue/attempt-store.js'
-import { findContents } from '../queue/content-store.js'
+import { findContents, findScheduledAt, type MessageContent } from '../queue/content-store.js'
 import { type Message } from '../queue/message-store.js'
 import { findEntries } from '../queue/queue-store.js'
-import type { MessageSchema, MessageStatusSchema } from './send-schema.js'
+import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
 
+/** @param now tells of a sandbox's scheduled mail, which nothing begins, that its time has come */
 export async function messageStatus(
   db: Queries,
   message: Message,
+  now?: number,
 ): Promise<Static<typeof MessageStatusSchema>> {
-  return statusOf(db, message, await listAttempts(db, message.id))
+  return statusOf(db, message, await listAttempts(db, message.id), now)
 }
 
-export async function messageWithTrace(db: Queries, message: Message): Promise<Static<typeof MessageSchema>> {
+export async function messageWithTrace(
+  db: Queries,
+  message: Message,
+  now?: number,
+): Promise<Static<typeof MessageSchema>> {
   const attempts = await listAttempts(db, message.id)
   const [content] = await findContents(db, [message.contentId])
-  const { name, address } = content?.from ?? { address: '' }
   return {
-    ...(await statusOf(db, message, attempts)),
-    subject: content?.subject ?? '',
-    from: name === undefined ? address : `${name} <${address}>`,
+    ...(await statusOf(db, message, attempts, now)),
+    ...contentToApi(content),
+    campaign_id: message.campaignId ?? null,
     created_at: isoTime(message.createdAt),
     sandbox: message.isSandbox,
     trace: attempts.map(attemptToApi),
   }
 }
 
+function contentToApi(content: MessageContent | undefined) {
+  const { name, address } = content?.from ?? { address: '' }
+  const cc = content?.addressees?.cc ?? []
+  return {
+    subject: content?.subject ?? '',
+    from: name === undefined ? address : `${name} <${address}>`,
+    ...(cc.length === 0 ? {} : { cc: [...cc] }),
+    tags: [...(content?.tags ?? [])],
+    attachments: (content?.attachments ?? []).map(({ filename, contentType, size }) => ({
+      filename,
+      content_type: contentType,
+      size,
+    })),
+    batch_id: content?.batch?.id ?? null,
+  }
+}
+
+/**
+ * A scheduled send to several, as one: what all have in common, and each one's own.
+ *
+ * @param messages at least one
+ */
+export function requestStatus(
+  id: string,
+  messages: readonly Message[],
+  scheduledAt: number,
+  now: number,
+): Static<typeof MessageStatusSchema> {
+  const recipients = messages.map(message => ({
+    to: message.recipient,
+    message_id: message.id,
+    status: shownStatus(message, scheduledAt, now),
+  }))
+  const statuses = new Set(recipients.filter((_, at) => messages[at]?.reason === null).map(one => one.status))
+  // Of none that was mailed the first tells why.
+  const [only = messages[0]?.status ?? 'failed', ...others] = statuses
+  const sentAt = messages.find(message => message.sentAt !== null)?.sentAt
+  return {
+    message_id: id,
+    // Once its time has come they differ: they have all left, and each tells the rest itself.
+    status: others.length === 0 ? only : 'sent',
+    to: recipients.map(({ to }) => to).join(', '),
+    sent_at: isoTimeOrNull(sentAt),
+    delivered_at: null,
+    opened_at: null,
+    clicked_at: null,
+    bounced_at: null,
+    complained_at: null,
+    bounce_type: null,
+    scheduled_at: isoTime(scheduledAt),
+    recipients,
+    attempts: 0,
+    next_attempt_at: null,
+    last_reply: null,
+  }
+}
+
+function shownStatus({ status, isSandbox }: Message, scheduledAt: number | undefined, now = 0): string {
+  const hasLeft = isSandbox && status === 'scheduled' && scheduledAt !== undefined && scheduledAt <= now
+  return hasLeft ? 'sent' : status
+}
+
 async function statusOf(
   db: Queries,
   message: Message,
   attempts: readonly Attempt[],
+  now: number | undefined,
 ): Promise<Static<typeof MessageStatusSchema>> {
   const [entry] = await findEntries(db, [message.id])
+  const scheduledAt = await findScheduledAt(db, message.workspaceId, message.contentId)
   const last = attempts.at(-1)
+  const status = shownStatus(message, scheduledAt, now)
+  const hasLeft = status === 'sent' && message.sentAt === null
   return {
     message_id: message.id,
-    status: message.status,
+    status,
     to: message.recipient,
-    sent_at: isoTimeOrNull(message.sentAt),
+    sent_at: isoTimeOrNull(hasLeft ? scheduledAt : message.sentAt),
     delivered_at: isoTimeOrNull(message.deliveredAt),
     opened_at: isoTimeOrNull(message.openedAt),
     clicked_at: isoTimeOrNull(message.clickedAt),
@@ -49,6 +120,7 @@ async function statusOf(
     complained_at: isoTimeOrNull(message.complainedAt),
     bounce_type: message.bounceType,
     ...(message.reason === null ? {} : { reason: message.reason }),
+    ...(scheduledAt === undefined ? {} : { scheduled_at: isoTime(scheduledAt) }),
     attempts: Math.max(entry?.attempts ?? 0, last?.number ?? 0),
     next_attempt_at: isoTimeOrNull(entry?.nextAttemptAt ?? null),
     last_reply: last?.summary ?? null,

@@ -22,19 +22,39 @@ export async function sortRecipients(
   workspaceId: string,
   asked: readonly string[],
 ): Promise<Recipient[]> {
+  const [sorted = []] = await sortAllRecipients(db, workspaceId, [asked])
+  return sorted
+}
+
+/** The recipients of many letters, who are asked after at once; a repeated one is one that repeats within its letter. */
+export async function sortAllRecipients(
+  db: Queries,
+  workspaceId: string,
+  letters: readonly (readonly string[])[],
+): Promise<Recipient[][]> {
+  const all = new Set<string>()
+  const sorted = letters.map(asked => readRecipients(asked, all))
+  const suppressed = await findSuppressed(db, workspaceId, [...all])
+  if (suppressed.size === 0) return sorted
+  return sorted.map(letter =>
+    letter.map(recipient =>
+      recipient.skip === null && suppressed.has(normalizedAddress(recipient.address))
+        ? { ...recipient, skip: 'suppressed' }
+        : recipient,
+    ),
+  )
+}
+
+/** @param all gets the addresses of those who may be mailed, in the form in which they are compared */
+function readRecipients(asked: readonly string[], all: Set<string>): Recipient[] {
   const seen = new Set<string>()
-  const sorted = asked.map((text): Recipient => {
+  return asked.map((text): Recipient => {
     const parsed = parseAddress(text)
     if (!parsed) return { asked: text, address: text, destination: '', skip: 'invalid' }
     const normalized = normalizedAddress(parsed.address)
     const skip = seen.has(normalized) ? 'duplicate' : null
     seen.add(normalized)
+    all.add(normalized)
     return { asked: text, address: parsed.address, destination: parsed.domain, skip }
   })
-  const suppressed = await findSuppressed(db, workspaceId, [...seen])
-  return sorted.map(recipient =>
-    recipient.skip === null && suppressed.has(normalizedAddress(recipient.address))
-      ? { ...recipient, skip: 'suppressed' }
-      : recipient,
-  )
 }

@@ -14,12 +14,15 @@ import { editRelayedHeader, type HeaderEdits } from '../mail/relay/edit-header.j
 import { receivedField, transmissionProtocol } from '../mail/relay/received-field.js'
 import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../smtp/receiver.js'
+import type { Reporting, Submitted } from './letter.js'
 import type { Sender } from './sender.js'
 import type { SenderMemory } from './sender-memory.js'
-import { submit, type Reporting, type Submitted, type SubmitParts } from './submit.js'
+import type { SubmissionDesk } from './submission-desk.js'
+import type { SubmitParts } from './submit.js'
 
 export interface RelayMailParts extends SubmitParts {
   readonly senders: SenderMemory
+  readonly desk: SubmissionDesk
   /** Our own name, for Received and Message-ID. */
   readonly hostname: string
 }
@@ -57,7 +60,7 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   const sender = await senderOf(parts, workspace, header)
   const edited = editRelayedHeader(header, editsFor(parts, request, header, sender))
   const message = Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
-  const submitted = await submit(parts, {
+  const submitted = await parts.desk.submit({
     principal,
     workspace,
     to: request.recipients,

@@ -2,18 +2,28 @@
  * `POST /email/send`: checks the request by the contract's rules, in the contract's order, and submits it.
  */
 import type { Static } from 'typebox'
-import { findWorkspace } from '../accounts/workspace-store.js'
+import { keepAnswer } from '../accounts/idempotency-store.js'
+import { findWorkspace, type Workspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
+import type { IdempotencyClaim, KeptAnswer } from '../http/idempotency.js'
 import type { Principal } from '../http/principal.js'
-import { readAddress } from '../mail/address.js'
-import { hasHeaderBreak, stripTags } from '../mail/header-text.js'
+import type { Submitted } from './letter.js'
+import { readEnvelope, readLetterFields } from './letter-fields.js'
+import { asScheduleFailure, checkSendAt, readSendAt } from './schedule.js'
 import { readSenderFields, resolveSender, withWorkspaceSender } from './sender.js'
-import type { SendBody, SendResult } from './send-schema.js'
-import { submit, type SubmitParts } from './submit.js'
+import type { MessageFields, ScheduledResult, SendBody, SendResult } from './send-schema.js'
+import { submit, type Submission, type SubmitParts } from './submit.js'
 
 export interface SendParts extends SubmitParts {
   /** `mta.shared_address`; empty when there is none. */
   readonly sharedAddress: string
+  /** Octets of a message, everything encoded. */
+  readonly messageLimit: number
+}
+
+export interface SendAnswer extends KeptAnswer {
+  readonly value: Static<typeof SendResult> | Static<typeof ScheduledResult>
 }
 
 /** @throws AppError with the codes of the contract's send rules */
@@ -21,31 +31,64 @@ export async function sendEmail(
   parts: SendParts,
   principal: Principal,
   body: SendBody,
-): Promise<Static<typeof SendResult>> {
-  const { reader } = parts.database
-  const workspace = await findWorkspace(reader, principal.workspaceId)
-  if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
-  const to = readRecipients(body.to)
-  const subject = readSubject(body.subject)
+  claim?: IdempotencyClaim,
+): Promise<SendAnswer> {
+  const now = parts.clock.now()
+  const { submission, sendAt } = await toSubmission(parts, principal, body, now)
+  let answer: SendAnswer | undefined
+  try {
+    await submit(parts, submission, async (tx, submitted) => {
+      answer = sendAt === undefined ? sentAnswer(submitted) : scheduledAnswer(submission.contentId, sendAt)
+      await keepAnswer(tx.db, claim, answer, now)
+    })
+  } catch (error) {
+    throw sendAt === undefined ? error : asScheduleFailure(error)
+  }
+  if (!answer) throw new Error('the mail was accepted without an answer')
+  return answer
+}
+
+async function toSubmission(parts: SendParts, principal: Principal, body: SendBody, now: number) {
+  const workspace = await mustFindWorkspace(parts, principal)
+  const { recipients, addressees } = readEnvelope(body)
   const senderFields = readSenderFields(body)
-  const content = readContent(body)
+  const sendAt = readSendAt(body.send_at)
+  const letter = readLetterFields(body, parts.messageLimit)
   const asked = withWorkspaceSender(senderFields, workspace)
-  // No template exists before templates do; the answer is the right one for any id.
-  if (body.template_id !== undefined)
-    throw new AppError('template_not_found', 'no template has this id', { path: 'template_id' })
-  const sender = await resolveSender(reader, workspace, asked, parts.sharedAddress)
-  const submitted = await submit(parts, {
+  refuseTemplate(body)
+  const sender = await resolveSender(parts.database.reader, workspace, asked, parts.sharedAddress)
+  checkSendAt(sendAt, now)
+  const submission: Submission & { contentId: string } = {
     principal,
     workspace,
-    to,
+    contentId: parts.newId(),
+    to: recipients,
+    ...(addressees === undefined ? {} : { addressees }),
     sender,
-    subject,
-    ...content,
+    ...letter,
+    ...(sendAt === undefined ? {} : { scheduledAt: sendAt }),
     trackOpens: body.track_opens ?? true,
     trackClicks: body.track_clicks ?? true,
-  })
+  }
+  return { submission, sendAt }
+}
+
+/** @throws AppError workspace_not_found */
+export async function mustFindWorkspace(parts: SendParts, principal: Principal): Promise<Workspace> {
+  const workspace = await findWorkspace(parts.database.reader, principal.workspaceId)
+  if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+  return workspace
+}
+
+/** No template exists before templates do; the answer is the right one for any id. @throws AppError template_not_found */
+export function refuseTemplate(body: MessageFields): void {
+  if (body.template_id !== undefined)
+    throw new AppError('template_not_found', 'no template has this id', { path: 'template_id' })
+}
+
+function sentAnswer(submitted: readonly Submitted[]): SendAnswer {
   const sent = submitted.filter(one => one.skip === null).length
-  return {
+  const value = {
     sent,
     failed: 0,
     skipped: submitted.length - sent,
@@ -57,44 +100,9 @@ export async function sendEmail(
       ...(one.skip === null ? {} : { reason: one.skip }),
     })),
   }
+  return { status: 200, value }
 }
 
-/** An invalid address fails the request where it is the only one; in a list it is skipped. Control characters always fail. */
-function readRecipients(to: string | readonly string[]): readonly string[] {
-  if (typeof to !== 'string') {
-    const broken = to.findIndex(hasHeaderBreak)
-    if (broken >= 0)
-      throw new AppError('validation_error', `to.${broken} contains control characters`, {
-        path: `to.${broken}`,
-      })
-    return to
-  }
-  const address = readAddress(to)
-  if ('fault' in address) throw new AppError('validation_error', `to ${address.fault}`, { path: 'to' })
-  return [to]
-}
-
-function readSubject(text: string): string {
-  if (hasHeaderBreak(text))
-    throw new AppError('validation_error', 'subject contains line breaks or control characters', {
-      path: 'subject',
-    })
-  return stripTags(text)
-}
-
-const BODY_BYTES = 256 * 1_024
-
-/** Empty text is no content. */
-function readContent(body: SendBody): { html?: string; text?: string } {
-  const content: { html?: string; text?: string } = {}
-  for (const field of ['html', 'text'] as const) {
-    const value = body[field]
-    if (value === undefined || value === '') continue
-    if (Buffer.byteLength(value) > BODY_BYTES)
-      throw new AppError('validation_error', `${field} must have at most 256 KB`, { path: field })
-    content[field] = value
-  }
-  if (content.html === undefined && content.text === undefined && body.template_id === undefined)
-    throw new AppError('no_content', 'give html, text or template_id')
-  return content
+function scheduledAnswer(messageId: string, sendAt: number): SendAnswer {
+  return { status: 202, value: { scheduled: true, message_id: messageId, scheduled_at: isoTime(sendAt) } }
 }

@@ -19,7 +19,7 @@ import {
 } from '../smtp/receiver.js'
 import type { Log } from '../world/log.js'
 import { relayMail, type RelayMailParts } from './relay-mail.js'
-import type { Reporting } from './submit.js'
+import type { Reporting } from './letter.js'
 import type { Submitter } from './submitter.js'
 
 export interface RelayParts extends RelayMailParts {

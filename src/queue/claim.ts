@@ -4,6 +4,7 @@
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import type { Queries } from '../db/database.js'
+import { markStarted } from './message-status-store.js'
 import { beginAttempt, selectNext, type QueueEntry } from './queue-store.js'
 import type { Turn } from './site.js'
 
@@ -35,6 +36,11 @@ export async function claim(
     await beginAttempt(db, ids, retryAt)
     retryAts.set(attempts, retryAt)
   }
+  await markStarted(
+    db,
+    looks.flatMap(({ due }) => due.filter(wasPutOff)).map(entry => entry.messageId),
+    now,
+  )
   return looks.map(({ turn, due, nextDueAt }) => ({
     turn,
     entries: due.map(entry => ({
@@ -44,6 +50,11 @@ export async function claim(
     })),
     nextDueAt,
   }))
+}
+
+/** Whether it may have been scheduled: what is sent at once is due from the moment it is queued. */
+function wasPutOff({ attempts, nextAttemptAt, enqueuedAt }: QueueEntry): boolean {
+  return attempts === 0 && nextAttemptAt > enqueuedAt
 }
 
 /** Message ids; entries with the same count share one statement and one delay. */

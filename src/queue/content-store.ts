@@ -3,11 +3,15 @@
  * that was relayed to us.
  *
  * A relayed message's first part stands in the content's own row, which is all there is of nearly every mail; what is
- * longer goes on in `message_parts`, written while it still arrives and worth nothing before its content row exists.
+ * longer goes on in `message_parts`, written while it still arrives and worth nothing before its content row exists. The
+ * octets of attachments all stand there, one attachment after the other.
  */
+import type { Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
-import { inLists, statement } from '../db/statement.js'
+import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
+import type { Attachment } from '../mail/attachment-part.js'
+import type { Addressees, HeaderField } from '../mail/compose.js'
 
 interface MessageContentRow {
   id: string
@@ -30,6 +34,15 @@ interface MessageContentRow {
   dsn_envid: string | null
   /** JSON string[]. */
   tags: string | null
+  /** JSON `Addressees`. */
+  addressees: string | null
+  /** JSON `{name, value}[]`. */
+  headers: string | null
+  /** JSON `AttachmentFacts[]`. */
+  attachments: string | null
+  scheduled_at: number | null
+  batch_id: string | null
+  batch_index: number | null
 }
 
 interface MessagePartRow {
@@ -61,8 +74,22 @@ export interface MessageContent {
   readonly trackClicks: boolean
   readonly createdAt: number
   readonly tags?: readonly string[]
+  /** Absent where each recipient sees itself alone. */
+  readonly addressees?: Addressees
+  /** The caller's own header fields. */
+  readonly headers?: readonly HeaderField[]
+  /** Their octets are in `message_parts`. */
+  readonly attachments?: readonly AttachmentFacts[]
+  /** When it is to be sent, ms since epoch UTC; `createdAt` is when it was asked for. */
+  readonly scheduledAt?: number
+  readonly batch?: { readonly id: string; /** From 0. */ readonly index: number }
   /** Instead of html and text. */
   readonly relayed?: RelayedMessage
+}
+
+/** An attachment without its octets. */
+export interface AttachmentFacts extends Omit<Attachment, 'octets'> {
+  readonly size: number
 }
 
 /** A message that came finished. */
@@ -83,13 +110,21 @@ export interface RelayedMessage {
 /** Octets of one part at most; also what a message takes in memory while it arrives. */
 export const PART_OCTETS = 256 * 1_024
 
-const insertRow = statement((db, row: Record<keyof MessageContentRow, unknown>) =>
-  db.insertInto('message_contents').values(row as MessageContentRow),
+const insertRows = statement((db, { rows }: { rows: readonly Insertable<MessageContentRow>[] }) =>
+  db.insertInto('message_contents').values(rows),
 )
 
 export async function insertContent(db: Queries, content: MessageContent): Promise<void> {
-  const { relayed } = content
-  await insertRow(db, {
+  await insertRows(db, { rows: [rowFrom(content)] })
+}
+
+export async function insertContents(db: Queries, contents: readonly MessageContent[]): Promise<void> {
+  for (const piece of inPieces(contents)) await insertRows(db, { rows: piece.map(rowFrom) })
+}
+
+function rowFrom(content: MessageContent): MessageContentRow {
+  const { relayed, batch } = content
+  return {
     id: content.id,
     workspace_id: content.workspaceId,
     from_address: content.from.address,
@@ -107,8 +142,18 @@ export async function insertContent(db: Queries, content: MessageContent): Promi
     submitter: relayed?.submitter ?? null,
     dsn_ret: relayed?.ret ?? null,
     dsn_envid: relayed?.envid ?? null,
-    tags: content.tags ? JSON.stringify(content.tags) : null,
-  })
+    tags: jsonOrNull(content.tags),
+    addressees: jsonOrNull(content.addressees),
+    headers: jsonOrNull(content.headers),
+    attachments: jsonOrNull(content.attachments),
+    scheduled_at: content.scheduledAt ?? null,
+    batch_id: batch?.id ?? null,
+    batch_index: batch?.index ?? null,
+  }
+}
+
+function jsonOrNull(value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value)
 }
 
 const selectRows = statement((db, { ids }: { ids: readonly string[] }) =>
@@ -120,6 +165,21 @@ export async function findContents(db: Queries, ids: readonly string[]): Promise
   for (const list of inLists(ids))
     for (const row of (await selectRows(db, { ids: list })).rows) contents.push(contentFromRow(row))
   return contents
+}
+
+/** When a content is to be sent; undefined where it never was scheduled, or is another workspace's. */
+export async function findScheduledAt(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('message_contents')
+    .select('scheduled_at')
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row?.scheduled_at ?? undefined
 }
 
 /** @param part 1 for the first after the content row's own */
@@ -140,9 +200,27 @@ export async function readRelayed(
 ): Promise<Buffer> {
   if (firstPart.length === size) return firstPart
   const message = Buffer.alloc(size)
-  let length = firstPart.copy(message)
+  return readParts(db, contentId, message, firstPart.copy(message))
+}
+
+/** The octets of all attachments, one after the other. */
+export function readAttached(
+  db: Queries,
+  contentId: string,
+  attachments: readonly AttachmentFacts[],
+): Promise<Buffer> {
+  return readParts(db, contentId, Buffer.alloc(octetsOf(attachments)), 0)
+}
+
+export function octetsOf(attachments: readonly AttachmentFacts[]): number {
+  return attachments.reduce((sum, { size }) => sum + size, 0)
+}
+
+/** Fills the message from `length` on. */
+async function readParts(db: Queries, contentId: string, message: Buffer, filled: number): Promise<Buffer> {
+  let length = filled
   // One by one: a statement that returned them all would hold the whole message a second time.
-  for (let part = 1; length < size; part += 1) {
+  for (let part = 1; length < message.length; part += 1) {
     const row = await db
       .selectFrom('message_parts')
       .select('octets')
@@ -184,6 +262,11 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     trackClicks: row.track_clicks === 1,
     createdAt: row.created_at,
     ...(row.tags === null ? {} : { tags: JSON.parse(row.tags) as string[] }),
+    ...(row.addressees === null ? {} : { addressees: JSON.parse(row.addressees) as Addressees }),
+    ...(row.headers === null ? {} : { headers: JSON.parse(row.headers) as HeaderField[] }),
+    ...(row.attachments === null ? {} : { attachments: JSON.parse(row.attachments) as AttachmentFacts[] }),
+    ...(row.scheduled_at === null ? {} : { scheduledAt: row.scheduled_at }),
+    ...(row.batch_id === null ? {} : { batch: { id: row.batch_id, index: row.batch_index ?? 0 } }),
     ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
   }
 }

@@ -11,7 +11,15 @@ import type { ComposedContent } from '../mail/compose.js'
 import type { DkimKey } from '../mail/dkim-sign.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { Clock } from '../world/clock.js'
-import { findContents, readRelayed, type MessageContent, type RelayedMessage } from './content-store.js'
+import {
+  findContents,
+  octetsOf,
+  readAttached,
+  readRelayed,
+  type AttachmentFacts,
+  type MessageContent,
+  type RelayedMessage,
+} from './content-store.js'
 import type { DeliveryJob } from './delivery-agent.js'
 import { OctetBudget } from './octet-budget.js'
 import type { QueueEntry } from './queue-store.js'
@@ -54,10 +62,17 @@ interface KeptKeys {
   readonly until: number
 }
 
+/** What is still to be read of a message. */
+interface Missing {
+  /** Octets that it takes in memory. */
+  readonly size: number
+  read(): Promise<DeliveryJob['content']>
+}
+
 const KEPT_CONTENT_BYTES = 32 * 1_024 * 1_024
 /** A rotation takes effect within this time. */
 const KEPT_KEYS_MS = 5_000
-/** Of messages longer than one part, under way at the same time. */
+/** Of messages longer than one part, or with attachments, under way at the same time. */
 const LARGE_OCTETS = 64 * 1_024 * 1_024
 
 export class JobLoader {
@@ -67,7 +82,7 @@ export class JobLoader {
   private readonly keys = new Map<string, KeptKeys>()
   private readonly largeOctets = new OctetBudget(LARGE_OCTETS)
   /** Whose message is longer than what the content holds. */
-  private readonly incomplete = new WeakMap<DeliveryJob['content'], { id: string; relayed: RelayedMessage }>()
+  private readonly incomplete = new WeakMap<DeliveryJob['content'], Missing>()
 
   constructor(parts: JobLoaderParts) {
     this.parts = parts
@@ -99,10 +114,9 @@ export class JobLoader {
   async complete(job: DeliveryJob): Promise<CompleteJob> {
     const missing = this.incomplete.get(job.content)
     if (!missing) return { job, release: () => {} }
-    const release = await this.largeOctets.take(missing.relayed.size)
+    const release = await this.largeOctets.take(missing.size)
     try {
-      const message = await readRelayed(this.parts.reader, missing.id, missing.relayed)
-      return { job: { ...job, content: { ...(job.content as RelayedContent), message } }, release }
+      return { job: { ...job, content: await missing.read() }, release }
     } catch (error) {
       release()
       throw error
@@ -176,14 +190,45 @@ export class JobLoader {
     }
   }
 
+  private longer(id: string, own: RelayedContent, relayed: RelayedMessage): Missing {
+    const { reader } = this.parts
+    return {
+      size: relayed.size,
+      read: async () => ({ ...own, message: await readRelayed(reader, id, relayed) }),
+    }
+  }
+
+  private attached(id: string, own: ComposedContent, attachments: readonly AttachmentFacts[]): Missing {
+    const { reader } = this.parts
+    return {
+      size: octetsOf(attachments),
+      async read() {
+        const octets = await readAttached(reader, id, attachments)
+        let start = 0
+        return {
+          ...own,
+          attachments: attachments.map(({ size, ...facts }) => ({
+            ...facts,
+            octets: octets.subarray(start, (start += size)),
+          })),
+        }
+      },
+    }
+  }
+
   private toLoaded(content: MessageContent): LoadedContent {
-    const { signingDomainId, createdAt, relayed } = content
-    const facts = { signingDomainId, createdAt }
-    if (relayed === undefined)
-      return { ...facts, content: toComposed(content), hasNullReturnPath: false, bytes: bytesOf(content) }
+    const { signingDomainId, relayed } = content
+    // The Date of a scheduled letter is the day it leaves.
+    const facts = { signingDomainId, createdAt: content.scheduledAt ?? content.createdAt }
+    if (relayed === undefined) {
+      const composed = toComposed(content)
+      if (content.attachments)
+        this.incomplete.set(composed, this.attached(content.id, composed, content.attachments))
+      return { ...facts, content: composed, hasNullReturnPath: false, bytes: bytesOf(content) }
+    }
     const { firstPart: message, size } = relayed
     const own: RelayedContent = { kind: 'relayed', subject: content.subject, message }
-    if (message.length < size) this.incomplete.set(own, { id: content.id, relayed })
+    if (message.length < size) this.incomplete.set(own, this.longer(content.id, own, relayed))
     return {
       ...facts,
       content: own,
@@ -193,7 +238,8 @@ export class JobLoader {
   }
 }
 
-function toComposed({ from, replyTo, subject, html, text }: MessageContent): ComposedContent {
+function toComposed(content: MessageContent): ComposedContent {
+  const { from, replyTo, subject, html, text, headers, addressees } = content
   return {
     kind: 'composed',
     from,
@@ -201,6 +247,8 @@ function toComposed({ from, replyTo, subject, html, text }: MessageContent): Com
     subject,
     ...(html === undefined ? {} : { html }),
     ...(text === undefined ? {} : { text }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(addressees === undefined ? {} : { addressees }),
   }
 }
 

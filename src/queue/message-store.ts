@@ -9,7 +9,7 @@ import type { Permanence } from '../mail/outcome.js'
 import type { MessageContent } from './content-store.js'
 import type { MessageStatus, SkipReason } from './message-status-store.js'
 
-interface MessageRow {
+export interface MessageRow {
   id: string
   workspace_id: string
   content_id: string
@@ -29,6 +29,7 @@ interface MessageRow {
   dsn_notify: string | null
   /** RFC 3461 §4.2, `type;address`. */
   dsn_orcpt: string | null
+  campaign_id: string | null
 }
 
 declare module '../db/tables.js' {
@@ -46,6 +47,7 @@ export interface NewMessage {
   readonly notify?: string
   /** The recipient as the submitter first had it (RFC 3461 §4.2). */
   readonly originalRecipient?: string
+  readonly campaignId?: string
 }
 
 export interface Message extends NewMessage {
@@ -66,14 +68,32 @@ const insertRows = statement((db, { rows }: { rows: readonly Insertable<MessageR
   db.insertInto('messages').values(rows),
 )
 
+type Head = Pick<MessageContent, 'id' | 'workspaceId' | 'createdAt'>
+
 /** All messages of one content. */
 export async function insertMessages(
   db: Queries,
-  content: Pick<MessageContent, 'id' | 'workspaceId' | 'createdAt'>,
+  content: Head,
   isSandbox: boolean,
   messages: readonly NewMessage[],
 ): Promise<void> {
-  const rows = messages.map(message => ({
+  await insertAllMessages(db, isSandbox, [{ content, messages }])
+}
+
+/** All messages of many contents. */
+export async function insertAllMessages(
+  db: Queries,
+  isSandbox: boolean,
+  groups: readonly { readonly content: Head; readonly messages: readonly NewMessage[] }[],
+): Promise<void> {
+  const rows = groups.flatMap(({ content, messages }) =>
+    messages.map(one => rowFrom(content, isSandbox, one)),
+  )
+  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
+}
+
+function rowFrom(content: Head, isSandbox: boolean, message: NewMessage): Insertable<MessageRow> {
+  return {
     id: message.id,
     workspace_id: content.workspaceId,
     content_id: content.id,
@@ -85,8 +105,8 @@ export async function insertMessages(
     sent_at: message.status === 'sent' ? content.createdAt : null,
     dsn_notify: message.notify ?? null,
     dsn_orcpt: message.originalRecipient ?? null,
-  }))
-  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
+    campaign_id: message.campaignId ?? null,
+  }
 }
 
 export async function findMessage(
@@ -115,7 +135,13 @@ export async function findMessages(db: Queries, ids: readonly string[]): Promise
   return rows.map(messageFromRow)
 }
 
-function messageFromRow(row: MessageRow): Message {
+/** All messages of a content, in no particular order. */
+export async function findMessagesOf(db: Queries, contentId: string): Promise<Message[]> {
+  const rows = await db.selectFrom('messages').selectAll().where('content_id', '=', contentId).execute()
+  return rows.map(messageFromRow)
+}
+
+export function messageFromRow(row: MessageRow): Message {
   return {
     id: row.id,
     workspaceId: row.workspace_id,
@@ -134,5 +160,6 @@ function messageFromRow(row: MessageRow): Message {
     bounceType: row.bounce_type,
     ...(row.dsn_notify === null ? {} : { notify: row.dsn_notify }),
     ...(row.dsn_orcpt === null ? {} : { originalRecipient: row.dsn_orcpt }),
+    ...(row.campaign_id === null ? {} : { campaignId: row.campaign_id }),
   }
 }

@@ -193,6 +193,18 @@ export async function retryNow(db: Queries, selection: QueueSelection, now: numb
     .set({ next_attempt_at: now })
     .where(e => isSelected(e, selection))
     .where('next_attempt_at', '>', now)
+    // What somebody scheduled is not late: its time has not come.
+    .where(e =>
+      e.not(
+        e.exists(
+          e
+            .selectFrom('messages')
+            .select('messages.id')
+            .whereRef('messages.id', '=', 'queue.message_id')
+            .where('messages.status', '=', 'scheduled'),
+        ),
+      ),
+    )
     .executeTakeFirst()
   return Number(result.numUpdatedRows)
 }

@@ -5,7 +5,7 @@
  * are copied on their way (the structured clone algorithm: no functions, no class instances), except buffers that are
  * handed over. Fails: never throws for a thread that has ended; what is posted to it is lost, and its end is told once.
  */
-import { availableParallelism } from 'node:os'
+import { availableParallelism, setPriority } from 'node:os'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
 
 /** How a thread ended. */
@@ -47,6 +47,23 @@ export interface OwnThread {
   listen(listener: (message: unknown) => void): void
   /** Called when a fault ends the thread; what is posted then still arrives. Not when it is terminated or out of memory. */
   beforeEnd(listener: () => void): void
+}
+
+/** Of threads that step aside; niceness, see setpriority(2). */
+const ASIDE = 5
+
+/**
+ * Lets the calling thread go after others where there are more of them than cores: the main thread, which everybody waits
+ * for, before those that work for it. Linux keeps this by thread; elsewhere it would be the whole process, and nothing is
+ * done.
+ */
+export function stepAside(): void {
+  if (process.platform !== 'linux') return
+  try {
+    setPriority(ASIDE)
+  } catch {
+    // Not allowed here: it only would have been better.
+  }
 }
 
 /** Threads that can really run at the same time on this machine, as far as this process may use it. */

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Static } from 'typebox'
 import { messageText } from '../../src/cli/message.js'
-import type { MessageSchema } from '../../src/msa/send-schema.js'
+import type { MessageSchema } from '../../src/msa/message-schema.js'
 
 type View = Static<typeof MessageSchema>
 type Host = View['trace'][number]['hosts'][number]
@@ -40,6 +40,10 @@ function hostLines(parts: Partial<Host>): string[] {
     last_reply: null,
     subject: 'Your order',
     from: 'shop@sender.example',
+    tags: [],
+    attachments: [],
+    batch_id: null,
+    campaign_id: null,
     created_at: '2026-01-05T10:00:00.000Z',
     sandbox: false,
     trace: [

@@ -1,3 +1,15 @@
+CREATE TABLE "activities" (
+  "seq" integer primary key autoincrement,
+  "workspace_id" text not null,
+  "actor_type" text not null,
+  "key_id" text,
+  "key_name" text,
+  "action" text not null,
+  "subject" text not null,
+  "details" text not null,
+  "created_at" bigint not null
+);
+
 CREATE TABLE "api_keys" (
   "id" text primary key,
   "workspace_id" text not null,
@@ -57,6 +69,29 @@ CREATE TABLE "captured_mails" (
   "raw" blob not null
 );
 
+CREATE TABLE "conversions" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "contact_id" text not null,
+  "value" double precision not null,
+  "currency" text not null,
+  "metadata" text not null,
+  "message_id" text,
+  "campaign_id" text,
+  "is_sandbox" integer not null,
+  "created_at" bigint not null
+);
+
+CREATE TABLE "daily_counters" (
+  "workspace_id" text not null,
+  "day" bigint not null,
+  "name" text not null,
+  "count" bigint not null,
+  constraint "daily_counters_pk" primary key ("workspace_id",
+  "day",
+  "name")
+);
+
 CREATE TABLE "dkim_keys" (
   "id" text primary key,
   "domain_id" text not null references "domains" ("id") on delete cascade,
@@ -100,6 +135,20 @@ CREATE TABLE "domains" (
   "removed_at" bigint
 );
 
+CREATE TABLE "email_batches" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "key_id" text not null,
+  "is_sandbox" integer not null,
+  "total" integer not null,
+  "sent" integer not null,
+  "skipped" integer not null,
+  "failed" integer not null,
+  "errors" text not null,
+  "created_at" bigint not null,
+  "released_at" bigint not null
+);
+
 CREATE TABLE "event_cursors" (
   "consumer" text primary key,
   "seq" bigint not null
@@ -139,6 +188,14 @@ CREATE TABLE "inbound_parts" (
   "part")
 );
 
+CREATE TABLE "kept_answers" (
+  "id" text primary key,
+  "body_hash" text not null,
+  "status" integer not null,
+  "value" text not null,
+  "created_at" bigint not null
+);
+
 CREATE TABLE "message_contents" (
   "id" text primary key,
   "workspace_id" text not null,
@@ -157,7 +214,13 @@ CREATE TABLE "message_contents" (
   "submitter" text,
   "dsn_ret" text,
   "dsn_envid" text,
-  "tags" text
+  "tags" text,
+  "addressees" text,
+  "headers" text,
+  "attachments" text,
+  "scheduled_at" bigint,
+  "batch_id" text,
+  "batch_index" integer
 );
 
 CREATE TABLE "message_parts" (
@@ -185,7 +248,19 @@ CREATE TABLE "messages" (
   "complained_at" bigint,
   "bounce_type" text,
   "dsn_notify" text,
-  "dsn_orcpt" text
+  "dsn_orcpt" text,
+  "campaign_id" text
+);
+
+CREATE TABLE "product_views" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "workspace_id" text not null,
+  "contact_id" text not null,
+  "product_id" text not null,
+  "product" text not null,
+  "is_sandbox" integer not null,
+  "viewed_at" bigint not null
 );
 
 CREATE TABLE "queue" (
@@ -261,6 +336,8 @@ CREATE TABLE "workspaces" (
   "deleted_at" bigint
 );
 
+CREATE INDEX "activities_by_workspace" on "activities" ("workspace_id", "seq");
+
 CREATE INDEX "api_keys_by_workspace" on "api_keys" ("workspace_id");
 
 CREATE INDEX "attempts_by_message" on "attempts" ("message_id");
@@ -268,6 +345,8 @@ CREATE INDEX "attempts_by_message" on "attempts" ("message_id");
 CREATE INDEX "bounces_by_email" on "bounces" ("workspace_id", "email");
 
 CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", "id");
+
+CREATE INDEX "conversions_by_workspace" on "conversions" ("workspace_id", "id");
 
 CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
 
@@ -279,13 +358,31 @@ CREATE INDEX "domain_reports_received" on "domain_reports" ("received_at");
 
 CREATE UNIQUE INDEX "domains_by_owner" on "domains" ("owner", "domain") where "removed_at" is null;
 
+CREATE INDEX "email_batches_by_key" on "email_batches" ("key_id", "released_at");
+
 CREATE INDEX "inbound_mails_processed" on "inbound_mails" ("processed_at") where "processed_at" is not null;
 
 CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("seq") where "processed_at" is null;
 
+CREATE INDEX "kept_answers_by_age" on "kept_answers" ("created_at");
+
+CREATE INDEX "message_contents_by_batch" on "message_contents" ("batch_id", "batch_index") where "batch_id" is not null;
+
+CREATE INDEX "messages_by_campaign" on "messages" ("campaign_id", "id") where "campaign_id" is not null;
+
 CREATE INDEX "messages_by_content" on "messages" ("content_id");
 
+CREATE INDEX messages_by_recipient on messages (workspace_id, lower(recipient), id);
+
+CREATE INDEX messages_by_status on messages (workspace_id, status, id)
+    where status not in ('sent', 'delivered');
+
 CREATE INDEX "messages_by_workspace" on "messages" ("workspace_id", "id");
+
+CREATE INDEX messages_opened on messages (workspace_id, lower(recipient), opened_at)
+    where opened_at is not null;
+
+CREATE INDEX "product_views_by_contact" on "product_views" ("workspace_id", "contact_id", "viewed_at");
 
 CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
 

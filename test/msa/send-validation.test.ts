@@ -24,8 +24,8 @@ const malformed: Refusal[] = [
   { name: 'JSON that is no object', body: '[]', path: 'body' },
   { name: 'null', body: 'null', path: 'body' },
   {
-    name: 'a body of 10 MB',
-    body: { ...good, html: kilobytes(10_240) },
+    name: 'a body of 40 MB',
+    body: { ...good, html: kilobytes(40_960) },
     path: 'body',
     message: /larger than/,
   },

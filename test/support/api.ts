@@ -7,6 +7,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { Test } from 'tap'
 import { AppError } from '../../src/core/errors.js'
 import { buildApp } from '../../src/http/app.js'
+import type { FindAnswer } from '../../src/http/idempotency.js'
 import type { Authenticate, Principal } from '../../src/http/principal.js'
 import type { Route } from '../../src/http/route.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
@@ -68,7 +69,7 @@ export interface Api {
 export async function serveRoutes(
   t: Test,
   routes: readonly Route[],
-  options: { anonymousRateLimit?: number } = {},
+  options: { anonymousRateLimit?: number; findAnswer?: FindAnswer } = {},
 ): Promise<Api> {
   const clock = new FakeClock()
   const log = new FakeLog()
@@ -80,6 +81,7 @@ export async function serveRoutes(
       newId: () => `request-${++ids}`,
       authenticate,
       anonymousRateLimit: options.anonymousRateLimit ?? 60,
+      ...(options.findAnswer ? { findAnswer: options.findAnswer } : {}),
     },
     routes,
   )

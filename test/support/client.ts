@@ -20,6 +20,7 @@ export interface Client {
   get(path: string, options?: AskOptions): Promise<Answer>
   /** @param body sent as JSON; text is sent as it is */
   post(path: string, body: unknown, options?: AskOptions): Promise<Answer>
+  delete(path: string, options?: AskOptions): Promise<Answer>
   /** `POST /email/send`. */
   send(key: string, body: unknown): Promise<Answer>
   /** The message with its trace, once it reads this status. */
@@ -56,6 +57,7 @@ export function clientOf(baseUrl: string): Client {
         { ...options, headers: { 'Content-Type': 'application/json', ...headers } },
         typeof body === 'string' ? body : JSON.stringify(body),
       ),
+    delete: (path, options = {}) => ask('DELETE', path, options),
     send: (key, body) => client.post('/api/v1/email/send', body, { key }),
     messageOnce: (key, id, status) =>
       until(`message ${id} to be ${status}`, async () => {

@@ -1,0 +1,48 @@
+/** `GET /activity`: who changed what in this workspace. */
+import Type from 'typebox'
+import { isoTime } from '../core/moments.js'
+import type { Queries } from '../db/database.js'
+import { listActivities } from '../events/activity-store.js'
+import { pageQuery } from '../http/pagination.js'
+import { listRoute, type Route } from '../http/route.js'
+
+const ActivitySchema = Type.Object({
+  id: Type.String(),
+  actor: Type.Object({
+    type: Type.String({ description: 'api_key, operator (at the command line) or system.' }),
+    id: Type.Optional(Type.String({ description: 'Of the key.' })),
+    name: Type.Optional(Type.String({ description: 'Of the key, as it was then.' })),
+  }),
+  action: Type.String({ description: 'What was done to what, e.g. domain.added, api_key.revoked.' }),
+  subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),
+  details: Type.Record(Type.String(), Type.Unknown()),
+  created_at: Type.String(),
+})
+
+export function activityRoute(reader: Queries): Route {
+  return listRoute({
+    method: 'GET',
+    path: '/activity',
+    access: 'activity:read',
+    summary: 'Who changed what in this workspace, newest first.',
+    query: Type.Object(
+      { ...pageQuery, action: Type.Optional(Type.String({ maxLength: 64, description: 'This one only.' })) },
+      { additionalProperties: false },
+    ),
+    item: ActivitySchema,
+    async handle({ principal, query }, page) {
+      const { items, total } = await listActivities(reader, principal.workspaceId, query.action, page)
+      return {
+        items: items.map(({ id, actor, action, subject, details, createdAt }) => ({
+          id: String(id),
+          actor: { ...actor },
+          action,
+          subject,
+          details: { ...details },
+          created_at: isoTime(createdAt),
+        })),
+        total,
+      }
+    },
+  })
+}

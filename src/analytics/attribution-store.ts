@@ -1,0 +1,55 @@
+/**
+ * SQL of attribution: which message a conversion is put down to.
+ *
+ * Read from an index of opened messages alone (a click also marks its message as opened), whatever the number of messages.
+ */
+import { sql } from 'kysely'
+import type { Queries } from '../db/database.js'
+import { flag } from '../db/tables.js'
+import { normalizedAddress } from '../mail/address.js'
+import { DAY_MS } from './day.js'
+
+export interface Attribution {
+  readonly messageId: string
+  readonly campaignId: string | null
+}
+
+export interface Converted {
+  readonly workspaceId: string
+  /** The contact's address. */
+  readonly email: string
+  /** Sandbox mail is put down to sandbox conversions only. */
+  readonly isSandbox: boolean
+  /** Ms since epoch UTC. */
+  readonly convertedAt: number
+}
+
+export type FindAttribution = (db: Queries, converted: Converted) => Promise<Attribution | undefined>
+
+const WINDOW_MS = 7 * DAY_MS
+
+/** The message to this address that was clicked last within seven days, else the one opened last within them. */
+export const lastEngagement: FindAttribution = async (db, converted) =>
+  (await lastOf(db, converted, 'clicked_at')) ?? lastOf(db, converted, 'opened_at')
+
+async function lastOf(
+  db: Queries,
+  { workspaceId, email, isSandbox, convertedAt }: Converted,
+  moment: 'clicked_at' | 'opened_at',
+): Promise<Attribution | undefined> {
+  const row = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    // As the index has it. SQLite's lower() knows ASCII only, as do nearly all addresses.
+    .where(sql`lower(recipient)`, '=', normalizedAddress(email))
+    .where('opened_at', 'is not', null)
+    .where(moment, '>=', convertedAt - WINDOW_MS)
+    .where(moment, '<=', convertedAt)
+    .where('is_sandbox', '=', flag(isSandbox))
+    .orderBy(moment, 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && { messageId: row.id, campaignId: null }
+}

@@ -1,0 +1,147 @@
+/** Routes of conversions: a purchase or other success, put down to the message that led to it. */
+import Type, { type Static } from 'typebox'
+import { findWorkspace } from '../accounts/workspace-store.js'
+import { AppError } from '../core/errors.js'
+import { isUuid, type NewId } from '../core/ids.js'
+import { isoTime } from '../core/moments.js'
+import type { Database, Tx } from '../db/database.js'
+import { appendEvents } from '../events/store.js'
+import { pageQuery } from '../http/pagination.js'
+import type { Principal } from '../http/principal.js'
+import { listRoute, route, type Route } from '../http/route.js'
+import type { Clock } from '../world/clock.js'
+import type { FindAttribution } from './attribution-store.js'
+import type { FindContact } from './contacts.js'
+import { insertConversion, listConversions, type Conversion } from './conversion-store.js'
+import { checkCurrency, checkMetadata, Currency, Metadata, Money } from './shop-fields.js'
+
+export interface ConversionParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly findContact: FindContact
+  readonly findAttribution: FindAttribution
+  /** The event log has grown. */
+  readonly onEvents: () => void
+}
+
+const NewConversionBody = Type.Object(
+  {
+    contact_id: Type.String({ maxLength: 64, description: 'UUID of the contact.' }),
+    value: Money('Negative for a refund.'),
+    currency: Type.Optional(Currency),
+    metadata: Type.Optional(Metadata),
+  },
+  { additionalProperties: false },
+)
+
+const TextOrNull = Type.Union([Type.String(), Type.Null()])
+
+const ConversionSchema = Type.Object({
+  id: Type.String(),
+  contact_id: Type.String(),
+  value: Type.Number(),
+  currency: Type.String({ description: 'ISO 4217.' }),
+  metadata: Metadata,
+  message_id: TextOrNull,
+  campaign_id: TextOrNull,
+  sandbox: Type.Boolean(),
+  created_at: Type.String(),
+})
+
+export function conversionRoutes(parts: ConversionParts): Route[] {
+  const { database } = parts
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/conversions',
+      access: 'conversions:read',
+      summary: 'Conversions, newest first.',
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: ConversionSchema,
+      async handle({ principal }, page) {
+        const { items, total } = await listConversions(database.reader, principal.workspaceId, page)
+        return { items: items.map(conversionToApi), total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/conversions',
+      access: 'conversions:write',
+      summary: 'Record that a contact bought something, or did what else counts.',
+      description:
+        'It is put down to the message that the contact clicked last within seven days, else opened last (`message_id`). ' +
+        "Without a currency it is in the workspace's.",
+      body: NewConversionBody,
+      response: ConversionSchema,
+      status: 201,
+      errors: ['contact_not_found'],
+      handle: async ({ principal, body }) =>
+        conversionToApi(await database.write(tx => convert(parts, tx, principal, body))),
+    }),
+  ]
+}
+
+/** @throws AppError validation_error, contact_not_found, workspace_not_found */
+async function convert(
+  parts: ConversionParts,
+  tx: Tx,
+  { workspaceId, isSandbox }: Principal,
+  body: Static<typeof NewConversionBody>,
+): Promise<Conversion> {
+  const { metadata = {}, value } = body
+  checkMetadata(metadata)
+  const currency = body.currency === undefined ? undefined : checkCurrency(body.currency)
+  if (!isUuid(body.contact_id))
+    throw new AppError('validation_error', 'contact_id must be a UUID', { path: 'contact_id' })
+  const contact = await parts.findContact(tx.db, workspaceId, { id: body.contact_id.toLowerCase() })
+  if (!contact) throw new AppError('contact_not_found', 'no such contact', { path: 'contact_id' })
+  const workspace = await findWorkspace(tx.db, workspaceId)
+  if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+  const createdAt = parts.clock.now()
+  const attribution = await parts.findAttribution(tx.db, {
+    workspaceId,
+    email: contact.email,
+    isSandbox,
+    convertedAt: createdAt,
+  })
+  const conversion: Conversion = {
+    id: parts.newId(),
+    workspaceId,
+    contactId: contact.id,
+    value,
+    currency: currency ?? workspace.currency,
+    metadata,
+    messageId: attribution?.messageId ?? null,
+    campaignId: attribution?.campaignId ?? null,
+    isSandbox,
+    createdAt,
+  }
+  await insertConversion(tx.db, conversion)
+  await appendEvents(tx, [
+    {
+      kind: 'conversion.created',
+      workspaceId,
+      messageId: conversion.messageId,
+      isSandbox,
+      occurredAt: createdAt,
+      payload: conversionToApi(conversion),
+    },
+  ])
+  tx.onCommit(parts.onEvents)
+  return conversion
+}
+
+function conversionToApi(conversion: Conversion): Static<typeof ConversionSchema> {
+  return {
+    id: conversion.id,
+    contact_id: conversion.contactId,
+    value: conversion.value,
+    currency: conversion.currency,
+    metadata: { ...conversion.metadata },
+    message_id: conversion.messageId,
+    campaign_id: conversion.campaignId,
+    sandbox: conversion.isSandbox,
+    created_at: isoTime(conversion.createdAt),
+  }
+}

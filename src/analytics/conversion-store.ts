@@ -1,0 +1,90 @@
+/** SQL of conversions: what contacts bought or did, and the message that it is put down to. */
+import type { Queries } from '../db/database.js'
+import { flag, type Flag } from '../db/tables.js'
+import type { Listing, Page } from '../http/pagination.js'
+
+interface ConversionRow {
+  id: string
+  workspace_id: string
+  contact_id: string
+  value: number
+  currency: string
+  metadata: string
+  message_id: string | null
+  campaign_id: string | null
+  is_sandbox: Flag
+  created_at: number
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    conversions: ConversionRow
+  }
+}
+
+export interface Conversion {
+  readonly id: string
+  readonly workspaceId: string
+  readonly contactId: string
+  /** Negative for a refund. */
+  readonly value: number
+  /** ISO 4217. */
+  readonly currency: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly messageId: string | null
+  readonly campaignId: string | null
+  readonly isSandbox: boolean
+  readonly createdAt: number
+}
+
+export async function insertConversion(db: Queries, conversion: Conversion): Promise<void> {
+  await db
+    .insertInto('conversions')
+    .values({
+      id: conversion.id,
+      workspace_id: conversion.workspaceId,
+      contact_id: conversion.contactId,
+      value: conversion.value,
+      currency: conversion.currency,
+      metadata: JSON.stringify(conversion.metadata),
+      message_id: conversion.messageId,
+      campaign_id: conversion.campaignId,
+      is_sandbox: flag(conversion.isSandbox),
+      created_at: conversion.createdAt,
+    })
+    .execute()
+}
+
+/** Newest first. */
+export async function listConversions(
+  db: Queries,
+  workspaceId: string,
+  page: Page,
+): Promise<Listing<Conversion>> {
+  const ofWorkspace = db.selectFrom('conversions').where('workspace_id', '=', workspaceId)
+  const rows = await ofWorkspace
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const { total } = await ofWorkspace
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { items: rows.map(fromRow), total }
+}
+
+function fromRow(row: ConversionRow): Conversion {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    contactId: row.contact_id,
+    value: row.value,
+    currency: row.currency,
+    metadata: JSON.parse(row.metadata) as Conversion['metadata'],
+    messageId: row.message_id,
+    campaignId: row.campaign_id,
+    isSandbox: row.is_sandbox === 1,
+    createdAt: row.created_at,
+  }
+}

@@ -1,0 +1,111 @@
+/** `POST /track/product-view`: a shop tells which product a contact looked at. */
+import Type from 'typebox'
+import { AppError } from '../core/errors.js'
+import type { NewId } from '../core/ids.js'
+import { isoTime } from '../core/moments.js'
+import type { Database } from '../db/database.js'
+import { appendEvents } from '../events/store.js'
+import { route, type Route } from '../http/route.js'
+import { parseAddress } from '../mail/address.js'
+import type { Clock } from '../world/clock.js'
+import type { FindContact } from './contacts.js'
+import { insertProductView, type ProductView } from './product-view-store.js'
+import { checkCurrency, checkMetadata, Currency, Metadata, Money } from './shop-fields.js'
+
+export interface ProductViewParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly findContact: FindContact
+  /** The event log has grown. */
+  readonly onEvents: () => void
+}
+
+const Url = (description: string) => Type.String({ minLength: 1, maxLength: 2_048, description })
+
+const product = {
+  product_name: Type.Optional(Type.String({ maxLength: 500 })),
+  product_url: Type.Optional(Url('Its page, http or https.')),
+  image_url: Type.Optional(Url('Its picture, http or https.')),
+  price: Type.Optional(Money('In the currency named beside it.')),
+  currency: Type.Optional(Currency),
+  category: Type.Optional(Type.String({ maxLength: 500 })),
+  metadata: Type.Optional(Metadata),
+}
+
+const ProductId = Type.String({ minLength: 1, maxLength: 255, description: "The shop's own." })
+
+export function productViewRoute(parts: ProductViewParts): Route {
+  const { database, clock, newId, findContact, onEvents } = parts
+  return route({
+    method: 'POST',
+    path: '/track/product-view',
+    access: 'tracking:write',
+    summary: 'Record that a contact looked at a product.',
+    body: Type.Object(
+      {
+        contact_email: Type.String({ minLength: 1, maxLength: 320 }),
+        product_id: ProductId,
+        ...product,
+      },
+      { additionalProperties: false },
+    ),
+    response: Type.Object({
+      id: Type.String(),
+      contact_id: Type.String(),
+      product_id: ProductId,
+      ...product,
+      sandbox: Type.Boolean(),
+      viewed_at: Type.String(),
+    }),
+    status: 201,
+    errors: ['contact_not_found'],
+    async handle({ principal: { workspaceId, isSandbox }, body }) {
+      const { contact_email: email, product_id: productId, ...told } = body
+      if (!parseAddress(email)) throw refusal('contact_email', 'is not an address')
+      for (const name of ['product_url', 'image_url'] as const) checkUrl(told[name], name)
+      if (productId.includes('\0')) throw refusal('product_id', 'has a NUL in it')
+      if (told.metadata) checkMetadata(told.metadata)
+      const product = told.currency === undefined ? told : { ...told, currency: checkCurrency(told.currency) }
+      const view = await database.write(async (tx): Promise<ProductView> => {
+        const contact = await findContact(tx.db, workspaceId, { email })
+        if (!contact)
+          throw new AppError('contact_not_found', 'no contact has this address', { path: 'contact_email' })
+        const viewedAt = clock.now()
+        const head = { workspaceId, isSandbox, contactId: contact.id, productId }
+        const seen = { ...head, id: newId(), product, viewedAt }
+        await insertProductView(tx.db, seen)
+        await appendEvents(tx, [
+          {
+            kind: 'product.viewed',
+            workspaceId,
+            messageId: null,
+            isSandbox,
+            occurredAt: viewedAt,
+            payload: { contactId: contact.id, productId },
+          },
+        ])
+        tx.onCommit(onEvents)
+        return seen
+      })
+      return {
+        id: view.id,
+        contact_id: view.contactId,
+        product_id: productId,
+        ...product,
+        sandbox: isSandbox,
+        viewed_at: isoTime(view.viewedAt),
+      }
+    },
+  })
+}
+
+function checkUrl(text: string | undefined, path: string): void {
+  if (text === undefined) return
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw refusal(path, 'is not an http or https address')
+}
+
+function refusal(path: string, fault: string): AppError {
+  return new AppError('validation_error', `${path} ${fault}`, { path })
+}

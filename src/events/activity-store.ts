@@ -1,0 +1,110 @@
+/**
+ * SQL of the activity log: who changed what in a workspace, for the people who share it.
+ *
+ * Whoever makes such a change records it in the same transaction; `GET /activity` reads it. It is no part of the event log:
+ * nothing reacts to it. Never holds a secret.
+ */
+import type { Generated, Selectable } from 'kysely'
+import type { Queries, Tx } from '../db/database.js'
+
+interface ActivityRow {
+  seq: Generated<number>
+  workspace_id: string
+  actor_type: Actor['type']
+  key_id: string | null
+  key_name: string | null
+  action: string
+  subject: string
+  details: string
+  created_at: number
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    activities: ActivityRow
+  }
+}
+
+/** A key, the operator at the command line, or the appliance by itself. */
+export type Actor =
+  | { readonly type: 'api_key'; readonly id: string; readonly name: string }
+  | { readonly type: 'operator' }
+  | { readonly type: 'system' }
+
+export const OPERATOR: Actor = { type: 'operator' }
+
+/** The key of a request, by the name that it has now. */
+export function keyActor({ keyId, keyName }: { keyId: string; keyName: string }): Actor {
+  return { type: 'api_key', id: keyId, name: keyName }
+}
+
+export interface Activity {
+  readonly workspaceId: string
+  readonly actor: Actor
+  /** What was done to what, e.g. `domain.added`. */
+  readonly action: `${string}.${string}`
+  /** What it was done to, as a person knows it: a domain, an address, the name of a key. */
+  readonly subject: string
+  /** A few fields at most. */
+  readonly details?: Readonly<Record<string, string | number | boolean | null>>
+  /** Ms since epoch UTC. */
+  readonly createdAt: number
+}
+
+export async function recordActivity(tx: Tx, activity: Activity): Promise<void> {
+  const { workspaceId, actor, action, subject, details = {}, createdAt } = activity
+  const isKey = actor.type === 'api_key'
+  await tx.db
+    .insertInto('activities')
+    .values({
+      workspace_id: workspaceId,
+      actor_type: actor.type,
+      key_id: isKey ? actor.id : null,
+      key_name: isKey ? actor.name : null,
+      action,
+      subject,
+      details: JSON.stringify(details),
+      created_at: createdAt,
+    })
+    .execute()
+}
+
+export interface RecordedActivity extends Required<Activity> {
+  readonly id: number
+}
+
+/** Newest first. @param action of this kind only */
+export async function listActivities(
+  db: Queries,
+  workspaceId: string,
+  action: string | undefined,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<{ items: RecordedActivity[]; total: number }> {
+  const matching = db
+    .selectFrom('activities')
+    .where('workspace_id', '=', workspaceId)
+    .$if(action !== undefined, query => query.where('action', '=', action ?? ''))
+  const rows = await matching
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  return { items: rows.map(fromRow), total }
+}
+
+function fromRow(row: Selectable<ActivityRow>): RecordedActivity {
+  return {
+    id: row.seq,
+    workspaceId: row.workspace_id,
+    actor:
+      row.actor_type === 'api_key'
+        ? { type: 'api_key', id: row.key_id ?? '', name: row.key_name ?? '' }
+        : { type: row.actor_type },
+    action: row.action as Activity['action'],
+    subject: row.subject,
+    details: JSON.parse(row.details) as RecordedActivity['details'],
+    createdAt: row.created_at,
+  }
+}

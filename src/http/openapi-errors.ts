@@ -1,0 +1,102 @@
+/** What the OpenAPI page says of errors: of each code when it comes, and an answer that carries it. */
+import Type from 'typebox'
+import { ERRORS, type ErrorCode } from '../core/errors.js'
+
+export const ErrorSchema = Type.Object({
+  error: Type.Object({
+    code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}.` }),
+    message: Type.String(),
+    path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
+  }),
+})
+
+interface Explanation {
+  readonly when: string
+  readonly message: string
+  readonly path?: string
+}
+
+const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
+  validation_error: {
+    when: 'body, query or path failed validation; `path` names the field',
+    message: 'subject is required',
+    path: 'subject',
+  },
+  unauthorized: {
+    when: 'the key is missing, unknown or revoked',
+    message: 'the API key is unknown or revoked',
+  },
+  forbidden: { when: 'the key lacks the permission', message: 'this key lacks the permission domains:write' },
+  missing_from_email: {
+    when: 'no from_email, and the workspace has no default',
+    message: 'from_email is required: the workspace has no default',
+    path: 'from_email',
+  },
+  domain_invalid: {
+    when: 'the domain of from_email is unverified or lacks DKIM',
+    message: 'example.com has not been verified',
+    path: 'from_email',
+  },
+  template_not_found: { when: 'no such template', message: 'no such template', path: 'template_id' },
+  contact_not_found: { when: 'no such contact', message: 'no such contact', path: 'contact_id' },
+  not_found: {
+    when: 'there is no such thing, or it belongs to another workspace',
+    message: 'no such domain',
+  },
+  workspace_not_found: {
+    when: "the key's workspace was removed",
+    message: "the key's workspace no longer exists",
+  },
+  duplicate: { when: 'it exists already', message: 'example.com has been added already', path: 'domain' },
+  conflict: {
+    when: 'its present state does not allow it',
+    message: 'the message has been sent already',
+  },
+  idempotency_conflict: {
+    when: 'the same Idempotency-Key came before with another body',
+    message: 'this Idempotency-Key was used with another body',
+    path: 'Idempotency-Key',
+  },
+  limit_reached: {
+    when: 'the hourly or daily limit of the workspace is reached',
+    message: 'the daily limit of 10000 messages is reached',
+  },
+  rate_limited: {
+    when: 'too many requests or emails in a minute; Retry-After says when to come again',
+    message: 'more than 100 requests in the last minute',
+  },
+  invalid_schedule: {
+    when: 'send_at is not in the future, or beyond 72 hours',
+    message: 'send_at must be in the future',
+    path: 'send_at',
+  },
+  schedule_failed: {
+    when: 'the scheduled mail could not be stored',
+    message: 'the mail could not be scheduled',
+  },
+  no_content: { when: 'no html, text or template_id', message: 'give html, text or template_id' },
+  confirmation_required: {
+    when: 'confirm is not true; nothing was done',
+    message: 'confirm must be true',
+    path: 'confirm',
+  },
+  internal_error: {
+    when: 'unexpected; it was logged and is safe to retry with backoff',
+    message: 'unexpected error; it was logged and is safe to retry',
+  },
+}
+
+/** Codes of one status in words: `unauthorized`: the key is missing, ... */
+export function explain(codes: readonly ErrorCode[]): string {
+  return codes.map(code => `\`${code}\`: ${EXPLANATIONS[code].when}.`).join(' ')
+}
+
+/** One answer for each code, by code. */
+export function errorExamples(codes: readonly ErrorCode[]): Record<string, { value: object }> {
+  return Object.fromEntries(
+    codes.map(code => {
+      const { message, path } = EXPLANATIONS[code]
+      return [code, { value: { error: { code, message, ...(path === undefined ? {} : { path }) } } }]
+    }),
+  )
+}

@@ -1,0 +1,127 @@
+/**
+ * Example values for the OpenAPI page, made from schemas: what a field is called and said to be tells what stands in it.
+ *
+ * Pure. What it makes passes the schema it is made for, patterns apart; where a request's example has to obey rules that no
+ * schema knows, its route gives one.
+ */
+import type { TSchema } from 'typebox'
+
+/** The parts of a JSON Schema that are read here. */
+interface Schema {
+  readonly type?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly default?: unknown
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly items?: Schema
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+}
+
+const ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
+const MOMENT = '2026-01-05T10:00:00.000Z'
+
+const BY_NAME: Readonly<Record<string, string>> = {
+  to: 'ann@example.com',
+  email: 'ann@example.com',
+  contact_email: 'ann@example.com',
+  recipient: 'ann@example.com',
+  from_email: 'shop@example.com',
+  reply_to: 'help@example.com',
+  subject: 'Your order',
+  html: '<p>Thank you for your order.</p>',
+  text: 'Thank you for your order.',
+  domain: 'example.com',
+  name: 'Shop',
+  from_name: 'Shop',
+  company_name: 'Shop Ltd',
+  currency: 'EUR',
+  product_id: 'jug-1',
+  product_name: 'Blue jug',
+  category: 'Kitchen',
+  product_url: 'https://shop.example.com/jug',
+  image_url: 'https://shop.example.com/jug.png',
+  url: 'https://shop.example.com/',
+  targetUrl: 'https://shop.example.com/hooks',
+  event: 'email.delivered',
+  action: 'domain.added',
+  color: '#3366cc',
+  version: '0.1.0',
+  smtp_status: '5.1.1',
+  diagnostic_code: 'smtp; 550 5.1.1 No such mailbox',
+  remote_mta: 'mx.example.com',
+  batchId: ID,
+  messageId: ID,
+}
+
+/** Truth values that are seldom true. */
+const UNUSUAL = /^(is_)?(sandbox|bot)$|^vouched$|^has_more$/
+
+/** Fields that an example request shows although it could do without. */
+const WORTH_SHOWING: ReadonlySet<string> = new Set(['html', 'currency', 'product_name', 'description'])
+
+/** @param isRequest leaves out what need not be sent, with few exceptions */
+export function exampleOf(schema: TSchema, isRequest: boolean): unknown {
+  return valueOf(schema, '', isRequest)
+}
+
+function valueOf(schema: Schema, name: string, isRequest: boolean): unknown {
+  if (schema.const !== undefined) return schema.const
+  if (schema.enum) return schema.enum[0]
+  if (schema.anyOf) {
+    const [first = {}] = schema.anyOf
+    return valueOf(
+      { ...(schema.description ? { description: schema.description } : {}), ...first },
+      name,
+      isRequest,
+    )
+  }
+  switch (schema.type) {
+    case 'object':
+      return objectOf(schema, isRequest)
+    case 'array':
+      return schema.items ? [valueOf(schema.items, name.replace(/s$/, ''), isRequest)] : []
+    case 'string':
+      return textOf(schema, name)
+    case 'integer':
+    case 'number':
+      return Math.max(schema.minimum ?? 1, Math.min(1, schema.maximum ?? 1))
+    case 'boolean':
+      return !UNUSUAL.test(name)
+    case 'null':
+      return null
+    default:
+      return {}
+  }
+}
+
+function objectOf({ properties = {}, required = [] }: Schema, isRequest: boolean): object {
+  const shown = Object.entries(properties).filter(
+    ([name]) => !isRequest || required.includes(name) || WORTH_SHOWING.has(name),
+  )
+  return Object.fromEntries(shown.map(([name, field]) => [name, valueOf(field, name, isRequest)]))
+}
+
+function textOf(schema: Schema, name: string): string {
+  const text = BY_NAME[name] ?? textFromDescription(schema.description) ?? textFromName(name)
+  const long = text.padEnd(schema.minLength ?? 0, 'x')
+  return schema.maxLength === undefined ? long : long.slice(0, schema.maxLength)
+}
+
+function textFromName(name: string): string {
+  if (/(^|_)ids?$|Id$/.test(name)) return ID
+  return /_at$|^(since|until|timestamp)$/.test(name) ? MOMENT : 'text'
+}
+
+/** The first of `pending, verified or failed.`, or what follows `e.g.` */
+function textFromDescription(description = ''): string | undefined {
+  return (
+    /(?:^|: )`?([\w.]+)`?(?:, `?[\w.]+`?)* or `?[\w.]+`?/.exec(description)?.[1] ??
+    /\be\.g\. `?([\w.:/@+-]*\w)/.exec(description)?.[1]
+  )
+}

@@ -1,0 +1,112 @@
+/**
+ * Takes letters in: stores them, queues what is mailed, and tells the event log, in the transaction of its caller.
+ *
+ * Called by `submit.ts` for one letter and by `batch-send.ts` for up to a thousand, whose rows are then inserted together.
+ * Decides nothing: who is mailed, from whom and when was settled before. Fails: as the database does.
+ */
+import type { NewId } from '../core/ids.js'
+import type { Tx } from '../db/database.js'
+import type { Event } from '../events/event.js'
+import { appendEvents } from '../events/store.js'
+import { insertContents, insertPart, PART_OCTETS, type MessageContent } from '../queue/content-store.js'
+import { laneKey, PRIORITIES } from '../queue/lane.js'
+import { insertAllMessages } from '../queue/message-store.js'
+import type { MessageStatus } from '../queue/message-status-store.js'
+import { insertQueueEntries } from '../queue/queue-store.js'
+import type { Letter, Submitted } from './letter.js'
+import type { Recipient } from './recipients.js'
+import { playOutcomes } from './simulator.js'
+
+export interface AcceptParts {
+  readonly newId: NewId
+  /** How long a message is tried before it is given up, ms. */
+  readonly expireMs: number
+  /** Tells the queue that mail in this lane was committed. */
+  readonly onEnqueued: (lane: string, dueAt: number) => void
+  /** Gives the queue a content that was just committed, so that it need not read it back. */
+  readonly onStored?: (content: MessageContent) => void
+  /** Tells the consumers of the event log of what settles nothing later on: suppressed recipients, a sandbox's outcomes. */
+  readonly onSuppressed?: () => void
+}
+
+/** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
+export async function acceptLetters(
+  tx: Tx,
+  parts: AcceptParts,
+  letters: readonly Letter[],
+  isSandbox: boolean,
+  now: number,
+): Promise<void> {
+  await insertContents(
+    tx.db,
+    letters.map(({ content }) => content),
+  )
+  for (const { content, attached } of letters)
+    if (attached && attached.length > 0)
+      await insertPart(tx.db, content.id, 1, attached.subarray(0, PART_OCTETS))
+  await insertAllMessages(tx.db, isSandbox, letters.map(toMessages))
+  if (!isSandbox) await enqueue(tx, parts, letters, now)
+  await appendEvents(
+    tx,
+    letters.flatMap(letter => letter.submitted.flatMap(one => toEvent(one, letter.content, isSandbox))),
+  )
+  const hasPlayed = isSandbox && (await playOutcomes(tx, letters, now))
+  if (hasPlayed || letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed')))
+    tx.onCommit(() => parts.onSuppressed?.())
+}
+
+function toMessages({ content, submitted, reporting }: Letter) {
+  const messages = submitted.map(one => ({
+    id: one.messageId,
+    recipient: one.address,
+    status: firstStatus(one, content),
+    reason: one.skip,
+    ...reporting?.get(one.asked),
+  }))
+  return { content, messages }
+}
+
+function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): MessageStatus {
+  if (skip === null) return scheduledAt === undefined ? 'sent' : 'scheduled'
+  return skip === 'suppressed' ? 'suppressed' : 'failed'
+}
+
+async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
+  const firstDue = new Map<string, number>()
+  const entries = letters.flatMap(({ content, submitted, dueAt }) =>
+    submitted
+      .filter(one => one.skip === null)
+      .map(one => {
+        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId)
+        firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
+        return {
+          messageId: one.messageId,
+          workspaceId: content.workspaceId,
+          destination: one.destination,
+          priority: PRIORITIES.transactional,
+          nextAttemptAt: dueAt,
+          expiresAt: dueAt + parts.expireMs,
+          enqueuedAt: now,
+          contentId: content.id,
+          recipient: one.address,
+        }
+      }),
+  )
+  await insertQueueEntries(tx.db, entries)
+  tx.onCommit(() => {
+    for (const { content, dueAt } of letters) if (dueAt <= now) parts.onStored?.(content)
+    for (const [lane, dueAt] of firstDue) parts.onEnqueued(lane, dueAt)
+  })
+}
+
+function toEvent(one: Submitted, content: MessageContent, isSandbox: boolean): Event[] {
+  const head = {
+    workspaceId: content.workspaceId,
+    messageId: one.messageId,
+    isSandbox,
+    occurredAt: content.createdAt,
+    payload: { to: one.address },
+  }
+  if (one.skip === null) return [{ ...head, kind: 'email.accepted' }]
+  return one.skip === 'suppressed' ? [{ ...head, kind: 'email.suppressed' }] : []
+}

@@ -1,0 +1,73 @@
+/**
+ * Scheduled mail: when it may leave, and calling it back.
+ *
+ * The queue's own due time does the waiting, so a restart changes nothing: a scheduled message is queued like any other and is
+ * due at `send_at`. What begins it and what cancels it are both transactions that look at its status and its queue row, so
+ * exactly one of them wins.
+ */
+import { AppError } from '../core/errors.js'
+import { readMoment } from '../core/moments.js'
+import type { Tx } from '../db/database.js'
+import { markCancelled } from '../queue/message-status-store.js'
+import type { Message } from '../queue/message-store.js'
+import { removeEntries } from '../queue/queue-store.js'
+
+const HORIZON_MS = 72 * 3_600_000
+
+/** Whether `send_at` is a moment at all. @throws AppError validation_error */
+export function readSendAt(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const moment = readMoment(text)
+  if (moment === undefined)
+    throw new AppError('validation_error', 'send_at is no moment: ISO 8601 with a time zone', {
+      path: 'send_at',
+    })
+  return moment
+}
+
+/** Whether it can be scheduled for then. @throws AppError invalid_schedule */
+export function checkSendAt(sendAt: number | undefined, now: number): void {
+  if (sendAt === undefined) return
+  if (sendAt <= now) throw invalidSchedule('send_at must be in the future')
+  if (sendAt > now + HORIZON_MS) throw invalidSchedule('send_at must be within 72 hours')
+}
+
+function invalidSchedule(message: string): AppError {
+  return new AppError('invalid_schedule', message, { path: 'send_at' })
+}
+
+/** What stands in the way of a scheduled send that could not be queued is ours: the contract has a code for it. */
+export function asScheduleFailure(error: unknown): unknown {
+  return error instanceof AppError
+    ? error
+    : new AppError('schedule_failed', 'the mail could not be scheduled; try again', { cause: error })
+}
+
+/**
+ * Calls back what has not begun.
+ *
+ * @param messages all of the request, as this transaction reads them
+ * @param scheduledAt undefined for mail that never was scheduled
+ * @throws AppError conflict: sent already, begun, or cancelled before
+ */
+export async function cancelScheduled(
+  tx: Tx,
+  messages: readonly Message[],
+  scheduledAt: number | undefined,
+  now: number,
+): Promise<void> {
+  const waiting = messages.filter(message => message.status === 'scheduled')
+  const hasBegun = messages.some(({ status, reason }) => reason === null && !isBeforeSending(status))
+  // Of a sandbox nothing is queued, so nothing else tells that its time has come.
+  const isPast = scheduledAt === undefined || (scheduledAt <= now && waiting.some(one => one.isSandbox))
+  if (hasBegun || isPast) throw new AppError('conflict', 'sending has begun already')
+  if (waiting.length === 0)
+    throw new AppError('conflict', 'the message was cancelled already, or had nobody to go to')
+  const ids = waiting.map(({ id }) => id)
+  await removeEntries(tx.db, ids)
+  await markCancelled(tx.db, ids)
+}
+
+function isBeforeSending(status: Message['status']): boolean {
+  return status === 'scheduled' || status === 'cancelled'
+}

@@ -1,0 +1,162 @@
+/** The activity log: who changed what, recorded with the change and read over the API. */
+import t, { type Test } from 'tap'
+import { activityRoute } from '../../src/accounts/activity-route.js'
+import { createKey, revokeKey, USUAL_KEY_LIMITS } from '../../src/accounts/keys.js'
+import type { Database } from '../../src/db/database.js'
+import { domainRoutes } from '../../src/deliverability/domain-routes.js'
+import { addDomain } from '../../src/deliverability/domains.js'
+import { rotateDomain } from '../../src/deliverability/rotate-dkim.js'
+import { suppressionRoutes } from '../../src/deliverability/suppression-routes.js'
+import { OPERATOR, recordActivity, type Activity } from '../../src/events/activity-store.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
+import { serveRoutes } from '../support/api.js'
+import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { domainOffice } from '../support/domains.js'
+import { addWorkspace, NOW } from '../support/mailroom.js'
+
+closePostgres(t)
+
+async function serve(t: Test, database: Database) {
+  const clock = new FakeClock()
+  const { ask } = await serveRoutes(t, [
+    activityRoute(database.reader),
+    ...suppressionRoutes({ database, clock }),
+  ])
+  return {
+    clock,
+    ask,
+    record: (activity: Partial<Activity>) =>
+      database.write(tx =>
+        recordActivity(tx, {
+          workspaceId: 'w1',
+          actor: OPERATOR,
+          action: 'domain.added',
+          subject: 'example.com',
+          createdAt: NOW,
+          ...activity,
+        }),
+      ),
+    activities: async (query = '') =>
+      (await ask({ path: `/api/v1/activity${query}` })).json as {
+        data: Record<string, unknown>[]
+        pagination: object
+      },
+  }
+}
+
+eachDatabase(t, 'activities are listed newest first, for their workspace alone', async (t, database) => {
+  const { record, activities } = await serve(t, database)
+  await record({ details: { id: 'd1', vouched: true } })
+  await record({
+    action: 'domain.removed',
+    actor: { type: 'api_key', id: 'k9', name: 'shop' },
+    createdAt: NOW + 1,
+  })
+  await record({ workspaceId: 'w2' })
+  const { data, pagination } = await activities()
+  t.match(data, [
+    {
+      action: 'domain.removed',
+      actor: { type: 'api_key', id: 'k9', name: 'shop' },
+      details: {},
+      created_at: '2026-01-05T10:00:00.001Z',
+    },
+    {
+      action: 'domain.added',
+      actor: { type: 'operator' },
+      subject: 'example.com',
+      details: { id: 'd1', vouched: true },
+    },
+  ])
+  t.equal(data.length, 2)
+  t.match(pagination, { total: 2, has_more: false })
+  t.match(await activities('?limit=1&offset=1'), { data: [{ action: 'domain.added' }] })
+  t.match(await activities('?action=domain.removed'), {
+    data: [{ subject: 'example.com' }],
+    pagination: { total: 1 },
+  })
+})
+
+eachDatabase(t, 'making and revoking a key is recorded without the key', async (t, database) => {
+  const { activities, clock } = await serve(t, database)
+  await addWorkspace(database)
+  let ids = 0
+  const parts = { database, clock, random: new SeededRandom(), newId: () => `key-${++ids}` }
+  const { row, key } = await createKey(parts, {
+    workspaceId: 'w1',
+    name: 'shop',
+    isSandbox: false,
+    ...USUAL_KEY_LIMITS,
+  })
+  await revokeKey(parts, row.id)
+  await t.rejects(revokeKey(parts, row.id), { code: 'not_found' })
+  await t.rejects(revokeKey(parts, 'key-99'), { code: 'not_found' })
+  const { data } = await activities()
+  t.match(data, [
+    { action: 'api_key.revoked', subject: 'shop', actor: { type: 'operator' }, details: { id: row.id } },
+    { action: 'api_key.created', subject: 'shop', details: { id: row.id, hint: row.hint } },
+  ])
+  t.equal(data.length, 2)
+  t.notOk(JSON.stringify(data).includes(key))
+})
+
+t.test('what a key changes is recorded under its name; what is refused is not', async t => {
+  const { ask, activities } = await serve(t, await sqliteDatabase(t))
+  const path = '/api/v1/suppressions'
+  const add = () => ask({ method: 'POST', path, body: { email: 'Ann@x.example', reason: 'unsubscribe' } })
+  t.equal((await add()).status, 201)
+  t.equal((await add()).status, 409)
+  const remove = () => ask({ method: 'DELETE', path: `${path}/ann@x.example` })
+  t.equal((await remove()).status, 200)
+  t.equal((await remove()).status, 404)
+  const { data } = await activities()
+  const actor = { type: 'api_key', id: 'k1', name: 'test' }
+  t.match(data, [
+    { action: 'suppression.removed', subject: 'ann@x.example', actor },
+    {
+      action: 'suppression.added',
+      subject: 'ann@x.example',
+      actor,
+      details: { reason: 'unsubscribe', scope: 'marketing' },
+    },
+  ])
+  t.equal(data.length, 2)
+})
+
+t.test('domains are recorded by name when they come, rotate and go', async t => {
+  const database = await sqliteDatabase(t)
+  const { parts } = domainOffice(database)
+  const { ask } = await serveRoutes(t, [activityRoute(database.reader), ...domainRoutes(parts)])
+  const { id } = await addDomain(parts, 'w1', 'lan.example', true)
+  await rotateDomain(parts, 'w1', id, true)
+  const path = '/api/v1/domains'
+  const added = await ask({ method: 'POST', path, body: { domain: 'Shop.example' } })
+  const shop = (added.json as { data: { id: string } }).data
+  t.equal((await ask({ method: 'POST', path: `${path}/${shop.id}/rotate-dkim` })).status, 409)
+  t.equal((await ask({ method: 'DELETE', path: `${path}/${shop.id}` })).status, 200)
+  t.equal((await ask({ method: 'DELETE', path: `${path}/${shop.id}` })).status, 404)
+  const { data } = (await ask({ path: '/api/v1/activity' })).json as { data: object[] }
+  t.match(data, [
+    { action: 'domain.removed', subject: 'shop.example', actor: { name: 'test' }, details: { id: shop.id } },
+    { action: 'domain.added', subject: 'shop.example', actor: { name: 'test' } },
+    {
+      action: 'domain.rotated',
+      subject: 'lan.example',
+      actor: { type: 'operator' },
+      details: { forced: true },
+    },
+    {
+      action: 'domain.added',
+      subject: 'lan.example',
+      actor: { type: 'operator' },
+      details: { vouched: true },
+    },
+  ])
+  t.equal(data.length, 4)
+})
+
+t.test('it needs activity:read', async t => {
+  const { ask } = await serve(t, await sqliteDatabase(t))
+  t.match(await ask({ path: '/api/v1/activity', key: 'reader' }), { status: 403 })
+})

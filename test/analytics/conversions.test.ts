@@ -1,0 +1,177 @@
+/** Conversions over the API: what is taken, and which message it is put down to. */
+import t, { type Test } from 'tap'
+import { lastEngagement } from '../../src/analytics/attribution-store.js'
+import { conversionRoutes } from '../../src/analytics/conversion-routes.js'
+import type { Database } from '../../src/db/database.js'
+import { readEventsAfter } from '../../src/events/store.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { serveRoutes } from '../support/api.js'
+import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { addWorkspace, DAY_MS, enqueue, NOW } from '../support/mailroom.js'
+
+closePostgres(t)
+
+const ANN = { id: '0192f000-0000-7000-8000-00000000000a', email: 'Ann@X.example' }
+
+async function serve(t: Test, database: Database) {
+  await addWorkspace(database, 'w1', { currency: 'EUR' })
+  const clock = new FakeClock()
+  let ids = 0
+  let wakes = 0
+  const api = await serveRoutes(
+    t,
+    conversionRoutes({
+      database,
+      clock,
+      newId: () => `conversion-${++ids}`,
+      findContact: async (_, workspaceId, by) =>
+        workspaceId === 'w1' && 'id' in by && by.id === ANN.id ? ANN : undefined,
+      findAttribution: lastEngagement,
+      onEvents: () => (wakes += 1),
+    }),
+  )
+  const path = '/api/v1/conversions'
+  return {
+    clock,
+    wakes: () => wakes,
+    convert: (body: unknown, key = 'all') => api.ask({ method: 'POST', path, body, key }),
+    convertAnn: async () =>
+      (
+        (await api.ask({ method: 'POST', path, body: { contact_id: ANN.id, value: 1 } })).json as {
+          data: Record<string, unknown>
+        }
+      ).data,
+    list: (query = '', key = 'all') => api.ask({ path: path + query, key }),
+  }
+}
+
+/** Messages to an address, with the moments at which they were opened and clicked. */
+async function engage(
+  database: Database,
+  to: string,
+  moments: Record<string, { opened?: number; clicked?: number; sandbox?: 1 }>,
+): Promise<void> {
+  await enqueue(
+    database,
+    Object.keys(moments).map(id => ({ id, to })),
+  )
+  for (const [id, { opened, clicked, sandbox = 0 }] of Object.entries(moments))
+    await database.write(async tx => {
+      await tx.db
+        .updateTable('messages')
+        .set({ opened_at: opened ?? clicked ?? null, clicked_at: clicked ?? null, is_sandbox: sandbox })
+        .where('id', '=', id)
+        .execute()
+    })
+}
+
+eachDatabase(t, 'a conversion is kept, listed newest first, and told as an event', async (t, database) => {
+  const { convert, list, wakes } = await serve(t, database)
+  const first = await convert({
+    contact_id: ANN.id.toUpperCase(),
+    value: 19.99,
+    currency: 'usd',
+    metadata: { order: 'A-1', lines: [{ sku: 'x', n: 2 }], odd: '\u0000 \ud800' },
+  })
+  t.match(first, {
+    status: 201,
+    json: {
+      data: {
+        id: 'conversion-1',
+        contact_id: ANN.id,
+        value: 19.99,
+        currency: 'USD',
+        metadata: { order: 'A-1', lines: [{ sku: 'x', n: 2 }] },
+        message_id: null,
+        campaign_id: null,
+        sandbox: false,
+        created_at: '2026-01-05T10:00:00.000Z',
+      },
+    },
+  })
+  t.match(await convert({ contact_id: ANN.id, value: -5 }), {
+    status: 201,
+    json: { data: { value: -5, currency: 'EUR', metadata: {} } },
+  })
+  const { data } = first.json as { data: object }
+  t.match((await list()).json, {
+    data: [{ id: 'conversion-2' }, data],
+    pagination: { total: 2, limit: 100, offset: 0, has_more: false },
+  })
+  t.match((await list('?limit=1')).json, { data: [{ id: 'conversion-2' }], pagination: { has_more: true } })
+  const events = await readEventsAfter(database.reader, 0, ['conversion.created'], 10)
+  t.match(events[0], { workspaceId: 'w1', isSandbox: false, messageId: null, payload: data })
+  t.equal(events.length, 2)
+  t.equal(wakes(), 2)
+})
+
+eachDatabase(
+  t,
+  'it is put down to the message clicked last, else to the one opened last',
+  async (t, database) => {
+    const { convertAnn } = await serve(t, database)
+    t.match(await convertAnn(), { message_id: null })
+    await engage(database, 'ann@x.example', {
+      m1: {},
+      m2: { opened: NOW - 2_000 },
+      m3: { opened: NOW - 3_000 },
+    })
+    t.match(await convertAnn(), { message_id: 'm2' })
+    await engage(database, 'ANN@x.example', { m4: { clicked: NOW - 6_000 }, m5: { clicked: NOW - 5_000 } })
+    t.match(await convertAnn(), { message_id: 'm5' })
+    await engage(database, 'bob@x.example', { m6: { clicked: NOW - 1 } })
+    await engage(database, 'ann@x.example', { m7: { clicked: NOW - 1, sandbox: 1 } })
+    t.match(await convertAnn(), { message_id: 'm5' })
+  },
+)
+
+t.test('what was clicked or opened more than seven days ago led to nothing', async t => {
+  const database = await sqliteDatabase(t)
+  const { convertAnn, clock } = await serve(t, database)
+  await engage(database, 'ann@x.example', { m1: { opened: NOW, clicked: NOW }, m2: { opened: NOW + DAY_MS } })
+  await clock.advance(7 * DAY_MS)
+  t.match(await convertAnn(), { message_id: 'm1' })
+  await clock.advance(1)
+  t.match(await convertAnn(), { message_id: 'm2' })
+  await clock.advance(DAY_MS)
+  t.match(await convertAnn(), { message_id: null })
+})
+
+t.test('an unknown contact is a 404 of its own', async t => {
+  const { convert, list } = await serve(t, await sqliteDatabase(t))
+  const unknown = '0192f000-0000-7000-8000-00000000000b'
+  t.match(await convert({ contact_id: unknown, value: 1 }), {
+    status: 404,
+    json: { error: { code: 'contact_not_found', path: 'contact_id' } },
+  })
+  t.match((await list()).json, { pagination: { total: 0 } })
+})
+
+t.test('what cannot be a conversion is refused, naming the field', async t => {
+  const { convert } = await serve(t, await sqliteDatabase(t))
+  const usual = { contact_id: ANN.id, value: 1 }
+  for (const [body, path] of [
+    [{ value: 1 }, 'contact_id'],
+    [{ ...usual, contact_id: 'ann' }, 'contact_id'],
+    [{ contact_id: ANN.id }, 'value'],
+    [{ ...usual, value: '1' }, 'value'],
+    [{ ...usual, value: 1e300 }, 'value'],
+    [{ ...usual, currency: 'EURO' }, 'currency'],
+    [{ ...usual, currency: 'ZZZ' }, 'currency'],
+    [{ ...usual, metadata: [] }, 'metadata'],
+    [{ ...usual, metadata: { note: 'ü'.repeat(5_000) } }, 'metadata'],
+    [
+      `{"contact_id":"${ANN.id}","value":1,"metadata":${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}}`,
+      'metadata',
+    ],
+    [{ ...usual, note: 'x' }, 'note'],
+  ] as const)
+    t.match(await convert(body), { status: 400, json: { error: { code: 'validation_error', path } } })
+  t.equal((await convert({ ...usual, metadata: { note: 'x'.repeat(8_000) } })).status, 201)
+})
+
+t.test('each route needs its permission', async t => {
+  const { convert, list } = await serve(t, await sqliteDatabase(t))
+  t.match(await list('', 'reader'), { status: 403 })
+  t.match(await convert({ contact_id: ANN.id, value: 1 }, 'reader'), { status: 403 })
+})

@@ -1,0 +1,129 @@
+/** Routes with an Idempotency-Key, over HTTP, with answers kept in memory. */
+import t, { type Test } from 'tap'
+import Type from 'typebox'
+import type { FindAnswer, IdempotencyClaim } from '../../src/http/idempotency.js'
+import { openApiDocument } from '../../src/http/openapi.js'
+import { Reply, route } from '../../src/http/route.js'
+import { serveRoutes } from '../support/api.js'
+
+async function serveOrders(t: Test) {
+  const kept = new Map<string, { status: number; value: unknown; bodyHash: string }>()
+  const findAnswer: FindAnswer = ({ id }) => Promise.resolve(kept.get(id))
+  let made = 0
+  let hold: Promise<void> = Promise.resolve()
+  const make = async (claim: IdempotencyClaim | undefined) => {
+    await hold
+    const value = { number: (made += 1) }
+    if (claim) kept.set(claim.id, { status: 201, value, bodyHash: claim.bodyHash })
+    return new Reply(201, value)
+  }
+  const spec = {
+    access: 'key',
+    summary: 'x',
+    body: Type.Object({ data: Type.Unknown() }),
+    response: Type.Object({ number: Type.Integer() }),
+    otherStatuses: [201],
+    handle: ({ claim }: { claim: IdempotencyClaim | undefined }) => make(claim),
+  } as const
+  const id = { params: Type.Object({ id: Type.String() }) }
+  const routes = [
+    route({ method: 'POST', path: '/orders', idempotency: 'optional', ...spec }),
+    route({ method: 'POST', path: '/orders/:id/send', idempotency: 'required', ...spec, ...id }),
+    route({ method: 'POST', path: '/others', ...spec }),
+  ]
+  const api = await serveRoutes(t, routes, { findAnswer })
+  const order = (headers: Record<string, string>, data: unknown = 1, path = '/orders', key = 'all') =>
+    api.ask({ method: 'POST', path: `/api/v1${path}`, body: { data }, headers, key })
+  const post = (body: string) =>
+    api.ask({ method: 'POST', path: '/api/v1/orders', body, headers: keyed('raw') })
+  return {
+    routes,
+    post,
+    order,
+    made: () => made,
+    holdUntil: (until: Promise<void>) => {
+      hold = until
+    },
+  }
+}
+
+const keyed = (key: string) => ({ 'Idempotency-Key': key })
+
+t.test('a repeat gets the answer of the first, and nothing is done again', async t => {
+  const { order, made } = await serveOrders(t)
+  const first = await order(keyed('a'))
+  t.match(first, { status: 201, json: { data: { number: 1 } }, headers: { 'x-idempotency-status': 'new' } })
+  const second = await order(keyed('a'))
+  t.match(second, { status: 201, json: first.json, headers: { 'x-idempotency-status': 'cached' } })
+  t.equal(made(), 1)
+  t.match(await order(keyed('b')), { json: { data: { number: 2 } } }, 'another key')
+  t.match(await order({}), { json: { data: { number: 3 } }, headers: { 'x-idempotency-status': undefined } })
+})
+
+t.test('a body is the same whatever the order of its fields, and another one is refused', async t => {
+  const { order, made } = await serveOrders(t)
+  await order(keyed('a'), { x: 1, y: [{ p: 1, q: 2 }], 10: 'ten', 9: 'nine' })
+  t.match(await order(keyed('a'), { 9: 'nine', 10: 'ten', y: [{ q: 2, p: 1 }], x: 1 }), { status: 201 })
+  t.equal(made(), 1)
+  for (const other of [{ x: 1 }, { x: 1, y: [{ p: 1, q: 3 }], 10: 'ten', 9: 'nine' }, [1], '1', null])
+    t.match(
+      await order(keyed('a'), other),
+      { status: 409, json: { error: { code: 'idempotency_conflict', path: 'Idempotency-Key' } } },
+      JSON.stringify(other),
+    )
+  t.equal(made(), 1)
+})
+
+t.test('a key counts for its path alone, parameters included', async t => {
+  const { order, made } = await serveOrders(t)
+  await order(keyed('a'))
+  await order(keyed('a'), 1, '/orders/7/send')
+  await order(keyed('a'), 1, '/orders/8/send')
+  t.equal(made(), 3)
+  await order(keyed('a'), 1, '/orders/8/send')
+  t.equal(made(), 3)
+})
+
+t.test('a repeat while the first is in flight is refused', async t => {
+  const { order, made, holdUntil } = await serveOrders(t)
+  let release = () => {}
+  holdUntil(new Promise(resolve => (release = resolve)))
+  const first = order(keyed('a'))
+  const refused = await Promise.race([first, order(keyed('a')), order(keyed('a'))])
+  t.match(refused, { status: 409, json: { error: { code: 'conflict' } } })
+  t.match(await order(keyed('a'), 2), { status: 409, json: { error: { code: 'idempotency_conflict' } } })
+  release()
+  t.match(await first, { status: 201 })
+  t.match(await order(keyed('a')), { status: 201, headers: { 'x-idempotency-status': 'cached' } })
+  t.equal(made(), 1)
+})
+
+t.test('a key that cannot be one is refused, and so is its absence where it is required', async t => {
+  const { order, made } = await serveOrders(t)
+  const refused = { status: 400, json: { error: { code: 'validation_error', path: 'Idempotency-Key' } } }
+  for (const key of ['', 'x'.repeat(256), 'ü', 'a\tb']) t.match(await order(keyed(key)), refused, key)
+  t.match(await order({}, 1, '/orders/7/send'), refused)
+  t.match(await order(keyed('ü'), 1, '/others'), { status: 201 }, 'where none is taken it is not looked at')
+  t.equal(made(), 1)
+  t.match(await order(keyed('x'.repeat(255))), { status: 201 })
+})
+
+t.test('a body that is nested without end is refused, not unfolded', async t => {
+  const { post } = await serveOrders(t)
+  const deep = (levels: number) => `{"data": ${'['.repeat(levels)}${']'.repeat(levels)}}`
+  const refused = { status: 400, json: { error: { code: 'validation_error', path: 'body' } } }
+  t.match(await post(deep(30_000)), refused)
+  t.match(await post(deep(100)), refused)
+  t.match(await post(deep(90)), { status: 201 })
+})
+
+t.test('the description shows the header where it is taken', async t => {
+  const { routes } = await serveOrders(t)
+  const { paths } = openApiDocument(routes, '1') as { paths: Record<string, Record<string, object>> }
+  t.match(paths['/api/v1/orders']?.['post'], {
+    parameters: [{ name: 'Idempotency-Key', in: 'header', required: false }],
+    responses: { 409: { description: /conflict[^]*idempotency_conflict/ } },
+  })
+  t.match(paths['/api/v1/orders/{id}/send']?.['post'], { parameters: [{ in: 'path' }, { required: true }] })
+  t.match(paths['/api/v1/others']?.['post'], { parameters: [] })
+})

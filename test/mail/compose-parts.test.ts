@@ -1,0 +1,111 @@
+/** Whom a letter names, and what is attached to it. */
+import t from 'tap'
+import { simpleParser } from 'mailparser'
+import { composeMessage, headerFault, type ComposedContent } from '../../src/mail/compose.js'
+
+const letter = { to: 'bob@example.net', date: 0, messageId: 'm1@mail.example.com' }
+
+async function compose(changes: Partial<ComposedContent>, to = letter.to) {
+  const content = {
+    kind: 'composed',
+    from: { address: 'ann@example.com' },
+    subject: 'Hello',
+    ...changes,
+  } as const
+  const message = await composeMessage(content, { ...letter, to })
+  const raw = message.toString('latin1')
+  t.notMatch(raw, /[^\t\r\n\x20-\x7e]|\r(?!\n)|(?<!\r)\n/, '7-bit text, CRLF only')
+  t.notOk(
+    raw.split('\r\n').some(line => line.length > 998),
+    'no line over 998',
+  )
+  return { raw, read: await simpleParser(message, { skipHtmlToText: true, skipTextToHtml: true }) }
+}
+
+const fieldOf = (raw: string, name: string) =>
+  new RegExp(`^${name}: ((?:.|\r\n[ \t])*)`, 'm').exec(raw)?.[1]?.replace(/\r\n/g, '').trim()
+
+t.test('To and Cc name whom the letter names', async t => {
+  const many = Array.from({ length: 99 }, (_, index) => `somebody.number${index}@example.org`)
+  for (const [addressees, to, shownTo, shownCc] of [
+    [{ to: ['a@b.test', 'c@d.test'], cc: ['e@f.test'] }, 'a@b.test', 'a@b.test, c@d.test', 'e@f.test'],
+    [{ to: ['a@b.test', 'c@d.test'], cc: ['e@f.test'] }, 'e@f.test', 'a@b.test, c@d.test', 'e@f.test'],
+    [{ to: ['a@b.test', 'c@d.test'], cc: [] }, 'a@b.test', 'a@b.test', undefined],
+    [{ to: ['a@b.test', 'c@d.test'], cc: [] }, 'blind@b.test', 'a@b.test, c@d.test', undefined],
+    [{ to: [], cc: ['e@f.test'] }, 'e@f.test', 'undisclosed-recipients:;', 'e@f.test'],
+    [{ to: many, cc: ['e@f.test'] }, 'e@f.test', many.join(', '), 'e@f.test'],
+  ] as const) {
+    const { raw } = await compose({ text: 'x', addressees }, to)
+    t.equal(fieldOf(raw, 'To'), shownTo)
+    t.equal(fieldOf(raw, 'Cc'), shownCc)
+    t.notMatch(raw, /blind/)
+  }
+})
+
+t.test('attachments come back octet by octet, whatever their size', async t => {
+  for (const size of [0, 1, 56, 57, 58, 114, 100_000]) {
+    const octets = Buffer.alloc(size, 0xfe)
+    const { read } = await compose({
+      text: 'x',
+      attachments: [{ filename: 'a', contentType: 'a/b', octets }],
+    })
+    t.equal(read.attachments.length, 1)
+    t.ok(read.attachments[0]?.content.equals(octets), `${size} octets`)
+  }
+})
+
+t.test('the body has no more structure than it needs', async t => {
+  const octets = Buffer.from('x')
+  const file = { filename: 'a.txt', contentType: 'text/plain', octets }
+  const shown = { ...file, contentId: 'logo' }
+  const structure = async (changes: Partial<ComposedContent>) =>
+    [...(await compose(changes)).raw.matchAll(/^Content-Type: ([a-z/]+)/gm)].map(([, type]) => type).join(' ')
+  t.equal(await structure({ text: 'x', attachments: [] }), 'text/plain')
+  t.equal(await structure({ text: 'x', attachments: [file] }), 'multipart/mixed text/plain text/plain')
+  t.equal(
+    await structure({ html: 'x', attachments: [shown] }),
+    'multipart/related multipart/alternative text/plain text/html text/plain',
+  )
+  t.equal(
+    await structure({ html: 'x', attachments: [file, shown] }),
+    'multipart/mixed multipart/related multipart/alternative text/plain text/html text/plain text/plain',
+  )
+  const { read } = await compose({ text: 'x', attachments: [shown] })
+  t.match(read.attachments, [{ contentDisposition: 'attachment', cid: 'logo' }], 'nothing could show it')
+})
+
+t.test('any file name comes through', async t => {
+  for (const filename of [
+    'plain.pdf',
+    'with "quotes" \\ and; spaces.pdf',
+    'Übung 1.pdf',
+    `${'长'.repeat(250)}.pdf`,
+    'a'.repeat(255),
+    "it's 100%.txt",
+  ]) {
+    const octets = Buffer.from('x')
+    const { read } = await compose({ text: 'x', attachments: [{ filename, contentType: 'a/b', octets }] })
+    t.equal(read.attachments[0]?.filename, filename)
+  }
+})
+
+t.test('the same letter is the same octets again', async t => {
+  const attachments = [{ filename: 'a', contentType: 'a/b', octets: new Uint8Array([1, 2, 3]) }]
+  const [one, two] = [await compose({ html: 'x', attachments }), await compose({ html: 'x', attachments })]
+  t.equal(one.raw, two.raw)
+})
+
+t.test('what no header can hold is told in advance', async t => {
+  t.equal(headerFault({ name: 'X-Order', value: '7' }), undefined)
+  t.equal(headerFault({ name: 'X-Town', value: 'Zürich' }), undefined)
+  for (const [name, value] of [
+    ['', 'x'],
+    ['A b', 'x'],
+    ['X:', 'x'],
+    ['Date', 'x'],
+    ['Cc', 'x'],
+    ['X', 'a\nb'],
+    ['X', 'x'.repeat(1_000)],
+  ] as const)
+    t.type(headerFault({ name, value }), 'string', `${name}: ${value.slice(0, 10)}`)
+})

@@ -1,0 +1,151 @@
+/** `GET /email`: the log of messages, its filters and pages. */
+import t from 'tap'
+import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
+import { insertMessages } from '../../src/queue/message-store.js'
+import {
+  markBounced,
+  markCancelled,
+  markClicked,
+  markDelivered,
+  markOpened,
+  markStarted,
+} from '../../src/queue/message-status-store.js'
+import { listMessages, type MessageFilter } from '../../src/msa/message-log-store.js'
+import { uuidv7 } from '../../src/core/ids.js'
+import { openTestAppliance } from '../support/appliance.js'
+import { eachDatabase } from '../support/database.js'
+
+const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
+const NOW = Date.parse('2026-01-05T10:00:00Z')
+const MINUTE = 60_000
+
+t.test('the log shows the messages of the workspace, newest first, and can be asked by field', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  await postroad.json('suppress', 'add', 'gone@one.test', '--workspace', postroad.workspaceId)
+  await postroad.send(key, { ...good, to: ['Ann@one.test', 'gone@one.test', 'nobody'], subject: 'First' })
+  await postroad.clock.advance(MINUTE)
+  const { body } = await postroad.send(key, { ...good, to: 'bob@two.test', subject: 'Second' })
+  await postroad.messageOnce(key, String(body.data.results[0].message_id), 'delivered')
+  await postroad.clock.advance(MINUTE)
+  await postroad.send(key, { ...good, to: 'ann@ONE.test', subject: 'Third', send_at: '2026-01-05T12:00:00Z' })
+  const log = async (query: string) => (await postroad.get(`/api/v1/email${query}`, { key })).body
+  const shown = async (query: string) =>
+    (await log(query)).data.map((one: { subject: string; to: string }) => `${one.subject} ${one.to}`)
+
+  t.match(await log(''), {
+    data: [{ subject: 'Third' }, { subject: 'Second' }, { subject: 'First' }, {}, {}],
+    pagination: { total: 5, limit: 100, offset: 0, has_more: false },
+  })
+  t.match((await log('')).data[1], {
+    message_id: body.data.results[0].message_id,
+    status: 'delivered',
+    to: 'bob@two.test',
+    sandbox: false,
+    campaign_id: null,
+    created_at: '2026-01-05T10:01:00.000Z',
+    delivered_at: '2026-01-05T10:01:00.000Z',
+    opened_at: null,
+  })
+  t.same(await shown('?to=ANN@one.test'), ['Third ann@one.test', 'First Ann@one.test'])
+  t.same(await shown('?to=ann'), [])
+  await postroad.send(key, {
+    ...good,
+    to: 'Ünal@bücher.test',
+    subject: 'Far',
+    send_at: '2026-01-05T12:00:00Z',
+  })
+  t.same(await shown(`?to=${encodeURIComponent('Ünal@BÜCHER.test')}`), ['Far Ünal@xn--bcher-kva.test'])
+  t.same(await shown('?status=scheduled'), ['Far Ünal@xn--bcher-kva.test', 'Third ann@one.test'])
+  t.same(await shown('?status=suppressed'), ['First gone@one.test'])
+  t.same(await shown('?status=failed'), ['First nobody'])
+  t.same((await shown('?since=2026-01-05T10:01:00Z')).slice(1), ['Third ann@one.test', 'Second bob@two.test'])
+  t.same(await shown('?since=2026-01-05T10:01:00Z&until=2026-01-05T10:02:00Z'), ['Second bob@two.test'])
+  t.same(await shown('?until=2026-01-05T10:00:00Z'), [])
+  t.same(await shown('?status=delivered&to=bob@two.test&since=2026-01-05'), ['Second bob@two.test'])
+  t.same(await shown('?campaign_id=none'), [])
+  t.match(await log('?limit=2&offset=1'), {
+    data: [{ subject: 'Third' }, { subject: 'Second' }],
+    pagination: { total: 6, limit: 2, offset: 1, has_more: true },
+  })
+  t.match(await log('?limit=2&offset=4'), { pagination: { has_more: false } })
+
+  for (const [query, path] of [
+    ['?status=lost', 'status'],
+    ['?since=yesterday', 'since'],
+    ['?until=', 'until'],
+    ['?limit=1001', 'limit'],
+    ['?limit=0', 'limit'],
+    ['?offset=-1', 'offset'],
+    ['?from=x', 'from'],
+  ] as const)
+    t.match(await log(query), { error: { code: 'validation_error', path } }, query)
+  const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  const stranger = await postroad.makeKey('--workspace', id)
+  t.match(await postroad.get('/api/v1/email', { key: stranger }), {
+    body: { data: [], pagination: { total: 0 } },
+  })
+  const sender = await postroad.makeKey('--permissions', 'email:send')
+  t.match(await postroad.get('/api/v1/email', { key: sender }), { status: 403 })
+})
+
+const content: MessageContent = {
+  id: 'c',
+  workspaceId: 'w',
+  from: { address: 'me@sender.test' },
+  subject: 'Hello',
+  text: 'Hello',
+  signingDomainId: null,
+  trackOpens: false,
+  trackClicks: false,
+  createdAt: NOW,
+}
+
+eachDatabase(t, 'the log finds every state and the messages of a campaign', async (t, database) => {
+  const ids = ['scheduled', 'cancelled', 'started', 'delivered', 'opened', 'clicked', 'bounced'].map(
+    (name, at) => ({
+      name,
+      id: uuidv7(NOW, Buffer.alloc(10, at)),
+    }),
+  )
+  const idOf = (name: string) => ids.find(one => one.name === name)?.id ?? ''
+  await database.write(async ({ db }) => {
+    await insertContent(db, content)
+    await insertMessages(
+      db,
+      content,
+      false,
+      ids.map(({ name, id }) => ({
+        id,
+        recipient: `${name}@one.test`,
+        status: ['scheduled', 'cancelled', 'started'].includes(name) ? 'scheduled' : 'sent',
+        reason: null,
+        ...(name === 'opened' ? { campaignId: 'spring' } : {}),
+      })),
+    )
+    await markCancelled(db, [idOf('cancelled'), idOf('delivered')])
+    await markStarted(db, [idOf('started'), idOf('delivered')], NOW + 1)
+    await markDelivered(db, [idOf('delivered'), idOf('opened'), idOf('scheduled')], NOW + 2)
+    await markBounced(db, [idOf('bounced')], 'permanent', NOW + 3)
+    await markOpened(db, [idOf('opened'), idOf('bounced')], NOW + 4)
+    await markClicked(db, [idOf('clicked')], NOW + 5)
+    await markOpened(db, [idOf('clicked')], NOW + 6)
+  })
+  const found = async (filter: MessageFilter) =>
+    (await listMessages(database.reader, 'w', filter, { limit: 10, offset: 0 })).items.map(({ recipient }) =>
+      recipient.replace('@one.test', ''),
+    )
+  t.same(await found({ status: 'scheduled' }), ['scheduled'])
+  t.same(await found({ status: 'cancelled' }), ['cancelled'])
+  t.same(await found({ status: 'sent' }), ['started'], 'begun')
+  t.same(await found({ status: 'delivered' }), ['delivered'])
+  t.same(await found({ status: 'opened' }), ['opened'])
+  t.same(await found({ status: 'clicked' }), ['clicked'], 'a click stays a click')
+  t.same(await found({ status: 'bounced' }), ['bounced'], 'and a bounce a bounce')
+  t.same(await found({ campaignId: 'spring' }), ['opened'])
+  t.same(await found({ campaignId: 'spring', status: 'opened', to: 'OPENED@one.test', since: NOW }), [
+    'opened',
+  ])
+  const { items } = await listMessages(database.reader, 'w', { status: 'clicked' }, { limit: 1, offset: 0 })
+  t.match(items, [{ openedAt: NOW + 5, clickedAt: NOW + 5, sentAt: NOW }])
+})

@@ -1,0 +1,142 @@
+/**
+ * Every operation that a running appliance describes of itself in /openapi.json, and a way to ask for each.
+ *
+ * Tests walk over these, so that a route added later is walked over as well.
+ */
+
+/** The parts of a JSON Schema that tests read. */
+export interface FieldSchema {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, FieldSchema>>
+  readonly anyOf?: readonly FieldSchema[]
+  readonly items?: FieldSchema
+}
+
+interface Described {
+  readonly security: readonly unknown[]
+  readonly 'x-permission'?: string
+  readonly parameters: readonly {
+    readonly name: string
+    readonly in: 'path' | 'query' | 'header'
+    readonly required: boolean
+    readonly schema: FieldSchema
+  }[]
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: FieldSchema; readonly example: unknown }>>
+  }
+  readonly responses: Readonly<
+    Record<string, { readonly content: Readonly<Record<string, { readonly examples?: object }>> }>
+  >
+}
+
+export interface Operation extends Described {
+  /** E.g. `GET /api/v1/domains/{id}`. */
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly needsKey: boolean
+  readonly body: { readonly schema: FieldSchema; readonly example: unknown } | undefined
+  readonly pathParameters: readonly string[]
+}
+
+export async function readOperations(baseUrl: string): Promise<Operation[]> {
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, Described>>
+  }
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([lower, described]): Operation => {
+      const method = lower.toUpperCase()
+      return {
+        ...described,
+        name: `${method} ${path}`,
+        method,
+        path,
+        needsKey: described.security.length > 0,
+        body: described.requestBody?.content['application/json'],
+        pathParameters: described.parameters.filter(one => one.in === 'path').map(({ name }) => name),
+      }
+    }),
+  )
+}
+
+/** The path with every parameter replaced. */
+export function pathWith({ path }: Operation, valueOf: (name: string) => string): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(valueOf(name)))
+}
+
+export interface Asking {
+  readonly method: string
+  /** From the root, with the query. */
+  readonly path: string
+  readonly key?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array | undefined
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+export async function ask(baseUrl: string, { method, path, key, headers, body }: Asking): Promise<Answer> {
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+/** The operation as its example has it. */
+export function usualAsking(operation: Operation, valueOf: (name: string) => string, key?: string): Asking {
+  const { body } = operation
+  return {
+    method: operation.method,
+    path: pathWith(operation, valueOf),
+    key,
+    headers: Object.fromEntries(
+      operation.parameters
+        .filter(one => one.in === 'header')
+        .map(({ name }) => [name, `walk ${operation.name}`]),
+    ),
+    ...(body ? { body: JSON.stringify(body.example) } : {}),
+  }
+}
+
+/** What is wrong with an answer, whatever was asked; undefined where nothing is. */
+export function faultOf(operation: Operation, { status, headers, text }: Answer): string | undefined {
+  if (status >= 500) return `answers ${status}`
+  const described = operation.responses[String(status)]
+  if (!described) return `answers ${status}, which is not described: ${text.slice(0, 200)}`
+  const type = headers.get('content-type') ?? ''
+  if (!type.startsWith('application/json'))
+    return status < 300 && Object.keys(described.content).some(known => type.startsWith(known))
+      ? undefined
+      : `answers ${type}`
+  const json = parsed(text)
+  if (json === undefined) return 'answers what is no JSON'
+  return status < 400 ? undefined : faultOfError(json, described.content['application/json']?.examples ?? {})
+}
+
+function faultOfError(json: unknown, described: object): string | undefined {
+  const { error, ...others } = (json ?? {}) as { error?: Record<string, unknown> }
+  const { code, message, path, ...more } = error ?? {}
+  if (Object.keys(others).length + Object.keys(more).length > 0) return 'answers an error with other fields'
+  if (typeof code !== 'string' || typeof message !== 'string' || message === '')
+    return 'answers an error without code or message'
+  if (path !== undefined && typeof path !== 'string') return 'answers an error whose path is no text'
+  return code in described ? undefined : `answers ${code}, which is not described`
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
