@@ -30,6 +30,8 @@ interface Work {
  */
 const GROUP_BUDGET_MS = 4
 
+/** What is left from one group to the next of how many were usual. */
+const FADING = 0.9
 /** Lone commits between two trials at the most. */
 const RAREST_TRIAL = 64
 /** Pauses of a millisecond that a group is gathered for at most. */
@@ -43,6 +45,10 @@ export class GroupCommit {
   /** Of works that were alone in their commit: how many have yet to pass until gathering is tried again. */
   private loneCommitsToTrial = 1
   private trialEvery = 1
+  /** How many shared the last commit. */
+  private lastCallers = 0
+  /** How many lately shared a commit; fades where fewer come. */
+  private usualCallers = 0
 
   constructor(writer: Kysely<Tables>, clock: Clock) {
     this.writer = writer
@@ -65,24 +71,25 @@ export class GroupCommit {
   }
 
   private async drain(): Promise<void> {
-    let lastSize = 0
     // Whoever calls write() in the same turn gets into the same group.
     await nextTurn()
     while (this.waiting.length > 0) {
-      await this.gather(lastSize)
-      lastSize = await this.commitGroup()
-      await (lastSize > 1 ? shortPause() : nextTurn())
+      await this.gather()
+      this.lastCallers = await this.commitGroup()
+      this.usualCallers = Math.max(this.lastCallers, FADING * this.usualCallers)
+      await nextTurn()
     }
   }
 
   /**
-   * Who shared a commit is likely to come back at the same time, one after the other: as long as more come each
-   * millisecond the group is not complete, and an fsync costs more than the moment. Whoever writes alone may be one of
-   * many that come at odd times; now and then it is tried whether a moment brings others, and seldom where it does not.
+   * Who shared a commit is likely to come back at the same time, one after the other: until as many wait as lately did, or
+   * nobody came for a millisecond, the group is not complete, and an fsync costs more than the moment. Whoever writes alone
+   * may be one of many that come at odd times; now and then it is tried whether a moment brings others, and seldom where
+   * it does not.
    */
-  private async gather(lastSize: number): Promise<void> {
+  private async gather(): Promise<void> {
     const canAllWait = () => this.waiting.every(({ canWait }) => canWait)
-    const isLone = lastSize <= 1 && !canAllWait()
+    const isLone = this.lastCallers <= 1 && !canAllWait()
     if (isLone && this.loneCommitsToTrial > 0) {
       this.loneCommitsToTrial -= 1
       return
@@ -97,7 +104,8 @@ export class GroupCommit {
     let known = 0
     for (let pauses = 0; pauses < MOST_PAUSES; pauses += 1) {
       const callers = this.callersWaiting
-      if (callers <= known && !canAllWait()) return
+      const isComplete = callers > 1 && callers >= this.usualCallers
+      if ((isComplete || callers <= known) && !canAllWait()) return
       known = callers
       await shortPause()
     }
