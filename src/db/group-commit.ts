@@ -8,7 +8,7 @@
  * Fails: when BEGIN or COMMIT itself fails (disk full, I/O error), every work of that group rejects with that error.
  */
 import { sql, type Kysely } from 'kysely'
-import { nextTurn, shortPause, type Clock } from '../world/clock.js'
+import { nextTurn, pauseFor, type Clock } from '../world/clock.js'
 import type { Queries, Tx, WriteOptions } from './database.js'
 import type { Tables } from './tables.js'
 
@@ -107,7 +107,7 @@ export class GroupCommit {
       const isComplete = callers > 1 && callers >= this.usualCallers
       if ((isComplete || callers <= known) && !canAllWait()) return
       known = callers
-      await shortPause()
+      await pauseFor(1)
     }
   }
 

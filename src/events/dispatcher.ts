@@ -8,7 +8,7 @@
 import { describeError } from '../core/errors.js'
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import type { Database, Tx } from '../db/database.js'
-import type { Clock, Timer } from '../world/clock.js'
+import { pauseFor, type Clock, type Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { Event, EventKind } from './event.js'
@@ -21,12 +21,15 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   readonly kinds: readonly Kind[]
   /** Fewer than usual (100) where one event is much work. */
   readonly eventsPerTurn?: number
+  /** Whether anything follows from an event of these kinds; what nothing follows from is no work. */
+  concerns?(event: StoredEvent<Kind>): boolean
   /** Reacts by writing in this transaction. Idempotent: after a crash the same event may come again. */
   react(tx: Tx, events: readonly StoredEvent<Kind>[]): Promise<void>
 }
 
 /** A consumer of whatever kinds; it is only ever given events of those. */
-export interface AnyConsumer extends Omit<EventConsumer<EventKind>, 'react'> {
+export interface AnyConsumer extends Omit<EventConsumer<EventKind>, 'react' | 'concerns'> {
+  concerns?(event: never): boolean
   react(tx: Tx, events: readonly never[]): Promise<void>
 }
 
@@ -39,8 +42,10 @@ export interface DispatcherParts {
 
 /** Small, so that one consumer's share of a group commit stays a few ms. */
 const EVENTS_PER_TURN = 100
-/** Events of other kinds that may lie behind a cursor before it is moved past them. */
+/** Events of other kinds that may lie between a stored cursor and what was looked at, to be read again after a restart. */
 const PASSED_BY = 1_000
+/** Between two looks at the log: where much is appended, many events share a turn. */
+const REST_MS = 20
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 export class Dispatcher {
@@ -69,7 +74,12 @@ export class Dispatcher {
   }
 }
 
-/** One consumer's way along the log. */
+/**
+ * One consumer's way along the log.
+ *
+ * Only one process at a time runs consumers, and the log is only appended to in the order of commits: how far this one has
+ * come is read once and then known.
+ */
 class Lane {
   private readonly parts: DispatcherParts
   private readonly consumer: AnyConsumer
@@ -78,6 +88,10 @@ class Lane {
   private isStopped = false
   private failures = 0
   private retry: Timer | undefined
+  /** As it stands in the database. */
+  private cursor: number | undefined
+  /** From the cursor up to here there is nothing for this consumer. */
+  private passed = 0
 
   constructor(parts: DispatcherParts, consumer: AnyConsumer) {
     this.parts = parts
@@ -112,29 +126,41 @@ class Lane {
         mayHaveMore = await this.takeTurn()
       }
       this.failures = 0
+      if (!this.isStopped) await pauseFor(REST_MS)
     } catch (error) {
       this.pause(describeError(error))
     }
   }
 
   /** @returns whether there may be more */
-  private takeTurn(): Promise<boolean> {
-    const { consumer } = this
-    return this.parts.database.write(async tx => {
-      const cursor = await readCursor(tx.db, consumer.name)
-      const atATime = consumer.eventsPerTurn ?? EVENTS_PER_TURN
-      const events = await readEventsAfter(tx.db, cursor, consumer.kinds, atATime)
-      const last = events.at(-1)
-      if (!last) {
-        // Passed by now and then, so that a consumer of rare kinds does not read the same others again at every wake.
-        const newest = await newestSeq(tx.db)
-        if (newest - cursor > PASSED_BY) await moveCursor(tx, consumer.name, newest)
-        return false
-      }
-      await consumer.react(tx, events as never)
-      await moveCursor(tx, consumer.name, last.seq)
-      return events.length === atATime
-    })
+  private async takeTurn(): Promise<boolean> {
+    const { consumer, parts } = this
+    const { reader } = parts.database
+    this.cursor ??= this.passed = await readCursor(reader, consumer.name)
+    const newest = await newestSeq(reader)
+    const events = await readEventsAfter(reader, this.passed, consumer.kinds, EVENTS_PER_TURN)
+    const isAll = events.length < EVENTS_PER_TURN
+    const seen = isAll ? Math.max(newest, events.at(-1)?.seq ?? 0) : (events.at(-1)?.seq ?? 0)
+    const concerning = events.filter(event => consumer.concerns?.(event as never) ?? true)
+    const taken = concerning.slice(0, consumer.eventsPerTurn ?? EVENTS_PER_TURN)
+    const isRest = taken.length < concerning.length
+    const upTo = isRest ? (taken.at(-1)?.seq ?? seen) : seen
+    if (taken.length > 0) await this.move(upTo, tx => consumer.react(tx, taken as never))
+    else if (upTo - this.cursor > PASSED_BY) await this.move(upTo)
+    else this.passed = upTo
+    return isRest || !isAll
+  }
+
+  /** Moves the cursor, together with what led to it. */
+  private async move(seq: number, react?: (tx: Tx) => Promise<void>): Promise<void> {
+    await this.parts.database.write(
+      async tx => {
+        await react?.(tx)
+        await moveCursor(tx, this.consumer.name, seq)
+      },
+      { canWait: true },
+    )
+    this.cursor = this.passed = seq
   }
 
   private pause(error: string): void {

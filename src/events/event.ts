@@ -22,7 +22,15 @@ export type EmailSent = EventHead<
   { readonly to: string; /** Left out for mail of no campaign. */ readonly campaignId?: string }
 >
 /** A remote server took responsibility (2xx after the final dot). */
-export type EmailDelivered = EventHead<'email.delivered', { readonly to: string; readonly remoteMta: string }>
+export type EmailDelivered = EventHead<
+  'email.delivered',
+  {
+    readonly to: string
+    readonly remoteMta: string
+    /** What the submitter asked to be told, as in NOTIFY (RFC 3461 §4.1). */
+    readonly notify?: string
+  }
+>
 export type EmailBounced = EventHead<
   'email.bounced',
   {

@@ -54,6 +54,24 @@ export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise
   for (const piece of inPieces(rows)) await insertRows(tx.db, { rows: piece })
 }
 
+const selectAfter = statement(
+  (
+    db,
+    {
+      seq,
+      kinds,
+      limit,
+    }: { readonly seq: number; readonly kinds: readonly string[]; readonly limit: number },
+  ) =>
+    db
+      .selectFrom('events')
+      .selectAll()
+      .where('seq', '>', seq)
+      .where('kind', 'in', kinds)
+      .orderBy('seq')
+      .limit(limit),
+)
+
 /** The next events of these kinds after the cursor, oldest first. */
 export async function readEventsAfter<Kind extends EventKind>(
   db: Queries,
@@ -61,14 +79,7 @@ export async function readEventsAfter<Kind extends EventKind>(
   kinds: readonly Kind[],
   limit: number,
 ): Promise<StoredEvent<Kind>[]> {
-  const rows = await db
-    .selectFrom('events')
-    .selectAll()
-    .where('seq', '>', seq)
-    .where('kind', 'in', kinds)
-    .orderBy('seq')
-    .limit(limit)
-    .execute()
+  const { rows } = await selectAfter(db, { seq, kinds, limit })
   return rows.map(
     row =>
       ({
@@ -83,13 +94,12 @@ export async function readEventsAfter<Kind extends EventKind>(
   )
 }
 
+const selectNewest = statement(db => db.selectFrom('events').select(e => e.fn.max('seq').as('seq')))
+
 /** The position of the newest event; 0 for an empty log. */
 export async function newestSeq(db: Queries): Promise<number> {
-  const row = await db
-    .selectFrom('events')
-    .select(e => e.fn.max('seq').as('seq'))
-    .executeTakeFirst()
-  return row?.seq ?? 0
+  const { rows } = await selectNewest(db, {})
+  return rows[0]?.seq ?? 0
 }
 
 /** The position up to which a consumer has reacted; 0 for one that has never run. */
@@ -102,10 +112,13 @@ export async function readCursor(db: Queries, consumer: string): Promise<number>
   return row?.seq ?? 0
 }
 
-export async function moveCursor(tx: Tx, consumer: string, seq: number): Promise<void> {
-  await tx.db
+const upsertCursor = statement((db, { consumer, seq }: { readonly consumer: string; readonly seq: number }) =>
+  db
     .insertInto('event_cursors')
     .values({ consumer, seq })
-    .onConflict(conflict => conflict.column('consumer').doUpdateSet({ seq }))
-    .execute()
+    .onConflict(conflict => conflict.column('consumer').doUpdateSet({ seq })),
+)
+
+export async function moveCursor(tx: Tx, consumer: string, seq: number): Promise<void> {
+  await upsertCursor(tx.db, { consumer, seq })
 }

@@ -64,27 +64,33 @@ const FOLD_AT = 78
  * @param message complete, 7-bit, CRLF line ends, no line over 998 octets
  * @param keys one signature each, in this order from the top
  * @param signedAt becomes `t=`, ms since epoch UTC
- * @returns the signed message; the message itself when there is no key
+ * @param unsigned header fields, each with its CRLF, that come between signatures and message and are not covered; ASCII
+ * @returns the signed message; the message itself when there is neither key nor field
  */
 export async function signMessage(
   message: Buffer,
   keys: readonly DkimKey[],
   signedAt: number,
   place: SigningPlace = 'pool',
+  unsigned = '',
 ): Promise<Buffer> {
-  if (keys.length === 0) return message
+  if (keys.length === 0) return below(unsigned, message)
   assertSignable(message)
   const { fields, body } = splitMessage(message)
   const { names, canonical } = selectFields(fields)
   const bodyHash = createHash('sha256').update(canonicalBody(body)).digest('base64')
   const signatures = await Promise.all(
     keys.map(async key => {
-      const unsigned = signatureField(key, signedAt, names, bodyHash)
-      const signature = await signText(canonical + canonicalField(unsigned), key, place)
-      return `${foldBase64(unsigned, signature)}\r\n`
+      const field = signatureField(key, signedAt, names, bodyHash)
+      const signature = await signText(canonical + canonicalField(field), key, place)
+      return `${foldBase64(field, signature)}\r\n`
     }),
   )
-  return Buffer.concat([Buffer.from(signatures.join(''), 'latin1'), message])
+  return below(signatures.join('') + unsigned, message)
+}
+
+function below(fields: string, message: Buffer): Buffer {
+  return fields === '' ? message : Buffer.concat([Buffer.from(fields, 'latin1'), message])
 }
 
 /**
@@ -149,9 +155,9 @@ function foldNames(names: readonly string[]): string[] {
 }
 
 /** Fills in `b=`; white space inside its value counts for nothing (RFC 6376 §3.5). */
-function foldBase64(unsigned: string, signature: string): string {
+function foldBase64(field: string, signature: string): string {
   const pieces = signature.match(/.{1,75}/g) ?? []
-  return unsigned + pieces.join('\r\n\t')
+  return field + pieces.join('\r\n\t')
 }
 
 async function signText(text: string, key: DkimKey, place: SigningPlace): Promise<string> {

@@ -73,12 +73,13 @@ function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): Mess
 
 async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
   const firstDue = new Map<string, number>()
-  const entries = letters.flatMap(({ content, submitted, dueAt }) =>
+  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) =>
     submitted
       .filter(one => one.skip === null)
       .map(one => {
         const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
+        const notify = reporting?.get(one.asked)?.notify
         return {
           messageId: one.messageId,
           workspaceId: content.workspaceId,
@@ -89,6 +90,7 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
           enqueuedAt: now,
           contentId: content.id,
           recipient: one.address,
+          ...(notify === undefined ? {} : { notify }),
         }
       }),
   )

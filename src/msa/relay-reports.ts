@@ -59,6 +59,8 @@ export function relayReports(parts: RelayReportParts): EventConsumer {
     name: 'relay-reports',
     kinds: KINDS,
     eventsPerTurn: REPORTS_PER_TURN,
+    // Nearly all mail is delivered, and of nearly none of it does anybody want to be told.
+    concerns: event => event.kind !== 'email.delivered' || event.payload.notify !== undefined,
     async react(tx, events) {
       const reported = events.filter(isReported)
       const messages = await messagesOf(tx, reported)

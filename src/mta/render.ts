@@ -63,7 +63,7 @@ export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Re
     try {
       const { message: built, isSignable, needsSmtpUtf8 } = await build(job)
       const keys = isSignable ? job.signingKeys : []
-      const message = await signMessage(built, keys, clock.now(), signingPlace)
+      const message = await signMessage(built, keys, clock.now(), signingPlace, tokenField(job))
       // The signer has looked at line ends already.
       const bareLineEnd = keys.length > 0 ? undefined : findBareLineEnd(message)
       return bareLineEnd === undefined
@@ -78,10 +78,10 @@ export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Re
     const { content } = job
     if (content.kind === 'relayed') {
       const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = toSevenBit(content.message)
-      return { message: withToken(message, job), isSignable: !isEightBit && !hasLongLines, needsSmtpUtf8 }
+      return { message, isSignable: !isEightBit && !hasLongLines, needsSmtpUtf8 }
     }
     const letter = { to: job.recipient, date: job.acceptedAt, messageId: `${job.messageId}@${hostname}` }
-    const message = withToken(await composeMessage(withText(content), letter), job)
+    const message = await composeMessage(withText(content), letter)
     return { message, isSignable: true, needsSmtpUtf8: false }
   }
 }
@@ -90,9 +90,9 @@ export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Re
  * The return path once more, as a field: where a bounce comes back by another way than its envelope, the returned part
  * still has it.
  */
-function withToken(message: Buffer, { envelopeSender }: DeliveryJob): Buffer {
+function tokenField({ envelopeSender }: DeliveryJob): string {
   const token = envelopeSender.slice(0, envelopeSender.lastIndexOf('@'))
-  return token === '' ? message : Buffer.concat([Buffer.from(`${TOKEN_FIELD}: ${token}\r\n`), message])
+  return token === '' ? '' : `${TOKEN_FIELD}: ${token}\r\n`
 }
 
 /** An address with a line break would become a command of its own. */

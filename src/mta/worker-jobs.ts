@@ -50,7 +50,7 @@ class JobDesk {
   obey(instruction: Instruction): void {
     switch (instruction.kind) {
       case 'keep':
-        this.shared.set(instruction.id, withBuffer(instruction.value))
+        this.shared.set(instruction.id, keepable(instruction.value))
         break
       case 'drop':
         this.shared.delete(instruction.id)
@@ -70,8 +70,8 @@ class JobDesk {
   private toJob({ content, signingKeys, ...slip }: JobSlip): DeliveryJob {
     return {
       ...slip,
-      content: this.find(content, 'kind'),
-      signingKeys: signingKeys === undefined ? [] : this.find(signingKeys, 'length'),
+      content: typeof content === 'number' ? this.find(content, 'kind') : withBuffer(content),
+      signingKeys: typeof signingKeys === 'number' ? this.find(signingKeys, 'length') : (signingKeys ?? []),
     }
   }
 
@@ -125,11 +125,15 @@ class JobDesk {
   }
 }
 
+function keepable(value: SharedValue): SharedValue {
+  return 'kind' in value ? withBuffer(value) : value
+}
+
 /** Crossing over makes a plain Uint8Array of a Buffer. */
-function withBuffer(value: SharedValue): SharedValue {
-  if (!('kind' in value) || value.kind !== 'relayed') return value
-  const { buffer, byteOffset, byteLength } = value.message
-  return { ...value, message: Buffer.from(buffer, byteOffset, byteLength) }
+function withBuffer(content: DeliveryJob['content']): DeliveryJob['content'] {
+  if (content.kind !== 'relayed') return content
+  const { buffer, byteOffset, byteLength } = content.message
+  return { ...content, message: Buffer.from(buffer, byteOffset, byteLength) }
 }
 
 /** A caught message changes owner; one that shares its memory with others (small buffers do) moves to its own first. */

@@ -9,15 +9,14 @@ import type { DkimKey } from '../mail/dkim-sign.js'
 import type { Outcome } from '../mail/outcome.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
 
-/** What many jobs have in common and a thread is given once. */
+/** What many jobs may have in common; a thread keeps what is asked for again. */
 export type SharedValue = DeliveryJob['content'] | readonly DkimKey[]
 
 /** A job with numbers in place of what it shares with others. */
 export interface JobSlip extends Omit<DeliveryJob, 'content' | 'signingKeys'> {
-  /** Number of a content. */
-  readonly content: number
-  /** Number of a list of keys; absent where nobody signs. */
-  readonly signingKeys?: number
+  readonly content: number | DeliveryJob['content']
+  /** Absent where nobody signs. */
+  readonly signingKeys?: number | readonly DkimKey[]
 }
 
 /** From the server to the thread. */

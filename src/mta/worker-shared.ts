@@ -1,8 +1,10 @@
 /**
- * What one delivery thread has been given to keep: the server's account of it, and the means not to give it twice.
+ * What one delivery thread has been given to keep: the server's account of it, and the means not to give it many times.
  *
  * Called by `worker-thread.ts`, one account per thread. The server alone decides what is kept and what is dropped, so
- * the thread never has to ask. Fails: never throws.
+ * the thread never has to ask. Most contents are of one message: what is asked for the first time goes along with its job
+ * and is forgotten with it, and only what is asked for again is kept. (What is kept grows old in the garbage collector's
+ * eyes, and to get rid of it costs as much as half a signature.) Fails: never throws.
  */
 import type { Instruction, SharedValue } from './worker-protocol.js'
 
@@ -11,6 +13,8 @@ import type { Instruction, SharedValue } from './worker-protocol.js'
  * What is dropped while it is still wanted is only sent again.
  */
 const KEPT_BYTES = 8 * 1_024 * 1_024
+/** Values of which it is known that they were asked for. */
+const KNOWN = 4_096
 
 /** The same object has the same number in every thread, for as long as somebody holds it. */
 const numbers = new WeakMap<SharedValue, number>()
@@ -20,15 +24,21 @@ export class SharedAccount {
   /** Bytes by number; used longest ago first. */
   private readonly kept = new Map<number, number>()
   private bytes = 0
+  /** Numbers of what was asked for once; longest ago first. */
+  private readonly askedOnce = new Set<number>()
 
   /**
    * Adds what the thread needs to be told before it can use the value.
    *
-   * @returns the value's number
+   * @returns the value's number; the value itself where it is not kept
    */
-  give(value: SharedValue, instructions: Instruction[]): number {
+  give<V extends SharedValue>(value: V, instructions: Instruction[]): number | V {
     const id = numberOf(value)
     const known = this.kept.get(id)
+    if (known === undefined && !this.askedOnce.delete(id)) {
+      this.note(id)
+      return value
+    }
     const bytes = known ?? bytesOf(value)
     if (known === undefined) {
       instructions.push({ kind: 'keep', id, value })
@@ -37,6 +47,12 @@ export class SharedAccount {
     this.kept.delete(id)
     this.kept.set(id, bytes)
     return id
+  }
+
+  private note(id: number): void {
+    this.askedOnce.add(id)
+    const [oldest] = this.askedOnce
+    if (this.askedOnce.size > KNOWN && oldest !== undefined) this.askedOnce.delete(oldest)
   }
 
   /** To be called when every job that uses what was given has been added. */

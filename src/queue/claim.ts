@@ -5,7 +5,7 @@
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import type { Queries } from '../db/database.js'
 import { markStarted } from './message-status-store.js'
-import { beginAttempt, selectNext, type QueueEntry } from './queue-store.js'
+import { beginAttempt, nextDueAt, selectDue, type QueueEntry } from './queue-store.js'
 import type { Turn } from './site.js'
 
 export interface Claimed {
@@ -23,13 +23,8 @@ export async function claim(
   retry: BackoffPolicy,
   fraction: number,
 ): Promise<Claimed[]> {
-  const looks: { turn: Turn; due: QueueEntry[]; nextDueAt: number | undefined }[] = []
-  for (const turn of turns) {
-    // Rows in hand may be due: a slow server outlasts the retry delay, or an operator asked for a retry.
-    const waiting = await selectNext(db, turn.lane.key, turn.slots + 1, [...turn.lane.inHand])
-    const due = waiting.slice(0, turn.slots).filter(entry => entry.nextAttemptAt <= now)
-    looks.push({ turn, due, nextDueAt: waiting[due.length]?.nextAttemptAt })
-  }
+  const looks: Look[] = []
+  for (const turn of turns) looks.push(await look(db, turn, now))
   const retryAts = new Map<number, number>()
   for (const [attempts, ids] of byAttempts(looks.flatMap(({ due }) => due))) {
     const retryAt = now + retryDelayMs(retry, attempts + 1, fraction)
@@ -50,6 +45,25 @@ export async function claim(
     })),
     nextDueAt,
   }))
+}
+
+interface Look {
+  readonly turn: Turn
+  /** As many as there are slots, at most. */
+  readonly due: readonly QueueEntry[]
+  readonly nextDueAt: number | undefined
+}
+
+async function look(db: Queries, turn: Turn, now: number): Promise<Look> {
+  const { key, inHand } = turn.lane
+  // Rows in hand may be due: a slow server outlasts the retry delay, or an operator asked for a retry.
+  const due = await selectDue(db, key, now, turn.slots + 1 + inHand.size)
+  const waiting = due.filter(({ messageId }) => !inHand.has(messageId))
+  const taken = waiting.slice(0, turn.slots)
+  const next = waiting[turn.slots]
+  if (next) return { turn, due: taken, nextDueAt: next.nextAttemptAt }
+  const ids = taken.map(({ messageId }) => messageId)
+  return { turn, due: taken, nextDueAt: await nextDueAt(db, key, [...inHand, ...ids]) }
 }
 
 /** Whether it may have been scheduled: what is sent at once is due from the moment it is queued. */

@@ -24,6 +24,7 @@ interface QueueRow {
   enqueued_at: number
   content_id: string
   recipient: string
+  dsn_notify: string | null
 }
 
 declare module '../db/tables.js' {
@@ -51,6 +52,8 @@ export interface QueueEntry {
   readonly contentId: string
   /** Envelope recipient; domain as A-labels. */
   readonly recipient: string
+  /** What its submitter asked to be told, as in NOTIFY (RFC 3461 §4.1). */
+  readonly notify?: string
 }
 
 export type NewQueueEntry = Pick<
@@ -64,6 +67,7 @@ export type NewQueueEntry = Pick<
   | 'enqueuedAt'
   | 'contentId'
   | 'recipient'
+  | 'notify'
 >
 
 const insertRows = statement((db, { rows }: { rows: readonly QueueRow[] }) =>
@@ -85,6 +89,7 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     enqueued_at: entry.enqueuedAt,
     content_id: entry.contentId,
     recipient: entry.recipient,
+    dsn_notify: entry.notify ?? null,
   }))
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
@@ -107,36 +112,55 @@ export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: num
   return rows.map(row => ({ lane: row.lane, dueAt: row.due_at }))
 }
 
-const selectLane = statement(
-  (db, { lane, except, limit }: { lane: string; except: readonly string[]; limit: number }) =>
-    db
-      .selectFrom('queue')
-      .selectAll()
-      .where('lane', '=', lane)
-      .where('is_held', '=', 0)
-      .where('message_id', 'not in', except)
-      .orderBy('next_attempt_at')
-      .orderBy('message_id')
-      .limit(limit),
+const selectLane = statement((db, { lane, now, limit }: { lane: string; now: number; limit: number }) =>
+  db
+    .selectFrom('queue')
+    .selectAll()
+    .where('lane', '=', lane)
+    .where('is_held', '=', 0)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('next_attempt_at')
+    .orderBy('message_id')
+    .limit(limit),
+)
+
+/** The lane's unheld entries that are due, longest due first. */
+export async function selectDue(
+  db: Queries,
+  lane: string,
+  now: number,
+  limit: number,
+): Promise<QueueEntry[]> {
+  const { rows } = await selectLane(db, { lane, now, limit })
+  return rows.map(entryFromRow)
+}
+
+const selectNextDue = statement((db, { lane, except }: { lane: string; except: readonly string[] }) =>
+  db
+    .selectFrom('queue')
+    .select('next_attempt_at')
+    .where('lane', '=', lane)
+    .where('is_held', '=', 0)
+    .where('message_id', 'not in', except)
+    .orderBy('next_attempt_at')
+    .limit(1),
 )
 
 /** Stands for an empty list. */
 const NO_ID = ['']
 
 /**
- * The lane's unheld entries, longest due first, those that are not due yet at the end: one look tells what may be
- * claimed and when to look again.
+ * When the lane's next unheld entry falls due; undefined when there is none.
  *
- * @param except entries in hand already
+ * @param except entries that do not count: those in hand
  */
-export async function selectNext(
+export async function nextDueAt(
   db: Queries,
   lane: string,
-  limit: number,
   except: readonly string[],
-): Promise<QueueEntry[]> {
-  const { rows } = await selectLane(db, { lane, limit, except: except.length === 0 ? NO_ID : except })
-  return rows.map(entryFromRow)
+): Promise<number | undefined> {
+  const { rows } = await selectNextDue(db, { lane, except: except.length === 0 ? NO_ID : except })
+  return rows[0]?.next_attempt_at
 }
 
 const countAttempt = statement((db, { ids, retryAt }: { ids: readonly string[]; retryAt: number }) =>
@@ -178,11 +202,15 @@ export async function deferEntry(
 }
 
 const deleteRows = statement((db, { ids }: { ids: readonly string[] }) =>
-  db.deleteFrom('queue').where('message_id', 'in', ids),
+  db.deleteFrom('queue').where('message_id', 'in', ids).returningAll(),
 )
 
-export async function removeEntries(db: Queries, ids: readonly string[]): Promise<void> {
-  for (const list of inLists(ids)) await deleteRows(db, { ids: list })
+/** @returns as they were; those that an operator deleted meanwhile are missing */
+export async function removeEntries(db: Queries, ids: readonly string[]): Promise<QueueEntry[]> {
+  const entries: QueueEntry[] = []
+  for (const list of inLists(ids))
+    for (const row of (await deleteRows(db, { ids: list })).rows) entries.push(entryFromRow(row))
+  return entries
 }
 
 const selectRows = statement((db, { ids }: { ids: readonly string[] }) =>
@@ -211,5 +239,6 @@ export function entryFromRow(row: QueueRow): QueueEntry {
     enqueuedAt: row.enqueued_at,
     contentId: row.content_id,
     recipient: row.recipient,
+    ...(row.dsn_notify === null ? {} : { notify: row.dsn_notify }),
   }
 }

@@ -38,14 +38,7 @@ interface Settled extends Finished {
 
 /** @returns when each message that stays queued falls due again, by message id */
 export async function settle(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, number>> {
-  const entries = new Map(
-    (
-      await findEntries(
-        tx.db,
-        batch.map(finished => finished.job.messageId),
-      )
-    ).map(entry => [entry.messageId, entry]),
-  )
+  const entries = await takeEntries(tx, batch)
   const settled = batch.flatMap((finished): Settled[] => {
     const entry = entries.get(finished.job.messageId)
     return entry ? [{ ...finished, entry, verdict: judge(finished, entry) }] : []
@@ -60,6 +53,19 @@ export async function settle(tx: Tx, batch: readonly Finished[]): Promise<Readon
       verdict.kind === 'deferred' ? [[job.messageId, verdict.nextAttemptAt]] : [],
     ),
   )
+}
+
+/** Those of deferred messages stay until it is clear that they are not to be tried again. */
+async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, QueueEntry>> {
+  const idsWhere = (isDeferred: boolean) =>
+    batch
+      .filter(({ outcome }) => (outcome.kind === 'deferred') === isDeferred)
+      .map(({ job }) => job.messageId)
+  const entries = [
+    ...(await removeEntries(tx.db, idsWhere(false))),
+    ...(await findEntries(tx.db, idsWhere(true))),
+  ]
+  return new Map(entries.map(entry => [entry.messageId, entry]))
 }
 
 /**
@@ -99,11 +105,16 @@ async function updateMessages(tx: Tx, settled: readonly Settled[]): Promise<void
 async function updateQueue(tx: Tx, settled: readonly Settled[]): Promise<void> {
   await removeEntries(
     tx.db,
-    settled.filter(({ verdict }) => verdict.kind !== 'deferred').map(({ job }) => job.messageId),
+    settled.filter(isGivenUp).map(({ job }) => job.messageId),
   )
   for (const one of settled)
     if (one.verdict.kind === 'deferred')
       await deferEntry(tx.db, one.job.messageId, one.verdict.nextAttemptAt, isHandedOver(one.outcome))
+}
+
+/** Deferred, and too old to be tried again. */
+function isGivenUp({ outcome, verdict }: Settled): boolean {
+  return outcome.kind === 'deferred' && verdict.kind !== 'deferred'
 }
 
 function idsOf(settled: readonly Settled[], kind: Verdict['kind']): string[] {
@@ -157,9 +168,13 @@ function toEvents(settled: Settled): Event[] {
   if (!entry.wasHandedOver && isHandedOver(outcome))
     events.push({ ...head, kind: 'email.sent', payload: { to } })
   switch (verdict.kind) {
-    case 'delivered':
-      events.push({ ...head, kind: 'email.delivered', payload: { to, remoteMta: verdict.remoteMta } })
+    case 'delivered': {
+      const { remoteMta } = verdict
+      const { notify } = entry
+      const payload = { to, remoteMta, ...(notify === undefined ? {} : { notify }) }
+      events.push({ ...head, kind: 'email.delivered', payload })
       break
+    }
     case 'bounced': {
       const { permanence, cause, scope, subtype, status, reply } = verdict.bounce
       const remoteMta = outcome.tried.at(-1)?.host

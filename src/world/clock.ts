@@ -66,7 +66,7 @@ export function nextTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 
-/** Steps aside for about a millisecond of real time, whatever the clock: for gathering what arrives together. */
-export function shortPause(): Promise<void> {
-  return new Promise(resolve => setTimeout(resolve, 1))
+/** Steps aside for some milliseconds of real time, whatever the clock: for gathering what arrives together. */
+export function pauseFor(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms))
 }

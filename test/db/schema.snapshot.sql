@@ -276,7 +276,8 @@ CREATE TABLE "queue" (
   "was_handed_over" integer not null,
   "enqueued_at" bigint not null,
   "content_id" text default '' not null,
-  "recipient" text default '' not null
+  "recipient" text default '' not null,
+  "dsn_notify" text
 );
 
 CREATE TABLE "schema_migrations" (

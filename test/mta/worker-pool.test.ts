@@ -125,16 +125,29 @@ t.test('mail for many is shared out among the threads, and every one of it arriv
     const messages = thread.posted.map(list => list.filter(isForReader).length).filter(count => count > 0)
     t.same(messages, [10], 'half of it each, all at one go')
     const values = told(thread, 'keep').map(({ value }) => value)
-    t.equal(values.filter(value => value === content).length, 1, 'the content crossed over once')
-    t.equal(values.filter(value => value === signingKeys).length, 1, 'and so did the keys')
+    t.equal(
+      values.filter(value => value === content).length,
+      1,
+      'the content is kept as soon as it comes again',
+    )
+    t.equal(values.filter(value => value === signingKeys).length, 1, 'and so are the keys')
+    const sent = told(thread, 'deliver').map(({ slip }) => slip.content)
+    t.equal(sent.filter(value => value === content).length, 1, 'and went along with one job only')
   }
+})
+
+t.test('a content of one message goes along with it, and nothing is kept of it', async t => {
+  const { pool, threads } = testPool(t, capture, 1)
+  for (const text of ['One.\n', 'Two.\n']) await pool.deliver(makeJob({ content: { ...LETTER, text } }), goOn)
+  const [thread] = threads.started
+  t.same(told(thread!, 'keep'), [])
 })
 
 t.test('a content that had to make room crosses over again when it is needed again', async t => {
   const { pool, threads } = testPool(t, capture, 1)
   const { content: small } = makeJob()
   const large = { ...small, text: 'A line of text.\r\n'.repeat(300_000) }
-  for (const content of [small, large, small]) {
+  for (const content of [small, small, large, large, small, small]) {
     const outcome = await pool.deliver(makeJob({ content }), goOn)
     t.match(outcome, { kind: 'delivered' })
   }
