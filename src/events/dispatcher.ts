@@ -62,6 +62,13 @@ export class Dispatcher {
     for (const lane of this.lanes) lane.wake()
   }
 
+  /** The position up to which no consumer has anything to react to any more. */
+  async passed(): Promise<number> {
+    const newest = await newestSeq(this.parts.database.reader)
+    const passed = await Promise.all(this.lanes.map(lane => lane.passed(newest)))
+    return Math.min(newest, ...passed)
+  }
+
   /** Resolves once every consumer has finished what it is at. */
   async stop(): Promise<void> {
     await Promise.all(this.lanes.map(lane => lane.stop()))
@@ -102,6 +109,14 @@ class Lane {
     this.isStopped = true
     this.retry?.cancel()
     await this.running
+  }
+
+  /** A cursor stays behind what does not concern its consumer. @param newest read before */
+  async passed(newest: number): Promise<number> {
+    const { consumer, parts } = this
+    const { reader } = parts.database
+    const [next] = await readEventsAfter(reader, await readCursor(reader, consumer.name), consumer.kinds, 1)
+    return next ? next.seq - 1 : newest
   }
 
   private async run(): Promise<void> {

@@ -3,7 +3,7 @@
  *
  * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time.
  */
-import type { Generated, Insertable } from 'kysely'
+import { sql, type Generated, type Insertable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
 import { inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -108,4 +108,27 @@ export async function moveCursor(tx: Tx, consumer: string, seq: number): Promise
     .values({ consumer, seq })
     .onConflict(conflict => conflict.column('consumer').doUpdateSet({ seq }))
     .execute()
+}
+
+/**
+ * The oldest events, up to a position that all consumers have passed.
+ *
+ * @param through position of the last one that may go
+ * @param limit rows looked at
+ * @returns how many were deleted; 0 when those that are left are young
+ */
+export async function deleteEventsBefore(
+  db: Queries,
+  before: number,
+  through: number,
+  limit: number,
+): Promise<number> {
+  const result = await sql`
+    delete from events where seq in (
+      select seq from (
+        select seq, occurred_at from events where seq <= ${through} order by seq limit ${limit}
+      ) as oldest
+      where occurred_at < ${before}
+    )`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
 }
