@@ -17,10 +17,12 @@ export interface PruneParts {
 }
 
 const FIRST_LIMIT = 32
-const LARGEST_LIMIT = 512
+const LARGEST_LIMIT = 256
 /** Of one step's writing: longer halves the next one, much shorter doubles it. */
-const LONG_MS = 6
-const SHORT_MS = 2
+const LONG_MS = 4
+const SHORT_MS = 1
+/** Between two steps, about a millisecond each: nobody waits for what is deleted, others do for the database. */
+const PAUSES = 8
 
 /** @param what as the log names it, e.g. `events` */
 export async function prune(
@@ -49,7 +51,7 @@ export async function prune(
       removed += step.removed
       hasMore = step.hasMore
       limit = nextLimit(limit, wroteMs)
-      await shortPause()
+      for (let pause = 0; hasMore && pause < PAUSES; pause += 1) await shortPause()
     }
   } finally {
     if (removed > 0) log.info('old records deleted', { what, records: removed })
