@@ -1,7 +1,7 @@
 /**
  * The composition root: opens every part, hands each what it needs, and closes them in the right order.
  *
- * Order of closing: first nothing new comes in (SMTP, HTTP), then what is under way is delivered or broken off (queue), then
+ * Order of closing: first nothing new begins (jobs) or comes in (SMTP, HTTP), then what is under way is delivered or broken off (queue), then
  * what came back is read and consumers finish, then the database.
  */
 import type { RequestListener } from 'node:http'
@@ -25,6 +25,7 @@ import { documentationRoutes } from './http/openapi.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
 import { openInbound } from './inbound/open-inbound.js'
+import { jobsOf } from './jobs.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { emailRoutes } from './msa/email-routes.js'
 import { relayReports } from './msa/relay-reports.js'
@@ -35,6 +36,7 @@ import { deleteOrphanedParts, type MessageContent } from './queue/content-store.
 import type { JobLoader } from './queue/job-loader.js'
 import type { QueueRunner } from './queue/queue-runner.js'
 import { queueStatusRoutes } from './queue/queue-status-routes.js'
+import { Scheduler } from './scheduler/scheduler.js'
 import type { Clock } from './world/clock.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
 import { spawnThread } from './world/threads.js'
@@ -110,6 +112,9 @@ async function openParts(
   for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
   const mail = await openMailListeners(appliance, submit, inbound.receiver)
   closing.defer(() => mail.close(graceLeft()))
+  const scheduler = new Scheduler(world, jobsOf(appliance, dispatcher))
+  scheduler.start()
+  closing.defer(() => scheduler.stop(graceLeft()))
   const http = listeners.map(listener => listener.address)
   return { addresses: { http, ...mail.addresses }, reload: () => mail.reload() }
 }
@@ -154,7 +159,6 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     hostname: config.hostname,
     returnPathDomain: config.mta.returnPathDomain,
     messageSize: config.inbound.messageSizeBytes,
-    keepMs: config.inbound.keepMs,
     forwardTo: config.inbound.forwardTo,
     expireMs: config.mta.retry.expireMs,
   }

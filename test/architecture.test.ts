@@ -35,6 +35,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   scheduler: 6,
   webhooks: 6,
   'appliance.ts': 7,
+  'jobs.ts': 7,
   'mail-listeners.ts': 7,
   'outgoing.ts': 7,
   'server.ts': 7,
@@ -45,9 +46,10 @@ const FLOORS: Readonly<Record<string, number>> = {
 /** Of the folders on one floor most know nothing of each other; these may. */
 const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   events: ['db'],
+  'jobs.ts': ['appliance.ts'],
   'mail-listeners.ts': ['appliance.ts'],
   'outgoing.ts': ['appliance.ts'],
-  'server.ts': ['appliance.ts', 'mail-listeners.ts', 'outgoing.ts'],
+  'server.ts': ['appliance.ts', 'jobs.ts', 'mail-listeners.ts', 'outgoing.ts'],
   'main.ts': ['cli'],
 }
 

@@ -2,7 +2,7 @@
  * SQL of kept answers: what a request with an Idempotency-Key was answered, for an hour.
  *
  * Written by handlers in the transaction that does the work, read by `http/idempotency.ts`. Keys and bodies are kept as
- * digests only. What has expired goes a few rows at a time, with whatever is kept next.
+ * digests only. What has expired goes a few rows at a time, with whatever is kept next, and the rest with a job.
  */
 import type { Queries } from '../db/database.js'
 import type { FindAnswer, IdempotencyClaim, KeptAnswer } from '../http/idempotency.js'
@@ -40,7 +40,7 @@ export async function keepAnswer(
   now: number,
 ): Promise<void> {
   if (!claim) return
-  await prune(db, now)
+  await deleteExpiredAnswers(db, now, PRUNED_AT_ONCE)
   const row = { body_hash: claim.bodyHash, status, value: JSON.stringify(value), created_at: now }
   await db
     .insertInto('kept_answers')
@@ -50,8 +50,9 @@ export async function keepAnswer(
     .execute()
 }
 
-async function prune(db: Queries, now: number): Promise<void> {
-  await db
+/** @returns how many, at most `limit` */
+export async function deleteExpiredAnswers(db: Queries, now: number, limit: number): Promise<number> {
+  const result = await db
     .deleteFrom('kept_answers')
     .where('id', 'in', query =>
       query
@@ -59,9 +60,10 @@ async function prune(db: Queries, now: number): Promise<void> {
         .select('id')
         .where('created_at', '<=', now - KEPT_MS)
         .orderBy('created_at')
-        .limit(PRUNED_AT_ONCE),
+        .limit(limit),
     )
-    .execute()
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
 }
 
 /** @param now ms since epoch UTC */

@@ -1,5 +1,6 @@
 /** SQL of conversions: what contacts bought or did, and the message that it is put down to. */
 import type { Queries } from '../db/database.js'
+import { deleteOldest } from '../db/retention.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
 
@@ -72,6 +73,11 @@ export async function listConversions(
     .select(e => e.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
   return { items: rows.map(fromRow), total }
+}
+
+/** @returns how many, at most `limit` */
+export function deleteConversionsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'conversions', key: 'id', time: 'created_at' }, before, limit)
 }
 
 function fromRow(row: ConversionRow): Conversion {

@@ -3,7 +3,7 @@
  *
  * Written by the consumer `analytics` as things happen and read by `GET /analytics`; no report ever counts messages.
  */
-import type { Insertable } from 'kysely'
+import { sql, type Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inPieces, statement } from '../db/statement.js'
 
@@ -77,4 +77,13 @@ export async function readCounters(
     .where('day', '>=', firstDay)
     .execute()
   return rows.map(row => ({ workspaceId: row.workspace_id, day: row.day, name: row.name, count: row.count }))
+}
+
+/** @returns how many, at most `limit` */
+export async function deleteCountersBefore(db: Queries, day: number, limit: number): Promise<number> {
+  const result = await sql`
+    delete from daily_counters where (workspace_id, day, name) in (
+      select workspace_id, day, name from daily_counters where day < ${day} order by day limit ${limit}
+    )`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
 }

@@ -1,6 +1,7 @@
 /** SQL of product views: what contacts looked at in a shop. */
 import type { Generated } from 'kysely'
 import type { Queries } from '../db/database.js'
+import { deleteOldest } from '../db/retention.js'
 import { flag, type Flag } from '../db/tables.js'
 
 interface ProductViewRow {
@@ -44,4 +45,9 @@ export async function insertProductView(db: Queries, view: ProductView): Promise
       viewed_at: view.viewedAt,
     })
     .execute()
+}
+
+/** @returns how many, at most `limit` */
+export function deleteProductViewsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'product_views', key: 'seq', time: 'viewed_at' }, before, limit)
 }

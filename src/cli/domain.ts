@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { findWorkspace } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance.js'
 import { AppError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
 import { domainToApi } from '../deliverability/domain-schema.js'
 import {
   findDomainByName,
@@ -116,5 +117,8 @@ function keysOf({ selectors }: Domain): string {
 function stateOf(domain: Domain): string {
   if (domain.owner === SYSTEM_OWNER) return 'shared address'
   if (domain.isVouched) return 'vouched'
-  return domain.verifiedAt === null ? 'not verified' : 'verified'
+  if (domain.verifiedAt === null) return 'not verified'
+  return domain.failingSince === null
+    ? 'verified'
+    : `verified, records wrong since ${isoTime(domain.failingSince)}`
 }

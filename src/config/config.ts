@@ -63,7 +63,21 @@ export interface Config {
   }
   readonly webhooks: { readonly allowNetworks: readonly string[] }
   readonly limits: { readonly messageSizeBytes: number }
+  readonly retention: RetentionConfig
   readonly log: { readonly level: LogLevel }
+}
+
+/** 0 = for ever. */
+export interface RetentionConfig {
+  readonly contentMs: number
+  readonly messagesMs: number
+  readonly bouncesMs: number
+  readonly eventsMs: number
+  readonly statisticsMs: number
+  readonly reportsMs: number
+  readonly activityMs: number
+  readonly conversionsMs: number
+  readonly productViewsMs: number
 }
 
 export interface MtaConfig {
@@ -162,7 +176,22 @@ export function toConfig(settings: Settings): Config {
     },
     webhooks: { allowNetworks: settings.webhooks.allow_networks },
     limits: { messageSizeBytes: settings.limits.message_size },
+    retention: toRetentionConfig(settings.retention),
     log: settings.log,
+  }
+}
+
+function toRetentionConfig(retention: Settings['retention']): RetentionConfig {
+  return {
+    contentMs: retention.content,
+    messagesMs: retention.messages,
+    bouncesMs: retention.bounces,
+    eventsMs: retention.events,
+    statisticsMs: retention.statistics,
+    reportsMs: retention.reports,
+    activityMs: retention.activity,
+    conversionsMs: retention.conversions,
+    productViewsMs: retention.product_views,
   }
 }
 

@@ -70,6 +70,18 @@ export function duration(notes: FieldNotes & Bounds) {
   return measured(parseDuration, formatDuration, 'a duration', notes)
 }
 
+/** How long to keep something, decoded to ms; 0 is for ever. */
+export function keeping({ min, ...notes }: FieldNotes & Pick<Bounds, 'min'>) {
+  const [least = 0, most = 0] = [parseDuration(min), parseDuration(LONGEST_KEPT)]
+  const within = (text: string) => {
+    const amount = parseDuration(text)
+    return amount === 0 || (amount !== undefined && amount >= least && amount <= most) ? amount : undefined
+  }
+  return parsed(within, `0 or a duration from ${min} to ${LONGEST_KEPT}`, notes)
+}
+
+const LONGEST_KEPT = '36500d'
+
 /** A size, decoded to bytes. */
 export function size(notes: FieldNotes & Bounds) {
   return measured(parseSize, formatSize, 'a size', notes)

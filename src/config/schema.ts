@@ -9,6 +9,7 @@ import { type StaticDecode } from 'typebox'
 import { choice, duration, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
 import { INBOUND_SECTION, SUBMISSION_SECTION, TLS_SECTION } from './schema-listeners.js'
 import { MTA_SECTION } from './schema-mta.js'
+import { RETENTION_SECTION } from './schema-retention.js'
 import { SECRETS_SECTION } from './secret-key.js'
 import {
   parseDatabaseUrl,
@@ -122,6 +123,7 @@ export const SCHEMA = table({
     },
     { description: 'What is accepted at all.' },
   ),
+  retention: RETENTION_SECTION,
   log: table(
     {
       level: choice(['debug', 'info', 'warn', 'error', 'silent'], {

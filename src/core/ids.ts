@@ -26,3 +26,9 @@ export type NewId = () => string
 export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
 }
+
+/** The least identifier of a moment: what was made before it has a lesser one. @param moment ms since epoch UTC */
+export function firstIdAt(moment: number): string {
+  const hex = Math.max(0, moment).toString(16).padStart(12, '0').slice(-12)
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`
+}

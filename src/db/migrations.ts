@@ -7,6 +7,7 @@ import { up as returnedMail } from './migrations/0003-returned-mail.js'
 import { up as emailApi } from './migrations/0004-email-api.js'
 import { up as analytics } from './migrations/0005-analytics.js'
 import { up as queueReports } from './migrations/0006-queue-reports.js'
+import { up as retention } from './migrations/0007-retention.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -17,4 +18,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0004-email-api': emailApi,
   '0005-analytics': analytics,
   '0006-queue-reports': queueReports,
+  '0007-retention': retention,
 }

@@ -5,6 +5,7 @@
  */
 import type { Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
+import { deleteOldest } from '../db/retention.js'
 import { inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
@@ -127,6 +128,11 @@ export async function findBounce(db: Queries, workspaceId: string, id: string): 
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst()
   return row && bounceFromRow(row)
+}
+
+/** @returns how many, at most `limit` */
+export function deleteBouncesBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'bounces', key: 'id', time: 'created_at' }, before, limit)
 }
 
 function matching(db: Queries, workspaceId: string, filter: BounceFilter) {

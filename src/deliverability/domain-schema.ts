@@ -48,6 +48,13 @@ export const DomainSchema = Type.Object({
   created_at: Type.String(),
   verified_at: Type.Union([Type.String(), Type.Null()]),
   checked_at: Type.Union([Type.String(), Type.Null()]),
+  next_check_at: Type.Union([Type.String(), Type.Null()], {
+    description: 'When DNS is asked again by itself; null for a vouched domain.',
+  }),
+  failing_since: Type.Union([Type.String(), Type.Null()], {
+    description:
+      'Of a verified domain: since when its records are found wrong. 3 days later it is not verified any more.',
+  }),
 })
 
 export function domainToApi(domain: Domain, dkimZone: string): Static<typeof DomainSchema> {
@@ -64,5 +71,7 @@ export function domainToApi(domain: Domain, dkimZone: string): Static<typeof Dom
     created_at: isoTime(domain.createdAt),
     verified_at: isoTimeOrNull(domain.verifiedAt),
     checked_at: isoTimeOrNull(domain.checkedAt),
+    next_check_at: isoTimeOrNull(domain.nextCheckAt),
+    failing_since: isoTimeOrNull(domain.failingSince),
   }
 }

@@ -21,6 +21,10 @@ interface DomainRow {
   findings: string | null
   created_at: number
   removed_at: number | null
+  next_check_at: number | null
+  failing_since: number | null
+  failed_checks: number
+  watched_since: number
 }
 
 interface DkimKeyRow {
@@ -50,6 +54,8 @@ export const SYSTEM_OWNER = 'system'
 /** What DNS answered for one record when it was last asked. */
 export interface Finding {
   readonly status: 'pending' | 'verified' | 'failed'
+  /** DNS did not answer: nothing was learnt. */
+  readonly isUnanswered?: true
   /** The values that stood there, or in words why nothing was learnt; at most 10 of at most 300 characters. */
   readonly found: readonly string[]
 }
@@ -87,6 +93,14 @@ export interface Domain {
   readonly findings: Readonly<Record<string, Finding>>
   readonly createdAt: number
   readonly selectors: readonly Selector[]
+  /** When DNS is asked again without anybody's asking; null for a vouched domain. */
+  readonly nextCheckAt: number | null
+  /** Of a verified domain whose records were found wrong since; see `check-course.ts`. */
+  readonly failingSince: number | null
+  /** In a row, since `failingSince`. */
+  readonly failedChecks: number
+  /** When somebody last cared: added, verified by hand, or lost. */
+  readonly watchedSince: number
 }
 
 /** A key pair on its way into the database; the private half never comes out but for signing. */
@@ -101,9 +115,15 @@ export function dkimName({ domain }: Pick<Domain, 'domain'>, { name }: Pick<Sele
   return `${name}._domainkey.${domain}`
 }
 
+/** Nothing was checked yet. */
+export type NewDomain = Omit<
+  Domain,
+  'selectors' | 'findings' | 'checkedAt' | 'failingSince' | 'failedChecks' | 'watchedSince'
+>
+
 export async function insertDomain(
   db: Queries,
-  domain: Omit<Domain, 'selectors' | 'findings' | 'checkedAt'>,
+  domain: NewDomain,
   keys: readonly NewDkimKey[],
   seal: KeySeal,
 ): Promise<void> {
@@ -120,6 +140,10 @@ export async function insertDomain(
       findings: null,
       created_at: domain.createdAt,
       removed_at: null,
+      next_check_at: domain.nextCheckAt,
+      failing_since: null,
+      failed_checks: 0,
+      watched_since: domain.createdAt,
     })
     .execute()
   await db
@@ -190,27 +214,11 @@ export async function listAllDomains(db: Queries): Promise<Domain[]> {
   return withSelectors(db, await present(db).orderBy('owner').orderBy('domain').execute())
 }
 
-export async function recordCheck(
-  db: Queries,
-  id: string,
-  check: { verifiedAt: number | null; checkedAt: number; findings: Domain['findings'] },
-): Promise<void> {
-  await db
-    .updateTable('domains')
-    .set({
-      verified_at: check.verifiedAt,
-      checked_at: check.checkedAt,
-      findings: JSON.stringify(check.findings),
-    })
-    .where('id', '=', id)
-    .execute()
-}
-
 /** @returns whether there was one */
 export async function removeDomain(db: Queries, owner: string, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('domains')
-    .set({ removed_at: now })
+    .set({ removed_at: now, next_check_at: null })
     .where('owner', '=', owner)
     .where('id', '=', id)
     .where('removed_at', 'is', null)
@@ -259,7 +267,7 @@ function present(db: Queries) {
   return db.selectFrom('domains').selectAll().where('removed_at', 'is', null)
 }
 
-async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]): Promise<Domain[]> {
+export async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]): Promise<Domain[]> {
   if (rows.length === 0) return []
   const ids = rows.map(row => row.id)
   const keys = await db
@@ -279,6 +287,10 @@ async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]
     checkedAt: row.checked_at,
     findings: findingsOf(row),
     createdAt: row.created_at,
+    nextCheckAt: row.next_check_at,
+    failingSince: row.failing_since,
+    failedChecks: row.failed_checks,
+    watchedSince: row.watched_since,
     selectors: keys
       .filter(key => key.domain_id === row.id)
       .map(key => ({

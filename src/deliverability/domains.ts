@@ -6,16 +6,11 @@
 import { AppError } from '../core/errors.js'
 import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
 import { asciiDomain } from '../mail/address.js'
+import { firstCheckAt } from './check-course.js'
 import { makeSelectorPairs } from './dkim-keys.js'
 import type { DomainParts } from './domain-parts.js'
-import {
-  findDomain,
-  findDomainByName,
-  insertDomain,
-  recordCheck,
-  removeDomain,
-  type Domain,
-} from './domain-store.js'
+import { findDomain, findDomainByName, insertDomain, removeDomain, type Domain } from './domain-store.js'
+import { keepCheck } from './keep-check.js'
 import { renewRetired } from './renew-dkim.js'
 import { checkDomain } from './verify-domain.js'
 
@@ -48,6 +43,7 @@ export async function addDomain(
         isVouched,
         verifiedAt: isVouched ? now : null,
         createdAt: now,
+        nextCheckAt: isVouched ? null : firstCheckAt(now),
       },
       keys,
       parts.seal,
@@ -69,19 +65,16 @@ export async function addDomain(
  *
  * @throws AppError not_found
  */
-export async function verifyDomain(parts: DomainParts, owner: string, id: string): Promise<Domain> {
+export async function verifyDomain(
+  parts: DomainParts,
+  owner: string,
+  id: string,
+  actor: Actor = OPERATOR,
+): Promise<Domain> {
   await renewRetired(parts, parts.clock.now(), id)
   const domain = mustFind(await findDomain(parts.database.reader, owner, id))
-  const { findings, verdict } = await checkDomain(domain, parts.dkimZone, parts.freshResolver())
-  const checkedAt = parts.clock.now()
-  return parts.database.write(async tx => {
-    const current = mustFind(await findDomain(tx.db, owner, id))
-    const isVerified =
-      verdict === 'verified' || current.isVouched || (verdict === 'unknown' && current.verifiedAt)
-    const verifiedAt = isVerified ? (current.verifiedAt ?? checkedAt) : null
-    await recordCheck(tx.db, id, { verifiedAt, checkedAt, findings })
-    return mustFind(await findDomain(tx.db, owner, id))
-  })
+  const check = await checkDomain(domain, parts.dkimZone, parts.freshResolver())
+  return mustFind((await keepCheck(parts, domain, check, actor))?.after)
 }
 
 /** Mail that is queued already is still signed and sent. @throws AppError not_found */

@@ -1,7 +1,7 @@
 /**
  * Gives selectors whose key has retired a fresh one, which is the standby for the next rotation.
  *
- * Called when the server opens, and before a domain is verified or rotated. The name of the record stays, so a CNAME needs
+ * Called when the server opens, every hour, and before a domain is verified or rotated. The name of the record stays, so a CNAME needs
  * nobody's hand; where the owner publishes the key itself, its record is pending until the new value is there.
  */
 import { listRetired, replaceRetired, changeFindings, type RetiredKey } from './dkim-key-store.js'
@@ -13,10 +13,14 @@ import { dkimName } from './domain-store.js'
 /** RSA keys take 100 ms each, and the server wants to start. */
 const AT_ONCE = 50
 
-/** @param domainId only this domain's; else of all, at most 50, longest due first */
-export async function renewRetired(parts: DomainParts, now: number, domainId?: string): Promise<void> {
+/**
+ * @param domainId only this domain's; else of all, at most 50, longest due first
+ * @returns how many there were
+ */
+export async function renewRetired(parts: DomainParts, now: number, domainId?: string): Promise<number> {
   const retired = await listRetired(parts.database.reader, now, AT_ONCE, domainId)
   await Promise.all(retired.map(key => renew(parts, key, now)))
+  return retired.length
 }
 
 async function renew(parts: DomainParts, retired: RetiredKey, now: number): Promise<void> {

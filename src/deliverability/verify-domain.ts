@@ -92,6 +92,6 @@ function judge(answer: DnsAnswer<string>, isRight: boolean): Finding {
     case 'missing':
       return { status: 'failed', found: [] }
     case 'unavailable':
-      return { status: 'pending', found: [`DNS did not answer: ${answer.reason}`] }
+      return { status: 'pending', found: [`DNS did not answer: ${answer.reason}`], isUnanswered: true }
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
+import { deleteOldest } from '../db/retention.js'
 
 interface ActivityRow {
   seq: Generated<number>
@@ -92,6 +93,11 @@ export async function listActivities(
     .execute()
   const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
   return { items: rows.map(fromRow), total }
+}
+
+/** @returns how many, at most `limit` */
+export function deleteActivitiesBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'activities', key: 'seq', time: 'created_at' }, before, limit)
 }
 
 function fromRow(row: Selectable<ActivityRow>): RecordedActivity {

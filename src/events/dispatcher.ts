@@ -67,6 +67,13 @@ export class Dispatcher {
     for (const lane of this.lanes) lane.wake()
   }
 
+  /** The position up to which no consumer has anything to react to any more. */
+  async passed(): Promise<number> {
+    const newest = await newestSeq(this.parts.database.reader)
+    const passed = await Promise.all(this.lanes.map(lane => lane.passed(newest)))
+    return Math.min(newest, ...passed)
+  }
+
   /** Resolves once every consumer has finished what it is at. */
   async stop(): Promise<void> {
     await Promise.all(this.lanes.map(lane => lane.stop()))
@@ -91,7 +98,7 @@ class Lane {
   /** As it stands in the database. */
   private cursor: number | undefined
   /** From the cursor up to here there is nothing for this consumer. */
-  private passed = 0
+  private seen = 0
 
   constructor(parts: DispatcherParts, consumer: AnyConsumer) {
     this.parts = parts
@@ -118,6 +125,15 @@ class Lane {
     await this.running
   }
 
+  /** A cursor stays behind what does not concern its consumer. @param newest read before */
+  async passed(newest: number): Promise<number> {
+    const { consumer, parts } = this
+    const { reader } = parts.database
+    const from = this.cursor === undefined ? await readCursor(reader, consumer.name) : this.seen
+    const [next] = await readEventsAfter(reader, from, consumer.kinds, 1)
+    return next ? next.seq - 1 : newest
+  }
+
   private async run(): Promise<void> {
     try {
       let mayHaveMore = true
@@ -136,18 +152,18 @@ class Lane {
   private async takeTurn(): Promise<boolean> {
     const { consumer, parts } = this
     const { reader } = parts.database
-    this.cursor ??= this.passed = await readCursor(reader, consumer.name)
+    this.cursor ??= this.seen = await readCursor(reader, consumer.name)
     const newest = await newestSeq(reader)
-    const events = await readEventsAfter(reader, this.passed, consumer.kinds, EVENTS_PER_TURN)
+    const events = await readEventsAfter(reader, this.seen, consumer.kinds, EVENTS_PER_TURN)
     const isAll = events.length < EVENTS_PER_TURN
-    const seen = isAll ? Math.max(newest, events.at(-1)?.seq ?? 0) : (events.at(-1)?.seq ?? 0)
+    const lookedAt = isAll ? Math.max(newest, events.at(-1)?.seq ?? 0) : (events.at(-1)?.seq ?? 0)
     const concerning = events.filter(event => consumer.concerns?.(event as never) ?? true)
     const taken = concerning.slice(0, consumer.eventsPerTurn ?? EVENTS_PER_TURN)
     const isRest = taken.length < concerning.length
-    const upTo = isRest ? (taken.at(-1)?.seq ?? seen) : seen
+    const upTo = isRest ? (taken.at(-1)?.seq ?? lookedAt) : lookedAt
     if (taken.length > 0) await this.move(upTo, tx => consumer.react(tx, taken as never))
     else if (upTo - this.cursor > PASSED_BY) await this.move(upTo)
-    else this.passed = upTo
+    else this.seen = upTo
     return isRest || !isAll
   }
 
@@ -160,7 +176,7 @@ class Lane {
       },
       { canWait: true },
     )
-    this.cursor = this.passed = seq
+    this.cursor = this.seen = seq
   }
 
   private pause(error: string): void {

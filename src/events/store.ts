@@ -3,7 +3,7 @@
  *
  * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time.
  */
-import type { Generated, Insertable } from 'kysely'
+import { sql, type Generated, type Insertable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
 import { inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -121,4 +121,27 @@ const upsertCursor = statement((db, { consumer, seq }: { readonly consumer: stri
 
 export async function moveCursor(tx: Tx, consumer: string, seq: number): Promise<void> {
   await upsertCursor(tx.db, { consumer, seq })
+}
+
+/**
+ * The oldest events, up to a position that all consumers have passed.
+ *
+ * @param through position of the last one that may go
+ * @param limit rows looked at
+ * @returns how many were deleted; 0 when those that are left are young
+ */
+export async function deleteEventsBefore(
+  db: Queries,
+  before: number,
+  through: number,
+  limit: number,
+): Promise<number> {
+  const result = await sql`
+    delete from events where seq in (
+      select seq from (
+        select seq, occurred_at from events where seq <= ${through} order by seq limit ${limit}
+      ) as oldest
+      where occurred_at < ${before}
+    )`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
 }

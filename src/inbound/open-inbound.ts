@@ -39,8 +39,6 @@ export interface InboundParts {
   readonly returnPathDomain: string
   /** `inbound.message_size`, octets. */
   readonly messageSize: number
-  /** `inbound.keep`, ms. */
-  readonly keepMs: number
   /** `inbound.forward_to`. */
   readonly forwardTo: string | undefined
   /** How long forwarded mail is tried, ms. */

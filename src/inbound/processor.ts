@@ -9,18 +9,11 @@
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
-import { deleteReportsBefore } from '../deliverability/report-store.js'
 import { nextTurn, type Clock, type Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { applyFindings, type ApplyParts, type ReadMail } from './apply-findings.js'
-import {
-  countTry,
-  deleteProcessedBefore,
-  findWaitingMails,
-  readInboundOctets,
-  type InboundMail,
-} from './inbound-mail-store.js'
+import { countTry, findWaitingMails, readInboundOctets, type InboundMail } from './inbound-mail-store.js'
 import type { MailFinding, ParseTask, Wanted } from './parser-protocol.js'
 import type { ParserThread } from './parser-thread.js'
 import type { InboundCounters, InboundResult } from './results.js'
@@ -32,8 +25,6 @@ export interface ProcessorParts extends ApplyParts {
   readonly log: Log
   readonly parser: ParserThread
   readonly counters: InboundCounters
-  /** How long a mail is kept after it was processed, ms. */
-  readonly keepMs: number
   /** The event log has grown. */
   readonly onAppended: () => void
 }
@@ -47,10 +38,6 @@ const MOST_ENDED_THREADS = 2
 /** Of a mail whose effects cannot be written though the database can. */
 const MOST_FAILED_WRITES = 5
 const LOOK_EVERY_MS = 5_000
-const PRUNE_EVERY_MS = 3_600_000
-const PRUNED_AT_ONCE = 100
-/** Reports about domains are small and looked back on. */
-const REPORTS_KEPT_MS = 400 * 86_400_000
 const PAUSES: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 /** What is looked at of a mail, octets. The reader of returned mail looks at half a million. */
@@ -69,8 +56,6 @@ export class InboundProcessor {
   private failures = 0
   private pause: Timer | undefined
   private lookTimer: Timer | undefined
-  private pruneTimer: Timer | undefined
-  private pruning: Promise<void> | undefined
   /** Mails that are read one by one, for one of them may end the thread. */
   private singly = 0
 
@@ -86,7 +71,6 @@ export class InboundProcessor {
   start(): void {
     this.wake()
     this.lookAgain()
-    this.pruneAgain(0)
   }
 
   /** A mail was stored. Cheap. */
@@ -102,10 +86,10 @@ export class InboundProcessor {
   /** Finishes the batch in hand; what waits is taken up at the next start. */
   async stop(): Promise<void> {
     this.isStopped = true
-    for (const timer of [this.pause, this.lookTimer, this.pruneTimer]) timer?.cancel()
+    for (const timer of [this.pause, this.lookTimer]) timer?.cancel()
     // What is being read can be read again; it is not waited for.
     await this.parts.parser.close()
-    await Promise.all([this.running, this.pruning])
+    await this.running
   }
 
   private async run(): Promise<void> {
@@ -217,28 +201,6 @@ export class InboundProcessor {
       this.wake()
       this.lookAgain()
     })
-  }
-
-  private pruneAgain(delayMs: number): void {
-    this.pruneTimer = this.parts.clock.after(delayMs, () => {
-      this.pruning = this.prune()
-        .catch((error: unknown) =>
-          this.parts.log.error('old inbound mail could not be removed', { error: describeError(error) }),
-        )
-        .finally(() => {
-          if (!this.isStopped) this.pruneAgain(PRUNE_EVERY_MS)
-        })
-    })
-  }
-
-  private async prune(): Promise<void> {
-    const { database, clock, keepMs } = this.parts
-    const now = clock.now()
-    for (const remove of [
-      () => database.write(tx => deleteProcessedBefore(tx.db, now - keepMs, PRUNED_AT_ONCE)),
-      () => database.write(tx => deleteReportsBefore(tx.db, now - REPORTS_KEPT_MS, PRUNED_AT_ONCE)),
-    ])
-      while (!this.isStopped && (await remove()) === PRUNED_AT_ONCE) await nextTurn()
   }
 }
 

@@ -2,6 +2,7 @@
  * SQL of batches: what became of a request for many messages. Its letters carry the batch's id and their index.
  */
 import type { Queries } from '../db/database.js'
+import { deleteOldest } from '../db/retention.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { ErrorCode } from '../core/errors.js'
 import type { Page } from '../http/pagination.js'
@@ -132,4 +133,9 @@ export async function listResults(db: Queries, batchId: string, page: Page): Pro
     messageId: row.id,
     reason: row.reason,
   }))
+}
+
+/** Those whose last message fell due before the moment. @returns how many, at most `limit` */
+export function deleteBatchesBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'email_batches', key: 'id', time: 'released_at' }, before, limit)
 }

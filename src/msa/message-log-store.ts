@@ -6,6 +6,7 @@
  * in (sent, delivered) have none, since every message would pay for it: of those only the newest of the period are looked at.
  */
 import { sql, type SelectQueryBuilder } from 'kysely'
+import { firstIdAt } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import type { Tables } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
@@ -90,10 +91,4 @@ function within(
   if (until !== undefined)
     query = query.where('id', '<', firstIdAt(until + ID_LAG_MS)).where('created_at', '<', until)
   return query
-}
-
-/** The least identifier of a moment (RFC 9562 §5.7). */
-function firstIdAt(moment: number): string {
-  const hex = Math.max(0, moment).toString(16).padStart(12, '0').slice(-12)
-  return `${hex.slice(0, 8)}-${hex.slice(8)}`
 }

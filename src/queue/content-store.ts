@@ -43,6 +43,7 @@ interface MessageContentRow {
   scheduled_at: number | null
   batch_id: string | null
   batch_index: number | null
+  pruned_at: number | null
 }
 
 interface MessagePartRow {
@@ -85,6 +86,8 @@ export interface MessageContent {
   readonly batch?: { readonly id: string; /** From 0. */ readonly index: number }
   /** Instead of html and text. */
   readonly relayed?: RelayedMessage
+  /** Text, header fields and octets were deleted; it cannot be sent any more. */
+  readonly isPruned?: true
 }
 
 /** An attachment without its octets. */
@@ -149,6 +152,7 @@ function rowFrom(content: MessageContent): MessageContentRow {
     scheduled_at: content.scheduledAt ?? null,
     batch_id: batch?.id ?? null,
     batch_index: batch?.index ?? null,
+    pruned_at: null,
   }
 }
 
@@ -268,6 +272,7 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     ...(row.scheduled_at === null ? {} : { scheduledAt: row.scheduled_at }),
     ...(row.batch_id === null ? {} : { batch: { id: row.batch_id, index: row.batch_index ?? 0 } }),
     ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
+    ...(row.pruned_at === null ? {} : { isPruned: true }),
   }
 }
 

@@ -145,6 +145,8 @@ export class JobLoader {
       else missing.push(id)
     }
     for (const content of await findContents(this.parts.reader, missing)) {
+      // Retention keeps off what is queued; were it ever not so, an empty mail would be worse than none.
+      if (content.isPruned) continue
       const loaded = this.toLoaded(content)
       this.keep(content.id, loaded)
       found.set(content.id, loaded)

@@ -55,6 +55,8 @@ export interface QueueRunnerParts {
 const LANES_PER_CLAIM = 40
 /** From so many deliveries under way on, slots are freed so fast that a few ms gather a batch. */
 const BUSY = 16
+/** A timer stands still while the machine sleeps, and knows nothing of a clock that is set. */
+const LONGEST_WAIT_MS = 60_000
 const FOREIGN_WRITES_CHECK_MS = 1_000
 const AFTER_FAILURE_MS = 1_000
 
@@ -348,7 +350,8 @@ export class QueueRunner {
     // With every connection busy no clock can help: what ends next pumps.
     const isFull = this.freeSlots === 0
     if (dueAt === undefined || isFull || this.pause || this.isStopping) return
-    this.dueTimer = this.parts.clock.after(Math.max(0, dueAt - this.parts.clock.now()), () => this.pump())
+    const delayMs = Math.min(Math.max(0, dueAt - this.parts.clock.now()), LONGEST_WAIT_MS)
+    this.dueTimer = this.parts.clock.after(delayMs, () => this.pump())
   }
 }
 

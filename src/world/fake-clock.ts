@@ -5,14 +5,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sleepOn, type Clock, type Timer } from './clock.js'
 
 interface Pending {
-  readonly at: number
+  at: number
   readonly order: number
   readonly callback: () => void
 }
 
 export class FakeClock implements Clock {
   private nowMs: number
-  private readonly startMs: number
+  private startMs: number
   private order = 0
   private readonly pending = new Set<Pending>()
 
@@ -42,6 +42,16 @@ export class FakeClock implements Clock {
   /** How many timers wait. */
   get waiting(): number {
     return this.pending.size
+  }
+
+  /**
+   * The machine slept, or its clock was set: it is another time at once, of which neither timers nor the monotonic clock know
+   * anything. @param ms negative: back
+   */
+  jump(ms: number): void {
+    this.nowMs += ms
+    this.startMs += ms
+    for (const entry of this.pending) entry.at += ms
   }
 
   /** Moves time on, firing what falls due on the way; work that a timer starts gets its turn before the next one fires. */

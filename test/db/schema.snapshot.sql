@@ -132,7 +132,11 @@ CREATE TABLE "domains" (
   "checked_at" bigint,
   "findings" text,
   "created_at" bigint not null,
-  "removed_at" bigint
+  "removed_at" bigint,
+  "next_check_at" bigint,
+  "failing_since" bigint,
+  "failed_checks" integer default 0 not null,
+  "watched_since" bigint default 0 not null
 );
 
 CREATE TABLE "email_batches" (
@@ -220,7 +224,8 @@ CREATE TABLE "message_contents" (
   "attachments" text,
   "scheduled_at" bigint,
   "batch_id" text,
-  "batch_index" integer
+  "batch_index" integer,
+  "pruned_at" bigint
 );
 
 CREATE TABLE "message_parts" (
@@ -349,6 +354,8 @@ CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", 
 
 CREATE INDEX "conversions_by_workspace" on "conversions" ("workspace_id", "id");
 
+CREATE INDEX "daily_counters_by_day" on "daily_counters" ("day");
+
 CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
 
 CREATE INDEX "dkim_keys_retiring" on "dkim_keys" ("retire_at") where "retire_at" is not null;
@@ -358,6 +365,8 @@ CREATE INDEX "domain_reports_by_time" on "domain_reports" ("domain", "begin_at")
 CREATE INDEX "domain_reports_received" on "domain_reports" ("received_at");
 
 CREATE UNIQUE INDEX "domains_by_owner" on "domains" ("owner", "domain") where "removed_at" is null;
+
+CREATE INDEX "domains_to_check" on "domains" ("next_check_at") where "next_check_at" is not null;
 
 CREATE INDEX "email_batches_by_key" on "email_batches" ("key_id", "released_at");
 
@@ -369,9 +378,11 @@ CREATE INDEX "kept_answers_by_age" on "kept_answers" ("created_at");
 
 CREATE INDEX "message_contents_by_batch" on "message_contents" ("batch_id", "batch_index") where "batch_id" is not null;
 
+CREATE INDEX "message_contents_whole" on "message_contents" ("created_at") where "pruned_at" is null;
+
 CREATE INDEX "messages_by_campaign" on "messages" ("campaign_id", "id") where "campaign_id" is not null;
 
-CREATE INDEX "messages_by_content" on "messages" ("content_id");
+CREATE INDEX "messages_by_content" on "messages" ("content_id", "id");
 
 CREATE INDEX messages_by_recipient on messages (workspace_id, lower(recipient), id);
 

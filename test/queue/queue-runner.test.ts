@@ -55,6 +55,20 @@ t.test('what is enqueued while it runs is delivered at once, what is due later t
   t.same(await handsOver(2), ['a', 'b'])
 })
 
+t.test('what fell due while the machine slept is delivered soon after it woke', async t => {
+  const { database, runner, handsOver, clock } = await sqliteQueue(t, { script: () => delivered })
+  await runner.start()
+  const dueAt = NOW + 600 * MINUTE_MS
+  await enqueue(database, [{ id: 'a', to: 'a@x.example', dueAt }])
+  runner.noteEnqueued(laneTo('x.example'), dueAt)
+  await settleDown()
+  clock.jump(599 * MINUTE_MS)
+  t.same(await handsOver(0), [])
+  clock.jump(MINUTE_MS)
+  await clock.advance(MINUTE_MS)
+  t.same(await handsOver(1), ['a'])
+})
+
 t.test('a destination has no more deliveries under way than it may; a freed slot is used', async t => {
   const { database, runner, handsOver, agent } = await sqliteQueue(t, {
     script: () => 'wait',

@@ -1,12 +1,13 @@
 /**
  * The whole server inside the test's process: real HTTP on the loopback, a real database, a clock that the test turns.
  *
- * Mail goes to the local inbox, so nothing is dialled and no name is looked up.
+ * Mail goes to the local inbox, so nothing is dialled, and no name is looked up but those of sending domains.
  */
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import { openServer, type ServerAddresses } from '../../src/server.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
+import { fakeDns, type FakeZone } from '../../src/world/fake-dns.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { systemWorld } from '../../src/world/world.js'
 import { clientOf, type Client } from './client.js'
@@ -20,7 +21,15 @@ export interface TestAppliance extends Initialised, Client {
   readonly addresses: ServerAddresses
 }
 
-export async function openTestAppliance(t: Test, options: InstallOptions = {}): Promise<TestAppliance> {
+export interface ApplianceOptions extends InstallOptions {
+  /** What DNS says; may be changed on the way. */
+  readonly zone?: FakeZone
+}
+
+export async function openTestAppliance(
+  t: Test,
+  { zone, ...options }: ApplianceOptions = {},
+): Promise<TestAppliance> {
   const installation = await initialise(t, {
     ...options,
     env: { POSTROAD_MTA_CAPTURE: 'true', ...options.env },
@@ -28,7 +37,8 @@ export async function openTestAppliance(t: Test, options: InstallOptions = {}): 
   const { config } = loadConfig({ file: installation.configFile, env: installation.environment })
   const clock = new FakeClock()
   const log = new FakeLog()
-  const server = await openServer(config, { ...systemWorld(), clock, log })
+  const world = { ...systemWorld(), ...(zone ? { openResolver: () => fakeDns(zone) } : {}) }
+  const server = await openServer(config, { ...world, clock, log })
   t.teardown(() => server[Symbol.asyncDispose]())
   const [address] = server.addresses.http
   return {

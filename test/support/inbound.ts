@@ -53,7 +53,6 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     hostname: HOSTNAME,
     returnPathDomain: BOUNCE_DOMAIN,
     messageSize: 10_000_000,
-    keepMs: 7 * 86_400_000,
     forwardTo: undefined,
     expireMs: 86_400_000,
     onEnqueued: lane => void enqueued.push(lane),

@@ -71,3 +71,19 @@ t.test('an aborted sleep ends at once and leaves no timer', async t => {
   await clock.sleep(60_000, stop.signal)
   t.equal(clock.waiting, 0)
 })
+
+t.test('a jump changes the time and leaves timers what they had still to wait', async t => {
+  const clock = new FakeClock('2026-03-01T00:00:00.000Z')
+  let fired = 0
+  clock.after(1_000, () => (fired += 1))
+  await clock.advance(400)
+  clock.jump(3_600_000)
+  t.equal(clock.now(), Date.UTC(2026, 2, 1, 1) + 400)
+  t.equal(clock.monotonic(), 400)
+  await clock.advance(599)
+  t.equal(fired, 0)
+  await clock.advance(1)
+  t.equal(fired, 1)
+  clock.jump(-7_200_000)
+  t.equal(clock.now(), Date.UTC(2026, 1, 28, 23) + 1_000)
+})

@@ -1,0 +1,95 @@
+/**
+ * What a check of a domain's records means for the domain, and when it is checked next.
+ *
+ *   not verified, found right       verified from now on
+ *   not verified, wrong or unknown  asked again: every 5 minutes for an hour after somebody cared (added it, pressed verify),
+ *                                   hourly for a day, every 6 hours for a week, then daily for as long as it is there
+ *   verified, found right           asked again after a day
+ *   verified, no answer             nothing changes; asked again after 6 hours
+ *   verified, found wrong           still sends, and says since when; asked again every 6 hours. After 3 days and at least
+ *                                   3 checks that all found it wrong, it is not verified any more
+ *   verified, verify pressed        who asks gets the answer: found wrong, it is not verified any more
+ *   vouched                         verified by the operator's word; never asked by itself
+ *
+ * "Wrong" is a definite answer (a record missing, or another one there); servers that are silent or broken never count. Pure.
+ */
+import type { Domain } from './domain-store.js'
+import type { DomainCheck } from './verify-domain.js'
+
+/** The part of a domain that checks move. */
+export type CheckCourse = Pick<
+  Domain,
+  'verifiedAt' | 'failingSince' | 'failedChecks' | 'watchedSince' | 'nextCheckAt'
+>
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** A mistake at the name servers on a Friday evening is found and mended by then. */
+const TOLERATED_MS = 3 * DAY_MS
+const FEWEST_FAILED_CHECKS = 3
+
+/** Of a domain that is not verified: how often it is asked about, by the time since somebody cared. */
+const EAGERNESS = [
+  { withinMs: HOUR_MS, everyMs: 5 * MINUTE_MS },
+  { withinMs: DAY_MS, everyMs: HOUR_MS },
+  { withinMs: 7 * DAY_MS, everyMs: 6 * HOUR_MS },
+  { withinMs: Infinity, everyMs: DAY_MS },
+] as const
+
+const VERIFIED_EVERY_MS = DAY_MS
+const TROUBLED_EVERY_MS = 6 * HOUR_MS
+
+/** Checks of domains that were added together drift apart. */
+const JITTER = 0.1
+
+export interface CheckFacts {
+  readonly verdict: DomainCheck['verdict']
+  readonly now: number
+  /** Somebody asked, and waits for the answer. */
+  readonly isAsked: boolean
+  /** Uniform random number in [0, 1). */
+  readonly fraction: number
+}
+
+export function nextCourse(domain: CheckCourse & Pick<Domain, 'isVouched'>, facts: CheckFacts): CheckCourse {
+  const { verdict, now, isAsked, fraction } = facts
+  if (domain.isVouched)
+    return { ...domain, verifiedAt: domain.verifiedAt ?? now, failingSince: null, nextCheckAt: null }
+  const after = { ...domain, ...verdictCourse(domain, verdict, now, isAsked) }
+  if (isAsked && after.verifiedAt === null) after.watchedSince = now
+  const everyMs = intervalMs(after, verdict, now)
+  return { ...after, nextCheckAt: now + Math.round(everyMs * (1 - JITTER * fraction)) }
+}
+
+/** Of a domain that was just added. */
+export function firstCheckAt(addedAt: number): number {
+  return addedAt + EAGERNESS[0].everyMs
+}
+
+function verdictCourse(
+  { verifiedAt, failingSince, failedChecks }: CheckCourse,
+  verdict: DomainCheck['verdict'],
+  now: number,
+  isAsked: boolean,
+): Partial<CheckCourse> {
+  if (verdict === 'verified') return { verifiedAt: verifiedAt ?? now, failingSince: null, failedChecks: 0 }
+  if (verdict === 'unknown' || verifiedAt === null) return {}
+  const since = failingSince ?? now
+  const isLost = isAsked || (now - since >= TOLERATED_MS && failedChecks + 1 >= FEWEST_FAILED_CHECKS)
+  return isLost
+    ? { verifiedAt: null, failingSince: null, failedChecks: 0, watchedSince: now }
+    : { failingSince: since, failedChecks: failedChecks + 1 }
+}
+
+function intervalMs(
+  { verifiedAt, failingSince, watchedSince }: CheckCourse,
+  verdict: DomainCheck['verdict'],
+  now: number,
+): number {
+  if (verifiedAt !== null)
+    return failingSince === null && verdict === 'verified' ? VERIFIED_EVERY_MS : TROUBLED_EVERY_MS
+  const stage = EAGERNESS.find(({ withinMs }) => now - watchedSince < withinMs)
+  return stage?.everyMs ?? VERIFIED_EVERY_MS
+}

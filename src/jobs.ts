@@ -1,0 +1,133 @@
+/**
+ * The table of jobs: what the appliance does by the clock, and when.
+ *
+ * Made by the composition root for the scheduler. Schedules are cron expressions in UTC, a few minutes apart, so that no two
+ * long ones begin together.
+ */
+import { deleteExpiredAnswers } from './accounts/idempotency-store.js'
+import { deleteConversionsBefore } from './analytics/conversion-store.js'
+import { deleteCountersBefore } from './analytics/daily-counter-store.js'
+import { dayOf } from './analytics/day.js'
+import { deleteProductViewsBefore } from './analytics/product-view-store.js'
+import type { Appliance } from './appliance.js'
+import type { RetentionConfig } from './config/config.js'
+import type { Tx } from './db/database.js'
+import type { RemoveSome } from './db/retention.js'
+import { deleteBouncesBefore } from './deliverability/bounce-store.js'
+import { recheckDomains } from './deliverability/recheck-domains.js'
+import { renewRetired } from './deliverability/renew-dkim.js'
+import { deleteReportsBefore } from './deliverability/report-store.js'
+import { deleteActivitiesBefore } from './events/activity-store.js'
+import type { Dispatcher } from './events/dispatcher.js'
+import { deleteEventsBefore } from './events/store.js'
+import { deleteProcessedBefore } from './inbound/inbound-mail-store.js'
+import { deleteBatchesBefore } from './msa/batch-store.js'
+import { contentPruning, messagePruning } from './queue/prune-messages.js'
+import { oldest, prune } from './scheduler/prune.js'
+import type { Job } from './scheduler/scheduler.js'
+
+export function jobsOf(appliance: Appliance, dispatcher: Dispatcher): Job[] {
+  return [...domainJobs(appliance), ...retentionJobs(appliance, dispatcher)]
+}
+
+function domainJobs({ domains, world: { clock, log } }: Appliance): Job[] {
+  return [
+    {
+      name: 'recheck-domains',
+      schedule: '* * * * *',
+      run: stopping => recheckDomains({ ...domains, log }, stopping),
+    },
+    {
+      name: 'renew-dkim',
+      schedule: '23 * * * *',
+      async run() {
+        const selectors = await renewRetired(domains, clock.now())
+        if (selectors > 0) log.info('retired DKIM keys replaced', { selectors })
+      },
+    },
+  ]
+}
+
+/** What is to be deleted of a kind of record, and how. */
+interface Retention {
+  /** As the log names it. */
+  readonly what: string
+  readonly schedule: string
+  /** Undefined: kept for ever. */
+  readonly keepMs: number | undefined
+  /** @param before ms since epoch UTC */
+  readonly begin: (before: number) => RemoveSome | Promise<RemoveSome>
+}
+
+function retentionJobs(appliance: Appliance, dispatcher: Dispatcher): Job[] {
+  const { database, world } = appliance
+  return retentions(appliance, dispatcher).flatMap(({ what, schedule, keepMs, begin }) =>
+    keepMs === undefined
+      ? []
+      : {
+          name: `prune ${what}`,
+          schedule,
+          run: async stopping =>
+            prune({ ...world, database }, what, await begin(world.clock.now() - keepMs), stopping),
+        },
+  )
+}
+
+function retentions({ config, world, database }: Appliance, dispatcher: Dispatcher): Retention[] {
+  const { retention } = config
+  const { reader } = database
+  return [
+    {
+      ...{ what: 'contents of mail', schedule: '3 * * * *', keepMs: contentKeptMs(retention) },
+      begin: before => contentPruning(reader, world.clock, before),
+    },
+    {
+      // Every few hours, for it goes along those that are kept.
+      ...{ what: 'messages', schedule: '13 */6 * * *', keepMs: kept(retention.messagesMs) },
+      begin: before => messagePruning(reader, before),
+    },
+    {
+      ...{ what: 'events', schedule: '18 * * * *', keepMs: kept(retention.eventsMs) },
+      begin: async before => {
+        const passed = await dispatcher.passed()
+        return oldest((tx, limit) => deleteEventsBefore(tx.db, before, passed, limit))
+      },
+    },
+    simple('batches', '28 * * * *', kept(retention.messagesMs), deleteBatchesBefore),
+    simple('bounces', '33 * * * *', kept(retention.bouncesMs), deleteBouncesBefore),
+    simple('inbound mail', '8 * * * *', config.inbound.keepMs, deleteProcessedBefore),
+    simple('domain reports', '38 * * * *', kept(retention.reportsMs), deleteReportsBefore),
+    simple('activity', '43 * * * *', kept(retention.activityMs), deleteActivitiesBefore),
+    simple('conversions', '48 * * * *', kept(retention.conversionsMs), deleteConversionsBefore),
+    simple('product views', '53 * * * *', kept(retention.productViewsMs), deleteProductViewsBefore),
+    simple('daily counters', '58 * * * *', kept(retention.statisticsMs), (db, before, limit) =>
+      deleteCountersBefore(db, dayOf(before), limit),
+    ),
+    simple('answers of repeated requests', '10 * * * *', 0, deleteExpiredAnswers),
+  ]
+}
+
+function simple(
+  what: string,
+  schedule: string,
+  keepMs: number | undefined,
+  remove: (db: Tx['db'], before: number, limit: number) => Promise<number>,
+): Retention {
+  return {
+    what,
+    schedule,
+    keepMs,
+    begin: before => oldest((tx, limit) => remove(tx.db, before, limit)),
+  }
+}
+
+/** In the configuration 0 is for ever. */
+function kept(ms: number): number | undefined {
+  return ms === 0 ? undefined : ms
+}
+
+/** A message goes only after its content, which is therefore not kept longer. */
+function contentKeptMs({ contentMs, messagesMs }: RetentionConfig): number | undefined {
+  const limits = [kept(contentMs), kept(messagesMs)].filter(ms => ms !== undefined)
+  return limits.length === 0 ? undefined : Math.min(...limits)
+}

@@ -1,0 +1,155 @@
+/**
+ * SQL of retention: finding messages and contents that are old and done with, and deleting them.
+ *
+ * Nothing that waits for its delivery is ever deleted: what has a row in the queue (due, deferred, scheduled, held) is busy,
+ * however old it is, and is left out again in the statement that deletes. Of a content first the text goes, when all its
+ * messages are done with; rows go later, and only those of contents whose text is gone.
+ */
+import { sql } from 'kysely'
+import { firstIdAt } from '../core/ids.js'
+import type { Queries } from '../db/database.js'
+
+/** Where a walk along contents goes on. */
+export interface ContentPlace {
+  readonly createdAt: number
+  readonly id: string
+}
+
+export interface OldContent extends ContentPlace {
+  /** It may have rows in `message_parts`. */
+  readonly mayHaveParts: boolean
+}
+
+/** Contents that are still whole, in the order of their age. */
+export async function listWholeContents(
+  db: Queries,
+  before: number,
+  after: ContentPlace,
+  limit: number,
+): Promise<OldContent[]> {
+  const rows = await db
+    .selectFrom('message_contents')
+    .select(['id', 'created_at'])
+    .select(e => e.or([e('raw_size', 'is not', null), e('attachments', 'is not', null)]).as('may_have_parts'))
+    .where('pruned_at', 'is', null)
+    .where('created_at', '<', before)
+    .where('created_at', '>=', after.createdAt)
+    .where(e => e(e.refTuple('created_at', 'id'), '>', e.tuple(after.createdAt, after.id)))
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    createdAt: row.created_at,
+    mayHaveParts: Boolean(row.may_have_parts),
+  }))
+}
+
+export interface MessagesSeen {
+  readonly count: number
+  /** Id of the last one. */
+  readonly last: string
+  /** None of them waits for delivery, was accepted, or ended after the moment. */
+  readonly areDone: boolean
+}
+
+/** Looks at the next messages of a content. @param after id of the last one seen; empty to begin */
+export async function seeMessagesOf(
+  db: Queries,
+  contentId: string,
+  before: number,
+  after: string,
+  limit: number,
+): Promise<MessagesSeen> {
+  const { rows } = await sql<{ id: string; is_busy: number }>`
+    select id,
+      case when created_at >= ${before} or delivered_at >= ${before} or bounced_at >= ${before}
+        or exists (select 1 from queue where queue.message_id = messages.id) then 1 else 0 end as is_busy
+    from messages where content_id = ${contentId} and id > ${after}
+    order by id limit ${limit}`.execute(db)
+  return {
+    count: rows.length,
+    last: rows.at(-1)?.id ?? after,
+    areDone: rows.every(row => row.is_busy === 0),
+  }
+}
+
+/** The octets of a content that is done with, a few parts at a time. @returns how many were deleted */
+export async function deleteSomeParts(db: Queries, contentId: string, limit: number): Promise<number> {
+  const result = await sql`
+    delete from message_parts where content_id = ${contentId} and part in (
+      select part from message_parts where content_id = ${contentId} order by part limit ${limit}
+    )`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}
+
+/** Takes away what was said; who to whom, when and about what stays. @returns how many there were */
+export async function emptyContents(db: Queries, ids: readonly string[], now: number): Promise<number> {
+  if (ids.length === 0) return 0
+  const result = await db
+    .updateTable('message_contents')
+    .set({ html: null, text: null, raw: null, headers: null, pruned_at: now })
+    .where('id', 'in', ids)
+    .where('pruned_at', 'is', null)
+    .executeTakeFirst()
+  return Number(result.numUpdatedRows)
+}
+
+export interface OldMessage {
+  readonly id: string
+  readonly contentId: string
+  /** It has to stay for now. */
+  readonly isBusy: boolean
+}
+
+/**
+ * The next messages by age, busy ones among them.
+ *
+ * Those of campaigns are kept: the unsubscribe address in them works for ever, and is verified against the message.
+ *
+ * @param after id of the last one seen; empty to begin
+ */
+export async function listOldMessages(
+  db: Queries,
+  before: number,
+  after: string,
+  limit: number,
+): Promise<OldMessage[]> {
+  const { rows } = await sql<{ id: string; content_id: string; is_busy: number }>`
+    select m.id, m.content_id,
+      case when m.created_at >= ${before} or m.campaign_id is not null
+        or m.delivered_at >= ${before} or m.bounced_at >= ${before} or m.complained_at >= ${before}
+        or m.opened_at >= ${before} or m.clicked_at >= ${before}
+        or c.pruned_at is null
+        or exists (select 1 from queue where queue.message_id = m.id) then 1 else 0 end as is_busy
+    from messages as m join message_contents as c on c.id = m.content_id
+    where m.id > ${after} and m.id < ${firstIdAt(before)}
+    order by m.id limit ${limit}`.execute(db)
+  return rows.map(row => ({ id: row.id, contentId: row.content_id, isBusy: row.is_busy === 1 }))
+}
+
+/** With their attempts, and with the contents that nobody has any more. @returns how many there were */
+export async function deleteMessages(db: Queries, messages: readonly OldMessage[]): Promise<number> {
+  if (messages.length === 0) return 0
+  const ids = messages.map(({ id }) => id)
+  const contentIds = [...new Set(messages.map(({ contentId }) => contentId))]
+  const result = await db
+    .deleteFrom('messages')
+    .where('id', 'in', ids)
+    .where(e =>
+      e.not(e.exists(e.selectFrom('queue').select('message_id').whereRef('message_id', '=', 'messages.id'))),
+    )
+    .executeTakeFirst()
+  await db
+    .deleteFrom('message_contents')
+    .where('id', 'in', contentIds)
+    .where('pruned_at', 'is not', null)
+    .where(e =>
+      e.not(
+        e.exists(e.selectFrom('messages').select('id').whereRef('content_id', '=', 'message_contents.id')),
+      ),
+    )
+    .execute()
+  return Number(result.numDeletedRows)
+}

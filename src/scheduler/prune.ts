@@ -1,0 +1,72 @@
+/**
+ * Deletes what is too old, step by step, so that nobody who writes meanwhile waits long.
+ *
+ * Run by the jobs of `jobs.ts`. The number of rows of a step follows from how long the last one took; between two steps
+ * others have their turn, and at shutdown the step in hand is the last. Fails: as a step does, with what was removed before
+ * it gone.
+ */
+import type { Database, Tx } from '../db/database.js'
+import type { RemoveSome, Write } from '../db/retention.js'
+import { pauseFor, type Clock } from '../world/clock.js'
+import type { Log } from '../world/log.js'
+
+export interface PruneParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const FIRST_LIMIT = 32
+const LARGEST_LIMIT = 256
+/** Of one step's writing: longer halves the next one, much shorter doubles it. */
+const LONG_MS = 4
+const SHORT_MS = 1
+/** Between two steps: nobody waits for what is deleted, others do for the database. */
+const REST_MS = 8
+
+/** @param what as the log names it, e.g. `events` */
+export async function prune(
+  { database, clock, log }: PruneParts,
+  what: string,
+  removeSome: RemoveSome,
+  stopping: AbortSignal,
+): Promise<void> {
+  let limit = FIRST_LIMIT
+  let removed = 0
+  let wroteMs = 0
+  const write: Write = work =>
+    database.write(
+      async tx => {
+        const started = clock.monotonic()
+        const result = await work(tx)
+        wroteMs += clock.monotonic() - started
+        return result
+      },
+      { canWait: true },
+    )
+  try {
+    for (let hasMore = true; hasMore && !stopping.aborted;) {
+      wroteMs = 0
+      const step = await removeSome(limit, write)
+      removed += step.removed
+      hasMore = step.hasMore
+      limit = nextLimit(limit, wroteMs)
+      if (hasMore) await pauseFor(REST_MS)
+    }
+  } finally {
+    if (removed > 0) log.info('old records deleted', { what, records: removed })
+  }
+}
+
+/** Of a table of which each step deletes the oldest rows. */
+export function oldest(remove: (tx: Tx, limit: number) => Promise<number>): RemoveSome {
+  return async (limit, write) => {
+    const removed = await write(tx => remove(tx, limit))
+    return { removed, hasMore: removed > 0 }
+  }
+}
+
+function nextLimit(limit: number, tookMs: number): number {
+  if (tookMs > LONG_MS) return Math.max(1, Math.floor(limit / 2))
+  return tookMs < SHORT_MS ? Math.min(LARGEST_LIMIT, 2 * limit) : limit
+}

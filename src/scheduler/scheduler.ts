@@ -1,0 +1,130 @@
+/**
+ * Runs jobs at their times: the in-process cron.
+ *
+ * The composition root hands it the table of jobs (`jobs.ts`), starts it when all else runs and stops it first. A job never
+ * overlaps with itself; one that fails is logged and comes again at its next time. It looks at the clock at least twice a
+ * minute and trusts no long timer, so that a machine that slept or whose clock was set misses nothing and waits for nothing:
+ * times that were slept through are made up for once. Nothing is kept over a restart, so a schedule is hourly at the rarest
+ * unless missing one does no harm. Fails: never.
+ */
+import { describeError } from '../core/errors.js'
+import type { Clock, Timer } from '../world/clock.js'
+import type { Log } from '../world/log.js'
+import type { Random } from '../world/random.js'
+import { readCron, type CronTimes } from './cron.js'
+
+export interface Job {
+  /** As the log names it. */
+  readonly name: string
+  /** Cron expression of five fields, UTC. */
+  readonly schedule: string
+  /**
+   * Long work is done in pieces, and ends after the one in hand when the signal comes. What it throws is logged.
+   *
+   * @param stopping the appliance stops
+   */
+  run(stopping: AbortSignal): Promise<void>
+}
+
+export interface SchedulerParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+const LOOK_EVERY_MS = 30_000
+/** Each job comes up to so much later than its schedule says: jobs of one minute do not begin in one moment. */
+const SPREAD_MS = 20_000
+
+interface Entry {
+  readonly job: Job
+  readonly times: CronTimes
+  readonly offsetMs: number
+  dueAt: number
+  running: Promise<void> | undefined
+}
+
+export class Scheduler {
+  private readonly parts: SchedulerParts
+  private readonly entries: readonly Entry[]
+  private readonly stopping = new AbortController()
+  private timer: Timer | undefined
+  private lastLook = 0
+
+  /** @throws Error for a schedule that is none */
+  constructor(parts: SchedulerParts, jobs: readonly Job[]) {
+    this.parts = parts
+    this.entries = jobs.map(job => ({
+      job,
+      times: readCron(job.schedule),
+      offsetMs: Math.floor(SPREAD_MS * parts.random.fraction()),
+      dueAt: 0,
+      running: undefined,
+    }))
+  }
+
+  start(): void {
+    this.plan()
+    this.waitForNext()
+  }
+
+  /** Begins no job any more and waits for those under way. @param graceMs for so long at most */
+  async stop(graceMs: number): Promise<void> {
+    const { clock, log } = this.parts
+    this.timer?.cancel()
+    this.stopping.abort()
+    const under = this.entries.flatMap(({ running }) => running ?? [])
+    if (under.length === 0) return
+    const isOver = new AbortController()
+    await Promise.race([Promise.all(under), clock.sleep(graceMs, isOver.signal)])
+    isOver.abort()
+    for (const { job, running } of this.entries)
+      if (running) log.warn('job left unfinished', { job: job.name })
+  }
+
+  private plan(): void {
+    const now = (this.lastLook = this.parts.clock.now())
+    for (const entry of this.entries) entry.dueAt = dueAfter(entry, now)
+  }
+
+  private waitForNext(): void {
+    const { clock } = this.parts
+    const next = this.entries.reduce((least, { dueAt }) => Math.min(least, dueAt), Infinity)
+    const delayMs = Math.min(next - clock.now(), LOOK_EVERY_MS)
+    this.timer = clock.after(delayMs, () => {
+      this.look()
+      this.waitForNext()
+    })
+  }
+
+  private look(): void {
+    const now = this.parts.clock.now()
+    // Set back: what was planned by the wrong time may be years away.
+    if (now < this.lastLook) this.plan()
+    this.lastLook = now
+    for (const entry of this.entries) {
+      if (entry.dueAt > now) continue
+      entry.dueAt = dueAfter(entry, now)
+      if (entry.running) this.parts.log.debug('job still runs', { job: entry.job.name })
+      else this.begin(entry)
+    }
+  }
+
+  private begin(entry: Entry): void {
+    entry.running = this.run(entry.job).finally(() => (entry.running = undefined))
+  }
+
+  private async run(job: Job): Promise<void> {
+    this.parts.log.debug('job begins', { job: job.name })
+    try {
+      await job.run(this.stopping.signal)
+    } catch (error) {
+      this.parts.log.error('job failed', { job: job.name, error: describeError(error) })
+    }
+    this.parts.log.debug('job ended', { job: job.name })
+  }
+}
+
+function dueAfter({ times, offsetMs }: Entry, now: number): number {
+  return times.after(now - offsetMs) + offsetMs
+}

@@ -1,0 +1,297 @@
+/** Domains are asked about again by themselves: how often, what that changes, and what it does not. */
+import t from 'tap'
+import type { Database } from '../../src/db/database.js'
+import { findDomain, type Domain } from '../../src/deliverability/domain-store.js'
+import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains.js'
+import { recheckDomains } from '../../src/deliverability/recheck-domains.js'
+import { listActivities } from '../../src/events/activity-store.js'
+import type { Resolver } from '../../src/world/dns.js'
+import { fakeDns, type FakeZone } from '../../src/world/fake-dns.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { openTestAppliance } from '../support/appliance.js'
+import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { domainOffice, publish } from '../support/domains.js'
+import { settleDown } from '../support/turns.js'
+import { until } from '../support/until.js'
+
+closePostgres(t)
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+function openOffice(database: Database, resolver?: (zone: FakeZone) => Resolver) {
+  const office = domainOffice(database)
+  const { clock, zone } = office
+  let asked = 0
+  const parts = {
+    ...office.parts,
+    freshResolver: () => {
+      asked += 1
+      return (resolver ?? fakeDns)(zone)
+    },
+  }
+  const log = new FakeLog()
+  const stopping = new AbortController()
+  const find = async (id: string): Promise<Domain> => {
+    const domain = await findDomain(database.reader, 'w1', id)
+    if (!domain) throw new Error('no such domain')
+    return domain
+  }
+  return {
+    ...office,
+    parts,
+    log,
+    find,
+    stopping,
+    recheck: () => recheckDomains({ ...parts, log }, stopping.signal),
+    /** Looks every five minutes, through many days every hour. @returns how often DNS was asked */
+    pass: async (ms: number): Promise<number> => {
+      const before = asked
+      const stepMs = ms > 2 * DAY_MS ? HOUR_MS : 5 * MINUTE_MS
+      for (let passed = 0; passed < ms; passed += stepMs) {
+        clock.jump(stepMs)
+        await recheckDomains({ ...parts, log }, stopping.signal)
+      }
+      return asked - before
+    },
+    activities: async () =>
+      (await listActivities(database.reader, 'w1', undefined, { limit: 10, offset: 0 })).items.map(
+        ({ actor, action }) => `${actor.type} ${action}`,
+      ),
+  }
+}
+
+const unpublish = (zone: FakeZone) => {
+  for (const name of Object.keys(zone)) Reflect.deleteProperty(zone, name)
+}
+const silence = (zone: FakeZone) => {
+  for (const name of Object.keys(zone)) zone[name] = 'servfail'
+}
+
+eachDatabase(t, 'a domain is verified within minutes of its records being there', async (t, database) => {
+  const { parts, zone, find, pass, log, activities } = openOffice(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  await pass(20 * MINUTE_MS)
+  t.match(await find(added.id), { verifiedAt: null, failingSince: null })
+  publish(zone, added)
+  await pass(10 * MINUTE_MS)
+  t.ok((await find(added.id)).verifiedAt)
+  t.match(log.lines, [
+    { level: 'info', event: 'domain verified', fields: { domain: 'example.com', workspaceId: 'w1' } },
+  ])
+  t.same(await activities(), ['system domain.verified', 'operator domain.added'])
+})
+
+t.test('the longer nobody cares about a domain without records, the rarer DNS is asked', async t => {
+  const { parts, pass } = openOffice(await sqliteDatabase(t))
+  const { id } = await addDomain(parts, 'w1', 'example.com')
+  const within = async (what: string, ms: number, least: number, most: number) => {
+    const asked = await pass(ms)
+    t.ok(asked >= least && asked <= most, `${what}: ${asked} times`)
+  }
+  await within('in the first hour', HOUR_MS, 10, 13)
+  await within('in the rest of the day', 23 * HOUR_MS, 23, 26)
+  await within('in the rest of the week', 6 * DAY_MS, 23, 28)
+  await within('in the month after it', 30 * DAY_MS, 29, 34)
+  await verifyDomain(parts, 'w1', id)
+  await within('in the hour after somebody asked', HOUR_MS, 10, 13)
+})
+
+t.test('a verified domain is asked about daily, and stays as it is', async t => {
+  const database = await sqliteDatabase(t)
+  const { parts, zone, find, pass, log } = openOffice(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+  const asked = await pass(10 * DAY_MS)
+  t.ok(asked >= 10 && asked <= 12, `${asked} times`)
+  t.match(await find(added.id), { verifiedAt, failingSince: null })
+  t.same(log.lines, [])
+})
+
+eachDatabase(t, 'a verified domain whose records are gone sends for three days more', async (t, database) => {
+  const { parts, zone, find, pass, log, activities } = openOffice(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+  unpublish(zone)
+  await pass(DAY_MS)
+  const failing = await find(added.id)
+  t.equal(failing.verifiedAt, verifiedAt)
+  t.ok(failing.failingSince)
+  t.match(log.lines, [
+    {
+      level: 'warn',
+      event: 'records of a verified domain are wrong',
+      fields: { domain: 'example.com', wrong: /_postroad\.example\.com/ },
+    },
+  ])
+  await pass(3 * DAY_MS - 2 * HOUR_MS)
+  t.equal((await find(added.id)).verifiedAt, verifiedAt)
+  await pass(8 * HOUR_MS)
+  t.match(await find(added.id), { verifiedAt: null, failingSince: null, watchedSince: Number })
+  t.match(log.lines.at(-1), { level: 'warn', event: 'domain no longer verified' })
+  t.equal((await activities())[0], 'system domain.unverified')
+  publish(zone, added)
+  await pass(HOUR_MS)
+  t.ok((await find(added.id)).verifiedAt, 'and is verified again soon after they are back')
+})
+
+t.test('records that come back in time leave no trace', async t => {
+  const database = await sqliteDatabase(t)
+  const { parts, zone, find, pass, log } = openOffice(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+  for (let round = 0; round < 3; round += 1) {
+    unpublish(zone)
+    await pass(2 * DAY_MS + 12 * HOUR_MS)
+    t.ok((await find(added.id)).failingSince)
+    publish(zone, added)
+    await pass(7 * HOUR_MS)
+    t.match(await find(added.id), { verifiedAt, failingSince: null, failedChecks: 0 })
+  }
+  t.equal(log.lines.at(-1)?.event, 'records of a verified domain are right again')
+})
+
+t.test('two looks with days between them do not lose a domain', async t => {
+  const database = await sqliteDatabase(t)
+  const { parts, zone, clock, find, recheck } = openOffice(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  await verifyDomain(parts, 'w1', added.id)
+  unpublish(zone)
+  for (const isVerified of [true, true, false]) {
+    clock.jump(5 * DAY_MS)
+    await recheck()
+    t.equal((await find(added.id)).verifiedAt !== null, isVerified)
+  }
+})
+
+t.test('name servers that are silent for weeks change nothing', async t => {
+  const database = await sqliteDatabase(t)
+  const { parts, zone, find, pass, log } = openOffice(database)
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added, 'CNAME', 'all')
+  const { verifiedAt, findings } = await verifyDomain(parts, 'w1', added.id)
+  silence(zone)
+  await pass(21 * DAY_MS)
+  const after = await find(added.id)
+  t.match(after, { verifiedAt, failingSince: null })
+  t.same(
+    Object.values(after.findings).filter(({ status }) => status === 'verified').length,
+    Object.values(findings).filter(({ status }) => status === 'verified').length,
+    'Ed25519 signs on as well',
+  )
+  t.same(log.lines, [])
+})
+
+eachDatabase(t, 'vouched and removed domains are never asked about', async (t, database) => {
+  const { parts, pass } = openOffice(database)
+  await addDomain(parts, 'w1', 'printer.lan', true)
+  const { id } = await addDomain(parts, 'w1', 'example.com')
+  await dropDomain(parts, 'w1', id)
+  t.equal(await pass(2 * DAY_MS), 0)
+})
+
+t.test('one domain that cannot be checked holds up no other', async t => {
+  const { parts, zone, find, pass, log } = openOffice(await sqliteDatabase(t), zone => {
+    const dns = fakeDns(zone)
+    return {
+      ...dns,
+      txt: name => (name.endsWith('.broken.test') ? Promise.reject(new Error('no sockets')) : dns.txt(name)),
+    }
+  })
+  await addDomain(parts, 'w1', 'a.broken.test')
+  const added = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, added)
+  await pass(10 * MINUTE_MS)
+  t.ok((await find(added.id)).verifiedAt)
+  t.match(log.lines[0], {
+    level: 'error',
+    event: 'domain could not be checked',
+    fields: { domain: 'a.broken.test', error: 'no sockets' },
+  })
+})
+
+t.test('at shutdown answers that do not come are not waited for, and change nothing later', async t => {
+  let answer = (): void => {}
+  const { parts, clock, find, recheck, stopping } = openOffice(await sqliteDatabase(t), zone => ({
+    ...fakeDns(zone),
+    txt: () =>
+      new Promise(resolve => (answer = () => resolve({ kind: 'missing', why: 'nxdomain', ttlSeconds: 1 }))),
+  }))
+  const added = await addDomain(parts, 'w1', 'example.com')
+  clock.jump(HOUR_MS)
+  const running = recheck()
+  await settleDown()
+  stopping.abort()
+  await running
+  answer()
+  await settleDown()
+  t.equal((await find(added.id)).checkedAt, null)
+})
+
+t.test(
+  'the running appliance verifies a domain by itself and shows what it found, and when next',
+  async t => {
+    const zone: FakeZone = {}
+    const postroad = await openTestAppliance(t, { zone })
+    const { key, clock } = postroad
+    const { body } = await postroad.post('/api/v1/domains', { domain: 'mine.test' }, { key })
+    const { id, dns_records } = body.data
+    t.match(body.data, { verified: false, checked_at: null, next_check_at: '2026-01-05T10:05:00.000Z' })
+    const show = async () => (await postroad.get(`/api/v1/domains/${id}`, { key })).body.data
+    await clock.advance(6 * MINUTE_MS)
+    await until('it was checked', async () => (await show()).checked_at !== null)
+    t.match((await show()).dns_records[0], { status: 'failed', found: [] })
+    for (const { type, name, value } of dns_records)
+      zone[name] = type === 'CNAME' ? { CNAME: value } : { TXT: [value] }
+    await clock.advance(6 * MINUTE_MS)
+    await until('it is verified', async () => (await show()).verified)
+    const verified = await show()
+    t.match(verified, { failing_since: null, next_check_at: /^2026-01-06T/ })
+    t.ok(verified.dns_records.every((record: { status: string }) => record.status === 'verified'))
+    t.match((await postroad.get('/api/v1/activity?action=domain.verified', { key })).body.data, [
+      { actor: { type: 'system' }, subject: 'mine.test' },
+    ])
+    const send = () =>
+      postroad.send(key, { to: 'ann@one.test', from_email: 'me@mine.test', subject: 'Hello', text: 'Hello' })
+    t.equal((await send()).status, 200)
+    for (const name of Object.keys(zone)) Reflect.deleteProperty(zone, name)
+    clock.jump(DAY_MS)
+    await clock.advance(MINUTE_MS)
+    await until('it was found failing', async () => (await show()).failing_since !== null)
+    t.equal((await show()).verified, true)
+    t.equal((await send()).status, 200)
+    t.match((await postroad.run('domain', 'list')).out, /verified, records wrong since 2026-01-06/)
+    const asked = await postroad.post(`/api/v1/domains/${id}/verify`, {}, { key })
+    t.match(asked, { status: 200, body: { data: { verified: false, failing_since: null } } })
+    t.match(await send(), { status: 403, body: { error: { code: 'domain_invalid' } } })
+  },
+)
+
+t.test(
+  'a selector whose key has retired gets its next one within the hour, without anybody asking',
+  async t => {
+    const zone: FakeZone = {}
+    const postroad = await openTestAppliance(t, { zone })
+    const { key, clock } = postroad
+    const { id } = (await postroad.post('/api/v1/domains', { domain: 'mine.test' }, { key })).body.data
+    await postroad.run('domain', 'rotate', 'mine.test', '--workspace', postroad.workspaceId, '--force')
+    const states = async () =>
+      (await postroad.get(`/api/v1/domains/${id}`, { key })).body.data.dns_records.map(
+        (record: { key_state?: string }) => record.key_state,
+      )
+    t.ok((await states()).includes('retiring'))
+    // Commands have the time of the machine.
+    clock.jump(2 * 365 * DAY_MS)
+    await clock.advance(MINUTE_MS)
+    await until('no key is retiring', async () => !(await states()).includes('retiring'))
+    t.ok((await states()).includes('standby'))
+    await until('it is told', () =>
+      postroad.log.lines.some(({ event }) => event === 'retired DKIM keys replaced'),
+    )
+  },
+)

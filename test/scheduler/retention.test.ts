@@ -1,0 +1,186 @@
+/** Retention on the running appliance: what is old goes, what is still to be sent stays, and what is asked for reads right. */
+import BetterSqlite from 'better-sqlite3'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+import { until } from '../support/until.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Dear Ann.\n' }
+const attached = {
+  attachments: [
+    { filename: 'a.txt', content_type: 'text/plain', content: Buffer.alloc(700_000, 'a').toString('base64') },
+  ],
+}
+
+async function open(t: Test, toml = '') {
+  const postroad = await openTestAppliance(t, { toml })
+  return {
+    ...postroad,
+    async sent(fields: object = {}): Promise<string> {
+      const { body } = await postroad.send(postroad.key, { ...good, ...fields })
+      return String(body.data.message_id)
+    },
+    async delivered(fields: object = {}): Promise<string> {
+      const { body } = await postroad.send(postroad.key, { ...good, ...fields })
+      const id = String(body.data.results[0].message_id)
+      await postroad.messageOnce(postroad.key, id, 'delivered')
+      await until('it is counted', () => (postroad.rowCounts().daily_counters ?? 0) >= 3)
+      return id
+    },
+    message: (id: string) => postroad.get(`/api/v1/email/${id}`, { key: postroad.key }),
+    /** So much later: every job has run, and again after hours, for some wait for others. */
+    async later(ms: number): Promise<void> {
+      for (const jumpMs of [ms, 6 * HOUR_MS]) {
+        postroad.clock.jump(jumpMs)
+        await postroad.clock.advance(MINUTE_MS)
+        await rest(postroad)
+      }
+    },
+  }
+}
+
+/** Until every job that has begun has ended. */
+async function rest({ log }: TestAppliance): Promise<void> {
+  const count = (wanted: string) => log.lines.filter(({ event }) => event === wanted).length
+  await until('the jobs have ended', () => count('job begins') === count('job ended'))
+}
+
+function contentOf({ dataDir }: TestAppliance, id: string) {
+  const handle = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
+  try {
+    const select = `select html, text, raw, headers from message_contents
+      where id in (select content_id from messages where id = ? or content_id = ?)`
+    return handle.prepare(select).get(id, id) as Record<string, unknown>
+  } finally {
+    handle.close()
+  }
+}
+
+const deletedRecords = ({ log }: TestAppliance) =>
+  log.lines
+    .filter(({ event }) => event === 'old records deleted')
+    .map(({ level, fields: { what, records } }) => [level, what, records])
+
+t.test('the text of old mail goes, and what was sent to whom, when and how stays', async t => {
+  const postroad = await open(t)
+  const id = await postroad.delivered({
+    html: '<p>Dear Ann</p>',
+    headers: { 'X-Note': 'secret' },
+    ...attached,
+  })
+  const before = (await postroad.message(id)).body.data
+  t.match(before, {
+    subject: 'Hello',
+    status: 'delivered',
+    attachments: [{ filename: 'a.txt', size: 700_000 }],
+  })
+  t.equal(postroad.rowCounts()['message_parts'], 3)
+  await postroad.later(29 * DAY_MS)
+  t.match(contentOf(postroad, id), { html: '<p>Dear Ann</p>', text: good.text })
+  await postroad.later(DAY_MS)
+  t.same(contentOf(postroad, id), { html: null, text: null, raw: null, headers: null })
+  t.equal(postroad.rowCounts()['message_parts'], 0)
+  t.same((await postroad.message(id)).body.data, before)
+  t.match((await postroad.get('/api/v1/email', { key: postroad.key })).body.data, [
+    { message_id: id, subject: 'Hello', status: 'delivered' },
+  ])
+  t.same(
+    deletedRecords(postroad).filter(([, what]) => what === 'contents of mail'),
+    [['info', 'contents of mail', 1]],
+  )
+})
+
+t.test('old messages go with their trace; younger ones stay', async t => {
+  const postroad = await open(t)
+  const old = await postroad.delivered()
+  postroad.clock.jump(DAY_MS)
+  const young = await postroad.delivered({ to: 'bob@one.test' })
+  await postroad.later(89 * DAY_MS)
+  t.equal((await postroad.message(old)).status, 404)
+  t.match(await postroad.message(young), {
+    status: 200,
+    body: { data: { trace: [{ outcome: 'delivered' }] } },
+  })
+  t.match(postroad.rowCounts(), { messages: 1, message_contents: 1, attempts: 1 })
+  await postroad.later(2 * DAY_MS)
+  t.match(postroad.rowCounts(), { messages: 0, message_contents: 0, attempts: 0, events: 0 })
+})
+
+t.test('mail that is held is kept for as long as it takes, and leaves whole', async t => {
+  const postroad = await open(t)
+  await postroad.run('queue', 'hold', '--all')
+  const id = await postroad.sent({ send_at: '2026-01-05T10:30:00Z', ...attached })
+  t.equal((await postroad.run('queue', 'hold', id)).status, 0)
+  await postroad.later(400 * DAY_MS)
+  t.match(postroad.rowCounts(), { messages: 1, message_contents: 1, message_parts: 3, queue: 1 })
+  t.match((await postroad.message(id)).body.data, { status: 'scheduled', subject: 'Hello' })
+  t.equal((await postroad.run('queue', 'release', id)).status, 0)
+  await postroad.clock.advance(2 * MINUTE_MS)
+  await postroad.messageOnce(postroad.key, id, 'delivered')
+  const caught = String((await postroad.get(`/capture/${id}`)).body.data.raw)
+  t.match(caught, 'Dear Ann.')
+  t.match(caught, /filename="?a\.txt/)
+  await postroad.later(DAY_MS)
+  t.match(contentOf(postroad, id), { text: good.text }, 'kept for its time from then on')
+  await postroad.later(30 * DAY_MS)
+  t.match(contentOf(postroad, id), { text: null })
+})
+
+t.test('scheduled mail keeps its text until it has left, however short text is kept', async t => {
+  const postroad = await open(t, '[retention]\ncontent = "1d"')
+  const id = await postroad.sent({ send_at: '2026-01-08T09:00:00Z' })
+  await postroad.later(2 * DAY_MS)
+  t.match(contentOf(postroad, id), { text: good.text })
+  postroad.clock.jump(17 * HOUR_MS)
+  await postroad.clock.advance(MINUTE_MS)
+  await postroad.messageOnce(postroad.key, id, 'delivered')
+  t.match(String((await postroad.get(`/capture/${id}`)).body.data.raw), 'Dear Ann.')
+})
+
+t.test('with 0 everything is kept for ever', async t => {
+  const keys = [
+    'content',
+    'messages',
+    'bounces',
+    'events',
+    'statistics',
+    'reports',
+    'activity',
+    'product_views',
+  ]
+  const postroad = await open(t, `[retention]\n${keys.map(key => `${key} = "0"`).join('\n')}`)
+  const id = await postroad.delivered()
+  const { messages, message_contents, attempts, events, daily_counters } = postroad.rowCounts()
+  await postroad.later(3_000 * DAY_MS)
+  t.match(postroad.rowCounts(), { messages, message_contents, attempts, events, daily_counters })
+  t.match(contentOf(postroad, id), { text: good.text })
+})
+
+t.test('counters, activities, bounces and kept answers go when their time has come', async t => {
+  const postroad = await open(t)
+  const { key } = postroad
+  await postroad.post('/api/v1/email/send', good, { key, headers: { 'Idempotency-Key': 'k1' } })
+  await postroad.post('/api/v1/domains', { domain: 'mine.test' }, { key })
+  const sandbox = await postroad.makeKey('--sandbox')
+  await postroad.send(sandbox, { ...good, to: 'bounced@simulator.test' })
+  await until('it was counted', () => (postroad.rowCounts()['daily_counters'] ?? 0) > 0)
+  await until('it bounced', () => postroad.rowCounts()['bounces'] === 1)
+  const activities = async () =>
+    (await postroad.get('/api/v1/activity?action=domain.added', { key })).body.pagination.total as number
+  t.match(postroad.rowCounts(), { kept_answers: 1, bounces: 1 })
+  await postroad.later(0)
+  t.match(postroad.rowCounts(), { kept_answers: 0, bounces: 1 })
+  await postroad.later(364 * DAY_MS)
+  t.match(postroad.rowCounts(), { bounces: 1 })
+  t.equal(await activities(), 1)
+  await postroad.later(DAY_MS)
+  t.match(postroad.rowCounts(), { bounces: 0 })
+  t.equal(await activities(), 0)
+  t.ok((postroad.rowCounts()['daily_counters'] ?? 0) > 0)
+  await postroad.later(36 * DAY_MS)
+  t.match(postroad.rowCounts(), { daily_counters: 0 })
+})

@@ -1,0 +1,162 @@
+/** The scheduler: when jobs run, and that neither a failing nor a slow one does any harm. */
+import t from 'tap'
+import { Scheduler, type Job } from '../../src/scheduler/scheduler.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { settleDown } from '../support/turns.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+
+/** No offsets, so that times are those of the schedules. */
+const random = { bytes: (count: number) => Buffer.alloc(count), fraction: () => 0, keyPair: () => never() }
+
+function never(): never {
+  throw new Error('not used')
+}
+
+function open(jobs: (clock: FakeClock, ran: string[]) => readonly Job[], fraction = 0) {
+  const clock = new FakeClock('2026-01-05T10:00:00.000Z')
+  const log = new FakeLog()
+  const ran: string[] = []
+  const scheduler = new Scheduler(
+    { clock, log, random: { ...random, fraction: () => fraction } },
+    jobs(clock, ran),
+  )
+  scheduler.start()
+  return { clock, log, ran, scheduler, advance: (ms: number) => clock.advance(ms) }
+}
+
+/** Notes when it ran. */
+const noting =
+  (name: string, schedule: string) =>
+  (clock: FakeClock, ran: string[]): Job[] => [
+    {
+      name,
+      schedule,
+      run: async () => void ran.push(`${name} ${new Date(clock.now()).toISOString().slice(11, 19)}`),
+    },
+  ]
+
+t.test('each job runs at its own times, and none before the first', async t => {
+  const { ran, advance } = open((clock, ran) => [
+    ...noting('often', '*/30 * * * *')(clock, ran),
+    ...noting('hourly', '7 * * * *')(clock, ran),
+  ])
+  await settleDown()
+  t.same(ran, [])
+  await advance(2 * HOUR_MS)
+  t.same(ran, [
+    'hourly 10:07:00',
+    'often 10:30:00',
+    'often 11:00:00',
+    'hourly 11:07:00',
+    'often 11:30:00',
+    'often 12:00:00',
+  ])
+})
+
+t.test('a job comes a fixed moment after its time, so that not all begin at once', async t => {
+  const { ran, advance } = open(noting('job', '* * * * *'), 0.5)
+  await advance(3 * MINUTE_MS)
+  t.same(ran, ['job 10:00:10', 'job 10:01:10', 'job 10:02:10'])
+})
+
+t.test('a job that fails is logged and comes again at its next time; the others go on', async t => {
+  const { ran, log, advance } = open((clock, ran) => [
+    {
+      name: 'broken',
+      schedule: '* * * * *',
+      async run() {
+        ran.push('broken')
+        throw new Error('no space left')
+      },
+    },
+    ...noting('sound', '* * * * *')(clock, ran),
+  ])
+  await advance(2 * MINUTE_MS)
+  t.same(ran, ['broken', 'sound 10:01:00', 'broken', 'sound 10:02:00'])
+  t.match(
+    log.lines.filter(({ level }) => level === 'error'),
+    [
+      { event: 'job failed', fields: { job: 'broken', error: 'no space left' } },
+      { event: 'job failed', fields: { job: 'broken' } },
+    ],
+  )
+})
+
+t.test('a job never overlaps with itself, and holds up no other', async t => {
+  let finish = () => {}
+  let begun = 0
+  const { ran, advance } = open((clock, ran) => [
+    {
+      name: 'slow',
+      schedule: '* * * * *',
+      run: () => new Promise<void>(resolve => ((begun += 1), (finish = resolve))),
+    },
+    ...noting('quick', '* * * * *')(clock, ran),
+  ])
+  await advance(3 * MINUTE_MS)
+  t.equal(begun, 1)
+  t.equal(ran.length, 3)
+  finish()
+  await advance(MINUTE_MS)
+  t.equal(begun, 2)
+})
+
+t.test('a time that was slept through is made up for once, soon after waking', async t => {
+  const { clock, ran, advance } = open(noting('job', '0 * * * *'))
+  await advance(5 * MINUTE_MS)
+  clock.jump(8 * HOUR_MS)
+  await advance(MINUTE_MS)
+  t.same(ran, ['job 18:05:30'])
+  await advance(HOUR_MS)
+  t.same(ran, ['job 18:05:30', 'job 19:00:00'])
+})
+
+t.test('a clock that was a year ahead and is set right keeps no job waiting', async t => {
+  const { clock, ran, advance } = open(noting('job', '0 * * * *'))
+  clock.jump(365 * 24 * HOUR_MS)
+  await advance(MINUTE_MS)
+  ran.length = 0
+  clock.jump(-365 * 24 * HOUR_MS)
+  await advance(HOUR_MS)
+  t.same(ran, ['job 11:00:00'])
+})
+
+t.test('stopping tells the job under way, waits for it, and begins none any more', async t => {
+  let sawSignal = false
+  let end = () => {}
+  const { scheduler, ran, advance } = open((clock, ran) => [
+    {
+      name: 'long',
+      schedule: '* * * * *',
+      async run(stopping) {
+        await new Promise<void>(resolve => (end = resolve))
+        sawSignal = stopping.aborted
+      },
+    },
+    ...noting('later', '5 * * * *')(clock, ran),
+  ])
+  await advance(MINUTE_MS)
+  let isStopped = false
+  const stopped = scheduler.stop(30_000).then(() => (isStopped = true))
+  await settleDown()
+  t.notOk(isStopped)
+  end()
+  await stopped
+  t.ok(sawSignal)
+  await advance(HOUR_MS)
+  t.same(ran, [])
+})
+
+t.test('a job that does not end when it is told to is left after the grace, and named', async t => {
+  const { scheduler, log, advance } = open(() => [
+    { name: 'stuck', schedule: '* * * * *', run: () => new Promise<void>(() => {}) },
+  ])
+  await advance(MINUTE_MS)
+  const stopped = scheduler.stop(5_000)
+  await advance(5_000)
+  await stopped
+  t.match(log.lines.at(-1), { level: 'warn', event: 'job left unfinished', fields: { job: 'stuck' } })
+})
