@@ -6,6 +6,7 @@ import { up as relayedMail } from './migrations/0002-relayed-mail.js'
 import { up as returnedMail } from './migrations/0003-returned-mail.js'
 import { up as emailApi } from './migrations/0004-email-api.js'
 import { up as analytics } from './migrations/0005-analytics.js'
+import { up as listIndexes } from './migrations/0007-list-indexes.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -15,4 +16,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0003-returned-mail': returnedMail,
   '0004-email-api': emailApi,
   '0005-analytics': analytics,
+  '0007-list-indexes': listIndexes,
 }
