@@ -43,7 +43,7 @@ test: check dist/.built build/.built ## every check that CI runs
 test-debian: dist/.built build/.built ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
 	$(BIN)/tap $(TAP_FLAGS) build/test/debian/*.debian.js
 
-bench: dist/.built build/.built ## measure acceptance, relay and start of the real program; BENCH_FLAGS='--quick --only relay'
+bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
 
 bounce-score: build/.built ## how many of the labelled bounces in ../shared/bounces are read right; SCORE_FLAGS=--failing names the others

@@ -13,7 +13,10 @@ export interface Load {
   readonly requests: number
   /** ...and none begun after this time. */
   readonly limitMs: number
-  readonly body: (number: number) => Buffer
+  /** Under /api/v1; single sends where absent. */
+  readonly path?: (number: number) => string
+  /** Of a POST; a GET where absent. */
+  readonly body?: (number: number) => Buffer
 }
 
 export interface LoadResult {
@@ -31,9 +34,10 @@ export async function sendLoad(load: Load): Promise<LoadResult> {
   let next = 0
   const client = async (): Promise<void> => {
     while (next < load.requests && performance.now() - startedAt < load.limitMs) {
-      const body = load.body(next++)
+      const number = next++
+      const [path, body] = [load.path?.(number) ?? '/email/send', load.body?.(number)]
       const sentAt = performance.now()
-      await post(agent, load, body)
+      await ask(agent, load, path, body)
       latencies.push(performance.now() - sentAt)
     }
   }
@@ -45,15 +49,15 @@ export async function sendLoad(load: Load): Promise<LoadResult> {
   return { requests: latencies.length, durationMs: performance.now() - startedAt, latencies }
 }
 
-function post(agent: Agent, { port, key }: Load, body: Buffer): Promise<void> {
+function ask(agent: Agent, { port, key }: Load, path: string, body: Buffer | undefined): Promise<void> {
   const headers = {
     authorization: `Bearer ${key}`,
-    'content-type': 'application/json',
-    'content-length': body.length,
+    ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': body.length }),
   }
+  const method = body === undefined ? 'GET' : 'POST'
   return new Promise((resolve, reject) => {
     const sending = request(
-      { agent, host: '127.0.0.1', port, method: 'POST', path: '/api/v1/email/send', headers },
+      { agent, host: '127.0.0.1', port, method, path: `/api/v1${path}`, headers },
       response => {
         let answer = ''
         response.setEncoding('utf8').on('data', (text: string) => (answer += text))

@@ -23,3 +23,16 @@ export function sendRequest(number: number, to: string | readonly string[]): Buf
 export function recipient(number: number, domains: number): string {
   return `reader${number}@d${number % domains}.example`
 }
+
+const SHORT_HTML = PARAGRAPH.repeat(Math.ceil(1_000 / PARAGRAPH.length))
+
+/** @returns the JSON of one batch, each message with a text of its own */
+export function batchRequest(number: number, messages: number, domains: number): Buffer {
+  const letters = Array.from({ length: messages }, (_, index) => ({
+    to: recipient(number * messages + index, domains),
+    from_email: SENDER,
+    subject: `Letter ${number}.${index}`,
+    html: `${SHORT_HTML}<p>Letter ${number}.${index}</p>`,
+  }))
+  return Buffer.from(JSON.stringify({ messages: letters }))
+}

@@ -8,6 +8,7 @@ import { up as emailApi } from './migrations/0004-email-api.js'
 import { up as analytics } from './migrations/0005-analytics.js'
 import { up as queueReports } from './migrations/0006-queue-reports.js'
 import { up as retention } from './migrations/0007-retention.js'
+import { up as listIndexes } from './migrations/0008-list-indexes.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -19,4 +20,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0005-analytics': analytics,
   '0006-queue-reports': queueReports,
   '0007-retention': retention,
+  '0008-list-indexes': listIndexes,
 }

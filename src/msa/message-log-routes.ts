@@ -60,8 +60,8 @@ export function messageLogRoutes(reader: Queries): Route[] {
       summary: 'The messages of the workspace, newest first.',
       description:
         'One for each recipient. total is exact up to 10,000 messages beyond the page; there are at least so many where ' +
-        'it says more. Of status sent and delivered without to or campaign_id, the newest 20,000 messages of the period ' +
-        'are looked through: give since and until for older ones.',
+        'it says more. Several of to, status and campaign_id, and status sent or delivered alone, are looked for among ' +
+        'the newest 20,000 messages that they may be in: give since and until for older ones.',
       query: Query,
       item: LoggedMessageSchema,
       async handle({ principal, query }, page) {

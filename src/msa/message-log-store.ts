@@ -3,7 +3,8 @@
  *
  * Every look is bounded, however many messages there are. Identifiers are UUIDv7, so that `(workspace_id, id)` is the order
  * in time as well, and recipients, campaigns and rare states have indexes of their own. The two states that most messages are
- * in (sent, delivered) have none, since every message would pay for it: of those only the newest of the period are looked at.
+ * in (sent, delivered) have none, since every message would pay for it. One index finds the candidates; what else was asked
+ * for is looked for among the newest of them.
  */
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../core/ids.js'
@@ -12,6 +13,7 @@ import type { Tables } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
 import { messageFromRow, type Message } from '../queue/message-store.js'
+import { nextTurn } from '../world/clock.js'
 
 export interface MessageFilter {
   readonly to?: string
@@ -24,8 +26,10 @@ export interface MessageFilter {
 
 /** Counted beyond the page at most. */
 export const MOST_COUNTED = 10_000
-/** Messages looked through for a state without an index. */
+/** Candidates looked through for what their index does not tell. */
 export const MOST_LOOKED_AT = 20_000
+/** Passed over before others have their turn: some milliseconds' work at most. */
+const SKIPPED_AT_ONCE = 20_000
 
 export interface LoggedMessage extends Message {
   readonly subject: string
@@ -39,53 +43,107 @@ export async function listMessages(
   page: Page,
 ): Promise<Listing<LoggedMessage>> {
   const found = matching(db, workspaceId, filter)
+  const start = await skip(db, found, page.offset)
+  if (start.isPastEnd) return { items: [], total: start.skipped }
   const rows = await db
-    .selectFrom(found.selectAll().orderBy('id', 'desc').limit(page.limit).offset(page.offset).as('messages'))
+    .selectFrom(
+      olderThan(found, start.after).selectAll().orderBy('id', 'desc').limit(page.limit).as('messages'),
+    )
     .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
     .selectAll('messages')
     .select('message_contents.subject')
     .orderBy('messages.id', 'desc')
     .execute()
-  const { total } = await db
-    .selectFrom(
-      found
-        .select('id')
-        .limit(page.offset + page.limit + MOST_COUNTED)
-        .as('counted'),
-    )
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { items: rows.map(row => ({ ...messageFromRow(row), subject: row.subject })), total }
+  const last = rows.length < page.limit ? undefined : rows.at(-1)
+  const beyond = last ? await count(db, olderThan(found, last.id), MOST_COUNTED) : 0
+  return {
+    items: rows.map(row => ({ ...messageFromRow(row), subject: row.subject })),
+    total: page.offset + rows.length + beyond,
+  }
 }
 
-function matching(db: Queries, workspaceId: string, filter: MessageFilter) {
+type Found = SelectQueryBuilder<Tables, 'messages', object>
+
+/** In steps, so that a page deep in the log keeps nobody waiting but who asked for it. */
+async function skip(
+  db: Queries,
+  found: Found,
+  offset: number,
+): Promise<{ isPastEnd: boolean; skipped: number; after?: string }> {
+  const start: { skipped: number; after?: string } = { skipped: 0 }
+  while (start.skipped < offset) {
+    if (start.skipped > 0) await nextTurn()
+    const step = Math.min(offset - start.skipped, SKIPPED_AT_ONCE)
+    const rest = olderThan(found, start.after)
+    const last = await rest
+      .select('id')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(step - 1)
+      .executeTakeFirst()
+    if (!last) return { isPastEnd: true, skipped: start.skipped + (await count(db, rest, step)) }
+    start.after = last.id
+    start.skipped += step
+  }
+  return { ...start, isPastEnd: false }
+}
+
+function olderThan(found: Found, id: string | undefined): Found {
+  return id === undefined ? found : found.where('id', '<', id)
+}
+
+async function count(db: Queries, found: Found, most: number): Promise<number> {
+  const { total } = await db
+    .selectFrom(found.select('id').limit(most).as('counted'))
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** The index that leaves the fewest candidates: the recipient's, a rare state's, the campaign's, or only the workspace's. */
+function matching(db: Queries, workspaceId: string, filter: MessageFilter): Found {
   const { to, status, campaignId } = filter
-  const isCommon = status === 'sent' || status === 'delivered'
-  const isFound = to !== undefined || campaignId !== undefined
-  let query = isCommon && !isFound ? newest(db, workspaceId, filter) : within(db, workspaceId, filter)
-  if (to !== undefined) query = query.where(sql<boolean>`lower(recipient) = lower(${to})`)
+  const candidates = within(db, workspaceId, filter)
+  if (to !== undefined)
+    return among(db, candidates.where(sql<boolean>`lower(recipient) = lower(${to})`), { status, campaignId })
+  if (status !== undefined && status !== 'sent' && status !== 'delivered') {
+    const inState = candidates
+      .where('status', '=', status)
+      // A partial index is only taken where its own condition stands in the query, to the letter.
+      .where(sql<boolean>`status not in ('sent', 'delivered')`)
+    return campaignId === undefined
+      ? inState
+      : among(db, inState.where(duringCampaign(campaignId)), { campaignId })
+  }
+  if (campaignId !== undefined) return among(db, candidates.where('campaign_id', '=', campaignId), { status })
+  return among(db, candidates, { status })
+}
+
+interface Rest {
+  readonly status?: MessageStatus | undefined
+  readonly campaignId?: string | undefined
+}
+
+/** Those candidates that have all the rest as well; of the newest only, where there is any rest. */
+function among(db: Queries, candidates: Found, { status, campaignId }: Rest): Found {
+  if (status === undefined && campaignId === undefined) return candidates
+  const newest = candidates.selectAll().orderBy('id', 'desc').limit(MOST_LOOKED_AT).as('messages')
+  let query = db.selectFrom(newest) as unknown as Found
   if (status !== undefined) query = query.where('status', '=', status)
-  // A partial index is only taken where its own condition stands in the query, to the letter.
-  if (status !== undefined && !isCommon)
-    query = query.where(sql<boolean>`status not in ('sent', 'delivered')`)
   if (campaignId !== undefined) query = query.where('campaign_id', '=', campaignId)
   return query
 }
 
-function newest(db: Queries, workspaceId: string, filter: MessageFilter) {
-  return db.selectFrom(
-    within(db, workspaceId, filter).selectAll().orderBy('id', 'desc').limit(MOST_LOOKED_AT).as('messages'),
-  ) as unknown as ReturnType<typeof within>
+/** Between the first message of a campaign and its last, which its own index tells at once. */
+function duringCampaign(id: string) {
+  const ofCampaign = sql`from messages as sent where sent.campaign_id = ${id}`
+  return sql<boolean>`id between (select min(sent.id) ${ofCampaign}) and (select max(sent.id) ${ofCampaign})`
 }
 
 /** An identifier is made a moment after the message's own time was read. */
 const ID_LAG_MS = 1_000
 
-function within(
-  db: Queries,
-  workspaceId: string,
-  { since, until }: MessageFilter,
-): SelectQueryBuilder<Tables, 'messages', object> {
+function within(db: Queries, workspaceId: string, { since, until }: MessageFilter): Found {
   let query = db.selectFrom('messages').where('workspace_id', '=', workspaceId)
   if (since !== undefined) query = query.where('id', '>=', firstIdAt(since)).where('created_at', '>=', since)
   if (until !== undefined)

@@ -342,15 +342,19 @@ CREATE TABLE "workspaces" (
   "deleted_at" bigint
 );
 
+CREATE INDEX "activities_by_action" on "activities" ("workspace_id", "action", "seq");
+
 CREATE INDEX "activities_by_workspace" on "activities" ("workspace_id", "seq");
 
 CREATE INDEX "api_keys_by_workspace" on "api_keys" ("workspace_id");
 
 CREATE INDEX "attempts_by_message" on "attempts" ("message_id");
 
-CREATE INDEX "bounces_by_email" on "bounces" ("workspace_id", "email");
+CREATE INDEX "bounces_by_campaign" on "bounces" ("workspace_id", "campaign_id", "created_at", "id", "type", "subtype") where "campaign_id" is not null;
 
-CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", "id");
+CREATE INDEX "bounces_by_email" on "bounces" ("workspace_id", "email", "created_at", "id");
+
+CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", "id", "type", "subtype");
 
 CREATE INDEX "conversions_by_workspace" on "conversions" ("workspace_id", "id");
 
@@ -400,4 +404,4 @@ CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
 
 CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;
 
-CREATE INDEX "suppressions_by_workspace" on "suppressions" ("workspace_id", "seq");
+CREATE INDEX "suppressions_by_workspace" on "suppressions" ("workspace_id", "seq", "reason", "scope");

@@ -1,7 +1,7 @@
 /** `GET /email`: the log of messages, its filters and pages. */
 import t from 'tap'
 import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
-import { insertMessages } from '../../src/queue/message-store.js'
+import { insertMessages, type NewMessage } from '../../src/queue/message-store.js'
 import {
   markBounced,
   markCancelled,
@@ -12,8 +12,9 @@ import {
 } from '../../src/queue/message-status-store.js'
 import { listMessages, type MessageFilter } from '../../src/msa/message-log-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
+import type { Database } from '../../src/db/database.js'
 import { openTestAppliance } from '../support/appliance.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 const NOW = Date.parse('2026-01-05T10:00:00Z')
@@ -150,4 +151,76 @@ eachDatabase(t, 'the log finds every state and the messages of a campaign', asyn
   ])
   const { items } = await listMessages(database.reader, 'w', { status: 'clicked' }, { limit: 1, offset: 0 })
   t.match(items, [{ openedAt: NOW + 5, clickedAt: NOW + 5, sentAt: NOW }])
+})
+
+/** Message `n` was accepted `n` ms after the first. */
+async function insertLog(
+  database: Database,
+  count: number,
+  toMessage: (n: number) => Omit<NewMessage, 'id' | 'reason'>,
+): Promise<void> {
+  await database.write(async ({ db }) => {
+    await insertContent(db, content)
+    const messages = Array.from({ length: count }, (_, n) => ({
+      ...toMessage(n),
+      id: uuidv7(NOW + n, Buffer.alloc(10)),
+      reason: null,
+    }))
+    await insertMessages(db, content, false, messages)
+  })
+}
+
+eachDatabase(
+  t,
+  'the log is asked by several fields at once, in pages, and tells how many there are',
+  async (t, database) => {
+    const statuses = ['sent', 'bounced', 'sent', 'failed'] as const
+    await insertLog(database, 40, n => ({
+      recipient: `Reader${n % 5}@one.test`,
+      status: statuses[n % 4] ?? 'sent',
+      // The second campaign begins before the first has ended.
+      ...(n < 20 && n % 2 === 1 ? { campaignId: 'spring' } : {}),
+      ...(n > 10 && n % 2 === 0 ? { campaignId: 'summer' } : {}),
+    }))
+    const asked = async (filter: MessageFilter, limit = 100, offset = 0) => {
+      const { items, total } = await listMessages(database.reader, 'w', filter, { limit, offset })
+      // The moment of acceptance is in the identifier.
+      return {
+        found: items.map(({ id }) => Number.parseInt(id.replace('-', '').slice(0, 12), 16) - NOW),
+        total,
+      }
+    }
+    t.same(await asked({ campaignId: 'spring', status: 'bounced' }), { found: [17, 13, 9, 5, 1], total: 5 })
+    t.same(await asked({ campaignId: 'spring', status: 'sent' }), { found: [], total: 0 })
+    t.same(await asked({ campaignId: 'summer', status: 'sent' }, 2), { found: [38, 36], total: 14 })
+    t.same(await asked({ campaignId: 'none', status: 'failed' }), { found: [], total: 0 })
+    t.same(await asked({ to: 'reader3@ONE.test', status: 'bounced' }), { found: [33, 13], total: 2 })
+    t.same(await asked({ to: 'reader3@one.test', campaignId: 'spring' }), { found: [13, 3], total: 2 })
+    t.same(await asked({ to: 'reader3@one.test', campaignId: 'spring', status: 'failed' }), {
+      found: [3],
+      total: 1,
+    })
+    t.same(await asked({}, 3, 30), { found: [9, 8, 7], total: 40 })
+    t.same(await asked({ status: 'bounced' }, 3, 4), { found: [21, 17, 13], total: 10 })
+    t.same(await asked({ status: 'sent' }, 3, 18), { found: [2, 0], total: 20 })
+    t.same(await asked({}, 3, 40), { found: [], total: 40 })
+    t.same(await asked({}, 3, 41), { found: [], total: 40 })
+    t.same(await asked({ status: 'failed' }, 3, 1_000_000_000), { found: [], total: 10 })
+  },
+)
+
+t.test('a page deep in a long log is found, and what lies beyond the log is empty', async t => {
+  const database = await sqliteDatabase(t)
+  const messages = 45_000
+  await insertLog(database, messages, n => ({ recipient: `reader${n}@one.test`, status: 'sent' }))
+  const asked = async (offset: number) => {
+    const { items, total } = await listMessages(database.reader, 'w', {}, { limit: 2, offset })
+    return { found: items.map(({ recipient }) => recipient), total }
+  }
+  t.same(await asked(0), { found: ['reader44999@one.test', 'reader44998@one.test'], total: 10_002 })
+  t.same(await asked(20_000), { found: ['reader24999@one.test', 'reader24998@one.test'], total: 30_002 })
+  t.same(await asked(44_000), { found: ['reader999@one.test', 'reader998@one.test'], total: messages })
+  t.same(await asked(44_999), { found: ['reader0@one.test'], total: messages })
+  t.same(await asked(messages), { found: [], total: messages })
+  t.same(await asked(70_000), { found: [], total: messages })
 })

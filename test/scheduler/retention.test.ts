@@ -28,7 +28,7 @@ async function open(t: Test, toml = '') {
       const { body } = await postroad.send(postroad.key, { ...good, ...fields })
       const id = String(body.data.results[0].message_id)
       await postroad.messageOnce(postroad.key, id, 'delivered')
-      await until('it is counted', () => (postroad.rowCounts().daily_counters ?? 0) >= 3)
+      await until('it is counted', () => (postroad.rowCounts()['daily_counters'] ?? 0) >= 3)
       return id
     },
     message: (id: string) => postroad.get(`/api/v1/email/${id}`, { key: postroad.key }),
