@@ -185,6 +185,16 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
+    id: 'error.bounds',
+    rule: 'one past any bound of a body is a 400 that names the field, the bound itself is not refused',
+    from: ['Errors > validation_error'],
+    tests: [
+      inFile('http/every-bound')(
+        'one past each bound of a body is a 400 that names the field; the bound itself is not refused',
+      ),
+    ],
+  },
+  {
     id: 'error.not-found',
     rule: 'what does not exist is a 404 not_found',
     from: ['Errors > not_found'],
