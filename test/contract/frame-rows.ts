@@ -145,6 +145,7 @@ export const FRAME_ROWS: readonly Row[] = [
     from: ['decisions: Accounts and keys > Each key has rate_limit (requests/min'],
     tests: [
       limits("recipients beyond a key's email rate are refused whole"),
+      limits('of fifty sends at once no more pass than ${name} allows'),
       limits('a request refused by the limit of its workspace uses nothing of its key up'),
     ],
   },

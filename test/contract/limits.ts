@@ -138,6 +138,7 @@ export const LIMITS: readonly Limit[] = [
     ],
     past: [
       limits('a request that would cross the ${limit} is refused whole'),
+      limits('of fifty sends at once no more pass than ${name} allows'),
       keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
       batch('a batch that would cross a limit of the workspace is refused whole'),
     ],

@@ -131,7 +131,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
       'Email > DELETE /email/:messageId',
       'States and transitions > Scheduled email DELETE /email/:messageId before delivery',
     ],
-    tests: [schedule('what was called back is never sent')],
+    tests: [
+      schedule('what was called back is never sent'),
+      schedule('a mail that is called back the moment it is due is sent or cancelled, never both'),
+    ],
   },
   {
     id: 'cancel.conflict',
