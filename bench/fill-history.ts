@@ -141,6 +141,7 @@ function contentWriter(handle: BetterSqlite.Database) {
       scheduled_at: message.status === 'scheduled' ? dueAt(message) : null,
       batch_id: null,
       batch_index: null,
+      pruned_at: null,
     })
 }
 

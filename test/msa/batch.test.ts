@@ -77,6 +77,39 @@ t.test('a fault of form in any message refuses the whole batch and names it', as
   t.same(postroad.rowCounts(), before, 'nothing was accepted')
 })
 
+t.test('a message of a batch has the bounds of a single send', async t => {
+  const postroad = await openTestAppliance(t)
+  const kilobytes = 'x'.repeat(256 * 1_024)
+  const atBound = {
+    ...good,
+    subject: 'x'.repeat(998),
+    from_name: 'ü'.repeat(100),
+    html: kilobytes,
+    text: kilobytes,
+    template_data: { items: [1] },
+    reply_to: 'Desk <desk@sender.test>',
+    track_opens: false,
+    track_clicks: false,
+  }
+  t.match(await send(postroad, [atBound]), { status: 202, body: { data: { sent: 1, failed: 0 } } })
+  const before = postroad.rowCounts()['messages']
+  for (const [field, value] of Object.entries({
+    subject: 'x'.repeat(999),
+    from_name: 'ü'.repeat(101),
+    html: `${kilobytes}x`,
+    text: `${kilobytes}x`,
+    template_data: [],
+    track_opens: 'yes',
+    track_clicks: 1,
+  }))
+    t.match(
+      await send(postroad, [good, { ...atBound, [field]: value }]),
+      { status: 400, body: { error: { code: 'validation_error', path: `messages.1.${field}` } } },
+      field,
+    )
+  t.equal(postroad.rowCounts()['messages'], before)
+})
+
 t.test('what the rules of sending refuse fails one message alone', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('domain', 'add', 'pending.test', '--workspace', postroad.workspaceId)

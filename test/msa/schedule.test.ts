@@ -160,6 +160,28 @@ t.test('mail that was never scheduled, unknown mail and that of others cannot be
   t.match(await statusOf(postroad, id), { status: 'scheduled' })
 })
 
+t.test('a mail that is called back the moment it is due is sent or cancelled, never both', async t => {
+  const postroad = await openTestAppliance(t)
+  const ids: string[] = []
+  for (let index = 0; index < 20; index += 1)
+    ids.push(await schedule(postroad, { to: `user${index}@one.test` }))
+  await postroad.clock.advance(5 * MINUTES - 1)
+  const calls = Promise.all(ids.map(id => cancel(postroad, id)))
+  await postroad.clock.advance(1)
+  const answers = await calls
+  for (const [index, { status, body }] of answers.entries()) {
+    const id = ids[index]!
+    if (status === 409) await postroad.messageOnce(postroad.key, id, 'delivered')
+    else {
+      t.match({ status, body }, { status: 200, body: { data: { success: true } } })
+      t.match(await statusOf(postroad, id), { status: 'cancelled', sent_at: null, attempts: 0 })
+    }
+  }
+  t.match((await postroad.get('/capture')).body.pagination, {
+    total: answers.filter(({ status }) => status === 409).length,
+  })
+})
+
 t.test('whoever is suppressed in the meantime is not mailed', async t => {
   const postroad = await openTestAppliance(t)
   const id = await schedule(postroad)

@@ -37,6 +37,10 @@ t.test('fifty at once become one mail', async t => {
   const sent = answers.filter(({ status }) => status === 200)
   t.ok(sent.length >= 1)
   t.equal(new Set(sent.map(({ body }) => String(body.data.results[0].message_id))).size, 1)
+  t.ok(
+    answers.some(({ status }) => status === 409),
+    'while the first is in flight',
+  )
   for (const { status, body } of answers)
     if (status !== 200) t.match({ status, body }, { status: 409, body: { error: { code: 'conflict' } } })
 })

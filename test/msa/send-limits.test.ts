@@ -128,6 +128,31 @@ t.test('a request refused by the limit of its workspace uses nothing of its key 
   t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 })
 })
 
+for (const [name, status, code] of [
+  ['the rate of a key', 429, 'rate_limited'],
+  ['the email rate of a key', 429, 'rate_limited'],
+  ['the hourly limit', 403, 'limit_reached'],
+  ['the daily limit', 403, 'limit_reached'],
+] as const)
+  t.test(`of fifty sends at once no more pass than ${name} allows`, async t => {
+    const postroad = await openTestAppliance(t)
+    const settings = {
+      'the rate of a key': () => postroad.makeKey('--rate-limit', '7'),
+      'the email rate of a key': () => postroad.makeKey('--email-rate-limit', '7'),
+      'the hourly limit': () => limitedKey('hourly_limit=7'),
+      'the daily limit': () => limitedKey('daily_limit=7'),
+    }
+    const limitedKey = async (setting: string) => {
+      await postroad.json('workspace', 'set', postroad.workspaceId, setting)
+      return postroad.key
+    }
+    const key = await settings[name]()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => postroad.send(key, good)))
+    t.equal(answers.filter(answer => answer.status === 200).length, 7)
+    t.equal(answers.filter(answer => answer.status === status && answer.body.error.code === code).length, 43)
+    t.equal(postroad.rowCounts()['messages'], 7)
+  })
+
 t.test('a limit of 0 is none', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad

@@ -53,14 +53,19 @@ const tooLarge: Refusal[] = [
   },
   { name: 'a subject of 999 characters', body: { ...good, subject: 'x'.repeat(999) }, path: 'subject' },
   { name: 'a from_name of 101 characters', body: { ...good, from_name: 'x'.repeat(101) }, path: 'from_name' },
-  { name: 'html of 257 KB', body: { ...good, html: kilobytes(257) }, path: 'html', message: /256 KB|262144/ },
   {
-    name: 'html of 257 KB in half as many characters',
-    body: { ...good, html: kilobytes(257, 'ü') },
+    name: 'html of 256 KB and an octet',
+    body: { ...good, html: `${kilobytes(256)}x` },
+    path: 'html',
+    message: /256 KB|262144/,
+  },
+  {
+    name: 'html of 256 KB and an octet in half as many characters',
+    body: { ...good, html: `${kilobytes(256, 'ü')}x` },
     path: 'html',
     message: /256 KB/,
   },
-  { name: 'text of 257 KB', body: { ...good, text: kilobytes(257) }, path: 'text' },
+  { name: 'text of 256 KB and an octet', body: { ...good, text: `${kilobytes(256)}x` }, path: 'text' },
 ]
 
 const notAddresses = [

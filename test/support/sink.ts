@@ -42,9 +42,15 @@ export interface SinkOptions {
   /** 0: any. */
   readonly port?: number
   readonly hasTls?: boolean
+  /** Replies to recipients that are never taken, by what stands before the @. */
+  readonly refusals?: Readonly<Record<string, readonly [code: number, text: string]>>
 }
 
-export async function openSink(t: Test, { port = 0, hasTls = true }: SinkOptions = {}): Promise<Sink> {
+export async function openSink(
+  t: Test,
+  { port = 0, hasTls = true, refusals = {} }: SinkOptions = {},
+): Promise<Sink> {
+  const refused = new Map(Object.entries({ unknown: [550, '5.1.1 No such user here'] as const, ...refusals }))
   const arrived: SinkMail[] = []
   const accepted: SinkMail[] = []
   const held: (() => void)[] = []
@@ -57,8 +63,9 @@ export async function openSink(t: Test, { port = 0, hasTls = true }: SinkOptions
     logger: false,
     closeTimeout: 1,
     onRcptTo({ address }, _session, done) {
-      if (address.startsWith('unknown@')) {
-        done(Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 }))
+      const [code, text] = refused.get(address.replace(/@.*/, '')) ?? []
+      if (code !== undefined) {
+        done(Object.assign(new Error(text), { responseCode: code }))
         return
       }
       done(sink.atRcpt === 'accept' ? null : Object.assign(new Error('Mailbox full'), { responseCode: 452 }))

@@ -1,0 +1,162 @@
+/** What a key is told of itself, and how far it comes, over HTTP: rates of a new key, windows, limits, revocation. */
+import t from 'tap'
+import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+
+const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
+const recipients = (count: number) => Array.from({ length: count }, (_, index) => `user${index}@one.test`)
+const PERMISSIONS = '/api/v1/api-key/permissions'
+const MINUTE = 60_000
+
+/** With the limits that a key has when none are named. */
+async function usualKey(postroad: TestAppliance, ...more: string[]) {
+  return postroad.json<{ id: string; key: string }>(
+    'key',
+    'create',
+    '--workspace',
+    postroad.workspaceId,
+    '--name',
+    'usual',
+    ...more,
+  )
+}
+
+t.test('a key is told its name, type, permissions, rate and whether it is for the sandbox', async t => {
+  const postroad = await openTestAppliance(t)
+  const told = async (key: string) => (await postroad.get(PERMISSIONS, { key })).body
+  t.same(await told((await usualKey(postroad)).key), {
+    data: { name: 'usual', type: 'full_access', permissions: ['*'], rate_limit: 100, is_sandbox: false },
+  })
+  const sending = await usualKey(postroad, '--permissions', 'email:send,email:read,smtp:send')
+  t.same((await told(sending.key)).data, {
+    name: 'usual',
+    type: 'sending_access',
+    permissions: ['email:send', 'email:read', 'smtp:send'],
+    rate_limit: 100,
+    is_sandbox: false,
+  })
+  const custom = await usualKey(postroad, '--permissions', 'domains:read', '--rate-limit', '7', '--sandbox')
+  t.same((await told(custom.key)).data, {
+    name: 'usual',
+    type: 'custom',
+    permissions: ['domains:read'],
+    rate_limit: 7,
+    is_sandbox: true,
+  })
+  t.match((await told(await postroad.makeKey())).data, { rate_limit: 0 }, 'none')
+})
+
+t.test('live and sandbox keys are told apart by their beginning', async t => {
+  const postroad = await openTestAppliance(t)
+  t.match((await usualKey(postroad)).key, /^ts_live_[0-9A-Za-z]{32,}$/)
+  t.match((await usualKey(postroad, '--sandbox')).key, /^ts_test_[0-9A-Za-z]{32,}$/)
+})
+
+t.test('a revoked key is unauthorized', async t => {
+  const postroad = await openTestAppliance(t)
+  const { id, key } = await usualKey(postroad)
+  t.match(await postroad.get(PERMISSIONS, { key }), { status: 200 })
+  await postroad.json('key', 'revoke', id)
+  await postroad.clock.advance(1_000)
+  const refused = await postroad.get(PERMISSIONS, { key })
+  t.match(refused, { status: 401, body: { error: { code: 'unauthorized' } } })
+  t.equal(refused.headers.get('WWW-Authenticate'), 'Bearer')
+  t.match(await postroad.send(key, good), { status: 401 })
+})
+
+t.test('a new key has a hundred requests in any minute, and is told of each', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = await usualKey(postroad)
+  const ask = () => postroad.get(PERMISSIONS, { key })
+  for (let count = 1; count <= 100; count += 1) {
+    // Ten at the first moment, the others half a minute later.
+    if (count === 11) await postroad.clock.advance(MINUTE / 2)
+    const { status, headers } = await ask()
+    t.same(
+      [status, headers.get('X-RateLimit-Limit'), headers.get('X-RateLimit-Remaining')],
+      [200, '100', String(100 - count)],
+    )
+  }
+  const refused = await ask()
+  t.match(refused, { status: 429, body: { error: { code: 'rate_limited' } } })
+  t.equal(refused.headers.get('Retry-After'), '30')
+  t.equal(refused.headers.get('X-RateLimit-Reset'), '2026-01-05T10:01:00.000Z')
+  await postroad.clock.advance(MINUTE / 2)
+  const statuses: number[] = []
+  for (let count = 0; count < 11; count += 1) statuses.push((await ask()).status)
+  t.same(statuses, [...Array.from({ length: 10 }, () => 200), 429], 'the window slides: ten have left it')
+  t.match(await postroad.get(PERMISSIONS, { key: postroad.key }), { status: 200 }, 'other keys go on')
+})
+
+t.test('a new key has a hundred mails a minute, whatever its requests', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = await usualKey(postroad)
+  t.match(await postroad.send(key, { ...good, to: recipients(100) }), {
+    status: 200,
+    body: { data: { sent: 100 } },
+  })
+  const refused = await postroad.send(key, good)
+  t.match(refused, {
+    status: 429,
+    body: { error: { code: 'rate_limited', message: /100 mails per minute/ } },
+  })
+  t.match(refused.headers.get('Retry-After'), /^([1-9]|[1-5]\d|60)$/)
+  t.equal(refused.headers.get('X-RateLimit-Remaining'), '98', 'requests are left')
+  await postroad.clock.advance(Number(refused.headers.get('Retry-After')) * 1_000)
+  t.match(await postroad.send(key, good), { status: 200 })
+})
+
+t.test('a new workspace has 1,000 mails an hour and 10,000 a day', async t => {
+  const postroad = await openTestAppliance(t)
+  const made = await postroad.json<{ id: string }>('workspace', 'create', 'new')
+  t.match(made, { hourly_limit: 1_000, daily_limit: 10_000 })
+  const key = await postroad.makeKey('--workspace', made.id)
+  // Counted when they are accepted; so late that nothing is delivered here.
+  const later = { ...good, send_at: '2026-01-08T09:00:00Z' }
+  for (let count = 0; count < 10; count += 1)
+    t.match(await postroad.send(key, { ...later, to: recipients(100) }), { status: 202 })
+  t.match(await postroad.send(key, later), {
+    status: 403,
+    body: { error: { code: 'limit_reached', message: /1000 mails per hour/ } },
+  })
+  t.match(await postroad.send(postroad.key, good), { status: 200 }, 'other workspaces go on')
+})
+
+t.test('of several faults the first in the order 401, 429, 403, 400, rule, limit is told', async t => {
+  const postroad = await openTestAppliance(t)
+  const codeOf = async (key: string, body: unknown) => {
+    const { status, body: answer } = await postroad.send(key, body)
+    return `${status} ${answer.error?.code ?? 'success'}`
+  }
+  const reader = await postroad.makeKey('--permissions', 'email:read', '--rate-limit', '1')
+  t.equal(await codeOf('ts_live_none', '{"broken'), '401 unauthorized')
+  t.equal(await codeOf(reader, '{"broken'), '403 forbidden')
+  t.equal(await codeOf(reader, '{"broken'), '429 rate_limited')
+  const { key } = postroad
+  await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=1')
+  t.equal(await codeOf(key, good), '200 success')
+  t.equal(await codeOf(key, { ...good, from_name: 'a\nb', text: '' }), '400 validation_error')
+  t.equal(await codeOf(key, { ...good, text: '' }), '400 no_content')
+  t.equal(await codeOf(key, { ...good, send_at: '2020-01-01T00:00:00Z' }), '400 invalid_schedule')
+  t.equal(await codeOf(key, good), '403 limit_reached')
+})
+
+t.test(
+  'the parts of a right Authorization may be written in any case, those of a wrong one are refused',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { key } = postroad
+    const status = async (authorization: string) =>
+      (await postroad.get(PERMISSIONS, { headers: { Authorization: authorization } })).status
+    for (const right of [`Bearer ${key}`, `bearer ${key}`, `BEARER  ${key}`])
+      t.equal(await status(right), 200)
+    for (const wrong of [
+      key,
+      `Basic ${key}`,
+      `Bearer`,
+      `Bearer ${key.toLowerCase()}`,
+      `Bearer ${key} ${key}`,
+      `Bearer${key}`,
+    ])
+      t.equal(await status(wrong), 401, wrong.replaceAll(key, 'KEY'))
+  },
+)

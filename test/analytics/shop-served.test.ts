@@ -1,0 +1,101 @@
+/** Conversions and product views on the running appliance, as far as a shop comes before there are contacts. */
+import t, { type Test } from 'tap'
+import { openTestAppliance } from '../support/appliance.js'
+
+const CONTACT = '0192f000-0000-7000-8000-00000000000b'
+const sale = { contact_id: CONTACT, value: 12.5 }
+const view = { contact_email: 'ann@x.example', product_id: 'jug-1' }
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  return {
+    ...postroad,
+    convert: (body: unknown) => postroad.post('/api/v1/conversions', body, { key }),
+    look: (body: unknown) => postroad.post('/api/v1/track/product-view', body, { key }),
+    list: (query = '') => postroad.get(`/api/v1/conversions${query}`, { key }),
+  }
+}
+
+/** JSON of exactly so many octets. */
+const metadataOf = (octets: number) => ({ note: 'x'.repeat(octets - '{"note":""}'.length) })
+
+t.test('a conversion of an unknown contact is a 404 of its own, and is not recorded', async t => {
+  const { convert, list } = await open(t)
+  for (const body of [
+    sale,
+    { ...sale, value: -5, currency: 'eur', metadata: { order: 7 } },
+    { ...sale, value: 0 },
+    { ...sale, metadata: metadataOf(8_192) },
+  ])
+    t.match(await convert(body), {
+      status: 404,
+      body: { error: { code: 'contact_not_found', path: 'contact_id' } },
+    })
+  t.same((await list()).body, { data: [], pagination: { total: 0, limit: 100, offset: 0, has_more: false } })
+})
+
+t.test('what cannot be a conversion is refused by name before the contact is looked for', async t => {
+  const { convert } = await open(t)
+  for (const [body, path] of [
+    [{ value: 1 }, 'contact_id'],
+    [{ ...sale, contact_id: 'ann' }, 'contact_id'],
+    [{ contact_id: CONTACT }, 'value'],
+    [{ ...sale, value: '12.50' }, 'value'],
+    [{ ...sale, value: null }, 'value'],
+    [{ ...sale, currency: 'EURO' }, 'currency'],
+    [{ ...sale, currency: 'ZZZ' }, 'currency'],
+    [{ ...sale, metadata: [] }, 'metadata'],
+    [{ ...sale, metadata: metadataOf(8_193) }, 'metadata'],
+    [{ ...sale, note: 'x' }, 'note'],
+  ] as const)
+    t.match(
+      await convert(body),
+      { status: 400, body: { error: { code: 'validation_error', path } } },
+      JSON.stringify(body).slice(0, 100),
+    )
+})
+
+t.test('a product view of an unknown contact is a 404 of its own', async t => {
+  const { look, ...postroad } = await open(t)
+  for (const body of [
+    view,
+    {
+      ...view,
+      product_name: 'Blue jug',
+      product_url: 'https://shop.example/jug',
+      image_url: 'http://shop.example/jug.png',
+      price: 12.5,
+      currency: 'EUR',
+      category: 'Kitchen',
+      metadata: metadataOf(8_192),
+    },
+  ])
+    t.match(await look(body), {
+      status: 404,
+      body: { error: { code: 'contact_not_found', path: 'contact_email' } },
+    })
+  t.equal(postroad.rowCounts()['product_views'], 0)
+})
+
+t.test('what cannot be a product view is refused by name before the contact is looked for', async t => {
+  const { look } = await open(t)
+  for (const [body, path] of [
+    [{ product_id: 'jug-1' }, 'contact_email'],
+    [{ ...view, contact_email: 'nobody' }, 'contact_email'],
+    [{ contact_email: 'ann@x.example' }, 'product_id'],
+    [{ ...view, product_id: '' }, 'product_id'],
+    [{ ...view, product_id: 7 }, 'product_id'],
+    [{ ...view, product_url: 'javascript:alert(1)' }, 'product_url'],
+    [{ ...view, image_url: '/jug.png' }, 'image_url'],
+    [{ ...view, price: '12.50' }, 'price'],
+    [{ ...view, currency: 'XX1' }, 'currency'],
+    [{ ...view, metadata: metadataOf(8_193) }, 'metadata'],
+    [{ ...view, colour: 'blue' }, 'colour'],
+  ] as const)
+    t.match(
+      await look(body),
+      { status: 400, body: { error: { code: 'validation_error', path } } },
+      JSON.stringify(body).slice(0, 100),
+    )
+})

@@ -1,0 +1,98 @@
+/** Rule -> test for analytics, conversions and product views. */
+import { inFile, type Row } from './row.js'
+
+const report = inFile('analytics/report-served')
+const shop = inFile('analytics/shop-served')
+const TABLE = 'Deliverability, domains, analytics, tracking'
+
+export const ANALYTICS_ROWS: readonly Row[] = [
+  {
+    id: 'analytics.period',
+    rule: 'GET /analytics takes 1d, 7d, 30d or 90d; zero-filled days in UTC',
+    from: [`${TABLE} > GET /analytics`],
+    tests: [
+      report('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer'),
+      report('what left 90 days ago is not counted any more'),
+    ],
+  },
+  {
+    id: 'analytics.totals',
+    rule: 'totals sends, api_sends, delivered, bounces, and daily_api_sends as {date, count}; no sandbox',
+    from: [
+      'Other resources > Analytics totals sends campaign_sends api_sends',
+      'decisions: Deliverability > Analytics {totals daily_api_sends [{date "YYYY-MM-DD"',
+    ],
+    tests: [
+      report('mail is counted as accepted, sent, delivered and bounced, on the day on which it was'),
+      report('neither the sandbox nor another workspace is counted'),
+    ],
+  },
+  {
+    id: 'analytics.opens',
+    rule: 'totals opens and clicks',
+    from: ['Other resources > Analytics totals sends campaign_sends api_sends'],
+    tests: [],
+    waitsFor: 'tracking pages',
+  },
+  {
+    id: 'analytics.campaigns',
+    rule: 'total campaign_sends',
+    from: ['Other resources > Analytics totals sends campaign_sends api_sends'],
+    tests: [],
+    waitsFor: 'campaigns',
+  },
+  {
+    id: 'conversions.refused',
+    rule: 'contact_id (a UUID) and value (a number) are required; currency is ISO 4217, metadata an object of at most 8 KB',
+    from: [
+      `${TABLE} > POST /conversions`,
+      'Other resources > Conversion contact_id (required) value (required)',
+      'decisions: Deliverability > Conversion contact_id UUID value number',
+    ],
+    tests: [shop('what cannot be a conversion is refused by name before the contact is looked for')],
+  },
+  {
+    id: 'conversions.contact',
+    rule: 'an unknown contact is a 404 contact_not_found',
+    from: ['Errors > contact_not_found'],
+    answers: [
+      'POST /api/v1/conversions: contact_not_found',
+      'POST /api/v1/track/product-view: contact_not_found',
+    ],
+    tests: [
+      shop('a conversion of an unknown contact is a 404 of its own, and is not recorded'),
+      shop('a product view of an unknown contact is a 404 of its own'),
+    ],
+  },
+  {
+    id: 'conversions.recorded',
+    rule: 'a conversion is recorded, put down to the last message clicked or opened within 7 days, and listed',
+    from: [
+      `${TABLE} > POST /conversions`,
+      `${TABLE} > GET /conversions`,
+      'decisions: Deliverability > Conversion contact_id UUID value number',
+    ],
+    tests: [],
+    waitsFor: 'contacts',
+  },
+  {
+    id: 'product-view.refused',
+    rule: 'contact_email and product_id are required; product data is checked',
+    from: [
+      `${TABLE} > POST /track/product-view`,
+      'Other resources > Product view (tracking) contact_email (required)',
+      'decisions: Deliverability > Product view product_name product_url image_url',
+    ],
+    tests: [
+      shop('what cannot be a product view is refused by name before the contact is looked for'),
+      shop('a product view of an unknown contact is a 404 of its own'),
+    ],
+  },
+  {
+    id: 'product-view.recorded',
+    rule: 'a product view is recorded',
+    from: [`${TABLE} > POST /track/product-view`],
+    tests: [],
+    waitsFor: 'contacts',
+  },
+]

@@ -1,0 +1,105 @@
+/** Rule -> test for domains, suppressions and bounces. */
+import { inFile, type Row } from './row.js'
+
+const domains = inFile('deliverability/domains-served')
+const suppressions = inFile('deliverability/suppressions-served')
+const bounces = inFile('deliverability/bounces-served')
+
+const TABLE = 'Deliverability, domains, analytics, tracking'
+const ADDED = domains('adding a domain answers the records to publish')
+const FLOW = domains('with the records in place a domain is verified, and mail leaves under its name')
+const NOT_VERIFIED = domains(
+  'without one of its DKIM records a domain is not verified, and what DNS holds is told',
+)
+const REMOVED = domains('a removed domain is gone, and can be added anew')
+const ONCE = suppressions('an address is suppressed once, whatever its case, and again after it was let go')
+const REFUSAL = bounces('a refusal is a bounced message and a record with what the server said')
+const FILTERED = bounces('bounces are filtered by type, address and time, and paged, newest first')
+
+export const DELIVERABILITY_ROWS: readonly Row[] = [
+  {
+    id: 'domains.add',
+    rule: 'POST /domains answers the DKIM CNAMEs and the verification TXT to publish; once in a workspace',
+    from: [`${TABLE} > POST /domains`, 'Other resources > Domain domain (string) Adding returns'],
+    tests: [
+      ADDED,
+      domains('a domain is there once in a workspace, and may be in another one'),
+      domains('what is no domain is refused by name'),
+    ],
+  },
+  {
+    id: 'domains.records',
+    rule: 'a DNS record has type, name, value, ttl, purpose, status and required; a DKIM CNAME a TXT alternative',
+    from: ['decisions: Deliverability > DNS record in dns_records {type'],
+    tests: [ADDED, FLOW, NOT_VERIFIED],
+  },
+  {
+    id: 'domains.verify',
+    rule: 'verify finds the records and sets verified; without them it is 200 with verified false and what was found',
+    from: [
+      `${TABLE} > POST /domains/:id/verify`,
+      'States and transitions > Domain',
+      'What the service does > Sending domains (custom-domain verification) suppressions',
+    ],
+    tests: [FLOW, NOT_VERIFIED],
+  },
+  {
+    id: 'domains.read',
+    rule: 'domains are listed, shown with their verification status and deleted',
+    from: [`${TABLE} > GET /domains`, `${TABLE} > GET /domains/:id`, `${TABLE} > DELETE /domains/:id`],
+    tests: [FLOW, REMOVED, domains('domains are listed by name and in pages, for their own workspace')],
+  },
+  {
+    id: 'domains.rotate',
+    rule: 'POST /domains/:id/rotate-dkim is a 409 conflict while the standby key is not published, and right after a rotation',
+    from: ['decisions: Deliverability > DNS record in dns_records {type'],
+    answers: ['POST /api/v1/domains/{id}/rotate-dkim: conflict'],
+    tests: [
+      domains('a domain whose standby keys are not published, or that was rotated already, is not rotated'),
+    ],
+  },
+  {
+    id: 'suppressions.add',
+    rule: 'POST /suppressions takes an address or a @domain, a reason and a scope; a repeat is a 409 duplicate',
+    from: [
+      `${TABLE} > POST /suppressions`,
+      'decisions: Deliverability > Suppression {email reason scope source_message_id',
+    ],
+    tests: [
+      ONCE,
+      suppressions('what cannot be suppressed is refused by name'),
+      suppressions('a suppressed address or domain is not mailed until it is let go'),
+      suppressions('who only unsubscribed gets single sends and batches still'),
+    ],
+  },
+  {
+    id: 'suppressions.list',
+    rule: 'suppressions are filtered by reason and paged',
+    from: [`${TABLE} > GET /suppressions`, 'Other resources > Suppression an email address filterable'],
+    tests: [suppressions('the list is filtered by reason, scope and address, and paged')],
+  },
+  {
+    id: 'suppressions.remove',
+    rule: 'DELETE /suppressions/:email lets the address be mailed again',
+    from: [`${TABLE} > DELETE /suppressions/:email`],
+    tests: [ONCE, suppressions('a suppressed address or domain is not mailed until it is let go')],
+  },
+  {
+    id: 'bounces.list',
+    rule: 'bounces are filtered by type (permanent, transient, undetermined), email, since and until, and paged',
+    from: [`${TABLE} > GET /bounces`, 'Other resources > Bounce filterable by type (permanent'],
+    tests: [FILTERED],
+  },
+  {
+    id: 'bounces.detail',
+    rule: 'a bounce has smtp_status, diagnostic_code, isp_name, cause and scope',
+    from: [`${TABLE} > GET /bounces/:id`, 'Other resources > Bounce filterable by type (permanent'],
+    tests: [REFUSAL],
+  },
+  {
+    id: 'bounces.suppress',
+    rule: "a recipient is suppressed only for a cause that is the recipient's",
+    from: ['decisions: Deliverability > A recipient is suppressed only'],
+    tests: [bounces('a recipient is suppressed for what is its own fault, and for nothing else')],
+  },
+]

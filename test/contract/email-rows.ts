@@ -1,0 +1,231 @@
+/** Rule -> test for `POST /email/send`. */
+import { inFile, type Row } from './row.js'
+
+const validation = inFile('msa/send-validation')
+const limits = inFile('msa/send-limits')
+const recipients = inFile('msa/send-recipients')
+const sender = inFile('msa/send-sender')
+const schedule = inFile('msa/schedule')
+const parts = inFile('msa/send-parts')
+const failures = inFile('msa/send-failures')
+const domains = inFile('deliverability/domains-served')
+const suppressions = inFile('deliverability/suppressions-served')
+
+const REFUSED = validation('every refused request names its fault and leaves nothing behind')
+const AT_BOUND = validation('what is as large as allowed is accepted')
+const SEND = 'POST /api/v1/email/send'
+
+export const EMAIL_ROWS: readonly Row[] = [
+  {
+    id: 'send',
+    rule: 'POST /email/send answers sent, failed, skipped, total and a result for each recipient',
+    from: ['Email > POST /email/send', 'What the service does > Transactional email one message to'],
+    tests: [
+      recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others'),
+      validation('what is as large as allowed is accepted'),
+    ],
+  },
+  {
+    id: 'send.to',
+    rule: 'to is one address, or a list of at most 100; required',
+    from: ['Email > to'],
+    tests: [REFUSED, AT_BOUND, recipients('a single suppressed recipient is no error')],
+  },
+  {
+    id: 'send.subject',
+    rule: 'subject is required, at most 998 characters, without HTML tags, without a line break',
+    from: ['Email > subject'],
+    tests: [REFUSED, AT_BOUND, validation('tags are stripped from the subject')],
+  },
+  { id: 'send.html', rule: 'html has at most 256 KB', from: ['Email > html'], tests: [REFUSED, AT_BOUND] },
+  { id: 'send.text', rule: 'text alone is enough', from: ['Email > text'], tests: [REFUSED, AT_BOUND] },
+  {
+    id: 'send.template-id',
+    rule: 'template_id stands instead of html and text; an unknown one is a 404',
+    from: ['Email > template_id'],
+    tests: [REFUSED],
+    waitsFor: 'templates and rendering',
+  },
+  {
+    id: 'send.template-data',
+    rule: 'template_data is an object of any JSON',
+    from: ['Email > template_data', 'decisions: Email > html and template_id both given'],
+    tests: [REFUSED, AT_BOUND],
+    waitsFor: 'templates and rendering',
+  },
+  {
+    id: 'send.from-email',
+    rule: "from_email falls back to the workspace's default, and is Reply-To where the shared address sends",
+    from: ['Email > from_email', 'What the service does > Every workspace may send from'],
+    tests: [
+      sender("the workspace's defaults stand in for what the request leaves out"),
+      sender('a domain that was not added sends from the shared address and is answered at its own'),
+    ],
+  },
+  {
+    id: 'send.from-name',
+    rule: "from_name has at most 100 characters and falls back to the workspace's",
+    from: ['Email > from_name'],
+    tests: [REFUSED, AT_BOUND, sender("the workspace's defaults stand in for what the request leaves out")],
+  },
+  {
+    id: 'send.reply-to',
+    rule: 'reply_to is an address, with or without a name',
+    from: ['Email > reply_to'],
+    tests: [REFUSED, sender('a verified domain sends under its own name')],
+  },
+  {
+    id: 'send.tracking',
+    rule: 'track_opens and track_clicks are truth values, true where left out',
+    from: ['Email > track_opens', 'Email > track_clicks'],
+    tests: [REFUSED, inFile('msa/batch')('a message of a batch has the bounds of a single send')],
+    waitsFor: 'tracking pages',
+  },
+  {
+    id: 'send.send-at',
+    rule: 'send_at is an ISO 8601 moment in the future and within 72 hours, else 400 invalid_schedule',
+    from: ['Email > send_at', 'Email > 5', 'Errors > invalid_schedule'],
+    answers: [`${SEND}: invalid_schedule`],
+    tests: [schedule('send_at has to be a moment in the next 72 hours')],
+  },
+  {
+    id: 'send.schedule-failed',
+    rule: 'a scheduled mail that cannot be queued is a 500 schedule_failed',
+    from: ['Email > 5', 'Errors > schedule_failed'],
+    answers: [`${SEND}: schedule_failed`],
+    tests: [failures('${name} that cannot be stored is a 500, leaves nothing, and can be repeated')],
+  },
+  {
+    id: 'send.no-content',
+    rule: 'without html, text and template_id: 400 no_content',
+    from: ['Email > 1', 'Errors > no_content'],
+    answers: [`${SEND}: no_content`],
+    tests: [REFUSED],
+  },
+  {
+    id: 'send.missing-from-email',
+    rule: 'without from_email and a default: 400 missing_from_email',
+    from: ['Email > 2', 'Errors > missing_from_email'],
+    answers: [`${SEND}: missing_from_email`],
+    tests: [REFUSED, sender("the workspace's defaults stand in for what the request leaves out")],
+  },
+  {
+    id: 'send.template-not-found',
+    rule: 'an unknown template_id: 404 template_not_found',
+    from: ['Email > 3', 'Errors > template_not_found'],
+    answers: [`${SEND}: template_not_found`],
+    tests: [REFUSED],
+  },
+  {
+    id: 'send.domain-invalid',
+    rule: 'a sending domain that is unverified or lacks DKIM: 403 domain_invalid',
+    from: ['Email > 4', 'Errors > domain_invalid'],
+    answers: [`${SEND}: domain_invalid`],
+    tests: [
+      sender('an added domain that is not verified is refused'),
+      domains('without one of its DKIM records a domain is not verified, and what DNS holds is told'),
+    ],
+  },
+  {
+    id: 'send.from-rules',
+    rule: 'From is from_email of a verified domain, else the shared address; without one domain_invalid',
+    from: ["decisions: Email > From (1) from_email's domain verified"],
+    tests: [
+      sender('a verified domain sends under its own name'),
+      sender('a domain that was not added sends from the shared address and is answered at its own'),
+      sender('without a shared address a domain that was not added is refused'),
+      sender('a domain below a verified one is another domain'),
+      sender('a domain that another workspace has verified is not verified here'),
+    ],
+  },
+  {
+    id: 'send.recipients',
+    rule: 'each recipient is processed on its own; suppressed, invalid and repeated ones are skipped, with a row and an id',
+    from: ['Email > 6', 'decisions: Email > to array one message (own'],
+    tests: [
+      recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others'),
+      recipients('a list of nothing but invalid addresses is answered, and nobody is mailed'),
+      parts('each recipient of to sees itself alone'),
+    ],
+  },
+  {
+    id: 'send.limit-reached',
+    rule: 'a request that would cross the hourly or daily limit is refused whole: 403 limit_reached',
+    from: ['Email > 7', 'Errors > limit_reached', 'Errors > 403'],
+    answers: [`${SEND}: limit_reached`],
+    tests: [
+      limits('a request that would cross the ${limit} is refused whole'),
+      schedule('limits count when a send is scheduled'),
+    ],
+  },
+  {
+    id: 'send.sandbox',
+    rule: 'with a sandbox key nothing is sent, everything is checked and readable, no quota is used',
+    from: [
+      'Email > 8',
+      'What the service does > A sandbox key mode produces',
+      'decisions: Email > Sandbox key full validation stored',
+    ],
+    tests: [
+      limits('with a sandbox key mail is stored and goes nowhere'),
+      schedule('with a sandbox key a scheduled send reads as sent when its time has come'),
+      inFile('msa/batch')('a batch of a sandbox key is completed at once and mails nobody'),
+    ],
+  },
+  {
+    id: 'send.simulator',
+    rule: 'addresses at simulator.test play an outcome for a sandbox key',
+    from: ['decisions: Email > Sandbox key full validation stored'],
+    tests: [
+      inFile('msa/simulator')('each address plays what it is named after'),
+      inFile('msa/simulator')('what is played is told as events of the sandbox, and suppresses nobody'),
+      inFile('msa/simulator')('batches play as well'),
+      inFile('msa/simulator')('for a live key they are addresses like any other'),
+    ],
+    waitsFor: 'webhooks',
+  },
+  {
+    id: 'send.scheduled',
+    rule: 'a scheduled send is a 202 with scheduled, message_id and scheduled_at',
+    from: ['Email > 9'],
+    tests: [schedule('a scheduled mail waits for its time and is then sent')],
+  },
+  {
+    id: 'send.suppression-scope',
+    rule: 'scope all stops every mail, marketing no single send and no batch; looked at again when the mail leaves',
+    from: ['decisions: Email > Suppression scope all stops every'],
+    tests: [
+      suppressions('a suppressed address or domain is not mailed until it is let go'),
+      suppressions('who only unsubscribed gets single sends and batches still'),
+      schedule('whoever is suppressed in the meantime is not mailed'),
+    ],
+  },
+  {
+    id: 'send.copies',
+    rule: 'cc and bcc are mailed and count among the 100',
+    from: ['decisions: Email > cc bcc attachments [{filename content'],
+    tests: [
+      parts('with copies all see to and cc, and nobody sees a blind copy'),
+      parts('with blind copies alone the recipients stay unknown to each other'),
+      parts('to, cc and bcc together have at most a hundred addresses'),
+    ],
+  },
+  {
+    id: 'send.attachments',
+    rule: 'attachments arrive as they were; the message has a size limit',
+    from: ['decisions: Email > cc bcc attachments [{filename content'],
+    tests: [
+      parts('attachments arrive as they were, those that the HTML shows within it'),
+      parts('attachments that cannot be are refused, and nothing of them stays'),
+    ],
+  },
+  {
+    id: 'send.headers-and-tags',
+    rule: "own headers are written, the server's refused; tags are kept",
+    from: ['decisions: Email > cc bcc attachments [{filename content'],
+    tests: [
+      parts('own header fields are written, those of the server are refused'),
+      parts('tags are kept with the message and sent to nobody'),
+    ],
+  },
+]

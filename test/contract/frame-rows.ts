@@ -1,0 +1,266 @@
+/** Rule -> test for what holds for every request: keys, permissions, errors, rates, pages, form of answers. */
+import { inFile, type Row } from './row.js'
+
+const every = inFile('http/every-route')
+const answer = inFile('http/every-answer')
+const open = inFile('http/open-routes')
+const keys = inFile('accounts/key-routes')
+const limits = inFile('msa/send-limits')
+const validation = inFile('msa/send-validation')
+const failures = inFile('msa/send-failures')
+const domains = inFile('deliverability/domains-served')
+const suppressions = inFile('deliverability/suppressions-served')
+const activity = inFile('accounts/activity-routes')
+
+export const FRAME_ROWS: readonly Row[] = [
+  {
+    id: 'form.single',
+    rule: 'a single resource is {data: object}; times are ISO 8601 and ids text',
+    from: ['Conventions > A single resource is returned', 'Conventions > Timestamps are ISO 8601 strings'],
+    tests: [
+      domains('adding a domain answers the records to publish'),
+      suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
+    ],
+  },
+  {
+    id: 'form.list',
+    rule: 'a list is {data, pagination: {total, limit, offset, has_more}}',
+    from: ['Conventions > A list is returned as'],
+    tests: [
+      answer('every list begins at the first of at most 100, and shows up to 1,000'),
+      domains('domains are listed by name and in pages, for their own workspace'),
+    ],
+  },
+  {
+    id: 'form.described',
+    rule: 'whatever is sent, the answer has a described status, code and form',
+    from: ['Errors > 400', 'Errors > 404'],
+    tests: [every('whatever is sent, the answer is described and never an error of the server')],
+  },
+  {
+    id: 'workspace.foreign',
+    rule: "what belongs to another workspace is a 404; a key's workspace is its own",
+    from: ['Conventions > Resources belong to a workspace', 'Authentication > 2'],
+    tests: [every("another workspace's things are a 404 as well")],
+  },
+  {
+    id: 'success.codes',
+    rule: 'creates 201, accepted for later 202, else 200; DELETE is {data: {success: true}}',
+    from: ['Errors > 200', 'Errors > 201', 'Errors > 202'],
+    tests: [
+      domains('adding a domain answers the records to publish'),
+      domains('a removed domain is gone, and can be added anew'),
+      suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
+      inFile('msa/batch')('each message of a batch is mailed to its own recipient with its own content'),
+      inFile('msa/schedule')('a scheduled mail waits for its time and is then sent'),
+    ],
+  },
+  {
+    id: 'key.needed',
+    rule: 'every request but the open ones carries a valid key; without one 401 unauthorized',
+    from: ['Authentication > 1', 'Errors > 401', 'Errors > unauthorized'],
+    answers: ['keyed: unauthorized'],
+    tests: [
+      every('without a key, or with one that is none, every route but the open ones is a 401'),
+      limits('a request without a valid key is refused before anything else'),
+      keys('the parts of a right Authorization may be written in any case, those of a wrong one are refused'),
+    ],
+  },
+  {
+    id: 'key.revoked',
+    rule: 'a revoked key gives 401 unauthorized',
+    from: ['Authentication > 4'],
+    tests: [keys('a revoked key is unauthorized')],
+  },
+  {
+    id: 'key.permission',
+    rule: 'a valid key without the permission gives 403 forbidden',
+    from: [
+      'Authentication > 4',
+      'Errors > 403',
+      'decisions: Accounts and keys > Permissions are resourceaction emailsend emailread',
+    ],
+    answers: ['permitted: forbidden'],
+    tests: [
+      every('with a key that lacks the permission, every route that needs one is a 403'),
+      limits('a key may do what its permissions say and nothing else'),
+    ],
+  },
+  {
+    id: 'key.workspace-gone',
+    rule: 'a key whose workspace is gone gives 404 workspace_not_found',
+    from: ['Authentication > 4', 'Errors > workspace_not_found'],
+    answers: ['keyed: workspace_not_found'],
+    tests: [
+      answer('a key of a removed workspace is a 404 of its own on every route that needs one'),
+      limits('a key of a removed workspace is told so'),
+    ],
+  },
+  {
+    id: 'key.prefix',
+    rule: 'live keys begin with ts_live_, sandbox keys with ts_test_',
+    from: ['Authentication > 3', 'decisions: Accounts and keys > Key prefixes ts_live_ and ts_test_'],
+    tests: [keys('live and sandbox keys are told apart by their beginning')],
+  },
+  {
+    id: 'key.introspection',
+    rule: 'GET /api-key/permissions tells name, type, permissions, rate_limit and is_sandbox',
+    from: [
+      'Authentication > 5',
+      'Other resources > API key introspection fields name',
+      'Deliverability, domains, analytics, tracking > GET /api-key/permissions',
+      'decisions: Accounts and keys > GET /api-key/permissions -> {name string',
+    ],
+    tests: [keys('a key is told its name, type, permissions, rate and whether it is for the sandbox')],
+  },
+  {
+    id: 'workspace.settings',
+    rule: 'a new workspace may send 1,000 mails an hour and 10,000 a day; its settings fill in what a send leaves out',
+    from: ['decisions: Accounts and keys > Workspace settings name default_from_email default_from_name'],
+    tests: [
+      keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
+      limits('a limit of 0 is none'),
+      inFile('msa/send-sender')("the workspace's defaults stand in for what the request leaves out"),
+    ],
+  },
+  {
+    id: 'rate.requests',
+    rule: 'over its requests per minute (sliding) a key gets 429 rate_limited with Retry-After, always by this name',
+    from: [
+      'Errors > 429',
+      'Errors > rate_limited',
+      'Errors > rate_limit_exceeded',
+      'decisions: Accounts and keys > Each key has rate_limit (requests/min',
+    ],
+    answers: ['keyed: rate_limited'],
+    tests: [
+      answer('a key over its rate is a 429 on every route that needs one, and passes after Retry-After'),
+      keys('a new key has a hundred requests in any minute, and is told of each'),
+      limits('requests beyond the rate of a key are refused before their body is looked at'),
+    ],
+  },
+  {
+    id: 'rate.emails',
+    rule: "single sends count their recipients against the key's emails per minute at admission, refused whole",
+    from: ['decisions: Accounts and keys > Each key has rate_limit (requests/min'],
+    tests: [
+      limits("recipients beyond a key's email rate are refused whole"),
+      limits('of fifty sends at once no more pass than ${name} allows'),
+      limits('a request refused by the limit of its workspace uses nothing of its key up'),
+    ],
+  },
+  {
+    id: 'rate.headers',
+    rule: 'X-RateLimit-Limit, -Remaining and -Reset stand on every answer, errors included',
+    from: ['Limits > Rate-limit response headers'],
+    tests: [
+      answer('every route shows the limits of its caller, whether it answers or refuses'),
+      open('an unknown path, and a known one asked in another way, is a 404 in the form of every error'),
+      keys('a new key has a hundred requests in any minute, and is told of each'),
+    ],
+  },
+  {
+    id: 'rate.anonymous',
+    rule: 'callers without a valid key are counted by address',
+    from: ['Errors > 429'],
+    tests: [open('callers without a valid key are counted by address, and refused beyond their rate')],
+  },
+  {
+    id: 'error.order',
+    rule: 'errors come in the order 401, 429, 403, 400, rules of the business, limits',
+    from: ['Errors > 400'],
+    tests: [
+      keys('of several faults the first in the order 401, 429, 403, 400, rule, limit is told'),
+      validation('every refused request names its fault and leaves nothing behind'),
+    ],
+  },
+  {
+    id: 'error.validation',
+    rule: 'an invalid body or query is a 400 validation_error whose path names the field',
+    from: ['Errors > validation_error'],
+    answers: ['any: validation_error'],
+    tests: [
+      answer('what a query cannot be is a 400 on every route, naming the field'),
+      validation('every refused request names its fault and leaves nothing behind'),
+      every('whatever is sent, the answer is described and never an error of the server'),
+    ],
+  },
+  {
+    id: 'error.bounds',
+    rule: 'one past any bound of a body is a 400 that names the field, the bound itself is not refused',
+    from: ['Errors > validation_error'],
+    tests: [
+      inFile('http/every-bound')(
+        'one past each bound of a body is a 400 that names the field; the bound itself is not refused',
+      ),
+    ],
+  },
+  {
+    id: 'error.not-found',
+    rule: 'what does not exist is a 404 not_found',
+    from: ['Errors > not_found'],
+    answers: ['naming: not_found'],
+    tests: [every('what does not exist is a 404 on every route that names one thing')],
+  },
+  {
+    id: 'error.local',
+    rule: 'routes for this machine alone do not exist for others',
+    from: [],
+    answers: ['local: not_found'],
+    tests: [answer('a route for this machine alone is a 404 for whoever comes through a proxy')],
+  },
+  {
+    id: 'error.internal',
+    rule: 'an unexpected error is a 500 internal_error that tells nothing, leaves nothing and is safe to repeat',
+    from: ['Errors > 500', 'Errors > internal_error'],
+    answers: ['keyed: internal_error'],
+    tests: [
+      answer('a broken database is a 500 on every route that needs a key, and tells nothing of the inside'),
+      failures('${name} that cannot be stored is a 500, leaves nothing, and can be repeated'),
+    ],
+  },
+  {
+    id: 'error.internal.capture',
+    rule: 'the local inbox that cannot be read is a 500',
+    from: [],
+    answers: ['GET /capture: internal_error', 'GET /capture/{id}: internal_error'],
+    tests: [answer('a local inbox that cannot be read is a 500 as well')],
+  },
+  {
+    id: 'error.conflict',
+    rule: 'a duplicate, a state that does not allow it, and a conflicting repeat are 409',
+    from: ['Errors > 409', 'Errors > duplicate', 'Errors > conflict'],
+    answers: ['POST /api/v1/domains: duplicate', 'POST /api/v1/suppressions: duplicate'],
+    tests: [
+      domains('a domain is there once in a workspace, and may be in another one'),
+      suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
+    ],
+  },
+  {
+    id: 'health',
+    rule: 'health needs no key',
+    from: [
+      'What the service does > Health check endpoint that needs',
+      'Deliverability, domains, analytics, tracking > GET /health',
+    ],
+    tests: [open('health needs no key, below the version and at the root')],
+  },
+  {
+    id: 'version',
+    rule: 'the base ends in /api/v1; the machine-readable description is served',
+    from: [],
+    tests: [
+      open('the description stands at /openapi.json, and all of it but what is at the root below /api/v1'),
+      every('the description is valid OpenAPI 3.1, and its examples pass their own schemas'),
+    ],
+  },
+  {
+    id: 'activity',
+    rule: 'GET /activity reads the workspace activity log',
+    from: [],
+    tests: [
+      activity('what a key or the operator changes stands in the log, newest first'),
+      activity('the log is filtered, paged, and shows no other workspace'),
+    ],
+  },
+]

@@ -1,0 +1,85 @@
+/** Rule -> test for the Idempotency-Key. */
+import { inFile, type Row } from './row.js'
+
+const repeats = inFile('msa/send-idempotency')
+const failures = inFile('msa/send-failures')
+const SCOPE = 'decisions: Email > Idempotency scope = workspace +'
+
+export const IDEMPOTENCY_ROWS: readonly Row[] = [
+  {
+    id: 'idempotency.routes',
+    rule: 'single sends, scheduled ones and batches take an Idempotency-Key',
+    from: ['Email > Applies to POST /email/send POST'],
+    tests: [repeats('scheduled sends and batches are repeated in the same way')],
+    waitsFor: 'campaigns',
+  },
+  {
+    id: 'idempotency.key',
+    rule: 'the key is 1 to 255 printable characters',
+    from: ['Email > The header is Idempotency-Key with'],
+    tests: [failures('an Idempotency-Key has 1 to 255 printable characters')],
+  },
+  {
+    id: 'idempotency.repeat',
+    rule: 'the first is executed and answered `new`, a repeat gets the same answer as `cached`, and nothing is resent',
+    from: ['Email > A first request is executed', 'Email > A repeat with the same'],
+    tests: [
+      repeats('a repeated send is answered as the first was, and mails nobody again'),
+      repeats('scheduled sends and batches are repeated in the same way'),
+    ],
+  },
+  {
+    id: 'idempotency.canonical',
+    rule: 'bodies are compared as JSON, whatever the order of their fields',
+    from: [SCOPE],
+    tests: [repeats('a repeated send is answered as the first was, and mails nobody again')],
+  },
+  {
+    id: 'idempotency.other-body',
+    rule: 'the same key with another body is a 409 idempotency_conflict',
+    from: ['Email > The same key with a', 'Errors > idempotency_conflict'],
+    answers: [
+      'POST /api/v1/email/send: idempotency_conflict',
+      'POST /api/v1/email/batch: idempotency_conflict',
+    ],
+    tests: [
+      repeats('a repeated send is answered as the first was, and mails nobody again'),
+      failures('the key of a batch counts for its body, and for an hour'),
+    ],
+  },
+  {
+    id: 'idempotency.in-flight',
+    rule: 'while the first is in flight a repeat is a 409 conflict; fifty at once are one',
+    from: [SCOPE, 'Errors > conflict'],
+    answers: ['POST /api/v1/email/send: conflict', 'POST /api/v1/email/batch: conflict'],
+    tests: [repeats('fifty at once become one mail'), failures('fifty equal batches at once become one')],
+  },
+  {
+    id: 'idempotency.expiry',
+    rule: 'keys expire after an hour',
+    from: ['Email > Keys expire after 1 hour'],
+    tests: [
+      repeats('a key is forgotten after an hour, and what was kept goes with it'),
+      failures('the key of a batch counts for its body, and for an hour'),
+    ],
+  },
+  {
+    id: 'idempotency.scope',
+    rule: 'a key counts for its workspace, kind of API key, method and path',
+    from: [SCOPE],
+    tests: [
+      repeats('a key is known by workspace and kind of key, not by API key'),
+      repeats('scheduled sends and batches are repeated in the same way'),
+      repeats('a repeat needs a valid key and its permission like any request'),
+    ],
+  },
+  {
+    id: 'idempotency.successes',
+    rule: 'only successes are kept, in the transaction that accepts the mail',
+    from: [SCOPE],
+    tests: [
+      repeats('a refused request is not remembered: with its fault mended the key can be used'),
+      failures('${name} that cannot be stored is a 500, leaves nothing, and can be repeated'),
+    ],
+  },
+]

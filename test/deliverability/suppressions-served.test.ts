@@ -1,0 +1,120 @@
+/** The suppression list over HTTP on the running appliance, and what it does to mail. */
+import t, { type Test } from 'tap'
+import { openTestAppliance } from '../support/appliance.js'
+
+const SUPPRESSIONS = '/api/v1/suppressions'
+const mail = { to: 'ann@x.example', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  return {
+    ...postroad,
+    add: (body: object) => postroad.post(SUPPRESSIONS, body, { key }),
+    remove: (email: string) => postroad.delete(`${SUPPRESSIONS}/${encodeURIComponent(email)}`, { key }),
+    list: async (query = '', asker = key) =>
+      (await postroad.get(`${SUPPRESSIONS}${query}`, { key: asker })).body,
+    emails: async (query = '') =>
+      (await postroad.get(`${SUPPRESSIONS}${query}`, { key })).body.data.map(
+        ({ email }: { email: string }) => email,
+      ),
+  }
+}
+
+t.test('an address is suppressed once, whatever its case, and again after it was let go', async t => {
+  const { add, remove } = await open(t)
+  t.match(await add({ email: 'Ann@X.example' }), {
+    status: 201,
+    body: {
+      data: {
+        email: 'ann@x.example',
+        reason: 'manual',
+        scope: 'all',
+        source_message_id: null,
+        created_at: '2026-01-05T10:00:00.000Z',
+      },
+    },
+  })
+  t.match(await add({ email: 'ann@x.example', reason: 'complaint' }), {
+    status: 409,
+    body: { error: { code: 'duplicate', path: 'email' } },
+  })
+  t.match(await remove('ANN@x.example'), { status: 200, body: { data: { success: true } } })
+  t.match(await remove('ann@x.example'), { status: 404, body: { error: { code: 'not_found' } } })
+  t.match(await add({ email: 'ann@x.example' }), { status: 201 })
+})
+
+t.test('what cannot be suppressed is refused by name', async t => {
+  const { add, list } = await open(t)
+  for (const [body, path] of [
+    [{}, 'email'],
+    [{ email: 'nobody' }, 'email'],
+    [{ email: '@' }, 'email'],
+    [{ email: 7 }, 'email'],
+    [{ email: '' }, 'email'],
+    [{ email: 'ann@x.example', reason: 'dislike' }, 'reason'],
+    [{ email: 'ann@x.example', scope: 'some' }, 'scope'],
+    [{ email: 'ann@x.example', note: 'x' }, 'note'],
+  ] as const)
+    t.match(
+      await add(body),
+      { status: 400, body: { error: { code: 'validation_error', path } } },
+      JSON.stringify(body),
+    )
+  t.match(await list('?reason=dislike'), { error: { code: 'validation_error', path: 'reason' } })
+  t.same((await list()).data, [])
+})
+
+t.test('the list is filtered by reason, scope and address, and paged', async t => {
+  const { add, list, emails, clock, ...postroad } = await open(t)
+  for (const [email, reason] of [
+    ['a@x.example', 'hard_bounce'],
+    ['b@x.example', 'unsubscribe'],
+    ['c@x.example', 'complaint'],
+    ['d@x.example', 'hard_bounce'],
+  ] as const) {
+    await add({ email, reason })
+    await clock.advance(1)
+  }
+  t.same(await emails(), ['d@x.example', 'c@x.example', 'b@x.example', 'a@x.example'])
+  t.same(await emails('?reason=hard_bounce'), ['d@x.example', 'a@x.example'])
+  t.same(await emails('?reason=manual'), [])
+  t.same(await emails('?scope=marketing'), ['b@x.example'])
+  t.same(await emails('?email=C@X.example'), ['c@x.example'])
+  t.match(await list('?reason=hard_bounce&limit=1'), {
+    data: [{ email: 'd@x.example', reason: 'hard_bounce', scope: 'all' }],
+    pagination: { total: 2, limit: 1, offset: 0, has_more: true },
+  })
+  const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  const stranger = await postroad.makeKey('--workspace', id)
+  t.same((await list('', stranger)).data, [])
+  t.match(await postroad.delete(`${SUPPRESSIONS}/a@x.example`, { key: stranger }), { status: 404 })
+})
+
+t.test('a suppressed address or domain is not mailed until it is let go', async t => {
+  const { add, remove, key, ...postroad } = await open(t)
+  await add({ email: 'ann@x.example' })
+  await add({ email: '@closed.example' })
+  const skipped = {
+    status: 200,
+    body: { data: { sent: 0, skipped: 1, results: [{ success: false, reason: 'suppressed' }] } },
+  }
+  t.match(await postroad.send(key, mail), skipped)
+  t.match(await postroad.send(key, { ...mail, to: 'who@closed.example' }), skipped)
+  await remove('ann@x.example')
+  await remove('@closed.example')
+  t.match(await postroad.send(key, mail), { status: 200, body: { data: { sent: 1 } } })
+  t.match(await postroad.send(key, { ...mail, to: 'who@closed.example' }), { body: { data: { sent: 1 } } })
+})
+
+t.test('who only unsubscribed gets single sends and batches still', async t => {
+  const { add, key, ...postroad } = await open(t)
+  t.match(await add({ email: 'ann@x.example', reason: 'unsubscribe' }), {
+    status: 201,
+    body: { data: { scope: 'marketing' } },
+  })
+  t.match(await postroad.send(key, mail), { status: 200, body: { data: { sent: 1, skipped: 0 } } })
+  t.match(await postroad.post('/api/v1/email/batch', { messages: [mail] }, { key }), {
+    body: { data: { sent: 1 } },
+  })
+})

@@ -1,0 +1,75 @@
+/** What the running appliance answers to anybody: its health, its description, and paths that are none. */
+import t from 'tap'
+import { openTestAppliance } from '../support/appliance.js'
+
+t.test('health needs no key, below the version and at the root', async t => {
+  const postroad = await openTestAppliance(t)
+  for (const path of ['/api/v1/health', '/health'])
+    t.match(await postroad.get(path), {
+      status: 200,
+      body: { data: { status: 'ok', version: /^\d+\.\d+\.\d+/ } },
+    })
+  t.match(
+    await postroad.get('/health', { key: 'ts_live_wrong' }),
+    { status: 200 },
+    'nor is a wrong one looked at',
+  )
+})
+
+t.test(
+  'the description stands at /openapi.json, and all of it but what is at the root below /api/v1',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { status, body } = await postroad.get('/openapi.json')
+    t.match({ status, body }, { status: 200, body: { openapi: /^3\.1\./, paths: Object } })
+    const atRoot = Object.keys(body.paths as object).filter(path => !path.startsWith('/api/v1/'))
+    t.same(atRoot.sort(), [
+      '/capture',
+      '/capture/{id}',
+      '/docs',
+      '/health',
+      '/openapi.json',
+      '/queue/retry',
+      '/queue/sites',
+    ])
+  },
+)
+
+t.test(
+  'an unknown path, and a known one asked in another way, is a 404 in the form of every error',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { key } = postroad
+    for (const [name, answer] of Object.entries({
+      root: await postroad.get('/', { key }),
+      'unknown path': await postroad.get('/api/v1/nothing', { key }),
+      'other version': await postroad.get('/api/v2/health'),
+      'other method': await postroad.post('/api/v1/health', {}),
+    })) {
+      t.same(
+        [answer.status, answer.body],
+        [404, { error: { code: 'not_found', message: 'no such path' } }],
+        name,
+      )
+      t.match(answer.headers.get('x-ratelimit-limit'), /^\d+$/, name)
+    }
+  },
+)
+
+t.test('callers without a valid key are counted by address, and refused beyond their rate', async t => {
+  const postroad = await openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '3' } })
+  const { key } = postroad
+  const statuses: number[] = []
+  for (let guess = 0; guess < 5; guess += 1)
+    statuses.push((await postroad.get('/api/v1/analytics', { key: `ts_live_${guess}` })).status)
+  t.same(statuses, [401, 401, 401, 429, 429])
+  const refused = await postroad.get('/api/v1/analytics')
+  t.match(refused, { status: 429, body: { error: { code: 'rate_limited' } } })
+  t.match(refused.headers.get('Retry-After'), /^\d+$/)
+  t.match(
+    await postroad.get('/api/v1/analytics', { key }),
+    { status: 200 },
+    'a valid key has a rate of its own',
+  )
+  t.match(await postroad.get('/health'), { status: 200 }, 'and health is always told')
+})
