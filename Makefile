@@ -15,7 +15,7 @@ node_modules/.installed: package.json package-lock.json
 # has native code or worker files of its own stays outside.
 dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 	@rm -rf dist
-	@$(BIN)/esbuild src/main.ts src/mta/worker-main.ts src/inbound/parser-main.ts --bundle --outdir=dist --entry-names=[name] --format=esm \
+	@$(BIN)/esbuild src/main.ts src/mta/worker-main.ts src/inbound/parser-main.ts src/db/checkpoint-main.ts --bundle --outdir=dist --entry-names=[name] --format=esm \
 	  --platform=node --target=node20 --sourcemap --log-level=warning --external:better-sqlite3 --external:pino \
 	  --banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 	@touch $@

@@ -50,7 +50,7 @@ const installation = await install(folder)
 if (wanted.includes('accept')) await measureAccept(installation, { limitMs: quick ? 1_500 : 5_000, profile })
 const { signaturesPerSecond } = machine
 if (wanted.includes('submission'))
-  await measureSubmission(installation, { messages: quick ? 2_000 : 10_000, signaturesPerSecond, profile })
+  await measureSubmission(installation, { messages: quick ? 2_000 : 20_000, signaturesPerSecond, profile })
 if (wanted.includes('relay')) {
   await measureRelay(installation, { messages: quick ? 1_000 : 5_000, signaturesPerSecond, profile })
 }

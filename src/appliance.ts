@@ -18,6 +18,7 @@ import { ensureSystemDomain } from './deliverability/domains.js'
 import { renewRetired } from './deliverability/renew-dkim.js'
 import { addressDomain } from './mail/address.js'
 import { makeReturnPath, type ReturnPathKey } from './mail/return-path.js'
+import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
 
 export interface Appliance extends AsyncDisposable {
@@ -44,15 +45,22 @@ export interface OpenRequest {
   readonly mayCreate?: boolean
   /** Otherwise an older schema is refused. */
   readonly mayMigrate?: boolean
+  /** A server, which writes much. */
+  readonly isServing?: boolean
 }
 
 /** @throws NotInitialisedError, SchemaError, SecretKeyError */
 export async function openAppliance(request: OpenRequest): Promise<Appliance> {
-  const { config, world, mayCreate = false, mayMigrate = mayCreate } = request
+  const { config, world, mayCreate = false, mayMigrate = mayCreate, isServing = false } = request
   const file = databaseFile(config)
   if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   else requireInitialised(config)
-  const database = await openSqlite({ file, clock: world.clock, mayMigrate })
+  const database = await openSqlite({
+    file,
+    clock: world.clock,
+    mayMigrate,
+    ...(isServing ? { checkpoints: { spawn: spawnThread, log: world.log } } : {}),
+  })
   try {
     return await assemble(config, world, database, mayMigrate)
   } catch (error) {

@@ -78,7 +78,7 @@ async function openParts(
 ): Promise<Pick<Server, 'addresses' | 'reload'>> {
   requireInitialised(config)
   closing.use(takeServeLock(config.dataDir))
-  const appliance = closing.use(await openAppliance({ config, world, mayMigrate: true }))
+  const appliance = closing.use(await openAppliance({ config, world, mayMigrate: true, isServing: true }))
   // The queue and the consumers tell each other of new work, so each is opened with a way to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => dispatcher.wake()

@@ -9,6 +9,7 @@
  */
 import { sql, type Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../world/clock.js'
+import type { Checkpointer } from './checkpointer.js'
 import type { Queries, Tx, WriteOptions } from './database.js'
 import type { Tables } from './tables.js'
 
@@ -41,6 +42,7 @@ export class GroupCommit {
   private readonly waiting: Work[] = []
   private readonly writer: Kysely<Tables>
   private readonly clock: Clock
+  private readonly checkpointer: Checkpointer | undefined
   private draining: Promise<void> | undefined
   /** Of works that were alone in their commit: how many have yet to pass until gathering is tried again. */
   private loneCommitsToTrial = 1
@@ -50,9 +52,11 @@ export class GroupCommit {
   /** How many lately shared a commit; fades where fewer come. */
   private usualCallers = 0
 
-  constructor(writer: Kysely<Tables>, clock: Clock) {
+  /** @param checkpointer for a database whose commits do not bring their log over themselves */
+  constructor(writer: Kysely<Tables>, clock: Clock, checkpointer?: Checkpointer) {
     this.writer = writer
     this.clock = clock
+    this.checkpointer = checkpointer
   }
 
   write<T>(
@@ -75,7 +79,9 @@ export class GroupCommit {
     await nextTurn()
     while (this.waiting.length > 0) {
       await this.gather()
+      await this.checkpointer?.room()
       this.lastCallers = await this.commitGroup()
+      this.checkpointer?.committed()
       this.usualCallers = Math.max(this.lastCallers, FADING * this.usualCallers)
       await nextTurn()
     }

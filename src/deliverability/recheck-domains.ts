@@ -24,14 +24,19 @@ const MOST_OF_A_RUN = 500
 
 export async function recheckDomains(parts: RecheckParts, stopping: AbortSignal): Promise<void> {
   const due = await listDueForCheck(parts.database.reader, parts.clock.now(), MOST_OF_A_RUN)
-  const stopped = new Promise<void>(resolve =>
-    stopping.addEventListener('abort', () => resolve(), { once: true }),
-  )
+  let stop = (): void => undefined
+  const stopped = new Promise<void>(resolve => (stop = resolve))
   const takeTurns = async () => {
     for (let domain = due.shift(); domain && !stopping.aborted; domain = due.shift())
       await Promise.race([recheck(parts, domain, stopping), stopped])
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, takeTurns))
+  // Taken off again: the signal lives as long as the server, and this runs every minute.
+  stopping.addEventListener('abort', stop)
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, takeTurns))
+  } finally {
+    stopping.removeEventListener('abort', stop)
+  }
 }
 
 async function recheck(parts: RecheckParts, domain: Domain, stopping: AbortSignal): Promise<void> {

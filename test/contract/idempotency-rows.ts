@@ -52,7 +52,11 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     rule: 'while the first is in flight a repeat is a 409 conflict; fifty at once are one',
     from: [SCOPE, 'Errors > conflict'],
     answers: ['POST /api/v1/email/send: conflict', 'POST /api/v1/email/batch: conflict'],
-    tests: [repeats('fifty at once become one mail'), failures('fifty equal batches at once become one')],
+    tests: [
+      repeats('a repeat that comes while the first is in flight is a conflict'),
+      repeats('fifty at once become one mail'),
+      failures('fifty equal batches at once become one'),
+    ],
   },
   {
     id: 'idempotency.expiry',

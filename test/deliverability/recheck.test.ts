@@ -1,5 +1,6 @@
 /** Domains are asked about again by themselves: how often, what that changes, and what it does not. */
 import t from 'tap'
+import { getEventListeners } from 'node:events'
 import type { Database } from '../../src/db/database.js'
 import { findDomain, type Domain } from '../../src/deliverability/domain-store.js'
 import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains.js'
@@ -213,6 +214,12 @@ t.test('one domain that cannot be checked holds up no other', async t => {
     event: 'domain could not be checked',
     fields: { domain: 'a.broken.test', error: 'no sockets' },
   })
+})
+
+t.test('a look that is over leaves nothing behind that waits for the shutdown', async t => {
+  const { recheck, stopping } = openOffice(await sqliteDatabase(t), fakeDns)
+  for (let minute = 0; minute < 20; minute++) await recheck()
+  t.equal(getEventListeners(stopping.signal, 'abort').length, 0)
 })
 
 t.test('at shutdown answers that do not come are not waited for, and change nothing later', async t => {

@@ -1,6 +1,8 @@
 /** Repeated sends: what a client that heard no answer gets when it asks again. */
 import t from 'tap'
+import { connect } from 'node:net'
 import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+import { until } from '../support/turns.js'
 
 const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 const HOUR = 3_600_000
@@ -37,12 +39,34 @@ t.test('fifty at once become one mail', async t => {
   const sent = answers.filter(({ status }) => status === 200)
   t.ok(sent.length >= 1)
   t.equal(new Set(sent.map(({ body }) => String(body.data.results[0].message_id))).size, 1)
-  t.ok(
-    answers.some(({ status }) => status === 409),
-    'while the first is in flight',
-  )
   for (const { status, body } of answers)
     if (status !== 200) t.match({ status, body }, { status: 409, body: { error: { code: 'conflict' } } })
+})
+
+t.test('a repeat that comes while the first is in flight is a conflict', async t => {
+  const postroad = await openTestAppliance(t)
+  const { hostname, port } = new URL(postroad.baseUrl)
+  const socket = connect(Number(port), hostname)
+  t.teardown(() => socket.destroy())
+  const body = JSON.stringify(good)
+  const request = [
+    'POST /api/v1/email/send HTTP/1.1',
+    'Host: postroad',
+    `Authorization: Bearer ${postroad.key}`,
+    'Idempotency-Key: twice',
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
+  // In one piece: both are there before the first can be on disk.
+  socket.write(request + request)
+  let answers = ''
+  socket.on('data', (octets: Buffer) => (answers += octets.toString()))
+  await until('both are answered', () => answers.split('HTTP/1.1 ').length === 3)
+  const [first, second] = answers.split('HTTP/1.1 ').slice(1)
+  t.match(first, /^200 [^]*X-Idempotency-Status: new/i)
+  t.match(second, /^409 [^]*"code":"conflict"/)
+  t.equal(messages(postroad), 1)
 })
 
 t.test('a refused request is not remembered: with its fault mended the key can be used', async t => {

@@ -1,0 +1,87 @@
+/** Checkpoints beside the server's work: the log stays of bounded length, whatever reads in it and whatever ends. */
+import t, { type Test } from 'tap'
+import BetterSqlite from 'better-sqlite3'
+import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { openSqlite } from '../../src/db/open-sqlite.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { spawnThread, type SpawnThread } from '../../src/world/threads.js'
+
+const MEGABYTE = 1_048_576
+const PIECE = randomBytes(MEGABYTE / 4)
+
+async function open(t: Test, spawn: SpawnThread = spawnThread) {
+  const file = join(t.testdir(), 'postroad.db')
+  const log = new FakeLog()
+  const clock = new FakeClock()
+  const database = await openSqlite({ file, clock, checkpoints: { spawn, log } })
+  await database.write(({ db }) => sql`create table pieces (octets blob)`.execute(db))
+  return {
+    file,
+    log,
+    database,
+    write: async (megabytes: number): Promise<void> => {
+      for (let count = 0; count < 4 * megabytes; count++)
+        await database.write(({ db }) => sql`insert into pieces values (${PIECE})`.execute(db))
+    },
+    logMegabytes: () => statSync(`${file}-wal`).size / MEGABYTE,
+  }
+}
+
+function piecesIn(file: string): unknown {
+  const handle = new BetterSqlite(file, { readonly: true })
+  try {
+    return handle.prepare('select count(*) as count, min(length(octets)) as least from pieces').get()
+  } finally {
+    handle.close()
+  }
+}
+
+t.test('the log begins anew under writing that never pauses, and nothing is lost', async t => {
+  const { file, log, database, write, logMegabytes } = await open(t)
+  await write(160)
+  t.ok(logMegabytes() < 100, `the log is ${logMegabytes()} MB long`)
+  await database[Symbol.asyncDispose]()
+  t.same(piecesIn(file), { count: 640, least: PIECE.length })
+  t.same(log.lines, [])
+})
+
+t.test('somebody who reads for long makes the log longer, and holds up nobody', async t => {
+  const { file, database, write, logMegabytes } = await open(t)
+  t.teardown(() => database[Symbol.asyncDispose]())
+  const other = new BetterSqlite(file, { readonly: true })
+  other.exec('begin')
+  other.prepare('select count(*) from pieces').get()
+  await write(80)
+  t.ok(logMegabytes() > 75, 'what he may still read is kept')
+  other.exec('commit')
+  other.close()
+  await write(80)
+  const before = logMegabytes()
+  await write(60)
+  t.equal(logMegabytes(), before, 'the log was begun anew in between, in the place it had')
+})
+
+t.test('a thread that gives no answer holds up nobody for long', async t => {
+  const silent: SpawnThread = () => ({ post: () => {}, terminate: () => Promise.resolve() })
+  const { database, file, write } = await open(t, silent)
+  await write(80)
+  void database[Symbol.asyncDispose]()
+  t.same(piecesIn(file), { count: 320, least: PIECE.length })
+})
+
+t.test('where the thread ends, the operator is told, and commits bring the log over themselves', async t => {
+  const ending: SpawnThread = (_entry, { onEnd }) => {
+    queueMicrotask(() => onEnd({ exitCode: 1 }))
+    return { post: () => {}, terminate: () => Promise.resolve() }
+  }
+  const { file, log, database, write, logMegabytes } = await open(t, ending)
+  await write(80)
+  t.match(log.lines, [{ level: 'error', event: 'checkpoints are left to the commits' }])
+  t.ok(logMegabytes() < 60, `the log is ${logMegabytes()} MB long`)
+  await database[Symbol.asyncDispose]()
+  t.same(piecesIn(file), { count: 320, least: PIECE.length })
+})
