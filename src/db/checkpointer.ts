@@ -33,7 +33,8 @@ const WORTHWHILE = 2_000
 const LONG = 16_000
 /** For the rest; a disk that takes longer is in trouble, and the log may grow. */
 const LONGEST_WAIT_MS = 1_000
-const HEAP_MEGABYTES = 32
+/** It needs a tenth of it. */
+const HEAP_MEGABYTES = 128
 
 const PROGRAM = new URL('./checkpoint-main.js', import.meta.url)
 
