@@ -13,6 +13,8 @@ import { dayOf } from './day.js'
 export function countingConsumer(): EventConsumer {
   return {
     name: 'analytics',
+    // A batch is a thousand events, and comes to a few counters.
+    eventsPerTurn: 500,
     kinds: [
       'email.accepted',
       'email.sent',

@@ -19,7 +19,7 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   /** Names its cursor; never changed once released. */
   readonly name: string
   readonly kinds: readonly Kind[]
-  /** Fewer than usual (100) where one event is much work. */
+  /** Fewer than usual (100) where one event is much work, more where it is next to none. */
   readonly eventsPerTurn?: number
   /** Whether anything follows from an event of these kinds; what nothing follows from is no work. */
   concerns?(event: StoredEvent<Kind>): boolean
@@ -154,11 +154,13 @@ class Lane {
     const { reader } = parts.database
     this.cursor ??= this.seen = await readCursor(reader, consumer.name)
     const newest = await newestSeq(reader)
-    const events = await readEventsAfter(reader, this.seen, consumer.kinds, EVENTS_PER_TURN)
-    const isAll = events.length < EVENTS_PER_TURN
+    const atATime = consumer.eventsPerTurn ?? EVENTS_PER_TURN
+    const limit = Math.max(atATime, EVENTS_PER_TURN)
+    const events = await readEventsAfter(reader, this.seen, consumer.kinds, limit)
+    const isAll = events.length < limit
     const lookedAt = isAll ? Math.max(newest, events.at(-1)?.seq ?? 0) : (events.at(-1)?.seq ?? 0)
     const concerning = events.filter(event => consumer.concerns?.(event as never) ?? true)
-    const taken = concerning.slice(0, consumer.eventsPerTurn ?? EVENTS_PER_TURN)
+    const taken = concerning.slice(0, atATime)
     const isRest = taken.length < concerning.length
     const upTo = isRest ? (taken.at(-1)?.seq ?? lookedAt) : lookedAt
     if (taken.length > 0) await this.move(upTo, tx => consumer.react(tx, taken as never))
