@@ -246,6 +246,7 @@ t.test('mail that is broken anywhere ends in 7 bits or in a refusal, never in an
     '=',
     'x'.repeat(1_000),
   ]
+  let taken = 0
   for (let round = 0; round < 1_500; round++) {
     let text = mimeCorpus[below(mimeCorpus.length)]?.message.toString('latin1') ?? ''
     for (let breaks = below(5); breaks >= 0; breaks--) {
@@ -258,9 +259,10 @@ t.test('mail that is broken anywhere ends in 7 bits or in a refusal, never in an
       const stays = result.isEightBit || result.hasLongLines || result.needsSmtpUtf8
       if (!stays && !isSevenBit(result.message)) t.fail(`not 7-bit: ${text}`)
       if (toSevenBit(result.message).message !== result.message) t.fail(`changed twice: ${text}`)
+      taken += 1
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown
     }
   }
-  t.pass('1,500 broken mails')
+  t.ok(taken > 1_000, `${taken} of 1,500 broken mails were taken`)
 })
