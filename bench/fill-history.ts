@@ -11,6 +11,7 @@ import BetterSqlite from 'better-sqlite3'
 import type { CounterName, DailyCount } from '../src/analytics/daily-counter-store.js'
 import { dayOf } from '../src/analytics/day.js'
 import type { EventKind } from '../src/events/event.js'
+import { recipientBucket } from '../src/queue/message-store.js'
 import { bulkInsert } from './bulk-insert.js'
 import { fillRecords, type Bounced, type Queued } from './fill-records.js'
 import { DAY_MS, newId, pastMessage, type History, type PastMessage } from './history.js'
@@ -187,6 +188,7 @@ function messageWriter(handle: BetterSqlite.Database) {
       dsn_notify: null,
       dsn_orcpt: null,
       campaign_id: campaignId,
+      recipient_bucket: recipientBucket(message.recipient),
     })
   }
 }

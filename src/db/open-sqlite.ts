@@ -11,7 +11,7 @@ import { Checkpointer, type CheckpointerParts } from './checkpointer.js'
 import type { Database } from './database.js'
 import { GroupCommit } from './group-commit.js'
 import { migrateToLatest } from './migrate.js'
-import { sqliteDialect } from './sqlite-dialect.js'
+import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import type { Tables } from './tables.js'
 
 /** How long a statement waits for another process's transaction; the command line's are a few ms long. */
@@ -24,10 +24,11 @@ const BUSY_TIMEOUT_MS = 5_000
 const LOG_PAGES = 4_000
 
 /**
- * Pages the writer keeps, 64 MB at most. Most rows go to the end of their table and indexes; the recipient's index is written
- * all over, and with SQLite's own 16 MB a batch to a thousand people reads most of those pages again.
+ * Pages the writer keeps, 16 MB at most, and everybody reads. Rows and index entries go to the end of their table or to few
+ * places, so that these are enough; and more of them cost every commit, for which SQLite goes through all of them in databases
+ * of less than 1 GB (balancing a tree moves pages to a number beyond the end for a moment).
  */
-const CACHE_KILOBYTES = 65_536
+const CACHE_KILOBYTES = 16_384
 
 export interface SqliteOptions {
   /** Path of the database file; its folder exists. */
@@ -53,8 +54,11 @@ export async function openSqlite({
     await writer.destroy()
     throw error
   }
+  // What a savepoint would have to put back is kept in memory: a file for it would be made, filled and deleted with every
+  // commit. Only now, since a migration may have an index of millions of rows to sort.
+  writeHandle.pragma('temp_store = MEMORY')
   const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
-  const reader = new Kysely<Tables>({ dialect: sqliteDialect(readHandle) })
+  const reader = new Kysely<Tables>({ dialect: sqliteReadingDialect(readHandle, writeHandle) })
   const checkpointer =
     checkpoints &&
     new Checkpointer(checkpoints, {

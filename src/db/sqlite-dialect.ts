@@ -5,6 +5,9 @@
  * A deferred BEGIN that reads first and writes later fails with SQLITE_BUSY_SNAPSHOT as soon as a second process (the
  * command line beside a running server) has written in between; BEGIN IMMEDIATE waits its turn instead. Preparing a
  * statement costs more than running it, so the most used ones stay prepared.
+ *
+ * A connection throws away all pages it knows whenever another one has written. So what only reads goes through the writing
+ * connection as well, between its transactions, and takes its own, which sees no open transaction, only during one.
  */
 import type { Database as SqliteHandle, Statement } from 'better-sqlite3'
 import {
@@ -22,9 +25,26 @@ import {
 const KEPT_STATEMENTS = 500
 
 export function sqliteDialect(handle: SqliteHandle): Dialect {
+  const statements = new Statements(handle)
+  return dialectOf(handle, query => statements.run(query))
+}
+
+/**
+ * For reading, beside a writer in the same process.
+ *
+ * @param handle read-only, on the same file @param writer whose pages are used while no transaction is open on it
+ */
+export function sqliteReadingDialect(handle: SqliteHandle, writer: SqliteHandle): Dialect {
+  const [own, writers] = [new Statements(handle), new Statements(writer)]
+  return dialectOf(handle, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
+}
+
+type Run = <Row>(query: CompiledQuery) => QueryResult<Row>
+
+function dialectOf(handle: SqliteHandle, run: Run): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new SqliteDriver(handle),
+    createDriver: () => new SqliteDriver(handle, run),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -37,9 +57,9 @@ class SqliteDriver implements Driver {
   private readonly queue: (() => void)[] = []
   private isTaken = false
 
-  constructor(handle: SqliteHandle) {
+  constructor(handle: SqliteHandle, run: Run) {
     this.handle = handle
-    this.connection = new SqliteConnection(handle)
+    this.connection = new SqliteConnection(handle, run)
   }
 
   async init(): Promise<void> {
@@ -80,39 +100,91 @@ class SqliteDriver implements Driver {
 
 class SqliteConnection implements DatabaseConnection {
   private readonly handle: SqliteHandle
-  private readonly statements = new Map<string, Statement>()
+  private readonly run: Run
 
-  constructor(handle: SqliteHandle) {
+  constructor(handle: SqliteHandle, run: Run) {
     this.handle = handle
+    this.run = run
   }
 
   // Promise-based by Kysely's contract; the work itself is synchronous.
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    const statement = this.prepared(query.sql)
-    if (statement.reader) return { rows: statement.all(query.parameters) as Row[] }
-    const { changes, lastInsertRowid } = statement.run(query.parameters)
-    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+    return this.run(query)
   }
 
   async *streamQuery<Row>(query: CompiledQuery): AsyncIterableIterator<QueryResult<Row>> {
     // Its own statement: a kept one is busy while it is being iterated.
     for (const row of this.handle.prepare(query.sql).iterate(query.parameters)) yield { rows: [row as Row] }
   }
+}
 
-  private prepared(text: string): Statement {
-    const kept = this.statements.get(text)
+interface Prepared {
+  readonly statement: Statement
+  /** Of the rows it returns. */
+  columns: readonly string[]
+}
+
+/** What runs on one handle, each statement prepared once. */
+class Statements {
+  private readonly handle: SqliteHandle
+  private readonly kept = new Map<string, Prepared>()
+
+  constructor(handle: SqliteHandle) {
+    this.handle = handle
+  }
+
+  run<Row>({ sql, parameters }: CompiledQuery): QueryResult<Row> {
+    const prepared = this.prepared(sql)
+    const { statement } = prepared
+    if (statement.reader) return { rows: toRows(prepared, statement.all(parameters) as unknown[][]) as Row[] }
+    const { changes, lastInsertRowid } = statement.run(parameters)
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  }
+
+  /** @throws Error for a statement that would write */
+  read<Row>(query: CompiledQuery): QueryResult<Row> {
+    if (!this.prepared(query.sql).statement.readonly) throw new Error('attempt to write a readonly database')
+    return this.run(query)
+  }
+
+  private prepared(text: string): Prepared {
+    const kept = this.kept.get(text)
     if (kept) {
       // Re-inserted so that the map stays in order of last use.
-      this.statements.delete(text)
-      this.statements.set(text, kept)
+      this.kept.delete(text)
+      this.kept.set(text, kept)
       return kept
     }
-    const statement = this.handle.prepare(text)
-    this.statements.set(text, statement)
-    if (this.statements.size > KEPT_STATEMENTS) {
-      const [oldest] = this.statements.keys()
-      if (oldest !== undefined) this.statements.delete(oldest)
+    const prepared = prepare(this.handle, text)
+    this.kept.set(text, prepared)
+    if (this.kept.size > KEPT_STATEMENTS) {
+      const [oldest] = this.kept.keys()
+      if (oldest !== undefined) this.kept.delete(oldest)
     }
-    return statement
+    return prepared
   }
+}
+
+function prepare(handle: SqliteHandle, text: string): Prepared {
+  const statement = handle.prepare(text)
+  // As arrays: SQLite's binding takes longer to name the columns of a row, each row anew, than to read it.
+  return statement.reader
+    ? { statement: statement.raw(true), columns: columnsOf(statement) }
+    : { statement, columns: [] }
+}
+
+function columnsOf(statement: Statement): string[] {
+  return statement.columns().map(({ name }) => name)
+}
+
+function toRows(prepared: Prepared, rows: readonly (readonly unknown[])[]): Record<string, unknown>[] {
+  // `select *` after a change of the schema.
+  if (rows[0] && rows[0].length !== prepared.columns.length) prepared.columns = columnsOf(prepared.statement)
+  return rows.map(values => toRow(prepared.columns, values))
+}
+
+function toRow(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (let at = 0; at < columns.length; at += 1) row[columns[at] ?? ''] = values[at]
+  return row
 }

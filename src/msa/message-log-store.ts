@@ -12,7 +12,7 @@ import type { Queries } from '../db/database.js'
 import type { Tables } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
-import { messageFromRow, type Message } from '../queue/message-store.js'
+import { messageFromRow, recipientBucket, type Message } from '../queue/message-store.js'
 import { nextTurn } from '../world/clock.js'
 
 export interface MessageFilter {
@@ -104,8 +104,7 @@ async function count(db: Queries, found: Found, most: number): Promise<number> {
 function matching(db: Queries, workspaceId: string, filter: MessageFilter): Found {
   const { to, status, campaignId } = filter
   const candidates = within(db, workspaceId, filter)
-  if (to !== undefined)
-    return among(db, candidates.where(sql<boolean>`lower(recipient) = lower(${to})`), { status, campaignId })
+  if (to !== undefined) return among(db, candidates.where(isTo(to)), { status, campaignId })
   if (status !== undefined && status !== 'sent' && status !== 'delivered') {
     const inState = candidates
       .where('status', '=', status)
@@ -117,6 +116,11 @@ function matching(db: Queries, workspaceId: string, filter: MessageFilter): Foun
   }
   if (campaignId !== undefined) return among(db, candidates.where('campaign_id', '=', campaignId), { status })
   return among(db, candidates, { status })
+}
+
+/** A 256th of the workspace's messages is passed over within the index, newest first. */
+function isTo(address: string) {
+  return sql<boolean>`recipient_bucket = ${recipientBucket(address)} and lower(recipient) = lower(${address})`
 }
 
 interface Rest {

@@ -56,8 +56,11 @@ interface Look {
 
 async function look(db: Queries, turn: Turn, now: number): Promise<Look> {
   const { key, inHand } = turn.lane
+  const wanted = turn.slots + 1
+  let due = await selectDue(db, key, now, wanted)
   // Rows in hand may be due: a slow server outlasts the retry delay, or an operator asked for a retry.
-  const due = await selectDue(db, key, now, turn.slots + 1 + inHand.size)
+  if (due.some(({ messageId }) => inHand.has(messageId)))
+    due = await selectDue(db, key, now, wanted + inHand.size)
   const waiting = due.filter(({ messageId }) => !inHand.has(messageId))
   const taken = waiting.slice(0, turn.slots)
   const next = waiting[turn.slots]

@@ -2,6 +2,7 @@
  * SQL of messages: one row per recipient. What the recipients of one request share is in `content-store.ts`.
  */
 import type { Insertable } from 'kysely'
+import { bucketOf } from '../core/bucket.js'
 import type { Queries } from '../db/database.js'
 import { inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -30,6 +31,7 @@ export interface MessageRow {
   /** RFC 3461 §4.2, `type;address`. */
   dsn_orcpt: string | null
   campaign_id: string | null
+  recipient_bucket: number
 }
 
 declare module '../db/tables.js' {
@@ -92,6 +94,11 @@ export async function insertAllMessages(
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
 
+/** What the index by recipient begins with; upper and lower case are one. */
+export function recipientBucket(address: string): number {
+  return bucketOf(address.toLowerCase())
+}
+
 function rowFrom(content: Head, isSandbox: boolean, message: NewMessage): Insertable<MessageRow> {
   return {
     id: message.id,
@@ -106,6 +113,7 @@ function rowFrom(content: Head, isSandbox: boolean, message: NewMessage): Insert
     dsn_notify: message.notify ?? null,
     dsn_orcpt: message.originalRecipient ?? null,
     campaign_id: message.campaignId ?? null,
+    recipient_bucket: recipientBucket(message.recipient),
   }
 }
 

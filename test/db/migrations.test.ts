@@ -4,17 +4,41 @@ import { join } from 'node:path'
 import t from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
+import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { migrateToLatest, SchemaError } from '../../src/db/migrate.js'
 import { MIGRATIONS } from '../../src/db/migrations.js'
 import { openSqlite } from '../../src/db/open-sqlite.js'
 import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
+import { listMessages } from '../../src/msa/message-log-store.js'
+import { insertContent } from '../../src/queue/content-store.js'
+import { insertMessages } from '../../src/queue/message-store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { closePostgres, eachDatabase, sqliteDatabase, sqliteFile } from '../support/database.js'
 import { schemaAfterMigrations } from '../support/schema.js'
 
 closePostgres(t)
+
+const FIRST_PAGE = { limit: 100, offset: 0 }
+
+const CONTENT = {
+  workspaceId: 'w',
+  from: { address: 'me@sender.test' },
+  subject: 'Hello',
+  signingDomainId: null,
+  trackOpens: false,
+  trackClicks: false,
+  createdAt: 1,
+}
+
+/** From the schema of today back to the one before 0009. */
+const UNDO_BUCKETS = [
+  'drop index messages_by_recipient',
+  'alter table messages drop column recipient_bucket',
+  'create index messages_by_recipient on messages (workspace_id, lower(recipient), id)',
+  "delete from schema_migrations where name = '0009-recipient-buckets'",
+]
 
 const noteMigration = (database: Database, name: string) =>
   database.write(({ db }) =>
@@ -82,4 +106,34 @@ t.test('a database at the latest schema opens without the right to migrate', asy
   await sqliteDatabase(t, file)
   const second = await openSqlite({ file, clock: new FakeClock(), mayMigrate: false })
   await second[Symbol.asyncDispose]()
+})
+
+t.test('messages of an older schema are found by their recipient', async t => {
+  const file = sqliteFile(t)
+  const older = await openSqlite({ file, clock: new FakeClock() })
+  const [content, ids] = [
+    uuidv7(1, Buffer.alloc(10)),
+    [uuidv7(2, Buffer.alloc(10)), uuidv7(3, Buffer.alloc(10))],
+  ]
+  await older.write(async ({ db }) => {
+    await insertContent(db, { ...CONTENT, id: content })
+    await insertMessages(
+      db,
+      { ...CONTENT, id: content },
+      false,
+      ids.map((id, at) => ({
+        id,
+        recipient: at === 0 ? 'Ann@one.test' : 'bob@two.test',
+        status: 'sent',
+        reason: null,
+      })),
+    )
+    for (const change of UNDO_BUCKETS) await sql.raw(change).execute(db)
+  })
+  await older[Symbol.asyncDispose]()
+
+  const database = await openSqlite({ file, clock: new FakeClock() })
+  t.teardown(() => database[Symbol.asyncDispose]())
+  const found = await listMessages(database.reader, CONTENT.workspaceId, { to: 'ann@one.test' }, FIRST_PAGE)
+  t.match(found, { total: 1, items: [{ id: ids[0], recipient: 'Ann@one.test' }] })
 })

@@ -254,7 +254,8 @@ CREATE TABLE "messages" (
   "bounce_type" text,
   "dsn_notify" text,
   "dsn_orcpt" text,
-  "campaign_id" text
+  "campaign_id" text,
+  "recipient_bucket" integer
 );
 
 CREATE TABLE "product_views" (
@@ -388,7 +389,7 @@ CREATE INDEX "messages_by_campaign" on "messages" ("campaign_id", "id") where "c
 
 CREATE INDEX "messages_by_content" on "messages" ("content_id", "id");
 
-CREATE INDEX messages_by_recipient on messages (workspace_id, lower(recipient), id);
+CREATE INDEX messages_by_recipient on messages (workspace_id, recipient_bucket, id, lower(recipient));
 
 CREATE INDEX messages_by_status on messages (workspace_id, status, id)
     where status not in ('sent', 'delivered');
