@@ -1,7 +1,7 @@
 /**
  * Kysely over PGlite, PostgreSQL inside this process, so that every store's tests run on both databases.
  *
- * Used by `database.ts` only. One instance is one connection: callers take turns, and a transaction keeps it until it
+ * Used by `postgres.ts` and `write-postgres.ts`. One instance is one connection: callers take turns, and a transaction keeps it until it
  * ends. Fails as PostgreSQL does; the errors come through as they are.
  */
 import { PGlite, types } from '@electric-sql/pglite'
@@ -16,9 +16,16 @@ import {
   type QueryResult,
 } from 'kysely'
 
-/** Bigint columns hold moments and counts, all of them safe integers. */
-export function openPglite(): PGlite {
-  return new PGlite({ parsers: { [types.INT8]: value => Number(value) } })
+/**
+ * Bigint columns hold moments and counts, all of them safe integers.
+ *
+ * @param dataFolder as PGlite dumps it; a new one where absent
+ */
+export function openPglite(dataFolder?: Buffer<ArrayBuffer>): PGlite {
+  return new PGlite({
+    parsers: { [types.INT8]: value => Number(value) },
+    ...(dataFolder ? { loadDataDir: new Blob([dataFolder]) } : {}),
+  })
 }
 
 export function pgliteDialect(postgres: PGlite): Dialect {
