@@ -77,8 +77,8 @@ export const spawnThread: SpawnThread = (entry, { options, heapMegabytes, onMess
   try {
     worker = new Worker(entry, {
       workerData: options,
-      // Flags are for the program that was started: what is preloaded there would be loaded again, and waited for, in each thread.
-      execArgv: [],
+      // What is preloaded is for the program that was started: each thread would load it again, and wait for it.
+      ...(process.execArgv.some(flag => flag.startsWith('--import')) ? { execArgv: [] } : {}),
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     })
   } catch (error) {

@@ -11,11 +11,9 @@ import { OPERATOR, recordActivity, type Activity } from '../../src/events/activi
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { serveRoutes } from '../support/api.js'
-import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 import { domainOffice } from '../support/domains.js'
 import { addWorkspace, NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 async function serve(t: Test, database: Database) {
   const clock = new FakeClock()

@@ -13,10 +13,8 @@ import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { addWorkspace } from '../support/mailroom.js'
-
-closePostgres(t)
 
 async function office(database: Database) {
   await addWorkspace(database)

@@ -7,10 +7,8 @@ import { ensureSecret, findNewestSecret, readSecrets } from '../../src/accounts/
 import { parseSecretKeySource } from '../../src/config/secret-key.js'
 import type { Database } from '../../src/db/database.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 import { NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const OTHER_KEY = Buffer.alloc(32, 8).toString('base64')

@@ -6,10 +6,8 @@ import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { serveRoutes } from '../support/api.js'
-import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 import { addWorkspace, DAY_MS, enqueue, NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 const ANN = { id: '0192f000-0000-7000-8000-00000000000a', email: 'Ann@X.example' }
 

@@ -11,11 +11,9 @@ import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { serveRoutes } from '../support/api.js'
-import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 import { DAY_MS, NOW } from '../support/mailroom.js'
 import { until } from '../support/until.js'
-
-closePostgres(t)
 
 const to = 'ann@x.example'
 const bounce = {

@@ -5,10 +5,8 @@ import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { serveRoutes } from '../support/api.js'
-import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 import { NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 async function serve(t: Test, database: Database) {
   const api = await serveRoutes(t, [

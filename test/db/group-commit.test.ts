@@ -7,9 +7,7 @@ import { GroupCommit } from '../../src/db/group-commit.js'
 import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
-import { closePostgres, eachDatabase, sqliteFile } from '../support/database.js'
-
-closePostgres(t)
+import { eachDatabase, sqliteFile } from '../support/database.js'
 
 const insertNote = (db: Queries, text: string) => sql`insert into notes (text) values (${text})`.execute(db)
 

@@ -15,10 +15,8 @@ import { listMessages } from '../../src/msa/message-log-store.js'
 import { insertContent } from '../../src/queue/content-store.js'
 import { insertMessages } from '../../src/queue/message-store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
-import { closePostgres, eachDatabase, sqliteDatabase, sqliteFile } from '../support/database.js'
+import { eachDatabase, sqliteDatabase, sqliteFile } from '../support/database.js'
 import { schemaAfterMigrations } from '../support/schema.js'
-
-closePostgres(t)
 
 const FIRST_PAGE = { limit: 100, offset: 0 }
 

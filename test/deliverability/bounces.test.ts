@@ -10,10 +10,8 @@ import type { Database } from '../../src/db/database.js'
 import type { EmailBounced, Event } from '../../src/events/event.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import { serveRoutes } from '../support/api.js'
-import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 import { NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 const PAGE = { limit: 100, offset: 0 }
 let ids = 0

@@ -5,10 +5,8 @@ import { zoneFile, zoneRecords } from '../../src/deliverability/dkim-zone.js'
 import { addDomain, dropDomain, ensureSystemDomain } from '../../src/deliverability/domains.js'
 import { SYSTEM_OWNER } from '../../src/deliverability/domain-store.js'
 import { rotateDomain } from '../../src/deliverability/rotate-dkim.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { domainOffice, ZONE } from '../support/domains.js'
-
-closePostgres(t)
 
 const DAY_MS = 24 * 3_600_000
 

@@ -19,10 +19,8 @@ import {
 import { dkimRecord, publicKeyText } from '../../src/mail/dkim-record.js'
 import type { FakeRecords } from '../../src/world/fake-dns.js'
 import { systemRandom } from '../../src/world/random.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { domainOffice, publish, ZONE } from '../support/domains.js'
-
-closePostgres(t)
 
 const PAGE = { limit: 100, offset: 0 }
 /** RFC 8463 §4: the bare 32 bytes. */

@@ -10,12 +10,10 @@ import type { Resolver } from '../../src/world/dns.js'
 import { fakeDns, type FakeZone } from '../../src/world/fake-dns.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { openTestAppliance } from '../support/appliance.js'
-import { closePostgres, eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/database.js'
 import { domainOffice, publish } from '../support/domains.js'
 import { settleDown } from '../support/turns.js'
 import { until } from '../support/until.js'
-
-closePostgres(t)
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

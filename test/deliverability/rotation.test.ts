@@ -7,10 +7,8 @@ import { readSigningKeys, type Domain } from '../../src/deliverability/domain-st
 import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains.js'
 import { renewRetired } from '../../src/deliverability/renew-dkim.js'
 import { rotateDomain } from '../../src/deliverability/rotate-dkim.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { domainOffice, keyStates, publish, ZONE, type DomainOffice } from '../support/domains.js'
-
-closePostgres(t)
 
 const HOUR_MS = 3_600_000
 const WEEK_MS = 7 * 24 * HOUR_MS

@@ -7,10 +7,8 @@ import type { KeySeal } from '../../src/deliverability/key-seal.js'
 import type { Database } from '../../src/db/database.js'
 import { openShelf, secretBox } from '../../src/accounts/secret-box.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { domainOffice, publish, ZONE } from '../support/domains.js'
-
-closePostgres(t)
 
 async function algorithms(database: Database, { id }: Domain): Promise<string[]> {
   return (

@@ -8,10 +8,8 @@ import {
   type Suppression,
 } from '../../src/deliverability/suppression-store.js'
 import type { Database } from '../../src/db/database.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 const suppress = (database: Database, email: string, more: Partial<Suppression> = {}) =>
   database.write(tx =>

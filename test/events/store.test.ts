@@ -2,9 +2,7 @@
 import t from 'tap'
 import type { Event } from '../../src/events/event.js'
 import { appendEvents, moveCursor, readCursor, readEventsAfter } from '../../src/events/store.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
-
-closePostgres(t)
+import { eachDatabase } from '../support/database.js'
 
 const accepted = (messageId: string): Event => ({
   kind: 'email.accepted',

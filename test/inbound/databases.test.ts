@@ -22,11 +22,9 @@ import {
   readInboundOctets,
 } from '../../src/inbound/inbound-mail-store.js'
 import type { Database } from '../../src/db/database.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { arf, BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
 import { NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 const PAGE = { limit: 10, offset: 0 }
 

@@ -8,7 +8,7 @@ import { findContents, insertContent, type RelayedMessage } from '../../src/queu
 import { insertMessages, type NewMessage } from '../../src/queue/message-store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { addWorkspace, CONTENT, NOW } from '../support/mailroom.js'
 
 const MAIL = Buffer.from('From: app@example.com\r\nSubject: Hello\r\n\r\nHello.\r\n')
@@ -139,5 +139,3 @@ eachDatabase(t, 'a report is about nothing but relayed mail with a sender', asyn
   })
   t.same(await queued(), [])
 })
-
-closePostgres(t)

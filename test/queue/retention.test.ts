@@ -18,10 +18,8 @@ import { findEntries, removeEntries } from '../../src/queue/queue-store.js'
 import { prune } from '../../src/scheduler/prune.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { CONTENT, DAY_MS, enqueue, NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 /** An id as it would have been made then. */
 const idAt = (at: number, number: number) => uuidv7(at, Buffer.alloc(10, number))

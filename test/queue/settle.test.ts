@@ -9,11 +9,9 @@ import { settle, type Finished } from '../../src/queue/settle.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import type { Outcome } from '../../src/mail/outcome.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { enqueue, NOW } from '../support/mailroom.js'
 import { bounced, deferred, delivered, tried, unreachable, unsendable } from '../support/outcomes.js'
-
-closePostgres(t)
 
 const RETRY_AT = NOW + 300_000
 

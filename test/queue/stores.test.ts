@@ -29,10 +29,8 @@ import {
 } from '../../src/queue/queue-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
-import { closePostgres, eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/database.js'
 import { CONTENT, enqueue, laneTo, NOW } from '../support/mailroom.js'
-
-closePostgres(t)
 
 const idsOf = (entries: readonly { messageId: string }[]) => entries.map(({ messageId }) => messageId)
 const due = async (database: Database, destination: string, limit = 10) =>

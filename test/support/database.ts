@@ -56,7 +56,7 @@ async function postgresDatabase(): Promise<Database> {
 }
 
 /**
- * Declares a test twice, on SQLite and on PostgreSQL. A file that calls this ends with `closePostgres(t)`.
+ * Declares a test twice, on SQLite and on PostgreSQL, which ends with the last test of the file.
  *
  * @param name a sentence of behaviour, the same on both
  */
@@ -65,15 +65,11 @@ export function eachDatabase(
   name: string,
   test: (t: Test, database: Database) => Promise<void>,
 ): void {
+  t.teardown(endPostgres)
   void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
   void t.test(`${name} (PostgreSQL)`, async t => {
     const database = await postgresDatabase()
     t.teardown(() => database[Symbol.asyncDispose]())
     await test(t, database)
   })
-}
-
-/** Ends this file's PostgreSQL with its last test. */
-export function closePostgres(t: Test): void {
-  t.teardown(endPostgres)
 }

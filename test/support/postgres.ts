@@ -9,10 +9,15 @@ import { join } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
 import { Kysely } from 'kysely'
 import { migrateToLatest } from '../../src/db/migrate.js'
+import { MIGRATIONS } from '../../src/db/migrations.js'
 import type { Tables } from '../../src/db/tables.js'
 import { openPglite, pgliteDialect } from './pglite-dialect.js'
 
 const DATA_FOLDER = join(process.cwd(), 'node_modules/.cache/postgres.tar')
+
+const KNOWN_MIGRATIONS = Object.keys(MIGRATIONS)
+  .map(name => `'${name}'`)
+  .join(', ')
 
 let postgres: PGlite | undefined
 /** As the migrations made them. */
@@ -31,8 +36,12 @@ export async function emptyPostgres(): Promise<Kysely<Tables>> {
   return db
 }
 
+/** Does nothing where there is none. */
 export async function endPostgres(): Promise<void> {
-  await postgres?.close()
+  const ending = postgres
+  postgres = undefined
+  tables = undefined
+  await ending?.close()
 }
 
 /** Deleting takes a tenth of what truncation does; foreign keys would ask for an order. */
@@ -46,6 +55,7 @@ async function empty(postgres: PGlite, tables: readonly string[]): Promise<void>
       'set session_replication_role = replica',
       ...strays.map(name => `drop table "${name}" cascade`),
       ...tables.filter(name => !name.startsWith('schema_migrations')).map(name => `delete from "${name}"`),
+      `delete from schema_migrations where name not in (${KNOWN_MIGRATIONS})`,
       ...sequences.map(({ name }) => `alter sequence "${name}" restart`),
       'set session_replication_role = origin',
     ].join(';'),
