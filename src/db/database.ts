@@ -33,7 +33,7 @@ export interface Database extends AsyncDisposable {
    * Runs the work in a transaction and resolves with its result once the commit is on disk.
    *
    * Works that wait at the same time share one commit, each in its own savepoint: one that throws is undone alone.
-   * Inside it await nothing but the database: everybody else's writes wait meanwhile.
+   * Inside it await nothing but the database, and in a long one `nextTurn`: everybody else's writes wait meanwhile.
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** Whether another process has committed anything since this was last asked; a cheap question. */

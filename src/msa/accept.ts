@@ -13,6 +13,7 @@ import { laneKey, PRIORITIES } from '../queue/lane.js'
 import { insertAllMessages } from '../queue/message-store.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
 import { insertQueueEntries } from '../queue/queue-store.js'
+import { nextTurn } from '../world/clock.js'
 import type { Letter, Submitted } from './letter.js'
 import type { Recipient } from './recipients.js'
 import { playOutcomes } from './simulator.js'
@@ -29,8 +30,27 @@ export interface AcceptParts {
   readonly onSuppressed?: () => void
 }
 
+/**
+ * Letters stored before sockets and timers have their turn. Who writes waits until all are stored; who reads sees none of
+ * them meanwhile.
+ */
+const LETTERS_AT_ONCE = 64
+
 /** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
 export async function acceptLetters(
+  tx: Tx,
+  parts: AcceptParts,
+  letters: readonly Letter[],
+  isSandbox: boolean,
+  now: number,
+): Promise<void> {
+  for (let at = 0; at < letters.length; at += LETTERS_AT_ONCE) {
+    if (at > 0) await nextTurn()
+    await acceptSome(tx, parts, letters.slice(at, at + LETTERS_AT_ONCE), isSandbox, now)
+  }
+}
+
+async function acceptSome(
   tx: Tx,
   parts: AcceptParts,
   letters: readonly Letter[],
