@@ -7,10 +7,11 @@
  *
  * Fails: when BEGIN or COMMIT itself fails (disk full, I/O error), every work of that group rejects with that error.
  */
-import { sql, type Kysely } from 'kysely'
+import type { Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../world/clock.js'
 import type { Checkpointer } from './checkpointer.js'
 import type { Queries, Tx, WriteOptions } from './database.js'
+import { command, runDirectly, type Run } from './statement.js'
 import type { Tables } from './tables.js'
 
 /** One caller's work on its way through a group. */
@@ -38,11 +39,19 @@ const RAREST_TRIAL = 64
 /** Pauses of a millisecond that a group is gathered for at most. */
 const MOST_PAUSES = 8
 
+export interface GroupCommitParts {
+  /** For a database whose commits do not bring their log over themselves. */
+  readonly checkpointer?: Checkpointer | undefined
+  /** What the statements of stores go to directly, where the writer's connection has such a thing. */
+  readonly run?: Run
+}
+
 export class GroupCommit {
   private readonly waiting: Work[] = []
   private readonly writer: Kysely<Tables>
   private readonly clock: Clock
   private readonly checkpointer: Checkpointer | undefined
+  private readonly run: Run | undefined
   private draining: Promise<void> | undefined
   /** Of works that were alone in their commit: how many have yet to pass until gathering is tried again. */
   private loneCommitsToTrial = 1
@@ -52,11 +61,11 @@ export class GroupCommit {
   /** How many lately shared a commit; fades where fewer come. */
   private usualCallers = 0
 
-  /** @param checkpointer for a database whose commits do not bring their log over themselves */
-  constructor(writer: Kysely<Tables>, clock: Clock, checkpointer?: Checkpointer) {
+  constructor(writer: Kysely<Tables>, clock: Clock, { checkpointer, run }: GroupCommitParts = {}) {
     this.writer = writer
     this.clock = clock
     this.checkpointer = checkpointer
+    this.run = run
   }
 
   write<T>(
@@ -128,13 +137,18 @@ export class GroupCommit {
     try {
       await this.writer.transaction().execute(async db => {
         const started = this.clock.monotonic()
-        do {
-          const next = this.waiting.shift()
-          if (!next) break
-          group.push(next)
-          callers += next.callers()
-          await next.run(db)
-        } while (this.clock.monotonic() - started < GROUP_BUDGET_MS)
+        runDirectly(db, this.run)
+        try {
+          do {
+            const next = this.waiting.shift()
+            if (!next) break
+            group.push(next)
+            callers += next.callers()
+            await next.run(db)
+          } while (this.clock.monotonic() - started < GROUP_BUDGET_MS)
+        } finally {
+          runDirectly(db, undefined)
+        }
       })
     } catch (thrown) {
       // Where BEGIN itself failed nobody has run yet, and whoever waits would only meet the same.
@@ -157,7 +171,7 @@ function savepointWork<T>(
   let finish = (): void => reject(new Error('the transaction ended before this work was done'))
   return {
     async run(db) {
-      await sql`savepoint work`.execute(db)
+      await command(db, 'savepoint work')
       try {
         const result = await work({ db, onCommit: callback => callbacks.push(callback) })
         finish = () => {
@@ -167,11 +181,11 @@ function savepointWork<T>(
       } catch (thrown) {
         finish = () => reject(asError(thrown))
         // Where the database has rolled everything back by itself (disk full) the cause is worth more than its echo.
-        await sql`rollback to savepoint work`.execute(db).catch(() => {
+        await command(db, 'rollback to savepoint work').catch(() => {
           throw asError(thrown)
         })
       }
-      await sql`release savepoint work`.execute(db)
+      await command(db, 'release savepoint work')
     },
     settle(commitError) {
       if (commitError) reject(commitError)

@@ -12,6 +12,7 @@ import type { Database } from './database.js'
 import { GroupCommit } from './group-commit.js'
 import { migrateToLatest } from './migrate.js'
 import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
+import { runDirectly } from './statement.js'
 import type { Tables } from './tables.js'
 
 /** How long a statement waits for another process's transaction; the command line's are a few ms long. */
@@ -47,7 +48,8 @@ export async function openSqlite({
   checkpoints,
 }: SqliteOptions): Promise<Database> {
   const writeHandle = openWriter(file)
-  const writer = new Kysely<Tables>({ dialect: sqliteDialect(writeHandle) })
+  const { dialect, run } = sqliteDialect(writeHandle)
+  const writer = new Kysely<Tables>({ dialect })
   try {
     await migrateToLatest(writer, 'sqlite', mayMigrate)
   } catch (error) {
@@ -58,7 +60,9 @@ export async function openSqlite({
   // commit. Only now, since a migration may have an index of millions of rows to sort.
   writeHandle.pragma('temp_store = MEMORY')
   const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
-  const reader = new Kysely<Tables>({ dialect: sqliteReadingDialect(readHandle, writeHandle) })
+  const reading = sqliteReadingDialect(readHandle, writeHandle)
+  const reader = new Kysely<Tables>({ dialect: reading.dialect })
+  runDirectly(reader, reading.run)
   const checkpointer =
     checkpoints &&
     new Checkpointer(checkpoints, {
@@ -66,7 +70,7 @@ export async function openSqlite({
       commitsCheckpoint: isWanted =>
         void writeHandle.pragma(`wal_autocheckpoint = ${isWanted ? LOG_PAGES : 0}`),
     })
-  const groups = new GroupCommit(writer, clock, checkpointer)
+  const groups = new GroupCommit(writer, clock, { checkpointer, run })
   // Seen from the writing connection, only other processes change it: the reading one never writes.
   const dataVersion = () => Number(writeHandle.pragma('data_version', { simple: true }))
   let seenVersion = dataVersion()

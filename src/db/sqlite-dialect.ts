@@ -20,11 +20,18 @@ import {
   type Driver,
   type QueryResult,
 } from 'kysely'
+import type { Run } from './statement.js'
 
 /** Distinct statements kept prepared. Multi-row inserts of many lengths would otherwise grow without bound. */
 const KEPT_STATEMENTS = 500
 
-export function sqliteDialect(handle: SqliteHandle): Dialect {
+export interface DirectDialect {
+  readonly dialect: Dialect
+  /** What the dialect itself runs statements with. */
+  readonly run: Run
+}
+
+export function sqliteDialect(handle: SqliteHandle): DirectDialect {
   const statements = new Statements(handle)
   return dialectOf(handle, query => statements.run(query))
 }
@@ -34,20 +41,19 @@ export function sqliteDialect(handle: SqliteHandle): Dialect {
  *
  * @param handle read-only, on the same file @param writer whose pages are used while no transaction is open on it
  */
-export function sqliteReadingDialect(handle: SqliteHandle, writer: SqliteHandle): Dialect {
+export function sqliteReadingDialect(handle: SqliteHandle, writer: SqliteHandle): DirectDialect {
   const [own, writers] = [new Statements(handle), new Statements(writer)]
   return dialectOf(handle, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
 }
 
-type Run = <Row>(query: CompiledQuery) => QueryResult<Row>
-
-function dialectOf(handle: SqliteHandle, run: Run): Dialect {
-  return {
+function dialectOf(handle: SqliteHandle, run: Run): DirectDialect {
+  const dialect: Dialect = {
     createAdapter: () => new SqliteAdapter(),
     createDriver: () => new SqliteDriver(handle, run),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
+  return { dialect, run }
 }
 
 /** One handle is one connection: callers take turns, a transaction keeps it until it ends. */
@@ -133,7 +139,7 @@ class Statements {
     this.handle = handle
   }
 
-  run<Row>({ sql, parameters }: CompiledQuery): QueryResult<Row> {
+  run<Row>({ sql, parameters }: Parameters<Run>[0]): QueryResult<Row> {
     const prepared = this.prepared(sql)
     const { statement } = prepared
     if (statement.reader) return { rows: toRows(prepared, statement.all(parameters) as unknown[][]) as Row[] }
@@ -142,7 +148,7 @@ class Statements {
   }
 
   /** @throws Error for a statement that would write */
-  read<Row>(query: CompiledQuery): QueryResult<Row> {
+  read<Row>(query: Parameters<Run>[0]): QueryResult<Row> {
     if (!this.prepared(query.sql).statement.readonly) throw new Error('attempt to write a readonly database')
     return this.run(query)
   }

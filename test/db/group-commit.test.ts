@@ -20,7 +20,7 @@ async function notes(db: Queries): Promise<string[]> {
 async function groupCommit(t: Parameters<typeof sqliteFile>[0]) {
   const file = sqliteFile(t)
   const handle = new BetterSqlite(file)
-  const writer = new Kysely<Tables>({ dialect: sqliteDialect(handle) })
+  const writer = new Kysely<Tables>({ dialect: sqliteDialect(handle).dialect })
   t.teardown(() => writer.destroy())
   await sql`create table notes (text text primary key)`.execute(writer)
   const other = new BetterSqlite(file, { timeout: 0 })

@@ -63,7 +63,7 @@ eachDatabase(t, 'migrating again changes nothing', async (t, database) => {
 })
 
 t.test('an empty database gets every migration, in order', async t => {
-  const db = new Kysely<Tables>({ dialect: sqliteDialect(new BetterSqlite(sqliteFile(t))) })
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(new BetterSqlite(sqliteFile(t))).dialect })
   t.teardown(() => db.destroy())
   t.same(await migrateToLatest(db, 'sqlite'), Object.keys(MIGRATIONS))
 })

@@ -96,7 +96,7 @@ t.test('closing waits for the writes that are under way', async t => {
 t.test(
   'more distinct statements than are kept prepared all give their own answer, old ones again',
   async t => {
-    const db = new Kysely<object>({ dialect: sqliteDialect(new BetterSqlite(':memory:')) })
+    const db = new Kysely<object>({ dialect: sqliteDialect(new BetterSqlite(':memory:')).dialect })
     t.teardown(() => db.destroy())
     const ask = async (n: number) => (await sql.raw(`select ${n} as n`).execute(db)).rows
     for (const round of [1, 2])
@@ -107,7 +107,7 @@ t.test(
 )
 
 t.test('a kept statement follows a change of the schema', async t => {
-  const db = new Kysely<object>({ dialect: sqliteDialect(new BetterSqlite(':memory:')) })
+  const db = new Kysely<object>({ dialect: sqliteDialect(new BetterSqlite(':memory:')).dialect })
   t.teardown(() => db.destroy())
   await sql`create table notes (text)`.execute(db)
   await sql`insert into notes values ('a')`.execute(db)
@@ -117,7 +117,9 @@ t.test('a kept statement follows a change of the schema', async t => {
 })
 
 t.test('rows can be streamed while the same statement runs elsewhere', async t => {
-  const db = new Kysely<{ notes: { n: number } }>({ dialect: sqliteDialect(new BetterSqlite(':memory:')) })
+  const db = new Kysely<{ notes: { n: number } }>({
+    dialect: sqliteDialect(new BetterSqlite(':memory:')).dialect,
+  })
   t.teardown(() => db.destroy())
   await sql`create table notes (n integer)`.execute(db)
   await db

@@ -59,3 +59,9 @@ t.test('values are cut into lists that a database takes', async t => {
   )
   t.same([...inLists([])], [])
 })
+
+eachDatabase(t, 'a statement that comes after the end of its transaction is refused', async (t, database) => {
+  const late = await database.write(async ({ db }) => db)
+  await t.rejects(insertCursors(late, { rows: [{ consumer: 'late', seq: 1 }] }), /committed/)
+  t.same(await names(database.reader, [1]), [])
+})
