@@ -62,10 +62,16 @@ t.test('somebody who reads for long makes the log longer, and holds up nobody', 
   t.ok(logMegabytes() > 75, 'what he may still read is kept')
   other.exec('commit')
   other.close()
-  await write(80)
-  const before = logMegabytes()
-  await write(60)
-  t.equal(logMegabytes(), before, 'the log was begun anew in between, in the place it had')
+  // The next time that it is long enough, or one of those after it where the disk is slow.
+  const lengths = [0]
+  while (logMegabytes() > (lengths.at(-1) ?? 0) && lengths.length < 25) {
+    lengths.push(logMegabytes())
+    await write(20)
+  }
+  t.ok(
+    lengths.length < 25,
+    `the log is begun anew, in the place it has: ${lengths.map(Math.round).join(' ')}`,
+  )
 })
 
 t.test('a thread that gives no answer holds up nobody for long', async t => {
