@@ -20,7 +20,7 @@ import {
   type Driver,
   type QueryResult,
 } from 'kysely'
-import type { Run } from './statement.js'
+import type { PrintedQuery, Run } from './statement.js'
 
 /** Distinct statements kept prepared. Multi-row inserts of many lengths would otherwise grow without bound. */
 const KEPT_STATEMENTS = 500
@@ -139,20 +139,16 @@ class Statements {
     this.handle = handle
   }
 
-  run<Row>({ sql, parameters }: Parameters<Run>[0]): QueryResult<Row> {
-    const prepared = this.prepared(sql)
-    const { statement } = prepared
-    if (statement.reader) return { rows: toRows(prepared, statement.all(parameters) as unknown[][]) as Row[] }
-    const { changes, lastInsertRowid } = statement.run(parameters)
-    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  run<Row>({ sql, parameters }: PrintedQuery): QueryResult<Row> {
+    return runPrepared(this.prepared(sql), parameters)
   }
 
   /** @throws Error for a statement that would write */
-  read<Row>(query: Parameters<Run>[0]): QueryResult<Row> {
-    if (!this.prepared(query.sql).statement.readonly) throw new Error('attempt to write a readonly database')
-    return this.run(query)
+  read<Row>({ sql, parameters }: PrintedQuery): QueryResult<Row> {
+    const prepared = this.prepared(sql)
+    if (!prepared.statement.readonly) throw new Error('attempt to write a readonly database')
+    return runPrepared(prepared, parameters)
   }
-
   private prepared(text: string): Prepared {
     const kept = this.kept.get(text)
     if (kept) {
@@ -169,6 +165,13 @@ class Statements {
     }
     return prepared
   }
+}
+
+function runPrepared<Row>(prepared: Prepared, parameters: readonly unknown[]): QueryResult<Row> {
+  const { statement } = prepared
+  if (statement.reader) return { rows: toRows(prepared, statement.all(parameters) as unknown[][]) as Row[] }
+  const { changes, lastInsertRowid } = statement.run(parameters)
+  return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
 }
 
 function prepare(handle: SqliteHandle, text: string): Prepared {

@@ -10,14 +10,16 @@
 import { sql, type Compilable, type CompiledQuery, type DialectAdapter, type QueryResult } from 'kysely'
 import type { Queries } from './database.js'
 
+export type PrintedQuery = Pick<CompiledQuery, 'sql' | 'parameters'>
+
 /** Runs a compiled statement there and then. */
-export type Run = <Row>(query: Pick<CompiledQuery, 'sql' | 'parameters'>) => QueryResult<Row>
+export type Run = <Row>(query: PrintedQuery) => QueryResult<Row>
 
 const directRuns = new WeakMap<object, Run>()
 
 /**
  * Statements on this Kysely go to the database directly from now on; without a run, by Kysely again, which refuses what comes
- * after the end of a transaction.
+ * after the end of a transaction. Called where the reader is opened and around each transaction.
  */
 export function runDirectly(db: Queries, run: Run | undefined): void {
   if (run) directRuns.set(db, run)
