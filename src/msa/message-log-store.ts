@@ -1,10 +1,10 @@
 /**
  * SQL of the message log: a workspace's messages, newest first.
  *
- * Every look is bounded, however many messages there are; but for a recipient's, which goes through a 256th of them in an index. Identifiers are UUIDv7, so that `(workspace_id, id)` is the order
- * in time as well, and recipients, campaigns and rare states have indexes of their own. The two states that most messages are
- * in (sent, delivered) have none, since every message would pay for it. One index finds the candidates; what else was asked
- * for is looked for among the newest of them.
+ * Every look is bounded, however many messages there are; but for a recipient's, which goes through a 256th of them in an
+ * index. Identifiers are UUIDv7, so that `(workspace_id, id)` is the order in time as well, and recipients, campaigns and rare
+ * states have indexes of their own. The two states that most messages are in (sent, delivered) have none, since every message
+ * would pay for it. One index finds the candidates; what else was asked for is looked for among the newest of them.
  */
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../core/ids.js'
