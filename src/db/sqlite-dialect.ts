@@ -54,12 +54,19 @@ export function sqliteReadingDialect(
 
 function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect {
   const dialect: Dialect = {
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => new AtomicAdapter(),
     createDriver: () => new SqliteDriver(handle, clock, run),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
   return { dialect, run }
+}
+
+/** In SQLite a change of the schema is part of its transaction like any other; Kysely's own adapter denies it. */
+class AtomicAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
 }
 
 /** One handle is one connection: callers take turns, a transaction keeps it until it ends. */
