@@ -4,7 +4,7 @@ import { isoTime } from '../core/moments.js'
 import type { Database } from '../db/database.js'
 import { keyActor } from '../events/activity-store.js'
 import { pageQuery } from '../http/pagination.js'
-import { listRoute, route, type Route } from '../http/route.js'
+import { listRoute, Reply, route, type Route } from '../http/route.js'
 import { normalizedAddress } from '../mail/address.js'
 import type { Clock } from '../world/clock.js'
 import { readSuppressionEntry } from './suppression-entry.js'
@@ -74,10 +74,13 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       summary: 'Suppress an address, or a whole domain as `@example.com`.',
       description:
         'Without a reason it is `manual`. Without a scope it stops every mail, or marketing only where the reason is ' +
-        '`unsubscribe`. An address that is suppressed already is a 409, whatever its reason and scope.',
+        '`unsubscribe`. An entry that stops marketing only is widened where the new scope is `all`: that is a 200, and reason ' +
+        'and time are the new ones. One that stops as much already stays as it is, which is a 409, whatever the reason. ' +
+        'Addresses are kept in one form: lower case, the domain as an A-label.',
       body: NewSuppressionBody,
       response: SuppressionSchema,
       status: 201,
+      otherStatuses: [200],
       errors: ['duplicate'],
       async handle({ principal, body }) {
         const { reason = 'manual' } = body
@@ -89,8 +92,8 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           sourceMessageId: null,
           createdAt: clock.now(),
         }
-        await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
-        return suppressionToApi(suppression)
+        const result = await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
+        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression))
       },
     }),
     route({

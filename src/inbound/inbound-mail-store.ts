@@ -70,6 +70,8 @@ export interface InboundFinding {
   /** E.g. `bounce`, `complaint`, `forged`; see `results.ts`. */
   readonly result: string
   readonly messageId?: string
+  /** Whether a token of ours proves that it is about that message; without one nothing follows. */
+  readonly isConfirmed?: boolean
   /** For people: why, or what exactly. At most 300 characters. */
   readonly detail?: string
 }

@@ -32,6 +32,8 @@ export interface ReturnedFinding {
   readonly token?: string
   /** Original-Envelope-Id. */
   readonly envelopeId?: string
+  /** What the returned part, or the report, says the envelope sender was; at most two, without angle brackets. */
+  readonly returnPaths?: readonly string[]
   /** Message-ID of the returned part, without angle brackets. */
   readonly messageId?: string
   /** To of the returned part. */

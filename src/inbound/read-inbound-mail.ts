@@ -39,18 +39,28 @@ export async function readInboundMail(task: ParseTask, readReturned: ReadReturne
   }
 }
 
-function toFinding({ kind, form, recipients, original, envelopeId }: ReturnedMail): ReturnedFinding {
+function toFinding(mail: ReturnedMail): ReturnedFinding {
+  const { kind, form, recipients, original, envelopeId, originalSender } = mail
   const token = original?.header.get(TOKEN_FIELD)
   const to = original?.header.get('to')
+  const returnPaths = [original?.header.get('return-path'), originalSender].filter(one => one !== undefined)
   return {
     kind,
     form,
     recipients: recipients.slice(0, MOST_RECIPIENTS),
     ...(token === undefined ? {} : { token: token.trim().slice(0, MOST_TEXT) }),
     ...(to === undefined ? {} : { to: to.slice(0, MOST_TEXT) }),
+    ...(returnPaths.length === 0 ? {} : { returnPaths: returnPaths.map(bareAddress) }),
     ...(envelopeId === undefined ? {} : { envelopeId: envelopeId.slice(0, MOST_TEXT) }),
     ...(original?.messageId === undefined ? {} : { messageId: original.messageId.slice(0, MOST_TEXT) }),
   }
+}
+
+function bareAddress(text: string): string {
+  return text
+    .slice(0, MOST_TEXT)
+    .replace(/^[^<]*<|>.*$/gs, '')
+    .trim()
 }
 
 /** A mail seldom has more than one report; the fault of one does not hide the others. */
