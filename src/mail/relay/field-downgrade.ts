@@ -81,6 +81,14 @@ export function downgradeField(field: FieldLines, rules: DowngradeRules): string
   return folded(name, unstructured(visible(decodeText(value, rules.charset))))
 }
 
+/** The field in ASCII and in lines, and nothing more: for what nobody reads, at the cost of one look at it. */
+export function crudeField({ raw }: FieldLines): string {
+  const colon = raw.indexOf(':')
+  const name = colon > 0 && /^[\x21-\x7e]+$/.test(raw.slice(0, colon)) ? raw.slice(0, colon) : 'X-Unreadable'
+  const value = unfoldedValue(raw).replace(/[^\x20-\x7e]+/g, '?')
+  return brokenAnywhere(`${name.slice(0, MAX_SHOWN_NAME)}: ${value}`)
+}
+
 /** Folded at the white space there is, which changes nothing; only where there is none is anything added or encoded. */
 function refolded(name: string, key: string, value: string): string {
   const field = foldField(name, value)

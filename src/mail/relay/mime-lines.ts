@@ -62,6 +62,7 @@ function readDelimiter(
   lineStart: number,
   contentStart: number,
 ): Delimiter | undefined {
+  if (!mayBegin(open, message[lineStart + 2])) return undefined
   // The longest line that can match, its white space included; a longer one holds no line end here and fits no boundary.
   const window = message.toString('latin1', lineStart + 2, lineStart + 2 + MAX_BOUNDARY + 16)
   const lineEnd = window.indexOf('\r\n')
@@ -76,6 +77,12 @@ function readDelimiter(
     level,
     closes: own === undefined,
   }
+}
+
+/** Most lines that begin with `--` are no delimiters, and a hostile message may have millions: one octet tells most of them. */
+function mayBegin(open: OpenBoundaries, octet: number | undefined): boolean {
+  for (const boundary of open.keys()) if (boundary.charCodeAt(0) === octet) return true
+  return false
 }
 
 /** @param start of the part's first line */

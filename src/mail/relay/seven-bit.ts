@@ -8,12 +8,18 @@
  * in the size: some 10 ms for a megabyte that has to be encoded. Pure.
  * Standards: RFC 2045 §6.4 (only multipart and message/rfc822 stay unencoded), RFC 2046 §5, RFC 2047, RFC 2231, RFC 1428
  * (unknown-8bit), RFC 6376 §5.3.
- * Fails: AppError `validation_error` for nesting beyond 100, more than 10,000 parts, a multipart without parts that holds
+ * Fails: AppError `validation_error` for nesting beyond 100, more than 10,000 parts or 50,000 fields in them, a multipart without parts that holds
  * 8-bit octets, and headers that fit into no lines. Linear, memory within some four times the message.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
-import { downgradeField, needsDowngrade, withoutNul, type DowngradeRules } from './field-downgrade.js'
+import {
+  crudeField,
+  downgradeField,
+  needsDowngrade,
+  withoutNul,
+  type DowngradeRules,
+} from './field-downgrade.js'
 import type { FieldLines } from './field-lines.js'
 import { decodeOctets, hasNonAscii, unfoldedValue } from './header-decode.js'
 import { parameter, readMediaType, writeMediaType, type MediaType } from './media-type.js'
@@ -25,6 +31,7 @@ import {
   type PartHeader,
 } from './mime-lines.js'
 import {
+  asSevenBitFiller,
   decodeQuotedPrintable,
   encodeBase64,
   encodeText,
@@ -63,6 +70,9 @@ interface Walk {
   readonly edits: Edit[]
   readonly open: OpenBoundaries
   parts: number
+  fields: number
+  /** Octets of fields that had to be written anew. */
+  rewrittenOctets: number
   /** Of the first text that declares one; raw header octets are likely in it too. */
   charset: string | undefined
   isEightBit: boolean
@@ -81,6 +91,13 @@ type PartKind = 'message' | 'part'
 
 const MAX_DEPTH = 100
 const MAX_PARTS = 10_000
+/** Fields of all parts together. */
+const MAX_FIELDS = 50_000
+/**
+ * Octets of fields that are read and written anew with all their meaning, a second's work for hostile ones. Real mail has some
+ * hundred; beyond it they only become ASCII.
+ */
+const MAX_REWRITTEN_OCTETS = 524_288
 /** Signatures of the content, or pieces of a message that make sense only together (RFC 2046 §5.2.2). */
 const KEPT_TYPES: ReadonlySet<string> = new Set([
   'multipart/signed',
@@ -104,6 +121,8 @@ export function toSevenBit(
     open: new Map(),
     charset: undefined,
     parts: 0,
+    fields: 0,
+    rewrittenOctets: 0,
     isEightBit: false,
     hasLongLines: false,
     isInternational,
@@ -143,6 +162,9 @@ function walkEntity(
   if (depth > MAX_DEPTH) throw refusal(`the message has parts nested too deep, more than ${MAX_DEPTH}`)
   if (++walk.parts > MAX_PARTS) throw refusal(`the message has more than ${MAX_PARTS} parts`)
   const header = readPartHeader(walk.message, walk.open, start)
+  walk.fields += header.fields.length
+  if (walk.fields > MAX_FIELDS)
+    throw refusal(`the message has more than ${MAX_FIELDS} header fields in its parts`)
   const type = typeOf(header) ?? defaultType
   const charset = parameter(type, 'charset')
   if (type.value.startsWith('text/')) walk.charset ??= charset
@@ -229,12 +251,7 @@ function walkMultipart(
 /** Preamble and epilogue, which no reader shows (RFC 2046 §5.1.1). */
 function cleanFiller(walk: Walk, start: number, end: number): void {
   const filler = walk.message.subarray(start, end)
-  if (isSevenBit(filler)) return
-  const text = filler
-    .toString('latin1')
-    .replace(/[\0\x80-\xff]/g, '?')
-    .replace(/[^\n]{900}/g, '$&\r\n')
-  walk.edits.push({ start, end, octets: Buffer.from(text, 'latin1') })
+  if (!isSevenBit(filler)) walk.edits.push({ start, end, octets: asSevenBitFiller(filler) })
 }
 
 function encodeLeaf(
@@ -275,8 +292,28 @@ function charsetToDeclare(type: MediaType, content: Buffer): string | undefined 
   return type.value === 'text/plain' ? 'unknown-8bit' : undefined
 }
 
-/** Fields in 7 bits, and labels for what the body has become. */
+/** Fields in 7 bits, and labels for what the body has become: one edit for the whole header. */
 function fixHeader(walk: Walk, header: PartHeader, label: Relabelling, kind: PartKind, depth: number): void {
+  const charset = walk.charset ?? parameter(typeOf(header) ?? PLAIN, 'charset')
+  if (depth === 0) walk.isInternational ||= header.fields.some(field => isInternationalAuthor(field, charset))
+  // A message in a message is to be read and not answered.
+  const addresses = depth === 0 && walk.isInternational ? 'utf8' : 'group'
+  const missing = missingFields(label, kind)
+  const rewritten = header.fields.map(
+    field => fixedField(walk, field, label, { charset, addresses, depth }) ?? field.raw,
+  )
+  for (const { name } of header.fields) missing.delete(name)
+  if (missing.size === 0 && header.fields.every(({ raw }, index) => raw === rewritten[index])) return
+  // The last line of a message may have no end.
+  const lines = header.fields.map(
+    ({ raw, start, end }, index) => `${rewritten[index] ?? raw}${raw.length === end - start ? '' : '\r\n'}`,
+  )
+  for (const line of missing.values()) lines.push(`${line}\r\n`)
+  walk.edits.push({ start: header.start, end: header.end, octets: Buffer.from(lines.join(''), 'latin1') })
+}
+
+/** By name in lower case: what the header has to have and may not. */
+function missingFields(label: Relabelling, kind: PartKind): Map<string, string> {
   const missing = new Map<string, string>()
   if (label.encoding !== undefined)
     missing.set('content-transfer-encoding', `Content-Transfer-Encoding: ${label.encoding}`)
@@ -284,30 +321,16 @@ function fixHeader(walk: Walk, header: PartHeader, label: Relabelling, kind: Par
     missing.set('content-type', `Content-Type: text/plain; charset=${label.charset}`)
   // Without it the other two mean nothing (RFC 2045 §4).
   if (missing.size > 0 && kind === 'message') missing.set('mime-version', 'MIME-Version: 1.0')
-  const charset = walk.charset ?? parameter(typeOf(header) ?? PLAIN, 'charset')
-  if (depth === 0) walk.isInternational ||= header.fields.some(field => isInternationalAuthor(field, charset))
-  // A message in a message is to be read and not answered.
-  const addresses = depth === 0 && walk.isInternational ? 'utf8' : 'group'
-  for (const field of header.fields) {
-    const octets = fixedField(field, label, { charset, addresses })
-    missing.delete(field.name)
-    if (octets === undefined) continue
-    walk.needsSmtpUtf8 ||= hasNonAscii(octets)
-    if (octets === field.raw) continue
-    const lineEnd = field.raw.length === field.end - field.start ? '' : '\r\n'
-    walk.edits.push({
-      start: header.start + field.start,
-      end: header.start + field.end,
-      octets: Buffer.from(`${octets}${lineEnd}`, 'latin1'),
-    })
-  }
-  if (missing.size === 0) return
-  const added = [...missing.values()].map(line => `${line}\r\n`).join('')
-  walk.edits.push({ start: header.end, end: header.end, octets: Buffer.from(added, 'latin1') })
+  return missing
 }
 
 /** @returns the field without the CRLF at its end; undefined where it stays */
-function fixedField(field: FieldLines, label: Relabelling, rules: DowngradeRules): string | undefined {
+function fixedField(
+  walk: Walk,
+  field: FieldLines,
+  label: Relabelling,
+  rules: DowngradeRules & { readonly depth: number },
+): string | undefined {
   if (field.name === 'content-transfer-encoding' && label.encoding !== undefined)
     return `Content-Transfer-Encoding: ${label.encoding}`
   if (field.name === 'content-type' && label.charset !== undefined) {
@@ -317,7 +340,14 @@ function fixedField(field: FieldLines, label: Relabelling, rules: DowngradeRules
       parameters: [...type.parameters, ['charset', label.charset]],
     })
   }
-  return needsDowngrade(field.raw) ? downgradeField(field, rules) : undefined
+  if (!needsDowngrade(field.raw)) return undefined
+  const { depth } = rules
+  // The header of the message itself has a bound of its own, and somebody reads it.
+  if (depth > 0) walk.rewrittenOctets += field.raw.length
+  if (depth > 0 && walk.rewrittenOctets > MAX_REWRITTEN_OCTETS) return crudeField(field)
+  const downgraded = downgradeField(field, rules)
+  walk.needsSmtpUtf8 ||= hasNonAscii(downgraded)
+  return downgraded
 }
 
 /** Without an address in From nobody has written the message, and no policy of a domain (RFC 7489 §6.6.1) can be asked. */

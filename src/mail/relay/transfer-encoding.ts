@@ -13,11 +13,14 @@ const LF = 0x0a
 const CR = 0x0d
 const SP = 0x20
 const EQUALS = 0x3d
+const QUESTION_MARK = 0x3f
 
 /** RFC 5322 §2.1.1, CRLF not counted. */
 export const MAX_LINE_OCTETS = 998
 /** RFC 2045 §6.7 (5), §6.8. */
 const ENCODED_LINE = 76
+/** Where a line of filler is broken. */
+const FILLER_LINE = 900
 const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
 
 /** ASCII without NUL, lines of at most 998 octets: the domain of `7bit` (RFC 2045 §2.7). */
@@ -35,6 +38,27 @@ export function hasLongLine(octets: Buffer): boolean {
     lineStart = lineEnd + 1
   }
   return false
+}
+
+/** Octets that nobody shows: what is not 7-bit becomes a question mark, and long lines are broken. One look at each octet. */
+export function asSevenBitFiller(octets: Buffer): Buffer {
+  const filler = Buffer.allocUnsafe(octets.length + 2 * Math.ceil(octets.length / FILLER_LINE))
+  let length = 0
+  let column = 0
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at] as number
+    if (octet === LF) {
+      column = 0
+    } else if (column === FILLER_LINE && octet !== CR) {
+      filler[length++] = CR
+      filler[length++] = LF
+      column = 1
+    } else {
+      column++
+    }
+    filler[length++] = octet === 0 || octet > 0x7f ? QUESTION_MARK : octet
+  }
+  return filler.subarray(0, length)
 }
 
 /** Text in the shorter of the two encodings. */

@@ -198,6 +198,43 @@ t.test('nesting and parts have a limit, told in words', async t => {
   t.throws(() => toSevenBit(long.message), { code: 'validation_error', message: /header of a part/ })
 })
 
+t.test(
+  'fields have a limit over all parts, and beyond some hundred KB those of parts only become ASCII',
+  async t => {
+    const header = { 'Content-Type': 'multipart/mixed; boundary=m', Subject: utf8('Grüße') }
+    const fields = (count: number, line: string) => Array.from({ length: count }, () => line)
+    const many = mail(
+      '',
+      header,
+      parts('m', ...Array.from({ length: 60 }, () => part(fields(900, 'A: \xe4'), 'x'))),
+    )
+    t.throws(() => toSevenBit(many.message), {
+      code: 'validation_error',
+      message: /more than 50000 header fields/,
+    })
+    const long = `Subject: ${'\xe4'.repeat(50_000)}`
+    const large = mail('', header, parts('m', ...Array.from({ length: 40 }, () => part([long], 'x'))))
+    const { message } = toSevenBit(large.message)
+    t.ok(isSevenBit(message))
+    const text = message.toString('latin1')
+    t.match(
+      text,
+      /^Subject: =\?UTF-8\?Q\?Gr=C3=BC=C3=9Fe\?=\r$/m,
+      'the header of the message itself keeps its meaning',
+    )
+    t.match(text, /^Subject: \?+\r$/m)
+    t.ok(message.length < 3 * large.message.length)
+  },
+)
+
+t.test('what stands around the parts and nobody shows becomes 7-bit, line by line', async t => {
+  const header = { 'Content-Type': 'multipart/mixed; boundary=m' }
+  const filler = `${'\xe4'.repeat(5_000)}\r\nshort \0\r\n`
+  const { message } = toSevenBit(mail('', header, `${filler}${parts('m', part([], 'x'))}`).message)
+  t.ok(isSevenBit(message))
+  t.match(message.toString('latin1'), /\?{900}\r\n\?{500}\r\nshort \?\r\n/)
+})
+
 t.test('a multipart without its parts is refused where it holds 8-bit octets', async t => {
   const header = { 'Content-Type': 'multipart/mixed; boundary=m' }
   t.throws(() => toSevenBit(mail('', header, [utf8('ä')]).message), { code: 'validation_error' })
