@@ -15,6 +15,7 @@ import type { DeliveryAgent, LocateSite } from './queue/delivery-agent.js'
 import { JobLoader } from './queue/job-loader.js'
 import { QueueRunner } from './queue/queue-runner.js'
 import { openHttpClient } from './world/fetch.js'
+import { openReach } from './world/reach.js'
 import { availableThreads, spawnThread } from './world/threads.js'
 
 export function openJobs({ world, database, domains, returnPath }: Appliance): JobLoader {
@@ -81,7 +82,9 @@ function agentOptions(config: Config, workers: number): AgentOptions {
     ...routerOptions(config),
     dns: { servers: nameServers(config), timeoutMs: dns.timeoutMs },
     mtaSts: mta.mtaSts,
+    allowPrivate: mta.allowPrivate,
     timeouts: {
+      attempt: mta.timeouts.attemptMs,
       connect: mta.timeouts.connectMs,
       greeting: mta.timeouts.greetingMs,
       ehlo: mta.timeouts.ehloMs,
@@ -108,10 +111,12 @@ function agentOptions(config: Config, workers: number): AgentOptions {
 export function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
   const { clock, systemLookup, random } = world
   const resolver = openResolver(config, world)
-  const sts = { clock, resolver, http: openHttpClient(clock) }
+  const reach = openReach(config.mta)
+  const sts = { clock, resolver, http: openHttpClient(clock, { reach }) }
   return {
     ...routerOptions(config),
     resolver,
+    reach,
     systemLookup,
     random,
     ...(config.mta.mtaSts ? { stsPolicies: new StsPolicies(sts) } : {}),

@@ -9,7 +9,8 @@ import type { Config } from '../config/config.js'
 import { describeError } from '../core/errors.js'
 import { isServing } from '../db/serve-lock.js'
 import { openHttpClient } from '../world/fetch.js'
-import { ipVersion, isLoopbackOrUnspecified } from '../world/ip-address.js'
+import { isLoopbackOrUnspecified } from '../world/address-kind.js'
+import { ipVersion } from '../world/ip-address.js'
 
 const ANSWER_TIMEOUT_MS = 2_000
 const ANSWER_BYTES = 4 * 1_024 * 1_024
@@ -35,6 +36,7 @@ export async function askServer(
     return { serving: true, trouble: 'http.listen has no address of this machine with a known port' }
   try {
     const answer = await openHttpClient(clock).request({
+      namedBy: 'operator',
       method,
       url: `${origin}${path}`,
       ...(body === undefined ? {} : jsonBody(body)),

@@ -94,6 +94,7 @@ export interface MtaConfig {
   readonly connectionMessages: number
   readonly connectionIdleMs: number
   readonly mtaSts: boolean
+  readonly allowPrivate: boolean
   readonly routes: readonly RouteConfig[]
   readonly sites: readonly SiteConfig[]
   readonly retry: BackoffPolicy & { readonly expireMs: number }
@@ -107,7 +108,9 @@ export interface RouteConfig {
   readonly port: number
   readonly tls: TlsPolicy
   /** Both given, or neither. */
-  readonly credentials: { readonly username: string; readonly password: string } | undefined
+  readonly credentials:
+    | { readonly username: string; readonly password: string; readonly isPasswordForUnverified: boolean }
+    | undefined
 }
 
 export interface SiteConfig {
@@ -122,6 +125,7 @@ export interface SiteConfig {
 
 /** RFC 5321 §4.5.3.2; what each one covers stands in the schema. */
 export interface MtaTimeouts {
+  readonly attemptMs: number
   readonly connectMs: number
   readonly greetingMs: number
   readonly ehloMs: number
@@ -210,9 +214,10 @@ function toMtaConfig(mta: Settings['mta'], hostname: string): MtaConfig {
     connectionMessages: mta.connection_messages,
     connectionIdleMs: mta.connection_idle,
     mtaSts: mta.mta_sts,
-    routes: mta.routes.map(({ username, password, ...route }) => ({
+    allowPrivate: mta.allow_private,
+    routes: mta.routes.map(({ username, password, password_without_verification: word, ...route }) => ({
       ...route,
-      credentials: username === '' ? undefined : { username, password },
+      credentials: username === '' ? undefined : { username, password, isPasswordForUnverified: word },
     })),
     sites: mta.sites.map(({ messages_per_minute: messagesPerMinute, ...site }) => ({
       ...site,
@@ -220,6 +225,7 @@ function toMtaConfig(mta: Settings['mta'], hostname: string): MtaConfig {
     })),
     retry: { firstMs: retry.first, factor: retry.factor, maxMs: retry.max, expireMs: retry.expire },
     timeouts: {
+      attemptMs: timeouts.attempt,
       connectMs: timeouts.connect,
       greetingMs: timeouts.greeting,
       ehloMs: timeouts.ehlo,

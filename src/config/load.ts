@@ -9,6 +9,7 @@ import { parse, TomlError } from 'smol-toml'
 import { Value } from 'typebox/value'
 import { describeError } from '../core/errors.js'
 import { parseDuration } from '../core/units.js'
+import { isLoopbackOrUnspecified } from '../world/address-kind.js'
 import { toConfig, type Config } from './config.js'
 import type { Environment } from './environment.js'
 import { ConfigError } from './faults.js'
@@ -102,13 +103,30 @@ function faultsBetweenKeys(tables: Table): string[] {
     if (first !== undefined && longer !== undefined && longer < first)
       faults.push(`mta.retry.${key}: has to be at least mta.retry.first`)
   }
-  for (const [index, route] of tablesAt(tables, ['mta', 'routes']).entries())
+  for (const [index, route] of tablesAt(tables, ['mta', 'routes']).entries()) {
     if ((route['username'] === '') !== (route['password'] === ''))
       faults.push(`mta.routes.${index}: username and password go together`)
+    else if (saysPasswordUnverified(route))
+      faults.push(
+        `mta.routes.${index}: with tls = "${String(route['tls'])}" the password could be read on the way; ` +
+          'set tls = "verify", or password_without_verification = true',
+      )
+  }
   for (const [index, site] of tablesAt(tables, ['mta', 'sites']).entries())
     if ([site['mx'], site['domain']].filter(pattern => pattern === '').length !== 1)
       faults.push(`mta.sites.${index}: has to have either mx or domain`)
   return faults
+}
+
+/** What stays on this machine is read by nobody on the way. */
+function saysPasswordUnverified({
+  password,
+  tls,
+  host,
+  password_without_verification: word,
+}: Table): boolean {
+  if (typeof password !== 'string' || typeof tls !== 'string' || typeof host !== 'string') return false
+  return password !== '' && tls !== 'verify' && word !== true && !isLoopbackOrUnspecified(host)
 }
 
 /** Fills in what is derived from the hostname when left empty, so that `config show` shows what is in force. */

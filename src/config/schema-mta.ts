@@ -36,7 +36,17 @@ const route = table({
       'none: never; opportunistic: where offered, whatever the certificate; require: always, whatever the certificate; verify: always, with a certificate that is right for the host.',
   }),
   username: text({ default: '', description: 'User name for SMTP AUTH at that host; empty for none.' }),
-  password: text({ default: '', secret: 'always', description: 'Password for SMTP AUTH at that host.' }),
+  password: text({
+    default: '',
+    secret: 'always',
+    description:
+      'Password for SMTP AUTH at that host. It is said under `tls = "verify"` only, unless the host is a loopback address.',
+  }),
+  password_without_verification: flag({
+    default: false,
+    description:
+      'true says the password to a host whose certificate nobody checks, and with `tls = "none"` in clear, where anybody on the way can read it.',
+  }),
 })
 
 const site = table({
@@ -71,6 +81,13 @@ const site = table({
 /** RFC 5321 §4.5.3.2, but for `connect`, `starttls` and `quit`, of which it says nothing. */
 const timeouts = table(
   {
+    attempt: duration({
+      default: '10m',
+      min: '1m',
+      max: '2h',
+      description:
+        'For all hosts and addresses of one attempt together, until one of them has taken sender and recipient. Each address gets an equal share of what is left for greeting and TLS.',
+    }),
     connect: duration({
       default: '30s',
       min: '1s',
@@ -182,6 +199,11 @@ export const MTA_SECTION = table(
     mta_sts: flag({
       default: true,
       description: 'Whether MTA-STS policies of recipient domains (RFC 8461) are applied.',
+    }),
+    allow_private: flag({
+      default: false,
+      description:
+        'true lets DNS send mail, and look-ups of MTA-STS policies, to private, link-local and loopback addresses: for networks with mail servers of their own. Routes may lead anywhere without it.',
     }),
     routes: list(route, {
       default: [],

@@ -16,7 +16,7 @@ import {
   isVerdict,
   type TriesAtEndpoint,
 } from './deciding-try.js'
-import type { Routing } from './route.js'
+import type { Routing } from './choose-endpoints.js'
 import type { BreakKind, SmtpEnd } from './smtp-end.js'
 import { STS_FAILURE } from './routing-verdict.js'
 import { replyText } from './smtp-reply.js'

@@ -4,9 +4,10 @@
  * Made by `route.ts`, used by the client and the pool. Pure.
  */
 import type { TlsPolicy, TlsPolicySource } from '../mail/outcome.js'
+import type { Named } from '../world/reach.js'
 import type { StsDemand } from './tls-demand.js'
 
-export interface Endpoint {
+export interface Endpoint extends Named {
   /** MX host or route host, as named in DNS or configuration; certificates are checked against it. */
   readonly host: string
   /** IP address. */
@@ -27,6 +28,8 @@ export interface Endpoint {
 export interface Credentials {
   readonly username: string
   readonly password: string
+  /** Whether it may be said to a host whose certificate was not found right, and in clear where the route has no TLS. */
+  readonly isForUnverified: boolean
 }
 
 const keys = new WeakMap<Endpoint, string>()
@@ -36,7 +39,7 @@ export function endpointKey(endpoint: Endpoint): string {
   const known = keys.get(endpoint)
   if (known !== undefined) return known
   const { host, address, port, tls, implicitTls, auth, sources } = endpoint
-  const key = JSON.stringify([host, address, port, tls, implicitTls, auth?.username, auth?.password, sources])
+  const key = JSON.stringify([host, address, port, tls, implicitTls, auth, sources])
   keys.set(endpoint, key)
   return key
 }

@@ -8,6 +8,11 @@ import type { TlsPolicy } from '../mail/outcome.js'
 
 /** How long each step of a session may take, ms. RFC 5321 §4.5.3.2 gives the lower bounds in the comments. */
 export interface Timeouts {
+  /**
+   * All hosts and addresses of one attempt together, until one of them has taken the envelope. RFC 5321 §4.5.3.2 bounds each
+   * step only, and ten addresses that greet nobody would hold a connection for an hour.
+   */
+  readonly attempt: number
   /** Until TCP stands. */
   readonly connect: number
   /** Until TLS stands; `connect` where absent. */
@@ -42,6 +47,8 @@ export interface Route {
   /** With a password: AUTH (RFC 4954). Empty or absent: none. */
   readonly username?: string
   readonly password?: string
+  /** Whether the password may cross TLS that verifies nothing, or, with `tls` none, no TLS at all. */
+  readonly isPasswordForUnverified?: boolean
 }
 
 /** What one `[[mta.sites]]` entry asks of connections to MX hosts. It has either `mx` or `domain`, patterns like a route's. */

@@ -1,7 +1,7 @@
 /**
  * Why a domain cannot be written to, at all or now, in DSN terms.
  *
- * Used by `route.ts` and `conclude.ts`. Status codes: RFC 3463 §3.2, §3.5; 5.1.10: RFC 7505 §4.1.
+ * Used by `route.ts`, `choose-endpoints.ts` and `conclude.ts`. Status codes: RFC 3463 §3.2, §3.5; 5.1.10: RFC 7505 §4.1.
  */
 import type { Classification } from '../mail/outcome.js'
 
@@ -63,4 +63,12 @@ export const STS_FAILURE: Classification = {
   scope: 'domain',
   permanence: 'transient',
   subtype: 'mta_sts_failure',
+}
+
+/** Hosts that DNS names at addresses of networks close by, where only the operator may send mail. */
+export const OUT_OF_REACH: Classification = {
+  cause: 'config',
+  scope: 'domain',
+  permanence: 'transient',
+  subtype: 'address_not_public',
 }

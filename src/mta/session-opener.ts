@@ -13,7 +13,13 @@ import { ConnectionPool } from './connection-pool.js'
 import type { Endpoint } from './endpoint.js'
 import type { PoolLimits } from './mta-options.js'
 import type { SmtpEnd } from './smtp-end.js'
-import { openSession, type Opening, type SessionParts, type SmtpSession } from './smtp-session.js'
+import {
+  openSession,
+  type Opening,
+  type OpenOptions,
+  type SessionParts,
+  type SmtpSession,
+} from './smtp-session.js'
 
 export interface OpenerParts extends SessionParts {
   readonly random: Random
@@ -21,6 +27,9 @@ export interface OpenerParts extends SessionParts {
   readonly sourceAddresses: readonly string[]
   readonly pool: PoolLimits
 }
+
+/** When opening is given up. */
+export type OpeningLimits = Pick<OpenOptions, 'deadline' | 'signal'>
 
 /** One dialling that led to no session. */
 export interface FailedOpening {
@@ -52,21 +61,21 @@ export class SessionOpener {
     this.brokenTls = new BrokenTlsMemory(parts.clock)
   }
 
-  async open(endpoint: Endpoint, signal: AbortSignal): Promise<OpenedSession> {
+  async open(endpoint: Endpoint, limits: OpeningLimits): Promise<OpenedSession> {
     const idle = this.pool.take(endpoint)
-    return idle === undefined ? this.dial(endpoint, signal) : { session: idle, reused: true, failures: [] }
+    return idle === undefined ? this.dial(endpoint, limits) : { session: idle, reused: true, failures: [] }
   }
 
   /** A new connection, whatever the pool has. */
-  async dial(endpoint: Endpoint, signal: AbortSignal): Promise<OpenedSession> {
+  async dial(endpoint: Endpoint, limits: OpeningLimits): Promise<OpenedSession> {
     const failures: FailedOpening[] = []
     const inClear = this.brokenTls.has(endpoint)
-    const opening = await this.dialOnce(endpoint, inClear, signal, failures)
+    const opening = await this.dialOnce(endpoint, inClear, limits, failures)
     if ('session' in opening) return { session: opening.session, reused: false, failures }
     if (inClear || !isBrokenStartTls(endpoint, opening.end))
       return { session: undefined, reused: false, failures }
     this.brokenTls.add(endpoint)
-    const again = await this.dialOnce(endpoint, true, signal, failures)
+    const again = await this.dialOnce(endpoint, true, limits, failures)
     return { session: 'session' in again ? again.session : undefined, reused: false, failures }
   }
 
@@ -82,7 +91,7 @@ export class SessionOpener {
   private async dialOnce(
     endpoint: Endpoint,
     inClear: boolean,
-    signal: AbortSignal,
+    limits: OpeningLimits,
     failures: FailedOpening[],
   ): Promise<Opening> {
     const { clock } = this.parts
@@ -90,7 +99,7 @@ export class SessionOpener {
     const localAddress = this.sourceFor(endpoint)
     const opening = await openSession(this.parts, endpoint, {
       inClear,
-      signal,
+      ...limits,
       ...(localAddress === undefined ? {} : { localAddress }),
     })
     if ('end' in opening) failures.push({ ...opening, durationMs: clock.monotonic() - startedAt })

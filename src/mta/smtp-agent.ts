@@ -33,6 +33,11 @@ interface Offer {
   readonly signal: AbortSignal
 }
 
+interface TimedOffer extends Offer {
+  /** When a session has to stand, and when sender and recipient have to be taken; on the monotonic clock, ms. */
+  readonly limits: { readonly opening: number; readonly envelope: number }
+}
+
 /** Addresses that are dialled in one attempt; RFC 5321 §5.1 wants at least two. */
 const MOST_TRIES = 10
 /**
@@ -49,7 +54,7 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
   async function deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
     const rendering = await render(job)
     if (rendering.kind !== 'rendered') return rendering
-    // An MTA-STS policy may take its web server a minute.
+    // DNS may be silent, and a policy host as well.
     const routing = await unlessAborted(findRoute(parts, domainOf(job.recipient)), signal)
     if (routing === undefined) return concludeShutdown()
     if (routing.kind !== 'endpoints') return concludeRouting(routing)
@@ -71,8 +76,15 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
   async function offerInOrder(endpoints: readonly Endpoint[], offer: Offer): Promise<TriesAtEndpoint[]> {
     const attempt: TriesAtEndpoint[] = []
     let temporaryReplies = 0
-    for (const endpoint of endpoints.slice(0, MOST_TRIES)) {
-      const tries = await offerTo(endpoint, offer)
+    const { clock, timeouts } = parts
+    const deadline = clock.monotonic() + timeouts.attempt
+    const candidates = endpoints.slice(0, MOST_TRIES)
+    for (const [index, endpoint] of candidates.entries()) {
+      const leftMs = deadline - clock.monotonic()
+      if (leftMs <= 0) break
+      // One host that answers nothing leaves the others their time.
+      const opening = deadline - leftMs + leftMs / (candidates.length - index)
+      const tries = await offerTo(endpoint, { ...offer, limits: { opening, envelope: deadline } })
       attempt.push(tries)
       const end = tries.at(-1)?.end
       if (end === undefined || isVerdict(end)) break
@@ -83,17 +95,18 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
   }
 
   /** One host; more than one try where TLS is broken there or an idle connection was dead. */
-  async function offerTo(endpoint: Endpoint, offer: Offer): Promise<Try[]> {
-    const tries = await offerOver(() => opener.open(endpoint, offer.signal), endpoint, offer)
+  async function offerTo(endpoint: Endpoint, offer: TimedOffer): Promise<Try[]> {
+    const limits = { deadline: offer.limits.opening, signal: offer.signal }
+    const tries = await offerOver(() => opener.open(endpoint, limits), endpoint, offer)
     const last = tries.at(-1)
     if (last === undefined || !wasStale(last)) return tries
-    return [...tries, ...(await offerOver(() => opener.dial(endpoint, offer.signal), endpoint, offer))]
+    return [...tries, ...(await offerOver(() => opener.dial(endpoint, limits), endpoint, offer))]
   }
 
   async function offerOver(
     open: () => Promise<OpenedSession>,
     endpoint: Endpoint,
-    { envelope, message, signal }: Offer,
+    { envelope, message, limits, signal }: TimedOffer,
   ): Promise<Try[]> {
     const startedAt = parts.clock.monotonic()
     const { session, reused, failures } = await open()
@@ -101,6 +114,8 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
     if (session === undefined) return tries
     const end = await transact(session, envelope, message, {
       timeouts: parts.timeouts,
+      clock: parts.clock,
+      deadline: limits.envelope,
       reset: reused,
       signal,
     })

@@ -24,6 +24,8 @@ export class SmtpConnection {
   private readonly unread: ReplyLines[] = []
   /** Replies still to come for what was sent; the greeting is the first. */
   private awaited = 1
+  /** When every wait ends, whatever its own time limit: on the monotonic clock, ms. */
+  private deadline = Infinity
   private spokeUnasked = false
   /** Between STARTTLS and the handshake: nothing beyond the one reply counts. */
   private isSwitchingToTls = false
@@ -40,6 +42,11 @@ export class SmtpConnection {
   /** Whether the next command can be sent and its answer told from any other. */
   get isInStep(): boolean {
     return this.broken === undefined && !this.spokeUnasked && this.awaited === 0 && this.unread.length === 0
+  }
+
+  /** @param moment on the monotonic clock, ms; Infinity lifts the limit */
+  limitUntil(moment: number): void {
+    this.deadline = moment
   }
 
   /** Sends command lines without waiting; each one will be answered by one reply. */
@@ -174,7 +181,8 @@ export class SmtpConnection {
   /** Waits for what octets, drains and failures can bring about; there is never more than one who waits. */
   private async until(isReady: () => boolean, timeoutMs: number): Promise<void> {
     if (isReady()) return
-    const timer = this.clock.after(timeoutMs, () => this.break(new Broken('timeout', 'no answer in time')))
+    const leftMs = Math.max(0, Math.min(timeoutMs, this.deadline - this.clock.monotonic()))
+    const timer = this.clock.after(leftMs, () => this.break(new Broken('timeout', 'no answer in time')))
     try {
       while (!isReady()) {
         if (this.broken !== undefined) throw this.broken

@@ -10,8 +10,9 @@
 import type { Stage, TlsFacts } from '../mail/outcome.js'
 import type { Clock } from '../world/clock.js'
 import type { Dialler } from '../world/dial.js'
+import { isLoopbackOrUnspecified } from '../world/address-kind.js'
 import { ipVersion } from '../world/ip-address.js'
-import type { Endpoint } from './endpoint.js'
+import type { Credentials, Endpoint } from './endpoint.js'
 import type { Timeouts } from './mta-options.js'
 import { SmtpConnection } from './smtp-connection.js'
 import { Broken, endOf, Refused, type SmtpEnd } from './smtp-end.js'
@@ -29,6 +30,8 @@ export interface OpenOptions {
   readonly localAddress?: string
   /** Do without STARTTLS even if offered; honoured for opportunistic TLS only. */
   readonly inClear: boolean
+  /** When it is given up, however far it has come; on the monotonic clock, ms. */
+  readonly deadline: number
   readonly signal: AbortSignal
 }
 
@@ -60,6 +63,7 @@ export async function openSession(
   try {
     const connection = await dial(parts, endpoint, options)
     progress.connection = connection
+    connection.limitUntil(options.deadline)
     if (endpoint.implicitTls) await secure(parts, endpoint, options, connection, progress)
     progress.stage = 'greeting'
     expect(await connection.readReply(parts.timeouts.greeting))
@@ -76,7 +80,7 @@ export async function openSession(
     }
     if (endpoint.auth !== undefined) {
       progress.stage = 'auth'
-      await logIn(connection, extensions, endpoint, progress.tls !== undefined, helloTimeout(parts))
+      await logIn(connection, extensions, endpoint, progress.tls, helloTimeout(parts))
     }
     return { session: { endpoint, connection, extensions, ...withTls(progress) } }
   } catch (thrown) {
@@ -104,24 +108,36 @@ function helloTimeout({ timeouts }: SessionParts): number {
 
 async function dial(
   { clock, dialler, timeouts }: SessionParts,
-  { address, port }: Endpoint,
-  { localAddress, signal }: OpenOptions,
+  { address, port, namedBy }: Endpoint,
+  { localAddress, deadline, signal }: OpenOptions,
 ): Promise<SmtpConnection> {
-  const source = localAddress === undefined ? {} : { localAddress }
-  const socket = await dialler.connect({ address, port, timeoutMs: timeouts.connect, signal, ...source })
+  const socket = await dialler.connect({
+    address,
+    port,
+    timeoutMs: within(clock, deadline, timeouts.connect),
+    signal,
+    ...(localAddress === undefined ? {} : { localAddress }),
+    ...(namedBy === undefined ? {} : { namedBy }),
+  })
   return new SmtpConnection(clock, dialler, socket)
+}
+
+function within(clock: Clock, deadline: number, timeoutMs: number): number {
+  return Math.max(0, Math.min(timeoutMs, deadline - clock.monotonic()))
 }
 
 /** The handshake; then the policy has its say about the certificate. */
 async function secure(
-  { timeouts }: SessionParts,
+  { clock, timeouts }: SessionParts,
   endpoint: Endpoint,
-  { signal }: OpenOptions,
+  { deadline, signal }: OpenOptions,
   connection: SmtpConnection,
   progress: Progress,
 ): Promise<void> {
   progress.stage = 'starttls'
-  const tls = await connection.startTls(tlsOptions(endpoint, timeouts.starttls ?? timeouts.connect, signal))
+  const tls = await connection.startTls(
+    tlsOptions(endpoint, within(clock, deadline, timeouts.starttls ?? timeouts.connect), signal),
+  )
   progress.tls = tls
   if (endpoint.tls === 'verify' && !tls.verified)
     throw new Broken('tls_untrusted', `certificate not trusted: ${tls.unverifiedReason ?? 'unknown reason'}`)
@@ -132,6 +148,7 @@ async function secure(
  * nothing can be said any more is just closed. Never rejects.
  */
 export async function leave(connection: SmtpConnection, timeouts: Timeouts): Promise<void> {
+  connection.limitUntil(Infinity)
   try {
     if (connection.isInStep) await connection.command('QUIT', timeouts.quit)
   } catch {
@@ -204,14 +221,14 @@ function tlsOptions({ host, address }: Endpoint, timeoutMs: number, signal: Abor
 async function logIn(
   connection: SmtpConnection,
   extensions: Extensions,
-  { auth, tls }: Endpoint,
-  isSecured: boolean,
+  endpoint: Endpoint,
+  tls: TlsFacts | undefined,
   timeoutMs: number,
 ): Promise<void> {
+  const { auth } = endpoint
   if (auth === undefined) return
-  // Only a route that says `tls = "none"` sends its password in clear: there the operator chose so.
-  if (!isSecured && tls !== 'none')
-    throw new Broken('auth_unavailable', 'server offers no TLS, and the password is not sent in clear')
+  const objection = objectionToLogIn(endpoint, auth, tls)
+  if (objection !== undefined) throw new Broken('auth_unavailable', objection)
   const offered = (extensions.get('AUTH') ?? '').split(' ')
   const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64')
   if (offered.includes('PLAIN')) {
@@ -226,6 +243,23 @@ async function logIn(
   } else {
     throw new Broken('auth_unavailable', 'server offers neither AUTH PLAIN nor AUTH LOGIN')
   }
+}
+
+/**
+ * A password is said to the host it is for, or to nobody (RFC 4954 §4). Without verified TLS only the operator's word lets it
+ * cross, and in clear only where the route says that there is no TLS; what stays on this machine crosses nothing.
+ */
+function objectionToLogIn(
+  { address, tls: demanded }: Endpoint,
+  { isForUnverified }: Credentials,
+  tls: TlsFacts | undefined,
+): string | undefined {
+  if (tls?.verified === true || isLoopbackOrUnspecified(address)) return undefined
+  if (!isForUnverified)
+    return `the password is said under verified TLS only: ${tls?.unverifiedReason ?? 'there is no TLS'}`
+  if (tls === undefined && demanded !== 'none')
+    return 'server offers no TLS, and the password is not sent in clear'
+  return undefined
 }
 
 function expectChallenge(reply: ReplyLines): void {

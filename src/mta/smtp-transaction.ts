@@ -11,6 +11,7 @@
  */
 import { isAscii } from 'node:buffer'
 import type { SmtpReply, Stage } from '../mail/outcome.js'
+import type { Clock } from '../world/clock.js'
 import type { Timeouts } from './mta-options.js'
 import { encodeData } from './smtp-data.js'
 import type { SmtpConnection } from './smtp-connection.js'
@@ -30,9 +31,18 @@ export interface TransactionOptions {
   readonly timeouts: Timeouts
   /** Begin with RSET, as a connection that carried a message before needs it. */
   readonly reset: boolean
+  readonly clock: Clock
+  /** When sender and recipient have to be taken; on the monotonic clock, ms. */
+  readonly deadline: number
   /** Breaks off what is not past the last dot. */
   readonly signal: AbortSignal
 }
+
+/**
+ * A message that leaves more slowly is given up. Each block has its own time (RFC 5321 §4.5.3.2.5), but four hundred of them,
+ * each taken at the last moment, would hold a connection for a day.
+ */
+const SLOWEST_OCTETS_PER_SECOND = 4_096
 
 interface Step {
   readonly stage: Stage
@@ -54,6 +64,7 @@ export async function transact(
   const lacking = findLacking(needs, message.length, extensions)
   if (lacking !== undefined) return { accepted: false, stage: 'mail', broken: lacking }
 
+  connection.limitUntil(options.deadline)
   const progress: Progress = { stage: 'mail', refusal: undefined, isPastFinalDot: false }
   const abandon = () => {
     if (!progress.isPastFinalDot)
@@ -67,7 +78,7 @@ export async function transact(
     else await offerInTurn(connection, steps, progress)
     const end =
       progress.refusal === undefined
-        ? await sendMessage(connection, message, options.timeouts, progress)
+        ? await sendMessage(connection, message, options, progress)
         : refused(progress)
     // RFC 5321 §4.2.1: after 421 the server closes its end.
     if (end.reply?.code === 421) connection.close()
@@ -78,6 +89,7 @@ export async function transact(
     return progress.refusal === undefined ? endOf(progress.stage, thrown) : refused(progress)
   } finally {
     options.signal.removeEventListener('abort', abandon)
+    connection.limitUntil(Infinity)
   }
 }
 
@@ -187,11 +199,15 @@ async function readStep(connection: SmtpConnection, step: Step, progress: Progre
 async function sendMessage(
   connection: SmtpConnection,
   message: Buffer,
-  timeouts: Timeouts,
+  { timeouts, clock }: TransactionOptions,
   progress: Progress,
 ): Promise<SmtpEnd> {
+  connection.limitUntil(
+    clock.monotonic() + timeouts.block + (1_000 * message.length) / SLOWEST_OCTETS_PER_SECOND,
+  )
   await connection.write(encodeData(message), timeouts.block, () => {
     progress.stage = 'final_dot'
+    connection.limitUntil(Infinity)
     progress.isPastFinalDot = true
   })
   // A server that says no in the middle of the message has said it for the whole of it. The end that it waits for never

@@ -9,6 +9,7 @@ import { openDialler } from '../world/dial.js'
 import { openResolver } from '../world/dns-client.js'
 import { openHttpClient } from '../world/fetch.js'
 import { systemRandom } from '../world/random.js'
+import { openReach } from '../world/reach.js'
 import { systemLookup } from '../world/system-names.js'
 import { openCaptureAgent } from './capture-agent.js'
 import { StsPolicies } from './mta-sts.js'
@@ -32,26 +33,32 @@ export interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
   }
   /** Whether the MTA-STS policies of recipient domains are honoured. */
   readonly mtaSts: boolean
+  /** Whether DNS may send mail to networks close by. */
+  readonly allowPrivate: boolean
 }
 
 type OpenedHere =
-  'clock' | 'random' | 'dialler' | 'resolver' | 'systemLookup' | 'stsPolicies' | 'signingPlace'
+  'clock' | 'random' | 'reach' | 'dialler' | 'resolver' | 'systemLookup' | 'stsPolicies' | 'signingPlace'
 
 export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
   const clock = systemClock
   const random = systemRandom
   const signingPlace = 'caller'
   if (options.kind === 'capture') return openCaptureAgent({ clock, hostname: options.hostname, signingPlace })
-  const { dns, mtaSts, ...parts } = options
+  const { dns, mtaSts, allowPrivate, ...parts } = options
+  const reach = openReach({ allowPrivate })
   const resolver = openResolver({ ...dns, clock, random })
   return openSmtpAgent({
     ...parts,
     clock,
     random,
-    dialler: openDialler(clock),
+    reach,
+    dialler: openDialler(clock, reach),
     resolver,
     systemLookup,
-    ...(mtaSts ? { stsPolicies: new StsPolicies({ clock, resolver, http: openHttpClient(clock) }) } : {}),
+    ...(mtaSts
+      ? { stsPolicies: new StsPolicies({ clock, resolver, http: openHttpClient(clock, { reach }) }) }
+      : {}),
     signingPlace,
   })
 }

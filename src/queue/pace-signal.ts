@@ -31,6 +31,7 @@ const OF_ONE_MESSAGE: ReadonlySet<string> = new Set([
   '8bitmime_unsupported',
   'message_too_big',
   'mta_sts_failure',
+  'address_not_public',
 ])
 
 const BUSY: ReadonlySet<string> = new Set(['server_busy', 'system_full', 'system_failure', 'network_failure'])

@@ -1,17 +1,19 @@
 /**
  * Outgoing connections. The only place that opens a client socket or starts TLS on one.
  *
- * Called by the SMTP client. Never looks a name up, never decides whether a certificate will do: it tells what it found.
- * Fails: rejects with the socket's error, with code ETIMEDOUT, or with code ABORT_ERR; the socket is then destroyed.
+ * Called by the SMTP client. Never looks a name up, never decides whether a certificate will do: it tells what it found; never
+ * calls an address out of reach (`reach.ts`) unless the operator named it.
+ * Fails: rejects with the socket's error, with code ETIMEDOUT, ABORT_ERR or EADDRNOTPUBLIC; the socket is then destroyed.
  */
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import type { Clock } from './clock.js'
+import { assertWithin, PUBLIC_REACH, type Named, type Reach } from './reach.js'
 
 export type { Socket } from 'node:net'
 export type { TLSSocket } from 'node:tls'
 
-export interface DialTarget {
+export interface DialTarget extends Named {
   /** IP address, never a name: look-ups are the resolver's. */
   readonly address: string
   readonly port: number
@@ -35,9 +37,10 @@ export interface Dialler {
   secure(socket: Socket, options: SecureOptions): Promise<TLSSocket>
 }
 
-export function openDialler(clock: Clock): Dialler {
+export function openDialler(clock: Clock, reach: Reach = PUBLIC_REACH): Dialler {
   return {
-    connect({ address, port, localAddress, timeoutMs, signal }) {
+    async connect({ address, port, localAddress, timeoutMs, signal, ...named }) {
+      assertWithin(reach, named, address)
       const socket = connectTcp({
         host: address,
         port,

@@ -1,9 +1,11 @@
 /**
  * Web servers for tests: answers from a script, in order, and remembers what was asked.
  *
- * A request that the script has no answer for is rejected, so that nothing is called unnoticed.
+ * A request that the script has no answer for is rejected, so that nothing is called unnoticed; one to an address out of reach
+ * is, as the real client does it.
  */
 import type { HttpClient, HttpRequest, HttpResponse } from './fetch.js'
+import { assertWithin, PUBLIC_REACH } from './reach.js'
 
 export class FakeHttpClient implements HttpClient {
   /** Requests in the order in which they came. */
@@ -17,6 +19,7 @@ export class FakeHttpClient implements HttpClient {
   }
 
   async request(request: HttpRequest): Promise<HttpResponse> {
+    if (request.address !== undefined) assertWithin(PUBLIC_REACH, request, request.address)
     this.requests.push(request)
     const answer = this.answers.shift()
     if (answer === undefined) throw new Error(`no answer scripted for ${request.method} ${request.url}`)

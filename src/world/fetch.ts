@@ -4,14 +4,19 @@
  * For webhooks, MTA-STS policies and whatever else asks a web server. Never follows a redirect, never decodes or
  * interprets a body, never keeps a connection. `fake-fetch.ts` answers from a script.
  * Standards: RFC 9110; certificates are checked against the URL's host (RFC 9110 §4.3.4), whatever address is dialled.
- * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT, or with a TypeError for a URL that is not http(s).
+ * An address out of reach (`reach.ts`) is not called unless the operator named it, however it was found.
+ * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT or EADDRNOTPUBLIC, or with a TypeError for a URL that is
+ * not http(s).
  */
+import { lookup, type LookupAddress } from 'node:dns'
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import type { LookupFunction } from 'node:net'
 import type { Clock } from './clock.js'
 import { ipVersion } from './ip-address.js'
+import { assertWithin, PUBLIC_REACH, type Named, type Reach } from './reach.js'
 
-export interface HttpRequest {
+export interface HttpRequest extends Named {
   readonly method: string
   /** Absolute http or https URL. */
   readonly url: string
@@ -47,12 +52,20 @@ export interface HttpClient {
 export interface HttpClientOptions {
   /** PEM of certificate authorities to trust instead of the public ones. */
   readonly authorities?: string
+  /** Where requests may go; the public Internet where absent. */
+  readonly reach?: Reach
 }
 
-export function openHttpClient(clock: Clock, { authorities }: HttpClientOptions = {}): HttpClient {
+export function openHttpClient(
+  clock: Clock,
+  { authorities, reach = PUBLIC_REACH }: HttpClientOptions = {},
+): HttpClient {
   return {
     async request(request) {
       const { protocol, ...options } = optionsOf(request)
+      // Node looks up nothing where it is given an address.
+      if (ipVersion(options.host) !== 0) assertWithin(reach, request, options.host)
+      else options.lookup = lookupWithin(reach, request)
       const trust = authorities === undefined ? {} : { ca: authorities }
       if (protocol === 'https:')
         return exchange(clock, request, listen => requestHttps({ ...options, ...trust }, listen))
@@ -67,7 +80,7 @@ function optionsOf({
   url,
   headers,
   address,
-}: HttpRequest): RequestOptions & { protocol: string; servername?: string } {
+}: HttpRequest): RequestOptions & { protocol: string; host: string; servername?: string } {
   const { protocol, hostname, host, port, pathname, search } = new URL(url)
   const name = hostname.replace(/^\[|\]$/g, '')
   return {
@@ -81,6 +94,35 @@ function optionsOf({
     ...(ipVersion(name) === 0 ? { servername: name } : {}),
     // A pooled connection might lead to another address than the one asked for.
     agent: false,
+  }
+}
+
+/** The look-up of a connection, without the addresses that are out of reach: what was checked is what is called. */
+function lookupWithin(reach: Reach, named: Named): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error) callback(error, [])
+      else answer(found)
+    })
+    const answer = (found: readonly LookupAddress[]) => {
+      const { namedBy } = named
+      const within = found.filter(
+        ({ address }) => namedBy === 'operator' || reach.refusal(address) === undefined,
+      )
+      const [first] = within
+      if (first === undefined) callback(outOfReach(reach, named, found), [])
+      else if (options.all === true) callback(null, within)
+      else callback(null, first.address, first.family)
+    }
+  }
+}
+
+function outOfReach(reach: Reach, named: Named, found: readonly LookupAddress[]): Error {
+  try {
+    for (const { address } of found) assertWithin(reach, named, address)
+    return Object.assign(new Error('the host has no address'), { code: 'ENOTFOUND' })
+  } catch (error) {
+    return error as Error
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * IP addresses as text: which version one is, and whether it is a way of saying "this machine".
+ * IP addresses as text: which version one is, which are the same, which are in a network. What they are for: `address-kind.ts`.
  *
  * Called by the mail router, the DNS client and the listeners. Pure. Fails: never; text that is no address is version 0 and nobody's.
  */
@@ -9,19 +9,6 @@ import { BlockList, isIP, SocketAddress } from 'node:net'
 export function ipVersion(text: string): 0 | 4 | 6 {
   const version = isIP(text)
   return version === 4 || version === 6 ? version : 0
-}
-
-/** Loopback and unspecified, IPv4-mapped forms included (RFC 6890 §2.2: 0.0.0.0/8 "this host on this network"). */
-const thisMachine = new BlockList()
-thisMachine.addSubnet('127.0.0.0', 8, 'ipv4')
-thisMachine.addSubnet('0.0.0.0', 8, 'ipv4')
-thisMachine.addAddress('::1', 'ipv6')
-thisMachine.addAddress('::', 'ipv6')
-
-/** Whether mail sent to this address would come back to this machine whatever its configuration is. */
-export function isLoopbackOrUnspecified(address: string): boolean {
-  const version = ipVersion(address)
-  return version !== 0 && thisMachine.check(address, version === 4 ? 'ipv4' : 'ipv6')
 }
 
 /** Networks in CIDR notation, to be asked for single addresses. */

@@ -61,6 +61,7 @@ t.test('what config show prints has defaults and derived values, hides secrets, 
     [[mta.routes]]
     domain = "*"
     host = "10.0.0.5"
+    tls = "verify"
     username = "relay"
     password = "hunter2"
   `)

@@ -40,6 +40,7 @@ t.test('a hostname alone is a configuration, with the documented defaults', asyn
       connectionMessages: 100,
       connectionIdleMs: 3_000,
       mtaSts: true,
+      allowPrivate: false,
       routes: [],
       retry: { firstMs: 300_000, factor: 1.5, maxMs: 14_400_000, expireMs: 259_200_000 },
     },
@@ -213,7 +214,7 @@ t.test('routes keep their order and take exact names, *.names and *', async t =>
       host: 'mx.corp.example',
       port: 25,
       tls: 'verify',
-      credentials: { username: 'relay', password: 'hunter2' },
+      credentials: { username: 'relay', password: 'hunter2', isPasswordForUnverified: false },
     },
     { domain: '*.corp.example', host: '10.0.0.5', port: 2525, tls: 'opportunistic', credentials: undefined },
     { domain: '*', host: '::1', port: 25, tls: 'none', credentials: undefined },
@@ -239,6 +240,36 @@ t.test(
       'mta.routes.0: username and password go together',
       'mta.routes.1: username and password go together',
     ])
+  },
+)
+
+t.test(
+  'a password crosses verified TLS, stays on this machine, or has a word that lets it cross',
+  async t => {
+    const route = (...lines: readonly string[]) =>
+      [
+        HOSTNAME,
+        '[[mta.routes]]',
+        'domain = "*"',
+        'username = "relay"',
+        'password = "hunter2"',
+        ...lines,
+      ].join('\n')
+    for (const [tls, line] of [
+      ['opportunistic', ''],
+      ['none', 'tls = "none"'],
+      ['require', 'tls = "require"'],
+    ] as const)
+      t.same(faultsOf(route('host = "relay.example"', line)), [
+        `mta.routes.0: with tls = "${tls}" the password could be read on the way; set tls = "verify", or password_without_verification = true`,
+      ])
+    for (const lines of [
+      ['host = "relay.example"', 'tls = "verify"'],
+      ['host = "relay.example"', 'tls = "none"', 'password_without_verification = true'],
+      ['host = "127.0.0.1"'],
+      ['host = "::1"', 'tls = "none"'],
+    ])
+      t.match(load(route(...lines)).config.mta.routes, [{ credentials: { username: 'relay' } }])
   },
 )
 

@@ -1,7 +1,7 @@
 /** Logging in at a relay. */
 import t from 'tap'
 import type { Route } from '../../src/mta/mta-options.js'
-import { scriptedServer } from '../support/scripted-server.js'
+import { certificate, scriptedServer } from '../support/scripted-server.js'
 import { goOn, makeJob, testMta } from '../support/mta.js'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
@@ -38,6 +38,7 @@ function relay(parts: Partial<Route> = {}): { routes: Route[] } {
         tls: 'require',
         username: 'shop',
         password: 'sëcret',
+        isPasswordForUnverified: true,
         ...parts,
       },
     ],
@@ -127,4 +128,38 @@ t.test('a password is sent in clear where the route says that there is no TLS', 
   )
   const { agent } = testMta(t, { '192.0.2.25': mx }, relay({ tls: 'none' }))
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+})
+
+for (const tls of ['none', 'opportunistic', 'require'] as const)
+  t.test(`without the operator's word a password crosses no TLS that is "${tls}"`, async t => {
+    const inClear = `S 220 relay.example ESMTP
+      C EHLO ...
+      S 250-relay.example
+      S 250 AUTH PLAIN`
+    const mx = await scriptedServer(t, tls === 'none' ? inClear : secured('AUTH PLAIN'))
+    const { agent } = testMta(t, { '192.0.2.25': mx }, relay({ tls, isPasswordForUnverified: false }))
+    t.match(await agent.deliver(makeJob(), goOn), {
+      kind: 'deferred',
+      cause: 'config',
+      subtype: 'auth_unavailable',
+      summary: /the password is said under verified TLS only/,
+    })
+  })
+
+t.test('a password is said without a word where the certificate is right, and on this machine', async t => {
+  const dialogue = `C AUTH PLAIN ${base64('\0shop\0sëcret')}
+    S 235 2.7.0 welcome
+    ${mail}`
+  const verified = await scriptedServer(t, `${secured('AUTH PLAIN')}\n${dialogue}`)
+  const routes = relay({ host: 'mx.example', tls: 'verify', isPasswordForUnverified: false })
+  const zone = { 'mx.example': { A: ['192.0.2.25'] } }
+  const { agent } = testMta(t, { '192.0.2.25': verified }, { ...routes, zone, trusted: certificate.cert })
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+  const local = await scriptedServer(t, `${secured('AUTH PLAIN')}\n${dialogue}`)
+  const here = testMta(
+    t,
+    { '127.0.0.1': local },
+    relay({ host: '127.0.0.1', isPasswordForUnverified: false }),
+  )
+  t.match(await here.agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })

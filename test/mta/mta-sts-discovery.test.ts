@@ -24,7 +24,7 @@ t.test('a policy is fetched from its place over HTTPS, at the address that DNS g
       method: 'GET',
       url: 'https://mta-sts.example.com/.well-known/mta-sts.txt',
       address: '192.0.2.80',
-      timeoutMs: MINUTE,
+      timeoutMs: 10_000,
       maxBytes: 65_536,
     },
   ])
@@ -58,17 +58,18 @@ t.test(
     http.answer(new Error('connection refused')).answer(served(policyText()))
     t.equal(modeOf(await policies.find('example.com')), 'enforce')
     t.match(http.requests, [
-      { address: '2001:db8::80', timeoutMs: 30_000 },
-      { address: '192.0.2.80', timeoutMs: MINUTE },
+      { address: '2001:db8::80', timeoutMs: 5_000 },
+      { address: '192.0.2.80', timeoutMs: 10_000 },
     ])
   },
 )
 
-t.test('a policy host at a loopback address is not asked', async t => {
-  const { policies, http } = stsWorld(t, {}, { zone: { 'mta-sts.example.com': { A: ['127.0.0.1'] } } })
-  t.match(await policies.find('example.com'), { kind: 'unavailable', reason: /no usable address/ })
-  t.same(http.requests, [])
-})
+for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '100.64.0.1', '192.168.0.1'])
+  t.test(`a policy host at ${address} is not asked`, async t => {
+    const { policies, http } = stsWorld(t, {}, { zone: { 'mta-sts.example.com': { A: [address] } } })
+    t.match(await policies.find('example.com'), { kind: 'unavailable', reason: /is not public/ })
+    t.same(http.requests, [])
+  })
 
 for (const [what, answer, reason] of [
   ['the certificate is wrong', new Error('self-signed certificate'), /self-signed certificate/],

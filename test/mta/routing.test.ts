@@ -1,6 +1,7 @@
 /** Which hosts are dialled, in which order, and which domains cannot be written to. */
 import t from 'tap'
 import type { Route } from '../../src/mta/mta-options.js'
+import { openReach } from '../../src/world/reach.js'
 import type { FakeZone } from '../../src/world/fake-dns.js'
 import { scriptedServer } from '../support/scripted-server.js'
 import { goOn, makeJob, testMta, timeouts, type MtaSetting, type Place } from '../support/mta.js'
@@ -347,6 +348,46 @@ for (const address of ['127.0.0.1', '127.8.9.10', '0.0.0.0', '::1', '::', '::fff
     t.match(outcome, { kind: 'bounced', status: '5.4.6', cause: 'config' })
     t.same(dialled, [])
   })
+
+for (const address of [
+  '10.0.0.5',
+  '192.168.1.1',
+  '169.254.169.254',
+  '100.64.0.1',
+  'fd00::25',
+  'fe80::1',
+  '64:ff9b::a00:5',
+])
+  t.test(`an exchanger at ${address} is not dialled because a stranger's DNS says so`, async t => {
+    const zone = {
+      'example.com': { MX: ['10 mx.example'] },
+      'mx.example': address.includes(':') ? { AAAA: [address] } : { A: [address] },
+    }
+    const { outcome, dialled } = await deliver(t, zone, { '*': await scriptedServer(t) })
+    t.match(outcome, {
+      kind: 'deferred',
+      cause: 'config',
+      subtype: 'address_not_public',
+      summary: /by a route, or with mta\.allow_private/,
+      tried: [{ host: 'mx.example', error: /^not tried: the address is not public/ }],
+    })
+    t.same(dialled, [])
+    const allowed = await deliver(
+      t,
+      zone,
+      { '*': await scriptedServer(t, accepts) },
+      { reach: openReach({ allowPrivate: true }) },
+    )
+    t.match(allowed.outcome, { kind: 'delivered' })
+  })
+
+t.test('of several exchangers those at public addresses get the mail', async t => {
+  const mx = await scriptedServer(t, accepts)
+  const zone = { ...twoExchangers, 'mx1.example': { A: ['10.0.0.5', '127.0.0.1'] } }
+  const { outcome, dialled } = await deliver(t, zone, { '192.0.2.2': mx })
+  t.match(outcome, { kind: 'delivered', tried: [{ error: /^not tried/ }, { host: 'mx2.example' }] })
+  t.same(dialled, ['192.0.2.2'])
+})
 
 const route = (parts: Partial<Route>): Route => ({
   domain: '*',

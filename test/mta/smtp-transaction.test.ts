@@ -8,7 +8,7 @@ import { goOn, mappedDialler, timeouts, type Place } from '../support/mta.js'
 
 const envelope = { sender: '', recipient: 'ann@example.com' }
 const eightBit = Buffer.from('Subject: Grüße\r\n\r\nschöne Grüße\r\n', 'utf8')
-const options = { timeouts, reset: false, signal: goOn }
+const options = { timeouts, clock: new FakeClock(), deadline: Infinity, reset: false, signal: goOn }
 
 async function openTo(place: Place): Promise<SmtpSession> {
   const clock = new FakeClock()
@@ -22,7 +22,7 @@ async function openTo(place: Place): Promise<SmtpSession> {
       tlsSource: 'route',
       implicitTls: false,
     },
-    { inClear: false, signal: goOn },
+    { inClear: false, deadline: Infinity, signal: goOn },
   )
   if ('end' in opening) throw new Error('no session')
   return opening.session

@@ -32,6 +32,7 @@ function toSinks(...routes: { domain: string; sink: Pick<Sink, 'port'> }[]): Age
     routes: routes.map(({ domain, sink }) => ({ domain, host: '127.0.0.1', port: sink.port, tls: 'none' })),
     dns: { servers: ['127.0.0.1:9'], timeoutMs: 1_000 },
     mtaSts: false,
+    allowPrivate: false,
     timeouts,
     pool: DEFAULT_POOL_LIMITS,
   }

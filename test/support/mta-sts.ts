@@ -11,6 +11,7 @@ import { FakeClock } from '../../src/world/fake-clock.js'
 import { fakeDns, type FakeResolver, type FakeZone } from '../../src/world/fake-dns.js'
 import { FakeHttpClient } from '../../src/world/fake-fetch.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
+import { PUBLIC_REACH } from '../../src/world/reach.js'
 import type { HttpResponse } from '../../src/world/fetch.js'
 import { mappedDialler, noSystemNames, timeouts, type MappedDialler, type Place } from './mta.js'
 
@@ -61,6 +62,7 @@ export function stsWorld(
     random: new SeededRandom(),
     hostname: 'mail.sender.example',
     port: 25,
+    reach: PUBLIC_REACH,
     routes,
     ownAddresses: [],
     sourceAddresses: [],

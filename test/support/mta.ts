@@ -10,10 +10,12 @@ import { openDialler, type Dialler } from '../../src/world/dial.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { fakeDns, type FakeZone } from '../../src/world/fake-dns.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
+import { assertWithin, PUBLIC_REACH, type Reach } from '../../src/world/reach.js'
 import type { SystemLookup } from '../../src/world/system-names.js'
 
 /** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can tell the two apart. */
 export const timeouts: Timeouts = {
+  attempt: 600_000,
   connect: 30_000,
   starttls: 40_000,
   greeting: 300_000,
@@ -41,12 +43,14 @@ export function mappedDialler(
   clock: FakeClock,
   places: Record<string, Place>,
   trusted?: Buffer,
+  reach: Reach = PUBLIC_REACH,
 ): MappedDialler {
   const real = openDialler(clock)
   const dialled: string[] = []
   return {
     dialled,
-    connect({ address, timeoutMs, localAddress, ...target }) {
+    async connect({ address, timeoutMs, localAddress, ...target }) {
+      assertWithin(reach, target, address)
       dialled.push(localAddress === undefined ? address : `${address} from ${localAddress}`)
       const place = places[address] ?? places['*'] ?? 'refused'
       if (place === 'refused')
@@ -57,7 +61,13 @@ export function mappedDialler(
           clock.after(timeoutMs, fail('ETIMEDOUT'))
           target.signal?.addEventListener('abort', fail('ABORT_ERR'), { once: true })
         })
-      return real.connect({ ...target, address: '127.0.0.1', port: place.port, timeoutMs })
+      return real.connect({
+        ...target,
+        namedBy: 'operator',
+        address: '127.0.0.1',
+        port: place.port,
+        timeoutMs,
+      })
     },
     secure: (socket, options) =>
       real.secure(socket, { ...options, ...(trusted === undefined ? {} : { ca: trusted }) }),
@@ -87,10 +97,10 @@ export interface MtaSetting extends Partial<Omit<SmtpAgentParts, 'resolver' | 'd
 export function testMta(
   t: { teardown(end: () => Promise<void>): unknown },
   places: Record<string, Place>,
-  { zone = simpleZone, trusted, ...parts }: MtaSetting = {},
+  { zone = simpleZone, trusted, reach = PUBLIC_REACH, ...parts }: MtaSetting = {},
 ): TestMta {
   const clock = new FakeClock()
-  const dialler = mappedDialler(clock, places, trusted)
+  const dialler = mappedDialler(clock, places, trusted, reach)
   const agent = openSmtpAgent({
     clock,
     dialler,
@@ -99,6 +109,7 @@ export function testMta(
     random: new SeededRandom(),
     hostname: 'mail.sender.example',
     port: 25,
+    reach,
     routes: [],
     ownAddresses: [],
     sourceAddresses: [],

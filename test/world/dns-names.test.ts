@@ -1,11 +1,7 @@
 /** Addresses as text, and names of the system. */
 import t from 'tap'
-import {
-  ipVersion,
-  isLoopbackOrUnspecified,
-  isSameAddress,
-  parseAddressAndPort,
-} from '../../src/world/ip-address.js'
+import { isLoopbackOrUnspecified } from '../../src/world/address-kind.js'
+import { ipVersion, isSameAddress, parseAddressAndPort } from '../../src/world/ip-address.js'
 import { systemLookup } from '../../src/world/system-names.js'
 
 t.test('localhost is known to the system', async t => {

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/world/clock.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeHttpClient } from '../../src/world/fake-fetch.js'
+import { openReach } from '../../src/world/reach.js'
 import { openHttpClient, type HttpRequest } from '../../src/world/fetch.js'
 import { httpCertificate } from '../support/http-certificate.js'
 
@@ -26,7 +27,7 @@ function serveHttp(t: Test, listener: RequestListener): Promise<number> {
 }
 
 function get(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
-  return { method: 'GET', url, timeoutMs: 10_000, maxBytes: 1_000, ...more }
+  return { namedBy: 'operator', method: 'GET', url, timeoutMs: 10_000, maxBytes: 1_000, ...more }
 }
 
 async function textOf(message: IncomingMessage): Promise<string> {
@@ -162,4 +163,23 @@ t.test('the stand-in answers in order, remembers requests and refuses what it ha
     fake.requests.map(({ url }) => url),
     ['https://a.example/', 'https://b.example/', 'https://c.example/'],
   )
+})
+
+t.test('what a stranger names is called on the public Internet only, by address and by name', async t => {
+  const port = await serveHttp(t, (_request, response) => response.end('secret'))
+  const asStranger = (url: string, more: Partial<HttpRequest> = {}): HttpRequest => {
+    const { namedBy: _, ...request } = get(url, more)
+    return request
+  }
+  for (const request of [
+    asStranger(`http://127.0.0.1:${port}/`),
+    asStranger(`http://2130706433:${port}/`),
+    asStranger(`http://[::ffff:127.0.0.1]:${port}/`),
+    asStranger(`http://localhost:${port}/`),
+    asStranger(`http://hooks.example.test:${port}/`, { address: '169.254.169.254' }),
+  ])
+    await t.rejects(client.request(request), { code: 'EADDRNOTPUBLIC' }, request.url)
+  const trusting = openHttpClient(systemClock, { reach: openReach({ allowPrivate: true }) })
+  t.equal((await trusting.request(asStranger(`http://localhost:${port}/`))).body.toString(), 'secret')
+  t.equal((await client.request(get(`http://localhost:${port}/`))).body.toString(), 'secret')
 })

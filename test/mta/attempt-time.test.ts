@@ -1,0 +1,65 @@
+/** How long one attempt may take, over all hosts and addresses of a domain together. */
+import t from 'tap'
+import type { Outcome } from '../../src/mail/outcome.js'
+import { scriptedServer } from '../support/scripted-server.js'
+import { goOn, makeJob, testMta, timeouts, type Place, type TestMta } from '../support/mta.js'
+import { until } from '../support/until.js'
+
+const addresses = Array.from({ length: 10 }, (_, index) => `192.0.2.${index + 1}`)
+const zone = {
+  'example.com': { MX: addresses.map((_, index) => `${index} mx${index}.example`) },
+  ...Object.fromEntries(addresses.map((address, index) => [`mx${index}.example`, { A: [address] }])),
+}
+
+/** A step of the clock; what takes longer than one of them in earnest only makes the attempt look longer. */
+const STEP_MS = 5_000
+
+/** Delivers while the clock runs. @returns what came of it, and how long it took */
+async function timed({ agent, clock }: TestMta): Promise<{ outcome: Outcome; tookMs: number }> {
+  const startedAt = clock.monotonic()
+  let outcome: Outcome | undefined
+  void agent.deliver(makeJob(), goOn).then(known => (outcome = known))
+  const known = await until('the attempt to end', async () => {
+    if (outcome === undefined) await clock.advance(STEP_MS)
+    return outcome
+  })
+  return { outcome: known, tookMs: clock.monotonic() - startedAt }
+}
+
+t.test('ten hosts that greet nobody are all tried within the time of one attempt', async t => {
+  const silent = await scriptedServer(t, ...addresses.map(() => 'STALL'))
+  const mta = testMta(t, { '*': silent }, { zone })
+  const { outcome, tookMs } = await timed(mta)
+  t.match(outcome, { kind: 'deferred', subtype: 'timeout' })
+  t.same(mta.dialler.dialled, addresses)
+  t.ok(tookMs <= timeouts.attempt + STEP_MS, `took ${tookMs} ms`)
+})
+
+t.test('nine hosts that greet nobody leave the tenth its time', async t => {
+  const silent = await scriptedServer(t, ...addresses.slice(1).map(() => 'STALL'))
+  const healthy = await scriptedServer(
+    t,
+    `S 220 mx.example ESMTP
+     C EHLO ...
+     S 250 mx.example
+     C MAIL ...
+     S 250 ok
+     C RCPT ...
+     S 250 ok
+     C DATA
+     S 354 go on
+     M
+     S 250 ok`,
+  )
+  const places: Record<string, Place> = { '*': silent, '192.0.2.10': healthy }
+  const { outcome } = await timed(testMta(t, places, { zone }))
+  t.match(outcome, { kind: 'delivered', remoteMta: 'mx9.example' })
+})
+
+t.test('a host that takes its time for each step of the dialogue has no more than the others', async t => {
+  const slow = await scriptedServer(t, 'S 220 mx.example ESMTP\nC EHLO ...\nSTALL')
+  const mta = testMta(t, { '192.0.2.25': slow }, { timeouts: { ...timeouts, attempt: 60_000 } })
+  const { outcome, tookMs } = await timed(mta)
+  t.match(outcome, { kind: 'deferred', subtype: 'timeout', tried: [{ stage: 'ehlo' }] })
+  t.ok(tookMs <= 60_000 + STEP_MS, `took ${tookMs} ms`)
+})
