@@ -13,6 +13,7 @@ import { lastEngagement } from './analytics/attribution-store.js'
 import { countingConsumer } from './analytics/counting-consumer.js'
 import { analyticsRoutes } from './analytics/routes.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
+import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
 import { Closing } from './core/closing.js'
 import { VERSION } from './core/version.js'
@@ -21,7 +22,7 @@ import { takeServeLock } from './db/serve-lock.js'
 import { domainRoutes } from './deliverability/domain-routes.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
-import { documentationRoutes } from './http/openapi.js'
+import { documentationRoutes } from './http/openapi/routes.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
 import { openInbound } from './inbound/open-inbound.js'
@@ -128,7 +129,7 @@ function openApi({ config, world, database, newId }: Appliance, routes: readonly
       anonymousRateLimit: config.http.anonymousRateLimit,
       findAnswer: answerFinder(database.reader, () => world.clock.now()),
     },
-    [...routes, ...documentationRoutes(routes, VERSION)],
+    [...routes, ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config) })],
   )
   const answer = app.callback()
   return (request, response) => void answer(request, response)
