@@ -2,10 +2,11 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
-import { isoTime, readMoment } from '../core/moments.js'
+import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../http/time-range.js'
 import { normalizedAddress } from '../mail/address.js'
 import { findBounce, listBounces, type Bounce } from './bounce-store.js'
 
@@ -39,8 +40,7 @@ const Filter = {
   email: Type.Optional(Type.String({ minLength: 1, maxLength: 320 })),
   message_id: Type.Optional(Type.String({ maxLength: 64 })),
   campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
-  since: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment included.' })),
-  until: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment not included.' })),
+  ...timeRangeQuery,
 }
 
 export function bounceRoutes(reader: Queries): Route[] {
@@ -54,15 +54,14 @@ export function bounceRoutes(reader: Queries): Route[] {
       query: Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false }),
       item: BounceSchema,
       async handle({ principal, query }, page) {
-        const { type, subtype, email, message_id: messageId, campaign_id: campaignId, since, until } = query
+        const { type, subtype, email, message_id: messageId, campaign_id: campaignId } = query
         const filter = {
           ...(type === undefined ? {} : { type }),
           ...(subtype === undefined ? {} : { subtype }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
           ...(messageId === undefined ? {} : { messageId: messageId.toLowerCase() }),
           ...(campaignId === undefined ? {} : { campaignId: campaignId.toLowerCase() }),
-          ...(since === undefined ? {} : { since: momentOf(since, 'since') }),
-          ...(until === undefined ? {} : { until: momentOf(until, 'until') }),
+          ...readTimeRange(query),
         }
         const { items, total } = await listBounces(reader, principal.workspaceId, filter, page)
         return { items: items.map(bounceToApi), total }
@@ -85,14 +84,6 @@ export function bounceRoutes(reader: Queries): Route[] {
       },
     }),
   ]
-}
-
-/** @throws AppError validation_error */
-function momentOf(text: string, path: string): number {
-  const moment = readMoment(text)
-  if (moment === undefined)
-    throw new AppError('validation_error', `${path} must be an ISO 8601 date or time`, { path })
-  return moment
 }
 
 function bounceToApi(bounce: Bounce): Static<typeof BounceSchema> {

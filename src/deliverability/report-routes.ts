@@ -2,10 +2,11 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
-import { isoTime, readMoment } from '../core/moments.js'
+import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
+import { readTimeRange, sinceQuery } from '../http/time-range.js'
 import { findDomain, type Domain } from './domain-store.js'
 import { findReport, listReports, type DomainReport } from './report-store.js'
 
@@ -49,13 +50,14 @@ export function reportRoutes(reader: Queries): Route[] {
       summary: 'What other systems report about mail in this domain, latest first.',
       description:
         'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) that came to `dmarc@` and `tlsrpt@` of the ' +
-        "appliance's return path domain. They are kept as they came: anybody can send one.",
+        "appliance's return path domain. They are kept as they came: anybody can send one. since is held against the end of " +
+        'the time that a report is about.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
           ...pageQuery,
           kind: Type.Optional(Type.Enum(['dmarc', 'tlsrpt'])),
-          since: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601.' })),
+          ...sinceQuery,
         },
         { additionalProperties: false },
       ),
@@ -63,12 +65,9 @@ export function reportRoutes(reader: Queries): Route[] {
       errors: ['not_found'],
       async handle({ principal, params, query }, page) {
         const { domain } = await mustFindDomain(principal.workspaceId, params.id)
-        const since = query.since === undefined ? undefined : readMoment(query.since)
-        if (query.since !== undefined && since === undefined)
-          throw new AppError('validation_error', 'since must be an ISO 8601 date or time', { path: 'since' })
         const filter = {
           ...(query.kind === undefined ? {} : { kind: query.kind }),
-          ...(since === undefined ? {} : { since }),
+          ...readTimeRange(query),
         }
         const { items, total } = await listReports(reader, domain, filter, page)
         return { items: items.map(headToApi), total }

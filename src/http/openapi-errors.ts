@@ -80,6 +80,10 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     message: 'confirm must be true',
     path: 'confirm',
   },
+  unavailable: {
+    when: 'disk, database or memory has no room at the moment; nothing was done, and Retry-After says when to come again',
+    message: 'the database is locked by another process; try again in a few seconds',
+  },
   internal_error: {
     when: 'unexpected; it was logged and is safe to retry with backoff',
     message: 'unexpected error; it was logged and is safe to retry',

@@ -169,7 +169,8 @@ function failures({ head }: Route): Record<string, object> {
   codes.add('validation_error')
   if (head.access === 'loopback') codes.add('not_found')
   if (!isOpen)
-    for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited'] as const) codes.add(code)
+    for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
+      codes.add(code)
   if (!isOpen && head.access !== 'key') codes.add('forbidden')
   if (head.idempotency) for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
   codes.add('internal_error')
@@ -193,14 +194,17 @@ function failures({ head }: Route): Record<string, object> {
   )
 }
 
+const RETRY_AFTER = {
+  'Retry-After': {
+    description: 'After how many seconds the same request may succeed.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+}
+
 const FAILURE_HEADERS: Readonly<Record<number, object>> = {
   401: { 'WWW-Authenticate': { description: 'Bearer (RFC 6750).', schema: { type: 'string' } } },
-  429: {
-    'Retry-After': {
-      description: 'After how many seconds the same request may succeed.',
-      schema: { type: 'integer', minimum: 1 },
-    },
-  },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
 }
 
 /** `GET /openapi.json`: describes the routes it is given and itself. */

@@ -1,10 +1,10 @@
 /** `GET /email`: the log of a workspace's messages. */
 import Type, { type Static } from 'typebox'
-import { AppError } from '../core/errors.js'
-import { isoTime, isoTimeOrNull, readMoment } from '../core/moments.js'
+import { isoTime, isoTimeOrNull } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../http/time-range.js'
 import { parseAddress } from '../mail/address.js'
 import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
 
@@ -45,8 +45,7 @@ const Filter = {
       'suppressed',
     ]),
   ),
-  since: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment included.' })),
-  until: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment not included.' })),
+  ...timeRangeQuery,
   campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
 }
 const Query = Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false })
@@ -74,23 +73,13 @@ export function messageLogRoutes(reader: Queries): Route[] {
 
 function readFilter(query: Static<typeof Query>): MessageFilter {
   const { to, status, campaign_id: campaignId } = query
-  const since = momentOf('since', query.since)
-  const until = momentOf('until', query.until)
   return {
     // As it is mailed: the domain as A-labels.
     ...(to === undefined ? {} : { to: parseAddress(to)?.address ?? to }),
     ...(status === undefined ? {} : { status }),
     ...(campaignId === undefined ? {} : { campaignId }),
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
+    ...readTimeRange(query),
   }
-}
-
-function momentOf(field: string, text: string | undefined): number | undefined {
-  const moment = text === undefined ? undefined : readMoment(text)
-  if (text !== undefined && moment === undefined)
-    throw new AppError('validation_error', `${field} is no moment: ISO 8601`, { path: field })
-  return moment
 }
 
 function toApi(message: LoggedMessage): Static<typeof LoggedMessageSchema> {

@@ -220,6 +220,15 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
+    id: 'error.unavailable',
+    rule: 'what the appliance cannot do at the moment is a 503 unavailable that says when to come again',
+    from: [],
+    answers: ['keyed: unavailable'],
+    tests: [
+      answer('a database that another process holds locked is a 503 with Retry-After, and is waited for'),
+    ],
+  },
+  {
     id: 'error.internal.capture',
     rule: 'the local inbox that cannot be read is a 500',
     from: [],

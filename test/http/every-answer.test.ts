@@ -12,7 +12,9 @@ import {
   type Operation,
 } from '../support/api-document.js'
 import { openTestAppliance } from '../support/appliance.js'
-import { hideTable, showTable } from '../support/sabotage.js'
+import { nextTurn, pauseFor } from '../../src/world/clock.js'
+import type { FakeClock } from '../../src/world/fake-clock.js'
+import { hideTable, lockDatabase, showTable } from '../support/sabotage.js'
 
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
 const madeUp = (name: string) => (name === 'email' ? 'nobody@nowhere.example' : MADE_UP)
@@ -125,6 +127,49 @@ t.test(
     t.equal((await ask(permissions!, { key })).status, 200, 'the server goes on')
   },
 )
+
+t.test(
+  'a database that another process holds locked is a 503 with Retry-After, and is waited for',
+  async t => {
+    const { keyed, ask, key, clock, log, ...appliance } = await open(t)
+    const unlock = lockDatabase(appliance)
+    const asked = keyed.map(operation => ({ operation, answer: ask(operation, { key }) }))
+    const answers = Promise.all(asked.map(({ answer }) => answer))
+    await passUntil(clock, answers)
+    let refused = 0
+    for (const { operation, answer: pending } of asked) {
+      const answer = await pending
+      t.not(answer.status, 500, operation.name)
+      if (answer.status !== 503) continue
+      refused += 1
+      t.equal(errorOf(answer).code, 'unavailable', operation.name)
+      t.match(errorOf(answer).message, 'locked by another process', operation.name)
+      t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/, operation.name)
+      t.ok(operation.responses['503'], operation.name)
+      showsLimits(t, answer, operation.name)
+    }
+    t.ok(refused >= 5, `${refused} routes write`)
+    t.same(
+      log.lines.filter(({ event }) => event === 'request failed'),
+      [],
+    )
+    const send = keyed.find(({ name }) => name === 'POST /api/v1/email/send')
+    const waiting = ask(send!, { key })
+    await nextTurn()
+    unlock()
+    t.not((await waiting).status, 503, 'the lock is waited for, and others have their turn meanwhile')
+  },
+)
+
+/** Lets the clock run until it has happened. */
+async function passUntil(clock: FakeClock, done: Promise<unknown>): Promise<void> {
+  const over = new AbortController()
+  void done.finally(() => over.abort())
+  while (!over.signal.aborted) {
+    await clock.advance(500)
+    await pauseFor(5)
+  }
+}
 
 t.test('a local inbox that cannot be read is a 500 as well', async t => {
   const { operations, ask, ...appliance } = await open(t)

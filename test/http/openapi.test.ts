@@ -100,7 +100,18 @@ t.test('keys, permissions and bodies are told', async t => {
 t.test('each success and each error that a route can answer has its status', async t => {
   const { paths } = await readDocument(t)
   const statusesOf = (path: string, method: string) => Object.keys(paths[path]?.[method]?.responses ?? {})
-  t.same(statusesOf('/api/v1/notes', 'post'), ['201', '202', '400', '401', '403', '404', '409', '429', '500'])
+  t.same(statusesOf('/api/v1/notes', 'post'), [
+    '201',
+    '202',
+    '400',
+    '401',
+    '403',
+    '404',
+    '409',
+    '429',
+    '500',
+    '503',
+  ])
   t.same(statusesOf('/api/v1/open', 'get'), ['200', '400', '500'])
   t.same(statusesOf('/local', 'get'), ['200', '400', '404', '500'])
   const responses = paths['/api/v1/notes']?.['post']?.responses
