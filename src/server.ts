@@ -113,7 +113,7 @@ async function openParts(
   for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
   const mail = await openMailListeners(appliance, submit, inbound.receiver)
   closing.defer(() => mail.close(graceLeft()))
-  const scheduler = new Scheduler(world, jobsOf(appliance, dispatcher))
+  const scheduler = new Scheduler(world, jobsOf(appliance, { dispatcher, keptMail: inbound.kept }))
   scheduler.start()
   closing.defer(() => scheduler.stop(graceLeft()))
   const http = listeners.map(listener => listener.address)
@@ -160,6 +160,9 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     hostname: config.hostname,
     returnPathDomain: config.mta.returnPathDomain,
     messageSize: config.inbound.messageSizeBytes,
+    unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,
+    limits: config.inbound.unsigned,
+    keepSize: config.inbound.keepSizeBytes,
     forwardTo: config.inbound.forwardTo,
     expireMs: config.mta.retry.expireMs,
   }
