@@ -49,6 +49,8 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> ext
   readonly body?: B
   /** A request body for the OpenAPI page, where rules beyond the schema demand more than its required fields. */
   readonly example?: unknown
+  /** `data` of the usual answer to that, for the OpenAPI page, where values made up field by field would contradict each other. */
+  readonly exampleAnswer?: unknown
   /** Headers that every success carries. */
   readonly headers?: Readonly<Record<string, string>>
   /** Of a bare answer that is no JSON but text, e.g. `text/html`. */

@@ -10,7 +10,7 @@ import { Reply, route, type Route } from '../http/route.js'
 import { sendBatch } from './batch-send.js'
 import { findBatch, listResults, type Batch } from './batch-store.js'
 import type { SendParts } from './send-email.js'
-import { BatchMessage, SEND_BODY_LIMIT, SEND_EXAMPLE } from './send-schema.js'
+import { BatchMessage, EXAMPLE_ID, SEND_BODY_LIMIT, SEND_EXAMPLE } from './send-schema.js'
 
 const errorFields = {
   index: Type.Integer({ description: 'From 0.' }),
@@ -81,6 +81,15 @@ export function batchRoutes(parts: SendParts): Route[] {
         'limits, but not in the totals.',
       body: BatchBody,
       example: { messages: [SEND_EXAMPLE, { ...SEND_EXAMPLE, to: 'bob@example.net' }] },
+      exampleAnswer: {
+        batch_id: EXAMPLE_ID,
+        status: 'processing',
+        total: 2,
+        sent: 2,
+        failed: 0,
+        skipped: 0,
+        errors: [],
+      },
       bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
       idempotency: 'optional',
       status: 202,

@@ -134,3 +134,14 @@ export const SEND_EXAMPLE = {
   subject: 'Your order',
   html: '<p>Thank you for your order.</p>',
 }
+
+export const EXAMPLE_ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
+
+/** What it is answered with. */
+export const SEND_EXAMPLE_ANSWER = {
+  sent: 1,
+  failed: 0,
+  skipped: 0,
+  total: 1,
+  results: [{ to: SEND_EXAMPLE.to, message_id: EXAMPLE_ID, success: true }],
+}

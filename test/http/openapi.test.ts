@@ -245,12 +245,16 @@ t.test('bodies and answers come with an example; a route may give its own', asyn
     summary: 'With an example of its own.',
     body: Type.Object({ text: Type.String() }),
     example: { text: 'mine' },
-    response: Type.Object({}),
-    handle: async () => ({}),
+    exampleAnswer: { heard: 'mine' },
+    response: Type.Object({ heard: Type.String() }),
+    handle: async () => ({ heard: '' }),
   })
   const document = openApiDocument([own], edition) as { paths: Paths }
   t.same(document.paths['/own']?.['post']?.requestBody?.content['application/json'].example, {
     text: 'mine',
+  })
+  t.same(document.paths['/own']?.['post']?.responses['200']?.content['application/json'].example, {
+    data: { heard: 'mine' },
   })
 })
 

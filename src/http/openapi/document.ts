@@ -167,7 +167,10 @@ function successes(route: Route, components: Components): Record<string, object>
           content: {
             'application/json': {
               schema: components.show(schema),
-              example: answerExample(schema, requestExample(route)),
+              example:
+                Number(code) === status && head.exampleAnswer !== undefined
+                  ? { data: head.exampleAnswer }
+                  : answerExample(schema, requestExample(route)),
             },
           },
         },
