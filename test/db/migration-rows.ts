@@ -327,4 +327,20 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
+  '0013-inbound-lanes': {
+    // Whether it came to signed addresses is not asked of mail that is there: it counts as if it had not.
+    become: { inbound_mails: [{ body_id: 'body', is_signed: 0 }] },
+    after: {
+      domain_denials: [
+        {
+          domain: 'two.test',
+          denied_at: T,
+          workspace_id: WORKSPACE,
+          email: 'bob@two.test',
+          message_id: 'm2',
+          is_counted: 0,
+        },
+      ],
+    },
+  },
 }
