@@ -210,7 +210,7 @@ const AFTER_GRACE_MS = 1_000
 
 /**
  * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. After
- * the grace it is left as a crash would leave it: its next attempt stands in the database.
+ * the grace it is left: its next attempt stands in the database.
  */
 async function stopQueue(
   queue: QueueRunner,
@@ -223,8 +223,9 @@ async function stopQueue(
   } finally {
     isOver.abort()
   }
-  if (queue.activeCount > 0)
-    log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  if (queue.activeCount === 0) return
+  log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  await queue.leave()
 }
 
 async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {

@@ -8,7 +8,13 @@ import type { NewId } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
-import { insertContents, insertPart, PART_OCTETS, type MessageContent } from '../queue/content-store.js'
+import {
+  insertContents,
+  insertPart,
+  isLargeContent,
+  PART_OCTETS,
+  type MessageContent,
+} from '../queue/content-store.js'
 import { laneKey, PRIORITIES } from '../queue/lane.js'
 import { insertAllMessages } from '../queue/message-store.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
@@ -93,11 +99,12 @@ function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): Mess
 
 async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
   const firstDue = new Map<string, number>()
-  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) =>
-    submitted
+  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
+    const isLarge = isLargeContent(content)
+    return submitted
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId)
+        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId, isLarge)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = reporting?.get(one.asked)?.notify
         return {
@@ -110,10 +117,11 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
           enqueuedAt: now,
           contentId: content.id,
           recipient: one.address,
+          isLarge,
           ...(notify === undefined ? {} : { notify }),
         }
-      }),
-  )
+      })
+  })
   await insertQueueEntries(tx.db, entries)
   tx.onCommit(() => {
     for (const { content, dueAt } of letters) if (dueAt <= now) parts.onStored?.(content)

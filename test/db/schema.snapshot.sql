@@ -294,7 +294,9 @@ CREATE TABLE "queue" (
   "enqueued_at" bigint not null,
   "content_id" text default '' not null,
   "recipient" text default '' not null,
-  "dsn_notify" text
+  "dsn_notify" text,
+  "claimed_by" text,
+  "crashes" integer default 0 not null
 );
 
 CREATE TABLE "schema_migrations" (
@@ -419,6 +421,8 @@ CREATE INDEX messages_opened on messages (workspace_id, lower(recipient), opened
 CREATE INDEX "product_views_by_contact" on "product_views" ("workspace_id", "contact_id", "viewed_at");
 
 CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
+
+CREATE INDEX "queue_claimed" on "queue" ("claimed_by") where "claimed_by" is not null;
 
 CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;
 
