@@ -16,6 +16,7 @@ const ActivitySchema = Type.Object({
   action: Type.String({ description: 'What was done to what, e.g. domain.added, api_key.revoked.' }),
   subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),
   details: Type.Record(Type.String(), Type.Unknown()),
+  is_sandbox: Type.Boolean(),
   created_at: Type.String(),
 })
 
@@ -39,6 +40,7 @@ export function activityRoute(reader: Queries): Route {
           action,
           subject,
           details: { ...details },
+          is_sandbox: principal.isSandbox,
           created_at: isoTime(createdAt),
         })),
         total,

@@ -55,7 +55,7 @@ export function productViewRoute(parts: ProductViewParts): Route {
       contact_id: Type.String(),
       product_id: ProductId,
       ...product,
-      sandbox: Type.Boolean(),
+      is_sandbox: Type.Boolean(),
       viewed_at: Type.String(),
     }),
     status: 201,
@@ -93,7 +93,7 @@ export function productViewRoute(parts: ProductViewParts): Route {
         contact_id: view.contactId,
         product_id: productId,
         ...product,
-        sandbox: isSandbox,
+        is_sandbox: isSandbox,
         viewed_at: isoTime(view.viewedAt),
       }
     },

@@ -36,6 +36,7 @@ const SuppressionSchema = Type.Object({
   reason: Type.String({ description: 'hard_bounce, complaint, unsubscribe or manual.' }),
   scope: Type.String({ description: 'all: every mail; marketing: campaigns and automations only.' }),
   source_message_id: Type.Union([Type.String(), Type.Null()]),
+  is_sandbox: Type.Boolean(),
   created_at: Type.String(),
 })
 
@@ -64,7 +65,7 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
         }
         const { items, total } = await pageSuppressions(database.reader, principal.workspaceId, page, filter)
-        return { items: items.map(suppressionToApi), total }
+        return { items: items.map(one => suppressionToApi(one, principal.isSandbox)), total }
       },
     }),
     route({
@@ -93,7 +94,7 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           createdAt: clock.now(),
         }
         const result = await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
-        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression))
+        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression, principal.isSandbox))
       },
     }),
     route({
@@ -114,12 +115,16 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
   ]
 }
 
-export function suppressionToApi(suppression: Suppression): Static<typeof SuppressionSchema> {
+export function suppressionToApi(
+  suppression: Suppression,
+  isSandbox: boolean,
+): Static<typeof SuppressionSchema> {
   return {
     email: suppression.email,
     reason: suppression.reason,
     scope: suppression.scope,
     source_message_id: suppression.sourceMessageId,
+    is_sandbox: isSandbox,
     created_at: isoTime(suppression.createdAt),
   }
 }

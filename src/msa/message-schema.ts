@@ -85,7 +85,7 @@ export const MessageSchema = Type.Object({
   batch_id: TextOrNull,
   campaign_id: TextOrNull,
   created_at: Type.String(),
-  sandbox: Type.Boolean(),
+  is_sandbox: Type.Boolean(),
   trace: Type.Array(
     Type.Object({
       attempt: Type.Integer(),

@@ -6,7 +6,7 @@
  * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
  * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
  */
-import type { Workspace } from '../accounts/workspace-store.js'
+import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { Principal } from '../http/principal.js'
 import { readControls, type RelayControls } from '../mail/relay/controls.js'
@@ -106,7 +106,7 @@ function checkedControls(controls: RelayControls): RelayControls {
 /** The author whose domain signs: From, or Sender where From has several (RFC 5322 §3.6.2). */
 async function senderOf(
   parts: RelayMailParts,
-  workspace: Workspace,
+  workspace: ActingWorkspace,
   { from, sender }: RelayedHeader,
 ): Promise<Sender> {
   const author = from.length === 1 ? from[0] : (sender ?? from[0])
