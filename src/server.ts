@@ -30,6 +30,7 @@ import { jobsOf } from './jobs.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { emailRoutes } from './msa/email-routes.js'
 import { relayReports } from './msa/relay-reports.js'
+import { SandboxRunner } from './msa/sandbox-runner.js'
 import type { SubmitParts } from './msa/submit.js'
 import { openAgent, openJobs, openQueue } from './outgoing.js'
 import { captureRoutes } from './queue/capture-routes.js'
@@ -100,9 +101,16 @@ async function openParts(
   await queue.start()
   dispatcher.start()
   inbound.processor.start()
+  const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
+  sandboxes.start()
+  closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const submit = { ...submitParts(appliance, queue, jobs), onSuppressed: onAppended }
+  const submit = {
+    ...submitParts(appliance, queue, jobs),
+    onSuppressed: onAppended,
+    onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
+  }
   const handler = openApi(appliance, [
     ...routesOf(appliance, queue, submit),
     ...inbound.routes,
