@@ -4,13 +4,16 @@
 import type { TSchema } from 'typebox'
 import Type from 'typebox'
 import { ERRORS, type ErrorCode } from '../core/errors.js'
+import { formatSize } from '../core/units.js'
 import { fullPath } from './app.js'
+import type { BodyBounds } from './body.js'
 import { KEY_HEADER } from './idempotency.js'
+import { DEEPEST } from './json-reader.js'
 import { listSchema } from './pagination.js'
 import { docsPage, DOCS_HEADERS } from './docs-page.js'
 import { errorExamples, ErrorSchema, explain } from './openapi-errors.js'
 import { exampleOf } from './openapi-example.js'
-import { openRoute, type Access, type Route } from './route.js'
+import { bodyBounds, openRoute, type Access, type Route } from './route.js'
 
 const RATE_HEADERS = {
   'X-RateLimit-Limit': {
@@ -80,7 +83,7 @@ function operation(route: Route, id: string): object {
       ...parameters(head.query, 'query'),
       ...(head.idempotency ? [keyParameter(head.idempotency)] : []),
     ],
-    ...(head.body ? { requestBody: requestBody(head.body, head.example) } : {}),
+    ...(head.body ? { requestBody: requestBody(head.body, bodyBounds(head), head.example) } : {}),
     responses: { ...successes(route), ...failures(route) },
   }
 }
@@ -95,8 +98,16 @@ function whoMayCall(access: Access): string {
   return access === 'key' ? 'Any valid key may ask.' : `Needs the permission \`${access}\`.`
 }
 
-function requestBody(schema: TSchema, example: unknown = exampleOf(schema, true)): object {
-  return { required: true, content: { 'application/json': { schema, example } } }
+function requestBody(
+  schema: TSchema,
+  { octets, values, entryValues }: BodyBounds,
+  example: unknown = exampleOf(schema, true),
+): object {
+  const inOne = entryValues === undefined ? '' : `, ${entryValues} in one entry of its list`
+  const description =
+    `At most ${formatSize(octets)} and ${values} values (every field and entry counts)${inOne}, ${DEEPEST} levels deep. ` +
+    'May be sent with `Content-Encoding: gzip`; the bounds are those of what it unfolds to.'
+  return { required: true, description, content: { 'application/json': { schema, example } } }
 }
 
 /** `GET /domains/:id` becomes `getDomainsById`. */
@@ -171,6 +182,7 @@ function failures({ head }: Route): Record<string, object> {
   if (!isOpen)
     for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
       codes.add(code)
+  if (head.body) for (const code of ['request_timeout', 'unsupported_media_type'] as const) codes.add(code)
   if (!isOpen && head.access !== 'key') codes.add('forbidden')
   if (head.idempotency) for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
   codes.add('internal_error')
@@ -203,6 +215,7 @@ const RETRY_AFTER = {
 
 const FAILURE_HEADERS: Readonly<Record<number, object>> = {
   401: { 'WWW-Authenticate': { description: 'Bearer (RFC 6750).', schema: { type: 'string' } } },
+  415: { 'Accept-Encoding': { description: 'What may be sent: gzip.', schema: { type: 'string' } } },
   429: RETRY_AFTER,
   503: RETRY_AFTER,
 }
@@ -217,6 +230,7 @@ export function openApiRoute(routes: readonly Route[], version: string): Route {
     isBare: true,
     access: 'public',
     summary: 'This description of the API (OpenAPI 3.1).',
+    isFixed: true,
     response: Type.Unknown(),
     handle: async () => (document ??= openApiDocument([...routes, self], version)),
   })
@@ -234,6 +248,7 @@ export function documentationRoutes(routes: readonly Route[], version: string): 
     access: 'public',
     summary: 'This description of the API as a page for people.',
     mediaType: 'text/html',
+    isFixed: true,
     headers: DOCS_HEADERS,
     response: Type.String(),
     handle: async () => (page ??= docsPage(openApiDocument([...routes, docs, openApi], version))),

@@ -9,7 +9,7 @@ import { Reply, route, type Route } from '../http/route.js'
 import { sendBatch } from './batch-send.js'
 import { findBatch, listResults, type Batch } from './batch-store.js'
 import type { SendParts } from './send-email.js'
-import { BatchMessage, SEND_BODY_LIMIT } from './send-schema.js'
+import { BATCH_BODY_LIMIT, BATCH_BODY_VALUES, BatchMessage, SEND_BODY_LIMIT } from './send-schema.js'
 
 const errorFields = {
   index: Type.Integer({ description: 'From 0.' }),
@@ -67,7 +67,8 @@ export function batchRoutes(parts: SendParts): Route[] {
         'email rate of the key; a batch is never refused for that rate. Copies (cc, bcc) are mailed and count against ' +
         'limits, but not in the totals.',
       body: BatchBody,
-      bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
+      bodyLimit: Math.max(BATCH_BODY_LIMIT, SEND_BODY_LIMIT + parts.messageLimit),
+      bodyValues: BATCH_BODY_VALUES,
       idempotency: 'optional',
       status: 202,
       response: Type.Object(batchFields),
