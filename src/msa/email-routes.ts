@@ -11,7 +11,7 @@ import { MessageParams, MessageSchema, MessageStatusSchema } from './message-sch
 import { messageStatus, messageWithTrace, requestStatus } from './message-view.js'
 import { cancelScheduled } from './schedule.js'
 import { sendEmail, type SendParts } from './send-email.js'
-import { ScheduledResult, SEND_BODY_LIMIT, SendBody, SendResult } from './send-schema.js'
+import { ScheduledResult, SEND_BODY_LIMIT, SEND_EXAMPLE, SendBody, SendResult } from './send-schema.js'
 
 export function emailRoutes(parts: SendParts): Route[] {
   return [
@@ -27,6 +27,8 @@ function sendRoute(parts: SendParts): Route {
     method: 'POST',
     path: '/email/send',
     access: 'email:send',
+    operationId: 'sendEmail',
+    chapter: 'Email',
     summary: 'Send one mail to one or many recipients.',
     description:
       'Each recipient gets a message of its own. 200 is answered after the mail is stored durably; it is then ' +
@@ -37,10 +39,11 @@ function sendRoute(parts: SendParts): Route {
       'sandbox key nothing is sent; addresses at simulator.test (delivered@, bounced@, complained@, opened@, clicked@) ' +
       'then play what they are named after.',
     body: SendBody,
+    example: SEND_EXAMPLE,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
     idempotency: 'optional',
-    response: Type.Union([SendResult, ScheduledResult]),
-    otherStatuses: [202],
+    response: SendResult,
+    otherAnswers: { 202: ScheduledResult },
     errors: [
       'no_content',
       'missing_from_email',
@@ -69,6 +72,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'GET',
       path: '/email/:messageId',
       access: 'email:read',
+      operationId: 'getEmail',
+      chapter: 'Email',
       summary: 'A message with the trace of every delivery attempt.',
       params: MessageParams,
       response: MessageSchema,
@@ -80,6 +85,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'GET',
       path: '/email/:messageId/status',
       access: 'email:read',
+      operationId: 'getEmailStatus',
+      chapter: 'Email',
       summary: "A message's status.",
       description:
         'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and ' +
@@ -98,6 +105,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'DELETE',
       path: '/email/:messageId',
       access: 'email:send',
+      operationId: 'cancelEmail',
+      chapter: 'Email',
       summary: 'Call a scheduled mail back.',
       description:
         'The id of a scheduled send calls back all of its recipients; that of one recipient only this one. Refused with ' +

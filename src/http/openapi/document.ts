@@ -1,19 +1,23 @@
 /**
  * The OpenAPI 3.1 description, made from the same declarations that validate requests, so that it cannot drift.
+ *
+ * Described is what stands below the base URL of the API; what is at the root (the page itself, the monitor's /health) and what
+ * answers this machine alone is not. Made once, when it is first asked for.
  */
 import type { TSchema } from 'typebox'
 import Type from 'typebox'
-import { ERRORS, type ErrorCode } from '../core/errors.js'
-import { formatSize } from '../core/units.js'
-import { fullPath } from './app.js'
-import type { BodyBounds } from './body.js'
-import { KEY_HEADER } from './idempotency.js'
-import { DEEPEST } from './json-reader.js'
-import { listSchema } from './pagination.js'
-import { docsPage, DOCS_HEADERS } from './docs-page.js'
-import { errorExamples, ErrorSchema, explain } from './openapi-errors.js'
-import { exampleOf } from './openapi-example.js'
-import { bodyBounds, openRoute, type Access, type Route } from './route.js'
+import { ERRORS, type ErrorCode } from '../../core/errors.js'
+import { formatSize } from '../../core/units.js'
+import { API_BASE } from '../app.js'
+import type { BodyBounds } from '../body.js'
+import { KEY_HEADER } from '../idempotency.js'
+import { DEEPEST } from '../json-reader.js'
+import { listSchema } from '../pagination.js'
+import { bodyBounds, type Access, type Route } from '../route.js'
+import { CHAPTERS } from './chapters.js'
+import { Components } from './components.js'
+import { errorExamples, ErrorSchema, explain } from './errors.js'
+import { answerExample, exampleOf } from './example.js'
 
 const RATE_HEADERS = {
   'X-RateLimit-Limit': {
@@ -39,100 +43,103 @@ with \`limit\` (default 100, at most 1000) and \`offset\`; errors are \`{error: 
 What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on sends, the
 same Idempotency-Key; retry no other error without changing something.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
 
-export function openApiDocument(routes: readonly Route[], version: string): object {
+export interface Edition {
+  readonly version: string
+  /** Where the API is reached, e.g. `http://127.0.0.1:8025`. */
+  readonly origin: string
+}
+
+export function openApiDocument(routes: readonly Route[], { version, origin }: Edition): object {
+  const components = new Components()
   const paths: Record<string, Record<string, object>> = {}
-  const ids = new Set<string>()
-  for (const route of routes) {
-    const path = fullPath(route).replace(/:(\w+)/g, '{$1}')
-    // Health is served twice, with and without the prefix.
-    const usual = operationId(route)
-    const id = ids.has(usual) ? `${usual}AtRoot` : usual
-    ids.add(id)
-    paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route, id) }
+  for (const route of routes.filter(isDescribed)) {
+    const path = route.head.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route, components) }
   }
+  components.show(ErrorSchema)
+  const used = new Set(routes.filter(isDescribed).map(({ head }) => head.chapter))
   return {
     openapi: '3.1.0',
-    info: {
-      title: 'Postroad',
-      version,
-      description: ABOUT,
-    },
-    tags: [...new Set(routes.map(tagOf))].map(name => ({ name })),
+    info: { title: 'Postroad', version, description: ABOUT },
+    servers: [{ url: origin + API_BASE }],
+    tags: Object.entries(CHAPTERS)
+      .filter(([name]) => used.has(name as keyof typeof CHAPTERS))
+      .map(([name, description]) => ({ name, description })),
     paths,
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: ts_live_... or ts_test_...' },
       },
-      schemas: { Error: ErrorSchema },
+      schemas: components.schemas,
     },
   }
 }
 
-function operation(route: Route, id: string): object {
+function isDescribed({ head }: Route): boolean {
+  return head.isAtRoot !== true && head.access !== 'loopback'
+}
+
+function operation(route: Route, components: Components): object {
   const { head } = route
-  const isOpen = head.access === 'public' || head.access === 'loopback'
+  const isOpen = head.access === 'public'
   return {
-    operationId: id,
+    operationId: head.operationId,
     summary: head.summary,
     description: [head.description, whoMayCall(head.access)].filter(Boolean).join('\n\n'),
-    tags: [tagOf(route)],
+    tags: [head.chapter],
     security: isOpen ? [] : [{ apiKey: [] }],
     ...(isOpen || head.access === 'key' ? {} : { 'x-permission': head.access }),
     parameters: [
-      ...parameters(head.params, 'path'),
-      ...parameters(head.query, 'query'),
+      ...parameters(head.params, 'path', components),
+      ...parameters(head.query, 'query', components),
       ...(head.idempotency ? [keyParameter(head.idempotency)] : []),
     ],
-    ...(head.body ? { requestBody: requestBody(head.body, bodyBounds(head), head.example) } : {}),
-    responses: { ...successes(route), ...failures(route) },
+    ...(head.body ? { requestBody: requestBody(route, head.body, components) } : {}),
+    responses: { ...successes(route, components), ...failures(route) },
   }
-}
-
-function tagOf({ head }: Route): string {
-  return head.path.split('/')[1] ?? ''
 }
 
 function whoMayCall(access: Access): string {
   if (access === 'public') return 'Needs no key.'
-  if (access === 'loopback') return 'Needs no key; only this machine itself may ask.'
   return access === 'key' ? 'Any valid key may ask.' : `Needs the permission \`${access}\`.`
 }
 
-function requestBody(
-  schema: TSchema,
-  { octets, values, entryValues }: BodyBounds,
-  example: unknown = exampleOf(schema, true),
-): object {
+function requestExample({ head }: Route): unknown {
+  return head.example ?? (head.body && exampleOf(head.body, true))
+}
+
+function requestBody(route: Route, schema: TSchema, components: Components): object {
+  return {
+    required: true,
+    description: boundsInWords(bodyBounds(route.head)),
+    content: { 'application/json': { schema: components.show(schema), example: requestExample(route) } },
+  }
+}
+
+function boundsInWords({ octets, values, entryValues }: BodyBounds): string {
   const inOne = entryValues === undefined ? '' : `, ${entryValues} in one entry of its list`
-  const description =
+  return (
     `At most ${formatSize(octets)} and ${values} values (every field and entry counts)${inOne}, ${DEEPEST} levels deep. ` +
     'May be sent with `Content-Encoding: gzip`; the bounds are those of what it unfolds to.'
-  return { required: true, description, content: { 'application/json': { schema, example } } }
+  )
 }
 
-/** `GET /domains/:id` becomes `getDomainsById`. */
-function operationId({ head }: Route): string {
-  const words = head.path.split('/').filter(Boolean)
-  const camel = words.map(word => {
-    const bare = word
-      .replace(/^:/, 'by-')
-      .replace(/[^a-zA-Z0-9]+(\w)/g, (_, next: string) => next.toUpperCase())
-    return bare.charAt(0).toUpperCase() + bare.slice(1)
-  })
-  return head.method.toLowerCase() + camel.join('')
-}
-
-function parameters(schema: TSchema | undefined, place: 'path' | 'query'): object[] {
+function parameters(schema: TSchema | undefined, place: 'path' | 'query', components: Components): object[] {
   const { properties, required } = (schema ?? {}) as {
     properties?: Record<string, TSchema>
     required?: string[]
   }
-  return Object.entries(properties ?? {}).map(([name, field]) => ({
-    name,
-    in: place,
-    required: place === 'path' || (required ?? []).includes(name),
-    schema: field,
-  }))
+  return Object.entries(properties ?? {}).map(([name, field]) => {
+    const { description, ...shown } = components.show(field)
+    return {
+      name,
+      in: place,
+      required: place === 'path' || (required ?? []).includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: shown,
+      ...(place === 'path' ? { example: exampleOf(field, false, name) } : {}),
+    }
+  })
 }
 
 function keyParameter(need: 'optional' | 'required'): object {
@@ -151,34 +158,41 @@ function keyParameter(need: 'optional' | 'required'): object {
 const REPEAT_HEADER = {
   'X-Idempotency-Status': {
     description: 'Where an Idempotency-Key was sent: new, or cached for a repeat.',
-    schema: { type: 'string' },
+    schema: { type: 'string', enum: ['new', 'cached'] },
   },
 }
 
-function successes({ head, response, status, otherStatuses }: Route): Record<string, object> {
-  const schema =
-    response.kind === 'bare'
-      ? response.schema
-      : response.kind === 'list'
-        ? listSchema(response.schema)
-        : Type.Object({ data: response.schema })
-  const answer = {
-    description: 'Success',
-    headers: { ...RATE_HEADERS, ...(head.idempotency ? REPEAT_HEADER : {}) },
-    content:
-      head.mediaType === undefined
-        ? { 'application/json': { schema, example: exampleOf(schema, false) } }
-        : { [head.mediaType]: { schema } },
-  }
-  return Object.fromEntries([status, ...otherStatuses].map(code => [String(code), answer]))
+/** What a success of each status means; RFC 9110 §15.3. */
+const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Done', 201: 'Created', 202: 'Accepted' }
+
+function successes(route: Route, components: Components): Record<string, object> {
+  const { head, response, status, otherAnswers } = route
+  const answers = { [status]: response.schema, ...otherAnswers }
+  return Object.fromEntries(
+    Object.entries(answers).map(([code, data]) => {
+      const schema = response.kind === 'list' ? listSchema(data) : Type.Object({ data })
+      return [
+        code,
+        {
+          description: SUCCESSES[code] ?? 'Success',
+          headers: { ...RATE_HEADERS, ...(head.idempotency ? REPEAT_HEADER : {}) },
+          content: {
+            'application/json': {
+              schema: components.show(schema),
+              example: answerExample(schema, requestExample(route)),
+            },
+          },
+        },
+      ]
+    }),
+  )
 }
 
 function failures({ head }: Route): Record<string, object> {
-  const isOpen = head.access === 'public' || head.access === 'loopback'
+  const isOpen = head.access === 'public'
   const codes = new Set<ErrorCode>(head.errors)
   // At least a query field that is not known.
   codes.add('validation_error')
-  if (head.access === 'loopback') codes.add('not_found')
   if (!isOpen)
     for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
       codes.add(code)
@@ -218,41 +232,4 @@ const FAILURE_HEADERS: Readonly<Record<number, object>> = {
   415: { 'Accept-Encoding': { description: 'What may be sent: gzip.', schema: { type: 'string' } } },
   429: RETRY_AFTER,
   503: RETRY_AFTER,
-}
-
-/** `GET /openapi.json`: describes the routes it is given and itself. */
-export function openApiRoute(routes: readonly Route[], version: string): Route {
-  let document: object | undefined
-  const self: Route = openRoute({
-    method: 'GET',
-    path: '/openapi.json',
-    isAtRoot: true,
-    isBare: true,
-    access: 'public',
-    summary: 'This description of the API (OpenAPI 3.1).',
-    isFixed: true,
-    response: Type.Unknown(),
-    handle: async () => (document ??= openApiDocument([...routes, self], version)),
-  })
-  return self
-}
-
-/** `GET /openapi.json` and `GET /docs`, which shows it to people; both describe themselves as well. */
-export function documentationRoutes(routes: readonly Route[], version: string): Route[] {
-  let page: string | undefined
-  const docs: Route = openRoute({
-    method: 'GET',
-    path: '/docs',
-    isAtRoot: true,
-    isBare: true,
-    access: 'public',
-    summary: 'This description of the API as a page for people.',
-    mediaType: 'text/html',
-    isFixed: true,
-    headers: DOCS_HEADERS,
-    response: Type.String(),
-    handle: async () => (page ??= docsPage(openApiDocument([...routes, docs, openApi], version))),
-  })
-  const openApi = openApiRoute([...routes, docs], version)
-  return [openApi, docs]
 }
