@@ -22,7 +22,7 @@ import { insertQueueEntries } from '../queue/queue-store.js'
 import { nextTurn } from '../world/clock.js'
 import type { Letter, Submitted } from './letter.js'
 import type { Recipient } from './recipients.js'
-import { playOutcomes } from './simulator.js'
+import { simulate } from './simulator.js'
 
 export interface AcceptParts {
   readonly newId: NewId
@@ -34,6 +34,8 @@ export interface AcceptParts {
   readonly onStored?: (content: MessageContent) => void
   /** Tells the consumers of the event log of what settles nothing later on: suppressed recipients, a sandbox's outcomes. */
   readonly onSuppressed?: () => void
+  /** Tells that mail of a sandbox waits for this moment, ms since epoch UTC. */
+  readonly onSandboxScheduled?: (dueAt: number) => void
 }
 
 /**
@@ -76,8 +78,13 @@ async function acceptSome(
     tx,
     letters.flatMap(letter => letter.submitted.flatMap(one => toEvent(one, letter.content, isSandbox))),
   )
-  const hasPlayed = isSandbox && (await playOutcomes(tx, letters, now))
-  if (hasPlayed || letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed')))
+  const simulated = isSandbox ? await simulate(tx, letters, now) : undefined
+  const waitsUntil = simulated?.firstDueAt
+  if (waitsUntil !== undefined) tx.onCommit(() => parts.onSandboxScheduled?.(waitsUntil))
+  if (
+    simulated?.hasPlayed ||
+    letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed'))
+  )
     tx.onCommit(() => parts.onSuppressed?.())
 }
 

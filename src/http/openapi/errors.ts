@@ -1,14 +1,17 @@
 /** What the OpenAPI page says of errors: of each code when it comes, and an answer that carries it. */
 import Type from 'typebox'
-import { ERRORS, type ErrorCode } from '../core/errors.js'
+import { ERRORS, type ErrorCode } from '../../core/errors.js'
 
-export const ErrorSchema = Type.Object({
-  error: Type.Object({
-    code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}.` }),
-    message: Type.String(),
-    path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
-  }),
-})
+export const ErrorSchema = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}. More may come.` }),
+      message: Type.String({ description: 'What is wrong and what to change, for people.' }),
+      path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
+    }),
+  },
+  { title: 'Error' },
+)
 
 interface Explanation {
   readonly when: string
