@@ -212,12 +212,12 @@ function graceFrom(clock: Clock, graceMs: number): () => number {
   }
 }
 
-/** What the end of the grace broke off has to be written down. */
-const AFTER_GRACE_MS = 1_000
+/** What the end of the grace breaks off has to be written down. */
+const WRITING_DOWN_MS = 1_000
 
 /**
- * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. After
- * the grace it is left: its next attempt stands in the database.
+ * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. At the
+ * end of the grace it is left: its next attempt stands in the database.
  */
 async function stopQueue(
   queue: QueueRunner,
@@ -225,8 +225,10 @@ async function stopQueue(
   { clock, log }: Pick<World, 'clock' | 'log'>,
 ): Promise<void> {
   const isOver = new AbortController()
+  const writingMs = Math.min(WRITING_DOWN_MS, graceMs / 5)
+  const limitMs = Math.max(WRITING_DOWN_MS, graceMs)
   try {
-    await Promise.race([queue.stop(graceMs), clock.sleep(graceMs + AFTER_GRACE_MS, isOver.signal)])
+    await Promise.race([queue.stop(graceMs - writingMs), clock.sleep(limitMs, isOver.signal)])
   } finally {
     isOver.abort()
   }
