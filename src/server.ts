@@ -4,7 +4,6 @@
  * Order of closing: first nothing new begins (jobs) or comes in (SMTP, HTTP), then what is under way is delivered or broken off (queue), then
  * what came back is read and consumers finish, then the database.
  */
-import type { RequestListener } from 'node:http'
 import { answerFinder } from './accounts/idempotency-store.js'
 import { activityRoute } from './accounts/activity-route.js'
 import { accountRoutes, healthRoutes } from './accounts/routes.js'
@@ -30,6 +29,7 @@ import { jobsOf } from './jobs.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { emailRoutes } from './msa/email-routes.js'
 import { relayReports } from './msa/relay-reports.js'
+import { SandboxRunner } from './msa/sandbox-runner.js'
 import type { SubmitParts } from './msa/submit.js'
 import { openAgent, openJobs, openQueue } from './outgoing.js'
 import { captureRoutes } from './queue/capture-routes.js'
@@ -39,6 +39,7 @@ import type { QueueRunner } from './queue/queue-runner.js'
 import { queueStatusRoutes } from './queue/queue-status-routes.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import type { Clock } from './world/clock.js'
+import type { HttpHandler } from './world/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
 import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
@@ -100,9 +101,16 @@ async function openParts(
   await queue.start()
   dispatcher.start()
   inbound.processor.start()
+  const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
+  sandboxes.start()
+  closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const submit = { ...submitParts(appliance, queue, jobs), onSuppressed: onAppended }
+  const submit = {
+    ...submitParts(appliance, queue, jobs),
+    onSuppressed: onAppended,
+    onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
+  }
   const handler = openApi(appliance, [
     ...routesOf(appliance, queue, submit),
     ...inbound.routes,
@@ -110,7 +118,8 @@ async function openParts(
   ])
   const listeners: Listener[] = []
   closing.defer(() => closeAll(listeners, graceLeft()))
-  for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
+  for (const address of config.http.listen)
+    listeners.push(await listenHttp(address, handler, config.http, world.clock))
   const mail = await openMailListeners(appliance, submit, inbound.receiver)
   closing.defer(() => mail.close(graceLeft()))
   const scheduler = new Scheduler(world, jobsOf(appliance, { dispatcher, keptMail: inbound.kept }))
@@ -120,8 +129,8 @@ async function openParts(
   return { addresses: { http, ...mail.addresses }, reload: () => mail.reload() }
 }
 
-function openApi({ config, world, database, newId }: Appliance, routes: readonly Route[]): RequestListener {
-  const app = buildApp(
+function openApi({ config, world, database, newId }: Appliance, routes: readonly Route[]): HttpHandler {
+  return buildApp(
     {
       ...world,
       newId,
@@ -131,8 +140,6 @@ function openApi({ config, world, database, newId }: Appliance, routes: readonly
     },
     [...routes, ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config) })],
   )
-  const answer = app.callback()
-  return (request, response) => void answer(request, response)
 }
 
 /** No contact exists before contacts do: what names one is told so. */
@@ -205,12 +212,12 @@ function graceFrom(clock: Clock, graceMs: number): () => number {
   }
 }
 
-/** What the end of the grace broke off has to be written down. */
-const AFTER_GRACE_MS = 1_000
+/** What the end of the grace breaks off has to be written down. */
+const WRITING_DOWN_MS = 1_000
 
 /**
- * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. After
- * the grace it is left as a crash would leave it: its next attempt stands in the database.
+ * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. At the
+ * end of the grace it is left: its next attempt stands in the database.
  */
 async function stopQueue(
   queue: QueueRunner,
@@ -218,13 +225,16 @@ async function stopQueue(
   { clock, log }: Pick<World, 'clock' | 'log'>,
 ): Promise<void> {
   const isOver = new AbortController()
+  const writingMs = Math.min(WRITING_DOWN_MS, graceMs / 5)
+  const limitMs = Math.max(WRITING_DOWN_MS, graceMs)
   try {
-    await Promise.race([queue.stop(graceMs), clock.sleep(graceMs + AFTER_GRACE_MS, isOver.signal)])
+    await Promise.race([queue.stop(graceMs - writingMs), clock.sleep(limitMs, isOver.signal)])
   } finally {
     isOver.abort()
   }
-  if (queue.activeCount > 0)
-    log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  if (queue.activeCount === 0) return
+  log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  await queue.leave()
 }
 
 async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {

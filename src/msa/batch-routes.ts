@@ -10,7 +10,14 @@ import { Reply, route, type Route } from '../http/route.js'
 import { sendBatch } from './batch-send.js'
 import { findBatch, listResults, type Batch } from './batch-store.js'
 import type { SendParts } from './send-email.js'
-import { BatchMessage, EXAMPLE_ID, SEND_BODY_LIMIT, SEND_EXAMPLE } from './send-schema.js'
+import {
+  BATCH_BODY_LIMIT,
+  BATCH_BODY_VALUES,
+  BatchMessage,
+  EXAMPLE_ID,
+  SEND_BODY_LIMIT,
+  SEND_EXAMPLE,
+} from './send-schema.js'
 
 const errorFields = {
   index: Type.Integer({ description: 'From 0.' }),
@@ -21,6 +28,7 @@ const errorFields = {
 
 const batchFields = {
   batch_id: Id(),
+  is_sandbox: Type.Boolean(),
   status: Type.Enum(['processing', 'completed', 'failed'], {
     description:
       '`processing` until the last message is released to the queue, `completed` then; `failed` where none was accepted.',
@@ -90,7 +98,8 @@ export function batchRoutes(parts: SendParts): Route[] {
         skipped: 0,
         errors: [],
       },
-      bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
+      bodyLimit: Math.max(BATCH_BODY_LIMIT, SEND_BODY_LIMIT + parts.messageLimit),
+      bodyValues: BATCH_BODY_VALUES,
       idempotency: 'optional',
       status: 202,
       response: Type.Object(batchFields),
@@ -127,6 +136,7 @@ export function batchRoutes(parts: SendParts): Route[] {
 function batchToApi(batch: Batch, now: number) {
   return {
     batch_id: batch.id,
+    is_sandbox: batch.isSandbox,
     status: statusOf(batch, now),
     total: batch.total,
     sent: batch.sent,

@@ -44,7 +44,7 @@ function sendRoute(parts: SendParts): Route {
       "a domain not added here the appliance's shared address sends, and from_email becomes Reply-To. With send_at " +
       'the answer is 202 and one message_id for the whole request, and limits count when it is accepted. With a ' +
       'sandbox key nothing is sent; addresses at simulator.test (delivered@, bounced@, complained@, opened@, clicked@) ' +
-      'then play what they are named after.',
+      'then play what they are named after, scheduled mail at its time.',
     body: SendBody,
     example: SEND_EXAMPLE,
     exampleAnswer: SEND_EXAMPLE_ANSWER,
@@ -68,7 +68,7 @@ function sendRoute(parts: SendParts): Route {
   })
 }
 
-function messageRoutes({ database, clock }: SendParts): Route[] {
+function messageRoutes({ database }: SendParts): Route[] {
   const { reader } = database
   const mustFind = async (workspaceId: string, id: string): Promise<Message> => {
     const message = isUuid(id) ? await findMessage(reader, workspaceId, id.toLowerCase()) : undefined
@@ -87,7 +87,7 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       response: MessageSchema,
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
-        messageWithTrace(reader, await mustFind(principal.workspaceId, params.messageId), clock.now()),
+        messageWithTrace(reader, await mustFind(principal.workspaceId, params.messageId)),
     }),
     route({
       method: 'GET',
@@ -105,8 +105,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       async handle({ principal: { workspaceId }, params: { messageId } }) {
         const id = messageId.toLowerCase()
         const request = isUuid(id) ? await findRequest(database.reader, workspaceId, id) : undefined
-        if (request) return requestStatus(id, request.messages, request.scheduledAt, clock.now())
-        return messageStatus(reader, await mustFind(workspaceId, id), clock.now())
+        if (request) return requestStatus(id, request.messages, request.scheduledAt)
+        return messageStatus(reader, await mustFind(workspaceId, id))
       },
     }),
     route({
@@ -133,7 +133,7 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
           const scheduledAt =
             request?.scheduledAt ??
             (message && (await findScheduledAt(tx.db, workspaceId, message.contentId)))
-          await cancelScheduled(tx, messages, scheduledAt, clock.now())
+          await cancelScheduled(tx, messages, scheduledAt)
         })
         return { success: true as const }
       },

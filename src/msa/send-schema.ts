@@ -9,6 +9,11 @@ const BODY_CHARACTERS = 262_144
 /** 256 KB of text, escaped at worst sixfold in JSON, twice (html and text), and the small fields; attachments come on top. */
 export const SEND_BODY_LIMIT = 4 * 1_024 * 1_024
 
+/** A thousand messages of 100 KB, escapes included; one large message is bounded as in a single send. */
+export const BATCH_BODY_LIMIT = 128 * 1_024 * 1_024
+/** Fields and entries of all messages: 500 for each of a thousand. */
+export const BATCH_BODY_VALUES = 500_000
+
 const address = { minLength: 1, maxLength: 320 }
 const COPY = 'They count among the 100 recipients and get a message of their own.'
 
