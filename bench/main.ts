@@ -15,6 +15,7 @@ import { measureAccept } from './accept.js'
 import { measureApi } from './api.js'
 import { endWithEverything, temporaryFolder } from './children.js'
 import { measureBacklog } from './backlog.js'
+import { measureBouncesAmongReports } from './bounces-among-reports.js'
 import { measureBounces } from './bounces.js'
 import { measureMachine } from './machine.js'
 import { measureRelay } from './relay.js'
@@ -59,8 +60,10 @@ if (wanted.includes('backlog')) {
   const most = values.million ? [1_000_000] : []
   await measureBacklog(installation, quick ? [10_000] : [10_000, 100_000, ...most])
 }
-if (wanted.includes('bounces'))
+if (wanted.includes('bounces')) {
   await measureBounces(installation, { perSecond: 1_000, seconds: quick ? 5 : 60 })
+  await measureBouncesAmongReports(installation, { bouncesPerSecond: 20, seconds: quick ? 10 : 60 })
+}
 if (wanted.includes('api'))
   await measureApi(installation, {
     messages: quick ? 50_000 : 1_000_000,
