@@ -6,8 +6,8 @@
  */
 import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
-import { isoTime } from '../core/moments.js'
 import type { Clock } from '../world/clock.js'
+import { windowHeaders } from './error-body.js'
 import { mayDo, type Authenticate, type Principal } from './principal.js'
 import type { Access } from './route.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'
@@ -103,9 +103,7 @@ function isFromThisMachine(ctx: Context): boolean {
 }
 
 function showWindow(ctx: Context, state: WindowState): void {
-  ctx.set('X-RateLimit-Limit', String(state.limit))
-  ctx.set('X-RateLimit-Remaining', String(state.remaining))
-  ctx.set('X-RateLimit-Reset', isoTime(state.resetAt))
+  ctx.set(windowHeaders(state))
 }
 
 function tooMany(state: WindowState): AppError {

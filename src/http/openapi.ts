@@ -32,6 +32,7 @@ const ABOUT = `Email delivery and audience service. Within v1 changes are additi
 
 Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Answers are \`{data}\`, lists are \`{data, pagination}\`
 with \`limit\` (default 100, at most 1000) and \`offset\`; errors are \`{error: {code, message, path?}}\`. Times are ISO 8601 in UTC.
+An optional field of a body that is null counts as absent.
 
 What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on sends, the
 same Idempotency-Key; retry no other error without changing something.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
@@ -181,7 +182,11 @@ function failures({ head }: Route): Record<string, object> {
       String(status),
       {
         description: explain(names),
-        headers: { ...RATE_HEADERS, ...FAILURE_HEADERS[status] },
+        headers: {
+          ...RATE_HEADERS,
+          ...FAILURE_HEADERS[status],
+          ...(names.includes('limit_reached') ? LIMIT_HEADERS : {}),
+        },
         content: {
           'application/json': {
             schema: { $ref: '#/components/schemas/Error' },
@@ -191,6 +196,14 @@ function failures({ head }: Route): Record<string, object> {
       },
     ]),
   )
+}
+
+const LIMIT_HEADERS = {
+  'Retry-After': {
+    description:
+      'With limit_reached: in how many seconds the next hour or day begins, where the request fits into one.',
+    schema: { type: 'integer', minimum: 1 },
+  },
 }
 
 const FAILURE_HEADERS: Readonly<Record<number, object>> = {

@@ -9,6 +9,7 @@ import type { ErrorCode } from '../core/errors.js'
 import { pageOf, type Listing, type Page } from './pagination.js'
 import type { IdempotencyClaim } from './idempotency.js'
 import type { Permission, Principal } from './principal.js'
+import { absentWhereNull } from './absent-fields.js'
 import { textValidator, validator } from './validate.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -179,7 +180,7 @@ function declare(
     otherStatuses: success.otherStatuses ?? [],
     validateParams: textValidator(head.params ?? NoFields),
     validateQuery: textValidator(head.query ?? NoFields),
-    validateBody: head.body ? validator(head.body, 'body') : undefined,
+    validateBody: head.body && bodyValidator(head.body),
     async handle(request) {
       const result = await handle(request)
       return result instanceof Reply
@@ -187,4 +188,9 @@ function declare(
         : { status: usual, value: result }
     },
   }
+}
+
+function bodyValidator(schema: TSchema): (value: unknown) => unknown {
+  const [withoutNulls, validate] = [absentWhereNull(schema), validator(schema, 'body')]
+  return value => validate(withoutNulls(value))
 }

@@ -7,7 +7,8 @@
  * with one is forged, whatever else it says. Pure.
  */
 import { isUuid } from '../core/ids.js'
-import { normalizedAddress, parseNamedAddress } from '../mail/address.js'
+import { normalizedAddress } from '../mail/address.js'
+import { parseNamedAddress } from '../mail/named-address.js'
 import { parseReturnPathLocal, type ReturnPathToken } from '../mail/return-path.js'
 import type { Message } from '../queue/message-store.js'
 import type { MessageTokens } from './message-tokens.js'

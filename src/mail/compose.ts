@@ -29,6 +29,8 @@ export interface ComposedContent {
   readonly headers?: readonly HeaderField[]
   /** Absent where each recipient sees itself alone. */
   readonly addressees?: Addressees
+  /** What stands before the @ of the Message-ID, where several messages are copies of one mail; else each has its own. */
+  readonly mailId?: string
   readonly attachments?: readonly Attachment[]
 }
 
@@ -37,8 +39,10 @@ export interface ComposedContent {
  * of `to` sees itself alone and a blind copy shows whom the letter went to. Blind copies are named nowhere.
  */
 export interface Addressees {
-  readonly to: readonly string[]
-  readonly cc: readonly string[]
+  readonly to: readonly NamedAddress[]
+  readonly cc: readonly NamedAddress[]
+  /** Somebody has a copy, open or blind: all recipients have the same mail, with the same Message-ID. */
+  readonly hasCopies: boolean
 }
 
 export interface HeaderField {
@@ -98,9 +102,9 @@ function letterhead(content: ComposedContent, letter: Letter): string[] {
 }
 
 function recipientFields({ addressees }: ComposedContent, { to }: Letter): string[] {
-  if (!addressees) return [field('To', recipients([to], 'to'))]
-  const isOneOfMany = addressees.cc.length > 0 || !addressees.to.includes(to)
-  const shown = isOneOfMany ? addressees.to : [to]
+  if (!addressees) return [field('To', recipients([{ address: to }], 'to'))]
+  const own = addressees.to.find(one => one.address === to)
+  const shown = addressees.cc.length > 0 || !own ? addressees.to : [own]
   return [
     // RFC 5322 §3.4: an empty group, where none of those named was an address.
     field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to')),
@@ -108,10 +112,12 @@ function recipientFields({ addressees }: ComposedContent, { to }: Letter): strin
   ]
 }
 
-function recipients(texts: readonly string[], path: string): string {
-  return texts
-    .map(text => address(text, path))
-    .map(recipient => (recipient.needsSmtpUtf8 ? unwritableMailbox(recipient) : mailbox(recipient)))
+function recipients(named: readonly NamedAddress[], path: string): string {
+  return named
+    .map(({ name, address: text }) => {
+      const recipient = address(text, path)
+      return recipient.needsSmtpUtf8 ? unwritableMailbox(recipient) : mailbox(recipient, name)
+    })
     .join(', ')
 }
 
@@ -187,7 +193,8 @@ function bodyOf(content: ComposedContent, messageId: string): string {
 
 /** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary its own */
 function multipart(subtype: string, parts: readonly string[], name: string): string {
-  // `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no content can hold the boundary.
+  // `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no such content can hold the boundary; a
+  // message that is attached as it is was written before this one had an identifier.
   const boundary = `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   const delimited = parts.map(part => `--${boundary}\r\n${part}\r\n`)
   return `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n\r\n${delimited.join('')}--${boundary}--\r\n`

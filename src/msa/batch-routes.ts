@@ -9,7 +9,7 @@ import { Reply, route, type Route } from '../http/route.js'
 import { sendBatch } from './batch-send.js'
 import { findBatch, listResults, type Batch } from './batch-store.js'
 import type { SendParts } from './send-email.js'
-import { BatchMessage, SEND_BODY_LIMIT } from './send-schema.js'
+import { BatchMessage, MOST_BATCH_COPIES, SEND_BODY_LIMIT } from './send-schema.js'
 
 const errorFields = {
   index: Type.Integer({ description: 'From 0.' }),
@@ -65,7 +65,8 @@ export function batchRoutes(parts: SendParts): Route[] {
         '(messages.3.to), and so does a limit of the workspace that the batch would cross. What the rules of sending ' +
         'refuse fails one message, which then stands in errors. Messages are released to the queue no faster than the ' +
         'email rate of the key; a batch is never refused for that rate. Copies (cc, bcc) are mailed and count against ' +
-        'limits, but not in the totals.',
+        `limits and the rate, but not in the totals; a batch has at most ${MOST_BATCH_COPIES} of them. A copy's address that ` +
+        'is none fails its message.',
       body: BatchBody,
       bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
       idempotency: 'optional',
