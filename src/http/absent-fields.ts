@@ -22,7 +22,7 @@ interface Schema {
 
 /** @returns what leaves such fields out of a value, at any depth that the schema describes */
 export function absentWhereNull(schema: TSchema): WithoutNulls {
-  return forSchema(schema as Schema) ?? (value => value)
+  return forSchema(schema) ?? (value => value)
 }
 
 /** @returns undefined where nothing of the schema can be left out */
@@ -39,30 +39,25 @@ function forSchema({ properties, required = [], items }: Schema): WithoutNulls |
     return ofField ? [[name, ofField] as const] : []
   })
   if (optional.length === 0 && within.length === 0) return undefined
-  const names = optional.map(([name]) => name)
+  const names = new Set(optional.map(([name]) => name))
   return value => (isObject(value) ? withoutNulls(value, names, within) : value)
 }
 
 function withoutNulls(
   value: Readonly<Record<string, unknown>>,
-  names: readonly string[],
+  names: ReadonlySet<string>,
   within: readonly (readonly [string, WithoutNulls])[],
 ): unknown {
-  let changed: Record<string, unknown> | undefined
-  for (const name of names)
-    if (value[name] === null) {
-      changed ??= { ...value }
-      delete changed[name]
-    }
-  for (const [name, ofField] of within) {
-    const field = value[name]
-    const kept = isObject(field) || Array.isArray(field) ? ofField(field) : field
-    if (kept !== field) {
-      changed ??= { ...value }
-      changed[name] = kept
-    }
-  }
-  return changed ?? value
+  const entries = Object.entries(value)
+  const isAbsent = ([name, field]: readonly [string, unknown]) => field === null && names.has(name)
+  const kept = entries.some(isAbsent) ? Object.fromEntries(entries.filter(one => !isAbsent(one))) : value
+  const changed = within.flatMap(([name, ofField]) => {
+    const field = kept[name]
+    return isObject(field) || Array.isArray(field) ? [[name, ofField(field)] as const] : []
+  })
+  return changed.every(([name, field]) => field === kept[name])
+    ? kept
+    : { ...kept, ...Object.fromEntries(changed) }
 }
 
 function takesNull({ type, const: only, enum: values, anyOf }: Schema): boolean {

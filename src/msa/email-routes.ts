@@ -11,7 +11,7 @@ import { MessageParams, MessageSchema, MessageStatusSchema } from './message-sch
 import { messageStatus, messageWithTrace, requestStatus } from './message-view.js'
 import { cancelScheduled } from './schedule.js'
 import { sendEmail, type SendParts } from './send-email.js'
-import { ScheduledResult, SEND_BODY_LIMIT, SendBody, SendResult } from './send-schema.js'
+import { ScheduledResult, SEND_BODY_LIMIT, SEND_EXAMPLE, SendBody, SendResult } from './send-schema.js'
 
 export function emailRoutes(parts: SendParts): Route[] {
   return [
@@ -27,6 +27,8 @@ function sendRoute(parts: SendParts): Route {
     method: 'POST',
     path: '/email/send',
     access: 'email:send',
+    operationId: 'sendEmail',
+    chapter: 'Email',
     summary: 'Send one mail to one or many recipients.',
     description:
       'Each recipient gets a message of its own, with a Message-ID of its own; with cc or bcc they all are copies of one ' +
@@ -41,10 +43,11 @@ function sendRoute(parts: SendParts): Route {
       '`delivered@`, `bounced@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
       '(`bounced+order7@simulator.test`).',
     body: SendBody,
+    example: SEND_EXAMPLE,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
     idempotency: 'optional',
-    response: Type.Union([SendResult, ScheduledResult]),
-    otherStatuses: [202],
+    response: SendResult,
+    otherAnswers: { 202: ScheduledResult },
     errors: [
       'no_content',
       'missing_from_email',
@@ -73,6 +76,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'GET',
       path: '/email/:messageId',
       access: 'email:read',
+      operationId: 'getEmail',
+      chapter: 'Email',
       summary: 'A message with the trace of every delivery attempt.',
       params: MessageParams,
       response: MessageSchema,
@@ -84,6 +89,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'GET',
       path: '/email/:messageId/status',
       access: 'email:read',
+      operationId: 'getEmailStatus',
+      chapter: 'Email',
       summary: "A message's status.",
       description:
         'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and ' +
@@ -102,6 +109,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'DELETE',
       path: '/email/:messageId',
       access: 'email:send',
+      operationId: 'cancelEmail',
+      chapter: 'Email',
       summary: 'Call a scheduled mail back.',
       description:
         'The id of a scheduled send calls back all of its recipients; that of one recipient only this one. Refused with ' +

@@ -5,6 +5,7 @@ import type { Queries } from '../db/database.js'
 import type { HostTried, SmtpReply } from '../mail/outcome.js'
 import { listAttempts, type Attempt } from '../queue/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../queue/content-store.js'
+import type { MessageStatus } from '../queue/message-status-store.js'
 import { type Message } from '../queue/message-store.js'
 import { findEntries } from '../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
@@ -92,7 +93,11 @@ export function requestStatus(
   }
 }
 
-function shownStatus({ status, isSandbox }: Message, scheduledAt: number | undefined, now = 0): string {
+function shownStatus(
+  { status, isSandbox }: Message,
+  scheduledAt: number | undefined,
+  now = 0,
+): MessageStatus {
   const hasLeft = isSandbox && status === 'scheduled' && scheduledAt !== undefined && scheduledAt <= now
   return hasLeft ? 'sent' : status
 }

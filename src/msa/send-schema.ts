@@ -1,6 +1,8 @@
 /** What sending takes and gives: single sends, and the messages of a batch. */
 import Type, { type Static } from 'typebox'
+import { Id, Moment } from '../http/answer-fields.js'
 import { MOST_MAILBOX_CHARACTERS } from '../mail/named-address.js'
+import { SkipReasonEnum } from './message-schema.js'
 
 /** Octets in UTF-8. The contract bounds html; plain text is left room for long letters and reports. */
 export const BODY_OCTETS = { html: 256 * 1_024, text: 1_024 * 1_024 }
@@ -36,7 +38,7 @@ const AttachmentSchema = Type.Object(
       Type.String({ minLength: 1, maxLength: 202, description: 'What `cid:` in the HTML names.' }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'Attachment' },
 )
 
 /** One address, or a list of them; the bounds on the list tell whether it may be empty. */
@@ -108,42 +110,64 @@ export const SendBody = Type.Object(
     ),
     ...messageFields,
     send_at: Type.Optional(
-      Type.String({ maxLength: 64, description: 'ISO 8601, in the future and within 72 hours.' }),
+      Type.String({
+        maxLength: 64,
+        shownFormat: 'date-time',
+        description: 'ISO 8601, in the future and within 72 hours.',
+      }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'SendRequest' },
 )
 export type SendBody = Static<typeof SendBody>
 
 export const BatchMessage = Type.Object(
   { to: Type.String({ ...address, description: `One address: ${NAMED}.` }), ...messageFields },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'BatchMessage' },
 )
 export type BatchMessage = Static<typeof BatchMessage>
 
 const SHARED_FROM = 'The shared address that sends, where it does so in place of the one asked for.'
 
-export const SendResult = Type.Object({
-  sent: Type.Integer({ description: 'Recipients whose mail was accepted.' }),
-  failed: Type.Integer(),
-  skipped: Type.Integer({ description: 'Suppressed, invalid or named twice.' }),
-  total: Type.Integer(),
-  from: Type.Optional(Type.String({ description: SHARED_FROM })),
-  results: Type.Array(
-    Type.Object({
-      to: Type.String({
-        description: 'The bare address, its domain as A-labels in lower case; what is none, as it came.',
-      }),
-      message_id: Type.String(),
-      success: Type.Boolean(),
-      reason: Type.Optional(Type.String({ description: 'suppressed, invalid or duplicate.' })),
-    }),
-  ),
-})
+export const SendResult = Type.Object(
+  {
+    sent: Type.Integer({ description: 'Recipients whose mail was accepted.' }),
+    failed: Type.Integer(),
+    skipped: Type.Integer({ description: 'Suppressed, invalid or named twice.' }),
+    total: Type.Integer(),
+    from: Type.Optional(Type.String({ description: SHARED_FROM })),
+    results: Type.Array(
+      Type.Object(
+        {
+          to: Type.String({
+            description: 'The bare address, its domain as A-labels in lower case; what is none, as it came.',
+          }),
+          message_id: Id(),
+          success: Type.Boolean(),
+          reason: Type.Optional(SkipReasonEnum),
+        },
+        { title: 'RecipientResult' },
+      ),
+    ),
+  },
+  { title: 'SendResult' },
+)
 
-export const ScheduledResult = Type.Object({
-  scheduled: Type.Literal(true),
-  message_id: Type.String({ description: 'Stands for the whole request.' }),
-  scheduled_at: Type.String(),
-  from: Type.Optional(Type.String({ description: SHARED_FROM })),
-})
+export const ScheduledResult = Type.Object(
+  {
+    scheduled: Type.Literal(true),
+    message_id: Id({ description: 'Stands for the whole request.' }),
+    scheduled_at: Moment(),
+    from: Type.Optional(Type.String({ description: SHARED_FROM })),
+  },
+  { title: 'ScheduledSend' },
+)
+
+/** With what the schema does not demand but a mail needs; works as it is once its domain is verified. */
+export const SEND_EXAMPLE = {
+  to: 'ann@example.net',
+  from_email: 'shop@example.com',
+  from_name: 'Shop',
+  subject: 'Your order',
+  html: '<p>Thank you for your order.</p>',
+}

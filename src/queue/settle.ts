@@ -177,7 +177,7 @@ function toEvents(settled: Settled): Event[] {
     }
     case 'bounced': {
       const { permanence, cause, scope, subtype, status, reply } = verdict.bounce
-      const remoteMta = outcome.tried.at(-1)?.host
+      const { remoteMta } = outcome
       const payload = {
         to,
         bounceType: permanence,

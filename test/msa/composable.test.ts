@@ -20,7 +20,7 @@ import { makeJob } from '../support/mta.js'
 const MESSAGES = 4_000
 
 const PIECES = [
-  ...'abcXYZ019 _-.,;:@<>()[]{}"\'\\/=?!#$%&*+^`|~',
+  ...Array.from('abcXYZ019 _-.,;:@<>()[]{}"\'\\/=?!#$%&*+^`|~'),
   ...[
     '\t',
     '\r',
@@ -68,6 +68,8 @@ const PIECES = [
   ],
   ...['word ', 'Subject: x', 'x'.repeat(80), 'ü'.repeat(80), 'a b '.repeat(30)],
 ]
+
+const PLAIN = Array.from('abc ü漢😀."<,')
 
 const LOCALS = [
   'ann',
@@ -173,7 +175,7 @@ class MessageMaker {
   private text(most: number): string {
     const isOdd = this.chance(0.2)
     const pieces = Array.from({ length: 1 + this.number(most) }, () =>
-      isOdd ? this.pick(PIECES) : this.pick([...'abc ü漢😀."<,']),
+      isOdd ? this.pick(PIECES) : this.pick(PLAIN),
     )
     return pieces.join('')
   }
@@ -238,8 +240,11 @@ t.test('every message that is accepted can be built, in 7-bit lines', async t =>
     for (const recipient of accepted?.recipients ?? []) {
       const rendering = await render(makeJob({ recipient, content: accepted!.content }))
       built += 1
-      if (rendering.kind !== 'rendered' || !isSevenBit(rendering.message))
-        faults.push({ message, why: 'summary' in rendering ? rendering.summary : 'not 7-bit' })
+      // A recipient beyond ASCII is only offered to servers that take such headers as well.
+      const isCarried =
+        rendering.kind === 'rendered' &&
+        (rendering.needsSmtpUtf8 || parseAddress(recipient)?.needsSmtpUtf8 || isSevenBit(rendering.message))
+      if (!isCarried) faults.push({ message, why: 'summary' in rendering ? rendering.summary : 'not 7-bit' })
     }
   }
   t.same(faults.slice(0, 3), [])
