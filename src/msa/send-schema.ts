@@ -11,7 +11,7 @@ export const BODY_OCTETS = { html: 256 * 1_024, text: 1_024 * 1_024 }
 export const SEND_BODY_LIMIT = 8 * 1_024 * 1_024
 
 /** Addresses in cc and bcc of all messages of a batch: they are mails like any other, stored in one transaction. */
-export const MOST_BATCH_COPIES = 5_000
+export const MOST_BATCH_COPIES = 2_000
 
 const address = { minLength: 1, maxLength: MOST_MAILBOX_CHARACTERS }
 const NAMED = '`ann@example.com` or `Ann <ann@example.com>`'
