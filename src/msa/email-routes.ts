@@ -41,7 +41,7 @@ function sendRoute(parts: SendParts): Route {
       'validation_error, since no minute has room for them.\n\n' +
       'Simulator: with a sandbox key nothing is sent, and addresses at `simulator.test` play what they are named after: ' +
       '`delivered@`, `bounced@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
-      '(`bounced+order7@simulator.test`).',
+      '(`bounced+order7@simulator.test`); scheduled mail does at its time.',
     body: SendBody,
     example: SEND_EXAMPLE,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
@@ -64,7 +64,7 @@ function sendRoute(parts: SendParts): Route {
   })
 }
 
-function messageRoutes({ database, clock }: SendParts): Route[] {
+function messageRoutes({ database }: SendParts): Route[] {
   const { reader } = database
   const mustFind = async (workspaceId: string, id: string): Promise<Message> => {
     const message = isUuid(id) ? await findMessage(reader, workspaceId, id.toLowerCase()) : undefined
@@ -83,7 +83,7 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       response: MessageSchema,
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
-        messageWithTrace(reader, await mustFind(principal.workspaceId, params.messageId), clock.now()),
+        messageWithTrace(reader, await mustFind(principal.workspaceId, params.messageId)),
     }),
     route({
       method: 'GET',
@@ -101,8 +101,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       async handle({ principal: { workspaceId }, params: { messageId } }) {
         const id = messageId.toLowerCase()
         const request = isUuid(id) ? await findRequest(database.reader, workspaceId, id) : undefined
-        if (request) return requestStatus(id, request.messages, request.scheduledAt, clock.now())
-        return messageStatus(reader, await mustFind(workspaceId, id), clock.now())
+        if (request) return requestStatus(id, request.messages, request.scheduledAt)
+        return messageStatus(reader, await mustFind(workspaceId, id))
       },
     }),
     route({
@@ -129,7 +129,7 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
           const scheduledAt =
             request?.scheduledAt ??
             (message && (await findScheduledAt(tx.db, workspaceId, message.contentId)))
-          await cancelScheduled(tx, messages, scheduledAt, clock.now())
+          await cancelScheduled(tx, messages, scheduledAt)
         })
         return { success: true as const }
       },
