@@ -26,7 +26,7 @@ t.test('a key is told its name, type, permissions, rate and whether it is for th
   t.same(await told((await usualKey(postroad)).key), {
     data: { name: 'usual', type: 'full_access', permissions: ['*'], rate_limit: 100, is_sandbox: false },
   })
-  const sending = await usualKey(postroad, '--permissions', 'email:send,email:read,smtp:send')
+  const sending = await usualKey(postroad, '--permissions', 'sending_access')
   t.same((await told(sending.key)).data, {
     name: 'usual',
     type: 'sending_access',
