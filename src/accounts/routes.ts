@@ -1,6 +1,7 @@
 /** Routes about the service and the calling key: health, key introspection. */
 import Type from 'typebox'
-import { openRoute, route, type Route } from '../http/route.js'
+import type { CheckHealth } from '../db/health.js'
+import { openRoute, Reply, route, type Route } from '../http/route.js'
 
 const KeyPermissions = Type.Object({
   name: Type.String(),
@@ -30,12 +31,16 @@ export function accountRoutes(): Route[] {
 }
 
 const Health = Type.Object({
-  status: Type.String({ description: '`ok`; anything else comes with status 500.' }),
+  status: Type.String({
+    description:
+      '`ok`. With status 503: `degraded` where new mail is refused while what was accepted is still delivered, `failing` where nothing can be stored.',
+  }),
   version: Type.String(),
+  reason: Type.Optional(Type.String({ description: 'Of what is not `ok`, for the operator.' })),
 })
 
 /** Health at `/api/v1/health` and, for monitors that want no prefix, at `/health`. */
-export function healthRoutes(version: string, checkDatabase: () => Promise<void>): Route[] {
+export function healthRoutes(version: string, check: CheckHealth): Route[] {
   return [false, true].map(isAtRoot =>
     openRoute({
       method: 'GET',
@@ -43,10 +48,18 @@ export function healthRoutes(version: string, checkDatabase: () => Promise<void>
       isAtRoot,
       access: 'public',
       summary: 'Whether the service works; needs no key.',
+      description:
+        'Tries to write to the database, at most once a second. 200 means that new mail is taken; what can be amiss is a full disk, or a database that is gone, locked or damaged.',
       response: Health,
+      otherStatuses: [503],
       handle: async () => {
-        await checkDatabase()
-        return { status: 'ok', version }
+        const fault = await check()
+        if (!fault) return { status: 'ok', version }
+        return new Reply(503, {
+          status: fault.isFatal ? 'failing' : 'degraded',
+          version,
+          reason: fault.reason,
+        })
       },
     }),
   )

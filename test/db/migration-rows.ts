@@ -327,4 +327,8 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
+  '0010-write-trials': {
+    become: { messages: [{ id: 'm1', recipient: 'Ann@One.test' }] },
+    after: { write_trials: [{ id: 1, tried_at: T }] },
+  },
 }

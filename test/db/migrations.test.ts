@@ -12,31 +12,23 @@ import { openSqlite } from '../../src/db/open-sqlite.js'
 import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
 import { listMessages } from '../../src/msa/message-log-store.js'
-import { insertContent } from '../../src/queue/content-store.js'
-import { insertMessages } from '../../src/queue/message-store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { eachDatabase, sqliteDatabase, sqliteFile } from '../support/database.js'
+import { migrateFile, openForMigration } from '../support/migrating.js'
+import { insertRows } from '../support/rows.js'
 import { schemaAfterMigrations } from '../support/schema.js'
 
 const FIRST_PAGE = { limit: 100, offset: 0 }
 
 const CONTENT = {
-  workspaceId: 'w',
-  from: { address: 'me@sender.test' },
+  id: 'c',
+  workspace_id: 'w',
+  from_address: 'me@sender.test',
   subject: 'Hello',
-  signingDomainId: null,
-  trackOpens: false,
-  trackClicks: false,
-  createdAt: 1,
+  track_opens: 0,
+  track_clicks: 0,
+  created_at: 1,
 }
-
-/** From the schema of today back to the one before 0009. */
-const UNDO_BUCKETS = [
-  'drop index messages_by_recipient',
-  'alter table messages drop column recipient_bucket',
-  'create index messages_by_recipient on messages (workspace_id, lower(recipient), id)',
-  "delete from schema_migrations where name = '0009-recipient-buckets'",
-]
 
 const noteMigration = (database: Database, name: string) =>
   database.write(({ db }) =>
@@ -108,30 +100,21 @@ t.test('a database at the latest schema opens without the right to migrate', asy
 
 t.test('messages of an older schema are found by their recipient', async t => {
   const file = sqliteFile(t)
-  const older = await openSqlite({ file, clock: new FakeClock() })
-  const [content, ids] = [
-    uuidv7(1, Buffer.alloc(10)),
-    [uuidv7(2, Buffer.alloc(10)), uuidv7(3, Buffer.alloc(10))],
-  ]
-  await older.write(async ({ db }) => {
-    await insertContent(db, { ...CONTENT, id: content })
-    await insertMessages(
-      db,
-      { ...CONTENT, id: content },
-      false,
-      ids.map((id, at) => ({
-        id,
-        recipient: at === 0 ? 'Ann@one.test' : 'bob@two.test',
-        status: 'sent',
-        reason: null,
-      })),
-    )
-    for (const change of UNDO_BUCKETS) await sql.raw(change).execute(db)
+  await migrateFile(file, '0008-list-indexes')
+  const older = openForMigration(file)
+  const ids = [uuidv7(2, Buffer.alloc(10)), uuidv7(3, Buffer.alloc(10))] as const
+  const message = { workspace_id: 'w', content_id: 'c', status: 'sent', is_sandbox: 0, created_at: 1 }
+  await insertRows(older, {
+    message_contents: [CONTENT],
+    messages: [
+      { ...message, id: ids[0], recipient: 'Ann@one.test' },
+      { ...message, id: ids[1], recipient: 'bob@two.test' },
+    ],
   })
-  await older[Symbol.asyncDispose]()
+  await older.destroy()
 
   const database = await openSqlite({ file, clock: new FakeClock() })
   t.teardown(() => database[Symbol.asyncDispose]())
-  const found = await listMessages(database.reader, CONTENT.workspaceId, { to: 'ann@one.test' }, FIRST_PAGE)
+  const found = await listMessages(database.reader, 'w', { to: 'ann@one.test' }, FIRST_PAGE)
   t.match(found, { total: 1, items: [{ id: ids[0], recipient: 'Ann@one.test' }] })
 })
