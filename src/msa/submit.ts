@@ -55,12 +55,13 @@ export interface Submission {
 /** Writes more in the transaction that accepts the mail: the answer that is to be kept. */
 export type AlsoInTransaction = (tx: Tx, submitted: readonly Submitted[]) => Promise<void>
 
-/** @throws AppError rate_limited, limit_reached, validation_error */
+/** @throws AppError rate_limited, limit_reached, validation_error, unavailable */
 export async function submit(
   parts: SubmitParts,
   submission: Submission,
   also?: AlsoInTransaction,
 ): Promise<Submitted[]> {
+  parts.database.storage.requireRoom()
   const { principal, workspace, scheduledAt, attached } = submission
   const now = parts.clock.now()
   const content = toContent(submission, submission.contentId ?? parts.newId(), now)

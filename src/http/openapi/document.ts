@@ -163,8 +163,13 @@ const REPEAT_HEADER = {
   },
 }
 
-/** What a success of each status means; RFC 9110 §15.3. */
-const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Done', 201: 'Created', 202: 'Accepted' }
+/** What an answer of each status means that is no error; RFC 9110 §15. */
+const SUCCESSES: Readonly<Record<string, string>> = {
+  200: 'Done',
+  201: 'Created',
+  202: 'Accepted',
+  503: 'Service unavailable',
+}
 
 function successes(route: Route, components: Components): Record<string, object> {
   const { head, response, status, otherAnswers } = route
