@@ -1,7 +1,7 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,api,start] [--million] [--profile]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,api,start,tarpits] [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
@@ -23,8 +23,9 @@ import { install } from './server-process.js'
 import { measureStart } from './start.js'
 import { measureSubmission } from './submission.js'
 import { printFacts } from './table.js'
+import { measureTarpits } from './tarpits.js'
 
-const SCENARIOS = ['accept', 'submission', 'relay', 'backlog', 'bounces', 'api', 'start'] as const
+const SCENARIOS = ['accept', 'submission', 'relay', 'backlog', 'bounces', 'api', 'start', 'tarpits'] as const
 const TIME_LIMIT_MS = 900_000
 
 const { values } = parseArgs({
@@ -70,4 +71,5 @@ if (wanted.includes('api'))
     profile,
   })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
+if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
 process.exit(0)

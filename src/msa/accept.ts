@@ -8,7 +8,13 @@ import type { NewId } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
-import { insertContents, insertPart, PART_OCTETS, type MessageContent } from '../queue/content-store.js'
+import {
+  insertContents,
+  insertPart,
+  isLargeContent,
+  PART_OCTETS,
+  type MessageContent,
+} from '../queue/content-store.js'
 import { laneKey, PRIORITIES } from '../queue/lane.js'
 import { insertAllMessages } from '../queue/message-store.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
@@ -16,7 +22,7 @@ import { insertQueueEntries } from '../queue/queue-store.js'
 import { nextTurn } from '../world/clock.js'
 import type { Letter, Submitted } from './letter.js'
 import type { Recipient } from './recipients.js'
-import { playOutcomes } from './simulator.js'
+import { simulate } from './simulator.js'
 
 export interface AcceptParts {
   readonly newId: NewId
@@ -28,6 +34,8 @@ export interface AcceptParts {
   readonly onStored?: (content: MessageContent) => void
   /** Tells the consumers of the event log of what settles nothing later on: suppressed recipients, a sandbox's outcomes. */
   readonly onSuppressed?: () => void
+  /** Tells that mail of a sandbox waits for this moment, ms since epoch UTC. */
+  readonly onSandboxScheduled?: (dueAt: number) => void
 }
 
 /**
@@ -70,8 +78,13 @@ async function acceptSome(
     tx,
     letters.flatMap(letter => letter.submitted.flatMap(one => toEvent(one, letter.content, isSandbox))),
   )
-  const hasPlayed = isSandbox && (await playOutcomes(tx, letters, now))
-  if (hasPlayed || letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed')))
+  const simulated = isSandbox ? await simulate(tx, letters, now) : undefined
+  const waitsUntil = simulated?.firstDueAt
+  if (waitsUntil !== undefined) tx.onCommit(() => parts.onSandboxScheduled?.(waitsUntil))
+  if (
+    simulated?.hasPlayed ||
+    letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed'))
+  )
     tx.onCommit(() => parts.onSuppressed?.())
 }
 
@@ -93,27 +106,31 @@ function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): Mess
 
 async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
   const firstDue = new Map<string, number>()
-  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) =>
-    submitted
+  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
+    const isLarge = isLargeContent(content)
+    // Of a batch nobody waits for the next message as for the only one.
+    const priority = content.batch === undefined ? PRIORITIES.transactional : PRIORITIES.campaign
+    return submitted
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId)
+        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = reporting?.get(one.asked)?.notify
         return {
           messageId: one.messageId,
           workspaceId: content.workspaceId,
           destination: one.destination,
-          priority: PRIORITIES.transactional,
+          priority,
           nextAttemptAt: dueAt,
           expiresAt: dueAt + parts.expireMs,
           enqueuedAt: now,
           contentId: content.id,
           recipient: one.address,
+          isLarge,
           ...(notify === undefined ? {} : { notify }),
         }
-      }),
-  )
+      })
+  })
   await insertQueueEntries(tx.db, entries)
   tx.onCommit(() => {
     for (const { content, dueAt } of letters) if (dueAt <= now) parts.onStored?.(content)

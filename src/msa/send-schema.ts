@@ -1,11 +1,18 @@
 /** What sending takes and gives: single sends, and the messages of a batch. */
 import Type, { type Static } from 'typebox'
+import { Id, Moment } from '../http/answer-fields.js'
+import { SkipReasonEnum } from './message-schema.js'
 
 /** Characters; the limit in bytes is checked beside it. */
 const BODY_CHARACTERS = 262_144
 
 /** 256 KB of text, escaped at worst sixfold in JSON, twice (html and text), and the small fields; attachments come on top. */
 export const SEND_BODY_LIMIT = 4 * 1_024 * 1_024
+
+/** A thousand messages of 100 KB, escapes included; one large message is bounded as in a single send. */
+export const BATCH_BODY_LIMIT = 128 * 1_024 * 1_024
+/** Fields and entries of all messages: 500 for each of a thousand. */
+export const BATCH_BODY_VALUES = 500_000
 
 const address = { minLength: 1, maxLength: 320 }
 const COPY = 'They count among the 100 recipients and get a message of their own.'
@@ -21,7 +28,7 @@ const AttachmentSchema = Type.Object(
       Type.String({ minLength: 1, maxLength: 202, description: 'What `cid:` in the HTML names.' }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'Attachment' },
 )
 
 const recipientList = (description: string) =>
@@ -77,36 +84,69 @@ export const SendBody = Type.Object(
     to: recipientList('Each gets a message of its own, and sees itself alone where there is no cc.'),
     ...messageFields,
     send_at: Type.Optional(
-      Type.String({ maxLength: 64, description: 'ISO 8601, in the future and within 72 hours.' }),
+      Type.String({
+        maxLength: 64,
+        shownFormat: 'date-time',
+        description: 'ISO 8601, in the future and within 72 hours.',
+      }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'SendRequest' },
 )
 export type SendBody = Static<typeof SendBody>
 
 export const BatchMessage = Type.Object(
   { to: Type.String({ ...address, description: 'One address.' }), ...messageFields },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'BatchMessage' },
 )
 export type BatchMessage = Static<typeof BatchMessage>
 
-export const SendResult = Type.Object({
-  sent: Type.Integer({ description: 'Recipients whose mail was accepted.' }),
-  failed: Type.Integer(),
-  skipped: Type.Integer({ description: 'Suppressed, invalid or named twice.' }),
-  total: Type.Integer(),
-  results: Type.Array(
-    Type.Object({
-      to: Type.String(),
-      message_id: Type.String(),
-      success: Type.Boolean(),
-      reason: Type.Optional(Type.String({ description: 'suppressed, invalid or duplicate.' })),
-    }),
-  ),
-})
+export const SendResult = Type.Object(
+  {
+    sent: Type.Integer({ description: 'Recipients whose mail was accepted.' }),
+    failed: Type.Integer(),
+    skipped: Type.Integer({ description: 'Suppressed, invalid or named twice.' }),
+    total: Type.Integer(),
+    results: Type.Array(
+      Type.Object(
+        {
+          to: Type.String(),
+          message_id: Id(),
+          success: Type.Boolean(),
+          reason: Type.Optional(SkipReasonEnum),
+        },
+        { title: 'RecipientResult' },
+      ),
+    ),
+  },
+  { title: 'SendResult' },
+)
 
-export const ScheduledResult = Type.Object({
-  scheduled: Type.Literal(true),
-  message_id: Type.String({ description: 'Stands for the whole request.' }),
-  scheduled_at: Type.String(),
-})
+export const ScheduledResult = Type.Object(
+  {
+    scheduled: Type.Literal(true),
+    message_id: Id({ description: 'Stands for the whole request.' }),
+    scheduled_at: Moment(),
+  },
+  { title: 'ScheduledSend' },
+)
+
+/** With what the schema does not demand but a mail needs; works as it is once its domain is verified. */
+export const SEND_EXAMPLE = {
+  to: 'ann@example.net',
+  from_email: 'shop@example.com',
+  from_name: 'Shop',
+  subject: 'Your order',
+  html: '<p>Thank you for your order.</p>',
+}
+
+export const EXAMPLE_ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
+
+/** What it is answered with. */
+export const SEND_EXAMPLE_ANSWER = {
+  sent: 1,
+  failed: 0,
+  skipped: 0,
+  total: 1,
+  results: [{ to: SEND_EXAMPLE.to, message_id: EXAMPLE_ID, success: true }],
+}

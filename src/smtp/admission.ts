@@ -8,6 +8,7 @@
  * sessions there are and by a fixed number of addresses. Fails: never; a refusal is a value.
  */
 import type { Clock } from '../world/clock.js'
+import { addressKey } from '../world/ip-address.js'
 import type { SmtpLimits } from './options.js'
 
 export type Refusal = 'sessions' | 'sessions-per-address' | 'connections-per-minute'
@@ -83,23 +84,4 @@ export class Admission {
     this.came.set(key, count)
     return false
   }
-}
-
-/** What counts as one client: an IPv4 address, or the /64 that a single IPv6 customer has at the least (RFC 6177 §2). */
-export function addressKey(address: string): string {
-  if (!address.includes(':')) return address
-  // A scope (`fe80::1%eth0`) is the link's, not the client's.
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const rest = tail === '' ? [] : tail.split(':')
-    // A dotted IPv4 address at the end stands for two groups.
-    const held = groups.length + rest.length + (tail.includes('.') ? 1 : 0)
-    for (let missing = 8 - held; missing > 0; missing--) groups.push('0')
-    groups.push(...rest)
-  }
-  return `${groups
-    .slice(0, 4)
-    .map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
 }
