@@ -122,17 +122,19 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
   const firstDue = new Map<string, number>()
   const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
     const isLarge = isLargeContent(content)
+    // Of a batch nobody waits for the next message as for the only one.
+    const priority = content.batch === undefined ? PRIORITIES.transactional : PRIORITIES.campaign
     return submitted
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId, isLarge)
+        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = reporting?.get(one.asked)?.notify
         return {
           messageId: one.messageId,
           workspaceId: content.workspaceId,
           destination: one.destination,
-          priority: PRIORITIES.transactional,
+          priority,
           nextAttemptAt: dueAt,
           expiresAt: dueAt + parts.expireMs,
           enqueuedAt: now,

@@ -1,6 +1,5 @@
 /** SQL of a sandbox's scheduled mail: what waits for its time. Written by `simulator.ts` and `schedule.ts`, run by `sandbox-runner.ts`. */
 import type { Queries } from '../db/database.js'
-import type { SimulatedMail } from './simulator.js'
 
 interface SandboxScheduleRow {
   message_id: string
@@ -11,6 +10,15 @@ declare module '../db/tables.js' {
   interface Tables {
     sandbox_schedule: SandboxScheduleRow
   }
+}
+
+/** A message of a sandbox whose time has come. */
+export interface DueMail {
+  readonly messageId: string
+  /** The sandbox. */
+  readonly workspaceId: string
+  /** The bare address. */
+  readonly to: string
 }
 
 /** Rows of one insert. */
@@ -35,7 +43,7 @@ export async function deleteScheduled(db: Queries, messageIds: readonly string[]
 }
 
 /** Longest due first. */
-export function listDue(db: Queries, now: number, limit: number): Promise<SimulatedMail[]> {
+export function listDue(db: Queries, now: number, limit: number): Promise<DueMail[]> {
   return db
     .selectFrom('sandbox_schedule')
     .innerJoin('messages', 'messages.id', 'message_id')

@@ -10,6 +10,11 @@ export const BODY_OCTETS = { html: 256 * 1_024, text: 1_024 * 1_024 }
 /** html and text, escaped at worst sixfold in JSON, and the small fields; attachments come on top. */
 export const SEND_BODY_LIMIT = 8 * 1_024 * 1_024
 
+/** A thousand messages of 100 KB, escapes included; one large message is bounded as in a single send. */
+export const BATCH_BODY_LIMIT = 128 * 1_024 * 1_024
+/** Fields and entries of all messages: 500 for each of a thousand. */
+export const BATCH_BODY_VALUES = 500_000
+
 /** Addresses in cc and bcc of all messages of a batch: they are mails like any other, stored in one transaction. */
 export const MOST_BATCH_COPIES = 2_000
 
@@ -170,4 +175,15 @@ export const SEND_EXAMPLE = {
   from_name: 'Shop',
   subject: 'Your order',
   html: '<p>Thank you for your order.</p>',
+}
+
+export const EXAMPLE_ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
+
+/** What it is answered with. */
+export const SEND_EXAMPLE_ANSWER = {
+  sent: 1,
+  failed: 0,
+  skipped: 0,
+  total: 1,
+  results: [{ to: SEND_EXAMPLE.to, message_id: EXAMPLE_ID, success: true }],
 }

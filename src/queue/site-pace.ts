@@ -31,7 +31,7 @@ const PROVEN_MS = 10 * 60_000
 /** Small messages are under way and none has ended for so long: it may have gone silent in the middle. */
 const SILENT_MS = 30_000
 /** How long a delivery is left to a site that has not answered while others wait for the connection; doubled each time. */
-export const FIRST_PATIENCE_MS = 10_000
+export const FIRST_PATIENCE_MS = 5_000
 const LONGEST_PATIENCE_MS = 120_000
 
 /** How long rests are that nobody named a time for, ms. */

@@ -354,7 +354,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
           workspace_id: WORKSPACE,
           email: 'bob@two.test',
           message_id: 'm2',
-          is_counted: 0,
+          is_ours: 1,
         },
       ],
     },

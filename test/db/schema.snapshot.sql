@@ -112,7 +112,8 @@ CREATE TABLE "domain_denials" (
   "workspace_id" text not null,
   "email" text not null,
   "message_id" text not null unique,
-  "is_counted" integer not null
+  "is_ours" integer not null,
+  "verdict" text
 );
 
 CREATE TABLE "domain_reports" (
@@ -394,7 +395,7 @@ CREATE INDEX "domain_denials_by_domain" on "domain_denials" ("domain", "denied_a
 
 CREATE INDEX "domain_denials_by_time" on "domain_denials" ("denied_at", "domain");
 
-CREATE INDEX "domain_denials_unjudged" on "domain_denials" ("denied_at") where "is_counted" = 0;
+CREATE INDEX "domain_denials_unjudged" on "domain_denials" ("denied_at") where "verdict" is null;
 
 CREATE INDEX "domain_reports_by_time" on "domain_reports" ("domain", "begin_at");
 

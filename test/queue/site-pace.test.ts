@@ -288,7 +288,7 @@ t.test('a site that does not answer gets more time each time', async t => {
     deliver(pace, 'unreachable')
     await clock.advance(15 * MINUTE_MS)
   }
-  t.same(patience, [10, 20, 40, 80, 120, 120])
+  t.same(patience, [5, 10, 20, 40, 80, 120])
   deliver(pace, 'neutral')
   t.equal(pace.patienceMs, Infinity)
 })
