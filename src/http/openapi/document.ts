@@ -21,7 +21,8 @@ import { answerExample, exampleOf } from './example.js'
 
 const RATE_HEADERS = {
   'X-RateLimit-Limit': {
-    description: 'Requests per minute (2147483647: no limit).',
+    description:
+      'Requests per minute (2147483647: no limit); where the email rate refuses, mails per minute.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Remaining': {
