@@ -56,6 +56,19 @@ export const SCHEMA = table({
         default: 600,
         description: 'Requests per minute from one client address without a valid key; 0 = unlimited.',
       }),
+      connections: integer({
+        min: 10,
+        max: 100_000,
+        default: 4_000,
+        description: 'Connections at a time in all; who comes then is answered 503.',
+      }),
+      connections_per_address: integer({
+        min: 10,
+        max: 100_000,
+        default: 1_000,
+        description:
+          'Connections at a time from one address (one /64 of IPv6); a reverse proxy counts as one address.',
+      }),
     },
     { description: 'The REST API under /api/v1, public pages, /openapi.json, /metrics, /health.' },
   ),
@@ -119,6 +132,13 @@ export const SCHEMA = table({
         min: '64KB',
         max: '1GB',
         description: 'Largest message accepted, everything encoded.',
+      }),
+      disk_reserve: size({
+        default: '500MB',
+        min: '0B',
+        max: '1000GB',
+        description:
+          'Free space on the disk of the database below which new mail is refused (452, 503), while what was accepted is still delivered; 0B = none.',
       }),
     },
     { description: 'What is accepted at all.' },

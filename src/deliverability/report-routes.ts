@@ -4,6 +4,7 @@ import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
+import { Id, Moment } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
 import { readTimeRange, sinceQuery } from '../http/time-range.js'
@@ -12,15 +13,17 @@ import { findReport, listReports, type DomainReport } from './report-store.js'
 
 const Fields = Type.Record(Type.String(), Type.Unknown())
 
+const Kind = Type.Enum(['dmarc', 'tlsrpt'])
+
 const HEAD = {
-  id: Type.String(),
-  kind: Type.String({ description: 'dmarc or tlsrpt.' }),
+  id: Id(),
+  kind: Kind,
   domain: Type.String(),
   org_name: Type.String({ description: 'Who reports.' }),
   report_id: Type.String({ description: 'As the reporter calls it.' }),
-  begin_at: Type.String(),
-  end_at: Type.String(),
-  received_at: Type.String(),
+  begin_at: Moment(),
+  end_at: Moment(),
+  received_at: Moment(),
   summary: Type.Record(Type.String(), Type.Unknown(), {
     description:
       'dmarc: the published policy, and messages in all, passed, quarantined and rejected. tlsrpt: the policy, and ' +
@@ -28,13 +31,16 @@ const HEAD = {
   }),
 }
 
-const ReportHeadSchema = Type.Object(HEAD)
-const ReportSchema = Type.Object({
-  ...HEAD,
-  records: Type.Array(Fields, {
-    description: 'dmarc: one for each source; tlsrpt: one for each kind of failure. At most 1,000.',
-  }),
-})
+const ReportHeadSchema = Type.Object(HEAD, { title: 'DomainReportSummary' })
+const ReportSchema = Type.Object(
+  {
+    ...HEAD,
+    records: Type.Array(Fields, {
+      description: 'dmarc: one for each source; tlsrpt: one for each kind of failure. At most 1,000.',
+    }),
+  },
+  { title: 'DomainReport' },
+)
 
 export function reportRoutes(reader: Queries): Route[] {
   const mustFindDomain = async (workspaceId: string, id: string): Promise<Domain> => {
@@ -47,16 +53,18 @@ export function reportRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/domains/:id/reports',
       access: 'domains:read',
+      operationId: 'listDomainReports',
+      chapter: 'Domains',
       summary: 'What other systems report about mail in this domain, latest first.',
       description:
         'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) that came to `dmarc@` and `tlsrpt@` of the ' +
         "appliance's return path domain. They are kept as they came: anybody can send one. since is held against the end of " +
-        'the time that a report is about.',
+        'the time that a report is about. A domain of the sandbox has none.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
           ...pageQuery,
-          kind: Type.Optional(Type.Enum(['dmarc', 'tlsrpt'])),
+          kind: Type.Optional(Kind),
           ...sinceQuery,
         },
         { additionalProperties: false },
@@ -64,11 +72,12 @@ export function reportRoutes(reader: Queries): Route[] {
       item: ReportHeadSchema,
       errors: ['not_found'],
       async handle({ principal, params, query }, page) {
-        const { domain } = await mustFindDomain(principal.workspaceId, params.id)
+        const { domain, isSandbox } = await mustFindDomain(principal.workspaceId, params.id)
         const filter = {
           ...(query.kind === undefined ? {} : { kind: query.kind }),
           ...readTimeRange(query),
         }
+        if (isSandbox) return { items: [], total: 0 }
         const { items, total } = await listReports(reader, domain, filter, page)
         return { items: items.map(headToApi), total }
       },
@@ -77,15 +86,18 @@ export function reportRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/domains/:id/reports/:reportId',
       access: 'domains:read',
+      operationId: 'getDomainReport',
+      chapter: 'Domains',
       summary: 'One report with its records.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }), reportId: Type.String({ maxLength: 64 }) }),
       response: ReportSchema,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        const { domain } = await mustFindDomain(principal.workspaceId, params.id)
-        const report = isUuid(params.reportId)
-          ? await findReport(reader, domain, params.reportId.toLowerCase())
-          : undefined
+        const { domain, isSandbox } = await mustFindDomain(principal.workspaceId, params.id)
+        const report =
+          isUuid(params.reportId) && !isSandbox
+            ? await findReport(reader, domain, params.reportId.toLowerCase())
+            : undefined
         if (!report) throw new AppError('not_found', 'no such report')
         return { ...headToApi(report), records: report.records.map(record => ({ ...record })) }
       },

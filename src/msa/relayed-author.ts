@@ -6,7 +6,7 @@
  * receivers hold the signature against From (RFC 7489 §3.1), and Sender vouches for nobody.
  * Standards: RFC 5322 §3.6.2 (several authors need a Sender). Fails: AppError `domain_invalid`, `missing_from_email`.
  */
-import type { Workspace } from '../accounts/workspace-store.js'
+import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { NamedAddress } from '../mail/address.js'
 import type { HeaderEdits } from '../mail/relay/edit-header.js'
@@ -22,7 +22,7 @@ export interface RelayedAuthor {
 
 export async function authorOf(
   senders: SenderMemory,
-  workspace: Workspace,
+  workspace: ActingWorkspace,
   { from, sender: named }: RelayedHeader,
 ): Promise<RelayedAuthor> {
   const [first] = from
@@ -53,7 +53,11 @@ function oneOfEachDomain(from: readonly RelayedMailbox[]): readonly RelayedMailb
   return [...byDomain.values()]
 }
 
-async function isOwn(senders: SenderMemory, workspace: Workspace, mailbox: RelayedMailbox): Promise<boolean> {
+async function isOwn(
+  senders: SenderMemory,
+  workspace: ActingWorkspace,
+  mailbox: RelayedMailbox,
+): Promise<boolean> {
   try {
     return isSentBy(mailbox, await senders.sender(workspace, asked(mailbox, undefined)))
   } catch (error) {
