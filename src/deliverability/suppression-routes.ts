@@ -63,7 +63,12 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           ...(scope === undefined ? {} : { scope }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
         }
-        const { items, total } = await pageSuppressions(database.reader, principal.workspaceId, page, filter)
+        const { items, total } = await pageSuppressions(
+          database.slowReader,
+          principal.workspaceId,
+          page,
+          filter,
+        )
         return { items: items.map(suppressionToApi), total }
       },
     }),

@@ -79,9 +79,9 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     processor,
     consumers: [bounceConsumer(newId)],
     routes: [
-      ...bounceRoutes(database.reader),
+      ...bounceRoutes(database.reader, database.slowReader),
       ...suppressionRoutes({ database, clock }),
-      ...reportRoutes(database.reader),
+      ...reportRoutes(database.reader, database.slowReader),
     ],
   }
 }
