@@ -5,7 +5,6 @@
  * own, while a client asks the API for a status again and again. Fails: throws where a bounce was refused or left no record.
  */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -34,7 +33,7 @@ interface Returned {
 const CLIENTS = 10
 const DOMAINS = 100
 const DUE_IN_MS = 86_400_000
-const RETURN_PATH_DOMAIN = 'bounce.mail.bench.example'
+export const RETURN_PATH_DOMAIN = 'bounce.mail.bench.example'
 /** Between two requests to the API. */
 const ASK_EVERY_MS = 10
 const READ_LIMIT_MS = 60_000
@@ -97,7 +96,7 @@ function cells(latencies: readonly number[]): string[] {
   ]
 }
 
-async function returnedMails({ dataDir }: Installation): Promise<Returned[]> {
+export async function returnedMails({ dataDir }: Installation): Promise<Returned[]> {
   const file = join(dataDir, 'postroad.db')
   const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
   try {
@@ -114,8 +113,8 @@ async function returnedMails({ dataDir }: Installation): Promise<Returned[]> {
 }
 
 /** One client on one connection, in step with the clock. */
-async function sendAll(port: number, mails: readonly Returned[], perSecond: number): Promise<void> {
-  const client = new RawClient(connect(port, '127.0.0.1'))
+export async function sendAll(port: number, mails: readonly Returned[], perSecond: number): Promise<void> {
+  const client = new RawClient(port)
   await client.expect('220')
   await client.say('EHLO mx.example.com\r\n', '250')
   const startedAt = performance.now()
@@ -129,13 +128,23 @@ async function sendAll(port: number, mails: readonly Returned[], perSecond: numb
 }
 
 /** Reads replies line by line; knows no more of SMTP than that. */
-class RawClient {
+export class RawClient {
   private readonly socket: Socket
   private text = ''
+  private wake: () => void = () => {}
 
-  constructor(socket: Socket) {
-    this.socket = socket.setEncoding('latin1')
-    socket.on('data', (text: string) => (this.text += text))
+  /** @param address of the client */
+  constructor(port: number, address = '127.0.0.1') {
+    this.socket = connect({ port, host: '127.0.0.1', localAddress: address }).setEncoding('latin1')
+    this.socket.on('data', (text: string) => {
+      this.text += text
+      this.wake()
+    })
+    this.socket.on('error', () => {}).on('close', () => this.wake())
+  }
+
+  close(): void {
+    this.socket.destroy()
   }
 
   async say(text: string, code: string): Promise<void> {
@@ -148,7 +157,8 @@ class RawClient {
     for (;;) {
       const end = this.text.indexOf('\r\n')
       if (end < 0) {
-        await once(this.socket, 'data')
+        if (this.socket.destroyed) throw new Error('the inbound listener closed')
+        await new Promise<void>(resolve => (this.wake = resolve))
         continue
       }
       const line = this.text.slice(0, end)
@@ -214,7 +224,7 @@ async function latenciesFor(port: number, key: string, over: Promise<unknown>): 
   return latencies
 }
 
-async function untilRead({ dataDir }: Installation, wanted: number): Promise<void> {
+export async function untilRead({ dataDir }: Installation, wanted: number): Promise<void> {
   const file = join(dataDir, 'postroad.db')
   const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
   try {

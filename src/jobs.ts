@@ -14,20 +14,28 @@ import type { RetentionConfig } from './config/config.js'
 import type { Tx } from './db/database.js'
 import type { RemoveSome } from './db/retention.js'
 import { deleteBouncesBefore } from './deliverability/bounce-store.js'
+import { deleteDenialsBefore } from './deliverability/domain-denial-store.js'
+import { judgeDenials, DENIALS_KEPT_MS } from './deliverability/judge-denials.js'
 import { recheckDomains } from './deliverability/recheck-domains.js'
 import { renewRetired } from './deliverability/renew-dkim.js'
 import { deleteReportsBefore } from './deliverability/report-store.js'
 import { deleteActivitiesBefore } from './events/activity-store.js'
 import type { Dispatcher } from './events/dispatcher.js'
 import { deleteEventsBefore } from './events/store.js'
-import { deleteProcessedBefore } from './inbound/inbound-mail-store.js'
+import type { KeptMail } from './inbound/kept-mail.js'
 import { deleteBatchesBefore } from './msa/batch-store.js'
 import { contentPruning, messagePruning } from './queue/prune-messages.js'
 import { oldest, prune } from './scheduler/prune.js'
 import type { Job } from './scheduler/scheduler.js'
 
-export function jobsOf(appliance: Appliance, dispatcher: Dispatcher): Job[] {
-  return [...domainJobs(appliance), ...retentionJobs(appliance, dispatcher)]
+/** What jobs work on besides what commands have as well. */
+export interface JobParts {
+  readonly dispatcher: Dispatcher
+  readonly keptMail: KeptMail
+}
+
+export function jobsOf(appliance: Appliance, parts: JobParts): Job[] {
+  return [...domainJobs(appliance), ...retentionJobs(appliance, parts)]
 }
 
 function domainJobs({ domains, world: { clock, log } }: Appliance): Job[] {
@@ -36,6 +44,11 @@ function domainJobs({ domains, world: { clock, log } }: Appliance): Job[] {
       name: 'recheck-domains',
       schedule: '* * * * *',
       run: stopping => recheckDomains({ ...domains, log }, stopping),
+    },
+    {
+      name: 'judge-denials',
+      schedule: '*/5 * * * *',
+      run: stopping => judgeDenials({ ...domains, log }, stopping),
     },
     {
       name: 'renew-dkim',
@@ -59,9 +72,9 @@ interface Retention {
   readonly begin: (before: number) => RemoveSome | Promise<RemoveSome>
 }
 
-function retentionJobs(appliance: Appliance, dispatcher: Dispatcher): Job[] {
+function retentionJobs(appliance: Appliance, parts: JobParts): Job[] {
   const { database, world } = appliance
-  return retentions(appliance, dispatcher).flatMap(({ what, schedule, keepMs, begin }) =>
+  return retentions(appliance, parts).flatMap(({ what, schedule, keepMs, begin }) =>
     keepMs === undefined
       ? []
       : {
@@ -73,7 +86,7 @@ function retentionJobs(appliance: Appliance, dispatcher: Dispatcher): Job[] {
   )
 }
 
-function retentions({ config, world, database }: Appliance, dispatcher: Dispatcher): Retention[] {
+function retentions({ config, world, database }: Appliance, { dispatcher, keptMail }: JobParts): Retention[] {
   const { retention } = config
   const { reader } = database
   return [
@@ -95,7 +108,16 @@ function retentions({ config, world, database }: Appliance, dispatcher: Dispatch
     },
     simple('batches', '28 * * * *', kept(retention.messagesMs), deleteBatchesBefore),
     simple('bounces', '33 * * * *', kept(retention.bouncesMs), deleteBouncesBefore),
-    simple('inbound mail', '8 * * * *', config.inbound.keepMs, deleteProcessedBefore),
+    {
+      ...{ what: 'inbound mail', schedule: '8 * * * *', keepMs: config.inbound.keepMs },
+      begin: before => oldest((tx, limit) => keptMail.removeBefore(tx, before, limit)),
+    },
+    {
+      // Within a minute it may have grown by what the intake lets in.
+      ...{ what: 'inbound mail beyond its bound', schedule: '* * * * *', keepMs: 0 },
+      begin: () => oldest((tx, limit) => keptMail.removeExcess(tx, limit)),
+    },
+    simple('denied domains', '36 * * * *', DENIALS_KEPT_MS, deleteDenialsBefore),
     simple('domain reports', '38 * * * *', kept(retention.reportsMs), deleteReportsBefore),
     simple('activity', '43 * * * *', kept(retention.activityMs), deleteActivitiesBefore),
     simple('conversions', '48 * * * *', kept(retention.conversionsMs), deleteConversionsBefore),

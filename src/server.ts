@@ -4,7 +4,6 @@
  * Order of closing: first nothing new begins (jobs) or comes in (SMTP, HTTP), then what is under way is delivered or broken off (queue), then
  * what came back is read and consumers finish, then the database.
  */
-import type { RequestListener } from 'node:http'
 import { answerFinder } from './accounts/idempotency-store.js'
 import { activityRoute } from './accounts/activity-route.js'
 import { accountRoutes, healthRoutes } from './accounts/routes.js'
@@ -13,6 +12,7 @@ import { lastEngagement } from './analytics/attribution-store.js'
 import { countingConsumer } from './analytics/counting-consumer.js'
 import { analyticsRoutes } from './analytics/routes.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
+import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
 import { Closing } from './core/closing.js'
 import { VERSION } from './core/version.js'
@@ -21,7 +21,7 @@ import { takeServeLock } from './db/serve-lock.js'
 import { domainRoutes } from './deliverability/domain-routes.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
-import { documentationRoutes } from './http/openapi.js'
+import { documentationRoutes } from './http/openapi/routes.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
 import { openInbound } from './inbound/open-inbound.js'
@@ -29,6 +29,7 @@ import { jobsOf } from './jobs.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { emailRoutes } from './msa/email-routes.js'
 import { relayReports } from './msa/relay-reports.js'
+import { SandboxRunner } from './msa/sandbox-runner.js'
 import type { SubmitParts } from './msa/submit.js'
 import { openAgent, openJobs, openQueue } from './outgoing.js'
 import { captureRoutes } from './queue/capture-routes.js'
@@ -38,6 +39,7 @@ import type { QueueRunner } from './queue/queue-runner.js'
 import { queueStatusRoutes } from './queue/queue-status-routes.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import type { Clock } from './world/clock.js'
+import type { HttpHandler } from './world/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
 import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
@@ -99,9 +101,16 @@ async function openParts(
   await queue.start()
   dispatcher.start()
   inbound.processor.start()
+  const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
+  sandboxes.start()
+  closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const submit = { ...submitParts(appliance, queue, jobs), onSuppressed: onAppended }
+  const submit = {
+    ...submitParts(appliance, queue, jobs),
+    onSuppressed: onAppended,
+    onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
+  }
   const handler = openApi(appliance, [
     ...routesOf(appliance, queue, submit),
     ...inbound.routes,
@@ -109,18 +118,19 @@ async function openParts(
   ])
   const listeners: Listener[] = []
   closing.defer(() => closeAll(listeners, graceLeft()))
-  for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
+  for (const address of config.http.listen)
+    listeners.push(await listenHttp(address, handler, config.http, world.clock))
   const mail = await openMailListeners(appliance, submit, inbound.receiver)
   closing.defer(() => mail.close(graceLeft()))
-  const scheduler = new Scheduler(world, jobsOf(appliance, dispatcher))
+  const scheduler = new Scheduler(world, jobsOf(appliance, { dispatcher, keptMail: inbound.kept }))
   scheduler.start()
   closing.defer(() => scheduler.stop(graceLeft()))
   const http = listeners.map(listener => listener.address)
   return { addresses: { http, ...mail.addresses }, reload: () => mail.reload() }
 }
 
-function openApi({ config, world, database, newId }: Appliance, routes: readonly Route[]): RequestListener {
-  const app = buildApp(
+function openApi({ config, world, database, newId }: Appliance, routes: readonly Route[]): HttpHandler {
+  return buildApp(
     {
       ...world,
       newId,
@@ -128,10 +138,8 @@ function openApi({ config, world, database, newId }: Appliance, routes: readonly
       anonymousRateLimit: config.http.anonymousRateLimit,
       findAnswer: answerFinder(database.reader, () => world.clock.now()),
     },
-    [...routes, ...documentationRoutes(routes, VERSION)],
+    [...routes, ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config) })],
   )
-  const answer = app.callback()
-  return (request, response) => void answer(request, response)
 }
 
 /** No contact exists before contacts do: what names one is told so. */
@@ -159,6 +167,9 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     hostname: config.hostname,
     returnPathDomain: config.mta.returnPathDomain,
     messageSize: config.inbound.messageSizeBytes,
+    unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,
+    limits: config.inbound.unsigned,
+    keepSize: config.inbound.keepSizeBytes,
     forwardTo: config.inbound.forwardTo,
     expireMs: config.mta.retry.expireMs,
   }
@@ -201,12 +212,12 @@ function graceFrom(clock: Clock, graceMs: number): () => number {
   }
 }
 
-/** What the end of the grace broke off has to be written down. */
-const AFTER_GRACE_MS = 1_000
+/** What the end of the grace breaks off has to be written down. */
+const WRITING_DOWN_MS = 1_000
 
 /**
- * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. After
- * the grace it is left as a crash would leave it: its next attempt stands in the database.
+ * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. At the
+ * end of the grace it is left: its next attempt stands in the database.
  */
 async function stopQueue(
   queue: QueueRunner,
@@ -214,13 +225,16 @@ async function stopQueue(
   { clock, log }: Pick<World, 'clock' | 'log'>,
 ): Promise<void> {
   const isOver = new AbortController()
+  const writingMs = Math.min(WRITING_DOWN_MS, graceMs / 5)
+  const limitMs = Math.max(WRITING_DOWN_MS, graceMs)
   try {
-    await Promise.race([queue.stop(graceMs), clock.sleep(graceMs + AFTER_GRACE_MS, isOver.signal)])
+    await Promise.race([queue.stop(graceMs - writingMs), clock.sleep(limitMs, isOver.signal)])
   } finally {
     isOver.abort()
   }
-  if (queue.activeCount > 0)
-    log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  if (queue.activeCount === 0) return
+  log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  await queue.leave()
 }
 
 async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {

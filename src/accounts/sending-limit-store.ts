@@ -2,9 +2,11 @@
  * The workspace's hourly and daily limits: how many recipients were accepted in this clock hour and this UTC day.
  *
  * Counted in the transaction that accepts the mail, so that a refused request counts nothing and two at once cannot
- * both take the last place.
+ * both take the last place. Windows are those of the calendar and each has a row of its own: one that was used up stays so
+ * when the clock is set back to it, and a clock that was wrong for a while takes nothing from the windows that are right.
  */
 import { AppError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import type { Workspace } from './workspace-store.js'
@@ -26,8 +28,20 @@ declare module '../db/tables.js' {
 
 const WINDOW_MS: Record<WindowKind, number> = { hour: 3_600_000, day: 86_400_000 }
 
-const selectUsage = statement((db, { workspaceId }: { workspaceId: string }) =>
-  db.selectFrom('sending_usage').selectAll().where('workspace_id', '=', workspaceId),
+/**
+ * Windows of a kind that are remembered. By number and not by age: a clock that jumps ahead must not make the windows before
+ * it look old.
+ */
+const WINDOWS_KEPT = 64
+
+const selectUsage = statement(
+  (db, { workspaceId, starts }: { workspaceId: string; starts: readonly number[] }) =>
+    db
+      .selectFrom('sending_usage')
+      .selectAll()
+      .where('workspace_id', '=', workspaceId)
+      .where('window_kind', 'in', ['hour', 'day'])
+      .where('window_start', 'in', starts),
 )
 
 const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }) =>
@@ -35,14 +49,15 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
     .insertInto('sending_usage')
     .values(rows)
     .onConflict(conflict =>
-      conflict.columns(['workspace_id', 'window_kind']).doUpdateSet(row => ({
-        window_start: row.ref('excluded.window_start'),
+      conflict.columns(['workspace_id', 'window_kind', 'window_start']).doUpdateSet(row => ({
         accepted: row.ref('excluded.accepted'),
       })),
     ),
 )
 
-/** @throws AppError limit_reached: the request is refused whole */
+const KINDS = ['hour', 'day'] as const
+
+/** @throws AppError limit_reached: the request is refused whole, and told when it may come again */
 export async function countAgainstLimits(
   db: Queries,
   workspace: LimitedWorkspace,
@@ -65,11 +80,35 @@ export interface Usage {
   write(): Promise<void>
 }
 
+interface FullWindow {
+  readonly kind: WindowKind
+  readonly limit: number
+  readonly left: number
+  /** Of the request that does not fit. */
+  readonly recipients: number
+}
+
+/** Says when there is room again; for a request that is more than a whole window, that there never is. */
+function limitReached({ kind, limit, left, recipients }: FullWindow, now: number): AppError {
+  const allowed = `the workspace may send ${limit} mails per ${kind}`
+  if (recipients > limit)
+    return new AppError('limit_reached', `${allowed}, and this request has ${recipients}: send fewer at once`)
+  const resetAt = (Math.floor(now / WINDOW_MS[kind]) + 1) * WINDOW_MS[kind]
+  return new AppError(
+    'limit_reached',
+    `${allowed}; ${left} are left in this one, and the next begins at ${isoTime(resetAt)}`,
+    { retryAfterMs: resetAt - now },
+  )
+}
+
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
-  const { rows } = await selectUsage(db, { workspaceId: workspace.id })
-  const counted = (['hour', 'day'] as const).map(kind => {
-    const start = Math.floor(now / WINDOW_MS[kind]) * WINDOW_MS[kind]
-    const accepted = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
+  const starts = KINDS.map(kind => Math.floor(now / WINDOW_MS[kind]) * WINDOW_MS[kind])
+  const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
+  const find = (kind: WindowKind, start: number | undefined) =>
+    rows.find(row => row.window_kind === kind && row.window_start === start)
+  const counted = KINDS.map((kind, at) => {
+    const start = starts[at] ?? 0
+    const accepted = find(kind, start)?.accepted ?? 0
     return { workspace_id: workspace.id, window_kind: kind, window_start: start, accepted }
   })
   const limitOf = (kind: WindowKind) => (kind === 'hour' ? workspace.hourlyLimit : workspace.dailyLimit)
@@ -78,10 +117,7 @@ export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: n
       for (const { window_kind: kind, accepted } of counted) {
         const limit = limitOf(kind)
         if (limit > 0 && accepted + recipients > limit)
-          throw new AppError(
-            'limit_reached',
-            `the workspace may send ${limit} mails per ${kind}; ${Math.max(0, limit - accepted)} are left in this one`,
-          )
+          throw limitReached({ kind, limit, left: Math.max(0, limit - accepted), recipients }, now)
       }
       for (const window of counted) window.accepted += recipients
     },
@@ -90,6 +126,27 @@ export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: n
     },
     async write() {
       await writeUsage(db, { rows: counted })
+      for (const { window_kind: kind, window_start: start } of counted)
+        if (!find(kind, start)) await forgetOldest(db, workspace.id, kind)
     },
   }
+}
+
+/** All but the windows that begin last. */
+async function forgetOldest(db: Queries, workspaceId: string, kind: WindowKind): Promise<void> {
+  await db
+    .deleteFrom('sending_usage')
+    .where('workspace_id', '=', workspaceId)
+    .where('window_kind', '=', kind)
+    .where('window_start', '<=', query =>
+      query
+        .selectFrom('sending_usage')
+        .select('window_start')
+        .where('workspace_id', '=', workspaceId)
+        .where('window_kind', '=', kind)
+        .orderBy('window_start', 'desc')
+        .limit(1)
+        .offset(WINDOWS_KEPT),
+    )
+    .execute()
 }

@@ -1,8 +1,8 @@
 /**
  * Counts what becomes of mail, day by day, as it happens: the consumer `analytics` of the event log.
  *
- * Counts and cursor move in one transaction, so that nothing is counted twice. Left out: what a sandbox key plays through,
- * the appliance's own mail, and opens and clicks by machines.
+ * Counts and cursor move in one transaction, so that nothing is counted twice. A sandbox has counters of
+ * its own. Left out: the appliance's own mail, and opens and clicks by machines.
  */
 import { SYSTEM_OWNER } from '../deliverability/domain-store.js'
 import type { EventConsumer } from '../events/dispatcher.js'
@@ -33,7 +33,7 @@ function countsOf(events: readonly StoredEvent[]): DailyCount[] {
   for (const event of events) {
     const name = counterOf(event)
     const { workspaceId } = event
-    if (name === undefined || event.isSandbox || workspaceId === SYSTEM_OWNER) continue
+    if (name === undefined || workspaceId === SYSTEM_OWNER) continue
     const day = dayOf(event.occurredAt)
     const key = `${workspaceId} ${day} ${name}`
     counts.set(key, { workspaceId, day, name, count: (counts.get(key)?.count ?? 0) + 1 })

@@ -13,6 +13,7 @@ import { readSigningKeys } from '../deliverability/domain-store.js'
 import type { Principal } from '../http/principal.js'
 import { SlidingWindow } from '../http/sliding-window.js'
 import { addressDomain, parseAddress } from '../mail/address.js'
+import { shownOctets } from '../mail/shown-octets.js'
 import { messageWithTrace } from '../msa/message-view.js'
 import { sendEmail } from '../msa/send-email.js'
 import { readSenderFields, resolveSender, withWorkspaceSender } from '../msa/sender.js'
@@ -128,7 +129,8 @@ async function dryRun(
   const to = parseAddress(options.to)
   if (!to) throw new AppError('validation_error', `${options.to} is not an address`, { path: 'to' })
   const asked = withWorkspaceSender(readSenderFields({ from_email: options.from }), workspace)
-  const sender = await resolveSender(database.reader, workspace, asked, config.mta.sharedAddress ?? '')
+  const live = { ...workspace, liveId: workspace.id }
+  const sender = await resolveSender(database.reader, live, asked, config.mta.sharedAddress ?? '')
   const keys = sender.signingDomainId === null ? [] : [sender.signingDomainId]
   const messageId = newId()
   const rendering = await openRenderer({ clock: world.clock, hostname: config.hostname })({
@@ -148,7 +150,7 @@ async function dryRun(
     signingKeys: [...(await readSigningKeys(database.reader, keys, domains.seal)).values()].flat(),
   })
   const routing = await findRoute(routerParts(appliance), addressDomain(to.address))
-  const mail = rendering.kind === 'rendered' ? rendering.message.toString('latin1') : rendering.summary
+  const mail = rendering.kind === 'rendered' ? shownOctets(rendering.message) : rendering.summary
   const route = routing.kind === 'endpoints' ? routing.endpoints.map(describeEndpoint) : [routing.summary]
   printResult(context, options, { mail, route }, () =>
     [mail, 'would go to:', ...route.map(line => `  ${line}`)].join('\n'),
@@ -169,6 +171,7 @@ function operatorOf(workspace: Workspace): Principal {
     keyId: 'operator',
     keyName: 'operator',
     workspaceId: workspace.id,
+    liveWorkspaceId: workspace.id,
     keyType: 'full_access',
     permissions: ['*'],
     isSandbox: false,

@@ -23,6 +23,8 @@ export interface Config {
     readonly listen: readonly HostAndPort[]
     /** Per minute and client address; 0 = unlimited. */
     readonly anonymousRateLimit: number
+    readonly connections: number
+    readonly connectionsPerAddress: number
   }
   readonly submission: {
     readonly listen: readonly HostAndPort[]
@@ -39,7 +41,15 @@ export interface Config {
     readonly listen: readonly HostAndPort[]
     readonly keepMs: number
     readonly forwardTo: string | undefined
+    readonly keepSizeBytes: number
     readonly messageSizeBytes: number
+    readonly unsignedMessageSizeBytes: number
+    /** Mail without a token of ours; 0 = no limit. */
+    readonly unsigned: {
+      readonly mailsPerMinute: number
+      readonly octetsPerHour: number
+      readonly octetsPerHourInAll: number
+    }
     readonly greetingDelayMs: number
     /** 0 = no limit. */
     readonly connectionsPerMinute: number
@@ -145,7 +155,12 @@ export function toConfig(settings: Settings): Config {
     dataDir,
     publicUrl: settings.public_url ?? `https://${hostname}`,
     shutdownGraceMs: settings.shutdown_grace,
-    http: { listen: http.listen, anonymousRateLimit: http.anonymous_rate_limit },
+    http: {
+      listen: http.listen,
+      anonymousRateLimit: http.anonymous_rate_limit,
+      connections: http.connections,
+      connectionsPerAddress: http.connections_per_address,
+    },
     submission: {
       listen: submission.listen,
       listenTls: submission.listen_tls,
@@ -161,7 +176,14 @@ export function toConfig(settings: Settings): Config {
       listen: inbound.listen,
       keepMs: inbound.keep,
       forwardTo: inbound.forward_to,
+      keepSizeBytes: inbound.keep_size,
       messageSizeBytes: inbound.message_size,
+      unsignedMessageSizeBytes: inbound.unsigned_message_size,
+      unsigned: {
+        mailsPerMinute: inbound.unsigned_per_minute,
+        octetsPerHour: inbound.unsigned_size_per_hour,
+        octetsPerHourInAll: inbound.unsigned_size_per_hour_in_all,
+      },
       greetingDelayMs: inbound.greeting_delay,
       connectionsPerMinute: inbound.connections_per_minute,
       sessions: inbound.sessions,

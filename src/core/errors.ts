@@ -34,16 +34,30 @@ export const ERRORS = {
   confirmation_required: { status: 400, smtp: [550, '5.6.0'] },
   // The appliance cannot take it at the moment: disk, database or memory has no room, or another process holds it up.
   unavailable: { status: 503, smtp: [452, '4.3.1'] },
+  method_not_allowed: { status: 405, smtp: [550, '5.5.1'] },
+  request_timeout: { status: 408, smtp: [451, '4.4.2'] },
+  unsupported_media_type: { status: 415, smtp: [550, '5.6.1'] },
+  headers_too_large: { status: 431, smtp: [550, '5.5.2'] },
   internal_error: { status: 500, smtp: [451, '4.3.0'] },
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof ERRORS
 
+/** A limit within a sliding window, and how much of it is used. */
+export interface UsedWindow {
+  readonly limit: number
+  readonly remaining: number
+  /** Ms since epoch UTC. */
+  readonly resetAt: number
+}
+
 export interface AppErrorDetails {
   /** Dotted name of the offending field, e.g. `to.3` or `messages.0.subject`. */
   readonly path?: string
-  /** For `rate_limited` and `unavailable`: after how long the same request may succeed, in ms. */
+  /** For 429, 503 and the like: after how long the same request may succeed, in ms; absent where it never will. */
   readonly retryAfterMs?: number
+  /** For `rate_limited`: the window that is used up, where it is not that of requests. */
+  readonly window?: UsedWindow
   /** What went wrong underneath; logged, never shown to the caller. */
   readonly cause?: unknown
 }
@@ -54,12 +68,14 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly path: string | undefined
   readonly retryAfterMs: number | undefined
+  readonly window: UsedWindow | undefined
 
   constructor(code: ErrorCode, message: string, details: AppErrorDetails = {}) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined)
     this.code = code
     this.path = details.path
     this.retryAfterMs = details.retryAfterMs
+    this.window = details.window
   }
 }
 

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Database } from '../db/database.js'
 import { keyActor } from '../events/activity-store.js'
+import { Done, IdOrNull, Moment } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../http/route.js'
 import { normalizedAddress } from '../mail/address.js'
@@ -28,16 +29,22 @@ const NewSuppressionBody = Type.Object(
     reason: Type.Optional(Reason),
     scope: Type.Optional(Scope),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'NewSuppression' },
 )
 
-const SuppressionSchema = Type.Object({
-  email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
-  reason: Type.String({ description: 'hard_bounce, complaint, unsubscribe or manual.' }),
-  scope: Type.String({ description: 'all: every mail; marketing: campaigns and automations only.' }),
-  source_message_id: Type.Union([Type.String(), Type.Null()]),
-  created_at: Type.String(),
-})
+const SuppressionSchema = Type.Object(
+  {
+    email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
+    reason: Reason,
+    scope: Type.Enum(['all', 'marketing'], {
+      description: '`all`: every mail; `marketing`: campaigns and automations only.',
+    }),
+    source_message_id: IdOrNull(),
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+  },
+  { title: 'Suppression' },
+)
 
 export function suppressionRoutes({ database, clock }: SuppressionParts): Route[] {
   return [
@@ -45,6 +52,8 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       method: 'GET',
       path: '/suppressions',
       access: 'suppressions:read',
+      operationId: 'listSuppressions',
+      chapter: 'Suppressions',
       summary: 'Who is not mailed any more, newest first.',
       query: Type.Object(
         {
@@ -63,19 +72,17 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           ...(scope === undefined ? {} : { scope }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
         }
-        const { items, total } = await pageSuppressions(
-          database.slowReader,
-          principal.workspaceId,
-          page,
-          filter,
-        )
-        return { items: items.map(suppressionToApi), total }
+        const { slowReader } = database
+        const { items, total } = await pageSuppressions(slowReader, principal.workspaceId, page, filter)
+        return { items: items.map(one => suppressionToApi(one, principal.isSandbox)), total }
       },
     }),
     route({
       method: 'POST',
       path: '/suppressions',
       access: 'suppressions:write',
+      operationId: 'addSuppression',
+      chapter: 'Suppressions',
       summary: 'Suppress an address, or a whole domain as `@example.com`.',
       description:
         'Without a reason it is `manual`. Without a scope it stops every mail, or marketing only where the reason is ' +
@@ -85,7 +92,7 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       body: NewSuppressionBody,
       response: SuppressionSchema,
       status: 201,
-      otherStatuses: [200],
+      otherAnswers: { 200: SuppressionSchema },
       errors: ['duplicate'],
       async handle({ principal, body }) {
         const { reason = 'manual' } = body
@@ -98,33 +105,39 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           createdAt: clock.now(),
         }
         const result = await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
-        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression))
+        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression, principal.isSandbox))
       },
     }),
     route({
       method: 'DELETE',
       path: '/suppressions/:email',
       access: 'suppressions:write',
+      operationId: 'removeSuppression',
+      chapter: 'Suppressions',
       summary: 'Let an address, or a domain as `@example.com`, be mailed again.',
       params: Type.Object({ email: Email }),
-      response: Type.Object({ success: Type.Boolean() }),
+      response: Done,
       errors: ['not_found'],
       async handle({ principal, params }) {
         const email = normalizedAddress(params.email)
         const removal = { workspaceId: principal.workspaceId, email, createdAt: clock.now() }
         await database.write(tx => removeSuppression(tx, removal, keyActor(principal)))
-        return { success: true }
+        return { success: true as const }
       },
     }),
   ]
 }
 
-export function suppressionToApi(suppression: Suppression): Static<typeof SuppressionSchema> {
+export function suppressionToApi(
+  suppression: Suppression,
+  isSandbox: boolean,
+): Static<typeof SuppressionSchema> {
   return {
     email: suppression.email,
     reason: suppression.reason,
     scope: suppression.scope,
     source_message_id: suppression.sourceMessageId,
+    is_sandbox: isSandbox,
     created_at: isoTime(suppression.createdAt),
   }
 }

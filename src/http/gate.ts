@@ -6,8 +6,9 @@
  */
 import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
-import { isoTime } from '../core/moments.js'
 import type { Clock } from '../world/clock.js'
+import { addressKey } from '../world/ip-address.js'
+import { windowHeaders } from './error-body.js'
 import { mayDo, type Authenticate, type Principal } from './principal.js'
 import type { Access } from './route.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'
@@ -24,6 +25,7 @@ const NOBODY: Principal = {
   keyId: '',
   keyName: '',
   workspaceId: '',
+  liveWorkspaceId: '',
   keyType: 'custom',
   permissions: [],
   isSandbox: true,
@@ -47,12 +49,13 @@ export class Gate {
     if (access === 'public' || access === 'loopback') {
       // Counted and shown but not enforced: a monitor asks for /health as often as it likes.
       this.countAddress(ctx)
-      if (access === 'loopback' && !isFromThisMachine(ctx)) throw new AppError('not_found', 'no such path')
+      if (access === 'loopback' && !this.isFromThisMachine(ctx))
+        throw new AppError('not_found', 'no such path')
       return NOBODY
     }
     const principal = await this.identify(ctx)
     const state = this.keyWindows.take(principal.keyId, 1, principal.rateLimit)
-    showWindow(ctx, state)
+    ctx.set(windowHeaders(state))
     if (!state.isAllowed) throw tooMany(state)
     if (access !== 'key' && !mayDo(principal, access))
       throw new AppError('forbidden', `this key lacks the permission ${access}`)
@@ -61,13 +64,28 @@ export class Gate {
 
   /** Shows the address's window on answers that never came to a route. */
   countAddress(ctx: Context): WindowState {
-    const state = this.addressWindows.take(
-      ctx.req.socket.remoteAddress ?? '',
-      1,
-      this.parts.anonymousRateLimit,
-    )
-    showWindow(ctx, state)
+    const state = this.windowOf(ctx.req.socket.remoteAddress ?? '')
+    ctx.set(windowHeaders(state))
     return state
+  }
+
+  /** Counts a request of the address. */
+  windowOf(address: string): WindowState {
+    return this.addressWindows.take(addressKey(address), 1, this.parts.anonymousRateLimit)
+  }
+
+  /**
+   * Only a connection from this machine's own loopback, and not one that a reverse proxy here made for somebody else
+   * (Forwarded headers) or that a browser was tricked into (a foreign Host, as in DNS rebinding).
+   */
+  isFromThisMachine(ctx: Context): boolean {
+    const address = ctx.req.socket.remoteAddress ?? ''
+    const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
+    const isForwarded =
+      ctx.get('Forwarded') !== '' || ctx.get('X-Forwarded-For') !== '' || ctx.get('Via') !== ''
+    return (
+      isLoopback && !isForwarded && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(ctx.get('Host'))
+    )
   }
 
   private async identify(ctx: Context): Promise<Principal> {
@@ -88,24 +106,6 @@ function bearerToken(ctx: Context): string {
   const match = /^Bearer +([\x21-\x7e]{1,200}) *$/i.exec(ctx.get('Authorization'))
   if (!match?.[1]) throw new AppError('unauthorized', 'send the API key as `Authorization: Bearer <key>`')
   return match[1]
-}
-
-/**
- * Only a connection from this machine's own loopback, and not one that a reverse proxy here made for somebody else
- * (Forwarded headers) or that a browser was tricked into (a foreign Host, as in DNS rebinding).
- */
-function isFromThisMachine(ctx: Context): boolean {
-  const address = ctx.req.socket.remoteAddress ?? ''
-  const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
-  const isForwarded =
-    ctx.get('Forwarded') !== '' || ctx.get('X-Forwarded-For') !== '' || ctx.get('Via') !== ''
-  return isLoopback && !isForwarded && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(ctx.get('Host'))
-}
-
-function showWindow(ctx: Context, state: WindowState): void {
-  ctx.set('X-RateLimit-Limit', String(state.limit))
-  ctx.set('X-RateLimit-Remaining', String(state.remaining))
-  ctx.set('X-RateLimit-Reset', isoTime(state.resetAt))
 }
 
 function tooMany(state: WindowState): AppError {

@@ -6,9 +6,15 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
 import type { ErrorCode } from '../core/errors.js'
-import { pageOf, type Listing, type Page } from './pagination.js'
+import type { LoopShare } from '../world/loop-share.js'
+import type { BodyBounds } from './body.js'
 import type { IdempotencyClaim } from './idempotency.js'
+import { SMALL_BODY_VALUES } from './json-whole.js'
+import { pageOf, type Listing, type Page } from './pagination.js'
+import type { Chapter } from './openapi/chapters.js'
 import type { Permission, Principal } from './principal.js'
+import { absentWhereNull } from './absent-fields.js'
+import { largeValidator } from './validate-large.js'
 import { textValidator, validator } from './validate.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -27,7 +33,14 @@ export class Reply<T> {
   }
 }
 
-interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> {
+/** What the API's description needs of a route; what is at the root, or for this machine alone, is not described. */
+interface Described {
+  /** What a client generator calls it, e.g. `sendEmail`; unique, and as fixed as the path. */
+  readonly operationId: string
+  readonly chapter: Chapter
+}
+
+interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> extends Partial<Described> {
   readonly method: Method
   /** Below `/api/v1`, or from the root where `isAtRoot`. Parameters as `:name`. */
   readonly path: string
@@ -41,12 +54,18 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> {
   readonly body?: B
   /** A request body for the OpenAPI page, where rules beyond the schema demand more than its required fields. */
   readonly example?: unknown
+  /** `data` of the usual answer to that, for the OpenAPI page, where values made up field by field would contradict each other. */
+  readonly exampleAnswer?: unknown
   /** Headers that every success carries. */
   readonly headers?: Readonly<Record<string, string>>
   /** Of a bare answer that is no JSON but text, e.g. `text/html`. */
   readonly mediaType?: string
-  /** Largest request body, bytes. */
+  /** The answer is always the same, and is made once. */
+  readonly isFixed?: boolean
+  /** Largest request body, octets. */
   readonly bodyLimit?: number
+  /** Values (fields, entries) of a body that lists many things, each of which may then hold what other bodies may. */
+  readonly bodyValues?: number
   /**
    * Whether an Idempotency-Key is taken or demanded. The handler keeps its success with `keepAnswer`, in the transaction
    * that does the work, whenever the request has a claim.
@@ -79,15 +98,16 @@ interface SingleRoute<
   Q extends TObject,
   B extends TSchema,
   R extends TSchema,
+  O extends TSchema,
   Req,
 > extends RouteHead<P, Q, B> {
   /** Schema of `data` in the answer. */
   readonly response: R
   /** Usual success status, default 200. */
   readonly status?: number
-  /** Other success statuses that the handler may choose with `Reply`. */
-  readonly otherStatuses?: readonly number[]
-  handle(request: Req): Promise<Static<R> | Reply<Static<R>>>
+  /** Other success statuses that the handler may choose with `Reply`, and what `data` is then. */
+  readonly otherAnswers?: Readonly<Record<number, O>>
+  handle(request: Req): Promise<Static<R> | Reply<Static<R> | Static<O>>>
 }
 
 interface ListRoute<P extends TObject, Q extends TObject, R extends TSchema> extends RouteHead<
@@ -105,10 +125,12 @@ export interface Route {
   readonly head: RouteHead<TObject, TObject, TSchema>
   readonly response: { readonly kind: 'single' | 'list' | 'bare'; readonly schema: TSchema }
   readonly status: number
-  readonly otherStatuses: readonly number[]
+  readonly otherAnswers: Readonly<Record<number, TSchema>>
   validateParams(value: unknown): unknown
   validateQuery(value: unknown): unknown
   validateBody: ((value: unknown) => unknown) | undefined
+  /** The same for a body that takes long to walk over. */
+  validateLargeBody: ((value: unknown, loop: LoopShare) => Promise<unknown>) | undefined
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
   ): Promise<{ status: number; value: unknown; page?: Page }>
@@ -116,13 +138,29 @@ export interface Route {
 
 const NoFields = Type.Object({}, { additionalProperties: false })
 
+/** Octets of bodies that are small by nature; sends declare their own bound. */
+const USUAL_BODY_LIMIT = 256 * 1_024
+
+export function bodyBounds({
+  bodyLimit,
+  bodyValues,
+}: Pick<Route['head'], 'bodyLimit' | 'bodyValues'>): BodyBounds {
+  const octets = bodyLimit ?? USUAL_BODY_LIMIT
+  if (bodyValues === undefined) return { octets, values: SMALL_BODY_VALUES }
+  return { octets, values: bodyValues, entryValues: SMALL_BODY_VALUES }
+}
+
 /** A route answering `{data: ...}` to a key. */
 export function route<
   R extends TSchema,
   P extends TObject = typeof NoFields,
   Q extends TObject = typeof NoFields,
   B extends TSchema = typeof NoFields,
->(spec: SingleRoute<P, Q, B, R, KeyedRequest<P, Q, B>> & { readonly access: Permission | 'key' }): Route {
+  O extends TSchema = R,
+>(
+  spec: SingleRoute<P, Q, B, R, O, KeyedRequest<P, Q, B>> &
+    Described & { readonly access: Permission | 'key' },
+): Route {
   return declare(spec, 'single', spec.response, request => spec.handle(request), spec)
 }
 
@@ -133,10 +171,13 @@ export function openRoute<
   Q extends TObject = typeof NoFields,
   B extends TSchema = typeof NoFields,
 >(
-  spec: SingleRoute<P, Q, B, R, Request<P, Q, B>> & {
-    readonly access: 'public' | 'loopback'
-    readonly isBare?: boolean
-  },
+  spec: SingleRoute<P, Q, B, R, R, Request<P, Q, B>> &
+    (
+      | ({ readonly access: 'public' } & (Described | { readonly isAtRoot: true }))
+      | { readonly access: 'loopback' }
+    ) & {
+      readonly isBare?: boolean
+    },
 ): Route {
   return declare(
     spec,
@@ -152,7 +193,7 @@ export function listRoute<
   R extends TSchema,
   P extends TObject = typeof NoFields,
   Q extends TObject = typeof NoFields,
->(spec: ListRoute<P, Q, R>): Route {
+>(spec: ListRoute<P, Q, R> & Described): Route {
   const declared = declare(spec, 'list', spec.item, async request =>
     spec.handle(request, pageOf(request.query)),
   )
@@ -169,17 +210,18 @@ function declare(
   kind: Route['response']['kind'],
   schema: TSchema,
   handle: (request: KeyedRequest<TObject, TObject, TSchema>) => Promise<unknown>,
-  success: { readonly status?: number; readonly otherStatuses?: readonly number[] } = {},
+  success: { readonly status?: number; readonly otherAnswers?: Readonly<Record<number, TSchema>> } = {},
 ): Route {
   const usual = success.status ?? 200
   return {
     head,
     response: { kind, schema },
     status: usual,
-    otherStatuses: success.otherStatuses ?? [],
+    otherAnswers: success.otherAnswers ?? {},
     validateParams: textValidator(head.params ?? NoFields),
     validateQuery: textValidator(head.query ?? NoFields),
-    validateBody: head.body ? validator(head.body, 'body') : undefined,
+    validateBody: head.body && bodyValidator(head.body),
+    validateLargeBody: head.body && largeValidator(head.body, 'body'),
     async handle(request) {
       const result = await handle(request)
       return result instanceof Reply
@@ -187,4 +229,9 @@ function declare(
         : { status: usual, value: result }
     },
   }
+}
+
+function bodyValidator(schema: TSchema): (value: unknown) => unknown {
+  const [withoutNulls, validate] = [absentWhereNull(schema), validator(schema, 'body')]
+  return value => validate(withoutNulls(value))
 }

@@ -83,5 +83,5 @@ export interface ParseRequest {
 /** From the thread. */
 export type ParseAnswer =
   | { readonly kind: 'ready' }
-  /** A finding for each task, in their order. */
-  | { readonly kind: 'read'; readonly number: number; readonly findings: readonly MailFinding[] }
+  /** One for each task, in their order: so it is known which one a thread was busy with when it ended. */
+  | { readonly kind: 'read'; readonly number: number; readonly finding: MailFinding }

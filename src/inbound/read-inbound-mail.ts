@@ -10,6 +10,7 @@ import { splitHeader } from '../mail/returned/header-section.js'
 import type { ReturnedMail } from '../mail/returned/returned-mail.js'
 import { findAttachments } from './attachments.js'
 import { readReport } from './read-report.js'
+import { MOST_UNPACKED } from './unpack.js'
 import type {
   MailFinding,
   MailHead,
@@ -67,10 +68,11 @@ function bareAddress(text: string): string {
 function readReports(source: Buffer): Pick<MailFinding, 'reports' | 'fault'> {
   const reports: WrittenReport[] = []
   let fault: string | undefined
+  const budget = { left: MOST_UNPACKED }
   for (const attachment of findAttachments(source)) {
     if (reports.length >= MOST_REPORTS) break
     try {
-      reports.push(...readReport(attachment).map(written))
+      reports.push(...readReport(attachment, budget).map(written))
     } catch (error) {
       fault ??= describeError(error).slice(0, 200)
     }

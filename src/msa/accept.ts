@@ -8,7 +8,13 @@ import type { NewId } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
-import { insertContents, insertPart, PART_OCTETS, type MessageContent } from '../queue/content-store.js'
+import {
+  insertContents,
+  insertPart,
+  isLargeContent,
+  PART_OCTETS,
+  type MessageContent,
+} from '../queue/content-store.js'
 import { laneKey, PRIORITIES } from '../queue/lane.js'
 import { insertAllMessages } from '../queue/message-store.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
@@ -16,7 +22,7 @@ import { insertQueueEntries } from '../queue/queue-store.js'
 import { nextTurn } from '../world/clock.js'
 import type { Letter, Submitted } from './letter.js'
 import type { Recipient } from './recipients.js'
-import { playOutcomes } from './simulator.js'
+import { simulate } from './simulator.js'
 
 export interface AcceptParts {
   readonly newId: NewId
@@ -28,13 +34,15 @@ export interface AcceptParts {
   readonly onStored?: (content: MessageContent) => void
   /** Tells the consumers of the event log of what settles nothing later on: suppressed recipients, a sandbox's outcomes. */
   readonly onSuppressed?: () => void
+  /** Tells that mail of a sandbox waits for this moment, ms since epoch UTC. */
+  readonly onSandboxScheduled?: (dueAt: number) => void
 }
 
 /**
- * Letters stored before sockets and timers have their turn. Who writes waits until all are stored; who reads sees none of
- * them meanwhile.
+ * Messages stored before sockets and timers have their turn, or one letter's where that has more. Who writes waits until all
+ * are stored; who reads sees none of them meanwhile.
  */
-const LETTERS_AT_ONCE = 64
+const MESSAGES_AT_ONCE = 64
 
 /** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
 export async function acceptLetters(
@@ -44,10 +52,24 @@ export async function acceptLetters(
   isSandbox: boolean,
   now: number,
 ): Promise<void> {
-  for (let at = 0; at < letters.length; at += LETTERS_AT_ONCE) {
-    if (at > 0) await nextTurn()
-    await acceptSome(tx, parts, letters.slice(at, at + LETTERS_AT_ONCE), isSandbox, now)
+  for (const [index, some] of inTurns(letters).entries()) {
+    if (index > 0) await nextTurn()
+    await acceptSome(tx, parts, some, isSandbox, now)
   }
+}
+
+function inTurns(letters: readonly Letter[]): Letter[][] {
+  const turns: Letter[][] = []
+  let messages = MESSAGES_AT_ONCE
+  for (const letter of letters) {
+    if (messages + letter.submitted.length > MESSAGES_AT_ONCE) {
+      turns.push([])
+      messages = 0
+    }
+    turns.at(-1)?.push(letter)
+    messages += letter.submitted.length
+  }
+  return turns
 }
 
 async function acceptSome(
@@ -70,8 +92,13 @@ async function acceptSome(
     tx,
     letters.flatMap(letter => letter.submitted.flatMap(one => toEvent(one, letter.content, isSandbox))),
   )
-  const hasPlayed = isSandbox && (await playOutcomes(tx, letters, now))
-  if (hasPlayed || letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed')))
+  const simulated = isSandbox ? await simulate(tx, letters, now) : undefined
+  const waitsUntil = simulated?.firstDueAt
+  if (waitsUntil !== undefined) tx.onCommit(() => parts.onSandboxScheduled?.(waitsUntil))
+  if (
+    simulated?.hasPlayed ||
+    letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed'))
+  )
     tx.onCommit(() => parts.onSuppressed?.())
 }
 
@@ -93,27 +120,31 @@ function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): Mess
 
 async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
   const firstDue = new Map<string, number>()
-  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) =>
-    submitted
+  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
+    const isLarge = isLargeContent(content)
+    // Of a batch nobody waits for the next message as for the only one.
+    const priority = content.batch === undefined ? PRIORITIES.transactional : PRIORITIES.campaign
+    return submitted
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId)
+        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = reporting?.get(one.asked)?.notify
         return {
           messageId: one.messageId,
           workspaceId: content.workspaceId,
           destination: one.destination,
-          priority: PRIORITIES.transactional,
+          priority,
           nextAttemptAt: dueAt,
           expiresAt: dueAt + parts.expireMs,
           enqueuedAt: now,
           contentId: content.id,
           recipient: one.address,
+          isLarge,
           ...(notify === undefined ? {} : { notify }),
         }
-      }),
-  )
+      })
+  })
   await insertQueueEntries(tx.db, entries)
   tx.onCommit(() => {
     for (const { content, dueAt } of letters) if (dueAt <= now) parts.onStored?.(content)

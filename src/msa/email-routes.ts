@@ -11,7 +11,14 @@ import { MessageParams, MessageSchema, MessageStatusSchema } from './message-sch
 import { messageStatus, messageWithTrace, requestStatus } from './message-view.js'
 import { cancelScheduled } from './schedule.js'
 import { sendEmail, type SendParts } from './send-email.js'
-import { ScheduledResult, SEND_BODY_LIMIT, SendBody, SendResult } from './send-schema.js'
+import {
+  ScheduledResult,
+  SEND_BODY_LIMIT,
+  SEND_EXAMPLE,
+  SEND_EXAMPLE_ANSWER,
+  SendBody,
+  SendResult,
+} from './send-schema.js'
 
 export function emailRoutes(parts: SendParts): Route[] {
   return [
@@ -27,20 +34,28 @@ function sendRoute(parts: SendParts): Route {
     method: 'POST',
     path: '/email/send',
     access: 'email:send',
+    operationId: 'sendEmail',
+    chapter: 'Email',
     summary: 'Send one mail to one or many recipients.',
     description:
-      'Each recipient gets a message of its own. 200 is answered after the mail is stored durably; it is then ' +
-      'delivered in the background. Suppressed, invalid and repeated recipients are skipped without failing the ' +
-      'request. Results stand in the order to, cc, bcc. From: a verified domain of the workspace is used as it is; for ' +
-      "a domain not added here the appliance's shared address sends, and from_email becomes Reply-To. With send_at " +
-      'the answer is 202 and one message_id for the whole request, and limits count when it is accepted. With a ' +
-      'sandbox key nothing is sent; addresses at simulator.test (delivered@, bounced@, complained@, opened@, clicked@) ' +
-      'then play what they are named after.',
+      'Each recipient gets a message of its own, with a Message-ID of its own; with cc or bcc they all are copies of one ' +
+      'mail and share one. 200 is answered after the mail is stored durably; it is then delivered in the background. ' +
+      'Suppressed, invalid and repeated recipients are skipped without failing the request, and cost nothing of any ' +
+      'limit; a single address that is none is refused. Results stand in the order to, cc, bcc. From: a verified domain ' +
+      "of the workspace is used as it is; for a domain not added here the appliance's shared address sends, as from in the " +
+      'answer then says, and from_email becomes Reply-To. With send_at the answer is 202 and one message_id for the whole ' +
+      'request, and limits count when it is accepted. More recipients than the email rate of the key are refused with ' +
+      'validation_error, since no minute has room for them.\n\n' +
+      'Simulator: with a sandbox key nothing is sent, and addresses at `simulator.test` play what they are named after: ' +
+      '`delivered@`, `bounced@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
+      '(`bounced+order7@simulator.test`); scheduled mail does at its time.',
     body: SendBody,
+    example: SEND_EXAMPLE,
+    exampleAnswer: SEND_EXAMPLE_ANSWER,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
     idempotency: 'optional',
-    response: Type.Union([SendResult, ScheduledResult]),
-    otherStatuses: [202],
+    response: SendResult,
+    otherAnswers: { 202: ScheduledResult },
     errors: [
       'no_content',
       'missing_from_email',
@@ -57,7 +72,7 @@ function sendRoute(parts: SendParts): Route {
   })
 }
 
-function messageRoutes({ database, clock }: SendParts): Route[] {
+function messageRoutes({ database }: SendParts): Route[] {
   const { reader } = database
   const mustFind = async (workspaceId: string, id: string): Promise<Message> => {
     const message = isUuid(id) ? await findMessage(reader, workspaceId, id.toLowerCase()) : undefined
@@ -69,17 +84,21 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'GET',
       path: '/email/:messageId',
       access: 'email:read',
+      operationId: 'getEmail',
+      chapter: 'Email',
       summary: 'A message with the trace of every delivery attempt.',
       params: MessageParams,
       response: MessageSchema,
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
-        messageWithTrace(reader, await mustFind(principal.workspaceId, params.messageId), clock.now()),
+        messageWithTrace(reader, await mustFind(principal.workspaceId, params.messageId)),
     }),
     route({
       method: 'GET',
       path: '/email/:messageId/status',
       access: 'email:read',
+      operationId: 'getEmailStatus',
+      chapter: 'Email',
       summary: "A message's status.",
       description:
         'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and ' +
@@ -90,14 +109,16 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       async handle({ principal: { workspaceId }, params: { messageId } }) {
         const id = messageId.toLowerCase()
         const request = isUuid(id) ? await findRequest(database.reader, workspaceId, id) : undefined
-        if (request) return requestStatus(id, request.messages, request.scheduledAt, clock.now())
-        return messageStatus(reader, await mustFind(workspaceId, id), clock.now())
+        if (request) return requestStatus(id, request.messages, request.scheduledAt)
+        return messageStatus(reader, await mustFind(workspaceId, id))
       },
     }),
     route({
       method: 'DELETE',
       path: '/email/:messageId',
       access: 'email:send',
+      operationId: 'cancelEmail',
+      chapter: 'Email',
       summary: 'Call a scheduled mail back.',
       description:
         'The id of a scheduled send calls back all of its recipients; that of one recipient only this one. Refused with ' +
@@ -116,7 +137,7 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
           const scheduledAt =
             request?.scheduledAt ??
             (message && (await findScheduledAt(tx.db, workspaceId, message.contentId)))
-          await cancelScheduled(tx, messages, scheduledAt, clock.now())
+          await cancelScheduled(tx, messages, scheduledAt)
         })
         return { success: true as const }
       },

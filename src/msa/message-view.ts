@@ -9,28 +9,22 @@ import { type Message } from '../queue/message-store.js'
 import { findEntries } from '../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
 
-/** @param now tells of a sandbox's scheduled mail, which nothing begins, that its time has come */
 export async function messageStatus(
   db: Queries,
   message: Message,
-  now?: number,
 ): Promise<Static<typeof MessageStatusSchema>> {
-  return statusOf(db, message, await listAttempts(db, message.id), now)
+  return statusOf(db, message, await listAttempts(db, message.id))
 }
 
-export async function messageWithTrace(
-  db: Queries,
-  message: Message,
-  now?: number,
-): Promise<Static<typeof MessageSchema>> {
+export async function messageWithTrace(db: Queries, message: Message): Promise<Static<typeof MessageSchema>> {
   const attempts = await listAttempts(db, message.id)
   const [content] = await findContents(db, [message.contentId])
   return {
-    ...(await statusOf(db, message, attempts, now)),
+    ...(await statusOf(db, message, attempts)),
     ...contentToApi(content),
     campaign_id: message.campaignId ?? null,
     created_at: isoTime(message.createdAt),
-    sandbox: message.isSandbox,
+    is_sandbox: message.isSandbox,
     trace: attempts.map(attemptToApi),
   }
 }
@@ -41,7 +35,7 @@ function contentToApi(content: MessageContent | undefined) {
   return {
     subject: content?.subject ?? '',
     from: name === undefined ? address : `${name} <${address}>`,
-    ...(cc.length === 0 ? {} : { cc: [...cc] }),
+    ...(cc.length === 0 ? {} : { cc: cc.map(({ address }) => address) }),
     tags: [...(content?.tags ?? [])],
     attachments: (content?.attachments ?? []).map(({ filename, contentType, size }) => ({
       filename,
@@ -61,12 +55,11 @@ export function requestStatus(
   id: string,
   messages: readonly Message[],
   scheduledAt: number,
-  now: number,
 ): Static<typeof MessageStatusSchema> {
   const recipients = messages.map(message => ({
     to: message.recipient,
     message_id: message.id,
-    status: shownStatus(message, scheduledAt, now),
+    status: message.status,
   }))
   const statuses = new Set(recipients.filter((_, at) => messages[at]?.reason === null).map(one => one.status))
   // Of none that was mailed the first tells why.
@@ -92,27 +85,19 @@ export function requestStatus(
   }
 }
 
-function shownStatus({ status, isSandbox }: Message, scheduledAt: number | undefined, now = 0): string {
-  const hasLeft = isSandbox && status === 'scheduled' && scheduledAt !== undefined && scheduledAt <= now
-  return hasLeft ? 'sent' : status
-}
-
 async function statusOf(
   db: Queries,
   message: Message,
   attempts: readonly Attempt[],
-  now: number | undefined,
 ): Promise<Static<typeof MessageStatusSchema>> {
   const [entry] = await findEntries(db, [message.id])
   const scheduledAt = await findScheduledAt(db, message.workspaceId, message.contentId)
   const last = attempts.at(-1)
-  const status = shownStatus(message, scheduledAt, now)
-  const hasLeft = status === 'sent' && message.sentAt === null
   return {
     message_id: message.id,
-    status,
+    status: message.status,
     to: message.recipient,
-    sent_at: isoTimeOrNull(hasLeft ? scheduledAt : message.sentAt),
+    sent_at: isoTimeOrNull(message.sentAt),
     delivered_at: isoTimeOrNull(message.deliveredAt),
     opened_at: isoTimeOrNull(message.openedAt),
     clicked_at: isoTimeOrNull(message.clickedAt),

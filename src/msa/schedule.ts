@@ -2,15 +2,17 @@
  * Scheduled mail: when it may leave, and calling it back.
  *
  * The queue's own due time does the waiting, so a restart changes nothing: a scheduled message is queued like any other and is
- * due at `send_at`. What begins it and what cancels it are both transactions that look at its status and its queue row, so
+ * due at `send_at`; a sandbox's waits in a table of its own (`sandbox-runner.ts`). What begins it and what cancels it are both transactions that look at its status and its queue row, so
  * exactly one of them wins.
  */
 import { AppError } from '../core/errors.js'
-import { readMoment } from '../core/moments.js'
+import { readMoment } from '../core/read-moment.js'
 import type { Tx } from '../db/database.js'
+import { noMoment } from '../http/time-range.js'
 import { markCancelled } from '../queue/message-status-store.js'
 import type { Message } from '../queue/message-store.js'
 import { removeEntries } from '../queue/queue-store.js'
+import { deleteScheduled } from './sandbox-schedule-store.js'
 
 const HORIZON_MS = 72 * 3_600_000
 
@@ -18,10 +20,7 @@ const HORIZON_MS = 72 * 3_600_000
 export function readSendAt(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const moment = readMoment(text)
-  if (moment === undefined)
-    throw new AppError('validation_error', 'send_at is no moment: ISO 8601 with a time zone', {
-      path: 'send_at',
-    })
+  if (moment === undefined) throw noMoment('send_at', text)
   return moment
 }
 
@@ -54,17 +53,15 @@ export async function cancelScheduled(
   tx: Tx,
   messages: readonly Message[],
   scheduledAt: number | undefined,
-  now: number,
 ): Promise<void> {
   const waiting = messages.filter(message => message.status === 'scheduled')
   const hasBegun = messages.some(({ status, reason }) => reason === null && !isBeforeSending(status))
-  // Of a sandbox nothing is queued, so nothing else tells that its time has come.
-  const isPast = scheduledAt === undefined || (scheduledAt <= now && waiting.some(one => one.isSandbox))
-  if (hasBegun || isPast) throw new AppError('conflict', 'sending has begun already')
+  if (hasBegun || scheduledAt === undefined) throw new AppError('conflict', 'sending has begun already')
   if (waiting.length === 0)
     throw new AppError('conflict', 'the message was cancelled already, or had nobody to go to')
   const ids = waiting.map(({ id }) => id)
   await removeEntries(tx.db, ids)
+  await deleteScheduled(tx.db, ids)
   await markCancelled(tx.db, ids)
 }
 

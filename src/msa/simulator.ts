@@ -1,9 +1,10 @@
 /**
  * The simulator of the sandbox: addresses at `simulator.test` play the outcome that they are named after.
  *
- * Called by `accept.ts` in the transaction that accepts a sandbox key's mail. What is played is written as the real thing is,
- * status and events, marked sandbox, so that webhooks can be tried out; nothing is queued, nobody is suppressed. `+` and
- * anything after it is ignored: `bounced+1@simulator.test`. Scheduled mail plays nothing. Fails: as the database does.
+ * Called by `accept.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when the time of
+ * scheduled mail has come. What is played is written as the real thing is, status and events, marked sandbox, so that webhooks
+ * can be tried out; nothing is queued, nobody is suppressed. `+` and anything after it is ignored: `bounced+1@simulator.test`.
+ * Fails: as the database does.
  */
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
@@ -15,7 +16,9 @@ import {
   markDelivered,
   markOpened,
 } from '../queue/message-status-store.js'
+import { addressDomain } from '../mail/address.js'
 import type { Letter } from './letter.js'
+import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
 
 /** Reserved for tests (RFC 2606 §2), so nobody has a mailbox there. */
 const DOMAIN = 'simulator.test'
@@ -32,16 +35,40 @@ const PLAYS: ReadonlyMap<string, readonly Step[]> = new Map([
   ['clicked', ['delivered', 'opened', 'clicked']],
 ])
 
-interface Player {
-  readonly messageId: string
-  readonly workspaceId: string
-  readonly to: string
+interface Player extends DueMail {
   readonly steps: readonly Step[]
 }
 
+export interface Simulated {
+  readonly hasPlayed: boolean
+  /** When the first of what waits is due, ms since epoch UTC. */
+  readonly firstDueAt: number | undefined
+}
+
+/** Does in a sandbox what the queue does live: plays what leaves at once, and keeps what is scheduled until then. */
+export async function simulate(tx: Tx, letters: readonly Letter[], now: number): Promise<Simulated> {
+  const scheduled = letters.filter(({ content }) => content.scheduledAt !== undefined)
+  for (const letter of scheduled) {
+    const ids = mailsOf(letter).map(({ messageId }) => messageId)
+    await insertScheduled(tx.db, ids, letter.dueAt)
+  }
+  const dueAts = scheduled.map(({ dueAt }) => dueAt)
+  const atOnce = letters.filter(({ content }) => content.scheduledAt === undefined)
+  return {
+    hasPlayed: await playOutcomes(tx, atOnce.flatMap(mailsOf), now),
+    firstDueAt: dueAts.length === 0 ? undefined : Math.min(...dueAts),
+  }
+}
+
+function mailsOf({ content, submitted }: Letter): DueMail[] {
+  return submitted
+    .filter(({ skip }) => skip === null)
+    .map(({ messageId, address }) => ({ messageId, workspaceId: content.workspaceId, to: address }))
+}
+
 /** @returns whether anything was played */
-export async function playOutcomes(tx: Tx, letters: readonly Letter[], now: number): Promise<boolean> {
-  const players = letters.flatMap(toPlayers)
+export async function playOutcomes(tx: Tx, mails: readonly DueMail[], now: number): Promise<boolean> {
+  const players = mails.flatMap(toPlayer)
   if (players.length === 0) return false
   const ids = (step: Step) =>
     players.filter(({ steps }) => steps.includes(step)).map(({ messageId }) => messageId)
@@ -57,14 +84,11 @@ export async function playOutcomes(tx: Tx, letters: readonly Letter[], now: numb
   return true
 }
 
-function toPlayers({ content, submitted }: Letter): Player[] {
-  if (content.scheduledAt !== undefined) return []
-  return submitted.flatMap(({ skip, destination, address, messageId }) => {
-    if (skip !== null || destination !== DOMAIN) return []
-    const [role = ''] = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+')
-    const steps = PLAYS.get(role)
-    return steps ? [{ messageId, workspaceId: content.workspaceId, to: address, steps }] : []
-  })
+function toPlayer(mail: DueMail): Player[] {
+  if (addressDomain(mail.to) !== DOMAIN) return []
+  const [role = ''] = mail.to.slice(0, mail.to.lastIndexOf('@')).toLowerCase().split('+')
+  const steps = PLAYS.get(role)
+  return steps ? [{ ...mail, steps }] : []
 }
 
 function eventsOf({ messageId, workspaceId, to, steps }: Player, now: number): Event[] {

@@ -6,11 +6,12 @@
  *   busy         it has trouble of its own (421, server busy): fewer at a time
  *   asked        it told us to slow down: fewer at a time, and a rest
  *   unreachable  nobody answered, or the session broke
+ *   none         nothing: no server was asked, or the failure is our own
  */
 import type { Classification, Outcome } from '../mail/outcome.js'
 
 export type PaceSignal =
-  | { readonly kind: 'success' | 'neutral' | 'busy' | 'unreachable' }
+  | { readonly kind: 'success' | 'neutral' | 'busy' | 'unreachable' | 'none' }
   /** `waitMs` where the reply named a time. */
   | { readonly kind: 'asked'; readonly waitMs: number | undefined }
 
@@ -22,6 +23,17 @@ const OWN_FAILURES: ReadonlySet<string> = new Set([
   'signing_key',
 ])
 
+/**
+ * Failures that one message, or the one domain it is for, has with a site that may serve thousands of others: what it
+ * needs and the host has not, and what the domain's own records forbid.
+ */
+const OF_ONE_MESSAGE: ReadonlySet<string> = new Set([
+  'smtputf8_unsupported',
+  '8bitmime_unsupported',
+  'message_too_big',
+  'mta_sts_failure',
+])
+
 const BUSY: ReadonlySet<string> = new Set(['server_busy', 'system_full', 'system_failure', 'network_failure'])
 
 export function paceSignal(outcome: Outcome): PaceSignal {
@@ -29,10 +41,12 @@ export function paceSignal(outcome: Outcome): PaceSignal {
     case 'delivered':
       return { kind: 'success' }
     case 'unsendable':
+      return { kind: 'none' }
     case 'bounced':
-      return { kind: 'neutral' }
+      return { kind: outcome.reply === undefined ? 'none' : 'neutral' }
     case 'deferred':
-      if (OWN_FAILURES.has(outcome.subtype)) return { kind: 'neutral' }
+      if (OWN_FAILURES.has(outcome.subtype)) return { kind: 'none' }
+      if (OF_ONE_MESSAGE.has(outcome.subtype)) return { kind: 'neutral' }
       if (outcome.reply === undefined) return { kind: 'unreachable' }
       if (isAboutOurPace(outcome)) return { kind: 'asked', waitMs: outcome.retryAfterMs }
       return { kind: outcome.reply.code === 421 || BUSY.has(outcome.subtype) ? 'busy' : 'neutral' }

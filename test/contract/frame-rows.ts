@@ -2,8 +2,10 @@
 import { inFile, type Row } from './row.js'
 
 const every = inFile('http/every-route')
+const sandbox = inFile('http/every-route-sandbox')
 const answer = inFile('http/every-answer')
 const open = inFile('http/open-routes')
+const clients = inFile('http/real-clients')
 const storage = inFile('http/storage-served')
 const keys = inFile('accounts/key-routes')
 const limits = inFile('msa/send-limits')
@@ -104,6 +106,15 @@ export const FRAME_ROWS: readonly Row[] = [
     tests: [keys('live and sandbox keys are told apart by their beginning')],
   },
   {
+    id: 'key.sandbox',
+    rule: 'a sandbox key acts on the sandbox of its workspace: it neither sees nor touches live data, nor is the sandbox seen',
+    from: [],
+    tests: [
+      sandbox('every route called with a sandbox key leaves every live row as it was, and shows none'),
+      sandbox('nothing of a sandbox shows to a live key, or to another sandbox'),
+    ],
+  },
+  {
     id: 'key.introspection',
     rule: 'GET /api-key/permissions tells name, type, permissions, rate_limit and is_sandbox',
     from: [
@@ -156,7 +167,7 @@ export const FRAME_ROWS: readonly Row[] = [
     from: ['Limits > Rate-limit response headers'],
     tests: [
       answer('every route shows the limits of its caller, whether it answers or refuses'),
-      open('an unknown path, and a known one asked in another way, is a 404 in the form of every error'),
+      open('an unknown path is a 404 in the form of every error'),
       keys('a new key has a hundred requests in any minute, and is told of each'),
     ],
   },
@@ -207,7 +218,6 @@ export const FRAME_ROWS: readonly Row[] = [
     id: 'error.local',
     rule: 'routes for this machine alone do not exist for others',
     from: [],
-    answers: ['local: not_found'],
     tests: [answer('a route for this machine alone is a 404 for whoever comes through a proxy')],
   },
   {
@@ -234,10 +244,45 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
+    id: 'error.method',
+    rule: 'another method than a path takes is a 405 method_not_allowed with Allow; an unknown path below the base needs a key first',
+    from: ['decisions: Email > Optional fields null is as'],
+    answers: ['any: method_not_allowed'],
+    tests: [
+      clients(
+        'a method that a path does not take is a 405 with Allow, and an unknown path is a 401 without a key',
+      ),
+    ],
+  },
+  {
+    id: 'error.http',
+    rule: 'what is no HTTP, too long or too slow is answered in the form of every error, with the headers of every answer',
+    from: [],
+    answers: ['any: headers_too_large', 'bodied: request_timeout'],
+    tests: [
+      clients('what is no HTTP request, and headers without end, are refused in the form of every error'),
+      clients('a body that does not arrive in time is a 408'),
+    ],
+  },
+  {
+    id: 'body.coding',
+    rule: 'a body may be gzip, bounded by what it unfolds to; another coding or charset is a 415',
+    from: ['decisions: Email > Optional fields null is as'],
+    answers: ['bodied: unsupported_media_type'],
+    tests: [
+      clients('a body may be gzip; any other coding or charset is a 415 on every route that takes one'),
+    ],
+  },
+  {
+    id: 'body.bounds',
+    rule: 'a body has at most 100 levels and 32,768 values (a batch 500,000), with and without an Idempotency-Key',
+    from: [],
+    tests: [clients('a body of too many values or levels is a 400, with an Idempotency-Key and without')],
+  },
+  {
     id: 'error.internal.capture',
     rule: 'the local inbox that cannot be read is a 500',
     from: [],
-    answers: ['GET /capture: internal_error', 'GET /capture/{id}: internal_error'],
     tests: [answer('a local inbox that cannot be read is a 500 as well')],
   },
   {
@@ -267,7 +312,9 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'the base ends in /api/v1; the machine-readable description is served',
     from: [],
     tests: [
-      open('the description stands at /openapi.json, and all of it but what is at the root below /api/v1'),
+      open(
+        'the description stands at /openapi.json, with the base URL, and tells of nothing that is internal',
+      ),
       every('the description is valid OpenAPI 3.1, and its examples pass their own schemas'),
     ],
   },

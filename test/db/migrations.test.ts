@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
-import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { migrateToLatest, SchemaError } from '../../src/db/migrate.js'
 import { MIGRATIONS } from '../../src/db/migrations.js'
@@ -14,21 +13,10 @@ import type { Tables } from '../../src/db/tables.js'
 import { listMessages } from '../../src/msa/message-log-store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { eachDatabase, sqliteDatabase, sqliteFile } from '../support/database.js'
-import { migrateFile, openForMigration } from '../support/migrating.js'
+import { migrateFile, MIGRATION_NAMES, openForMigration } from '../support/migrating.js'
 import { insertRows } from '../support/rows.js'
 import { schemaAfterMigrations } from '../support/schema.js'
-
-const FIRST_PAGE = { limit: 100, offset: 0 }
-
-const CONTENT = {
-  id: 'c',
-  workspace_id: 'w',
-  from_address: 'me@sender.test',
-  subject: 'Hello',
-  track_opens: 0,
-  track_clicks: 0,
-  created_at: 1,
-}
+import { MIGRATION_ROWS } from './migration-rows.js'
 
 const noteMigration = (database: Database, name: string) =>
   database.write(({ db }) =>
@@ -41,11 +29,11 @@ t.test('the schema is the one in schema.snapshot.sql', async t => {
   t.equal(schema, snapshot, 'meant? then write it anew: node build/test/db/write-schema-snapshot.js')
 })
 
-t.test('migrations are numbered without gaps, in the order of the list', async t => {
+t.test('migrations are numbered in the order of the list', async t => {
   const numbers = Object.keys(MIGRATIONS).map(name => Number(/^(\d{4})-[a-z0-9-]+$/.exec(name)?.[1]))
   t.same(
     numbers,
-    numbers.map((_, index) => index + 1),
+    [...new Set(numbers)].sort((a, b) => a - b),
   )
 })
 
@@ -100,21 +88,16 @@ t.test('a database at the latest schema opens without the right to migrate', asy
 
 t.test('messages of an older schema are found by their recipient', async t => {
   const file = sqliteFile(t)
-  await migrateFile(file, '0008-list-indexes')
+  const [first = ''] = MIGRATION_NAMES
+  await migrateFile(file, first)
   const older = openForMigration(file)
-  const ids = [uuidv7(2, Buffer.alloc(10)), uuidv7(3, Buffer.alloc(10))] as const
-  const message = { workspace_id: 'w', content_id: 'c', status: 'sent', is_sandbox: 0, created_at: 1 }
-  await insertRows(older, {
-    message_contents: [CONTENT],
-    messages: [
-      { ...message, id: ids[0], recipient: 'Ann@one.test' },
-      { ...message, id: ids[1], recipient: 'bob@two.test' },
-    ],
-  })
+  const rows = MIGRATION_ROWS[first]?.after ?? {}
+  await insertRows(older, rows)
   await older.destroy()
-
+  const [{ id, workspace_id: workspaceId, recipient } = {}] = rows['messages'] ?? []
   const database = await openSqlite({ file, clock: new FakeClock() })
   t.teardown(() => database[Symbol.asyncDispose]())
-  const found = await listMessages(database.reader, 'w', { to: 'ann@one.test' }, FIRST_PAGE)
-  t.match(found, { total: 1, items: [{ id: ids[0], recipient: 'Ann@one.test' }] })
+  const filter = { to: String(recipient).toLowerCase() }
+  const found = await listMessages(database.reader, String(workspaceId), filter, { limit: 100, offset: 0 })
+  t.match(found, { total: 1, items: [{ id, recipient }] })
 })

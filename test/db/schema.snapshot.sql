@@ -105,6 +105,17 @@ CREATE TABLE "dkim_keys" (
   "replaced_at" bigint
 );
 
+CREATE TABLE "domain_denials" (
+  "seq" integer primary key autoincrement,
+  "domain" text not null,
+  "denied_at" bigint not null,
+  "workspace_id" text not null,
+  "email" text not null,
+  "message_id" text not null unique,
+  "is_ours" integer not null,
+  "verdict" text
+);
+
 CREATE TABLE "domain_reports" (
   "id" text primary key,
   "kind" text not null,
@@ -136,7 +147,8 @@ CREATE TABLE "domains" (
   "next_check_at" bigint,
   "failing_since" bigint,
   "failed_checks" integer default 0 not null,
-  "watched_since" bigint default 0 not null
+  "watched_since" bigint default 0 not null,
+  "is_sandbox" integer default 0 not null
 );
 
 CREATE TABLE "email_batches" (
@@ -181,7 +193,8 @@ CREATE TABLE "inbound_mails" (
   "tries" integer not null,
   "processed_at" bigint,
   "result" text,
-  "findings" text
+  "findings" text,
+  "is_signed" integer default 0 not null
 );
 
 CREATE TABLE "inbound_parts" (
@@ -283,7 +296,19 @@ CREATE TABLE "queue" (
   "enqueued_at" bigint not null,
   "content_id" text default '' not null,
   "recipient" text default '' not null,
-  "dsn_notify" text
+  "dsn_notify" text,
+  "claimed_by" text,
+  "crashes" integer default 0 not null
+);
+
+CREATE TABLE "sandbox_schedule" (
+  "message_id" text primary key references "messages" ("id") on delete cascade,
+  "due_at" bigint not null
+);
+
+CREATE TABLE "sandboxes" (
+  "id" text primary key,
+  "workspace_id" text not null unique
 );
 
 CREATE TABLE "schema_migrations" (
@@ -310,8 +335,9 @@ CREATE TABLE "sending_usage" (
   "window_kind" text not null,
   "window_start" bigint not null,
   "accepted" integer not null,
-  constraint "sending_usage_pk" primary key ("workspace_id",
-  "window_kind")
+  constraint "sending_usage_windows_pk" primary key ("workspace_id",
+  "window_kind",
+  "window_start")
 );
 
 CREATE TABLE "suppressions" (
@@ -370,6 +396,12 @@ CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
 
 CREATE INDEX "dkim_keys_retiring" on "dkim_keys" ("retire_at") where "retire_at" is not null;
 
+CREATE INDEX "domain_denials_by_domain" on "domain_denials" ("domain", "denied_at");
+
+CREATE INDEX "domain_denials_by_time" on "domain_denials" ("denied_at", "domain");
+
+CREATE INDEX "domain_denials_unjudged" on "domain_denials" ("denied_at") where "verdict" is null;
+
 CREATE INDEX "domain_reports_by_time" on "domain_reports" ("domain", "begin_at");
 
 CREATE INDEX "domain_reports_received" on "domain_reports" ("received_at");
@@ -380,9 +412,9 @@ CREATE INDEX "domains_to_check" on "domains" ("next_check_at") where "next_check
 
 CREATE INDEX "email_batches_by_key" on "email_batches" ("key_id", "released_at");
 
-CREATE INDEX "inbound_mails_processed" on "inbound_mails" ("processed_at") where "processed_at" is not null;
+CREATE INDEX "inbound_mails_processed" on "inbound_mails" ("is_signed", "processed_at", "size") where "processed_at" is not null;
 
-CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("seq") where "processed_at" is null;
+CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("is_signed", "seq", "size") where "processed_at" is null;
 
 CREATE INDEX "kept_answers_by_age" on "kept_answers" ("created_at");
 
@@ -408,6 +440,10 @@ CREATE INDEX "product_views_by_contact" on "product_views" ("workspace_id", "con
 
 CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
 
+CREATE INDEX "queue_claimed" on "queue" ("claimed_by") where "claimed_by" is not null;
+
 CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;
+
+CREATE INDEX "sandbox_schedule_due" on "sandbox_schedule" ("due_at");
 
 CREATE INDEX "suppressions_by_workspace" on "suppressions" ("workspace_id", "seq", "reason", "scope");

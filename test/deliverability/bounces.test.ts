@@ -51,12 +51,13 @@ const recorded = async (database: Database) => (await listBounces(database.reade
 
 eachDatabase(
   t,
-  'only a permanent cause of the recipient suppresses, and only the address',
+  'only a permanent cause of the recipient suppresses, only the address, and not for one look into DNS',
   async (t, database) => {
     await react(
       database,
       bounce('gone', { to: 'Gone@X.example' }),
-      bounce('nodomain', { scope: 'domain', subtype: 'bad_destination' }),
+      bounce('nodomain', { scope: 'domain', subtype: 'bad_destination', smtpStatus: '5.1.2' }),
+      bounce('nullmx', { scope: 'domain', subtype: 'domain_accepts_no_mail' }),
       bounce('full', { bounceType: 'transient', subtype: 'mailbox_full' }),
       bounce('reputation', { cause: 'reputation', scope: 'source' }),
       bounce('content', { cause: 'content', scope: 'sender' }),
@@ -64,10 +65,10 @@ eachDatabase(
       bounce('config', { cause: 'config', scope: 'source' }),
       bounce('undetermined', { bounceType: 'undetermined' }),
     )
-    t.equal((await recorded(database)).length, 8)
+    t.equal((await recorded(database)).length, 9)
     t.same((await suppressed(database)).sort(), [
       'gone@x.example hard_bounce all',
-      'nodomain@x.example hard_bounce all',
+      'nullmx@x.example hard_bounce all',
     ])
   },
 )
@@ -176,10 +177,12 @@ t.test('bounces are filtered by everything that the contract names and more', as
   t.same(await messages(`?since=${at(-1_000)}`), ['m3', 'm2'])
   t.same(await messages(`?until=${at(-1_000)}`), ['m1'])
   t.same(await messages(`?since=${at(-1_000)}&until=${at(0)}&type=transient`), ['m2'])
+  t.equal((await messages(`?until=${at(0).slice(0, 10)}`)).length, 3, 'that day included')
   for (const [query, path] of [
     ['?type=hard', 'type'],
     ['?since=yesterday', 'since'],
     ['?until=2026-13-45', 'until'],
+    ['?since=2026-02-30T00:00:00Z', 'since'],
     ['?colour=red', 'colour'],
     ['?limit=1001', 'limit'],
   ] as const)
@@ -206,7 +209,7 @@ t.test('one bounce is shown whole, to its own workspace and to who may read boun
         diagnostic_code: 'smtp; 550 5.1.1 no such user',
         isp_name: 'Gmail',
         remote_mta: 'gmail-smtp-in.l.google.com',
-        sandbox: false,
+        is_sandbox: false,
         created_at: new Date(NOW - 2_000).toISOString(),
       },
     },

@@ -20,6 +20,41 @@ const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' 
 const NOW = Date.parse('2026-01-05T10:00:00Z')
 const MINUTE = 60_000
 
+t.test('the log can be asked for a tag, alone and with other fields, in pages', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  const sandbox = await postroad.makeKey('--sandbox')
+  const letter = (subject: string, tags: string[]) => ({ ...good, to: 'ann@one.test', subject, tags })
+  for (const [who, subject, tags] of [
+    [key, 'A', ['welcome', 'say "hi"']],
+    [key, 'B', ['wel']],
+    [key, 'C', ['x', 'welcome']],
+    [key, 'D', ['a', 'b']],
+    [key, 'E', []],
+  ] as const) {
+    await postroad.send(who, letter(subject, [...tags]))
+    await postroad.clock.advance(1)
+  }
+  await postroad.send(sandbox, letter('S', ['welcome']))
+  const log = async (query: object, asker = key) =>
+    (await postroad.get(`/api/v1/email?${new URLSearchParams({ ...query }).toString()}`, { key: asker })).body
+  const shown = async (query: object, asker = key) =>
+    (await log(query, asker)).data.map((one: { subject: string }) => one.subject).join('')
+  t.equal(await shown({ tag: 'welcome', is_sandbox: 'false' }), 'CA')
+  t.equal(await shown({ tag: 'say "hi"' }), 'A')
+  t.equal(await shown({ tag: 'wel' }), 'B', 'to the letter')
+  t.equal(await shown({ tag: ',' }), '', 'and not what stands between them')
+  t.equal(await shown({ tag: '","' }), '')
+  t.equal(await shown({ tag: 'welcome', to: 'Ann <ANN@one.test>', is_sandbox: 'false' }), 'CA')
+  t.equal(await shown({ tag: 'welcome', to: 'bob@one.test' }), '')
+  t.match(await log({ tag: 'welcome', is_sandbox: 'false', limit: '1', offset: '1' }), {
+    data: [{ subject: 'A' }],
+    pagination: { total: 2, limit: 1, offset: 1, has_more: false },
+  })
+  t.equal(await shown({ is_sandbox: 'true' }, sandbox), 'S')
+  t.match(await log({ is_sandbox: 'perhaps' }), { error: { code: 'validation_error', path: 'is_sandbox' } })
+})
+
 t.test('the log shows the messages of the workspace, newest first, and can be asked by field', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad
@@ -42,7 +77,7 @@ t.test('the log shows the messages of the workspace, newest first, and can be as
     message_id: body.data.results[0].message_id,
     status: 'delivered',
     to: 'bob@two.test',
-    sandbox: false,
+    is_sandbox: false,
     campaign_id: null,
     created_at: '2026-01-05T10:01:00.000Z',
     delivered_at: '2026-01-05T10:01:00.000Z',
@@ -66,6 +101,9 @@ t.test('the log shows the messages of the workspace, newest first, and can be as
   t.same(await shown('?since=2026-01-05T10:01:00Z&until=2026-01-05T10:02:00Z'), ['Second bob@two.test'])
   t.same(await shown('?until=2026-01-05T10:00:00Z'), [])
   t.same(await shown('?status=delivered&to=bob@two.test&since=2026-01-05'), ['Second bob@two.test'])
+  t.equal((await shown('?until=2026-01-05')).length, 6, 'that day included')
+  t.same(await shown('?until=2026-01-04'), [])
+  t.same(await shown('?since=20260105T110100%2B0100&until=2026-01-05T10:02'), ['Second bob@two.test'])
   t.same(await shown('?campaign_id=none'), [])
   t.match(await log('?limit=2&offset=1'), {
     data: [{ subject: 'Third' }, { subject: 'Second' }],
@@ -77,6 +115,7 @@ t.test('the log shows the messages of the workspace, newest first, and can be as
     ['?status=lost', 'status'],
     ['?since=yesterday', 'since'],
     ['?until=', 'until'],
+    ['?until=2026-11-31', 'until'],
     ['?limit=1001', 'limit'],
     ['?limit=0', 'limit'],
     ['?offset=-1', 'offset'],

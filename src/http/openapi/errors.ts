@@ -1,14 +1,17 @@
 /** What the OpenAPI page says of errors: of each code when it comes, and an answer that carries it. */
 import Type from 'typebox'
-import { ERRORS, type ErrorCode } from '../core/errors.js'
+import { ERRORS, type ErrorCode } from '../../core/errors.js'
 
-export const ErrorSchema = Type.Object({
-  error: Type.Object({
-    code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}.` }),
-    message: Type.String(),
-    path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
-  }),
-})
+export const ErrorSchema = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}. More may come.` }),
+      message: Type.String({ description: 'What is wrong and what to change, for people.' }),
+      path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
+    }),
+  },
+  { title: 'Error' },
+)
 
 interface Explanation {
   readonly when: string
@@ -58,8 +61,9 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     path: 'Idempotency-Key',
   },
   limit_reached: {
-    when: 'the hourly or daily limit of the workspace is reached',
-    message: 'the daily limit of 10000 messages is reached',
+    when: 'the hourly or daily limit of the workspace would be crossed; Retry-After says when the next hour or day begins',
+    message:
+      'the workspace may send 10000 mails per day; 3 are left in this one, and the next begins at 2026-01-06T00:00:00.000Z',
   },
   rate_limited: {
     when: 'too many requests or emails in a minute; Retry-After says when to come again',
@@ -83,6 +87,23 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   unavailable: {
     when: 'disk, database or memory has no room at the moment; nothing was done, and Retry-After says when to come again',
     message: 'the database is locked by another process; try again in a few seconds',
+  },
+  method_not_allowed: {
+    when: 'the path does not take this method; `Allow` names those it takes',
+    message: 'this path takes GET, HEAD, OPTIONS',
+  },
+  request_timeout: {
+    when: 'the request did not arrive in time',
+    message: 'the body did not arrive in time; send it again',
+  },
+  unsupported_media_type: {
+    when: 'the body is neither plain nor gzip, or not in UTF-8',
+    message: 'Content-Encoding may be gzip, or left out',
+    path: 'Content-Encoding',
+  },
+  headers_too_large: {
+    when: 'the headers of the request have more than 16 KB together',
+    message: 'the headers of a request may have 16 KB together',
   },
   internal_error: {
     when: 'unexpected; it was logged and is safe to retry with backoff',
