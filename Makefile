@@ -13,7 +13,7 @@ node_modules/.installed: package.json package-lock.json
 
 # One file for the program and one for each kind of thread: reading a thousand small modules is most of a start. What
 # has native code or worker files of its own stays outside.
-THREADS := src/mta/worker-main.ts src/inbound/parser-main.ts src/db/checkpoint-main.ts
+THREADS := src/mta/worker-main.ts src/inbound/parser-main.ts src/db/checkpoint-main.ts src/db/slow-reader-main.ts
 ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node20 --sourcemap --log-level=warning
 BUNDLE := --bundle --external:better-sqlite3 --external:pino \
 	--banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"

@@ -70,7 +70,12 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
 }
 
 function whileServing({ limits }: Config, { disk, log }: World) {
-  return { checkpoints: { spawn: spawnThread, log }, watch: { disk, log, reserve: limits.diskReserveBytes } }
+  const threads = { spawn: spawnThread, log }
+  return {
+    checkpoints: threads,
+    slowReads: threads,
+    watch: { disk, log, reserve: limits.diskReserveBytes },
+  }
 }
 
 /** @throws NotInitialisedError */

@@ -145,7 +145,7 @@ function openApi({ config, world, database, newId }: Appliance, routes: readonly
 /** No contact exists before contacts do: what names one is told so. */
 function statisticsRoutes({ world, database, newId }: Appliance, onEvents: () => void): Route[] {
   return [
-    activityRoute(database.reader),
+    activityRoute(database.slowReader),
     ...analyticsRoutes({
       database,
       clock: world.clock,

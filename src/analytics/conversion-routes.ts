@@ -64,7 +64,7 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: ConversionSchema,
       async handle({ principal }, page) {
-        const { items, total } = await listConversions(database.reader, principal.workspaceId, page)
+        const { items, total } = await listConversions(database.slowReader, principal.workspaceId, page)
         return { items: items.map(conversionToApi), total }
       },
     }),

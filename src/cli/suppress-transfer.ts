@@ -16,6 +16,7 @@ import {
   type SuppressionReason,
   type SuppressionScope,
 } from '../deliverability/suppression-store.js'
+import { pauseFor } from '../world/clock.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from './context.js'
 
 interface OwnedOptions extends CommonOptions {
@@ -30,8 +31,10 @@ const REASONS: readonly string[] = [
   'manual',
 ] satisfies SuppressionReason[]
 const SCOPES: readonly string[] = ['all', 'marketing'] satisfies SuppressionScope[]
-/** Rows of one transaction: the server beside us waits for each. */
+/** Rows of one transaction: the server beside us waits for each, a few milliseconds. */
 const ROWS_AT_ONCE = 200
+/** Between two of them, so that the server's writes have their turn; it looks for one every 5 ms (`db/write-lock.ts`). */
+const PAUSE_MS = 10
 const MOST_SHOWN = 20
 
 interface Rejected {
@@ -120,6 +123,7 @@ class Import {
     await this.database.write(async tx => {
       for (const suppression of suppressions) this.counts[await suppressOrWiden(tx.db, suppression)] += 1
     })
+    if (rows.length === ROWS_AT_ONCE) await pauseFor(PAUSE_MS)
   }
 
   toJson() {

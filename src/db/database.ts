@@ -30,6 +30,11 @@ export interface Database extends AsyncDisposable {
   readonly dialect: Dialect
   /** Reads see every commit that has been acknowledged. Never writes. */
   readonly reader: Queries
+  /**
+   * For reads that can take over 10 ms: counts, deep pages, search, exports. As `reader`, but on a server they run in a thread
+   * of their own, take turns, and are refused as unavailable where too many wait or one takes too long.
+   */
+  readonly slowReader: Queries
   /** How the disk does; asked before new mail is taken. */
   readonly storage: Storage
   /**

@@ -15,7 +15,8 @@ import { GroupCommit } from './group-commit.js'
 import { migrateToLatest } from './migrate.js'
 import { StorageWatch, UNWATCHED, type StorageWatchParts } from './storage-watch.js'
 import { sqliteCode } from './storage-fault.js'
-import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
+import { slowReadingDialect, sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
+import { SlowReader, type SlowReaderParts } from './slow-reader.js'
 import { runDirectly } from './statement.js'
 import type { Tables } from './tables.js'
 
@@ -45,6 +46,8 @@ export interface SqliteOptions {
   readonly mayMigrate?: boolean
   /** For a server, which writes much and must not stand still: checkpoints in a thread, instead of inside of commits. */
   readonly checkpoints?: Omit<CheckpointerParts, 'clock'>
+  /** For a server, which many wait for: a thread for reads that take long. */
+  readonly slowReads?: SlowReaderParts
   /** For a server, which runs for long: looks at the file first, and notices when the disk is full or the files are gone. */
   readonly watch?: StorageWatchParts
 }
@@ -55,6 +58,7 @@ export async function openSqlite({
   mayMigrate = true,
   checkpoints,
   watch,
+  slowReads,
 }: SqliteOptions): Promise<Database> {
   if (watch) checkHeader(file)
   const writeHandle = openWriter(file)
@@ -75,6 +79,9 @@ export async function openSqlite({
   const reading = sqliteReadingDialect(readHandle, writeHandle, clock)
   const reader = new Kysely<Tables>({ dialect: reading.dialect })
   runDirectly(reader, reading.run)
+  const slowReader = slowReads
+    ? new Kysely<Tables>({ dialect: slowReadingDialect(new SlowReader(slowReads, clock, file)) })
+    : reader
   const checkpointer =
     checkpoints &&
     new Checkpointer(
@@ -94,6 +101,7 @@ export async function openSqlite({
   return {
     dialect: 'sqlite',
     reader,
+    slowReader,
     storage: storage ?? UNWATCHED,
     write: (work, options) => groups.write(work, options),
     hasForeignWrites() {
@@ -105,6 +113,7 @@ export async function openSqlite({
       await groups.idle()
       storage?.close()
       await checkpointer?.close()
+      if (slowReader !== reader) await slowReader.destroy()
       await reader.destroy()
       await writer.destroy()
     },

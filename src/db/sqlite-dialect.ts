@@ -21,6 +21,7 @@ import {
   type QueryResult,
 } from 'kysely'
 import { systemClock, type Clock } from '../world/clock.js'
+import { slowReadingDriver, type SlowReader } from './slow-reader.js'
 import type { PrintedQuery, Run } from './statement.js'
 import { takeWriteLock } from './write-lock.js'
 
@@ -50,6 +51,16 @@ export function sqliteReadingDialect(
 ): DirectDialect {
   const [own, writers] = [new Statements(handle), new Statements(writer)]
   return dialectOf(handle, clock, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
+}
+
+/** For reads in a thread of their own; they never come to a handle here. */
+export function slowReadingDialect(reader: SlowReader): Dialect {
+  return {
+    createAdapter: () => new AtomicAdapter(),
+    createDriver: () => slowReadingDriver(reader),
+    createIntrospector: db => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
 }
 
 function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect {

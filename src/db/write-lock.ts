@@ -11,7 +11,8 @@ import { sqliteCode } from './storage-fault.js'
 /** For how long somebody else's transaction is waited for; those of the command line are a few ms long. */
 export const LOCK_PATIENCE_MS = 5_000
 
-const LONGEST_PAUSE_MS = 20
+/** Shorter than what a long import leaves between two of its transactions. */
+const LONGEST_PAUSE_MS = 5
 
 /** @param begin throws SQLITE_BUSY at once, or nearly, where the lock is taken */
 export async function takeWriteLock(begin: () => void, clock: Clock): Promise<void> {

@@ -47,7 +47,8 @@ const Filter = {
   ...timeRangeQuery,
 }
 
-export function bounceRoutes(reader: Queries): Route[] {
+/** @param slowReader for what may take long: the list */
+export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
   return [
     listRoute({
       method: 'GET',
@@ -69,7 +70,7 @@ export function bounceRoutes(reader: Queries): Route[] {
           ...(campaignId === undefined ? {} : { campaignId: campaignId.toLowerCase() }),
           ...readTimeRange(query),
         }
-        const { items, total } = await listBounces(reader, principal.workspaceId, filter, page)
+        const { items, total } = await listBounces(slowReader, principal.workspaceId, filter, page)
         return { items: items.map(bounceToApi), total }
       },
     }),

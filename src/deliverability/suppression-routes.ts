@@ -72,7 +72,8 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           ...(scope === undefined ? {} : { scope }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
         }
-        const { items, total } = await pageSuppressions(database.reader, principal.workspaceId, page, filter)
+        const { slowReader } = database
+        const { items, total } = await pageSuppressions(slowReader, principal.workspaceId, page, filter)
         return { items: items.map(one => suppressionToApi(one, principal.isSandbox)), total }
       },
     }),

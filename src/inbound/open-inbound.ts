@@ -90,9 +90,9 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     kept: shared.kept,
     consumers: [bounceConsumer(newId)],
     routes: [
-      ...bounceRoutes(database.reader),
+      ...bounceRoutes(database.reader, database.slowReader),
       ...suppressionRoutes({ database, clock }),
-      ...reportRoutes(database.reader),
+      ...reportRoutes(database.reader, database.slowReader),
     ],
   }
 }

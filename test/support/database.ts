@@ -47,6 +47,7 @@ async function postgresDatabase(): Promise<Database> {
   return {
     dialect: 'postgres',
     reader: db,
+    slowReader: db,
     storage: UNWATCHED,
     write: work => groups.write(work),
     hasForeignWrites: () => false,

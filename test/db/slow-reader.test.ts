@@ -1,0 +1,115 @@
+/** Long reads: in a thread of their own, bounded, and never older than what was acknowledged. */
+import t, { type Test } from 'tap'
+import { sql } from 'kysely'
+import type { Queries } from '../../src/db/database.js'
+import { openSqlite } from '../../src/db/open-sqlite.js'
+import { MOST_WAITING, RUNNING_LIMIT_MS, WAITING_LIMIT_MS } from '../../src/db/slow-reader.js'
+import { nextTurn } from '../../src/world/clock.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { spawnThread, type SpawnThread, type ThreadOptions } from '../../src/world/threads.js'
+import { sqliteDatabase, sqliteFile } from '../support/database.js'
+
+async function open(t: Test, spawn: SpawnThread = spawnThread) {
+  const file = sqliteFile(t)
+  // For its tables only.
+  await sqliteDatabase(t, file)
+  const [clock, log] = [new FakeClock(), new FakeLog()]
+  const database = await openSqlite({ file, clock, slowReads: { spawn, log } })
+  t.teardown(() => database[Symbol.asyncDispose]())
+  return { database, slow: database.slowReader, clock, log }
+}
+
+const countTo = (db: Queries, most: number) =>
+  sql<{
+    n: number
+  }>`with recursive counted(n) as (select 1 union all select n + 1 from counted where n < ${most})
+    select max(n) as n from counted`.execute(db)
+
+/** A thread that answers when the test says so. */
+function scriptedThreads() {
+  const threads: { posted: unknown[]; answer: ThreadOptions['onMessage']; end: ThreadOptions['onEnd'] }[] = []
+  const spawn: SpawnThread = (_entry, { onMessage, onEnd }) => {
+    const posted: unknown[] = []
+    threads.push({ posted, answer: onMessage, end: onEnd })
+    return { post: message => void posted.push(message), terminate: () => Promise.resolve() }
+  }
+  return { threads, spawn }
+}
+
+t.test('a long read holds up nobody, and sees every commit that was acknowledged', async t => {
+  const { database, slow } = await open(t)
+  await database.write(({ db }) => sql`create table notes (text, octets)`.execute(db))
+  const long = countTo(slow, 3_000_000)
+  let turns = 0
+  const counting = long.finally(() => (turns = -turns))
+  while (turns >= 0 && turns < 1_000_000) {
+    turns += 1
+    await nextTurn()
+  }
+  t.same((await counting).rows, [{ n: 3_000_000 }])
+  t.ok(turns < -10, 'the event loop went on')
+  for (let n = 1; n <= 20; n += 1) {
+    await database.write(({ db }) => sql`insert into notes values ('a', ${Buffer.from('b')})`.execute(db))
+    t.same((await sql`select count(*) as n from notes`.execute(slow)).rows, [{ n }])
+  }
+  t.match((await sql`select * from notes limit 1`.execute(slow)).rows, [{ text: 'a' }])
+})
+
+t.test('a long read cannot write, fails with its own error, and gives a bounded number of rows', async t => {
+  const { slow } = await open(t)
+  await t.rejects(sql`create table x (y)`.execute(slow))
+  await t.rejects(sql`select * from nowhere`.execute(slow), /no such table/)
+  const many = sql`with recursive c(n) as (select 1 union all select n + 1 from c where n < 30000) select n from c`
+  await t.rejects(many.execute(slow), /more than 20000 rows/)
+  await t.rejects(
+    slow.transaction().execute(async () => {}),
+    /no transactions/,
+  )
+  t.same((await countTo(slow, 3)).rows, [{ n: 3 }], 'and the next one is answered')
+})
+
+t.test('past the bound of those who wait a read is refused, and so is one that waited too long', async t => {
+  const { threads, spawn } = scriptedThreads()
+  const { slow, clock } = await open(t, spawn)
+  const asked = Array.from({ length: MOST_WAITING + 1 }, () => countTo(slow, 1))
+  await nextTurn()
+  await t.rejects(countTo(slow, 1), {
+    code: 'unavailable',
+    message: /too many long reads/,
+    retryAfterMs: 5_000,
+  })
+  threads[0]?.answer({ columns: ['n'], rows: [[1]] })
+  t.same((await asked[0])?.rows, [{ n: 1 }])
+  t.equal(threads[0]?.posted.length, 2, 'one at a time')
+  const rest = Promise.allSettled(asked.slice(1))
+  for (let ms = 0; ms <= WAITING_LIMIT_MS; ms += RUNNING_LIMIT_MS) await clock.advance(RUNNING_LIMIT_MS)
+  for (const one of await rest) t.match(one, { status: 'rejected', reason: { code: 'unavailable' } })
+})
+
+t.test('a read that takes too long is refused and left behind; another thread goes on', async t => {
+  const { threads, spawn } = scriptedThreads()
+  const { slow, clock, log } = await open(t, spawn)
+  const [first, second] = [countTo(slow, 1), countTo(slow, 2)]
+  const refused = t.rejects(first, { code: 'unavailable', message: /longer than 5 s; ask for less/ })
+  await clock.advance(RUNNING_LIMIT_MS)
+  await refused
+  threads[0]?.answer({ columns: ['n'], rows: [['too late']] })
+  threads[1]?.answer({ columns: ['n'], rows: [[2]] })
+  t.same((await second).rows, [{ n: 2 }])
+  t.match(log.lines, [{ level: 'warn', event: 'a read took too long' }])
+})
+
+t.test('a thread that ends fails what it was asked, and the next read has a new one', async t => {
+  const { threads, spawn } = scriptedThreads()
+  const { slow, log } = await open(t, spawn)
+  const lost = t.rejects(countTo(slow, 1), /thread for long reads ended: heap/)
+  await nextTurn()
+  threads[0]?.end({ exitCode: 1, fault: new Error('heap') })
+  await lost
+  const next = countTo(slow, 1)
+  await nextTurn()
+  threads[1]?.answer({ columns: ['n'], rows: [[1]] })
+  t.same((await next).rows, [{ n: 1 }])
+  t.match(log.lines, [{ level: 'error', event: 'the thread for long reads ended' }])
+})
