@@ -35,6 +35,8 @@ export interface AcceptParts {
  * them meanwhile.
  */
 const LETTERS_AT_ONCE = 64
+/** The same for letters that are long: characters of their text. */
+const CHARACTERS_AT_ONCE = 1_048_576
 
 /** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
 export async function acceptLetters(
@@ -44,10 +46,23 @@ export async function acceptLetters(
   isSandbox: boolean,
   now: number,
 ): Promise<void> {
-  for (let at = 0; at < letters.length; at += LETTERS_AT_ONCE) {
+  for (let at = 0; at < letters.length;) {
     if (at > 0) await nextTurn()
-    await acceptSome(tx, parts, letters.slice(at, at + LETTERS_AT_ONCE), isSandbox, now)
+    const some = nextLetters(letters, at)
+    await acceptSome(tx, parts, some, isSandbox, now)
+    at += some.length
   }
+}
+
+function nextLetters(letters: readonly Letter[], from: number): readonly Letter[] {
+  let characters = 0
+  let to = from
+  while (to < letters.length && to - from < LETTERS_AT_ONCE && characters < CHARACTERS_AT_ONCE) {
+    const content = letters[to]?.content
+    characters += (content?.html?.length ?? 0) + (content?.text?.length ?? 0)
+    to += 1
+  }
+  return letters.slice(from, to)
 }
 
 async function acceptSome(
