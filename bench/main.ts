@@ -1,7 +1,8 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,api,start,tarpits] [--million] [--profile]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,shapes,api,start,tarpits]
+ *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
@@ -20,12 +21,23 @@ import { measureBounces } from './bounces.js'
 import { measureMachine } from './machine.js'
 import { measureRelay } from './relay.js'
 import { install } from './server-process.js'
+import { measureShapes } from './shapes.js'
 import { measureStart } from './start.js'
 import { measureSubmission } from './submission.js'
 import { printFacts } from './table.js'
 import { measureTarpits } from './tarpits.js'
 
-const SCENARIOS = ['accept', 'submission', 'relay', 'backlog', 'bounces', 'api', 'start', 'tarpits'] as const
+const SCENARIOS = [
+  'accept',
+  'submission',
+  'relay',
+  'backlog',
+  'bounces',
+  'shapes',
+  'api',
+  'start',
+  'tarpits',
+] as const
 const TIME_LIMIT_MS = 900_000
 
 const { values } = parseArgs({
@@ -64,6 +76,7 @@ if (wanted.includes('bounces')) {
   await measureBounces(installation, { perSecond: 1_000, seconds: quick ? 5 : 60 })
   await measureBouncesAmongReports(installation, { bouncesPerSecond: 20, seconds: quick ? 10 : 60 })
 }
+if (wanted.includes('shapes')) await measureShapes(installation)
 if (wanted.includes('api'))
   await measureApi(installation, {
     messages: quick ? 50_000 : 1_000_000,

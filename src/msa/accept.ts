@@ -43,6 +43,8 @@ export interface AcceptParts {
  * are stored; who reads sees none of them meanwhile.
  */
 const MESSAGES_AT_ONCE = 64
+/** The same for letters that are long: characters of their text. */
+const CHARACTERS_AT_ONCE = 1_048_576
 
 /** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
 export async function acceptLetters(
@@ -60,14 +62,16 @@ export async function acceptLetters(
 
 function inTurns(letters: readonly Letter[]): Letter[][] {
   const turns: Letter[][] = []
-  let messages = MESSAGES_AT_ONCE
+  let [messages, characters] = [MESSAGES_AT_ONCE, 0]
   for (const letter of letters) {
-    if (messages + letter.submitted.length > MESSAGES_AT_ONCE) {
+    const { content, submitted } = letter
+    if (messages + submitted.length > MESSAGES_AT_ONCE || characters >= CHARACTERS_AT_ONCE) {
       turns.push([])
-      messages = 0
+      messages = characters = 0
     }
     turns.at(-1)?.push(letter)
-    messages += letter.submitted.length
+    messages += submitted.length
+    characters += (content.html?.length ?? 0) + (content.text?.length ?? 0)
   }
   return turns
 }

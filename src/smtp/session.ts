@@ -37,6 +37,8 @@ export interface SessionSurroundings<Identity> {
 const LINGER_MS = 5_000
 /** A TLS handshake takes a few round trips, however slow the client's machine. */
 const HANDSHAKE_MS = 60_000
+/** For a client to read the replies it has; until then nothing more of it is taken. */
+const UNREAD_MS = 60_000
 
 export class Session<Identity> implements ConnectionOwner, CommandSession<Identity> {
   readonly rules: SessionRules
@@ -318,6 +320,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     const isReceiving = this.commands.envelope.isReceiving
     let patienceMs = isReceiving ? dataBlockMs : commandMs
     if (this.isInHandshake) patienceMs = Math.min(patienceMs, HANDSHAKE_MS)
+    if (!this.connection.isClear) patienceMs = Math.min(patienceMs, UNREAD_MS)
     this.awaitedSince = this.surroundings.clock.monotonic()
     this.deadline = this.awaitedSince + patienceMs
   }

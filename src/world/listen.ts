@@ -23,6 +23,8 @@ const HEADERS_TIMEOUT_MS = 15_000
 /** Whoever reads a body knows how long it may take; this ends what nobody reads. */
 const REQUEST_TIMEOUT_MS = 3_600_000
 const LOOK_EVERY_MS = 5_000
+/** Longer than clients keep an idle connection for the next request, so that none is closed under a request on its way. */
+const KEEP_ALIVE_MS = 65_000
 /** Connections the system completes ahead of us; Linux cuts it at net.core.somaxconn (4096). */
 const BACKLOG = 4_096
 /** Octets of all headers of a request. */
@@ -39,6 +41,7 @@ export async function listenHttp(
     requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
     connectionsCheckingInterval: LOOK_EVERY_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: HEADERS_OCTETS,
   })
   new HttpConnections(handler, limits, clock).watch(server)
