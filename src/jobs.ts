@@ -27,7 +27,18 @@ import { oldest, prune } from './scheduler/prune.js'
 import type { Job } from './scheduler/scheduler.js'
 
 export function jobsOf(appliance: Appliance, dispatcher: Dispatcher): Job[] {
-  return [...domainJobs(appliance), ...retentionJobs(appliance, dispatcher)]
+  return [...domainJobs(appliance), setAsideJob(dispatcher), ...retentionJobs(appliance, dispatcher)]
+}
+
+/** A command only marks what it wants tried again: consumers run here alone. */
+function setAsideJob(dispatcher: Dispatcher): Job {
+  return {
+    name: 'retry-set-aside-events',
+    schedule: '* * * * *',
+    async run() {
+      await dispatcher.retrySetAside()
+    },
+  }
 }
 
 function domainJobs({ domains, world: { clock, log } }: Appliance): Job[] {

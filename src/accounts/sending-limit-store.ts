@@ -24,7 +24,12 @@ declare module '../db/tables.js' {
   }
 }
 
+const WINDOWS: readonly WindowKind[] = ['hour', 'day']
 const WINDOW_MS: Record<WindowKind, number> = { hour: 3_600_000, day: 86_400_000 }
+
+function windowStart(kind: WindowKind, moment: number): number {
+  return Math.floor(moment / WINDOW_MS[kind]) * WINDOW_MS[kind]
+}
 
 const selectUsage = statement((db, { workspaceId }: { workspaceId: string }) =>
   db.selectFrom('sending_usage').selectAll().where('workspace_id', '=', workspaceId),
@@ -54,6 +59,34 @@ export async function countAgainstLimits(
   await usage.write()
 }
 
+/**
+ * Takes back what was counted and will never be sent, in the windows in which it was counted; one that is over stays as it is.
+ *
+ * @param countedAt when it was accepted, ms since epoch UTC
+ */
+export async function giveBackToLimits(
+  db: Queries,
+  workspaceId: string,
+  recipients: number,
+  countedAt: number,
+): Promise<void> {
+  for (const kind of WINDOWS)
+    await db
+      .updateTable('sending_usage')
+      .set(row => ({
+        accepted: row
+          .case()
+          .when('accepted', '>', recipients)
+          .then(row('accepted', '-', recipients))
+          .else(0)
+          .end(),
+      }))
+      .where('workspace_id', '=', workspaceId)
+      .where('window_kind', '=', kind)
+      .where('window_start', '=', windowStart(kind, countedAt))
+      .execute()
+}
+
 export type LimitedWorkspace = Pick<Workspace, 'id' | 'hourlyLimit' | 'dailyLimit'>
 
 /** What a workspace has used of its windows; for several requests that are counted in one transaction. */
@@ -67,8 +100,8 @@ export interface Usage {
 
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
   const { rows } = await selectUsage(db, { workspaceId: workspace.id })
-  const counted = (['hour', 'day'] as const).map(kind => {
-    const start = Math.floor(now / WINDOW_MS[kind]) * WINDOW_MS[kind]
+  const counted = WINDOWS.map(kind => {
+    const start = windowStart(kind, now)
     const accepted = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
     return { workspace_id: workspace.id, window_kind: kind, window_start: start, accepted }
   })

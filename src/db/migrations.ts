@@ -10,6 +10,7 @@ import { up as queueReports } from './migrations/0006-queue-reports.js'
 import { up as retention } from './migrations/0007-retention.js'
 import { up as listIndexes } from './migrations/0008-list-indexes.js'
 import { up as recipientBuckets } from './migrations/0009-recipient-buckets.js'
+import { up as whatMailIs } from './migrations/0012-what-mail-is.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -23,4 +24,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0007-retention': retention,
   '0008-list-indexes': listIndexes,
   '0009-recipient-buckets': recipientBuckets,
+  '0012-what-mail-is': whatMailIs,
 }

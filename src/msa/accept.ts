@@ -9,9 +9,10 @@ import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
 import { insertContents, insertPart, PART_OCTETS, type MessageContent } from '../queue/content-store.js'
-import { laneKey, PRIORITIES } from '../queue/lane.js'
+import { laneKey } from '../queue/lane.js'
+import { originOf, priorityOf, type MailOrigin } from '../queue/mail-origin.js'
 import { insertAllMessages } from '../queue/message-store.js'
-import type { MessageStatus } from '../queue/message-status-store.js'
+import type { MessageStatus } from '../queue/message-status.js'
 import { insertQueueEntries } from '../queue/queue-store.js'
 import { nextTurn } from '../world/clock.js'
 import type { Letter, Submitted } from './letter.js'
@@ -68,7 +69,10 @@ async function acceptSome(
   if (!isSandbox) await enqueue(tx, parts, letters, now)
   await appendEvents(
     tx,
-    letters.flatMap(letter => letter.submitted.flatMap(one => toEvent(one, letter.content, isSandbox))),
+    letters.flatMap(({ content, submitted }) => {
+      const origin = originOf(content)
+      return submitted.flatMap(one => toEvent(one, content, origin, isSandbox))
+    }),
   )
   const hasPlayed = isSandbox && (await playOutcomes(tx, letters, now))
   if (hasPlayed || letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed')))
@@ -93,18 +97,19 @@ function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): Mess
 
 async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
   const firstDue = new Map<string, number>()
-  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) =>
-    submitted
+  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
+    const priority = priorityOf(content)
+    return submitted
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId)
+        const lane = laneKey(one.destination, priority, content.workspaceId)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = reporting?.get(one.asked)?.notify
         return {
           messageId: one.messageId,
           workspaceId: content.workspaceId,
           destination: one.destination,
-          priority: PRIORITIES.transactional,
+          priority,
           nextAttemptAt: dueAt,
           expiresAt: dueAt + parts.expireMs,
           enqueuedAt: now,
@@ -112,8 +117,8 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
           recipient: one.address,
           ...(notify === undefined ? {} : { notify }),
         }
-      }),
-  )
+      })
+  })
   await insertQueueEntries(tx.db, entries)
   tx.onCommit(() => {
     for (const { content, dueAt } of letters) if (dueAt <= now) parts.onStored?.(content)
@@ -121,13 +126,13 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
   })
 }
 
-function toEvent(one: Submitted, content: MessageContent, isSandbox: boolean): Event[] {
+function toEvent(one: Submitted, content: MessageContent, origin: MailOrigin, isSandbox: boolean): Event[] {
   const head = {
     workspaceId: content.workspaceId,
     messageId: one.messageId,
     isSandbox,
     occurredAt: content.createdAt,
-    payload: { to: one.address },
+    payload: { to: one.address, ...origin },
   }
   if (one.skip === null) return [{ ...head, kind: 'email.accepted' }]
   return one.skip === 'suppressed' ? [{ ...head, kind: 'email.suppressed' }] : []

@@ -23,11 +23,19 @@ const statusFields = {
   reason: Type.Optional(Type.String({ description: 'Why a recipient was skipped.' })),
   scheduled_at: Type.Optional(Type.String({ description: 'Of a message that was scheduled.' })),
   recipients: Type.Optional(
-    Type.Array(Type.Object({ to: Type.String(), message_id: Type.String(), status: Type.String() }), {
-      description: 'Where the id stands for a scheduled send to several.',
-    }),
+    Type.Array(
+      Type.Object({
+        to: Type.String(),
+        message_id: Type.String(),
+        status: Type.String(),
+        reason: Type.Optional(Type.String({ description: 'Why this one was skipped.' })),
+      }),
+      { description: 'Where the id stands for a scheduled send to several, in the order of the request.' },
+    ),
   ),
-  attempts: Type.Integer({ description: 'Delivery attempts begun.' }),
+  attempts: Type.Integer({
+    description: 'Delivery attempts begun; of a scheduled send to several, at all of them.',
+  }),
   next_attempt_at: Moment,
   last_reply: TextOrNull,
 }
@@ -88,6 +96,11 @@ export const MessageSchema = Type.Object({
   sandbox: Type.Boolean(),
   trace: Type.Array(
     Type.Object({
+      message_id: Type.Optional(
+        Type.String({
+          description: 'Whose attempt it was, where the id stands for a scheduled send to several.',
+        }),
+      ),
       attempt: Type.Integer(),
       started_at: Type.String(),
       finished_at: Type.String(),

@@ -5,12 +5,12 @@
  * due at `send_at`. What begins it and what cancels it are both transactions that look at its status and its queue row, so
  * exactly one of them wins.
  */
+import { giveBackToLimits } from '../accounts/sending-limit-store.js'
 import { AppError } from '../core/errors.js'
 import { readMoment } from '../core/moments.js'
 import type { Tx } from '../db/database.js'
-import { markCancelled } from '../queue/message-status-store.js'
+import { recordHappenings } from '../queue/message-history.js'
 import type { Message } from '../queue/message-store.js'
-import { removeEntries } from '../queue/queue-store.js'
 
 const HORIZON_MS = 72 * 3_600_000
 
@@ -44,7 +44,7 @@ export function asScheduleFailure(error: unknown): unknown {
 }
 
 /**
- * Calls back what has not begun.
+ * Calls back what has not begun; what it counted against the limits of the workspace is free again.
  *
  * @param messages all of the request, as this transaction reads them
  * @param scheduledAt undefined for mail that never was scheduled
@@ -63,9 +63,14 @@ export async function cancelScheduled(
   if (hasBegun || isPast) throw new AppError('conflict', 'sending has begun already')
   if (waiting.length === 0)
     throw new AppError('conflict', 'the message was cancelled already, or had nobody to go to')
-  const ids = waiting.map(({ id }) => id)
-  await removeEntries(tx.db, ids)
-  await markCancelled(tx.db, ids)
+  await recordHappenings(
+    tx,
+    waiting.map(({ id: messageId }) => ({ what: 'cancelled', messageId, at: now })),
+  )
+  // Those of a request were counted together.
+  const counted = waiting.filter(({ isSandbox }) => !isSandbox)
+  const [first] = counted
+  if (first) await giveBackToLimits(tx.db, first.workspaceId, counted.length, first.createdAt)
 }
 
 function isBeforeSending(status: Message['status']): boolean {

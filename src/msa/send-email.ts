@@ -38,7 +38,8 @@ export async function sendEmail(
   let answer: SendAnswer | undefined
   try {
     await submit(parts, submission, async (tx, submitted) => {
-      answer = sendAt === undefined ? sentAnswer(submitted) : scheduledAnswer(submission.contentId, sendAt)
+      const isScheduled = sendAt !== undefined && submitted.some(one => one.skip === null)
+      answer = isScheduled ? scheduledAnswer(submission.contentId, sendAt) : sentAnswer(submitted)
       await keepAnswer(tx.db, claim, answer, now)
     })
   } catch (error) {

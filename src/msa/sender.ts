@@ -7,8 +7,9 @@
  */
 import type { Workspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
+import { SYSTEM_OWNER } from '../core/owner.js'
 import type { Queries } from '../db/database.js'
-import { findSendingDomain, SYSTEM_OWNER } from '../deliverability/domain-store.js'
+import { findSendingDomain } from '../deliverability/domain-store.js'
 import { addressDomain, parseNamedAddress, readAddress, type NamedAddress } from '../mail/address.js'
 import { hasHeaderBreak } from '../mail/header-text.js'
 

@@ -23,6 +23,7 @@ import { Settler } from './settler.js'
 import { restLengths } from './site-pace.js'
 import type { Turn } from './site.js'
 import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
+import { dropWithdrawn } from './withdrawn.js'
 
 export interface QueuePolicy {
   readonly retry: BackoffPolicy
@@ -185,15 +186,16 @@ export class QueueRunner {
    * @returns whether there was anything to look at
    */
   private async claimAndStart(): Promise<boolean> {
-    const { database, clock, random, policy, log } = this.parts
+    const { database, clock, random, policy, log, onSettled } = this.parts
     if (!this.schedule.hasTurn || this.freeSlots === 0) return false
     let turns: readonly Turn[] = []
-    let claimed: Claimed[]
+    let claimed: readonly Claimed[]
     try {
       claimed = await database.write(
         async tx => {
           turns = this.schedule.takeTurns(this.freeSlots, LANES_PER_CLAIM)
-          return claim(tx.db, turns, clock.now(), policy.retry, random.fraction())
+          const found = await claim(tx.db, turns, clock.now(), policy.retry, random.fraction())
+          return dropWithdrawn(tx, found, clock.now(), onSettled)
         },
         { canWait: this.active >= BUSY },
       )

@@ -25,6 +25,7 @@ interface QueueRow {
   content_id: string
   recipient: string
   dsn_notify: string | null
+  is_withdrawn: Flag
 }
 
 declare module '../db/tables.js' {
@@ -54,6 +55,8 @@ export interface QueueEntry {
   readonly recipient: string
   /** What its submitter asked to be told, as in NOTIFY (RFC 3461 §4.1). */
   readonly notify?: string
+  /** Deleted by the operator while it was being delivered: it is not tried again. */
+  readonly isWithdrawn: boolean
 }
 
 export type NewQueueEntry = Pick<
@@ -90,6 +93,7 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     content_id: entry.contentId,
     recipient: entry.recipient,
     dsn_notify: entry.notify ?? null,
+    is_withdrawn: flag(false),
   }))
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
@@ -240,5 +244,6 @@ export function entryFromRow(row: QueueRow): QueueEntry {
     contentId: row.content_id,
     recipient: row.recipient,
     ...(row.dsn_notify === null ? {} : { notify: row.dsn_notify }),
+    isWithdrawn: row.is_withdrawn === 1,
   }
 }
