@@ -20,18 +20,24 @@ import { deleteReportsBefore } from './deliverability/report-store.js'
 import { deleteActivitiesBefore } from './events/activity-store.js'
 import type { Dispatcher } from './events/dispatcher.js'
 import { deleteEventsBefore } from './events/store.js'
-import { deleteProcessedBefore } from './inbound/inbound-mail-store.js'
+import type { KeptMail } from './inbound/kept-mail.js'
 import { deleteBatchesBefore } from './msa/batch-store.js'
 import { contentPruning, messagePruning } from './queue/prune-messages.js'
 import { oldest, prune } from './scheduler/prune.js'
 import type { Job } from './scheduler/scheduler.js'
 
-export function jobsOf(appliance: Appliance, dispatcher: Dispatcher): Job[] {
-  return [...domainJobs(appliance), setAsideJob(dispatcher), ...retentionJobs(appliance, dispatcher)]
+/** What jobs work on besides what commands have as well. */
+export interface JobParts {
+  readonly dispatcher: Dispatcher
+  readonly keptMail: KeptMail
+}
+
+export function jobsOf(appliance: Appliance, parts: JobParts): Job[] {
+  return [...domainJobs(appliance), setAsideJob(parts), ...retentionJobs(appliance, parts)]
 }
 
 /** A command only marks what it wants tried again: consumers run here alone. */
-function setAsideJob(dispatcher: Dispatcher): Job {
+function setAsideJob({ dispatcher }: JobParts): Job {
   return {
     name: 'retry-set-aside-events',
     schedule: '* * * * *',
@@ -70,9 +76,9 @@ interface Retention {
   readonly begin: (before: number) => RemoveSome | Promise<RemoveSome>
 }
 
-function retentionJobs(appliance: Appliance, dispatcher: Dispatcher): Job[] {
+function retentionJobs(appliance: Appliance, parts: JobParts): Job[] {
   const { database, world } = appliance
-  return retentions(appliance, dispatcher).flatMap(({ what, schedule, keepMs, begin }) =>
+  return retentions(appliance, parts).flatMap(({ what, schedule, keepMs, begin }) =>
     keepMs === undefined
       ? []
       : {
@@ -84,7 +90,7 @@ function retentionJobs(appliance: Appliance, dispatcher: Dispatcher): Job[] {
   )
 }
 
-function retentions({ config, world, database }: Appliance, dispatcher: Dispatcher): Retention[] {
+function retentions({ config, world, database }: Appliance, { dispatcher, keptMail }: JobParts): Retention[] {
   const { retention } = config
   const { reader } = database
   return [
@@ -106,7 +112,15 @@ function retentions({ config, world, database }: Appliance, dispatcher: Dispatch
     },
     simple('batches', '28 * * * *', kept(retention.messagesMs), deleteBatchesBefore),
     simple('bounces', '33 * * * *', kept(retention.bouncesMs), deleteBouncesBefore),
-    simple('inbound mail', '8 * * * *', config.inbound.keepMs, deleteProcessedBefore),
+    {
+      ...{ what: 'inbound mail', schedule: '8 * * * *', keepMs: config.inbound.keepMs },
+      begin: before => oldest((tx, limit) => keptMail.removeBefore(tx, before, limit)),
+    },
+    {
+      // Within a minute it may have grown by what the intake lets in.
+      ...{ what: 'inbound mail beyond its bound', schedule: '* * * * *', keepMs: 0 },
+      begin: () => oldest((tx, limit) => keptMail.removeExcess(tx, limit)),
+    },
     simple('domain reports', '38 * * * *', kept(retention.reportsMs), deleteReportsBefore),
     simple('activity', '43 * * * *', kept(retention.activityMs), deleteActivitiesBefore),
     simple('conversions', '48 * * * *', kept(retention.conversionsMs), deleteConversionsBefore),

@@ -3,27 +3,35 @@ import Type from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { listActivities } from '../events/activity-store.js'
+import { Id, Moment } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
 
-const ActivitySchema = Type.Object({
-  id: Type.String(),
-  actor: Type.Object({
-    type: Type.String({ description: 'api_key, operator (at the command line) or system.' }),
-    id: Type.Optional(Type.String({ description: 'Of the key.' })),
-    name: Type.Optional(Type.String({ description: 'Of the key, as it was then.' })),
-  }),
-  action: Type.String({ description: 'What was done to what, e.g. domain.added, api_key.revoked.' }),
-  subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),
-  details: Type.Record(Type.String(), Type.Unknown()),
-  created_at: Type.String(),
-})
+const ActivitySchema = Type.Object(
+  {
+    id: Type.String(),
+    actor: Type.Object({
+      type: Type.Enum(['api_key', 'operator', 'system'], {
+        description: '`operator`: somebody at the command line.',
+      }),
+      id: Type.Optional(Id({ description: 'Of the key.' })),
+      name: Type.Optional(Type.String({ description: 'Of the key, as it was then.' })),
+    }),
+    action: Type.String({ description: 'What was done to what, e.g. domain.added, api_key.revoked.' }),
+    subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),
+    details: Type.Record(Type.String(), Type.Unknown()),
+    created_at: Moment(),
+  },
+  { title: 'Activity' },
+)
 
 export function activityRoute(reader: Queries): Route {
   return listRoute({
     method: 'GET',
     path: '/activity',
     access: 'activity:read',
+    operationId: 'listActivity',
+    chapter: 'Workspace',
     summary: 'Who changed what in this workspace, newest first.',
     query: Type.Object(
       { ...pageQuery, action: Type.Optional(Type.String({ maxLength: 64, description: 'This one only.' })) },

@@ -6,6 +6,7 @@ import { isUuid, type NewId } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
 import type { Database, Tx } from '../db/database.js'
 import { appendEvents } from '../events/store.js'
+import { Id, IdOrNull, Moment } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import type { Principal } from '../http/principal.js'
 import { listRoute, route, type Route } from '../http/route.js'
@@ -27,27 +28,28 @@ export interface ConversionParts {
 
 const NewConversionBody = Type.Object(
   {
-    contact_id: Type.String({ maxLength: 64, description: 'UUID of the contact.' }),
+    contact_id: Type.String({ maxLength: 64, shownFormat: 'uuid' }),
     value: Money('Negative for a refund.'),
     currency: Type.Optional(Currency),
     metadata: Type.Optional(Metadata),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'NewConversion' },
 )
 
-const TextOrNull = Type.Union([Type.String(), Type.Null()])
-
-const ConversionSchema = Type.Object({
-  id: Type.String(),
-  contact_id: Type.String(),
-  value: Type.Number(),
-  currency: Type.String({ description: 'ISO 4217.' }),
-  metadata: Metadata,
-  message_id: TextOrNull,
-  campaign_id: TextOrNull,
-  sandbox: Type.Boolean(),
-  created_at: Type.String(),
-})
+const ConversionSchema = Type.Object(
+  {
+    id: Id(),
+    contact_id: Id(),
+    value: Type.Number(),
+    currency: Type.String({ description: 'ISO 4217.' }),
+    metadata: Metadata,
+    message_id: IdOrNull(),
+    campaign_id: IdOrNull(),
+    sandbox: Type.Boolean(),
+    created_at: Moment(),
+  },
+  { title: 'Conversion' },
+)
 
 export function conversionRoutes(parts: ConversionParts): Route[] {
   const { database } = parts
@@ -56,6 +58,8 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       method: 'GET',
       path: '/conversions',
       access: 'conversions:read',
+      operationId: 'listConversions',
+      chapter: 'Conversions',
       summary: 'Conversions, newest first.',
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: ConversionSchema,
@@ -68,6 +72,8 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       method: 'POST',
       path: '/conversions',
       access: 'conversions:write',
+      operationId: 'createConversion',
+      chapter: 'Conversions',
       summary: 'Record that a contact bought something, or did what else counts.',
       description:
         'It is put down to the message that the contact clicked last within seven days, else opened last (`message_id`). ' +

@@ -5,6 +5,7 @@ import type { NewId } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
 import type { Database } from '../db/database.js'
 import { appendEvents } from '../events/store.js'
+import { Id, Moment } from '../http/answer-fields.js'
 import { route, type Route } from '../http/route.js'
 import { parseAddress } from '../mail/address.js'
 import type { Clock } from '../world/clock.js'
@@ -41,23 +42,28 @@ export function productViewRoute(parts: ProductViewParts): Route {
     method: 'POST',
     path: '/track/product-view',
     access: 'tracking:write',
+    operationId: 'trackProductView',
+    chapter: 'Conversions',
     summary: 'Record that a contact looked at a product.',
     body: Type.Object(
       {
-        contact_email: Type.String({ minLength: 1, maxLength: 320 }),
+        contact_email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }),
         product_id: ProductId,
         ...product,
       },
-      { additionalProperties: false },
+      { additionalProperties: false, title: 'NewProductView' },
     ),
-    response: Type.Object({
-      id: Type.String(),
-      contact_id: Type.String(),
-      product_id: ProductId,
-      ...product,
-      sandbox: Type.Boolean(),
-      viewed_at: Type.String(),
-    }),
+    response: Type.Object(
+      {
+        id: Id(),
+        contact_id: Id(),
+        product_id: ProductId,
+        ...product,
+        sandbox: Type.Boolean(),
+        viewed_at: Moment(),
+      },
+      { title: 'ProductView' },
+    ),
     status: 201,
     errors: ['contact_not_found'],
     async handle({ principal: { workspaceId, isSandbox }, body }) {

@@ -28,20 +28,25 @@ const totals = {
 
 type Totals = Record<keyof typeof totals, number>
 
-const Day = Type.String({ description: 'Day in UTC, e.g. 2026-01-05.' })
+const Day = Type.String({ format: 'date', description: 'Day in UTC, e.g. 2026-01-05.' })
 
-const AnalyticsSchema = Type.Object({
-  period: Type.String(),
-  ...totals,
-  daily_api_sends: Type.Array(Type.Object({ date: Day, count: Type.Integer() })),
-  daily: Type.Array(Type.Object({ date: Day, ...totals })),
-})
+const AnalyticsSchema = Type.Object(
+  {
+    period: Type.String(),
+    ...totals,
+    daily_api_sends: Type.Array(Type.Object({ date: Day, count: Type.Integer() }, { title: 'DailyCount' })),
+    daily: Type.Array(Type.Object({ date: Day, ...totals }, { title: 'AnalyticsDay' })),
+  },
+  { title: 'Analytics' },
+)
 
 export function reportRoute(reader: Queries, clock: Clock): Route {
   return route({
     method: 'GET',
     path: '/analytics',
     access: 'analytics:read',
+    operationId: 'getAnalytics',
+    chapter: 'Analytics',
     summary: 'How many messages were sent, delivered, opened, clicked and bounced.',
     description:
       'A period of n days is today and the n - 1 days before it, in UTC; days on which nothing happened are there with ' +

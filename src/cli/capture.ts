@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
+import { shownOctets } from '../mail/shown-octets.js'
 import { headToApi } from '../queue/capture-routes.js'
 import { findCapturedMail, listCapturedMails } from '../queue/capture-store.js'
 import {
@@ -34,8 +35,8 @@ export function captureCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database }) => {
         const mail = await findCapturedMail(database.reader, id)
         if (!mail) throw new AppError('not_found', `no mail ${id} in the local inbox`)
-        const raw = Buffer.from(mail.raw).toString('latin1')
-        printResult(context, options, { ...headToApi({ ...mail, size: raw.length }), raw }, () => raw)
+        const raw = shownOctets(Buffer.from(mail.raw))
+        printResult(context, options, { ...headToApi({ ...mail, size: mail.raw.length }), raw }, () => raw)
       })
     },
   )

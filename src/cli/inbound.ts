@@ -45,7 +45,7 @@ export function inboundCommands(program: Command, context: CliContext): void {
 function listCommand(group: Command, context: CliContext): void {
   command(group, 'list', 'mails that came in, newest first')
     .option('--limit <n>', 'at most so many (default: 50)', wholeNumber)
-    .option('--result <result>', 'only those with this result, e.g. bounce, complaint, forged, failed')
+    .option('--result <result>', 'only those with this result, e.g. bounce, unconfirmed, forged, failed')
     .option('--waiting', 'only those that were not read yet')
     .action(async (options: ListOptions) => {
       await withAppliance(context, options, async ({ database }) => {
@@ -98,9 +98,14 @@ function factsOf(mail: InboundMail): string {
       `<${address}> (${purpose}${messageId === undefined ? '' : `, message ${messageId}`})`,
     ]),
     ['processed', isoTimeOrNull(mail.processedAt) ?? 'not yet'],
-    ...mail.findings.map(({ result, messageId, detail }) => [
+    ...mail.findings.map(({ result, messageId, isConfirmed, detail }) => [
       'result',
-      [result, messageId === undefined ? '' : `message ${messageId}`, detail ?? '']
+      [
+        result,
+        messageId === undefined ? '' : `message ${messageId}`,
+        isConfirmed === false ? 'not confirmed' : '',
+        detail ?? '',
+      ]
         .filter(part => part !== '')
         .join(', '),
     ]),
@@ -120,10 +125,11 @@ function toJson(mail: InboundMail) {
       purpose,
       message_id: messageId ?? null,
     })),
-    findings: mail.findings.map(({ recipient, result, messageId, detail }) => ({
+    findings: mail.findings.map(({ recipient, result, messageId, isConfirmed, detail }) => ({
       recipient,
       result,
       message_id: messageId ?? null,
+      confirmed: isConfirmed ?? null,
       detail: detail ?? null,
     })),
     size: mail.size,

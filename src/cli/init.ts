@@ -11,6 +11,7 @@ import {
   type Workspace,
 } from '../accounts/workspace-store.js'
 import { databaseFile, type Appliance } from '../appliance.js'
+import { baseUrl } from '../config/base-url.js'
 import type { Config } from '../config/config.js'
 import { isServing } from '../db/serve-lock.js'
 import {
@@ -97,13 +98,6 @@ function curlCommand(key: string, config: Config): string {
 
 function lookCommands(config: Config): string[] {
   return [`curl ${baseUrl(config)}/capture`, 'node dist/main.js capture list --config config/dev.toml']
-}
-
-function baseUrl(config: Config): string {
-  const [first] = config.http.listen
-  if (!first) return config.publicUrl
-  const host = first.host === '0.0.0.0' ? '127.0.0.1' : first.host === '::' ? '[::1]' : first.host
-  return `http://${host}:${first.port}`
 }
 
 function againText(workspace: Workspace, config: Config): string {

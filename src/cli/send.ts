@@ -13,6 +13,7 @@ import { readSigningKeys } from '../deliverability/domain-store.js'
 import type { Principal } from '../http/principal.js'
 import { SlidingWindow } from '../http/sliding-window.js'
 import { addressDomain, parseAddress } from '../mail/address.js'
+import { shownOctets } from '../mail/shown-octets.js'
 import { messageWithTrace } from '../msa/message-view.js'
 import { sendEmail } from '../msa/send-email.js'
 import { readSenderFields, resolveSender, withWorkspaceSender } from '../msa/sender.js'
@@ -148,7 +149,7 @@ async function dryRun(
     signingKeys: [...(await readSigningKeys(database.reader, keys, domains.seal)).values()].flat(),
   })
   const routing = await findRoute(routerParts(appliance), addressDomain(to.address))
-  const mail = rendering.kind === 'rendered' ? rendering.message.toString('latin1') : rendering.summary
+  const mail = rendering.kind === 'rendered' ? shownOctets(rendering.message) : rendering.summary
   const route = routing.kind === 'endpoints' ? routing.endpoints.map(describeEndpoint) : [routing.summary]
   printResult(context, options, { mail, route }, () =>
     [mail, 'would go to:', ...route.map(line => `  ${line}`)].join('\n'),

@@ -10,7 +10,8 @@ import { readSuppressionEntry } from '../deliverability/suppression-entry.js'
 import { suppressionToApi } from '../deliverability/suppression-routes.js'
 import {
   everySuppression,
-  insertSuppression,
+  suppressOrWiden,
+  type Suppressing,
   type Suppression,
   type SuppressionReason,
   type SuppressionScope,
@@ -93,8 +94,7 @@ async function readFile(file: string, take: (rows: readonly CsvRow[]) => Promise
 class Import {
   total = 0
   readonly rejected: Rejected[] = []
-  private added = 0
-  private known = 0
+  private readonly counts: Record<Suppressing, number> = { added: 0, widened: 0, known: 0 }
   private rejectedCount = 0
   /** Of the first row, where it is a heading. */
   private columns: readonly string[] | undefined
@@ -112,19 +112,18 @@ class Import {
     const suppressions = rows.flatMap(row => this.read(row))
     this.total += rows.length
     await this.database.write(async tx => {
-      for (const suppression of suppressions)
-        if (await insertSuppression(tx.db, suppression)) this.added += 1
-        else this.known += 1
+      for (const suppression of suppressions) this.counts[await suppressOrWiden(tx.db, suppression)] += 1
     })
   }
 
   toJson() {
-    return { added: this.added, known: this.known, rejected: this.rejectedCount, faults: this.rejected }
+    return { ...this.counts, rejected: this.rejectedCount, faults: this.rejected }
   }
 
   toText(): string {
+    const { added, widened, known } = this.counts
     return [
-      `${this.added} added, ${this.known} suppressed already, ${this.rejectedCount} rejected`,
+      `${added} added, ${widened} widened to all mail, ${known} suppressed already, ${this.rejectedCount} rejected`,
       ...this.rejected.map(({ line, reason }) => `line ${line}: ${reason}`),
       ...(this.rejectedCount > this.rejected.length ? ['...'] : []),
     ].join('\n')

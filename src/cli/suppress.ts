@@ -37,12 +37,16 @@ export function suppressCommands(program: Command, context: CliContext): void {
           sourceMessageId: null,
           createdAt: world.clock.now(),
         }
-        await database.write(async tx => {
+        const result = await database.write(async tx => {
           if (!(await findWorkspace(tx.db, options.workspace)))
             throw new AppError('not_found', `no workspace ${options.workspace}`)
-          await addSuppression(tx, suppression)
+          return addSuppression(tx, suppression)
         })
-        printResult(context, options, suppressionToApi(suppression), () => `${suppression.email} suppressed`)
+        printResult(context, options, suppressionToApi(suppression), () =>
+          result === 'added'
+            ? `${suppression.email} suppressed`
+            : `${suppression.email} is suppressed for all mail now, no longer for marketing only`,
+        )
       })
     },
   )

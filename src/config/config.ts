@@ -39,7 +39,15 @@ export interface Config {
     readonly listen: readonly HostAndPort[]
     readonly keepMs: number
     readonly forwardTo: string | undefined
+    readonly keepSizeBytes: number
     readonly messageSizeBytes: number
+    readonly unsignedMessageSizeBytes: number
+    /** Mail without a token of ours; 0 = no limit. */
+    readonly unsigned: {
+      readonly mailsPerMinute: number
+      readonly octetsPerHour: number
+      readonly octetsPerHourInAll: number
+    }
     readonly greetingDelayMs: number
     /** 0 = no limit. */
     readonly connectionsPerMinute: number
@@ -157,7 +165,14 @@ export function toConfig(settings: Settings): Config {
       listen: inbound.listen,
       keepMs: inbound.keep,
       forwardTo: inbound.forward_to,
+      keepSizeBytes: inbound.keep_size,
       messageSizeBytes: inbound.message_size,
+      unsignedMessageSizeBytes: inbound.unsigned_message_size,
+      unsigned: {
+        mailsPerMinute: inbound.unsigned_per_minute,
+        octetsPerHour: inbound.unsigned_size_per_hour,
+        octetsPerHourInAll: inbound.unsigned_size_per_hour_in_all,
+      },
       greetingDelayMs: inbound.greeting_delay,
       connectionsPerMinute: inbound.connections_per_minute,
       sessions: inbound.sessions,

@@ -87,6 +87,14 @@ export const INBOUND_SECTION = table(
       max: '365d',
       description: 'How long mail that came in is kept readable after it was processed.',
     }),
+    keep_size: size({
+      default: '1GB',
+      min: '10MB',
+      max: '1000GB',
+      description:
+        'Room for mail that came in. Near it the oldest that was processed goes before its time, mail without a signed return ' +
+        'path first; when it is full, such mail is told to come later.',
+    }),
     forward_to: optionalParsed(parseMailAddress, 'a mail address', {
       default: '',
       example: 'admin@example.com',
@@ -98,6 +106,34 @@ export const INBOUND_SECTION = table(
       min: '64KB',
       max: '1GB',
       description: 'Largest message taken; returned mail is seldom more than a few KB.',
+    }),
+    unsigned_message_size: size({
+      default: '2MB',
+      min: '64KB',
+      max: '1GB',
+      description:
+        'The same for mail to an address that anybody may write to: postmaster@, abuse@, fbl@, dmarc@, tlsrpt@. It is ' +
+        '"unsigned", and held to the limits below; mail to the signed return path of a message is not.',
+    }),
+    unsigned_per_minute: integer({
+      min: 0,
+      max: 100_000,
+      default: 60,
+      description:
+        'Unsigned mails per minute from one address (one /64 of IPv6), more are refused with 421; 0 = no limit.',
+    }),
+    unsigned_size_per_hour: size({
+      default: '50MB',
+      min: '0',
+      max: '1000GB',
+      description:
+        'Octets of unsigned mail per hour from one address, more are refused with 452; 0 = no limit.',
+    }),
+    unsigned_size_per_hour_in_all: size({
+      default: '500MB',
+      min: '0',
+      max: '1000GB',
+      description: 'The same from all addresses together.',
     }),
     greeting_delay: duration({
       default: '1s',

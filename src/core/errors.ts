@@ -32,6 +32,8 @@ export const ERRORS = {
   schedule_failed: { status: 500, smtp: [451, '4.3.0'] },
   no_content: { status: 400, smtp: [550, '5.6.0'] },
   confirmation_required: { status: 400, smtp: [550, '5.6.0'] },
+  // The appliance cannot take it at the moment: disk, database or memory has no room, or another process holds it up.
+  unavailable: { status: 503, smtp: [452, '4.3.1'] },
   internal_error: { status: 500, smtp: [451, '4.3.0'] },
 } as const satisfies Record<string, ErrorRow>
 
@@ -40,7 +42,7 @@ export type ErrorCode = keyof typeof ERRORS
 export interface AppErrorDetails {
   /** Dotted name of the offending field, e.g. `to.3` or `messages.0.subject`. */
   readonly path?: string
-  /** For `rate_limited`: after how long the same request may succeed, in ms. */
+  /** For `rate_limited` and `unavailable`: after how long the same request may succeed, in ms. */
   readonly retryAfterMs?: number
   /** What went wrong underneath; logged, never shown to the caller. */
   readonly cause?: unknown

@@ -5,12 +5,14 @@
  * So the queue of waiting works is drained into one transaction, each work inside its own savepoint, and every
  * caller's promise settles only after the shared COMMIT. A work that throws takes back only its own savepoint.
  *
- * Fails: when BEGIN or COMMIT itself fails (disk full, I/O error), every work of that group rejects with that error.
+ * Fails: when BEGIN or COMMIT itself fails (locked by another process, disk full, I/O error), every work of that group rejects
+ * with `unavailable`.
  */
 import type { Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../world/clock.js'
 import type { Checkpointer } from './checkpointer.js'
 import type { Queries, Tx, WriteOptions } from './database.js'
+import { storageRefusal } from './storage-fault.js'
 import { command, runDirectly, type Run } from './statement.js'
 import type { Tables } from './tables.js'
 
@@ -151,8 +153,9 @@ export class GroupCommit {
         }
       })
     } catch (thrown) {
+      const refusal = storageRefusal(asError(thrown))
       // Where BEGIN itself failed nobody has run yet, and whoever waits would only meet the same.
-      for (const work of group.length > 0 ? group : this.waiting.splice(0)) work.settle(asError(thrown))
+      for (const work of group.length > 0 ? group : this.waiting.splice(0)) work.settle(refusal)
       return callers
     }
     for (const work of group) work.settle()

@@ -1,12 +1,14 @@
 /**
  * Brings a database to the schema this program knows, or says why it will not.
  *
- * Migrations are numbered, run in order, each in one transaction, and are never edited once released. A database that
- * holds a migration this program does not know was written by a newer one: using it could destroy what it means.
+ * Migrations are numbered, run in order, and are never edited once released. Each is one transaction together with the row that
+ * says it was done (the adapter of `sqlite-dialect.ts` says that this is possible): whatever ends the process, the next start
+ * finds it done or not begun. A database that holds a migration this program does not know was written by a newer one: using
+ * it could destroy what it means.
  */
 import { Migrator, type Kysely, type Migration } from 'kysely'
 import type { Dialect } from './database.js'
-import { MIGRATIONS } from './migrations.js'
+import { MIGRATIONS, type MigrateUp } from './migrations.js'
 import type { Tables } from './tables.js'
 
 /** The schema on disk and this program do not fit together; the text says what to do. */
@@ -14,14 +16,12 @@ export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }
 
-export interface MigrationStatus {
-  readonly name: string
-  readonly executedAt: Date | undefined
-}
+/** By name. */
+export type Migrations = Readonly<Record<string, MigrateUp>>
 
-function migratorFor(db: Kysely<Tables>, dialect: Dialect): Migrator {
+function migratorFor(db: Kysely<Tables>, dialect: Dialect, known: Migrations): Migrator {
   const migrations: Record<string, Migration> = {}
-  for (const [name, migration] of Object.entries(MIGRATIONS))
+  for (const [name, migration] of Object.entries(known))
     migrations[name] = { up: async anyDb => migration(anyDb, dialect) }
   return new Migrator({
     db,
@@ -31,25 +31,42 @@ function migratorFor(db: Kysely<Tables>, dialect: Dialect): Migrator {
   })
 }
 
-/** Applies what is missing. @throws SchemaError for a newer schema, or for an older one when `mayMigrate` is false. */
+/**
+ * Applies what is missing.
+ *
+ * @param known all there are, or the first of them
+ * @returns what was applied
+ * @throws SchemaError for a newer schema, or for an older one when `mayMigrate` is false
+ */
 export async function migrateToLatest(
   db: Kysely<Tables>,
   dialect: Dialect,
   mayMigrate = true,
+  known: Migrations = MIGRATIONS,
 ): Promise<readonly string[]> {
   const executed = await executedMigrations(db)
-  const newer = executed.filter(name => !(name in MIGRATIONS))
+  const newer = executed.filter(name => !(name in known))
   if (newer.length > 0)
     throw new SchemaError(
       `the database was written by a newer Postroad (it has schema change ${newer.join(', ')}); ` +
         `install that version again, or restore a backup made with this one`,
     )
-  const missing = Object.keys(MIGRATIONS).filter(name => !executed.includes(name))
+  const missing = Object.keys(known).filter(name => !executed.includes(name))
   if (missing.length === 0) return []
   if (!mayMigrate) throw new SchemaError('the database has an older schema; run `postroad migrate` first')
-  const { error, results } = await migratorFor(db, dialect).migrateToLatest()
-  if (error !== undefined) throw error instanceof Error ? error : new SchemaError(JSON.stringify(error))
-  return (results ?? []).map(result => result.migrationName)
+  return oneByOne(migratorFor(db, dialect, known))
+}
+
+/** Kysely puts all that it is asked for at once into one transaction: a long one is not to be done again for the next. */
+async function oneByOne(migrator: Migrator): Promise<string[]> {
+  const applied: string[] = []
+  for (;;) {
+    const { error, results = [] } = await migrator.migrateUp()
+    if (error !== undefined) throw error instanceof Error ? error : new SchemaError(JSON.stringify(error))
+    // Another process may have been quicker.
+    if (results.length === 0) return applied
+    applied.push(...results.map(({ migrationName }) => migrationName))
+  }
 }
 
 async function executedMigrations(db: Kysely<Tables>): Promise<string[]> {

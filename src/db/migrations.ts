@@ -11,6 +11,7 @@ import { up as retention } from './migrations/0007-retention.js'
 import { up as listIndexes } from './migrations/0008-list-indexes.js'
 import { up as recipientBuckets } from './migrations/0009-recipient-buckets.js'
 import { up as whatMailIs } from './migrations/0012-what-mail-is.js'
+import { up as inboundLanes } from './migrations/0013-inbound-lanes.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -25,4 +26,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0008-list-indexes': listIndexes,
   '0009-recipient-buckets': recipientBuckets,
   '0012-what-mail-is': whatMailIs,
+  '0013-inbound-lanes': inboundLanes,
 }

@@ -15,8 +15,10 @@ import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import { runDirectly } from './statement.js'
 import type { Tables } from './tables.js'
 
-/** How long a statement waits for another process's transaction; the command line's are a few ms long. */
-const BUSY_TIMEOUT_MS = 5_000
+/** How long opening waits for another process, which may be recovering the log. */
+const OPENING_TIMEOUT_MS = 5_000
+/** How long a statement waits afterwards, and everything else with it; the write lock is waited for beside it. */
+const BUSY_TIMEOUT_MS = 5
 
 /**
  * Pages in the log (16 MB) from which on a commit brings them over, where no thread does. A checkpoint writes each page
@@ -48,7 +50,7 @@ export async function openSqlite({
   checkpoints,
 }: SqliteOptions): Promise<Database> {
   const writeHandle = openWriter(file)
-  const { dialect, run } = sqliteDialect(writeHandle)
+  const { dialect, run } = sqliteDialect(writeHandle, clock)
   const writer = new Kysely<Tables>({ dialect })
   try {
     await migrateToLatest(writer, 'sqlite', mayMigrate)
@@ -59,8 +61,9 @@ export async function openSqlite({
   // What a savepoint would have to put back is kept in memory: a file for it would be made, filled and deleted with every
   // commit. Only now, since a migration may have an index of millions of rows to sort.
   writeHandle.pragma('temp_store = MEMORY')
+  writeHandle.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
   const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
-  const reading = sqliteReadingDialect(readHandle, writeHandle)
+  const reading = sqliteReadingDialect(readHandle, writeHandle, clock)
   const reader = new Kysely<Tables>({ dialect: reading.dialect })
   runDirectly(reader, reading.run)
   const checkpointer =
@@ -93,7 +96,7 @@ export async function openSqlite({
 }
 
 function openWriter(file: string): BetterSqlite.Database {
-  const handle = new BetterSqlite(file, { timeout: BUSY_TIMEOUT_MS })
+  const handle = new BetterSqlite(file, { timeout: OPENING_TIMEOUT_MS })
   handle.pragma('journal_mode = WAL')
   // The bundled SQLite defaults to NORMAL in WAL mode, which loses acknowledged commits at power failure.
   handle.pragma('synchronous = FULL')

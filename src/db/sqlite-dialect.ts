@@ -20,7 +20,9 @@ import {
   type Driver,
   type QueryResult,
 } from 'kysely'
+import { systemClock, type Clock } from '../world/clock.js'
 import type { PrintedQuery, Run } from './statement.js'
+import { takeWriteLock } from './write-lock.js'
 
 /** Distinct statements kept prepared. Multi-row inserts of many lengths would otherwise grow without bound. */
 const KEPT_STATEMENTS = 500
@@ -31,9 +33,9 @@ export interface DirectDialect {
   readonly run: Run
 }
 
-export function sqliteDialect(handle: SqliteHandle): DirectDialect {
+export function sqliteDialect(handle: SqliteHandle, clock: Clock = systemClock): DirectDialect {
   const statements = new Statements(handle)
-  return dialectOf(handle, query => statements.run(query))
+  return dialectOf(handle, clock, query => statements.run(query))
 }
 
 /**
@@ -41,30 +43,45 @@ export function sqliteDialect(handle: SqliteHandle): DirectDialect {
  *
  * @param handle read-only, on the same file @param writer whose pages are used while no transaction is open on it
  */
-export function sqliteReadingDialect(handle: SqliteHandle, writer: SqliteHandle): DirectDialect {
+export function sqliteReadingDialect(
+  handle: SqliteHandle,
+  writer: SqliteHandle,
+  clock: Clock = systemClock,
+): DirectDialect {
   const [own, writers] = [new Statements(handle), new Statements(writer)]
-  return dialectOf(handle, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
+  return dialectOf(handle, clock, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
 }
 
-function dialectOf(handle: SqliteHandle, run: Run): DirectDialect {
+function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect {
   const dialect: Dialect = {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new SqliteDriver(handle, run),
+    createAdapter: () => new AtomicAdapter(),
+    createDriver: () => new SqliteDriver(handle, clock, run),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
   return { dialect, run }
 }
 
+/** In SQLite a change of the schema is part of its transaction like any other; Kysely's own adapter denies it. */
+class AtomicAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
 /** One handle is one connection: callers take turns, a transaction keeps it until it ends. */
 class SqliteDriver implements Driver {
   private readonly handle: SqliteHandle
+  private readonly clock: Clock
+  private readonly run: Run
   private readonly connection: SqliteConnection
   private readonly queue: (() => void)[] = []
   private isTaken = false
 
-  constructor(handle: SqliteHandle, run: Run) {
+  constructor(handle: SqliteHandle, clock: Clock, run: Run) {
     this.handle = handle
+    this.clock = clock
+    this.run = run
     this.connection = new SqliteConnection(handle, run)
   }
 
@@ -80,8 +97,8 @@ class SqliteDriver implements Driver {
     return new Promise(resolve => this.queue.push(() => resolve(this.connection)))
   }
 
-  async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+  async beginTransaction(): Promise<void> {
+    await takeWriteLock(() => this.run(CompiledQuery.raw('begin immediate')), this.clock)
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {

@@ -2,45 +2,49 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
-import { isoTime, readMoment } from '../core/moments.js'
+import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
+import { Id, IdOrNull, Moment, TextOrNull } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../http/time-range.js'
 import { normalizedAddress } from '../mail/address.js'
 import { findBounce, listBounces, type Bounce } from './bounce-store.js'
 
-const Text = Type.Union([Type.String(), Type.Null()])
+const BounceType = Type.Enum(['permanent', 'transient', 'undetermined'])
 
-const BounceSchema = Type.Object({
-  id: Type.String(),
-  message_id: Type.String(),
-  email: Type.String(),
-  contact_id: Text,
-  campaign_id: Text,
-  type: Type.String({ description: 'permanent, transient or undetermined.' }),
-  subtype: Type.String({ description: 'Finer, e.g. no_such_mailbox, mailbox_full, blocklisted.' }),
-  cause: Type.String({
-    description:
-      'Whose it is: recipient, reputation, content, policy, transient or config. Only a permanent one of the recipient ' +
-      'suppresses the address.',
-  }),
-  scope: Type.String({ description: 'What was refused: address, domain, source (our host) or sender.' }),
-  smtp_status: Type.String({ description: 'RFC 3463, e.g. 5.1.1.' }),
-  diagnostic_code: Type.String({ description: 'What the remote server said.' }),
-  isp_name: Text,
-  remote_mta: Text,
-  sandbox: Type.Boolean(),
-  created_at: Type.String(),
-})
+const BounceSchema = Type.Object(
+  {
+    id: Id(),
+    message_id: Id(),
+    email: Type.String({ description: 'The recipient.' }),
+    contact_id: IdOrNull(),
+    campaign_id: IdOrNull(),
+    type: BounceType,
+    subtype: Type.String({ description: 'Finer, e.g. no_such_mailbox, mailbox_full, blocklisted.' }),
+    cause: Type.String({
+      description:
+        'Whose it is: recipient, reputation, content, policy, transient or config. Only a permanent one of the recipient ' +
+        'suppresses the address.',
+    }),
+    scope: Type.String({ description: 'What was refused: address, domain, source (our host) or sender.' }),
+    smtp_status: Type.String({ description: 'RFC 3463, e.g. 5.1.1.' }),
+    diagnostic_code: Type.String({ description: 'What the remote server said.' }),
+    isp_name: TextOrNull(),
+    remote_mta: TextOrNull(),
+    sandbox: Type.Boolean(),
+    created_at: Moment(),
+  },
+  { title: 'Bounce' },
+)
 
 const Filter = {
-  type: Type.Optional(Type.Enum(['permanent', 'transient', 'undetermined'])),
+  type: Type.Optional(BounceType),
   subtype: Type.Optional(Type.String({ maxLength: 64 })),
   email: Type.Optional(Type.String({ minLength: 1, maxLength: 320 })),
   message_id: Type.Optional(Type.String({ maxLength: 64 })),
   campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
-  since: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment included.' })),
-  until: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment not included.' })),
+  ...timeRangeQuery,
 }
 
 export function bounceRoutes(reader: Queries): Route[] {
@@ -49,20 +53,21 @@ export function bounceRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/bounces',
       access: 'bounces:read',
+      operationId: 'listBounces',
+      chapter: 'Bounces',
       summary: 'Messages that were refused for good or came back, newest first.',
       description: 'One for each message, whether its server refused it at once or returned it later.',
       query: Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false }),
       item: BounceSchema,
       async handle({ principal, query }, page) {
-        const { type, subtype, email, message_id: messageId, campaign_id: campaignId, since, until } = query
+        const { type, subtype, email, message_id: messageId, campaign_id: campaignId } = query
         const filter = {
           ...(type === undefined ? {} : { type }),
           ...(subtype === undefined ? {} : { subtype }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
           ...(messageId === undefined ? {} : { messageId: messageId.toLowerCase() }),
           ...(campaignId === undefined ? {} : { campaignId: campaignId.toLowerCase() }),
-          ...(since === undefined ? {} : { since: momentOf(since, 'since') }),
-          ...(until === undefined ? {} : { until: momentOf(until, 'until') }),
+          ...readTimeRange(query),
         }
         const { items, total } = await listBounces(reader, principal.workspaceId, filter, page)
         return { items: items.map(bounceToApi), total }
@@ -72,6 +77,8 @@ export function bounceRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/bounces/:id',
       access: 'bounces:read',
+      operationId: 'getBounce',
+      chapter: 'Bounces',
       summary: 'One bounce.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       response: BounceSchema,
@@ -85,14 +92,6 @@ export function bounceRoutes(reader: Queries): Route[] {
       },
     }),
   ]
-}
-
-/** @throws AppError validation_error */
-function momentOf(text: string, path: string): number {
-  const moment = readMoment(text)
-  if (moment === undefined)
-    throw new AppError('validation_error', `${path} must be an ISO 8601 date or time`, { path })
-  return moment
 }
 
 function bounceToApi(bounce: Bounce): Static<typeof BounceSchema> {

@@ -2,6 +2,7 @@
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
 import { keyActor } from '../events/activity-store.js'
+import { Done } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
 import { DomainParams, DomainSchema, domainToApi, NewDomainBody } from './domain-schema.js'
@@ -17,6 +18,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
       method: 'GET',
       path: '/domains',
       access: 'domains:read',
+      operationId: 'listDomains',
+      chapter: 'Domains',
       summary: 'The sending domains of this workspace.',
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: DomainSchema,
@@ -29,6 +32,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
       method: 'POST',
       path: '/domains',
       access: 'domains:write',
+      operationId: 'addDomain',
+      chapter: 'Domains',
       summary: 'Add a sending domain; answers the DNS records to publish.',
       description:
         'Makes a pair of DKIM keys for RSA and one for Ed25519. Each DKIM CNAME has a TXT `alternative` that is ' +
@@ -48,6 +53,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
       method: 'GET',
       path: '/domains/:id',
       access: 'domains:read',
+      operationId: 'getDomain',
+      chapter: 'Domains',
       summary: 'A sending domain with the status of each record as last checked.',
       params: DomainParams,
       response: DomainSchema,
@@ -62,6 +69,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
       method: 'POST',
       path: '/domains/:id/verify',
       access: 'domains:write',
+      operationId: 'verifyDomain',
+      chapter: 'Domains',
       summary: 'Ask DNS for the records now.',
       description:
         'Answers 200 whether or not it is verified; each record says what was found. DNS is asked without this as well: ' +
@@ -80,6 +89,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
       method: 'POST',
       path: '/domains/:id/rotate-dkim',
       access: 'domains:write',
+      operationId: 'rotateDomainKeys',
+      chapter: 'Domains',
       summary: 'Sign with the standby keys from now on.',
       description:
         "The standby key's record has to be found in DNS, else 409 with its name. The former key stays published for " +
@@ -99,13 +110,15 @@ export function domainRoutes(parts: DomainParts): Route[] {
       method: 'DELETE',
       path: '/domains/:id',
       access: 'domains:write',
+      operationId: 'removeDomain',
+      chapter: 'Domains',
       summary: 'Remove a sending domain. Mail that was accepted before is still signed and sent.',
       params: DomainParams,
-      response: Type.Object({ success: Type.Boolean() }),
+      response: Done,
       errors: ['not_found'],
       async handle({ principal, params }) {
         await dropDomain(parts, principal.workspaceId, params.id, keyActor(principal))
-        return { success: true }
+        return { success: true as const }
       },
     }),
   ]

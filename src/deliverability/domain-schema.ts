@@ -1,61 +1,70 @@
 /** What the API takes and gives of a sending domain. */
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../core/moments.js'
+import { Id, Moment, MomentOrNull } from '../http/answer-fields.js'
 import { dnsRecords } from './dns-records.js'
 import type { Domain } from './domain-store.js'
 
 export const NewDomainBody = Type.Object(
   { domain: Type.String({ minLength: 1, maxLength: 255, description: 'E.g. `example.com`.' }) },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'NewDomain' },
 )
 
 export const DomainParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
-const DnsRecordSchema = Type.Object({
-  type: Type.String({ description: 'CNAME or TXT.' }),
-  name: Type.String(),
-  value: Type.String(),
-  ttl: Type.Integer({ description: 'Seconds.' }),
-  purpose: Type.String({ description: 'dkim, verification or dmarc.' }),
-  status: Type.String({ description: 'pending, verified or failed.' }),
-  found: Type.Array(Type.String(), { description: 'What DNS held when last asked.' }),
-  required: Type.Boolean({ description: 'Verification waits for it.' }),
-  algorithm: Type.Optional(
-    Type.String({ description: 'Of a DKIM record: rsa or ed25519, which signs once its record is found.' }),
-  ),
-  key_state: Type.Optional(
-    Type.String({
-      description:
-        'Of a DKIM record: active (signs), standby (for the next rotation) or retiring (signed before, still published).',
-    }),
-  ),
-  alternative: Type.Optional(
-    Type.Object(
-      { type: Type.String(), name: Type.String(), value: Type.String() },
-      {
-        description: 'Accepted in its place.',
-      },
+const DnsRecordSchema = Type.Object(
+  {
+    type: Type.Enum(['CNAME', 'TXT', 'MX']),
+    name: Type.String(),
+    value: Type.String(),
+    ttl: Type.Integer({ description: 'Seconds.' }),
+    purpose: Type.Enum(['dkim', 'verification', 'return_path', 'dmarc', 'spf']),
+    status: Type.Enum(['pending', 'verified', 'failed']),
+    found: Type.Array(Type.String(), { description: 'What DNS held when last asked.' }),
+    required: Type.Boolean({ description: 'Verification waits for it.' }),
+    algorithm: Type.Optional(
+      Type.Enum(['rsa', 'ed25519'], {
+        description: 'Of a DKIM record; Ed25519 signs once its record is found.',
+      }),
     ),
-  ),
-})
+    key_state: Type.Optional(
+      Type.Enum(['active', 'standby', 'retiring'], {
+        description:
+          'Of a DKIM record: active (signs), standby (for the next rotation) or retiring (signed before, still published).',
+      }),
+    ),
+    alternative: Type.Optional(
+      Type.Object(
+        { type: Type.Enum(['TXT']), name: Type.String(), value: Type.String() },
+        {
+          description: 'Accepted in its place.',
+        },
+      ),
+    ),
+  },
+  { title: 'DnsRecord' },
+)
 
-export const DomainSchema = Type.Object({
-  id: Type.String(),
-  domain: Type.String(),
-  verified: Type.Boolean(),
-  vouched: Type.Boolean({ description: 'The operator declared it verified without DNS.' }),
-  dns_records: Type.Array(DnsRecordSchema),
-  created_at: Type.String(),
-  verified_at: Type.Union([Type.String(), Type.Null()]),
-  checked_at: Type.Union([Type.String(), Type.Null()]),
-  next_check_at: Type.Union([Type.String(), Type.Null()], {
-    description: 'When DNS is asked again by itself; null for a vouched domain.',
-  }),
-  failing_since: Type.Union([Type.String(), Type.Null()], {
-    description:
-      'Of a verified domain: since when its records are found wrong. 3 days later it is not verified any more.',
-  }),
-})
+export const DomainSchema = Type.Object(
+  {
+    id: Id(),
+    domain: Type.String(),
+    verified: Type.Boolean(),
+    vouched: Type.Boolean({ description: 'The operator declared it verified without DNS.' }),
+    dns_records: Type.Array(DnsRecordSchema),
+    created_at: Moment(),
+    verified_at: MomentOrNull(),
+    checked_at: MomentOrNull(),
+    next_check_at: MomentOrNull({
+      description: 'When DNS is asked again by itself; null for a vouched domain.',
+    }),
+    failing_since: MomentOrNull({
+      description:
+        'Of a verified domain: since when its records are found wrong. 3 days later it is not verified any more.',
+    }),
+  },
+  { title: 'Domain' },
+)
 
 export function domainToApi(domain: Domain, dkimZone: string): Static<typeof DomainSchema> {
   return {

@@ -2,24 +2,28 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
-import { isoTime, readMoment } from '../core/moments.js'
+import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
+import { Id, Moment } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, route, type Route } from '../http/route.js'
+import { readTimeRange, sinceQuery } from '../http/time-range.js'
 import { findDomain, type Domain } from './domain-store.js'
 import { findReport, listReports, type DomainReport } from './report-store.js'
 
 const Fields = Type.Record(Type.String(), Type.Unknown())
 
+const Kind = Type.Enum(['dmarc', 'tlsrpt'])
+
 const HEAD = {
-  id: Type.String(),
-  kind: Type.String({ description: 'dmarc or tlsrpt.' }),
+  id: Id(),
+  kind: Kind,
   domain: Type.String(),
   org_name: Type.String({ description: 'Who reports.' }),
   report_id: Type.String({ description: 'As the reporter calls it.' }),
-  begin_at: Type.String(),
-  end_at: Type.String(),
-  received_at: Type.String(),
+  begin_at: Moment(),
+  end_at: Moment(),
+  received_at: Moment(),
   summary: Type.Record(Type.String(), Type.Unknown(), {
     description:
       'dmarc: the published policy, and messages in all, passed, quarantined and rejected. tlsrpt: the policy, and ' +
@@ -27,13 +31,16 @@ const HEAD = {
   }),
 }
 
-const ReportHeadSchema = Type.Object(HEAD)
-const ReportSchema = Type.Object({
-  ...HEAD,
-  records: Type.Array(Fields, {
-    description: 'dmarc: one for each source; tlsrpt: one for each kind of failure. At most 1,000.',
-  }),
-})
+const ReportHeadSchema = Type.Object(HEAD, { title: 'DomainReportSummary' })
+const ReportSchema = Type.Object(
+  {
+    ...HEAD,
+    records: Type.Array(Fields, {
+      description: 'dmarc: one for each source; tlsrpt: one for each kind of failure. At most 1,000.',
+    }),
+  },
+  { title: 'DomainReport' },
+)
 
 export function reportRoutes(reader: Queries): Route[] {
   const mustFindDomain = async (workspaceId: string, id: string): Promise<Domain> => {
@@ -46,16 +53,19 @@ export function reportRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/domains/:id/reports',
       access: 'domains:read',
+      operationId: 'listDomainReports',
+      chapter: 'Domains',
       summary: 'What other systems report about mail in this domain, latest first.',
       description:
         'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) that came to `dmarc@` and `tlsrpt@` of the ' +
-        "appliance's return path domain. They are kept as they came: anybody can send one.",
+        "appliance's return path domain. They are kept as they came: anybody can send one. since is held against the end of " +
+        'the time that a report is about.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
           ...pageQuery,
-          kind: Type.Optional(Type.Enum(['dmarc', 'tlsrpt'])),
-          since: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601.' })),
+          kind: Type.Optional(Kind),
+          ...sinceQuery,
         },
         { additionalProperties: false },
       ),
@@ -63,12 +73,9 @@ export function reportRoutes(reader: Queries): Route[] {
       errors: ['not_found'],
       async handle({ principal, params, query }, page) {
         const { domain } = await mustFindDomain(principal.workspaceId, params.id)
-        const since = query.since === undefined ? undefined : readMoment(query.since)
-        if (query.since !== undefined && since === undefined)
-          throw new AppError('validation_error', 'since must be an ISO 8601 date or time', { path: 'since' })
         const filter = {
           ...(query.kind === undefined ? {} : { kind: query.kind }),
-          ...(since === undefined ? {} : { since }),
+          ...readTimeRange(query),
         }
         const { items, total } = await listReports(reader, domain, filter, page)
         return { items: items.map(headToApi), total }
@@ -78,6 +85,8 @@ export function reportRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/domains/:id/reports/:reportId',
       access: 'domains:read',
+      operationId: 'getDomainReport',
+      chapter: 'Domains',
       summary: 'One report with its records.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }), reportId: Type.String({ maxLength: 64 }) }),
       response: ReportSchema,

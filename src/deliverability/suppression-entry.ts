@@ -6,13 +6,12 @@
 import { AppError } from '../core/errors.js'
 import { asciiDomain, normalizedAddress, parseAddress } from '../mail/address.js'
 
-/** @returns the form that is stored and compared: lower case, domains as A-labels. @throws AppError validation_error */
+/** @returns the form that is stored and compared: that of `normalizedAddress`, by which it is also looked for. @throws AppError validation_error */
 export function readSuppressionEntry(text: string): string {
-  const isDomain = text.startsWith('@')
-  const domain = isDomain ? asciiDomain(text.slice(1)) : undefined
-  if (isDomain ? !domain : !parseAddress(text))
+  const entry = normalizedAddress(text)
+  if (entry.startsWith('@') ? asciiDomain(entry.slice(1)) === undefined : !parseAddress(entry))
     throw new AppError('validation_error', `${text.slice(0, 300)} is neither an address nor @domain`, {
       path: 'email',
     })
-  return domain ? `@${domain}` : normalizedAddress(text)
+  return entry
 }

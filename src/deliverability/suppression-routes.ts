@@ -3,8 +3,9 @@ import Type, { type Static } from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Database } from '../db/database.js'
 import { keyActor } from '../events/activity-store.js'
+import { Done, IdOrNull, Moment } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
-import { listRoute, route, type Route } from '../http/route.js'
+import { listRoute, Reply, route, type Route } from '../http/route.js'
 import { normalizedAddress } from '../mail/address.js'
 import type { Clock } from '../world/clock.js'
 import { readSuppressionEntry } from './suppression-entry.js'
@@ -28,16 +29,21 @@ const NewSuppressionBody = Type.Object(
     reason: Type.Optional(Reason),
     scope: Type.Optional(Scope),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'NewSuppression' },
 )
 
-const SuppressionSchema = Type.Object({
-  email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
-  reason: Type.String({ description: 'hard_bounce, complaint, unsubscribe or manual.' }),
-  scope: Type.String({ description: 'all: every mail; marketing: campaigns and automations only.' }),
-  source_message_id: Type.Union([Type.String(), Type.Null()]),
-  created_at: Type.String(),
-})
+const SuppressionSchema = Type.Object(
+  {
+    email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
+    reason: Reason,
+    scope: Type.Enum(['all', 'marketing'], {
+      description: '`all`: every mail; `marketing`: campaigns and automations only.',
+    }),
+    source_message_id: IdOrNull(),
+    created_at: Moment(),
+  },
+  { title: 'Suppression' },
+)
 
 export function suppressionRoutes({ database, clock }: SuppressionParts): Route[] {
   return [
@@ -45,6 +51,8 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       method: 'GET',
       path: '/suppressions',
       access: 'suppressions:read',
+      operationId: 'listSuppressions',
+      chapter: 'Suppressions',
       summary: 'Who is not mailed any more, newest first.',
       query: Type.Object(
         {
@@ -71,13 +79,18 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       method: 'POST',
       path: '/suppressions',
       access: 'suppressions:write',
+      operationId: 'addSuppression',
+      chapter: 'Suppressions',
       summary: 'Suppress an address, or a whole domain as `@example.com`.',
       description:
         'Without a reason it is `manual`. Without a scope it stops every mail, or marketing only where the reason is ' +
-        '`unsubscribe`. An address that is suppressed already is a 409, whatever its reason and scope.',
+        '`unsubscribe`. An entry that stops marketing only is widened where the new scope is `all`: that is a 200, and reason ' +
+        'and time are the new ones. One that stops as much already stays as it is, which is a 409, whatever the reason. ' +
+        'Addresses are kept in one form: lower case, the domain as an A-label.',
       body: NewSuppressionBody,
       response: SuppressionSchema,
       status: 201,
+      otherAnswers: { 200: SuppressionSchema },
       errors: ['duplicate'],
       async handle({ principal, body }) {
         const { reason = 'manual' } = body
@@ -89,23 +102,25 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           sourceMessageId: null,
           createdAt: clock.now(),
         }
-        await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
-        return suppressionToApi(suppression)
+        const result = await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
+        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression))
       },
     }),
     route({
       method: 'DELETE',
       path: '/suppressions/:email',
       access: 'suppressions:write',
+      operationId: 'removeSuppression',
+      chapter: 'Suppressions',
       summary: 'Let an address, or a domain as `@example.com`, be mailed again.',
       params: Type.Object({ email: Email }),
-      response: Type.Object({ success: Type.Boolean() }),
+      response: Done,
       errors: ['not_found'],
       async handle({ principal, params }) {
         const email = normalizedAddress(params.email)
         const removal = { workspaceId: principal.workspaceId, email, createdAt: clock.now() }
         await database.write(tx => removeSuppression(tx, removal, keyActor(principal)))
-        return { success: true }
+        return { success: true as const }
       },
     }),
   ]

@@ -30,7 +30,7 @@ declare module '../db/tables.js' {
 
 export interface Suppression {
   readonly workspaceId: string
-  /** Lower case; `@example.com` for a whole domain. */
+  /** As `normalizedAddress` writes it; `@example.com` for a whole domain. */
   readonly email: string
   readonly reason: SuppressionReason
   readonly scope: SuppressionScope
@@ -46,6 +46,24 @@ export async function insertSuppression(db: Queries, suppression: Suppression): 
     .onConflict(conflict => conflict.columns(['workspace_id', 'email']).doNothing())
     .executeTakeFirst()
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** `widened`: it stopped marketing only, and stops everything now. `known`: it stops as much already, and stays as it is. */
+export type Suppressing = 'added' | 'widened' | 'known'
+
+/** For what a person's hand, a client or a file asks for; `suppressAll` is for many that nobody waits to hear of. */
+export async function suppressOrWiden(db: Queries, suppression: Suppression): Promise<Suppressing> {
+  if (await insertSuppression(db, suppression)) return 'added'
+  if (suppression.scope !== 'all') return 'known'
+  const { email, workspace_id: workspaceId, ...changes } = toRow(suppression)
+  const result = await db
+    .updateTable('suppressions')
+    .set(changes)
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .where('scope', '=', 'marketing')
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n ? 'widened' : 'known'
 }
 
 const upsertRows = statement((db, { rows }: { rows: readonly Insertable<SuppressionRow>[] }) =>

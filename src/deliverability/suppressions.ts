@@ -7,25 +7,31 @@
 import { AppError } from '../core/errors.js'
 import type { Tx } from '../db/database.js'
 import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
-import { deleteSuppression, insertSuppression, type Suppression } from './suppression-store.js'
+import {
+  deleteSuppression,
+  suppressOrWiden,
+  type Suppressing,
+  type Suppression,
+} from './suppression-store.js'
 
-/** @throws AppError duplicate */
+/** Adds an entry, or widens one that stops marketing only. @throws AppError duplicate for one that stops as much already */
 export async function addSuppression(
   tx: Tx,
   suppression: Suppression,
   actor: Actor = OPERATOR,
-): Promise<void> {
+): Promise<Exclude<Suppressing, 'known'>> {
   const { workspaceId, email, reason, scope, createdAt } = suppression
-  if (!(await insertSuppression(tx.db, suppression)))
-    throw new AppError('duplicate', `${email} is suppressed already`, { path: 'email' })
+  const result = await suppressOrWiden(tx.db, suppression)
+  if (result === 'known') throw new AppError('duplicate', `${email} is suppressed already`, { path: 'email' })
   await recordActivity(tx, {
     workspaceId,
     actor,
-    action: 'suppression.added',
+    action: `suppression.${result}`,
     subject: email,
     details: { reason, scope },
     createdAt,
   })
+  return result
 }
 
 /** @throws AppError not_found */

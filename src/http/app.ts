@@ -105,7 +105,8 @@ async function serve(ctx: Context, route: Route, gate: Gate, repeats: Repeats): 
 async function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): Promise<void> {
   const answer = errorAnswer(error)
   if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
-  if (answer.status >= 500) {
+  // What is unavailable is known already, and told by whoever found it.
+  if (answer.status >= 500 && answer.code !== 'unavailable') {
     const cause = error instanceof AppError ? error.cause : undefined
     log.error('request failed', {
       requestId: ctx.state['requestId'] as string,

@@ -39,14 +39,19 @@ export function listBody<T>(listing: Listing<T>, page: Page): object {
   }
 }
 
+const PaginationSchema = Type.Object(
+  {
+    total: Type.Integer({ description: 'Rows that match altogether.' }),
+    limit: Type.Integer(),
+    offset: Type.Integer(),
+    has_more: Type.Boolean(),
+  },
+  { title: 'Pagination' },
+)
+
 export function listSchema(item: TSchema): TSchema {
   return Type.Object({
     data: Type.Array(item),
-    pagination: Type.Object({
-      total: Type.Integer(),
-      limit: Type.Integer(),
-      offset: Type.Integer(),
-      has_more: Type.Boolean(),
-    }),
+    pagination: PaginationSchema,
   })
 }

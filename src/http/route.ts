@@ -8,6 +8,7 @@ import Type from 'typebox'
 import type { ErrorCode } from '../core/errors.js'
 import { pageOf, type Listing, type Page } from './pagination.js'
 import type { IdempotencyClaim } from './idempotency.js'
+import type { Chapter } from './openapi/chapters.js'
 import type { Permission, Principal } from './principal.js'
 import { textValidator, validator } from './validate.js'
 
@@ -27,7 +28,14 @@ export class Reply<T> {
   }
 }
 
-interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> {
+/** What the API's description needs of a route; what is at the root, or for this machine alone, is not described. */
+interface Described {
+  /** What a client generator calls it, e.g. `sendEmail`; unique, and as fixed as the path. */
+  readonly operationId: string
+  readonly chapter: Chapter
+}
+
+interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> extends Partial<Described> {
   readonly method: Method
   /** Below `/api/v1`, or from the root where `isAtRoot`. Parameters as `:name`. */
   readonly path: string
@@ -79,15 +87,16 @@ interface SingleRoute<
   Q extends TObject,
   B extends TSchema,
   R extends TSchema,
+  O extends TSchema,
   Req,
 > extends RouteHead<P, Q, B> {
   /** Schema of `data` in the answer. */
   readonly response: R
   /** Usual success status, default 200. */
   readonly status?: number
-  /** Other success statuses that the handler may choose with `Reply`. */
-  readonly otherStatuses?: readonly number[]
-  handle(request: Req): Promise<Static<R> | Reply<Static<R>>>
+  /** Other success statuses that the handler may choose with `Reply`, and what `data` is then. */
+  readonly otherAnswers?: Readonly<Record<number, O>>
+  handle(request: Req): Promise<Static<R> | Reply<Static<R> | Static<O>>>
 }
 
 interface ListRoute<P extends TObject, Q extends TObject, R extends TSchema> extends RouteHead<
@@ -105,7 +114,7 @@ export interface Route {
   readonly head: RouteHead<TObject, TObject, TSchema>
   readonly response: { readonly kind: 'single' | 'list' | 'bare'; readonly schema: TSchema }
   readonly status: number
-  readonly otherStatuses: readonly number[]
+  readonly otherAnswers: Readonly<Record<number, TSchema>>
   validateParams(value: unknown): unknown
   validateQuery(value: unknown): unknown
   validateBody: ((value: unknown) => unknown) | undefined
@@ -122,7 +131,11 @@ export function route<
   P extends TObject = typeof NoFields,
   Q extends TObject = typeof NoFields,
   B extends TSchema = typeof NoFields,
->(spec: SingleRoute<P, Q, B, R, KeyedRequest<P, Q, B>> & { readonly access: Permission | 'key' }): Route {
+  O extends TSchema = R,
+>(
+  spec: SingleRoute<P, Q, B, R, O, KeyedRequest<P, Q, B>> &
+    Described & { readonly access: Permission | 'key' },
+): Route {
   return declare(spec, 'single', spec.response, request => spec.handle(request), spec)
 }
 
@@ -133,10 +146,13 @@ export function openRoute<
   Q extends TObject = typeof NoFields,
   B extends TSchema = typeof NoFields,
 >(
-  spec: SingleRoute<P, Q, B, R, Request<P, Q, B>> & {
-    readonly access: 'public' | 'loopback'
-    readonly isBare?: boolean
-  },
+  spec: SingleRoute<P, Q, B, R, R, Request<P, Q, B>> &
+    (
+      | ({ readonly access: 'public' } & (Described | { readonly isAtRoot: true }))
+      | { readonly access: 'loopback' }
+    ) & {
+      readonly isBare?: boolean
+    },
 ): Route {
   return declare(
     spec,
@@ -152,7 +168,7 @@ export function listRoute<
   R extends TSchema,
   P extends TObject = typeof NoFields,
   Q extends TObject = typeof NoFields,
->(spec: ListRoute<P, Q, R>): Route {
+>(spec: ListRoute<P, Q, R> & Described): Route {
   const declared = declare(spec, 'list', spec.item, async request =>
     spec.handle(request, pageOf(request.query)),
   )
@@ -169,14 +185,14 @@ function declare(
   kind: Route['response']['kind'],
   schema: TSchema,
   handle: (request: KeyedRequest<TObject, TObject, TSchema>) => Promise<unknown>,
-  success: { readonly status?: number; readonly otherStatuses?: readonly number[] } = {},
+  success: { readonly status?: number; readonly otherAnswers?: Readonly<Record<number, TSchema>> } = {},
 ): Route {
   const usual = success.status ?? 200
   return {
     head,
     response: { kind, schema },
     status: usual,
-    otherStatuses: success.otherStatuses ?? [],
+    otherAnswers: success.otherAnswers ?? {},
     validateParams: textValidator(head.params ?? NoFields),
     validateQuery: textValidator(head.query ?? NoFields),
     validateBody: head.body ? validator(head.body, 'body') : undefined,

@@ -21,7 +21,7 @@ import {
 } from './inbound-mail-store.js'
 import { matchMessage, possibleMessages, type Messages } from './match-message.js'
 import type { MessageTokens } from './message-tokens.js'
-import type { MailFinding, WrittenReport } from './parser-protocol.js'
+import type { MailFinding, ReturnedFinding, WrittenReport } from './parser-protocol.js'
 import type { InboundResult } from './results.js'
 
 export interface ApplyParts {
@@ -59,12 +59,13 @@ export async function applyFindings(
       const application = new Application(tx, parts, messages, effects, read, now)
       const findings: InboundFinding[] = []
       for (const recipient of distinct(read.mail.recipients)) {
-        for (const { message, result, detail } of await application.to(recipient)) {
+        for (const { message, isConfirmed, result, detail } of await application.to(recipient)) {
           results.push(result)
           findings.push({
             recipient: recipient.address,
             result,
             ...(message === undefined ? {} : { messageId: message.id }),
+            ...(isConfirmed === undefined ? {} : { isConfirmed }),
             ...(detail === undefined ? {} : { detail: detail.slice(0, MOST_DETAIL) }),
           })
         }
@@ -87,6 +88,12 @@ async function lookUp(tx: Tx, { names }: ApplyParts, batch: readonly ReadMail[])
   return messages
 }
 
+/** What it would have been, for the operator. */
+function unconfirmedDetail({ kind, form, recipients: [first] }: ReturnedFinding): string {
+  const said = kind === 'feedback' ? first?.feedbackType : first?.status
+  return `${kind === 'feedback' ? 'complaint' : 'bounce'} without a token of ours (${form}${said === undefined ? '' : `, ${said}`})`
+}
+
 /** Twice the same address, or postmaster and abuse, are one. */
 function distinct(recipients: readonly InboundRecipient[]): InboundRecipient[] {
   const found = new Map<string, InboundRecipient>()
@@ -99,6 +106,8 @@ function distinct(recipients: readonly InboundRecipient[]): InboundRecipient[] {
 
 interface Outcome extends Effect {
   readonly message?: Message
+  /** Whether a token of ours says that it is about this message. */
+  readonly isConfirmed?: boolean
 }
 
 /** One mail's effects, recipient by recipient. */
@@ -138,18 +147,20 @@ class Application {
     if (!returned) return this.failed()
     const { tokens, names } = this.parts
     const matching = { messages: this.messages, tokens, hostname: names.hostname }
-    const message = matchMessage(matching, returned, messageId)
-    if (typeof message === 'object')
-      return { message, ...(await this.effects.take(this.tx, message, returned)) }
-    // What would not have had an effect anyway needs no message.
+    const match = matchMessage(matching, returned, messageId)
+    // What would not have had an effect anyway needs no message, and no proof.
     const isMeant = returned.kind === 'bounce' || returned.kind === 'feedback'
-    return { result: isMeant ? message : returned.kind, detail: returned.form }
+    if (typeof match === 'string') return { result: isMeant ? match : returned.kind, detail: returned.form }
+    const { message, isConfirmed } = match
+    if (isConfirmed || !isMeant)
+      return { message, isConfirmed, ...(await this.effects.take(this.tx, message, returned)) }
+    return { message, isConfirmed, result: 'unconfirmed', detail: unconfirmedDetail(returned) }
   }
 
   private async toUnsubscribe({ messageId = '' }: InboundRecipient): Promise<Outcome> {
     const message = this.messages.get(messageId)
     return message
-      ? { message, ...(await this.effects.takeUnsubscribe(this.tx, message)) }
+      ? { message, isConfirmed: true, ...(await this.effects.takeUnsubscribe(this.tx, message)) }
       : { result: 'unmatched' }
   }
 

@@ -1,11 +1,10 @@
 /**
  * DMARC aggregate reports: what a receiver saw of mail in a domain's name.
  *
- * Called in the reading thread. Reads with saxes as a stream of tags, so that only what is kept takes memory; a document
- * type is refused, and with it every entity that could be declared. Pure. Standards: RFC 7489 §7.2 and appendix C.
+ * Called in the reading thread. Told tag by tag, so that only what is kept takes memory. Pure.
+ * Standards: RFC 7489 §7.2 and appendix C.
  * Fails: throws a plain Error that says what is wrong.
  */
-import { SaxesParser } from 'saxes'
 import type { ParsedReport } from './parser-protocol.js'
 import {
   indispensable,
@@ -15,13 +14,13 @@ import {
   reportMoment,
   reportText,
 } from './report-fields.js'
+import { scanXml, type XmlTaker } from './scan-xml.js'
 
 /** No report nests deeper than 6. */
 const MAX_DEPTH = 12
 const MAX_TEXT = 1_000
 /** DKIM signatures and SPF results of one record. */
 const MAX_RESULTS = 10
-const PIECE = 65_536
 
 type Values = Map<string, string>
 
@@ -34,25 +33,13 @@ interface RecordParts {
 /** @throws Error */
 export function readDmarcReport(octets: Buffer): ParsedReport {
   const reading = new DmarcReading()
-  const parser = new SaxesParser()
-  parser.on('doctype', () => {
-    throw new Error('it declares a document type')
-  })
-  parser.on('error', error => {
-    throw new Error('its XML is damaged', { cause: error })
-  })
-  parser.on('opentag', ({ name }) => reading.open(name))
-  parser.on('text', text => reading.addText(text))
-  parser.on('cdata', text => reading.addText(text))
-  parser.on('closetag', () => reading.close())
-  const text = octets.toString('utf8')
-  for (let at = 0; at < text.length; at += PIECE) parser.write(text.slice(at, at + PIECE))
-  parser.close()
+  scanXml(octets.toString('utf8'), reading)
   return reading.finish()
 }
 
-class DmarcReading {
-  private readonly path: string[] = []
+class DmarcReading implements XmlTaker {
+  /** Of the open elements: each one's path below the root, which is `feedback`. */
+  private readonly paths: string[] = []
   private text = ''
   /** Everything outside records, by path below `feedback`. */
   private readonly values: Values = new Map()
@@ -62,10 +49,12 @@ class DmarcReading {
   private recordCount = 0
 
   open(name: string): void {
-    this.path.push(name.slice(name.indexOf(':') + 1))
-    if (this.path.length > MAX_DEPTH) throw new Error('its XML is nested too deep')
+    const local = name.slice(name.indexOf(':') + 1)
+    const above = this.paths.at(-1)
+    const here = above === undefined ? '' : above === '' ? local : `${above}/${local}`
+    this.paths.push(here)
+    if (this.paths.length > MAX_DEPTH) throw new Error('its XML is nested too deep')
     this.text = ''
-    const here = this.here()
     if (here === 'record') this.record = { values: new Map(), dkim: [], spf: [] }
     const results = this.resultsAt(here)
     if (results && results.length < MAX_RESULTS) results.push(new Map())
@@ -76,10 +65,9 @@ class DmarcReading {
   }
 
   close(): void {
-    const here = this.here()
+    const here = this.paths.pop() ?? ''
     this.keep(here, this.text.trim())
     if (here === 'record') this.finishRecord()
-    this.path.pop()
     this.text = ''
   }
 
@@ -147,11 +135,6 @@ class DmarcReading {
   private resultsAt(here: string): Values[] | undefined {
     if (here === 'record/auth_results/dkim') return this.record?.dkim
     return here === 'record/auth_results/spf' ? this.record?.spf : undefined
-  }
-
-  /** Below the root, which is `feedback`. */
-  private here(): string {
-    return this.path.slice(1).join('/')
   }
 }
 

@@ -7,6 +7,7 @@
 import { sql, type Generated } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
+import { flag, type Flag } from '../db/tables.js'
 import type { Page } from '../http/pagination.js'
 import type { Purpose } from './inbound-address.js'
 
@@ -24,6 +25,7 @@ interface InboundMailRow {
   processed_at: number | null
   result: string | null
   findings: string | null
+  is_signed: Flag
 }
 
 interface InboundPartRow {
@@ -64,12 +66,19 @@ export interface NewInboundMail {
   readonly size: number
 }
 
+/** Whether it came to signed addresses only: nobody could send it who did not have a mail of ours. */
+export function isSignedMail({ recipients }: Pick<NewInboundMail, 'recipients'>): boolean {
+  return recipients.every(({ messageId }) => messageId !== undefined)
+}
+
 /** What one recipient's mail came to. */
 export interface InboundFinding {
   readonly recipient: string
   /** E.g. `bounce`, `complaint`, `forged`; see `results.ts`. */
   readonly result: string
   readonly messageId?: string
+  /** Whether a token of ours proves that it is about that message; without one nothing follows. */
+  readonly isConfirmed?: boolean
   /** For people: why, or what exactly. At most 300 characters. */
   readonly detail?: string
 }
@@ -105,6 +114,7 @@ export async function insertInboundMail(db: Queries, mail: NewInboundMail): Prom
     processed_at: null,
     result: null,
     findings: null,
+    is_signed: flag(isSignedMail(mail)),
   })
   return (result.rows[0] as { seq: number }).seq
 }
@@ -136,12 +146,32 @@ export async function deleteOrphanedInboundParts(db: Queries): Promise<void> {
     .execute()
 }
 
-/** The next mails that wait, oldest first. */
-export async function findWaitingMails(db: Queries, limit: number): Promise<InboundMail[]> {
+/** Octets of all mail, read or waiting. */
+export async function sumInboundOctets(db: Queries): Promise<number> {
+  // One for each index, which has the sizes.
+  let total = 0
+  for (const condition of ['is', 'is not'] as const) {
+    const { octets } = await db
+      .selectFrom('inbound_mails')
+      .select(e => e.fn.sum<number | string | null>('size').as('octets'))
+      .where('processed_at', condition, null)
+      .executeTakeFirstOrThrow()
+    total += Number(octets ?? 0)
+  }
+  return total
+}
+
+/** The next mails that wait, oldest first: those that are signed or those that are not; or all. */
+export async function findWaitingMails(
+  db: Queries,
+  limit: number,
+  isSigned?: boolean,
+): Promise<InboundMail[]> {
   const rows = await db
     .selectFrom('inbound_mails')
     .selectAll()
     .where('processed_at', 'is', null)
+    .$if(isSigned !== undefined, q => q.where('is_signed', '=', flag(isSigned === true)))
     .orderBy('seq')
     .limit(limit)
     .execute()
@@ -213,21 +243,41 @@ export async function markUnprocessed(db: Queries, seq: number): Promise<boolean
   return changed.numUpdatedRows > 0n
 }
 
-/** Oldest first, at most `limit`. @returns how many there were */
-export async function deleteProcessedBefore(db: Queries, before: number, limit: number): Promise<number> {
+export interface Removal {
+  readonly isSigned: boolean
+  /** Processed before, ms since epoch UTC; absent: whenever. */
+  readonly before?: number
+  /** Mails at most. */
+  readonly limit: number
+  /** As soon as so many octets are reached it is enough; absent: never. */
+  readonly octets?: number
+}
+
+export interface Removed {
+  readonly mails: number
+  readonly octets: number
+}
+
+/** Of mail that was processed, the oldest. */
+export async function deleteProcessed(db: Queries, removal: Removal): Promise<Removed> {
+  const { isSigned, before = Number.MAX_SAFE_INTEGER, limit, octets: most = Infinity } = removal
   const rows = await db
     .selectFrom('inbound_mails')
-    .select(['seq', 'body_id'])
+    .select(['seq', 'body_id', 'size'])
+    .where('is_signed', '=', flag(isSigned))
     .where('processed_at', '<', before)
     .orderBy('processed_at')
     .limit(limit)
     .execute()
-  if (rows.length === 0) return 0
-  const bodies = rows.map(row => row.body_id)
-  const numbers = rows.map(row => row.seq)
+  let octets = 0
+  const end = rows.findIndex(({ size }) => (octets += size) >= most)
+  const removed = end < 0 ? rows : rows.slice(0, end + 1)
+  if (removed.length === 0) return { mails: 0, octets: 0 }
+  const bodies = removed.map(row => row.body_id)
+  const numbers = removed.map(row => row.seq)
   await db.deleteFrom('inbound_parts').where('body_id', 'in', bodies).execute()
   await db.deleteFrom('inbound_mails').where('seq', 'in', numbers).execute()
-  return rows.length
+  return { mails: removed.length, octets }
 }
 
 export interface InboundFilter {

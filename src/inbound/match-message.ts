@@ -2,9 +2,10 @@
  * Which message a returned mail is about.
  *
  * Called by the processor inside its transaction, with the messages that might be meant already looked up. In this order:
- * the signed address that it came to, our field in the returned part, the envelope id, and last the Message-ID, which is
- * not signed and counts only where the recipient is the right one as well. A token that is not ours ends the search: mail
- * with one is forged, whatever else it says. Pure.
+ * the signed address that it came to, the tokens that stand in the mail (our field in the returned part, the envelope id, the
+ * return path as the part or the report tells it), and last the Message-ID. That one is not signed and travels in replies and
+ * archives: anybody can write a report with it, so a message found by it alone is told, and nothing follows for it. A token
+ * that is not ours ends the search: mail with one is forged, whatever else it says. Pure.
  */
 import { isUuid } from '../core/ids.js'
 import { normalizedAddress, parseNamedAddress } from '../mail/address.js'
@@ -28,25 +29,32 @@ export function possibleMessages(returned: ReturnedFinding, hostname: string): s
   return [...tokensOf(returned).map(({ messageId }) => messageId), ...(own === undefined ? [] : [own])]
 }
 
+export interface Match {
+  readonly message: Message
+  /** By a token of ours; otherwise somebody only says so. */
+  readonly isConfirmed: boolean
+}
+
 /** @param addressed what the signed address stands for, where the mail came to one */
 export function matchMessage(
   { messages, tokens, hostname }: Matching,
   returned: ReturnedFinding,
   addressed?: string,
-): Message | 'forged' | 'unmatched' {
+): Match | 'forged' | 'unmatched' {
   const known = addressed === undefined ? undefined : messages.get(addressed)
-  if (known) return known
+  if (known) return { message: known, isConfirmed: true }
   for (const token of tokensOf(returned)) {
     const message = messages.get(token.messageId)
-    return message && tokens.isFor({ kind: 'return_path', token }, message) ? message : 'forged'
+    if (!message || !tokens.isFor({ kind: 'return_path', token }, message)) return 'forged'
+    return { message, isConfirmed: true }
   }
   const own = messages.get(ownMessageId(returned, hostname) ?? '')
-  return own && isAbout(returned, own.recipient) ? own : 'unmatched'
+  return own && isAbout(returned, own.recipient) ? { message: own, isConfirmed: false } : 'unmatched'
 }
 
 /** One that was redacted is no token any more, and is passed over. */
-function tokensOf({ token, envelopeId }: ReturnedFinding): ReturnPathToken[] {
-  return [token, envelopeId].flatMap(text => {
+function tokensOf({ token, envelopeId, returnPaths = [] }: ReturnedFinding): ReturnPathToken[] {
+  return [token, envelopeId, ...returnPaths].flatMap(text => {
     const read = text === undefined ? undefined : parseReturnPathLocal(text.split('@', 1)[0] ?? '')
     return read ?? []
   })

@@ -19,8 +19,9 @@ import type { Random } from '../world/random.js'
 import type { SpawnThread } from '../world/threads.js'
 import { Forwarder } from './forward.js'
 import { deleteOrphanedInboundParts } from './inbound-mail-store.js'
+import { IntakeBudget, type IntakeLimits } from './intake-budget.js'
+import { KeptMail } from './kept-mail.js'
 import { MessageTokens } from './message-tokens.js'
-import { ParserThread } from './parser-thread.js'
 import { InboundProcessor } from './processor.js'
 import { openInboundReceiver } from './receiver.js'
 import { newCounters } from './results.js'
@@ -39,6 +40,12 @@ export interface InboundParts {
   readonly returnPathDomain: string
   /** `inbound.message_size`, octets. */
   readonly messageSize: number
+  /** `inbound.unsigned_message_size`, octets. */
+  readonly unsignedMessageSize: number
+  /** `inbound.unsigned_...` */
+  readonly limits: IntakeLimits
+  /** `inbound.keep_size`, octets. */
+  readonly keepSize: number
   /** `inbound.forward_to`. */
   readonly forwardTo: string | undefined
   /** How long forwarded mail is tried, ms. */
@@ -53,6 +60,8 @@ export interface Inbound {
   readonly receiver: MailReceiver<undefined>
   /** Started after the dispatcher, stopped after the SMTP service and before the database is closed. */
   readonly processor: InboundProcessor
+  /** What retention deletes from. */
+  readonly kept: KeptMail
   readonly consumers: readonly EventConsumer[]
   readonly routes: readonly Route[]
 }
@@ -68,15 +77,17 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     names: { hostname, returnPathDomain: parts.returnPathDomain.toLowerCase() },
     tokens: new MessageTokens(database.reader, keys),
     counters: newCounters(),
+    budget: new IntakeBudget(parts.limits, clock),
+    kept: await KeptMail.count(database.reader, parts.keepSize),
   }
   const processor = new InboundProcessor({
     ...shared,
-    parser: new ParserThread(parts),
     forwarder: new Forwarder(shared),
   })
   return {
-    receiver: openInboundReceiver({ ...shared, onStored: () => processor.wake() }),
+    receiver: openInboundReceiver({ ...shared, onStored: isSigned => processor.wake(isSigned) }),
     processor,
+    kept: shared.kept,
     consumers: [bounceConsumer(newId)],
     routes: [
       ...bounceRoutes(database.reader),

@@ -32,6 +32,8 @@ export interface ReturnedFinding {
   readonly token?: string
   /** Original-Envelope-Id. */
   readonly envelopeId?: string
+  /** What the returned part, or the report, says the envelope sender was; at most two, without angle brackets. */
+  readonly returnPaths?: readonly string[]
   /** Message-ID of the returned part, without angle brackets. */
   readonly messageId?: string
   /** To of the returned part. */
@@ -81,5 +83,5 @@ export interface ParseRequest {
 /** From the thread. */
 export type ParseAnswer =
   | { readonly kind: 'ready' }
-  /** A finding for each task, in their order. */
-  | { readonly kind: 'read'; readonly number: number; readonly findings: readonly MailFinding[] }
+  /** One for each task, in their order: so it is known which one a thread was busy with when it ended. */
+  | { readonly kind: 'read'; readonly number: number; readonly finding: MailFinding }

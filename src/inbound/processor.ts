@@ -1,66 +1,31 @@
 /**
- * Reads the mail that was stored, batch by batch in the order of its arrival, and has it take effect.
+ * Has the mail that was stored read and take effect, in two lanes that do not wait for each other: `reading-lane.ts`.
  *
- * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Reading is a
- * thread's work; here only rows are read and written, a few milliseconds at a time. A mail over which the thread ends twice
- * is `failed` and kept; to find it, the mails of a lost batch are read one by one. Fails: never; trouble with the database
- * is logged and tried again after a pause.
+ * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Each lane has its own
+ * thread, so that one is never busy with what has no token of ours. Fails: never; see there.
  */
-import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
-import { describeError } from '../core/errors.js'
-import type { Database } from '../db/database.js'
-import { nextTurn, type Clock, type Timer } from '../world/clock.js'
-import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
-import { applyFindings, type ApplyParts, type ReadMail } from './apply-findings.js'
-import { countTry, findWaitingMails, readInboundOctets, type InboundMail } from './inbound-mail-store.js'
-import type { MailFinding, ParseTask, Wanted } from './parser-protocol.js'
-import type { ParserThread } from './parser-thread.js'
-import type { InboundCounters, InboundResult } from './results.js'
+import type { Timer } from '../world/clock.js'
+import type { SpawnThread } from '../world/threads.js'
+import { ParserThread } from './parser-thread.js'
+import { ReadingLane, type LaneParts } from './reading-lane.js'
+import type { InboundCounters } from './results.js'
 
-export interface ProcessorParts extends ApplyParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-  readonly parser: ParserThread
-  readonly counters: InboundCounters
-  /** The event log has grown. */
-  readonly onAppended: () => void
+export interface ProcessorParts extends LaneParts {
+  readonly spawn: SpawnThread
 }
 
-/** One transaction's share; the API waits for it. */
-const BATCH_MAILS = 50
-const BATCH_OCTETS = 2_000_000
-/** What a mail with reports counts for: they may be a thousand times as large unpacked. */
-const REPORT_WEIGHT = BATCH_OCTETS / 2
-const MOST_ENDED_THREADS = 2
-/** Of a mail whose effects cannot be written though the database can. */
-const MOST_FAILED_WRITES = 5
 const LOOK_EVERY_MS = 5_000
-const PAUSES: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
-
-/** What is looked at of a mail, octets. The reader of returned mail looks at half a million. */
-const MOST_OF_REPORTS = 16_000_000
-const MOST_OF_RETURNED = 600_000
-const MOST_OF_HEAD = 65_536
-
-const UNREADABLE: MailFinding = { fault: 'the thread that read it ended, twice' }
-const UNWRITABLE: MailFinding = { fault: 'what it brings about could not be written; see the log' }
 
 export class InboundProcessor {
   private readonly parts: ProcessorParts
-  private running: Promise<void> | undefined
-  private isWoken = false
-  private isStopped = false
-  private failures = 0
-  private pause: Timer | undefined
+  private readonly signed: ReadingLane
+  private readonly unsigned: ReadingLane
   private lookTimer: Timer | undefined
-  /** Mails that are read one by one, for one of them may end the thread. */
-  private singly = 0
 
   constructor(parts: ProcessorParts) {
     this.parts = parts
+    this.signed = new ReadingLane(parts, true, new ParserThread(parts))
+    this.unsigned = new ReadingLane(parts, false, new ParserThread(parts))
   }
 
   get counters(): InboundCounters {
@@ -69,160 +34,28 @@ export class InboundProcessor {
 
   /** Takes up what was stored and not processed before. */
   start(): void {
-    this.wake()
     this.lookAgain()
   }
 
-  /** A mail was stored. Cheap. */
-  wake(): void {
-    this.isWoken = true
-    if (this.isStopped || this.running || this.pause) return
-    this.running = this.run().finally(() => {
-      this.running = undefined
-      if (this.isWoken) this.wake()
-    })
+  /** @param isSigned of the mail that was stored: whether each recipient is a signed address */
+  wake(isSigned: boolean): void {
+    if (isSigned) this.signed.wake()
+    else this.unsigned.wake()
   }
 
-  /** Finishes the batch in hand; what waits is taken up at the next start. */
+  wakeAll(): void {
+    this.wake(true)
+    this.wake(false)
+  }
+
+  /** Finishes the batches in hand; what waits is taken up at the next start. */
   async stop(): Promise<void> {
-    this.isStopped = true
-    for (const timer of [this.pause, this.lookTimer]) timer?.cancel()
-    // What is being read can be read again; it is not waited for.
-    await this.parts.parser.close()
-    await this.running
-  }
-
-  private async run(): Promise<void> {
-    try {
-      let mayHaveMore = true
-      while (mayHaveMore && !this.isStopped) {
-        this.isWoken = false
-        mayHaveMore = await this.takeTurn()
-        // Requests that came meanwhile go first.
-        await nextTurn()
-      }
-    } catch (error) {
-      this.rest(describeError(error))
-    }
-  }
-
-  /** @returns whether there may be more */
-  private async takeTurn(): Promise<boolean> {
-    const { database, parser } = this.parts
-    const mails = withinOctets(await findWaitingMails(database.reader, this.singly > 0 ? 1 : BATCH_MAILS))
-    if (mails.length === 0) {
-      this.singly = 0
-      return false
-    }
-    const wanting = mails.filter(mail => isAny(wantedOf(mail)))
-    const tasks: ParseTask[] = []
-    for (const mail of wanting) tasks.push(await this.taskOf(mail))
-    const reading = tasks.length === 0 ? [] : await parser.read(tasks)
-    if (this.isStopped && typeof reading === 'string') return false
-    if (reading === 'unavailable') throw new Error('the thread that reads inbound mail does not start')
-    if (reading === 'lost') {
-      await this.countLost(mails)
-      return true
-    }
-    const found = new Map(wanting.map((mail, index) => [mail.seq, reading[index]]))
-    await this.apply(mails.map(mail => ({ mail, finding: found.get(mail.seq) ?? {} })))
-    this.singly = Math.max(0, this.singly - 1)
-    this.failures = 0
-    return true
-  }
-
-  private async taskOf(mail: InboundMail): Promise<ParseTask> {
-    const wanted = wantedOf(mail)
-    const ofRest = wanted.returned ? MOST_OF_RETURNED : MOST_OF_HEAD
-    const octets = await readInboundOctets(
-      this.parts.database.reader,
-      mail,
-      wanted.reports ? MOST_OF_REPORTS : ofRest,
-    )
-    // Small buffers share memory with others; what is handed over must not.
-    return { wanted, octets: new Uint8Array(octets) }
-  }
-
-  private async apply(batch: readonly ReadMail[]): Promise<void> {
-    const { database, clock, onAppended, log } = this.parts
-    try {
-      const { results, hasEvents } = await applyFindings(database, this.parts, batch, clock.now())
-      this.count(results)
-      if (hasEvents) onAppended()
-    } catch (error) {
-      const [only] = batch
-      if (batch.length > 1 || !only) {
-        this.singly = batch.length
-        throw error
-      }
-      // Where even this cannot be written, it is not the mail's fault.
-      const tries = await database.write(tx => countTry(tx.db, only.mail.seq))
-      if (tries < MOST_FAILED_WRITES || only.finding === UNWRITABLE) throw error
-      log.error('an inbound mail cannot take effect', { mail: only.mail.seq, error: describeError(error) })
-      await this.apply([{ mail: only.mail, finding: UNWRITABLE }])
-    }
-  }
-
-  private async countLost(mails: readonly InboundMail[]): Promise<void> {
-    const [only] = mails
-    if (mails.length > 1 || !only) {
-      this.singly = mails.length
-      return
-    }
-    const tries = await this.parts.database.write(tx => countTry(tx.db, only.seq))
-    if (tries < MOST_ENDED_THREADS) return
-    this.parts.log.error('an inbound mail cannot be read', { mail: only.seq })
-    await this.apply([{ mail: only, finding: UNREADABLE }])
-    this.singly = Math.max(0, this.singly - 1)
-  }
-
-  private count(results: readonly InboundResult[]): void {
-    const { counters, log } = this.parts
-    for (const result of results) counters.results.set(result, (counters.results.get(result) ?? 0) + 1)
-    const forged = results.filter(result => result === 'forged').length
-    if (forged === 0) return
-    counters.forged += forged
-    log.info('inbound mail with a token that is not ours', { mails: forged })
-  }
-
-  private rest(error: string): void {
-    const { clock, random, log } = this.parts
-    this.failures += 1
-    const delayMs = retryDelayMs(PAUSES, this.failures, random.fraction())
-    log.error('inbound mail could not be processed', { error, retryInMs: delayMs })
-    this.pause = clock.after(delayMs, () => {
-      this.pause = undefined
-      this.wake()
-    })
+    this.lookTimer?.cancel()
+    await Promise.all([this.signed.stop(), this.unsigned.stop()])
   }
 
   private lookAgain(): void {
-    this.lookTimer = this.parts.clock.after(LOOK_EVERY_MS, () => {
-      this.wake()
-      this.lookAgain()
-    })
+    this.wakeAll()
+    this.lookTimer = this.parts.clock.after(LOOK_EVERY_MS, () => this.lookAgain())
   }
-}
-
-function wantedOf({ recipients }: InboundMail): Wanted {
-  const isFor = (...purposes: string[]) => recipients.some(({ purpose }) => purposes.includes(purpose))
-  return {
-    returned: isFor('return_path', 'feedback'),
-    reports: isFor('reports'),
-    head: isFor('contact'),
-  }
-}
-
-function isAny({ returned, reports, head }: Wanted): boolean {
-  return returned || reports || head
-}
-
-/** The first ones that are not too large together; always one. */
-function withinOctets(mails: readonly InboundMail[]): readonly InboundMail[] {
-  let octets = 0
-  const end = mails.findIndex((mail, index) => {
-    octets += wantedOf(mail).reports ? Math.max(mail.size, REPORT_WEIGHT) : mail.size
-    return index > 0 && octets > BATCH_OCTETS
-  })
-  return end < 0 ? mails : mails.slice(0, end)
 }

@@ -10,6 +10,7 @@ import { splitHeader } from '../mail/returned/header-section.js'
 import type { ReturnedMail } from '../mail/returned/returned-mail.js'
 import { findAttachments } from './attachments.js'
 import { readReport } from './read-report.js'
+import { MOST_UNPACKED } from './unpack.js'
 import type {
   MailFinding,
   MailHead,
@@ -39,28 +40,39 @@ export async function readInboundMail(task: ParseTask, readReturned: ReadReturne
   }
 }
 
-function toFinding({ kind, form, recipients, original, envelopeId }: ReturnedMail): ReturnedFinding {
+function toFinding(mail: ReturnedMail): ReturnedFinding {
+  const { kind, form, recipients, original, envelopeId, originalSender } = mail
   const token = original?.header.get(TOKEN_FIELD)
   const to = original?.header.get('to')
+  const returnPaths = [original?.header.get('return-path'), originalSender].filter(one => one !== undefined)
   return {
     kind,
     form,
     recipients: recipients.slice(0, MOST_RECIPIENTS),
     ...(token === undefined ? {} : { token: token.trim().slice(0, MOST_TEXT) }),
     ...(to === undefined ? {} : { to: to.slice(0, MOST_TEXT) }),
+    ...(returnPaths.length === 0 ? {} : { returnPaths: returnPaths.map(bareAddress) }),
     ...(envelopeId === undefined ? {} : { envelopeId: envelopeId.slice(0, MOST_TEXT) }),
     ...(original?.messageId === undefined ? {} : { messageId: original.messageId.slice(0, MOST_TEXT) }),
   }
+}
+
+function bareAddress(text: string): string {
+  return text
+    .slice(0, MOST_TEXT)
+    .replace(/^[^<]*<|>.*$/gs, '')
+    .trim()
 }
 
 /** A mail seldom has more than one report; the fault of one does not hide the others. */
 function readReports(source: Buffer): Pick<MailFinding, 'reports' | 'fault'> {
   const reports: WrittenReport[] = []
   let fault: string | undefined
+  const budget = { left: MOST_UNPACKED }
   for (const attachment of findAttachments(source)) {
     if (reports.length >= MOST_REPORTS) break
     try {
-      reports.push(...readReport(attachment).map(written))
+      reports.push(...readReport(attachment, budget).map(written))
     } catch (error) {
       fault ??= describeError(error).slice(0, 200)
     }

@@ -7,14 +7,14 @@
 import { readDmarcReport } from './dmarc-report.js'
 import type { ParsedReport } from './parser-protocol.js'
 import { readTlsReport } from './tls-report.js'
-import { unpack } from './unpack.js'
+import { unpack, type UnpackBudget } from './unpack.js'
 
 /** RFC 8460 §4.4; a text may begin with a brace as well. */
 const TLS_REPORT_NAMES = /"(?:organization-name|date-range|contact-info|report-id|policies)"/
 
-/** @param attachment as attached, packed or not. @throws Error */
-export function readReport(attachment: Buffer): ParsedReport[] {
-  const octets = unpack(attachment)
+/** @param attachment as attached, packed or not. @param budget of the mail it is in. @throws Error */
+export function readReport(attachment: Buffer, budget?: UnpackBudget): ParsedReport[] {
+  const octets = unpack(attachment, budget)
   const beginning = octets
     .toString('latin1', 0, 2_000)
     .replace(/^\xef\xbb\xbf/, '')

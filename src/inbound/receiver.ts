@@ -4,8 +4,10 @@
  * Given to the SMTP engine as its receiver. Takes only what is meant for the appliance itself (signed return paths,
  * unsubscribe addresses, feedback, reports, postmaster, abuse) and so can never be a relay; never answers with mail of its
  * own. What a mail says is read later, by the processor. Standards: RFC 5321 §3.6.2 (relaying), §4.5.1, §6.1 (what 250
- * promises). Memory: one part per session, and a bound over all sessions together.
- * Fails: by SmtpRefusal (550, 452); a database that cannot be written to rejects as it is, which is a 451.
+ * promises). Mail of which every recipient is a signed address is never refused for what others send: it is held to the
+ * budget of its own message, all other to those of its client and of all (`intake-budget.ts`, `kept-mail.ts`).
+ * Memory: one part per session, and a bound over all sessions together.
+ * Fails: by SmtpRefusal (550, 552, 452, 421); a database that cannot be written to rejects as it is, which is a 451.
  */
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
@@ -20,6 +22,8 @@ import {
 import type { Clock } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import { readInboundAddress, type OwnNames } from './inbound-address.js'
+import type { IntakeBudget } from './intake-budget.js'
+import type { KeptMail } from './kept-mail.js'
 import type { InboundCounters } from './results.js'
 import {
   deleteInboundParts,
@@ -40,11 +44,18 @@ export interface ReceiverParts {
   readonly counters: InboundCounters
   /** Octets of a mail at most. */
   readonly messageSize: number
-  /** A mail was committed. */
-  readonly onStored: () => void
+  /** The same for mail that has a recipient without a token. */
+  readonly unsignedMessageSize: number
+  readonly budget: IntakeBudget
+  readonly kept: KeptMail
+  /** A mail was committed. @param isSigned whether each recipient is a signed address */
+  readonly onStored: (isSigned: boolean) => void
 }
 
-/** Octets of unfinished mails in memory, all sessions together. */
+/**
+ * Octets of unfinished mails in memory, all sessions together. Mail without a token may take half of it; mail with one is
+ * never refused for it, but written in smaller parts.
+ */
 const MOST_HELD = 64 * 1_024 * 1_024
 
 export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefined> {
@@ -61,9 +72,14 @@ class HeldOctets {
     this.most = most
   }
 
+  /** Beyond it, whoever holds octets writes them. */
+  get isFull(): boolean {
+    return this.held > this.most
+  }
+
   /** @throws SmtpRefusal */
-  take(octets: number): void {
-    if (this.held + octets > this.most)
+  take(octets: number, isSigned: boolean): void {
+    if (!isSigned && this.held + octets > this.most / 2)
       throw new SmtpRefusal(452, '4.3.1', 'too much mail is arriving at once, try again later')
     this.held += octets
   }
@@ -83,7 +99,11 @@ class InboundTransaction implements MailTransaction {
   /** What has come since the last part was written. */
   private pieces: Buffer[] = []
   private pending = 0
+  /** Whether every recipient so far is a signed address. */
+  private isSigned = true
   private size = 0
+  /** Octets that were added to what is kept. */
+  private counted = 0
   private writtenParts = 0
   private isOver = false
   private isRefusalLogged = false
@@ -112,14 +132,27 @@ class InboundTransaction implements MailTransaction {
           this.logRefused(known.kind)
           throw noSuchMailbox()
         }
+        this.parts.budget.beginSigned(message.id)
         this.recipients.push({ address, purpose: known.kind, messageId: message.id })
         return
       }
       case 'feedback':
       case 'reports':
       case 'contact':
+        this.beginUnsigned()
         this.recipients.push({ address, purpose: known.kind })
     }
+  }
+
+  /** @throws SmtpRefusal */
+  private beginUnsigned(): void {
+    if (!this.isSigned) return
+    const { budget, kept, unsignedMessageSize } = this.parts
+    const { size = 0 } = this.mail
+    if (size > unsignedMessageSize) throw tooLarge()
+    if (!kept.hasRoomFor(size)) throw noRoom()
+    budget.beginUnsigned(this.session.peerAddress)
+    this.isSigned = false
   }
 
   openMessage(): void {
@@ -127,13 +160,29 @@ class InboundTransaction implements MailTransaction {
   }
 
   async write(piece: Buffer): Promise<void> {
-    this.size += piece.length
-    if (this.size > this.parts.messageSize) throw new SmtpRefusal(552, '5.3.4', 'message too large')
-    this.memory.take(piece.length)
+    this.count(piece.length)
+    this.memory.take(piece.length, this.isSigned)
     // The engine may use its buffer again.
     this.pieces.push(Buffer.from(piece))
     this.pending += piece.length
-    while (this.pending >= PART_OCTETS) await this.writePart()
+    while (this.pending >= PART_OCTETS) await this.writePart(PART_OCTETS)
+    if (this.memory.isFull) await this.writePart(this.pending)
+  }
+
+  /** @throws SmtpRefusal where it is more than may come */
+  private count(octets: number): void {
+    const { budget, kept, messageSize, unsignedMessageSize } = this.parts
+    this.size += octets
+    if (this.size > (this.isSigned ? messageSize : Math.min(messageSize, unsignedMessageSize)))
+      throw tooLarge()
+    if (!this.isSigned) {
+      if (!kept.hasRoomFor(octets)) throw noRoom()
+      budget.takeUnsigned(this.session.peerAddress, octets)
+    }
+    for (const { messageId } of this.recipients)
+      if (messageId !== undefined) budget.takeSigned(messageId, octets)
+    kept.add(octets)
+    this.counted += octets
   }
 
   async finish(): Promise<string> {
@@ -152,13 +201,13 @@ class InboundTransaction implements MailTransaction {
           recipients: this.recipients,
           size: this.size,
         })
-        tx.onCommit(onStored)
+        tx.onCommit(() => onStored(this.isSigned))
         return seq
       })
       counters.received += 1
       return `stored as ${number}`
     } catch (error) {
-      this.dropParts()
+      this.drop()
       throw error
     } finally {
       this.isOver = true
@@ -172,10 +221,12 @@ class InboundTransaction implements MailTransaction {
     this.memory.giveBack(this.pending)
     this.pieces = []
     this.pending = 0
-    this.dropParts()
+    this.drop()
   }
 
-  private dropParts(): void {
+  private drop(): void {
+    this.parts.kept.takeOff(this.counted)
+    this.counted = 0
     if (this.writtenParts === 0) return
     const { database, log } = this.parts
     // Should this fail, the next start removes them.
@@ -184,8 +235,8 @@ class InboundTransaction implements MailTransaction {
       .catch(() => log.warn('parts of an unfinished inbound mail were left', { session: this.session.id }))
   }
 
-  private async writePart(): Promise<void> {
-    const octets = this.takePending(PART_OCTETS)
+  private async writePart(length: number): Promise<void> {
+    const octets = this.takePending(length)
     const part = this.writtenParts
     this.writtenParts += 1
     try {
@@ -215,6 +266,14 @@ class InboundTransaction implements MailTransaction {
       session: this.session.id,
     })
   }
+}
+
+function tooLarge(): SmtpRefusal {
+  return new SmtpRefusal(552, '5.3.4', 'message too large')
+}
+
+function noRoom(): SmtpRefusal {
+  return new SmtpRefusal(452, '4.3.1', 'no room for mail without a return path of ours, try again later')
 }
 
 function noSuchMailbox(): SmtpRefusal {

@@ -8,7 +8,8 @@
  * With an effect: `bounce`, `complaint`, `unsubscribe`, `report`, `forwarded`.
  * Told before: `bounce_known`, `complaint_known`, `unsubscribe_known`, `report_known`.
  * Without one: `delay`, `success`, `auto_reply`, `not_spam`, `auth_failure`, `other` (nothing that is looked for).
- * Not acted on: `forged` (signed, but not by us), `unmatched` (a bounce or complaint about no message that is known),
+ * Not acted on: `forged` (signed, but not by us), `unconfirmed` (a bounce or complaint about one of our messages, without
+ * any proof that its writer had it), `unmatched` (about no message that is known),
  * `foreign_report` (about a domain that is not here), `kept` (for a person, but not forwarded), `failed` (could not be read).
  */
 export type InboundResult =
@@ -30,6 +31,7 @@ export type InboundResult =
   | 'auth_failure'
   | 'other'
   | 'forged'
+  | 'unconfirmed'
   | 'unmatched'
   | 'failed'
 

@@ -1,5 +1,5 @@
 /**
- * The work of the reading thread: takes requests, reads their mails one after the other, answers.
+ * The work of the reading thread: takes requests, reads their mails one after the other, answers for each.
  *
  * Called by `parser-main.ts`. Fails: never for a mail that only cannot be read, which is a finding like others.
  */
@@ -14,9 +14,7 @@ export function serveParser(thread: OwnThread, readReturned: ReadReturned): void
   thread.listen(message => {
     const { number, tasks } = message as ParseRequest
     turn = turn.then(async () => {
-      const findings: MailFinding[] = []
-      for (const task of tasks) findings.push(await read(task, readReturned))
-      answer({ kind: 'read', number, findings })
+      for (const task of tasks) answer({ kind: 'read', number, finding: await read(task, readReturned) })
     })
   })
   answer({ kind: 'ready' })

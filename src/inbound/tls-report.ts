@@ -4,6 +4,7 @@
  * Called in the reading thread. Pure. Standard: RFC 8460 §4.
  * Fails: throws a plain Error that says what is wrong.
  */
+import { parseJson } from './parse-json.js'
 import type { ParsedReport } from './parser-protocol.js'
 import {
   indispensable,
@@ -22,7 +23,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** One for each policy domain. @throws Error */
 export function readTlsReport(text: string): ParsedReport[] {
-  const report = fieldsOf(parse(text))
+  const report = fieldsOf(parseJson(text))
   const range = fieldsOf(report['date-range'])
   const head = {
     kind: 'tlsrpt' as const,
@@ -76,14 +77,6 @@ function failureOf(detail: Fields): Fields {
     failed_sessions: reportCount(detail['failed-session-count']),
     reason_code: reportText(detail['failure-reason-code']),
     additional_information: reportText(detail['additional-information']),
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\ufeff/, ''))
-  } catch (error) {
-    throw new Error('its JSON is damaged', { cause: error })
   }
 }
 

@@ -1,5 +1,6 @@
 /**
- * Unpacks gzip and zip, never to more than so many octets: a report of a few KB can hold gigabytes of nothing.
+ * Unpacks gzip and zip, never to more than so many octets of one mail: a few KB can hold gigabytes of nothing, and a mail
+ * many such files.
  *
  * Called in the reading thread for what is attached to a report. Pure. Standards: RFC 1952 (gzip), APPNOTE.TXT (zip).
  * Fails: throws a plain Error that says what is wrong.
@@ -7,8 +8,14 @@
 import { gunzipSync } from 'node:zlib'
 import { Unzip, UnzipInflate } from 'fflate'
 
-/** Octets of one report, unpacked. */
+/** Octets of all that is in one mail, unpacked. */
 export const MOST_UNPACKED = 10_000_000
+
+/** What a mail may still unpack to; `unpack` takes from it. */
+export interface UnpackBudget {
+  left: number
+}
+
 /** A zip in a gzip is seen; deeper is nobody's report. */
 const MOST_LAYERS = 2
 /** Files in a zip that are looked at. */
@@ -17,15 +24,14 @@ const MOST_FILES = 5
 const STEP = 4_096
 
 /** @returns the octets as they are where they are not packed. @throws Error */
-export function unpack(octets: Buffer, most = MOST_UNPACKED): Buffer {
+export function unpack(octets: Buffer, budget: UnpackBudget = { left: MOST_UNPACKED }): Buffer {
   let inner = octets
   for (let layer = 0; layer < MOST_LAYERS; layer += 1) {
-    if (isGzip(inner)) inner = gunzip(inner, most)
-    else if (isZip(inner)) inner = unzip(inner, most)
-    else break
+    if (!isGzip(inner) && !isZip(inner)) break
+    inner = isGzip(inner) ? gunzip(inner, budget.left) : unzip(inner, budget.left)
+    budget.left -= inner.length
   }
   if (isGzip(inner) || isZip(inner)) throw new Error('it is packed more than twice')
-  if (inner.length > most) throw tooLarge(most)
   return inner
 }
 
@@ -38,10 +44,11 @@ function isZip(octets: Buffer): boolean {
 }
 
 function gunzip(octets: Buffer, most: number): Buffer {
+  if (most === 0) throw tooLarge()
   try {
     return gunzipSync(octets, { maxOutputLength: most })
   } catch (error) {
-    if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(most)
+    if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge()
     throw new Error('its gzip is damaged', { cause: error })
   }
 }
@@ -63,7 +70,7 @@ function unzip(octets: Buffer, most: number): Buffer {
       if (error) state.fault ??= damagedZip(error)
       if (state.fault) return
       state.length += chunk.length
-      if (state.length > most) state.fault = tooLarge(most)
+      if (state.length > most) state.fault = tooLarge()
       chunks.push(chunk)
       state.isComplete = isFinal && state.length > 0
     }
@@ -89,6 +96,6 @@ function damagedZip(cause?: unknown): Error {
   return new Error('its zip is damaged or empty', { cause })
 }
 
-function tooLarge(most: number): Error {
-  return new Error(`it is larger than ${Math.round(most / 1_000_000)} MB unpacked`)
+function tooLarge(): Error {
+  return new Error(`it is larger than ${MOST_UNPACKED / 1_000_000} MB unpacked`)
 }

@@ -105,15 +105,22 @@ function toALabels(text: string): string | undefined {
   return domainToASCII(lower) || undefined
 }
 
+/** The root's dot behind a domain, in any script (RFC 3490 §3.1). */
+const ROOT_DOT = /[.\u3002\uff0e\uff61]$/
+
 /**
- * The form in which addresses are compared and looked up (suppressions, contacts, duplicates in one request).
+ * The form in which addresses, and domains as `@example.com`, are compared, stored as keys and looked up (suppressions,
+ * bounces, contacts, duplicates in one request). There is no other: whoever stores or asks goes through here.
  *
  * Lower case throughout: RFC 5321 §2.4 lets hosts tell `Ann` from `ann`, none that matters does, and a suppression must
  * not be escaped by a capital letter. Nor by quotes that mean nothing (`"ann"@example.com`, RFC 5321 §4.1.2).
- * Text that is no address (`@example.com`) is lower-cased only.
+ * Domains are A-labels without the root's dot. Text that is neither is lower-cased only.
  */
 export function normalizedAddress(text: string): string {
-  const parsed = parseAddress(text, { allowSingleLabel: true })
+  const bare = text.trim().replace(ROOT_DOT, '')
+  const domain = bare.startsWith('@') ? asciiDomain(bare.slice(1), { allowSingleLabel: true }) : undefined
+  if (domain !== undefined) return `@${domain}`
+  const parsed = parseAddress(bare, { allowSingleLabel: true })
   if (!parsed) return text.trim().normalize('NFC').toLowerCase()
   const unquoted = parsed.local.startsWith('"') ? unquote(parsed.local) : parsed.local
   const local = DOT_STRING.test(unquoted) ? unquoted : parsed.local

@@ -39,6 +39,9 @@ const ENHANCED_RULES: readonly ReplyRule[] = [
   { enhanced: /^.\.5\.3$/, subtype: 'too_many_recipients' },
   { enhanced: /^.\.5\./, subtype: 'protocol_error' },
   // RFC 3463 §3.7: content status
+  // RFC 6531 §4.2 (and the registry's X.6.8 to X.6.10), RFC 6152 §3: an extension that is not there
+  { enhanced: /^.\.6\.(?:7|8|9|10)$/, subtype: 'smtputf8_unsupported' },
+  { enhanced: /^.\.6\.3$/, subtype: '8bitmime_unsupported' },
   { enhanced: /^.\.6\./, subtype: 'content_refused' },
   // RFC 3463 §3.8 and the registry: security and policy status
   { enhanced: /^.\.7\.(?:8|9)$/, code: /^53/, subtype: 'authentication_failed' },

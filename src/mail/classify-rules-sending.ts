@@ -296,6 +296,22 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'content_refused',
   },
 
+  // An extension that somebody's server does not offer (RFC 6531 §3.5, RFC 6152 §3), in the words of relays.
+  {
+    text: [
+      /smtputf8\b.{0,40}\b(?:not|required|support|lack)/,
+      /(?:no|not|without|support)\b.{0,40}\bsmtputf8/,
+    ],
+    subtype: 'smtputf8_unsupported',
+  },
+  {
+    text: [
+      /8bitmime\b.{0,40}\b(?:not|required|support|lack)/,
+      /(?:no|not|without|support)\b.{0,40}\b8bitmime/,
+    ],
+    subtype: '8bitmime_unsupported',
+  },
+
   // Size (RFC 1870 §6.1).
   {
     text: [

@@ -58,6 +58,9 @@ export const SUBTYPES = {
   virus_content: meaning('content', 'sender'),
   content_refused: meaning('content', 'sender'),
   message_too_big: meaning('content', 'domain'),
+  // What the message needs and their server does not have; the next server may.
+  smtputf8_unsupported: meaning('content', 'domain'),
+  '8bitmime_unsupported': meaning('content', 'domain'),
 
   // Their system.
   relay_denied: meaning('config', 'domain'),

@@ -1,10 +1,12 @@
 /**
  * Composes a message: content and letterhead in, the octets that are signed and sent out.
  *
- * Called by the delivery agent for every message. What it makes is 7-bit, has CRLF line ends and no long lines, and is
- * the same to the octet when composed again: a retry sends what the first attempt sent. Encodings and boundaries are
+ * Called by the delivery agent for every message. What it makes is 7-bit (but for addresses in the header that only SMTPUTF8
+ * can carry, in letters that only it can carry), has CRLF line ends and no long lines, and is the same to the octet when
+ * composed again: a retry sends what the first attempt sent. Encodings and boundaries are
  * chosen here; nodemailer contributes quoted-printable, base64 and encoded-words. Never touches files or the network.
- * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047.
+ * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047,
+ * RFC 6532 (UTF-8 in headers).
  * Fails: rejects with AppError `validation_error`, its path naming the field, for a value that no header can hold.
  */
 import { createHash } from 'node:crypto'
@@ -12,7 +14,7 @@ import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from 'no
 import { AppError } from '../core/errors.js'
 import { attachmentPart, inBase64, type Attachment } from './attachment-part.js'
 import { readAddress, type EmailAddress, type NamedAddress } from './address.js'
-import { foldField, mailbox, unstructured, unwritableMailbox } from './header-field.js'
+import { foldField, internationalMailbox, mailbox, unstructured, type AddressForm } from './header-field.js'
 import { hasHeaderBreak } from './header-text.js'
 import { plainTextOf } from './plain-text.js'
 
@@ -98,21 +100,20 @@ function letterhead(content: ComposedContent, letter: Letter): string[] {
 }
 
 function recipientFields({ addressees }: ComposedContent, { to }: Letter): string[] {
-  if (!addressees) return [field('To', recipients([to], 'to'))]
+  // Only a server with SMTPUTF8 can take a letter for such a recipient at all, and takes its header in UTF-8 as well.
+  const form = address(to, 'to').needsSmtpUtf8 ? 'utf8' : 'group'
+  if (!addressees) return [field('To', recipients([to], 'to', form))]
   const isOneOfMany = addressees.cc.length > 0 || !addressees.to.includes(to)
   const shown = isOneOfMany ? addressees.to : [to]
   return [
     // RFC 5322 §3.4: an empty group, where none of those named was an address.
-    field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to')),
-    ...(addressees.cc.length === 0 ? [] : [field('Cc', recipients(addressees.cc, 'cc'))]),
+    field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to', form)),
+    ...(addressees.cc.length === 0 ? [] : [field('Cc', recipients(addressees.cc, 'cc', form))]),
   ]
 }
 
-function recipients(texts: readonly string[], path: string): string {
-  return texts
-    .map(text => address(text, path))
-    .map(recipient => (recipient.needsSmtpUtf8 ? unwritableMailbox(recipient) : mailbox(recipient)))
-    .join(', ')
+function recipients(texts: readonly string[], path: string, form: AddressForm): string {
+  return texts.map(text => internationalMailbox(address(text, path), form)).join(', ')
 }
 
 /** Why a caller's own field cannot be written; undefined where it can. One phrase that completes "the header ...". */

@@ -1,12 +1,12 @@
 /**
  * What a DKIM signature is computed over: the parts of a message in relaxed canonical form.
  *
- * Called by the signer. Works on octets: a message is 7-bit here, and white space is SP and TAB only, whatever a regular
+ * Called by the signer. Works on octets: a body is 7-bit here, and white space is SP and TAB only, whatever a regular
  * expression's `\s` thinks of NBSP, VT and FF. Pure.
  * Standards: RFC 6376 §3.4.2 (header), §3.4.4 (body), §5.3 (what may be signed at all); RFC 5322 §2.1.1 (998 octets).
  * Fails: `assertSignable` throws a plain Error; the rest never throws.
  */
-import { isAscii } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -17,7 +17,7 @@ const SP = 0x20
 const MAX_LINE_OCTETS = 998
 
 export interface MessageParts {
-  /** Header fields in order, as written: folded, without the CRLF that ends them. ASCII. */
+  /** Header fields in order, as written: folded, without the CRLF that ends them. Octets as latin1 strings. */
   readonly fields: readonly string[]
   /** Everything after the empty line; shares memory with the message. */
   readonly body: Buffer
@@ -25,10 +25,11 @@ export interface MessageParts {
 
 /**
  * Throws unless the message would arrive as it leaves: a relay that re-encodes 8-bit text, mends bare line ends or breaks
- * long lines would break the signature (RFC 6376 §5.3).
+ * long lines would break the signature (RFC 6376 §5.3). A header in UTF-8 (RFC 6532) is nobody's to re-encode: where it
+ * cannot be taken as it is, the message is refused (RFC 6531 §3.5).
  */
 export function assertSignable(message: Buffer): void {
-  if (!isAscii(message)) throw new Error('not signable: the message is not 7-bit')
+  if (!isAscii(message)) assertUtf8Header(message)
   let lineStart = 0
   for (let at = 0; at < message.length; at++) {
     const octet = message[at] as number
@@ -41,6 +42,13 @@ export function assertSignable(message: Buffer): void {
   }
   if (message.length - lineStart > MAX_LINE_OCTETS)
     throw new Error('not signable: line longer than 998 octets')
+}
+
+function assertUtf8Header(message: Buffer): void {
+  const end = message.indexOf('\r\n\r\n')
+  if (end < 0 || !isAscii(message.subarray(end))) throw new Error('not signable: the message is not 7-bit')
+  if (!isUtf8(message.subarray(0, end)))
+    throw new Error('not signable: the header is neither ASCII nor UTF-8')
 }
 
 /** Splits at the first empty line; a message without one is all header. */

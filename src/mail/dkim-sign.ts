@@ -61,7 +61,7 @@ const ALGORITHM_TAGS = { rsa: 'rsa-sha256', ed25519: 'ed25519-sha256' } as const
 const FOLD_AT = 78
 
 /**
- * @param message complete, 7-bit, CRLF line ends, no line over 998 octets
+ * @param message complete, 7-bit (the header may be UTF-8), CRLF line ends, no line over 998 octets
  * @param keys one signature each, in this order from the top
  * @param signedAt becomes `t=`, ms since epoch UTC
  * @param unsigned header fields, each with its CRLF, that come between signatures and message and are not covered; ASCII

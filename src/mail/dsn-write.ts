@@ -9,7 +9,7 @@
  */
 import { createHash } from 'node:crypto'
 import { parseAddress } from './address.js'
-import { foldField, mailbox, unwritableMailbox } from './header-field.js'
+import { foldField, internationalMailbox } from './header-field.js'
 import { headerDate } from './relay/edit-header.js'
 import { MAX_HEADER_OCTETS, readRelayedHeader } from './relay/relayed-header.js'
 import { toSevenBit } from './relay/seven-bit.js'
@@ -106,7 +106,7 @@ export function writeDsn(facts: DsnFacts): Buffer {
 function recipientMailbox(text: string): string {
   const address = parseAddress(text, { allowSingleLabel: true })
   if (!address) return `<${printable(text)}>`
-  return address.needsSmtpUtf8 ? unwritableMailbox(address) : mailbox(address)
+  return internationalMailbox(address, 'group')
 }
 
 /** So that it is shown beside what it is about. */

@@ -40,18 +40,24 @@ export function mailbox(address: EmailAddress, name?: string): string {
 }
 
 /**
- * A recipient whose local part no ASCII header can hold: an empty group with the address for its name, as RFC 6857 does
- * when it takes such a message to readers that know no UTF-8 headers. The envelope has the real address.
+ * How a header holds an address whose local part is beyond ASCII. `utf8`: as it is (RFC 6532), in a message that only
+ * servers with SMTPUTF8 are offered. `group`: as an empty group with the address for its name, which can be read and not be
+ * answered, as RFC 6857 does when it takes a message to readers that know no UTF-8 headers.
  */
-export function unwritableMailbox(address: EmailAddress): string {
-  return `${encodedWords(address.address)}:;`
+export type AddressForm = 'utf8' | 'group'
+
+/** @returns octets as a latin1 string; `mailbox` for whom ASCII will do */
+export function internationalMailbox(address: EmailAddress, form: AddressForm, name?: string): string {
+  if (!address.needsSmtpUtf8) return mailbox(address, name)
+  if (form === 'group') return `${encodedWords(address.address)}:;`
+  return Buffer.from(mailbox(address, name), 'utf8').toString('latin1')
 }
 
 /**
  * One field, folded at white space so that lines stay within 76 where they can. No line is ever white space only, and
  * none breaks right after the name, both of which some readers cannot take.
  *
- * @param value ASCII
+ * @param value ASCII, or octets of UTF-8 as a latin1 string
  * @returns the field without the CRLF that ends it
  */
 export function foldField(name: string, value: string): string | undefined {

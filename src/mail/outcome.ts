@@ -78,8 +78,10 @@ export interface HostTried {
 
 /** What every outcome tells. */
 interface OutcomeFacts {
-  /** Hosts in the order tried; the last one decided. Empty when routing itself failed. */
+  /** Hosts in the order tried. Empty when routing itself failed. */
   readonly tried: readonly HostTried[]
+  /** Name of the host whose word decided: not always the last one. Absent where no host was tried. */
+  readonly remoteMta?: string
   /** The deciding reply, where there was one. */
   readonly reply?: SmtpReply
   /** One sentence for people: what happened, e.g. `mx1.example.net answered 450 4.2.1 slow down`. */

@@ -4,12 +4,13 @@ import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
+import { Id, IdOrNull, Moment, MomentOrNull } from '../http/answer-fields.js'
 import { pageOf, pageQuery, type Page } from '../http/pagination.js'
 import { Reply, route, type Route } from '../http/route.js'
 import { sendBatch } from './batch-send.js'
 import { findBatch, listResults, type Batch } from './batch-store.js'
 import type { SendParts } from './send-email.js'
-import { BatchMessage, SEND_BODY_LIMIT } from './send-schema.js'
+import { BatchMessage, SEND_BODY_LIMIT, SEND_EXAMPLE } from './send-schema.js'
 
 const errorFields = {
   index: Type.Integer({ description: 'From 0.' }),
@@ -19,38 +20,48 @@ const errorFields = {
 }
 
 const batchFields = {
-  batch_id: Type.String(),
-  status: Type.String({
+  batch_id: Id(),
+  status: Type.Enum(['processing', 'completed', 'failed'], {
     description:
-      'processing until the last message is released to the queue, completed then; failed where none was accepted.',
+      '`processing` until the last message is released to the queue, `completed` then; `failed` where none was accepted.',
   }),
   total: Type.Integer(),
   sent: Type.Integer({ description: 'Accepted for their recipient.' }),
   failed: Type.Integer(),
   skipped: Type.Integer({ description: 'The recipient is suppressed or no address.' }),
-  errors: Type.Array(Type.Object(errorFields), { description: 'Why messages failed.' }),
+  errors: Type.Array(Type.Object(errorFields, { title: 'BatchError' }), {
+    description: 'Why messages failed.',
+  }),
 }
 
 const BatchBody = Type.Object(
   { messages: Type.Array(BatchMessage, { minItems: 1, maxItems: 1_000 }) },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'BatchRequest' },
 )
 
-const BatchStatus = Type.Object({
-  ...batchFields,
-  created_at: Type.String(),
-  completed_at: Type.Union([Type.String(), Type.Null()]),
-  results: Type.Array(
-    Type.Object({
-      index: Type.Integer({ description: 'From 0.' }),
-      to: Type.String(),
-      message_id: Type.Union([Type.String(), Type.Null()]),
-      success: Type.Boolean(),
-      reason: Type.Optional(Type.String({ description: 'suppressed, invalid, or the code of the error.' })),
-    }),
-    { description: 'Of the messages from offset on, at most limit.' },
-  ),
-})
+const BatchStatus = Type.Object(
+  {
+    ...batchFields,
+    created_at: Moment(),
+    completed_at: MomentOrNull(),
+    results: Type.Array(
+      Type.Object(
+        {
+          index: Type.Integer({ description: 'From 0.' }),
+          to: Type.String(),
+          message_id: IdOrNull(),
+          success: Type.Boolean(),
+          reason: Type.Optional(
+            Type.String({ description: 'suppressed, invalid, or the code of the error.' }),
+          ),
+        },
+        { title: 'BatchResult' },
+      ),
+      { description: 'Of the messages from offset on, at most limit.' },
+    ),
+  },
+  { title: 'Batch' },
+)
 
 export function batchRoutes(parts: SendParts): Route[] {
   const { database, clock } = parts
@@ -59,6 +70,8 @@ export function batchRoutes(parts: SendParts): Route[] {
       method: 'POST',
       path: '/email/batch',
       access: 'email:send',
+      operationId: 'sendEmailBatch',
+      chapter: 'Email',
       summary: 'Send up to 1,000 messages, each to one recipient.',
       description:
         'Accepted as a whole or not at all: a fault of form in any message refuses the request, its path naming it ' +
@@ -67,6 +80,7 @@ export function batchRoutes(parts: SendParts): Route[] {
         'email rate of the key; a batch is never refused for that rate. Copies (cc, bcc) are mailed and count against ' +
         'limits, but not in the totals.',
       body: BatchBody,
+      example: { messages: [SEND_EXAMPLE, { ...SEND_EXAMPLE, to: 'bob@example.net' }] },
       bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
       idempotency: 'optional',
       status: 202,
@@ -84,6 +98,8 @@ export function batchRoutes(parts: SendParts): Route[] {
       method: 'GET',
       path: '/email/batch/:batchId',
       access: 'email:read',
+      operationId: 'getEmailBatch',
+      chapter: 'Email',
       summary: 'A batch, with what became of its messages.',
       params: Type.Object({ batchId: Type.String({ maxLength: 64 }) }),
       query: Type.Object(pageQuery, { additionalProperties: false }),

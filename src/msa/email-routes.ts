@@ -12,7 +12,7 @@ import { MessageParams, MessageSchema, MessageStatusSchema } from './message-sch
 import { messageStatus, messageWithTrace } from './message-view.js'
 import { cancelScheduled } from './schedule.js'
 import { sendEmail, type SendParts } from './send-email.js'
-import { ScheduledResult, SEND_BODY_LIMIT, SendBody, SendResult } from './send-schema.js'
+import { ScheduledResult, SEND_BODY_LIMIT, SEND_EXAMPLE, SendBody, SendResult } from './send-schema.js'
 
 const GROUP_NOTE =
   'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and `recipients` ' +
@@ -34,6 +34,8 @@ function sendRoute(parts: SendParts): Route {
     method: 'POST',
     path: '/email/send',
     access: 'email:send',
+    operationId: 'sendEmail',
+    chapter: 'Email',
     summary: 'Send one mail to one or many recipients.',
     description:
       'Each recipient gets a message of its own. 200 is answered after the mail is stored durably; it is then ' +
@@ -45,10 +47,11 @@ function sendRoute(parts: SendParts): Route {
       'sandbox key nothing is sent; addresses at simulator.test (delivered@, bounced@, complained@, opened@, clicked@) ' +
       'then play what they are named after.',
     body: SendBody,
+    example: SEND_EXAMPLE,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
     idempotency: 'optional',
-    response: Type.Union([SendResult, ScheduledResult]),
-    otherStatuses: [202],
+    response: SendResult,
+    otherAnswers: { 202: ScheduledResult },
     errors: [
       'no_content',
       'missing_from_email',
@@ -79,6 +82,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'GET',
       path: '/email/:messageId',
       access: 'email:read',
+      operationId: 'getEmail',
+      chapter: 'Email',
       summary: 'A message with the trace of every delivery attempt.',
       description: GROUP_NOTE,
       params: MessageParams,
@@ -95,6 +100,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'GET',
       path: '/email/:messageId/status',
       access: 'email:read',
+      operationId: 'getEmailStatus',
+      chapter: 'Email',
       summary: "A message's status.",
       description: GROUP_NOTE,
       params: MessageParams,
@@ -111,6 +118,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       method: 'DELETE',
       path: '/email/:messageId',
       access: 'email:send',
+      operationId: 'cancelEmail',
+      chapter: 'Email',
       summary: 'Call a scheduled mail back.',
       description:
         'The id of a scheduled send calls back all of its recipients; that of one recipient only this one. What is called ' +

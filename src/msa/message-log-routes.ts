@@ -1,52 +1,42 @@
 /** `GET /email`: the log of a workspace's messages. */
 import Type, { type Static } from 'typebox'
-import { AppError } from '../core/errors.js'
-import { isoTime, isoTimeOrNull, readMoment } from '../core/moments.js'
+import { isoTime, isoTimeOrNull } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
+import { Id, IdOrNull, Moment, MomentOrNull, orNull } from '../http/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../http/time-range.js'
 import { parseAddress } from '../mail/address.js'
+import { MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
 import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
 
-const Moment = Type.Union([Type.String(), Type.Null()])
-
-const LoggedMessageSchema = Type.Object({
-  message_id: Type.String(),
-  status: Type.String(),
-  to: Type.String(),
-  subject: Type.String(),
-  reason: Type.Optional(Type.String({ description: 'Why a recipient was skipped.' })),
-  campaign_id: Type.Union([Type.String(), Type.Null()]),
-  sandbox: Type.Boolean(),
-  created_at: Type.String(),
-  sent_at: Moment,
-  delivered_at: Moment,
-  opened_at: Moment,
-  clicked_at: Moment,
-  bounced_at: Moment,
-  complained_at: Moment,
-  bounce_type: Type.Union([Type.String(), Type.Null()]),
-})
+const LoggedMessageSchema = Type.Object(
+  {
+    message_id: Id(),
+    status: MessageStatusEnum,
+    to: Type.String(),
+    subject: Type.String(),
+    reason: Type.Optional(SkipReasonEnum),
+    campaign_id: IdOrNull(),
+    sandbox: Type.Boolean(),
+    created_at: Moment(),
+    sent_at: MomentOrNull(),
+    delivered_at: MomentOrNull(),
+    opened_at: MomentOrNull(),
+    clicked_at: MomentOrNull(),
+    bounced_at: MomentOrNull(),
+    complained_at: MomentOrNull(),
+    bounce_type: orNull(Type.Enum(['permanent', 'transient', 'undetermined'])),
+  },
+  { title: 'LoggedMessage' },
+)
 
 const Filter = {
   to: Type.Optional(
     Type.String({ minLength: 1, maxLength: 320, description: 'The whole address, in any case.' }),
   ),
-  status: Type.Optional(
-    Type.Enum([
-      'scheduled',
-      'cancelled',
-      'sent',
-      'delivered',
-      'opened',
-      'clicked',
-      'bounced',
-      'failed',
-      'suppressed',
-    ]),
-  ),
-  since: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment included.' })),
-  until: Type.Optional(Type.String({ maxLength: 40, description: 'ISO 8601; that moment not included.' })),
+  status: Type.Optional(MessageStatusEnum),
+  ...timeRangeQuery,
   campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
 }
 const Query = Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false })
@@ -57,6 +47,8 @@ export function messageLogRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/email',
       access: 'email:read',
+      operationId: 'listEmails',
+      chapter: 'Email',
       summary: 'The messages of the workspace, newest first.',
       description:
         'One for each recipient. total is exact up to 10,000 messages beyond the page; there are at least so many where ' +
@@ -74,23 +66,13 @@ export function messageLogRoutes(reader: Queries): Route[] {
 
 function readFilter(query: Static<typeof Query>): MessageFilter {
   const { to, status, campaign_id: campaignId } = query
-  const since = momentOf('since', query.since)
-  const until = momentOf('until', query.until)
   return {
     // As it is mailed: the domain as A-labels.
     ...(to === undefined ? {} : { to: parseAddress(to)?.address ?? to }),
     ...(status === undefined ? {} : { status }),
     ...(campaignId === undefined ? {} : { campaignId }),
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
+    ...readTimeRange(query),
   }
-}
-
-function momentOf(field: string, text: string | undefined): number | undefined {
-  const moment = text === undefined ? undefined : readMoment(text)
-  if (text !== undefined && moment === undefined)
-    throw new AppError('validation_error', `${field} is no moment: ISO 8601`, { path: field })
-  return moment
 }
 
 function toApi(message: LoggedMessage): Static<typeof LoggedMessageSchema> {

@@ -7,8 +7,9 @@
  */
 import { giveBackToLimits } from '../accounts/sending-limit-store.js'
 import { AppError } from '../core/errors.js'
-import { readMoment } from '../core/moments.js'
+import { readMoment } from '../core/read-moment.js'
 import type { Tx } from '../db/database.js'
+import { noMoment } from '../http/time-range.js'
 import { recordHappenings } from '../queue/message-history.js'
 import type { Message } from '../queue/message-store.js'
 
@@ -18,10 +19,7 @@ const HORIZON_MS = 72 * 3_600_000
 export function readSendAt(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const moment = readMoment(text)
-  if (moment === undefined)
-    throw new AppError('validation_error', 'send_at is no moment: ISO 8601 with a time zone', {
-      path: 'send_at',
-    })
+  if (moment === undefined) throw noMoment('send_at', text)
   return moment
 }
 

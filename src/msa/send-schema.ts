@@ -1,5 +1,7 @@
 /** What sending takes and gives: single sends, and the messages of a batch. */
 import Type, { type Static } from 'typebox'
+import { Id, Moment } from '../http/answer-fields.js'
+import { SkipReasonEnum } from './message-schema.js'
 
 /** Characters; the limit in bytes is checked beside it. */
 const BODY_CHARACTERS = 262_144
@@ -21,7 +23,7 @@ const AttachmentSchema = Type.Object(
       Type.String({ minLength: 1, maxLength: 202, description: 'What `cid:` in the HTML names.' }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'Attachment' },
 )
 
 const recipientList = (description: string) =>
@@ -77,36 +79,58 @@ export const SendBody = Type.Object(
     to: recipientList('Each gets a message of its own, and sees itself alone where there is no cc.'),
     ...messageFields,
     send_at: Type.Optional(
-      Type.String({ maxLength: 64, description: 'ISO 8601, in the future and within 72 hours.' }),
+      Type.String({
+        maxLength: 64,
+        shownFormat: 'date-time',
+        description: 'ISO 8601, in the future and within 72 hours.',
+      }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'SendRequest' },
 )
 export type SendBody = Static<typeof SendBody>
 
 export const BatchMessage = Type.Object(
   { to: Type.String({ ...address, description: 'One address.' }), ...messageFields },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'BatchMessage' },
 )
 export type BatchMessage = Static<typeof BatchMessage>
 
-export const SendResult = Type.Object({
-  sent: Type.Integer({ description: 'Recipients whose mail was accepted.' }),
-  failed: Type.Integer(),
-  skipped: Type.Integer({ description: 'Suppressed, invalid or named twice.' }),
-  total: Type.Integer(),
-  results: Type.Array(
-    Type.Object({
-      to: Type.String(),
-      message_id: Type.String(),
-      success: Type.Boolean(),
-      reason: Type.Optional(Type.String({ description: 'suppressed, invalid or duplicate.' })),
-    }),
-  ),
-})
+export const SendResult = Type.Object(
+  {
+    sent: Type.Integer({ description: 'Recipients whose mail was accepted.' }),
+    failed: Type.Integer(),
+    skipped: Type.Integer({ description: 'Suppressed, invalid or named twice.' }),
+    total: Type.Integer(),
+    results: Type.Array(
+      Type.Object(
+        {
+          to: Type.String(),
+          message_id: Id(),
+          success: Type.Boolean(),
+          reason: Type.Optional(SkipReasonEnum),
+        },
+        { title: 'RecipientResult' },
+      ),
+    ),
+  },
+  { title: 'SendResult' },
+)
 
-export const ScheduledResult = Type.Object({
-  scheduled: Type.Literal(true),
-  message_id: Type.String({ description: 'Stands for the whole request.' }),
-  scheduled_at: Type.String(),
-})
+export const ScheduledResult = Type.Object(
+  {
+    scheduled: Type.Literal(true),
+    message_id: Id({ description: 'Stands for the whole request.' }),
+    scheduled_at: Moment(),
+  },
+  { title: 'ScheduledSend' },
+)
+
+/** With what the schema does not demand but a mail needs; works as it is once its domain is verified. */
+export const SEND_EXAMPLE = {
+  to: 'ann@example.net',
+  from_email: 'shop@example.com',
+  from_name: 'Shop',
+  subject: 'Your order',
+  html: '<p>Thank you for your order.</p>',
+}

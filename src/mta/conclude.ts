@@ -1,85 +1,94 @@
 /**
  * From how the tries ended to the Outcome: the one place that holds the error policy of outgoing mail.
  *
- * Called by `smtp-agent.ts`. Pure. What a reply means is `mail/classify.ts`; here is what a break means, what is final and
- * what the next host may still change. Standards: RFC 5321 §4.2.1, §4.5.4, §5.1; RFC 3463.
+ * Called by `smtp-agent.ts`. Pure. What a reply means is `mail/classify.ts`, which try decides `deciding-try.ts`; here is what
+ * a break means, and what is for good. Standards: RFC 5321 §4.2.1, §4.5.4, §5.1; RFC 3463.
  */
 import { classifyReply } from '../mail/classify.js'
+import { SUBTYPES, type Subtype } from '../mail/classify-subtypes.js'
 import type { Bounced, Classification, Deferred, HostTried, Outcome, SmtpReply } from '../mail/outcome.js'
+import {
+  decidingTry,
+  endingsOf,
+  isDefiniteNo,
+  isForGood,
+  isStsFailure,
+  isVerdict,
+  type TriesAtEndpoint,
+} from './deciding-try.js'
 import type { Routing } from './route.js'
 import type { BreakKind, SmtpEnd } from './smtp-end.js'
 import { STS_FAILURE } from './routing-verdict.js'
 import { replyText } from './smtp-reply.js'
 
-/** One host and how it ended there. */
-export interface Try {
-  readonly host: HostTried
-  readonly end: SmtpEnd
+/** One round through the hosts of a domain. */
+export interface Attempt {
+  /** For each address dialled, in order. Empty only where the shutdown came before the first. */
+  readonly endpoints: readonly TriesAtEndpoint[]
+  /** Hosts that must not be tried, for the trace. */
+  readonly passedOver: readonly HostTried[]
+  /** Whether the domain has hosts that were neither tried nor passed over: their turn had not come, or DNS could not tell. */
+  readonly isPartial: boolean
 }
 
-/** Whether another host must not, or need not, be asked after this. */
-export function isVerdict({ accepted, stage, reply, broken }: SmtpEnd): boolean {
-  if (accepted) return true
-  // The message may have been taken: offering it elsewhere at once would make the duplicate certain.
-  if (broken !== undefined) return stage === 'final_dot' || FINAL_BREAKS.has(broken.kind)
-  // A 5xx to the message or its envelope holds for the domain; one before that is about this host (RFC 5321 §5.1 lets the
-  // client go on to the next).
-  return isAboutMessage(stage) && reply !== undefined && reply.code >= 500
-}
-
-const FINAL_BREAKS: ReadonlySet<BreakKind> = new Set(['aborted', 'needs_smtputf8', 'needs_8bitmime'])
-
-function isAboutMessage(stage: SmtpEnd['stage']): boolean {
-  return stage === 'mail' || stage === 'rcpt' || stage === 'data' || stage === 'final_dot'
-}
-
-/**
- * @param tries in order; the last one decides. Empty only where the shutdown came before the first.
- * @param passedOver hosts that were not tried, for the trace
- */
-export function conclude(tries: readonly Try[], passedOver: readonly HostTried[]): Outcome {
-  const tried = [...passedOver, ...tries.map(({ host }) => host)]
-  const last = tries.at(-1)
-  if (last === undefined) return concludeShutdown()
-  const { host, end } = last
-  if (isStsFailure(host)) return concludeStsFailure(tried, host, end)
-  if (end.reply !== undefined) return concludeReply(tried, host, end, end.reply)
+export function conclude(attempt: Attempt): Outcome {
+  const tried = [...attempt.passedOver, ...attempt.endpoints.flat().map(({ host }) => host)]
+  const deciding = decidingTry(attempt.endpoints)
+  if (deciding === undefined) return concludeShutdown()
+  const { host, end } = deciding
+  const facts = { tried, remoteMta: host.host }
+  if (isStsFailure(host)) return concludeStsFailure(facts, host, end)
+  const isFinal = isVerdict(end) || isHeardOut(attempt)
+  if (end.reply !== undefined) return concludeReply(facts, end, end.reply, isFinal)
   const { kind, text } = end.broken ?? { kind: 'protocol', text: 'nothing was said' }
   const summary = `${where(host)}: ${text}`
-  const refusal = UNFIT_MESSAGE[kind]
-  if (refusal !== undefined) return { kind: 'bounced', tried, summary, ...refusal }
-  return { kind: 'deferred', tried, summary, ...classifyBreak(kind, end) }
+  const status = LACKING_EXTENSION_STATUS[kind]
+  if (status !== undefined && isFinal)
+    return {
+      kind: 'bounced',
+      ...facts,
+      summary,
+      status,
+      ...classifyBreak(kind, end),
+      permanence: 'permanent',
+    }
+  return { kind: 'deferred', ...facts, summary, ...classifyBreak(kind, end), permanence: 'transient' }
 }
 
-/** Under `enforce` a try that fails the policy ends before any mail is offered. */
-function isStsFailure({ sts }: HostTried): boolean {
-  return sts?.mode === 'enforce' && sts.result === 'failed'
+/** Of every host there is a definite no: what one host cannot do, or says of us, another one may not mind. */
+function isHeardOut({ endpoints, passedOver, isPartial }: Attempt): boolean {
+  if (isPartial || passedOver.length > 0) return false
+  const endings = endingsOf(endpoints)
+  const refusing = new Set(endings.filter(({ end }) => isDefiniteNo(end)).map(({ host }) => host.host))
+  return endings.every(({ host }) => refusing.has(host.host))
 }
 
-function concludeStsFailure(tried: readonly HostTried[], host: HostTried, { reply }: SmtpEnd): Deferred {
+/** What every outcome of a try tells: all hosts, and the one that decided. */
+interface Facts {
+  readonly tried: readonly HostTried[]
+  readonly remoteMta: string
+}
+
+function concludeStsFailure(facts: Facts, host: HostTried, { reply }: SmtpEnd): Deferred {
   return {
     kind: 'deferred',
-    tried,
+    ...facts,
     ...(reply === undefined ? {} : { reply }),
     summary: `${where(host)}: MTA-STS demands TLS with a right certificate: ${host.sts?.reason ?? 'failed'}`,
     ...STS_FAILURE,
   }
 }
 
-function concludeReply(
-  tried: readonly HostTried[],
-  host: HostTried,
-  end: SmtpEnd,
-  reply: SmtpReply,
-): Outcome {
-  const summary = `${host.host} answered ${replyText(reply)}`
-  if (end.accepted) return { kind: 'delivered', tried, reply, summary, remoteMta: host.host }
+/** @param isFinal whether no other host can say anything else */
+function concludeReply(facts: Facts, end: SmtpEnd, reply: SmtpReply, isFinal: boolean): Outcome {
+  const summary = `${facts.remoteMta} answered ${replyText(reply)}`
+  if (end.accepted) return { kind: 'delivered', ...facts, reply, summary }
   const classification = classifyReply(reply, end.stage)
-  if (isForGood(end, reply, classification)) {
+  if (isFinal && isForGood(end.stage, reply)) {
     const { cause, scope, permanence, subtype } = classification
     return {
       kind: 'bounced',
-      tried,
+      ...facts,
       reply,
       summary,
       cause,
@@ -89,41 +98,31 @@ function concludeReply(
       status: statusOf(reply),
     }
   }
-  return { kind: 'deferred', tried, reply, summary, ...classification, permanence: 'transient' }
+  return { kind: 'deferred', ...facts, reply, summary, ...classification, permanence: 'transient' }
 }
 
 /**
- * RFC 5321 §4.2.1: 4yz is never for good; 5yz is, unless its text shows that it means "later". Refused TLS or a wrong
- * password is between the operator and a relay, and no recipient's loss: mail waits until it is mended.
+ * What no server without the extension can take: RFC 6531 §3.5 (X.6.7), RFC 6152 §3 (X.6.3), RFC 1870 §6.1 (X.3.4). Never
+ * the recipient's fault, whose next server may have it.
  */
-function isForGood({ stage }: SmtpEnd, { code }: SmtpReply, { permanence }: Classification): boolean {
-  return code >= 500 && permanence !== 'transient' && stage !== 'starttls' && stage !== 'auth'
-}
-
-/** What no server without the extension can take: RFC 6531 §3.5 (X.6.7), RFC 6152 §3 (X.6.3). */
-const UNFIT_MESSAGE: Partial<Record<BreakKind, Classification & { status: string }>> = {
-  needs_smtputf8: {
-    cause: 'recipient',
-    scope: 'address',
-    permanence: 'permanent',
-    subtype: 'smtputf8_unsupported',
-    status: '5.6.7',
-  },
-  needs_8bitmime: {
-    cause: 'content',
-    scope: 'domain',
-    permanence: 'permanent',
-    subtype: '8bitmime_unsupported',
-    status: '5.6.3',
-  },
+const LACKING_EXTENSION_STATUS: Partial<Record<BreakKind, string>> = {
+  needs_smtputf8: '5.6.7',
+  needs_8bitmime: '5.6.3',
+  too_big: '5.3.4',
 }
 
 /** Breaks that are for us to mend; all the others are the way's or the server's, and may mend themselves. */
 function classifyBreak(kind: BreakKind, { stage }: SmtpEnd): Classification {
   const subtype = stage === 'final_dot' ? 'reply_lost' : BREAK_SUBTYPES[kind]
   if (kind === 'aborted') return { cause: 'transient', scope: 'source', permanence: 'transient', subtype }
+  if (isKnownSubtype(subtype)) return { ...SUBTYPES[subtype], subtype }
   const cause = kind === 'auth_unavailable' ? 'config' : 'transient'
   return { cause, scope: 'domain', permanence: 'transient', subtype }
+}
+
+/** Those that replies can have as well; the others are of the session itself. */
+function isKnownSubtype(subtype: string): subtype is Subtype {
+  return subtype in SUBTYPES
 }
 
 const BREAK_SUBTYPES: Readonly<Record<BreakKind, string>> = {
@@ -138,6 +137,7 @@ const BREAK_SUBTYPES: Readonly<Record<BreakKind, string>> = {
   aborted: 'shutdown',
   needs_smtputf8: 'smtputf8_unsupported',
   needs_8bitmime: '8bitmime_unsupported',
+  too_big: 'message_too_big',
 }
 
 /** Codes for servers that give none, where the three digits say enough (RFC 5321 §4.2.3, RFC 7504, RFC 7505). */

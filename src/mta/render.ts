@@ -4,6 +4,7 @@
  * Called by both delivery agents. Never sends. Fails: never rejects; a message that cannot be built is `unsendable`, since
  * trying again would build the same one; one whose key cannot be used is `deferred`, since the operator can mend the key.
  */
+import { isAscii } from 'node:buffer'
 import { describeError } from '../core/errors.js'
 import { composeMessage, type ComposedContent } from '../mail/compose.js'
 import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim-sign.js'
@@ -76,13 +77,17 @@ export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Re
 
   async function build(job: DeliveryJob): Promise<Built> {
     const { content } = job
+    // Mail for such a recipient goes where only SMTPUTF8 leads, and so may its header.
+    const isInternational = !isAscii(Buffer.from(job.recipient))
     if (content.kind === 'relayed') {
-      const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = toSevenBit(content.message)
+      const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = toSevenBit(content.message, {
+        isInternational,
+      })
       return { message, isSignable: !isEightBit && !hasLongLines, needsSmtpUtf8 }
     }
     const letter = { to: job.recipient, date: job.acceptedAt, messageId: `${job.messageId}@${hostname}` }
     const message = await composeMessage(withText(content), letter)
-    return { message, isSignable: true, needsSmtpUtf8: false }
+    return { message, isSignable: true, needsSmtpUtf8: isInternational }
   }
 }
 

@@ -6,7 +6,7 @@
  * answer like any other, and one that DNS could not tell about is "later".
  */
 import type { Classification, HostTried } from '../mail/outcome.js'
-import type { Resolver } from '../world/dns.js'
+import type { MxRecord, Resolver } from '../world/dns.js'
 import { ipVersion, isLoopbackOrUnspecified, isSameAddress } from '../world/ip-address.js'
 import type { Random } from '../world/random.js'
 import type { SystemLookup } from '../world/system-names.js'
@@ -49,6 +49,8 @@ export type Routing =
       readonly endpoints: readonly Endpoint[]
       /** MX hosts that must not be tried, for the trace. */
       readonly passedOver: readonly HostTried[]
+      /** Whether the domain has more hosts: not looked at, or DNS could not tell where they are. */
+      readonly isPartial: boolean
     }
   | RoutingVerdict
   | {
@@ -58,8 +60,10 @@ export type Routing =
       readonly passedOver?: readonly HostTried[]
     }
 
+/** MX hosts whose addresses are asked for at the same time: the next ones only where none of these can be dialled. */
+const HOSTS_AT_ONCE = 10
 /** MX hosts that are looked at; RFC 5321 §5.1 wants at least two. A longer list is a mistake or an attack. */
-const MOST_HOSTS = 10
+const MOST_HOSTS = 50
 
 /** @param domain of the recipient: A-labels, lower case */
 export async function findRoute(parts: RouterParts, domain: string): Promise<Routing> {
@@ -86,6 +90,7 @@ async function followRoute(parts: RouterParts, route: Route): Promise<Routing> {
   return {
     kind: 'endpoints',
     passedOver: [],
+    isPartial: false,
     endpoints: found.addresses.map(address => ({
       host,
       address,
@@ -116,22 +121,45 @@ async function lookUpExchanges(parts: RouterParts, domain: string): Promise<Rout
   const exchanges = answer.records.filter(record => record.exchange !== '')
   // RFC 7505 §3: one record with an empty name says that the domain takes no mail.
   if (exchanges.length === 0) return { ...NULL_MX, summary: `the domain ${domain} takes no mail (null MX)` }
-  const sorted = inOrder(exchanges, parts.random).slice(0, MOST_HOSTS)
-  const [sts, ...hosts] = await Promise.all([
-    findPolicy(parts, domain),
-    ...sorted.map(async ({ exchange, preference }) => ({
-      preference,
-      ...(await findAddresses(resolver, exchange)),
-    })),
-  ])
-  return chooseEndpoints(parts, domain, sts, hosts)
+  const sts = findPolicy(parts, domain)
+  return lookAtHosts(parts, domain, sts, inOrder(exchanges, parts.random))
+}
+
+/** Looks at one host after the other, some at a time, until it has one that can be dialled. */
+async function lookAtHosts(
+  parts: RouterParts,
+  domain: string,
+  sts: Promise<StsLookup>,
+  exchanges: readonly MxRecord[],
+): Promise<Routing> {
+  const hosts: Exchange[] = []
+  for (;;) {
+    const next = exchanges.slice(hosts.length, hosts.length + HOSTS_AT_ONCE)
+    hosts.push(...(await Promise.all(next.map(record => lookAtHost(parts, record)))))
+    // Whoever comes behind ourselves in the list is none of our hosts.
+    const unseen = hosts.some(host => isOurs(parts, host)) ? 0 : exchanges.length - hosts.length
+    const routing = chooseEndpoints(parts, domain, await sts, hosts, unseen > 0)
+    if (routing.kind === 'endpoints' || unseen === 0) return routing
+    if (hosts.length < MOST_HOSTS) continue
+    return routing.kind === 'later' ? routing : tooManyHosts(domain, hosts.length, exchanges.length)
+  }
+}
+
+async function lookAtHost({ resolver }: RouterParts, { exchange, preference }: MxRecord): Promise<Exchange> {
+  return { preference, ...(await findAddresses(resolver, exchange)) }
 }
 
 /** RFC 5321 §5.1: a domain without MX is its own exchange, with preference 0. */
 async function toImplicitExchange(parts: RouterParts, domain: string): Promise<Routing> {
   const found = await findAddresses(parts.resolver, domain)
   if (found.addresses.length > 0 || found.problem !== undefined)
-    return chooseEndpoints(parts, domain, await findPolicy(parts, domain), [{ preference: 0, ...found }])
+    return chooseEndpoints(
+      parts,
+      domain,
+      await findPolicy(parts, domain),
+      [{ preference: 0, ...found }],
+      false,
+    )
   return { ...NO_DOMAIN, summary: `the domain ${domain} has neither a mail exchanger nor an address` }
 }
 
@@ -143,11 +171,13 @@ interface Exchange extends HostAddresses {
   readonly preference: number
 }
 
+/** @param hasUnseen whether there are hosts of lower preference that nobody has looked at */
 function chooseEndpoints(
   parts: RouterParts,
   domain: string,
   sts: StsLookup,
   hosts: readonly Exchange[],
+  hasUnseen: boolean,
 ): Routing {
   // RFC 5321 §5.1: from ourselves on, counted by preference, the list leads back here; mail going there would loop.
   const ownPreference = Math.min(...hosts.filter(host => isOurs(parts, host)).map(host => host.preference))
@@ -163,7 +193,9 @@ function chooseEndpoints(
     .map(({ host, address }) => exchangeEndpoint(parts, sts, domain, host, address))
   const endpoints = reachable.filter(endpoint => !isForbidden(endpoint))
   const passedOver = eachHostOnce(reachable.filter(isForbidden)).map(notListed)
-  if (endpoints.length > 0) return { kind: 'endpoints', endpoints, passedOver }
+  const problem = better.find(host => host.problem !== undefined && host.addresses.length === 0)?.problem
+  const isPartial = problem !== undefined || hasUnseen
+  if (endpoints.length > 0) return { kind: 'endpoints', endpoints, passedOver, isPartial }
   // RFC 8461 §5: no delivery, and no failure for good either, since the policy may change before the next attempt.
   if (passedOver.length > 0)
     return {
@@ -172,10 +204,9 @@ function chooseEndpoints(
       summary: `the MTA-STS policy of ${domain} lists no mail exchanger that has an address`,
       passedOver,
     }
+  if (problem !== undefined) return dnsTrouble(domain, problem)
   if (named.length > 0)
     return { ...OURSELVES, summary: `the mail exchangers of ${domain} are named at loopback addresses` }
-  const problem = better.find(host => host.problem !== undefined)?.problem
-  if (problem !== undefined) return dnsTrouble(domain, problem)
   return { ...NO_ADDRESS, summary: `no mail exchanger of ${domain} has an address` }
 }
 
@@ -219,6 +250,15 @@ function inOrder<T extends { readonly preference: number }>(records: readonly T[
     .map(record => ({ record, lot: random.fraction() }))
     .sort((one, other) => one.record.preference - other.record.preference || one.lot - other.lot)
     .map(({ record }) => record)
+}
+
+/** What was seen says nothing of the rest, so that nothing is for good. */
+function tooManyHosts(domain: string, seen: number, all: number): Routing {
+  return {
+    kind: 'later',
+    classification: { ...NO_ADDRESS.classification, cause: 'config', permanence: 'transient' },
+    summary: `none of the first ${seen} of the ${all} mail exchangers of ${domain} can be dialled`,
+  }
 }
 
 function dnsTrouble(domain: string, reason: string): Routing {

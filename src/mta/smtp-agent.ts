@@ -8,7 +8,8 @@ import { setMaxListeners } from 'node:events'
 import { describeError } from '../core/errors.js'
 import type { HostTried, Outcome } from '../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../queue/delivery-agent.js'
-import { conclude, concludeRouting, concludeShutdown, isVerdict, type Try } from './conclude.js'
+import { conclude, concludeRouting, concludeShutdown } from './conclude.js'
+import { isVerdict, type TriesAtEndpoint, type Try } from './deciding-try.js'
 import type { Endpoint } from './endpoint.js'
 import { openRenderer, type RenderParts } from './render.js'
 import { findRoute, type RouterParts } from './route.js'
@@ -56,21 +57,29 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
     const envelope = { sender: job.envelopeSender, recipient: job.recipient, needsSmtpUtf8 }
     const offer = { envelope, message: rendering.message, signal }
     const endpoints = withSources(routing.endpoints, pools.get(job.workspaceId))
-    return conclude(await offerInOrder(endpoints, offer), routing.passedOver)
+    const attempt = await offerInOrder(endpoints, offer)
+    const hosts = new Set(endpoints.slice(attempt.length).map(({ host }) => host))
+    for (const { host } of attempt.flat()) hosts.delete(host.host)
+    return conclude({
+      endpoints: attempt,
+      passedOver: routing.passedOver,
+      isPartial: routing.isPartial || hosts.size > 0,
+    })
   }
 
   /** Goes from host to host until one gives a verdict. */
-  async function offerInOrder(endpoints: readonly Endpoint[], offer: Offer): Promise<Try[]> {
-    const tries: Try[] = []
+  async function offerInOrder(endpoints: readonly Endpoint[], offer: Offer): Promise<TriesAtEndpoint[]> {
+    const attempt: TriesAtEndpoint[] = []
     let temporaryReplies = 0
     for (const endpoint of endpoints.slice(0, MOST_TRIES)) {
-      tries.push(...(await offerTo(endpoint, offer)))
+      const tries = await offerTo(endpoint, offer)
+      attempt.push(tries)
       const end = tries.at(-1)?.end
       if (end === undefined || isVerdict(end)) break
       if (end.reply !== undefined && end.reply.code < 500) temporaryReplies += 1
       if (temporaryReplies === MOST_TEMPORARY_REPLIES) break
     }
-    return tries
+    return attempt
   }
 
   /** One host; more than one try where TLS is broken there or an idle connection was dead. */

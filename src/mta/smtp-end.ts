@@ -12,7 +12,7 @@ import type { SmtpReply, Stage } from '../mail/outcome.js'
  * - `tls`: the handshake failed. `tls_unavailable`: not offered where it has to be. `tls_untrusted`: wrong certificate.
  * - `auth_unavailable`: no way to log in that is offered and safe.
  * - `aborted`: we are shutting down.
- * - `needs_smtputf8`, `needs_8bitmime`: this server cannot take this message, and says so by what it does not offer.
+ * - `needs_smtputf8`, `needs_8bitmime`, `too_big`: this server cannot take this message, and says so by what it offers.
  */
 export type BreakKind =
   | 'unreachable'
@@ -26,6 +26,7 @@ export type BreakKind =
   | 'aborted'
   | 'needs_smtputf8'
   | 'needs_8bitmime'
+  | 'too_big'
 
 /** Exactly one of `reply` and `broken` is there; `accepted` only with a 2xx reply after the final dot. */
 export interface SmtpEnd {

@@ -51,7 +51,7 @@ export async function transact(
 ): Promise<SmtpEnd> {
   const { connection, extensions } = session
   const needs = needsOf(envelope, message)
-  const lacking = findLacking(needs, extensions)
+  const lacking = findLacking(needs, message.length, extensions)
   if (lacking !== undefined) return { accepted: false, stage: 'mail', broken: lacking }
 
   const progress: Progress = { stage: 'mail', refusal: undefined, isPastFinalDot: false }
@@ -106,12 +106,23 @@ function needsOf({ sender, recipient, needsSmtpUtf8 = false }: Envelope, message
   }
 }
 
-/** Both are final: the address or the message would have to be another one (RFC 6531 §3.5, RFC 6152 §3). */
-function findLacking(needs: Needs, extensions: Extensions): SmtpEnd['broken'] {
+/**
+ * What this server would have to offer. Nothing it says afterwards could help, so it is not even asked (RFC 6531 §3.5,
+ * RFC 6152 §3, RFC 1870 §6.1).
+ */
+function findLacking(needs: Needs, size: number, extensions: Extensions): SmtpEnd['broken'] {
   if (needs.smtputf8 && !extensions.has('SMTPUTF8'))
     return { kind: 'needs_smtputf8', text: 'server does not take addresses beyond ASCII (no SMTPUTF8)' }
-  if (needs.eightBit && !extensions.has('8BITMIME'))
+  // RFC 6531 §3.1 (8): where there is SMTPUTF8, there is 8BITMIME.
+  if (needs.eightBit && !extensions.has('8BITMIME') && !needs.smtputf8)
     return { kind: 'needs_8bitmime', text: 'server does not take 8-bit mail (no 8BITMIME)' }
+  const largest = Number(extensions.get('SIZE') ?? 0)
+  // RFC 1870 §4: without a number, or with 0, there is no fixed limit.
+  if (largest > 0 && size > largest)
+    return {
+      kind: 'too_big',
+      text: `server takes messages of ${largest} octets at most, and this one has ${size}`,
+    }
   return undefined
 }
 
@@ -124,7 +135,7 @@ function stepsOf(
 ): Step[] {
   const parameters = [
     extensions.has('SIZE') ? ` SIZE=${size}` : '',
-    needs.eightBit ? ' BODY=8BITMIME' : '',
+    needs.eightBit && extensions.has('8BITMIME') ? ' BODY=8BITMIME' : '',
     needs.smtputf8 ? ' SMTPUTF8' : '',
   ].join('')
   const steps: Step[] = [

@@ -5,6 +5,7 @@ import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { listBody, pageOf, pageQuery } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
+import { shownOctets } from '../mail/shown-octets.js'
 import { findCapturedMail, listCapturedMails, type CapturedMailHead } from './capture-store.js'
 
 const headFields = {
@@ -39,7 +40,7 @@ export function captureRoutes(reader: Queries): Route[] {
       path: '/capture/:id',
       isAtRoot: true,
       access: 'loopback',
-      summary: 'One kept mail, whole: `raw` is the message as it would have left (7-bit text).',
+      summary: 'One kept mail, whole: `raw` is the message as it would have left.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       response: Type.Object({ ...headFields, raw: Type.String() }),
       errors: ['not_found'],
@@ -47,7 +48,7 @@ export function captureRoutes(reader: Queries): Route[] {
         const mail = await findCapturedMail(reader, params.id)
         if (!mail) throw new AppError('not_found', 'no such mail in the local inbox')
         const raw = Buffer.from(mail.raw)
-        return { ...headToApi({ ...mail, size: raw.length }), raw: raw.toString('latin1') }
+        return { ...headToApi({ ...mail, size: raw.length }), raw: shownOctets(raw) }
       },
     }),
   ]

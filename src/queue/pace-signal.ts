@@ -22,6 +22,17 @@ const OWN_FAILURES: ReadonlySet<string> = new Set([
   'signing_key',
 ])
 
+/**
+ * Failures that one message, or the one domain it is for, has with a site that may serve thousands of others: what it
+ * needs and the host has not, and what the domain's own records forbid.
+ */
+const OF_ONE_MESSAGE: ReadonlySet<string> = new Set([
+  'smtputf8_unsupported',
+  '8bitmime_unsupported',
+  'message_too_big',
+  'mta_sts_failure',
+])
+
 const BUSY: ReadonlySet<string> = new Set(['server_busy', 'system_full', 'system_failure', 'network_failure'])
 
 export function paceSignal(outcome: Outcome): PaceSignal {
@@ -32,7 +43,7 @@ export function paceSignal(outcome: Outcome): PaceSignal {
     case 'bounced':
       return { kind: 'neutral' }
     case 'deferred':
-      if (OWN_FAILURES.has(outcome.subtype)) return { kind: 'neutral' }
+      if (OWN_FAILURES.has(outcome.subtype) || OF_ONE_MESSAGE.has(outcome.subtype)) return { kind: 'neutral' }
       if (outcome.reply === undefined) return { kind: 'unreachable' }
       if (isAboutOurPace(outcome)) return { kind: 'asked', waitMs: outcome.retryAfterMs }
       return { kind: outcome.reply.code === 421 || BUSY.has(outcome.subtype) ? 'busy' : 'neutral' }

@@ -172,9 +172,8 @@ function toHappenings({ job, entry, outcome, verdict, finishedAt }: Settled): Ha
 
 function bounceFacts(
   { permanence, cause, scope, subtype, status, reply }: Omit<Bounced, 'kind' | 'tried' | 'summary'>,
-  { summary, tried }: Outcome,
+  { summary, remoteMta }: Outcome,
 ): FactsOf<'email.bounced'> {
-  const remoteMta = tried.at(-1)?.host
   return {
     bounceType: permanence,
     cause,

@@ -61,6 +61,18 @@ t.test('a file with columns is imported; what is there already stays, what is wr
   ])
 })
 
+t.test('a hard bounce that is imported widens an entry that stopped marketing only', async t => {
+  const { import: importFile, entries, postroad, owned } = await open(t)
+  await importFile('email,reason\nann@x.example,unsubscribe\nbob@bücher.example,unsubscribe\n')
+  const bounces = 'email,reason\nAnn@X.example.,hard_bounce\nbob@xn--bcher-kva.example,hard_bounce\n'
+  t.match(JSON.parse((await importFile(bounces)).out), { added: 0, widened: 2, known: 0 })
+  t.same(await entries(), ['bob@xn--bcher-kva.example hard_bounce all', 'ann@x.example hard_bounce all'])
+  t.match(JSON.parse((await importFile(bounces)).out), { added: 0, widened: 0, known: 2 })
+  t.match(JSON.parse((await importFile('email,reason\nann@x.example,unsubscribe\n')).out), { known: 1 })
+  t.match(await postroad.run('suppress', 'remove', ...owned, 'bob@BÜCHER.example'), { status: 0 })
+  t.same(await entries(), ['ann@x.example hard_bounce all'])
+})
+
 t.test('a bare list of addresses is imported', async t => {
   const { import: importFile, entries } = await open(t)
   t.match(await importFile('ann@x.example\n\nbob@x.example\n'), { status: 0 })

@@ -60,13 +60,16 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
   },
   {
     id: 'suppressions.add',
-    rule: 'POST /suppressions takes an address or a @domain, a reason and a scope; a repeat is a 409 duplicate',
+    rule: 'POST /suppressions takes an address or a @domain, a reason and a scope; a wider scope widens the entry (200), a repeat is a 409 duplicate',
     from: [
       `${TABLE} > POST /suppressions`,
       'decisions: Deliverability > Suppression {email reason scope source_message_id',
+      'decisions: Email > POST /suppressions with a wider',
     ],
     tests: [
       ONCE,
+      suppressions('a wider scope widens the entry; the same or a narrower one is a duplicate'),
+      suppressions('an entry is found, mailed around and taken off in whatever form its domain is written'),
       suppressions('what cannot be suppressed is refused by name'),
       suppressions('a suppressed address or domain is not mailed until it is let go'),
       suppressions('who only unsubscribed gets single sends and batches still'),

@@ -206,7 +206,6 @@ export const FRAME_ROWS: readonly Row[] = [
     id: 'error.local',
     rule: 'routes for this machine alone do not exist for others',
     from: [],
-    answers: ['local: not_found'],
     tests: [answer('a route for this machine alone is a 404 for whoever comes through a proxy')],
   },
   {
@@ -220,10 +219,18 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
+    id: 'error.unavailable',
+    rule: 'what the appliance cannot do at the moment is a 503 unavailable that says when to come again',
+    from: [],
+    answers: ['keyed: unavailable'],
+    tests: [
+      answer('a database that another process holds locked is a 503 with Retry-After, and is waited for'),
+    ],
+  },
+  {
     id: 'error.internal.capture',
     rule: 'the local inbox that cannot be read is a 500',
     from: [],
-    answers: ['GET /capture: internal_error', 'GET /capture/{id}: internal_error'],
     tests: [answer('a local inbox that cannot be read is a 500 as well')],
   },
   {
@@ -250,7 +257,9 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'the base ends in /api/v1; the machine-readable description is served',
     from: [],
     tests: [
-      open('the description stands at /openapi.json, and all of it but what is at the root below /api/v1'),
+      open(
+        'the description stands at /openapi.json, with the base URL, and tells of nothing that is internal',
+      ),
       every('the description is valid OpenAPI 3.1, and its examples pass their own schemas'),
     ],
   },

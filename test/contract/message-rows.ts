@@ -167,4 +167,15 @@ export const MESSAGE_ROWS: readonly Row[] = [
       recipients("a message's status and trace are for its own workspace"),
     ],
   },
+  {
+    id: 'log.dates',
+    rule: 'dates are any ISO 8601 form, without a zone UTC; a date alone as until includes that day; an impossible one is a 400',
+    from: ['decisions: Email > Optional fields null is as'],
+    tests: [
+      inFile('msa/message-log')(
+        'the log shows the messages of the workspace, newest first, and can be asked by field',
+      ),
+      schedule('send_at has to be a moment in the next 72 hours'),
+    ],
+  },
 ]

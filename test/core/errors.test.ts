@@ -12,7 +12,7 @@ t.test('every error has an HTTP status for a refusal and an SMTP reply whose two
 })
 
 t.test('what may pass is a 4xx over SMTP, so that the sender tries again', async t => {
-  for (const code of ['rate_limited', 'limit_reached', 'internal_error', 'conflict'] as const)
+  for (const code of ['rate_limited', 'limit_reached', 'unavailable', 'internal_error', 'conflict'] as const)
     t.match(String(ERRORS[code].smtp[0]), /^4/, code)
 })
 

@@ -105,6 +105,16 @@ CREATE TABLE "dkim_keys" (
   "replaced_at" bigint
 );
 
+CREATE TABLE "domain_denials" (
+  "seq" integer primary key autoincrement,
+  "domain" text not null,
+  "denied_at" bigint not null,
+  "workspace_id" text not null,
+  "email" text not null,
+  "message_id" text not null unique,
+  "is_counted" integer not null
+);
+
 CREATE TABLE "domain_reports" (
   "id" text primary key,
   "kind" text not null,
@@ -181,7 +191,8 @@ CREATE TABLE "inbound_mails" (
   "tries" integer not null,
   "processed_at" bigint,
   "result" text,
-  "findings" text
+  "findings" text,
+  "is_signed" integer default 0 not null
 );
 
 CREATE TABLE "inbound_parts" (
@@ -383,6 +394,12 @@ CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
 
 CREATE INDEX "dkim_keys_retiring" on "dkim_keys" ("retire_at") where "retire_at" is not null;
 
+CREATE INDEX "domain_denials_by_domain" on "domain_denials" ("domain", "denied_at");
+
+CREATE INDEX "domain_denials_by_time" on "domain_denials" ("denied_at", "domain");
+
+CREATE INDEX "domain_denials_unjudged" on "domain_denials" ("denied_at") where "is_counted" = 0;
+
 CREATE INDEX "domain_reports_by_time" on "domain_reports" ("domain", "begin_at");
 
 CREATE INDEX "domain_reports_received" on "domain_reports" ("received_at");
@@ -393,9 +410,9 @@ CREATE INDEX "domains_to_check" on "domains" ("next_check_at") where "next_check
 
 CREATE INDEX "email_batches_by_key" on "email_batches" ("key_id", "released_at");
 
-CREATE INDEX "inbound_mails_processed" on "inbound_mails" ("processed_at") where "processed_at" is not null;
+CREATE INDEX "inbound_mails_processed" on "inbound_mails" ("is_signed", "processed_at", "size") where "processed_at" is not null;
 
-CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("seq") where "processed_at" is null;
+CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("is_signed", "seq", "size") where "processed_at" is null;
 
 CREATE INDEX "kept_answers_by_age" on "kept_answers" ("created_at");
 

@@ -10,6 +10,7 @@ import { isServing, LockedError, takeServeLock } from '../../src/db/serve-lock.j
 import { ping } from '../../src/db/ping.js'
 import { openSqlite } from '../../src/db/open-sqlite.js'
 import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
+import { pauseFor } from '../../src/world/clock.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { sqliteDatabase, sqliteFile } from '../support/database.js'
 
@@ -69,6 +70,43 @@ t.test(
     t.same(rows, [{ value: 20 }])
   },
 )
+
+t.test('while another process writes, the event loop goes on and reads are answered', async t => {
+  const file = sqliteFile(t)
+  const database = await sqliteDatabase(t, file)
+  const other = new BetterSqlite(file)
+  t.teardown(() => void other.close())
+  other.exec('begin immediate')
+  const written = database.write(({ db }) => sql`create table notes (text)`.execute(db))
+  // Were it waited for inside of a statement, this would come to nothing before five seconds are over, and the write would fail.
+  for (let turns = 0; turns < 20; turns += 1) {
+    await pauseFor(1)
+    await ping(database)
+  }
+  other.exec('commit')
+  await written
+  t.same((await sql`select * from notes`.execute(database.reader)).rows, [])
+})
+
+t.test('a lock that is not given up is waited for 5 s, then the write is refused as unavailable', async t => {
+  const file = sqliteFile(t)
+  const clock = new FakeClock()
+  await using database = await openSqlite({ file, clock })
+  const other = new BetterSqlite(file)
+  t.teardown(() => void other.close())
+  other.exec('begin immediate')
+  const write = () => database.write(({ db }) => sql`create table notes (text)`.execute(db))
+  const refused = t.rejects(Promise.all([write(), write()]), {
+    code: 'unavailable',
+    message: /locked by another process/,
+    retryAfterMs: Number,
+  })
+  await pauseFor(5)
+  await clock.advance(5_000)
+  await refused
+  other.exec('rollback')
+  await write()
+})
 
 t.test('writes of another process are noticed once, own writes are not', async t => {
   const file = sqliteFile(t)

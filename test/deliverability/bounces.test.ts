@@ -175,10 +175,12 @@ t.test('bounces are filtered by everything that the contract names and more', as
   t.same(await messages(`?since=${at(-1_000)}`), ['m3', 'm2'])
   t.same(await messages(`?until=${at(-1_000)}`), ['m1'])
   t.same(await messages(`?since=${at(-1_000)}&until=${at(0)}&type=transient`), ['m2'])
+  t.equal((await messages(`?until=${at(0).slice(0, 10)}`)).length, 3, 'that day included')
   for (const [query, path] of [
     ['?type=hard', 'type'],
     ['?since=yesterday', 'since'],
     ['?until=2026-13-45', 'until'],
+    ['?since=2026-02-30T00:00:00Z', 'since'],
     ['?colour=red', 'colour'],
     ['?limit=1001', 'limit'],
   ] as const)

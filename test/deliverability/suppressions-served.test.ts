@@ -44,6 +44,43 @@ t.test('an address is suppressed once, whatever its case, and again after it was
   t.match(await add({ email: 'ann@x.example' }), { status: 201 })
 })
 
+t.test('a wider scope widens the entry; the same or a narrower one is a duplicate', async t => {
+  const { add, list, key, clock, ...postroad } = await open(t)
+  await add({ email: 'ann@x.example', reason: 'unsubscribe' })
+  const duplicate = { status: 409, body: { error: { code: 'duplicate', path: 'email' } } }
+  t.match(await add({ email: 'ann@x.example', reason: 'unsubscribe' }), duplicate)
+  await clock.advance(1_000)
+  t.match(await add({ email: 'Ann@x.example', reason: 'hard_bounce' }), {
+    status: 200,
+    body: { data: { reason: 'hard_bounce', scope: 'all', created_at: '2026-01-05T10:00:01.000Z' } },
+  })
+  t.match((await list()).data, [{ email: 'ann@x.example', reason: 'hard_bounce', scope: 'all' }])
+  t.match(await postroad.send(key, mail), { body: { data: { sent: 0, skipped: 1 } } })
+  t.match(await add({ email: 'ann@x.example', reason: 'complaint' }), duplicate)
+  t.match(await add({ email: 'ann@x.example', scope: 'marketing' }), duplicate)
+  t.match((await list()).data, [{ reason: 'hard_bounce', scope: 'all' }])
+})
+
+t.test('an entry is found, mailed around and taken off in whatever form its domain is written', async t => {
+  const { add, remove, emails, key, ...postroad } = await open(t)
+  const forms = ['@Bücher.example', '@XN--BCHER-KVA.example', '@bücher.example.', ' @bu\u0308cher.EXAMPLE ']
+  for (const form of forms) {
+    t.match(await add({ email: form }), { status: 201, body: { data: { email: '@xn--bcher-kva.example' } } })
+    for (const other of forms) {
+      t.match(await add({ email: other }), { status: 409 }, `${form} is ${other}`)
+      t.same(await emails(`?email=${encodeURIComponent(other)}`), ['@xn--bcher-kva.example'])
+    }
+    for (const to of ['ann@bücher.example', 'ann@XN--bcher-kva.example'])
+      t.match(await postroad.send(key, { ...mail, to }), { body: { data: { skipped: 1 } } })
+    t.equal((await remove(forms[0]!)).status, 200)
+  }
+  await add({ email: 'ann@bücher.example.' })
+  t.same(await emails(`?email=${encodeURIComponent('ANN@xn--bcher-kva.example')}`), [
+    'ann@xn--bcher-kva.example',
+  ])
+  t.equal((await remove('Ann@BÜCHER.example')).status, 200)
+})
+
 t.test('what cannot be suppressed is refused by name', async t => {
   const { add, list } = await open(t)
   for (const [body, path] of [

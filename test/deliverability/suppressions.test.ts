@@ -5,6 +5,7 @@ import {
   findSuppressed,
   insertSuppression,
   listSuppressions,
+  suppressOrWiden,
   type Suppression,
 } from '../../src/deliverability/suppression-store.js'
 import type { Database } from '../../src/db/database.js'
@@ -64,6 +65,32 @@ eachDatabase(t, 'a second entry for an address leaves the first as it was', asyn
   t.equal(await suppress(database, 'ann@example.com', { reason: 'manual' }), false)
   t.equal(await suppress(database, 'ann@example.com', { workspaceId: 'w2' }), true)
   t.match(await listSuppressions(database.reader, 'w1', { limit: 10, offset: 0 }), [{ reason: 'complaint' }])
+})
+
+eachDatabase(t, 'an entry is widened from marketing to all mail, and never narrowed', async (t, database) => {
+  const put = (more: Partial<Suppression>) =>
+    database.write(tx =>
+      suppressOrWiden(tx.db, {
+        workspaceId: 'w1',
+        email: 'ann@example.com',
+        reason: 'unsubscribe',
+        scope: 'marketing',
+        sourceMessageId: null,
+        createdAt: NOW,
+        ...more,
+      }),
+    )
+  t.equal(await put({}), 'added')
+  t.equal(await put({}), 'known')
+  t.equal(await put({ workspaceId: 'w2' }), 'added')
+  t.equal(await put({ scope: 'all', reason: 'hard_bounce', createdAt: NOW + 1 }), 'widened')
+  t.equal(await put({ scope: 'all', reason: 'complaint' }), 'known')
+  t.equal(await put({}), 'known')
+  const page = { limit: 10, offset: 0 }
+  t.match(await listSuppressions(database.reader, 'w1', page), [
+    { scope: 'all', reason: 'hard_bounce', createdAt: NOW + 1 },
+  ])
+  t.match(await listSuppressions(database.reader, 'w2', page), [{ scope: 'marketing' }])
 })
 
 eachDatabase(t, 'what was taken out is mailed again', async (t, database) => {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import Type from 'typebox'
-import { documentationRoutes } from '../../src/http/openapi.js'
+import { documentationRoutes } from '../../src/http/openapi/routes.js'
 import { openRoute } from '../../src/http/route.js'
 import { serveRoutes } from '../support/api.js'
 import { testRoutes } from '../support/test-routes.js'
@@ -11,6 +11,8 @@ const hostile = openRoute({
   method: 'POST',
   path: '/hostile',
   access: 'public',
+  operationId: 'sendHostile',
+  chapter: 'Email',
   summary: 'Says <script>alert(1)</script> & `</code><img src=x>`.',
   description: '"quoted" <b>',
   body: Type.Object({ text: Type.String({ description: '</td><script>' }) }),
@@ -21,7 +23,10 @@ const hostile = openRoute({
 
 async function readPage(t: Test) {
   const routes = [...testRoutes, hostile]
-  const { port } = await serveRoutes(t, [...routes, ...documentationRoutes(routes, '1.2.3')])
+  const { port } = await serveRoutes(t, [
+    ...routes,
+    ...documentationRoutes(routes, { version: '1.2.3', origin: 'http://127.0.0.1:8025' }),
+  ])
   const response = await fetch(`http://127.0.0.1:${port}/docs`)
   return { response, page: await response.text() }
 }
@@ -37,11 +42,16 @@ t.test('it is served to anybody as a page of HTML', async t => {
 t.test('every operation is on it, with its permission, fields, example and errors', async t => {
   const { page } = await readPage(t)
   for (const text of [
-    '<code>/api/v1/notes/{id}</code>',
-    '<code>/openapi.json</code>',
-    '<code>/docs</code>',
+    '<code>/notes/{id}</code>',
+    'Base URL: <code>http://127.0.0.1:8025/api/v1</code>',
+    'curl &#39;http://127.0.0.1:8025/api/v1/notes&#39; \\\n  -H &quot;Authorization: Bearer $POSTROAD_KEY&quot;',
+    'curl -X DELETE &#39;http://127.0.0.1:8025/api/v1/notes/',
+    '<section id="Email">',
+    '<a href="#Note">Note</a>',
+    '<details id="Note">',
     'Needs the permission <code>email:send</code>.',
-    '<code>pagination.has_more</code>',
+    '<code>has_more</code>',
+    '<a href="#Pagination">Pagination</a>',
     '<code>limit_reached</code>',
     '&quot;text&quot;: &quot;Thank you for your order.&quot;',
   ])

@@ -12,7 +12,9 @@ import {
   type Operation,
 } from '../support/api-document.js'
 import { openTestAppliance } from '../support/appliance.js'
-import { hideTable, showTable } from '../support/sabotage.js'
+import { nextTurn, pauseFor } from '../../src/world/clock.js'
+import type { FakeClock } from '../../src/world/fake-clock.js'
+import { hideTable, lockDatabase, showTable } from '../support/sabotage.js'
 
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
 const madeUp = (name: string) => (name === 'email' ? 'nobody@nowhere.example' : MADE_UP)
@@ -126,25 +128,66 @@ t.test(
   },
 )
 
+t.test(
+  'a database that another process holds locked is a 503 with Retry-After, and is waited for',
+  async t => {
+    const { keyed, ask, key, clock, log, ...appliance } = await open(t)
+    const unlock = lockDatabase(appliance)
+    const asked = keyed.map(operation => ({ operation, answer: ask(operation, { key }) }))
+    const answers = Promise.all(asked.map(({ answer }) => answer))
+    await passUntil(clock, answers)
+    let refused = 0
+    for (const { operation, answer: pending } of asked) {
+      const answer = await pending
+      t.not(answer.status, 500, operation.name)
+      if (answer.status !== 503) continue
+      refused += 1
+      t.equal(errorOf(answer).code, 'unavailable', operation.name)
+      t.match(errorOf(answer).message, 'locked by another process', operation.name)
+      t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/, operation.name)
+      t.ok(operation.responses['503'], operation.name)
+      showsLimits(t, answer, operation.name)
+    }
+    t.ok(refused >= 5, `${refused} routes write`)
+    t.same(
+      log.lines.filter(({ event }) => event === 'request failed'),
+      [],
+    )
+    const send = keyed.find(({ name }) => name === 'POST /api/v1/email/send')
+    const waiting = ask(send!, { key })
+    await nextTurn()
+    unlock()
+    t.not((await waiting).status, 503, 'the lock is waited for, and others have their turn meanwhile')
+  },
+)
+
+/** Lets the clock run until it has happened. */
+async function passUntil(clock: FakeClock, done: Promise<unknown>): Promise<void> {
+  const over = new AbortController()
+  void done.finally(() => over.abort())
+  while (!over.signal.aborted) {
+    await clock.advance(500)
+    await pauseFor(5)
+  }
+}
+
 t.test('a local inbox that cannot be read is a 500 as well', async t => {
-  const { operations, ask, ...appliance } = await open(t)
+  const appliance = await open(t)
   hideTable(appliance, 'captured_mails')
-  for (const operation of operations.filter(({ path }) => path.startsWith('/capture'))) {
-    const answer = await ask(operation)
-    t.same([answer.status, errorOf(answer).code], [500, 'internal_error'], operation.name)
+  for (const path of ['/capture', '/capture/1']) {
+    const answer = await ask(appliance.baseUrl, { method: 'GET', path })
+    t.same([answer.status, errorOf(answer).code], [500, 'internal_error'], path)
     t.notMatch(answer.text, 'captured_mails')
   }
   showTable(appliance, 'captured_mails')
 })
 
 t.test('a route for this machine alone is a 404 for whoever comes through a proxy', async t => {
-  const { operations, ask } = await open(t)
-  const local = operations.filter(({ path }) => /^\/(capture|queue)/.test(path))
-  t.ok(local.length >= 4)
-  for (const operation of local) {
-    const answer = await ask(operation, { headers: { 'X-Forwarded-For': '198.51.100.7' } })
-    t.equal(answer.status, 404, operation.name)
-    t.match(errorOf(answer), { code: 'not_found', message: 'no such path' }, operation.name)
+  const { baseUrl } = await open(t)
+  for (const path of ['/capture', '/capture/1']) {
+    const answer = await ask(baseUrl, { method: 'GET', path, headers: { 'X-Forwarded-For': '198.51.100.7' } })
+    t.equal(answer.status, 404, path)
+    t.match(errorOf(answer), { code: 'not_found', message: 'no such path' }, path)
   }
 })
 

@@ -68,6 +68,47 @@ t.test('the description is valid OpenAPI 3.1, and its examples pass their own sc
   }
 })
 
+t.test('operations have names of their own, as people would give them, and stand in chapters', async t => {
+  const { operations } = await open(t)
+  const ids = operations.map(({ operationId }) => operationId)
+  t.equal(new Set(ids).size, ids.length)
+  for (const id of ids)
+    t.match(id, /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|delete)[A-Z]\w+$/)
+  for (const { name, tags } of operations) t.match(tags, [/^[A-Z]/], name)
+})
+
+function isAsDescribed({ responses }: Operation, status: number, text: string): boolean {
+  const { schema } = responses[String(status)]?.content['application/json'] ?? {}
+  return schema !== undefined && Compile(schema).Check(JSON.parse(text))
+}
+
+/** What there has to be before, which the example alone does not make. */
+const NEEDS_A_CONTACT = new Set(['createConversion', 'trackProductView'])
+
+t.test('examples of requests work as they are pasted, and answers are what is described', async t => {
+  const { keyed, ask, key, ...appliance } = await open(t)
+  await appliance.run('domain', 'add', 'example.com', '--workspace', appliance.workspaceId, '--vouch')
+  const creating = keyed.filter(
+    ({ method, pathParameters }) => method === 'POST' && pathParameters.length === 0,
+  )
+  t.ok(creating.length >= 5)
+  for (const operation of creating) {
+    const asking = usualAsking(operation, madeUp, key)
+    // What the operator has declared verified is there already.
+    const body = operation.operationId === 'addDomain' ? '{"domain":"shop.example.org"}' : asking.body
+    const { status, text } = await ask({ ...asking, body })
+    if (NEEDS_A_CONTACT.has(operation.operationId)) t.equal(codeOf(text), 'contact_not_found', operation.name)
+    else
+      t.ok(status < 300 && isAsDescribed(operation, status, text), `${operation.name}: ${text.slice(0, 300)}`)
+  }
+  for (const operation of keyed.filter(
+    ({ method, pathParameters }) => method === 'GET' && pathParameters.length === 0,
+  )) {
+    const { status, text } = await ask(usualAsking(operation, madeUp, key))
+    t.ok(isAsDescribed(operation, status, text), `${operation.name}: ${text.slice(0, 300)}`)
+  }
+})
+
 t.test('without a key, or with one that is none, every route but the open ones is a 401', async t => {
   const { keyed, ask } = await open(t)
   t.ok(keyed.length >= 10)

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import Type from 'typebox'
 import type { FindAnswer, IdempotencyClaim } from '../../src/http/idempotency.js'
-import { openApiDocument } from '../../src/http/openapi.js'
+import { openApiDocument } from '../../src/http/openapi/document.js'
 import { Reply, route } from '../../src/http/route.js'
 import { serveRoutes } from '../support/api.js'
 
@@ -19,17 +19,25 @@ async function serveOrders(t: Test) {
   }
   const spec = {
     access: 'key',
+    chapter: 'Email',
     summary: 'x',
     body: Type.Object({ data: Type.Unknown() }),
     response: Type.Object({ number: Type.Integer() }),
-    otherStatuses: [201],
+    otherAnswers: { 201: Type.Object({ number: Type.Integer() }) },
     handle: ({ claim }: { claim: IdempotencyClaim | undefined }) => make(claim),
   } as const
   const id = { params: Type.Object({ id: Type.String() }) }
   const routes = [
-    route({ method: 'POST', path: '/orders', idempotency: 'optional', ...spec }),
-    route({ method: 'POST', path: '/orders/:id/send', idempotency: 'required', ...spec, ...id }),
-    route({ method: 'POST', path: '/others', ...spec }),
+    route({ method: 'POST', path: '/orders', operationId: 'order', idempotency: 'optional', ...spec }),
+    route({
+      method: 'POST',
+      path: '/orders/:id/send',
+      operationId: 'send',
+      idempotency: 'required',
+      ...spec,
+      ...id,
+    }),
+    route({ method: 'POST', path: '/others', operationId: 'other', ...spec }),
   ]
   const api = await serveRoutes(t, routes, { findAnswer })
   const order = (headers: Record<string, string>, data: unknown = 1, path = '/orders', key = 'all') =>
@@ -119,11 +127,13 @@ t.test('a body that is nested without end is refused, not unfolded', async t => 
 
 t.test('the description shows the header where it is taken', async t => {
   const { routes } = await serveOrders(t)
-  const { paths } = openApiDocument(routes, '1') as { paths: Record<string, Record<string, object>> }
-  t.match(paths['/api/v1/orders']?.['post'], {
+  const { paths } = openApiDocument(routes, { version: '1', origin: 'http://127.0.0.1:8025' }) as {
+    paths: Record<string, Record<string, object>>
+  }
+  t.match(paths['/orders']?.['post'], {
     parameters: [{ name: 'Idempotency-Key', in: 'header', required: false }],
     responses: { 409: { description: /conflict[^]*idempotency_conflict/ } },
   })
-  t.match(paths['/api/v1/orders/{id}/send']?.['post'], { parameters: [{ in: 'path' }, { required: true }] })
-  t.match(paths['/api/v1/others']?.['post'], { parameters: [] })
+  t.match(paths['/orders/{id}/send']?.['post'], { parameters: [{ in: 'path' }, { required: true }] })
+  t.match(paths['/others']?.['post'], { parameters: [] })
 })

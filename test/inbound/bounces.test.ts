@@ -185,18 +185,38 @@ t.test('a recipient that mail was forwarded to fails for the one it was sent to'
   t.equal(await suppressionOf(database, 'ann.private@y.example'), undefined)
 })
 
-t.test('without a signed address the message is found by what the returned part holds', async t => {
+t.test('without a signed address the message is found by a token that the mail holds', async t => {
   const { database, take, message } = await openInboundTest(t)
   const byField = await sentMessage(database, 1, 'ann@x.example')
   const byEnvelopeId = await sentMessage(database, 2, 'bob@x.example')
-  const byMessageId = await sentMessage(database, 3, 'eve@x.example')
+  const byReturnPath = await sentMessage(database, 3, 'eve@x.example')
   const mails = [
     dsn({ recipient: 'other@x.example', original: `X-Postroad-ID: ${byField.token}\nSubject: x` }),
     dsn({ recipient: 'other@x.example', envelopeId: byEnvelopeId.token }),
-    dsn({ recipient: 'EVE@x.example', original: `Message-ID: <${byMessageId.id}@${HOSTNAME}>` }),
+    dsn({ recipient: 'other@x.example', original: `Return-Path: <${byReturnPath.returnPath}>` }),
   ]
-  for (const mail of mails) t.equal((await take(FBL, mail)).result, 'bounce')
-  for (const { id } of [byField, byEnvelopeId, byMessageId]) t.equal((await message(id)).status, 'bounced')
+  for (const mail of mails)
+    t.match(await take(FBL, mail), { result: 'bounce', findings: [{ isConfirmed: true }] })
+  for (const { id } of [byField, byEnvelopeId, byReturnPath]) t.equal((await message(id)).status, 'bounced')
+})
+
+t.test('a bounce that has only Message-ID and recipient is unconfirmed, and changes nothing', async t => {
+  const { database, take, message, events } = await openInboundTest(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const mail = await take(
+    FBL,
+    dsn({ recipient: 'ANN@x.example', original: `Message-ID: <${ann.id}@${HOSTNAME}>\nTo: ann@x.example` }),
+  )
+  t.match(mail, {
+    result: 'unconfirmed',
+    findings: [{ messageId: ann.id, isConfirmed: false, detail: /^bounce without a token.*5\.1\.1/ }],
+  })
+  t.match(await message(ann.id), { status: 'sent', bouncedAt: null })
+  t.same(await events(), [])
+  t.same(await bouncesOf(database), [])
+  t.equal(await suppressionOf(database, ann.to), undefined)
+  // The real one, later, has its effect.
+  t.equal((await take(ann.returnPath, dsn({ recipient: ann.to }))).result, 'bounce')
 })
 
 t.test('the address that it came to counts more than what the mail says', async t => {

@@ -74,11 +74,26 @@ t.test('a report with its recipient redacted is matched by our field, by the Mes
   )
 })
 
-t.test('a report that names the recipient is matched by the Message-ID', async t => {
-  const { database, take } = await openInboundTest(t)
+t.test('a report that has only Message-ID and recipient is unconfirmed, of whatever type', async t => {
+  const { database, take, events, message } = await openInboundTest(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
   const original = `Message-ID: <${ann.id}@${HOSTNAME}>`
-  t.equal((await take(FBL, arf({ recipient: 'ann@x.example', original }))).result, 'complaint')
+  for (const type of ['abuse', 'opt-out', 'not-spam'])
+    t.match(await take(FBL, arf({ type, recipient: 'ann@x.example', original })), {
+      result: 'unconfirmed',
+      findings: [{ messageId: ann.id, isConfirmed: false, detail: /^complaint without/ }],
+    })
+  t.same(await events(), [])
+  t.equal((await message(ann.id)).complainedAt, null)
+  t.equal(await suppressionOf(database, ann.to), undefined)
+})
+
+t.test('a report that tells the envelope sender and nothing else of the mail is confirmed by it', async t => {
+  const { database, take } = await openInboundTest(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const sender = `Original-Mail-From: <${ann.returnPath}>\r\n`
+  const report = arf({ original: 'Subject: Your order' }).replace('User-Agent:', `${sender}User-Agent:`)
+  t.equal((await take(FBL, report)).result, 'complaint')
 })
 
 t.test('a mail to an unsubscribe address stops marketing, whatever it says, and is told once', async t => {

@@ -11,7 +11,7 @@ import { listSuppressions } from '../../src/deliverability/suppression-store.js'
 import {
   countTry,
   deleteOrphanedInboundParts,
-  deleteProcessedBefore,
+  deleteProcessed,
   findInboundMail,
   findWaitingMails,
   insertInboundMail,
@@ -20,7 +20,11 @@ import {
   markProcessed,
   markUnprocessed,
   readInboundOctets,
+  sumInboundOctets,
+  type InboundRecipient,
+  type Removal,
 } from '../../src/inbound/inbound-mail-store.js'
+import { KeptMail } from '../../src/inbound/kept-mail.js'
 import type { Database } from '../../src/db/database.js'
 import { eachDatabase } from '../support/database.js'
 import { arf, BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
@@ -78,13 +82,92 @@ eachDatabase(
 
     t.equal(await database.write(tx => countTry(tx.db, second)), 1)
     t.equal(await database.write(tx => countTry(tx.db, second)), 2)
-    t.equal(await database.write(tx => deleteProcessedBefore(tx.db, NOW + 1, 10)), 0)
-    t.equal(await database.write(tx => deleteProcessedBefore(tx.db, NOW + 2, 10)), 1)
+    t.equal(await sumInboundOctets(reader), 19)
+    const remove = (removal: Partial<Removal>) =>
+      database.write(tx => deleteProcessed(tx.db, { isSigned: false, limit: 10, ...removal }))
+    t.same(await remove({ before: NOW + 1 }), { mails: 0, octets: 0 })
+    t.same(await remove({ before: NOW + 2, isSigned: true }), { mails: 0, octets: 0 })
+    t.same(await remove({ before: NOW + 2 }), { mails: 1, octets: 9 })
+    t.equal(await sumInboundOctets(reader), 10)
     t.equal(await findInboundMail(reader, first), undefined)
     await t.rejects(readInboundOctets(reader, { bodyId: 'b1', size: 9 }), { message: /is missing/ })
 
     t.equal(await database.write(tx => markUnprocessed(tx.db, second)), true)
     t.match(await findInboundMail(reader, second), { processedAt: null, tries: 0 })
+  },
+)
+
+eachDatabase(t, 'mail to signed addresses waits in a line of its own', async (t, database) => {
+  const unsigned = await store(database, 'b1', 'the first')
+  const add = (bodyId: string, ...recipients: InboundRecipient[]) =>
+    database.write(tx =>
+      insertInboundMail(tx.db, {
+        bodyId,
+        receivedAt: NOW,
+        session: 's1',
+        peerAddress: '192.0.2.1',
+        heloName: 'mx.example.com',
+        envelopeSender: '',
+        recipients,
+        size: 1_000,
+      }),
+    )
+  const signed = { address: 'r1-x@bounce.example', purpose: 'return_path', messageId: 'm1' } as const
+  const first = await add('b2', signed)
+  // Whoever has one token must not bring his reports before the bounces of others.
+  const mixed = await add('b3', signed, { address: 'tlsrpt@bounce.example', purpose: 'reports' })
+  const second = await add('b4', signed)
+  const waiting = async (isSigned: boolean) =>
+    (await findWaitingMails(database.reader, 10, isSigned)).map(({ seq }) => seq)
+  t.same(await waiting(true), [first, second])
+  t.same(await waiting(false), [unsigned, mixed])
+})
+
+eachDatabase(
+  t,
+  'beyond its bound the oldest mail that was read goes, that without a token first',
+  async (t, database) => {
+    const seqs = new Map<string, number>()
+    for (const [index, name] of ['s0', 'u1', 'u2', 's3', 'u4', 'u5'].entries()) {
+      const purpose = name.startsWith('s')
+        ? ({ purpose: 'return_path', messageId: 'm1' } as const)
+        : ({ purpose: 'contact' } as const)
+      const seq = await database.write(tx =>
+        insertInboundMail(tx.db, {
+          bodyId: name,
+          receivedAt: NOW,
+          session: 's1',
+          peerAddress: '192.0.2.1',
+          heloName: 'mx.example.com',
+          envelopeSender: '',
+          recipients: [{ address: 'x@bounce.example', ...purpose }],
+          size: 1_000,
+        }),
+      )
+      seqs.set(name, seq)
+      // The last one waits still.
+      if (name !== 'u5') await database.write(tx => markProcessed(tx.db, seq, NOW + index, []))
+    }
+    const left = async () => {
+      const rows = await database.reader
+        .selectFrom('inbound_mails')
+        .select('body_id')
+        .orderBy('seq')
+        .execute()
+      return rows.map(row => row.body_id)
+    }
+    const shrinkTo = async (most: number) => {
+      const kept = await KeptMail.count(database.reader, most)
+      while ((await database.write(tx => kept.removeExcess(tx, 1))) > 0);
+      return kept.total
+    }
+    t.equal(await shrinkTo(6_700), 6_000, 'below nine tenths nothing goes')
+    t.equal(await shrinkTo(6_250), 5_000)
+    t.same(await left(), ['s0', 'u2', 's3', 'u4', 'u5'])
+    t.equal(await shrinkTo(2_500), 2_000)
+    t.same(await left(), ['s3', 'u5'])
+    t.equal(await shrinkTo(1_000), 1_000, 'what waits to be read stays')
+    t.same(await left(), ['u5'])
   },
 )
 

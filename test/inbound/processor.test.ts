@@ -1,13 +1,9 @@
 /** Reading in a thread: mails that break it, threads that do not start, reading anew, removal of what is old. */
 import t, { type Test } from 'tap'
-import {
-  deleteProcessedBefore,
-  findInboundMail,
-  markUnprocessed,
-} from '../../src/inbound/inbound-mail-store.js'
+import { findInboundMail, markUnprocessed } from '../../src/inbound/inbound-mail-store.js'
 import { oldest, prune } from '../../src/scheduler/prune.js'
 import { spawnThread, type SpawnThread } from '../../src/world/threads.js'
-import { dsn, openInboundTest, sentMessage } from '../support/inbound.js'
+import { BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
 import { until } from '../support/until.js'
 
 const DAY_MS = 86_400_000
@@ -102,10 +98,34 @@ t.test('reading that takes too long ends with its thread', async t => {
   for (let tries = 1; tries <= 2; tries += 1) {
     await until('it is being read', () => posted.length === tries)
     t.equal(ends, tries - 1)
-    await clock.advance(30_000)
+    await clock.advance(10_000)
   }
   await settled()
-  t.equal((await mailOf(reply)).result, 'failed')
+  t.match(await mailOf(reply), { result: 'failed', findings: [{ detail: /too long, twice/ }] })
+})
+
+t.test('mail with a token of ours is read while a mail without one keeps its thread busy', async t => {
+  const { spawn } = programs('failing-parser')
+  const { database, receive, mailOf, message } = await openInboundTest(t, { spawn })
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const busy = await receive(`fbl@${BOUNCE_DOMAIN}`, 'Subject: SPIN\r\n\r\n')
+  const waiting = await receive(`fbl@${BOUNCE_DOMAIN}`, 'Subject: one\r\n\r\n')
+  const reply = await receive(ann.returnPath, 'Subject: two\r\n\r\n')
+  await until('it is read', async () => (await mailOf(reply)).result === 'auto_reply')
+  t.equal((await mailOf(busy)).processedAt, null)
+  t.equal((await mailOf(waiting)).processedAt, null)
+  t.equal((await message(ann.id)).status, 'sent')
+})
+
+t.test('what was read before the mail that ended the thread counts, and is not read again', async t => {
+  const { database, receive, settled, mailOf, state } = await openBreakable(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const texts = ['DIE', 'one', 'two', 'DIE', 'three']
+  const replies = await Promise.all(texts.map(text => receive(ann.returnPath, `Subject: ${text}\r\n\r\n`)))
+  await settled()
+  const results = await Promise.all(replies.map(async reply => (await mailOf(reply)).result))
+  t.same(results, ['failed', 'auto_reply', 'auto_reply', 'failed', 'auto_reply'])
+  t.ok(state.started <= 5, 'each of the two was tried twice')
 })
 
 t.test('a mail that a command marked is read again within seconds', async t => {
@@ -123,7 +143,7 @@ t.test('a mail that a command marked is read again within seconds', async t => {
 })
 
 t.test('what was processed is removed after its time, with its octets; what waits is not', async t => {
-  const { database, take, receive, clock, log, settled, stop } = await openInboundTest(t)
+  const { database, take, receive, clock, log, settled, stop, kept } = await openInboundTest(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
   await Promise.all(Array.from({ length: 250 }, () => receive(ann.returnPath, dsn({ recipient: ann.to }))))
   await settled()
@@ -135,7 +155,7 @@ t.test('what was processed is removed after its time, with its octets; what wait
     prune(
       { database, clock, log },
       'inbound mail',
-      oldest((tx, limit) => deleteProcessedBefore(tx.db, before, limit)),
+      oldest((tx, limit) => kept.removeBefore(tx, before, limit)),
       new AbortController().signal,
     )
   const count = async (table: 'inbound_mails' | 'inbound_parts') =>

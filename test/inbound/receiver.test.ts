@@ -1,6 +1,8 @@
 /** Which mail is taken in at the port for returned mail, and that what is taken is on disk. */
 import t, { type Test } from 'tap'
 import { readInboundOctets, PART_OCTETS } from '../../src/inbound/inbound-mail-store.js'
+import { IntakeBudget, type IntakeLimits } from '../../src/inbound/intake-budget.js'
+import { KeptMail } from '../../src/inbound/kept-mail.js'
 import { openInboundReceiver } from '../../src/inbound/receiver.js'
 import { MessageTokens } from '../../src/inbound/message-tokens.js'
 import { newCounters } from '../../src/inbound/results.js'
@@ -21,28 +23,56 @@ const SESSION: SessionFacts = {
   isEsmtp: true,
 }
 
-async function openReceiver(t: Test, database?: Database, messageSize = 10_000_000) {
+interface Options {
+  readonly database?: Database
+  readonly messageSize?: number
+  readonly unsignedMessageSize?: number
+  readonly keepSize?: number
+  readonly limits?: Partial<IntakeLimits>
+}
+
+async function openReceiver(t: Test, options: Options = {}) {
+  const { database, messageSize = 10_000_000, unsignedMessageSize = messageSize } = options
+  const clock = new FakeClock()
   const base = database ?? (await sqliteDatabase(t))
   const counters = newCounters()
+  const kept = new KeptMail(options.keepSize ?? 1_000_000_000, 0)
   let ids = 0
   let stored = 0
   const receiver = openInboundReceiver({
     database: base,
-    clock: new FakeClock(),
+    clock,
     log: new FakeLog(),
     newId: () => `body-${++ids}`,
     names: { hostname: HOSTNAME, returnPathDomain: BOUNCE_DOMAIN },
     tokens: new MessageTokens(base.reader, [{ version: 2, secret: Buffer.alloc(32, 2) }, KEY]),
     counters,
     messageSize,
+    unsignedMessageSize,
+    budget: new IntakeBudget(
+      { mailsPerMinute: 0, octetsPerHour: 0, octetsPerHourInAll: 0, ...options.limits },
+      clock,
+    ),
+    kept,
     onStored: () => (stored += 1),
   })
   return {
     database: base,
     counters,
     storedCount: () => stored,
-    begin: async (from = ''): Promise<MailTransaction> =>
-      receiver.beginMail(SESSION, undefined, { address: from, smtpUtf8: false }),
+    clock,
+    kept,
+    begin: async (
+      from = '',
+      more: { peerAddress?: string; size?: number } = {},
+    ): Promise<MailTransaction> => {
+      const { peerAddress = SESSION.peerAddress, ...rest } = more
+      return receiver.beginMail({ ...SESSION, peerAddress }, undefined, {
+        address: from,
+        smtpUtf8: false,
+        ...rest,
+      })
+    },
     rows: () => base.reader.selectFrom('inbound_mails').selectAll().execute(),
     parts: () => base.reader.selectFrom('inbound_parts').select(['body_id', 'part']).execute(),
   }
@@ -185,7 +215,7 @@ t.test('mail that was given up leaves nothing', async t => {
 })
 
 t.test('a message beyond the limit is refused', async t => {
-  const { begin, rows } = await openReceiver(t, undefined, 100_000)
+  const { begin, rows } = await openReceiver(t, { messageSize: 100_000 })
   const transaction = await begin()
   await transaction.addRecipient({ address: 'postmaster' })
   await transaction.write(Buffer.alloc(100_000))
@@ -195,8 +225,8 @@ t.test('a message beyond the limit is refused', async t => {
 })
 
 t.test('sessions together hold no more than their budget; who gives up makes room', async t => {
-  const { begin } = await openReceiver(t)
-  const most = Math.floor((64 * 1_024 * 1_024) / (PART_OCTETS - 1))
+  const { begin, database } = await openReceiver(t)
+  const most = Math.floor((32 * 1_024 * 1_024) / (PART_OCTETS - 1))
   const waiting: MailTransaction[] = []
   const one = async () => {
     const transaction = await begin()
@@ -206,19 +236,119 @@ t.test('sessions together hold no more than their budget; who gives up makes roo
   }
   for (let n = 0; n < most; n += 1) await one()
   await t.rejects(one(), { code: 452, enhanced: '4.3.1' })
+  // Mail with a token of ours is not refused for what others hold.
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const signed = await begin()
+  await signed.addRecipient({ address: ann.returnPath })
+  await signed.write(Buffer.alloc(PART_OCTETS - 1))
+  await t.resolves(signed.finish())
   waiting.pop()?.abandon()
   waiting.pop()?.abandon()
   await t.resolves(one())
   for (const transaction of waiting) transaction.abandon()
 })
 
+t.test(
+  'mail without a token of ours has a smaller bound, told before it comes where its size is declared',
+  async t => {
+    const { begin, database } = await openReceiver(t, { messageSize: 300_000, unsignedMessageSize: 100_000 })
+    const ann = await sentMessage(database, 1, 'ann@x.example')
+    const tooLarge = { code: 552, enhanced: '5.3.4' }
+    const declared = await begin('', { size: 100_001 })
+    await t.rejects(async () => declared.addRecipient({ address: 'postmaster' }), tooLarge)
+    await t.resolves(async () => declared.addRecipient({ address: ann.returnPath }))
+    const unsigned = await begin()
+    await unsigned.addRecipient({ address: ann.returnPath })
+    await unsigned.addRecipient({ address: `tlsrpt@${HOSTNAME}` })
+    await t.rejects(async () => unsigned.write(Buffer.alloc(100_001)), tooLarge, 'one recipient is enough')
+    const signed = await begin()
+    await signed.addRecipient({ address: ann.returnPath })
+    await t.resolves(async () => signed.write(Buffer.alloc(300_000)))
+  },
+)
+
+/** A whole mail. */
+async function send(transaction: MailTransaction, address: string, octets: number): Promise<string> {
+  try {
+    await transaction.addRecipient({ address })
+    for (let left = octets; left > 0; left -= 65_536)
+      await transaction.write(Buffer.alloc(Math.min(left, 65_536)))
+  } catch (error) {
+    transaction.abandon()
+    throw error
+  }
+  return transaction.finish()
+}
+
+t.test(
+  'a client that sends too many mails without a token is sent away, others and bounces are not',
+  async t => {
+    const { begin, database, clock, rows } = await openReceiver(t, { limits: { mailsPerMinute: 3 } })
+    const ann = await sentMessage(database, 1, 'ann@x.example')
+    const from = async (peerAddress: string, address = 'postmaster') =>
+      send(await begin('', { peerAddress }), address, 10)
+    for (let n = 0; n < 3; n += 1) await from('2001:db8:1:2::1')
+    // The same /64.
+    await t.rejects(from('2001:db8:1:2::9'), { code: 421, enhanced: '4.7.0', closes: true })
+    await t.resolves(from('2001:db8:1:3::1'))
+    for (let n = 0; n < 10; n += 1) await t.resolves(from('2001:db8:1:2::1', ann.returnPath))
+    await clock.advance(20_000)
+    await t.resolves(from('2001:db8:1:2::1'), 'a third of a minute, a third of it')
+    await t.rejects(from('2001:db8:1:2::1'), { code: 421 })
+    t.equal((await rows()).length, 15)
+  },
+)
+
+t.test('octets without a token are limited for each client and in all; bounces come in still', async t => {
+  const limits = { octetsPerHour: 200_000, octetsPerHourInAll: 500_000 }
+  const { begin, database, clock, kept } = await openReceiver(t, { limits })
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const later = { code: 452, enhanced: '4.3.1' }
+  const from = async (peerAddress: string, octets: number, address = 'postmaster') =>
+    send(await begin('', { peerAddress }), address, octets)
+  await from('192.0.2.1', 150_000)
+  await t.rejects(from('192.0.2.1', 150_000), later)
+  t.equal(kept.total, 150_000, 'what was refused is not kept')
+  await from('192.0.2.2', 190_000)
+  await t.rejects(from('192.0.2.3', 190_000), later, 'all together')
+  await t.resolves(from('192.0.2.1', 1_000_000, ann.returnPath))
+  await clock.advance(3_600_000)
+  await t.resolves(from('192.0.2.1', 190_000))
+})
+
+t.test('where there is no more room only mail with a token is taken', async t => {
+  const { begin, database, kept } = await openReceiver(t, { keepSize: 300_000 })
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const later = { code: 452, enhanced: '4.3.1' }
+  await send(await begin(), 'postmaster', 290_000)
+  await t.rejects(send(await begin(), 'postmaster', 20_000), later)
+  const declared = await begin('', { size: 20_000 })
+  await t.rejects(async () => declared.addRecipient({ address: 'postmaster' }), later)
+  await t.resolves(send(await begin(), ann.returnPath, 20_000))
+  t.equal(kept.total, 310_000)
+})
+
+t.test('what one message brings back is limited by itself, and by nothing that others bring', async t => {
+  const { begin, database, clock } = await openReceiver(t)
+  const ann = await sentMessage(database, 1, 'ann@x.example')
+  const bob = await sentMessage(database, 2, 'bob@x.example')
+  const later = { code: 452, enhanced: '4.3.1' }
+  for (let n = 0; n < 100; n += 1) await send(await begin(), ann.returnPath, 10)
+  await t.rejects(send(await begin(), ann.returnPath, 10), later)
+  await send(await begin(), bob.returnPath, 9_000_000)
+  await send(await begin(), bob.returnPath, 9_000_000)
+  await t.rejects(send(await begin(), bob.returnPath, 9_000_000), later)
+  await t.resolves(send(await begin(), bob.returnPath, 10_000))
+  await clock.advance(86_400_000)
+  await t.resolves(send(await begin(), ann.returnPath, 10))
+})
+
 t.test('where the database cannot be written to, nothing is promised', async t => {
   const database = await sqliteDatabase(t)
   let isBroken = false
-  const { begin, rows, storedCount } = await openReceiver(
-    t,
-    failing(database, () => isBroken),
-  )
+  const { begin, rows, storedCount, kept } = await openReceiver(t, {
+    database: failing(database, () => isBroken),
+  })
   const transaction = await begin()
   await transaction.addRecipient({ address: 'postmaster' })
   await transaction.write(Buffer.from('Hello\r\n'))
@@ -226,4 +356,5 @@ t.test('where the database cannot be written to, nothing is promised', async t =
   await t.rejects(transaction.finish(), { message: /disk is full/ })
   t.same(await rows(), [])
   t.equal(storedCount(), 0)
+  t.equal(kept.total, 0)
 })

@@ -279,6 +279,65 @@ t.test('entities are not expanded, depth and number of records are bounded', t =
   t.end()
 })
 
+t.test('what is in one mail unpacks to no more than one report may, however many files it has', async t => {
+  const { take } = await openReports(t)
+  const large = gzipSync(dmarc({ records: ' '.repeat(4_000_000) }))
+  const parts = Array.from(
+    { length: 20 },
+    () =>
+      `--b\nContent-Type: application/gzip\nContent-Transfer-Encoding: base64\n\n${large.toString('base64')}\n`,
+  )
+  const mail = crlf(`\nSubject: x\nContent-Type: multipart/mixed; boundary=b\n\n${parts.join('')}--b--\n`)
+  const { findings } = await take(DMARC_ADDRESS, mail)
+  t.same(
+    findings.map(({ result }) => result),
+    ['report', 'report_known'],
+  )
+})
+
+t.test('a report of nothing but values, elements or brackets is given up at once', t => {
+  const json = (policies: string) => Buffer.from(`{"report-id": "1", "policies": [${policies}]}`)
+  t.throws(() => readReport(json('{},'.repeat(2_000_000))), { message: /too many values/ })
+  t.throws(() => readReport(json('['.repeat(1_000_000))), { message: /nested too deep/ })
+  // Braces within text are text.
+  t.throws(() => readReport(json(`"${'[\\"{'.repeat(100_000)}"`)), { message: /no organization-name/ })
+  t.throws(() => readReport(Buffer.from(dmarc({ records: '<a/>'.repeat(2_000_000) }))), {
+    message: /too many elements/,
+  })
+  t.throws(() => readReport(Buffer.from(dmarc({ records: `<a ${'b="c" '.repeat(100_000)}/>` }))), {
+    message: /XML is damaged/,
+  })
+  // What took a general parser an object for each character.
+  const brackets = dmarc({ id: `<![CDATA[${']'.repeat(9_000_000)}]]>` })
+  t.equal(readReport(Buffer.from(brackets))[0]!.reportId.length, 255)
+  const references = dmarc({ id: '&#65;'.repeat(1_000_000) })
+  t.match(readReport(Buffer.from(references))[0]!.reportId, /^A{255}$/)
+  t.end()
+})
+
+t.test('what XML allows and reporters write is read', t => {
+  const odd = dmarc({ id: '<![CDATA[<r&1>]]>' })
+    .replace('<feedback>', '<!-- > --><f:feedback xmlns:f="urn:x" a=\'>\'>')
+    .replace('</feedback>', '</f:feedback >\n<!-- end -->')
+    .replace('Receiver &amp; Co', 'R&#38;D & S&#xf6;hne')
+    .replace('<sp>none</sp>', '<sp/>')
+  const [report] = readReport(Buffer.from(odd))
+  t.match(report, {
+    reportId: '<r&1>',
+    orgName: 'R&D & Söhne',
+    domain: 'example.com',
+    records: { length: 1 },
+  })
+  for (const broken of ['</version>', '<1a>', '<a', '<a b="', '<!--', '<![CDATA[', '</'])
+    t.throws(
+      () => readReport(Buffer.from(dmarc().replace('<version>', broken))),
+      { message: /XML is/ },
+      broken,
+    )
+  t.throws(() => readReport(Buffer.from(`${dmarc()}<feedback/>`)), { message: /XML is damaged/ })
+  t.end()
+})
+
 t.test('attachments of a mail nested and broken in every way are found within bounds', t => {
   const nest = (depth: number): string =>
     depth === 0

@@ -111,6 +111,10 @@ t.test('two spellings of one mailbox compare as equal', async t => {
   t.equal(normalizedAddress('JO\u0308RG@example.com'), normalizedAddress('j\u00f6rg@example.com'))
   t.equal(normalizedAddress('"a,b"@example.com'), '"a,b"@example.com')
   t.equal(normalizedAddress(' @Example.com '), '@example.com')
+  t.equal(normalizedAddress('@BÜCHER.example.'), '@xn--bcher-kva.example')
+  t.equal(normalizedAddress('@XN--bcher-kva.example'), '@xn--bcher-kva.example')
+  t.equal(normalizedAddress('Ann@bücher。example。'), 'ann@xn--bcher-kva.example')
+  t.equal(normalizedAddress('@'), '@')
 })
 
 t.test('the domain of an address is what follows its last @', async t => {

@@ -345,6 +345,23 @@ t.test('refused content is told from refused hosts', async t => {
     t.match(classify(line), { cause: 'content', permanence: 'permanent' }, line)
 })
 
+t.test('an extension that a server does not have is never the fault of who is behind it', async t => {
+  expectSubtypes(t, {
+    smtputf8_unsupported: [
+      '553 5.6.7 Address includes non-ASCII characters',
+      '550 5.6.7 SMTPUTF8 is required, but was not offered by host mx.example.net[192.0.2.25]',
+      '550 SMTPUTF8 not supported',
+      '550 5.6.9 UTF-8 header message cannot be transferred to one or more recipients',
+    ],
+    '8bitmime_unsupported': [
+      '554 5.6.3 Conversion required but not supported',
+      '550 host does not support 8BITMIME',
+    ],
+  })
+  for (const subtype of ['smtputf8_unsupported', '8bitmime_unsupported', 'message_too_big'] as const)
+    t.not(SUBTYPES[subtype].cause, 'recipient')
+})
+
 t.test('a policy against the recipient or the sender suppresses nobody', async t => {
   t.match(classify('554 5.7.1 <ann@example.net>: Recipient address rejected: Access denied', 'rcpt'), {
     cause: 'policy',

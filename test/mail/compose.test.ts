@@ -162,10 +162,25 @@ t.test('a quoted local part stays one address', async t => {
   t.match(read.to, { value: [{ address: '"a,b@c"@example.net' }] })
 })
 
-t.test('a recipient that needs SMTPUTF8 gets a 7-bit header that names it', async t => {
-  const { raw } = await sendAndRead(t, { text: 'x' }, 'jörg@example.net')
-  t.match(raw, /^To: =\?UTF-8\?Q\?j=C3=B6rg=40example=2Enet\?=:;\r$/m)
+t.test('a recipient that only SMTPUTF8 can reach is named as it is', async t => {
+  const message = await composeMessage(content({ text: 'x' }), { ...letter, to: 'jörg@example.net' })
+  t.match(message.toString('utf8'), /^To: jörg@example\.net\r$/m)
+  t.match(await simpleParser(message), { to: { value: [{ address: 'jörg@example.net' }] } })
 })
+
+t.test(
+  'where others get a copy, such an address is in UTF-8 for who can read it and named in ASCII for the rest',
+  async t => {
+    const addressees = { to: ['ann@example.net', 'jörg@example.net'], cc: ['jürgen@example.net'] }
+    const compose = (to: string) => composeMessage(content({ text: 'x', addressees }), { ...letter, to })
+    const seven = (await compose('ann@example.net')).toString('latin1')
+    t.match(seven, /^To: ann@example\.net, =\?UTF-8\?Q\?j=C3=B6rg=40example=2Enet\?=:;\r$/m)
+    t.match(seven, /^Cc: =\?UTF-8\?Q\?j=C3=BCrgen=40example=2Enet\?=:;\r$/m)
+    t.notMatch(seven, /[\x80-\xff]/)
+    const international = (await compose('jürgen@example.net')).toString('utf8')
+    t.match(international, /^To: ann@example\.net, jörg@example\.net\r\nCc: jürgen@example\.net\r$/m)
+  },
+)
 
 t.test('further headers go out in order, List-Unsubscribe untouched', async t => {
   const { raw, read } = await sendAndRead(t, {

@@ -67,7 +67,9 @@ t.test('a message is split at its first empty line', async t => {
 
 t.test('a message that relays would change is not signable', async t => {
   const refused: readonly (readonly [message: string, reason: RegExp])[] = [
-    ['A: caf\xe9\r\n\r\n', /7-bit/],
+    ['A: caf\xe9\r\n\r\n', /neither ASCII nor UTF-8/],
+    ['A: caf\xe9\r\n', /7-bit/],
+    ['A: \xc3\xa9\r\n\r\n\xc3\xa9', /7-bit/],
     ['A: b\r\n\r\nx\xa0y\r\n', /7-bit/],
     ['A: b\r\n\r\nx\ny\r\n', /bare CR or LF/],
     ['A: b\r\n\r\nx\ry\r\n', /bare CR or LF/],
@@ -78,6 +80,7 @@ t.test('a message that relays would change is not signable', async t => {
   ]
   for (const [message, reason] of refused)
     t.throws(() => assertSignable(Buffer.from(message, 'latin1')), reason)
+  t.doesNotThrow(() => assertSignable(Buffer.from('A: é\r\n\r\nb')))
   t.doesNotThrow(() => assertSignable(Buffer.from(`A: b\r\n\r\n${'x'.repeat(998)}\r\n${'y'.repeat(998)}`)))
 })
 

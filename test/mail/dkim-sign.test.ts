@@ -71,6 +71,7 @@ const corpus: Readonly<Record<string, Buffer>> = {
   'a long folded header': mail('Hello\r\n', [
     `References: ${'<aaaaaaaaaaaaaaaa@example.com>\r\n\t '.repeat(60)}<b@c>`,
   ]),
+  'a header in UTF-8': mail('Hello\r\n', ['Cc: Jörg <jörg@example.net>', 'Sender: jürgen@example.com']),
   'an empty header field': mail('Hello\r\n', ['Reply-To:', 'Cc: ']),
   'fields that occur several times': mail('Hello\r\n', [
     'Cc: a@example.net',

@@ -59,6 +59,9 @@ t.test('the log shows the messages of the workspace, newest first, and can be as
   t.same(await shown('?since=2026-01-05T10:01:00Z&until=2026-01-05T10:02:00Z'), ['Second bob@two.test'])
   t.same(await shown('?until=2026-01-05T10:00:00Z'), [])
   t.same(await shown('?status=delivered&to=bob@two.test&since=2026-01-05'), ['Second bob@two.test'])
+  t.equal((await shown('?until=2026-01-05')).length, 6, 'that day included')
+  t.same(await shown('?until=2026-01-04'), [])
+  t.same(await shown('?since=20260105T110100%2B0100&until=2026-01-05T10:02'), ['Second bob@two.test'])
   t.same(await shown('?campaign_id=none'), [])
   t.match(await log('?limit=2&offset=1'), {
     data: [{ subject: 'Third' }, { subject: 'Second' }],
@@ -70,6 +73,7 @@ t.test('the log shows the messages of the workspace, newest first, and can be as
     ['?status=lost', 'status'],
     ['?since=yesterday', 'since'],
     ['?until=', 'until'],
+    ['?until=2026-11-31', 'until'],
     ['?limit=1001', 'limit'],
     ['?limit=0', 'limit'],
     ['?offset=-1', 'offset'],

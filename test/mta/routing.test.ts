@@ -96,7 +96,7 @@ t.test('where no exchanger can be reached, the message waits', async t => {
     cause: 'transient',
     scope: 'domain',
     subtype: 'host_unreachable',
-    summary: 'mx2.example [192.0.2.2]: connection refused',
+    summary: 'mx1.example [192.0.2.1]: connection refused',
   })
   t.same(dialled, ['192.0.2.1', '192.0.2.2'])
 })
@@ -248,6 +248,45 @@ t.test('a null MX beside real ones means nothing', async t => {
 t.test('exchangers without any address bounce with 5.4.4', async t => {
   const { outcome } = await deliver(t, { 'example.com': { MX: ['10 gone.example'] } })
   t.match(outcome, { kind: 'bounced', status: '5.4.4', scope: 'domain' })
+})
+
+/** `mx0.example` with preference 0, `mx1.example` with 1 and so on; none of them has an address. */
+const manyExchangers = (count: number): FakeZone => ({
+  'example.com': { MX: Array.from({ length: count }, (_, index) => `${index} mx${index}.example`) },
+})
+
+t.test('among many exchangers the first that has an address is found', async t => {
+  const mx = await scriptedServer(t, accepts)
+  const zone = { ...manyExchangers(40), 'mx27.example': { A: ['192.0.2.27'] } }
+  const { outcome } = await deliver(t, zone, { '192.0.2.27': mx })
+  t.match(outcome, { kind: 'delivered', remoteMta: 'mx27.example' })
+})
+
+t.test('a look at a part of five hundred exchangers is never for good', async t => {
+  const { outcome } = await deliver(t, manyExchangers(500))
+  t.match(outcome, {
+    kind: 'deferred',
+    permanence: 'transient',
+    summary: 'none of the first 50 of the 500 mail exchangers of example.com can be dialled',
+  })
+  const loopback = Object.fromEntries(
+    Array.from({ length: 60 }, (_, index) => [`mx${index}.example`, { A: ['127.0.0.1'] }]),
+  )
+  t.match((await deliver(t, { ...manyExchangers(500), ...loopback })).outcome, { kind: 'deferred' })
+})
+
+t.test('where one exchanger is nowhere and DNS cannot tell of the other, the message waits', async t => {
+  const zone: FakeZone = { ...twoExchangers, 'mx1.example': { A: ['127.0.0.1'] }, 'mx2.example': 'servfail' }
+  t.match((await deliver(t, zone)).outcome, { kind: 'deferred', subtype: 'dns_unavailable' })
+})
+
+t.test('a host that turns us away does not speak for one that DNS cannot tell of', async t => {
+  const closed = await scriptedServer(t, says('554 5.7.1 no service for you'))
+  const zone: FakeZone = { ...twoExchangers, 'mx2.example': 'servfail' }
+  t.match((await deliver(t, zone, { '192.0.2.1': closed })).outcome, {
+    kind: 'deferred',
+    reply: { code: 554 },
+  })
 })
 
 for (const [what, zone] of [

@@ -137,7 +137,7 @@ eachDatabase(t, 'bounced: out of the queue, told with cause and diagnostic', asy
 })
 
 eachDatabase(t, 'bounced without any server: no diagnostic code is made up', async (t, database) => {
-  const { reply: _, ...facts } = bounced
+  const { reply: _, remoteMta: __, ...facts } = bounced
   const { events, attempts } = await settled(database, {
     ...facts,
     tried: [],

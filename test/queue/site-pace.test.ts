@@ -196,6 +196,12 @@ t.test('replies are read for what they say about the site', async t => {
   const { reply: _, ...unanswered } = deferred(421, '4.3.0', '') as Extract<Outcome, { kind: 'deferred' }>
   t.equal(paceSignal({ ...unanswered, subtype: 'timeout' }).kind, 'unreachable')
   t.equal(paceSignal({ ...unanswered, subtype: 'shutdown' }).kind, 'neutral')
+  for (const subtype of ['smtputf8_unsupported', 'message_too_big', 'mta_sts_failure'])
+    t.equal(
+      paceSignal({ ...unanswered, subtype }).kind,
+      'neutral',
+      `${subtype} is about one message or one domain`,
+    )
 })
 
 t.test(

@@ -13,6 +13,8 @@ export interface FieldSchema {
 }
 
 interface Described {
+  readonly operationId: string
+  readonly tags: readonly string[]
   readonly security: readonly unknown[]
   readonly 'x-permission'?: string
   readonly parameters: readonly {
@@ -25,7 +27,14 @@ interface Described {
     readonly content: Readonly<Record<string, { readonly schema: FieldSchema; readonly example: unknown }>>
   }
   readonly responses: Readonly<
-    Record<string, { readonly content: Readonly<Record<string, { readonly examples?: object }>> }>
+    Record<
+      string,
+      {
+        readonly content: Readonly<
+          Record<string, { readonly schema?: FieldSchema; readonly examples?: object }>
+        >
+      }
+    >
   >
 }
 
@@ -39,13 +48,33 @@ export interface Operation extends Described {
   readonly pathParameters: readonly string[]
 }
 
-export async function readOperations(baseUrl: string): Promise<Operation[]> {
-  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as {
-    paths: Record<string, Record<string, Described>>
+interface Document {
+  readonly servers: readonly { readonly url: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+}
+
+/** The description with every reference to a named schema replaced by the schema. */
+export async function readDocument(baseUrl: string): Promise<Document> {
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document & {
+    readonly components: { readonly schemas: Readonly<Record<string, unknown>> }
   }
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
+  const resolved = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(resolved)
+    const { $ref } = value as { $ref?: string }
+    if (typeof $ref === 'string') return resolved(document.components.schemas[$ref.split('/').pop() ?? ''])
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, resolved(inner)]))
+  }
+  return { servers: document.servers, paths: resolved(document.paths) as Document['paths'] }
+}
+
+export async function readOperations(baseUrl: string): Promise<Operation[]> {
+  const described = await readDocument(baseUrl)
+  const base = new URL(described.servers[0]?.url ?? '').pathname
+  return Object.entries(described.paths).flatMap(([below, methods]) =>
     Object.entries(methods).map(([lower, described]): Operation => {
       const method = lower.toUpperCase()
+      const path = base + below
       return {
         ...described,
         name: `${method} ${path}`,

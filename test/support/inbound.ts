@@ -53,6 +53,9 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     hostname: HOSTNAME,
     returnPathDomain: BOUNCE_DOMAIN,
     messageSize: 10_000_000,
+    unsignedMessageSize: 10_000_000,
+    limits: { mailsPerMinute: 0, octetsPerHour: 0, octetsPerHourInAll: 0 },
+    keepSize: 1_000_000_000,
     forwardTo: undefined,
     expireMs: 86_400_000,
     onEnqueued: lane => void enqueued.push(lane),
@@ -90,7 +93,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
   }
   /** Until all that was received is processed and all consumers have heard. */
   const settled = async () => {
-    inbound.processor.wake()
+    inbound.processor.wakeAll()
     await until(
       'all mail is processed',
       async () => (await findWaitingMails(database.reader, 1)).length === 0,

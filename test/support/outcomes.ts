@@ -22,6 +22,7 @@ export const deferred: Deferred = {
   subtype: 'greylisted',
   summary: 'mx.x.example answered 451 4.7.1 come back later',
   reply: { code: 451, enhanced: '4.7.1', text: 'come back later' },
+  remoteMta: 'mx.x.example',
   tried: [tried('rcpt')],
 }
 
@@ -33,6 +34,7 @@ export const unreachable: Deferred = {
   permanence: 'transient',
   subtype: 'host_unreachable',
   summary: 'no host could be reached',
+  remoteMta: 'mx.x.example',
   tried: [{ ...tried('connect'), error: 'connection refused' }],
 }
 
@@ -45,6 +47,7 @@ export const bounced: Bounced = {
   status: '5.1.1',
   summary: 'mx.x.example answered 550 5.1.1 no such user',
   reply: { code: 550, enhanced: '5.1.1', text: 'no such user' },
+  remoteMta: 'mx.x.example',
   tried: [tried('rcpt')],
 }
 

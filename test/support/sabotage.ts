@@ -27,6 +27,13 @@ export function showTable(appliance: Breakable, table: string): void {
   execute(appliance, `alter table hidden_${table} rename to ${table}`)
 }
 
+/** From now on nobody else can write, as while another process does. @returns what ends that */
+export function lockDatabase({ dataDir }: Breakable): () => void {
+  const database = new BetterSqlite(join(dataDir, 'postroad.db'))
+  database.exec('begin immediate')
+  return () => database.close()
+}
+
 function execute({ dataDir }: Breakable, sql: string): void {
   const database = new BetterSqlite(join(dataDir, 'postroad.db'))
   try {

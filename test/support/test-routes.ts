@@ -4,7 +4,7 @@ import { AppError } from '../../src/core/errors.js'
 import { pageQuery } from '../../src/http/pagination.js'
 import { listRoute, openRoute, Reply, route, type Route } from '../../src/http/route.js'
 
-const Note = Type.Object({ id: Type.String(), text: Type.String() })
+const Note = Type.Object({ id: Type.String(), text: Type.String() }, { title: 'Note' })
 const NoteParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
 const notes = Array.from({ length: 5 }, (_, n) => ({ id: `n${n + 1}`, text: `note ${n + 1}` }))
@@ -14,6 +14,8 @@ export const testRoutes: readonly Route[] = [
     method: 'GET',
     path: '/open',
     access: 'public',
+    operationId: 'getOpen',
+    chapter: 'Email',
     summary: 'Needs no key.',
     response: Type.Object({ ok: Type.Boolean() }),
     handle: async () => ({ ok: true }),
@@ -32,6 +34,8 @@ export const testRoutes: readonly Route[] = [
     method: 'GET',
     path: '/notes',
     access: 'email:read',
+    operationId: 'listNotes',
+    chapter: 'Email',
     summary: 'Five notes.',
     query: Type.Object(pageQuery, { additionalProperties: false }),
     item: Note,
@@ -44,6 +48,8 @@ export const testRoutes: readonly Route[] = [
     method: 'POST',
     path: '/notes',
     access: 'email:send',
+    operationId: 'createNote',
+    chapter: 'Email',
     summary: 'Takes a note.',
     body: Type.Object(
       { text: Type.String(), extra: Type.Optional(Type.Unknown()) },
@@ -51,7 +57,7 @@ export const testRoutes: readonly Route[] = [
     ),
     response: Note,
     status: 201,
-    otherStatuses: [202],
+    otherAnswers: { 202: Note },
     errors: ['duplicate', 'limit_reached'],
     async handle({ body }) {
       if (body.text === 'taken') throw new AppError('duplicate', 'there is such a note', { path: 'text' })
@@ -63,6 +69,8 @@ export const testRoutes: readonly Route[] = [
     method: 'GET',
     path: '/notes/:id',
     access: 'email:read',
+    operationId: 'getNote',
+    chapter: 'Email',
     summary: 'One note.',
     params: NoteParams,
     response: Note,
@@ -77,6 +85,8 @@ export const testRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/notes/:id',
     access: 'key',
+    operationId: 'deleteNote',
+    chapter: 'Email',
     summary: 'Breaks.',
     params: NoteParams,
     response: Type.Object({ success: Type.Boolean() }),

@@ -4,13 +4,18 @@
  * Called by the 7-bit conversion for the fields that need it, of a message and of the parts in it. Pure.
  * Standards: RFC 2047 §5 (where encoded-words may stand), RFC 2231 (parameters), RFC 5322 §2.1.1, §2.2.3 (lines),
  * RFC 6857 §3 (downgrading, the form of an address that ASCII cannot hold).
- * Fails: AppError `validation_error` for a field that cannot be broken into lines; an address that ASCII cannot hold is
- * told as `needsSmtpUtf8`.
+ * Fails: AppError `validation_error` for a field that cannot be broken into lines.
  */
 import { AppError } from '../../core/errors.js'
 import { asciiDomain, readAddress } from '../address.js'
-import { displayName, foldField, mailbox, unstructured, unwritableMailbox } from '../header-field.js'
-import { mailboxesOf, readAddressList, type AddressList, type ListedMailbox } from './address-list.js'
+import {
+  displayName,
+  foldField,
+  internationalMailbox,
+  unstructured,
+  type AddressForm,
+} from '../header-field.js'
+import { readAddressList, type AddressList, type ListedGroup, type ListedMailbox } from './address-list.js'
 import type { FieldLines } from './field-lines.js'
 import { decodeOctets, decodeText, hasNonAscii, unfoldedValue } from './header-decode.js'
 import { readMediaType, writeMediaType } from './media-type.js'
@@ -45,11 +50,8 @@ const MAX_SHOWN_NAME = 76
 export interface DowngradeRules {
   /** Of octets that are no UTF-8. */
   readonly charset?: string | undefined
-  /**
-   * Whether an address with a local part beyond ASCII may become an empty group with the address for its name
-   * (RFC 6857 §3.1.8): in a message that is only a part of another, where it is to be read and not answered.
-   */
-  readonly mayLoseAddresses: boolean
+  /** What becomes of an address with a local part beyond ASCII. */
+  readonly addresses: AddressForm
 }
 
 /** Whether a field has to be written again: octets beyond ASCII, NUL, or a line over 998. */
@@ -62,8 +64,8 @@ export function withoutNul(text: string): string {
   return text.replaceAll('\0', '?')
 }
 
-/** @returns the field without the CRLF at its end; undefined where only SMTPUTF8 can carry it, as it is */
-export function downgradeField(field: FieldLines, rules: DowngradeRules): string | undefined {
+/** @returns the field without the CRLF at its end, octets as a latin1 string: beyond ASCII only in addresses, in the form `utf8` */
+export function downgradeField(field: FieldLines, rules: DowngradeRules): string {
   const raw = withoutNul(field.raw)
   const name = raw.slice(0, Math.max(raw.indexOf(':'), 0)).trimEnd()
   // A line without a colon, or a name that is none: nothing reads it.
@@ -74,7 +76,7 @@ export function downgradeField(field: FieldLines, rules: DowngradeRules): string
     return writeMediaType(name, readMediaType(decodeOctets(value, rules.charset)))
   if (ADDRESS_FIELDS.has(field.name)) {
     const list = readAddressList(decodeOctets(value, rules.charset))
-    if (list.fault === undefined) return addressField(name, list, rules)
+    if (list.fault === undefined) return addressField(name, list, rules.addresses)
   }
   return folded(name, unstructured(visible(decodeText(value, rules.charset))))
 }
@@ -87,8 +89,7 @@ function refolded(name: string, key: string, value: string): string {
   if (ID_FIELDS.has(key)) return folded(name, value.replaceAll('><', '> <'))
   if (ADDRESS_FIELDS.has(key)) {
     const list = readAddressList(value)
-    if (list.fault === undefined)
-      return addressField(name, list, { mayLoseAddresses: true }) ?? folded(name, value)
+    if (list.fault === undefined) return addressField(name, list, 'group')
   }
   // A tag value of RFC 6376 §3.2 may be folded at any semicolon, other lists at any comma.
   const spaced = foldField(name, value.replace(/([;,])(?=[^ \t])/g, '$1 '))
@@ -118,24 +119,28 @@ function visible(text: string): string {
   return text.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
 }
 
-function addressField(name: string, list: AddressList, rules: DowngradeRules): string | undefined {
-  if (!rules.mayLoseAddresses && mailboxesOf(list).some(isUnwritable)) return undefined
-  const written = list.elements.map(element => {
-    if (!('group' in element)) return writtenMailbox(element)
-    return `${displayName(visible(element.group))}: ${element.members.map(writtenMailbox).join(', ')};`
-  })
-  return folded(name, written.join(', '))
+function addressField(name: string, list: AddressList, form: AddressForm): string {
+  return folded(name, list.elements.flatMap(element => writtenElement(element, form)).join(', '))
 }
 
-function isUnwritable({ address }: ListedMailbox): boolean {
-  return hasNonAscii(address.slice(0, Math.max(address.lastIndexOf('@'), 0)))
+function writtenElement(element: ListedMailbox | ListedGroup, form: AddressForm): string[] {
+  if (!('group' in element)) return [writtenMailbox(element, form)]
+  // RFC 5322 §3.4: no group stands in a group. Who can only be shown as one comes behind it.
+  const isOutside = (member: ListedMailbox): boolean => form === 'group' && isInternational(member)
+  const members = element.members.filter(member => !isOutside(member)).map(one => writtenMailbox(one, form))
+  const outside = element.members.filter(isOutside).map(one => writtenMailbox(one, form))
+  return [`${displayName(visible(element.group))}: ${members.join(', ')};`, ...outside]
 }
 
-function writtenMailbox(listed: ListedMailbox): string {
+function isInternational({ address: text }: ListedMailbox): boolean {
+  const address = readAddress(text, { allowSingleLabel: true })
+  return !('fault' in address) && address.needsSmtpUtf8
+}
+
+function writtenMailbox(listed: ListedMailbox, form: AddressForm): string {
   const name = listed.name === undefined ? undefined : visible(listed.name)
   const address = readAddress(listed.address, { allowSingleLabel: true })
-  if (!('fault' in address))
-    return address.needsSmtpUtf8 ? unwritableMailbox(address) : mailbox(address, name)
+  if (!('fault' in address)) return internationalMailbox(address, form, name)
   // What we would not send to (a literal, a quoted local part with spaces) may still be shown.
   const at = listed.address.lastIndexOf('@')
   const domain = asciiDomain(listed.address.slice(at + 1), { allowSingleLabel: true })

@@ -13,9 +13,9 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
-import { downgradeField, needsDowngrade, withoutNul } from './field-downgrade.js'
+import { downgradeField, needsDowngrade, withoutNul, type DowngradeRules } from './field-downgrade.js'
 import type { FieldLines } from './field-lines.js'
-import { decodeOctets, unfoldedValue } from './header-decode.js'
+import { decodeOctets, hasNonAscii, unfoldedValue } from './header-decode.js'
 import { parameter, readMediaType, writeMediaType, type MediaType } from './media-type.js'
 import {
   findDelimiter,
@@ -40,8 +40,16 @@ export interface SevenBitMessage {
   readonly isEightBit: boolean
   /** Lines over 998 octets remain in such a part. */
   readonly hasLongLines: boolean
-  /** An address of the header has a local part that ASCII cannot hold: to be sent with SMTPUTF8 (RFC 6531) or not. */
+  /** An address of the header stands there in UTF-8: to be sent with SMTPUTF8 (RFC 6531) or not. */
   readonly needsSmtpUtf8: boolean
+}
+
+export interface SevenBitRules {
+  /**
+   * Whether the message goes where only SMTPUTF8 leads, so that its header names everybody as they are. Otherwise addresses
+   * that ASCII cannot hold become a form that can only be read, but for the author's: nobody may be made of no address.
+   */
+  readonly isInternational?: boolean
 }
 
 interface Edit {
@@ -59,6 +67,7 @@ interface Walk {
   charset: string | undefined
   isEightBit: boolean
   hasLongLines: boolean
+  isInternational: boolean
   needsSmtpUtf8: boolean
 }
 
@@ -84,7 +93,10 @@ const PLAIN: MediaType = { value: 'text/plain', parameters: [] }
 const DIGEST_PART: MediaType = { value: 'message/rfc822', parameters: [] }
 
 /** @param message CRLF line ends only */
-export function toSevenBit(message: Buffer): SevenBitMessage {
+export function toSevenBit(
+  message: Buffer,
+  { isInternational = false }: SevenBitRules = {},
+): SevenBitMessage {
   if (isSevenBit(message)) return { message, isEightBit: false, hasLongLines: false, needsSmtpUtf8: false }
   const walk: Walk = {
     message,
@@ -94,6 +106,7 @@ export function toSevenBit(message: Buffer): SevenBitMessage {
     parts: 0,
     isEightBit: false,
     hasLongLines: false,
+    isInternational,
     needsSmtpUtf8: false,
   }
   walkEntity(walk, 0, 0, 'message', PLAIN)
@@ -272,10 +285,15 @@ function fixHeader(walk: Walk, header: PartHeader, label: Relabelling, kind: Par
   // Without it the other two mean nothing (RFC 2045 §4).
   if (missing.size > 0 && kind === 'message') missing.set('mime-version', 'MIME-Version: 1.0')
   const charset = walk.charset ?? parameter(typeOf(header) ?? PLAIN, 'charset')
+  if (depth === 0) walk.isInternational ||= header.fields.some(field => isInternationalAuthor(field, charset))
+  // A message in a message is to be read and not answered.
+  const addresses = depth === 0 && walk.isInternational ? 'utf8' : 'group'
   for (const field of header.fields) {
-    const octets = fixedField(walk, field, label, { charset, mayLoseAddresses: depth > 0 })
+    const octets = fixedField(field, label, { charset, addresses })
     missing.delete(field.name)
     if (octets === undefined) continue
+    walk.needsSmtpUtf8 ||= hasNonAscii(octets)
+    if (octets === field.raw) continue
     const lineEnd = field.raw.length === field.end - field.start ? '' : '\r\n'
     walk.edits.push({
       start: header.start + field.start,
@@ -289,12 +307,7 @@ function fixHeader(walk: Walk, header: PartHeader, label: Relabelling, kind: Par
 }
 
 /** @returns the field without the CRLF at its end; undefined where it stays */
-function fixedField(
-  walk: Walk,
-  field: FieldLines,
-  label: Relabelling,
-  rules: { readonly charset: string | undefined; readonly mayLoseAddresses: boolean },
-): string | undefined {
+function fixedField(field: FieldLines, label: Relabelling, rules: DowngradeRules): string | undefined {
   if (field.name === 'content-transfer-encoding' && label.encoding !== undefined)
     return `Content-Transfer-Encoding: ${label.encoding}`
   if (field.name === 'content-type' && label.charset !== undefined) {
@@ -304,10 +317,13 @@ function fixedField(
       parameters: [...type.parameters, ['charset', label.charset]],
     })
   }
-  if (!needsDowngrade(field.raw)) return undefined
-  const downgraded = downgradeField(field, rules)
-  walk.needsSmtpUtf8 ||= downgraded === undefined
-  return downgraded
+  return needsDowngrade(field.raw) ? downgradeField(field, rules) : undefined
+}
+
+/** Without an address in From nobody has written the message, and no policy of a domain (RFC 7489 §6.6.1) can be asked. */
+function isInternationalAuthor(field: FieldLines, charset: string | undefined): boolean {
+  if (field.name !== 'from' || !hasNonAscii(field.raw)) return false
+  return hasNonAscii(downgradeField(field, { charset, addresses: 'utf8' }))
 }
 
 function typeOf({ fields }: PartHeader): MediaType | undefined {

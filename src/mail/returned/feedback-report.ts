@@ -18,6 +18,7 @@ export interface FeedbackReport {
   readonly form: string
   readonly recipients: readonly ReturnedRecipient[]
   readonly envelopeId?: string
+  readonly originalSender?: string
 }
 
 /** RFC 5965 §7.3 and its registry, RFC 6591 §3.1, and what reporters write instead. */
@@ -84,10 +85,12 @@ function fromFields(
   const unique = [...new Set(stated)].slice(0, MAX_RECIPIENTS)
   const recipients = unique.length > 0 ? unique : [recipientsOf(original)[0]]
   const envelopeId = report.raw('original-envelope-id')
+  const originalSender = readAddress(report.raw('original-mail-from'))
   return {
     form,
     recipients: recipients.map(recipient => complaint(type, recipient)),
     ...(envelopeId === '' ? {} : { envelopeId }),
+    ...(originalSender === undefined ? {} : { originalSender }),
   }
 }
 

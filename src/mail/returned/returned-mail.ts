@@ -50,6 +50,8 @@ export interface ReturnedMail {
   readonly original?: ReturnedOriginal
   /** Original-Envelope-Id (RFC 3464 §2.2.1). */
   readonly envelopeId?: string
+  /** Original-Mail-From of a feedback report (RFC 5965 §3.2), without angle brackets. */
+  readonly originalSender?: string
   /** Name of the form that was recognised, e.g. `rfc3464`, `qmail`, `exim`, `arf`; for logs and the score. */
   readonly form: string
 }

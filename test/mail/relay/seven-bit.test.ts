@@ -114,22 +114,57 @@ t.test('an 8-bit signed part keeps its octets, and the result says that 8BITMIME
   t.match(toSevenBit(long?.message ?? Buffer.alloc(0)), { isEightBit: false, hasLongLines: true })
 })
 
+const textInUtf8 = { 'Content-Type': 'text/plain; charset=utf-8' }
+const toJürgen = {
+  To: utf8('Jürgen <jürgen@example.net>, Friends: ann@example.net, jörg@example.net;'),
+  Subject: utf8('Grüße'),
+  ...textInUtf8,
+}
+
+t.test('an ASCII recipient gets a header in which others that ASCII cannot hold are named only', async t => {
+  const result = toSevenBit(mail('', toJürgen, [utf8('Köln')]).message)
+  t.equal(result.needsSmtpUtf8, false)
+  const text = result.message.toString('latin1').replaceAll('\r\n ', ' ')
+  t.match(
+    text,
+    /^To: =\?UTF-8\?Q\?j=C3=BCrgen=40example=2Enet\?=:;, Friends: ann@example\.net;, =\?UTF-8\?Q\?j=C3=B6rg=40example=2Enet\?=:;\r$/m,
+  )
+  t.notMatch(text, /[\x80-\xff]/)
+})
+
 t.test(
-  'an address that ASCII cannot hold stays as it is and asks for SMTPUTF8; the rest is 7-bit',
+  'who is reached by SMTPUTF8 gets a header that names everybody as they are; the rest is 7-bit',
   async t => {
-    const header = {
-      To: utf8('Jürgen <jürgen@example.net>'),
-      Subject: utf8('Grüße'),
-      'Content-Type': 'text/plain; charset=utf-8',
-    }
-    const result = toSevenBit(mail('', header, [utf8('Köln')]).message)
+    const international = { isInternational: true }
+    const result = toSevenBit(mail('', toJürgen, [utf8('Köln')]).message, international)
     t.equal(result.needsSmtpUtf8, true)
-    const text = result.message.toString()
-    t.match(text, '\r\nTo: Jürgen <jürgen@example.net>\r\n')
+    const text = result.message.toString().replaceAll('\r\n ', ' ')
+    t.match(
+      text,
+      /^To: =\?UTF-8\?.*\?= <jürgen@example\.net>, Friends: ann@example\.net, jörg@example\.net;\r$/m,
+    )
     t.notMatch(text.replace(/^To:.*$/m, ''), /[^\t\r\n -~]/)
-    t.equal(toSevenBit(result.message).message, result.message, 'a second time changes nothing')
+    t.equal(
+      toSevenBit(result.message, international).message,
+      result.message,
+      'a second time changes nothing',
+    )
   },
 )
+
+t.test('an author that ASCII cannot hold needs SMTPUTF8 whoever gets the mail', async t => {
+  const header = { From: utf8('Jürgen <jürgen@example.com>'), To: utf8('jörg@example.net'), ...textInUtf8 }
+  const result = toSevenBit(mail('', header, ['x']).message)
+  t.equal(result.needsSmtpUtf8, true)
+  t.match(result.message.toString(), /^From: =\?UTF-8\?.*\?= <jürgen@example\.com>\r$/m)
+  t.match(result.message.toString(), /^To: jörg@example\.net\r$/m)
+})
+
+t.test('a charset of old is no UTF-8: such a name is written anew, and its address with it', async t => {
+  const header = { To: 'J\xfcrgen <j\xfcrgen@example.net>', 'Content-Type': 'text/plain; charset=iso-8859-1' }
+  const { message } = toSevenBit(mail('', header, ['x']).message, { isInternational: true })
+  t.match(message.toString(), /^To: =\?UTF-8\?.*\?= <jürgen@example\.net>\r$/m)
+})
 
 t.test('a forwarded message may lose such an address to a form that can only be read', async t => {
   const inner = part([utf8('From: jürgen@example.net'), 'Subject: Hi'], 'Hi')

@@ -1,14 +1,17 @@
 /** What the OpenAPI page says of errors: of each code when it comes, and an answer that carries it. */
 import Type from 'typebox'
-import { ERRORS, type ErrorCode } from '../core/errors.js'
+import { ERRORS, type ErrorCode } from '../../core/errors.js'
 
-export const ErrorSchema = Type.Object({
-  error: Type.Object({
-    code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}.` }),
-    message: Type.String(),
-    path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
-  }),
-})
+export const ErrorSchema = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: `One of: ${Object.keys(ERRORS).join(', ')}. More may come.` }),
+      message: Type.String({ description: 'What is wrong and what to change, for people.' }),
+      path: Type.Optional(Type.String({ description: 'The field at fault, e.g. `to.3`.' })),
+    }),
+  },
+  { title: 'Error' },
+)
 
 interface Explanation {
   readonly when: string
@@ -79,6 +82,10 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     when: 'confirm is not true; nothing was done',
     message: 'confirm must be true',
     path: 'confirm',
+  },
+  unavailable: {
+    when: 'disk, database or memory has no room at the moment; nothing was done, and Retry-After says when to come again',
+    message: 'the database is locked by another process; try again in a few seconds',
   },
   internal_error: {
     when: 'unexpected; it was logged and is safe to retry with backoff',

@@ -14,6 +14,7 @@ interface Schema {
   readonly anyOf?: readonly Schema[]
   readonly default?: unknown
   readonly description?: string
+  readonly format?: string
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly items?: Schema
@@ -59,15 +60,40 @@ const BY_NAME: Readonly<Record<string, string>> = {
   messageId: ID,
 }
 
+const BY_FORMAT: Readonly<Record<string, string>> = { uuid: ID, 'date-time': MOMENT }
+
 /** Truth values that are seldom true. */
 const UNUSUAL = /^(is_)?(sandbox|bot)$|^vouched$|^has_more$/
 
 /** Fields that an example request shows although it could do without. */
 const WORTH_SHOWING: ReadonlySet<string> = new Set(['html', 'currency', 'product_name', 'description'])
 
-/** @param isRequest leaves out what need not be sent, with few exceptions */
-export function exampleOf(schema: TSchema, isRequest: boolean): unknown {
-  return valueOf(schema, '', isRequest)
+/**
+ * @param isRequest leaves out what need not be sent, with few exceptions
+ * @param name of the field that has this schema, where it is one
+ */
+export function exampleOf(schema: TSchema, isRequest: boolean, name = ''): unknown {
+  return valueOf(schema, name, isRequest)
+}
+
+/** An answer, in which what the request gave comes back as it was given. */
+export function answerExample(schema: TSchema, request: unknown): unknown {
+  const answer = exampleOf(schema, false)
+  return isFields(answer) && isFields(request) ? { ...answer, data: echo(answer['data'], request) } : answer
+}
+
+function echo(answer: unknown, request: Readonly<Record<string, unknown>>): unknown {
+  if (Array.isArray(answer) || !isFields(answer)) return answer
+  return Object.fromEntries(
+    Object.entries(answer).map(([name, value]) => {
+      const given = request[name]
+      return [name, given !== undefined && typeof given === typeof value ? given : value]
+    }),
+  )
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
 }
 
 function valueOf(schema: Schema, name: string, isRequest: boolean): unknown {
@@ -108,7 +134,11 @@ function objectOf({ properties = {}, required = [] }: Schema, isRequest: boolean
 }
 
 function textOf(schema: Schema, name: string): string {
-  const text = BY_NAME[name] ?? textFromDescription(schema.description) ?? textFromName(name)
+  const text =
+    BY_FORMAT[schema.format ?? ''] ??
+    BY_NAME[name] ??
+    textFromDescription(schema.description) ??
+    textFromName(name)
   const long = text.padEnd(schema.minLength ?? 0, 'x')
   return schema.maxLength === undefined ? long : long.slice(0, schema.maxLength)
 }

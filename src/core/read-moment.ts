@@ -1,0 +1,130 @@
+/**
+ * Reads dates and times as clients write them: ISO 8601 in every form that programs print.
+ *
+ * Called wherever a moment comes in: `send_at`, `since`, `until`. Text without a zone is UTC, whatever the machine's own
+ * zone; a date alone is its midnight, or the whole day where a range ends. Unlike `Date.parse` it never rolls a day that
+ * no calendar has over into the next month. Pure.
+ * Standards: ISO 8601-1:2019 §5.2 (dates: calendar, ordinal, week; basic and extended), §5.3 (times, zones); RFC 3339 §5.6
+ * (a space for the T, lower case). Fails: never throws; what is no moment is undefined.
+ */
+
+const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
+
+/** Calendar date, ordinal date or week date, with or without hyphens. */
+const DATE =
+  /^(?<year>\d{4})(?:-(?<month>\d{2})-(?<day>\d{2})|(?<basic>\d{4})|-?W(?<week>\d{2})-?(?<weekday>[1-7])|-?(?<ordinal>\d{3}))$/
+
+/** Hours alone, with minutes, or with seconds; a fraction, after a point or a comma, of the smallest of them. */
+const TIME = /^(?<hour>\d{2})(?::?(?<minute>\d{2})(?::?(?<second>\d{2}))?)?(?:[.,](?<fraction>\d{1,30}))?$/
+
+/** A plus that a client put into a query without encoding it arrives as a space. */
+const ZONE = /(?:Z|(?<sign>[-+\u2212 ])(?<hours>\d{2})(?::?(?<minutes>\d{2}))?)$/
+
+/** Longest text that is looked at. */
+const MOST_CHARACTERS = 64
+
+/** A moment as a client gives it; a date alone is its midnight. @returns ms since epoch UTC, or undefined for all else */
+export function readMoment(text: string): number | undefined {
+  return read(text)?.at
+}
+
+/** Where a range ends, which does not belong to it: a date alone is included, so that its range ends with the day. */
+export function readRangeEnd(text: string): number | undefined {
+  const found = read(text)
+  return found && (found.isDay ? found.at + DAY_MS : found.at)
+}
+
+function read(text: string): { readonly at: number; readonly isDay: boolean } | undefined {
+  if (text.length > MOST_CHARACTERS) return undefined
+  const [, date = '', clock] = /^([^T ]+)(?:[T ](.+))?$/.exec(text.trim().toUpperCase()) ?? []
+  const day = readDate(date)
+  if (day === undefined) return undefined
+  if (clock === undefined) return { at: day, isDay: true }
+  const sinceMidnight = readClock(clock)
+  return sinceMidnight === undefined ? undefined : { at: day + sinceMidnight, isDay: false }
+}
+
+/** @returns midnight UTC of that day */
+function readDate(text: string): number | undefined {
+  const parts = DATE.exec(text)?.groups
+  if (!parts) return undefined
+  const { month, day, basic, week, weekday, ordinal } = parts
+  const year = Number(parts['year'])
+  if (week !== undefined) return weekDate(year, Number(week), Number(weekday))
+  if (ordinal !== undefined) return dayOfYear(year, Number(ordinal))
+  return basic === undefined
+    ? calendarDate(year, Number(month), Number(day))
+    : calendarDate(year, Number(basic.slice(0, 2)), Number(basic.slice(2)))
+}
+
+function calendarDate(year: number, month: number, day: number): number | undefined {
+  const at = startOf(year, month, day)
+  const date = new Date(at)
+  return date.getUTCMonth() + 1 === month && date.getUTCDate() === day ? at : undefined
+}
+
+function dayOfYear(year: number, day: number): number | undefined {
+  const at = startOf(year, 1, day)
+  return day > 0 && new Date(at).getUTCFullYear() === year ? at : undefined
+}
+
+/** Weeks begin on Monday; the first one of a year has its fourth of January. */
+function weekDate(year: number, week: number, weekday: number): number | undefined {
+  if (week === 0 || week > weeksOf(year)) return undefined
+  const fourth = startOf(year, 1, 4)
+  return fourth + ((week - 1) * 7 + (weekday - isoWeekday(fourth))) * DAY_MS
+}
+
+/** 53 where the year begins on a Thursday, or ends on one. */
+function weeksOf(year: number): 52 | 53 {
+  const hasThursday = isoWeekday(startOf(year, 1, 1)) === 4 || isoWeekday(startOf(year, 12, 31)) === 4
+  return hasThursday ? 53 : 52
+}
+
+/** 1 is Monday. */
+function isoWeekday(at: number): number {
+  return new Date(at).getUTCDay() || 7
+}
+
+/** `Date.UTC` takes years below 100 for those of the last century. */
+function startOf(year: number, month: number, day: number): number {
+  return new Date(0).setUTCFullYear(year, month - 1, day)
+}
+
+/** @returns ms since midnight UTC, of the day that was named: less than 0 or more than a day where the zone says so */
+function readClock(text: string): number | undefined {
+  const zone = ZONE.exec(text)
+  // In `10:00-05` the hyphen can only be a zone's, and in `100500` nothing is.
+  const offset = zone ? readOffset(zone.groups ?? {}) : 0
+  const time = TIME.exec(zone ? text.slice(0, zone.index) : text)?.groups
+  if (!time || offset === undefined) return undefined
+  const [hour, minute, second] = [time['hour'], time['minute'], time['second']].map(part => Number(part ?? 0))
+  if (hour === undefined || minute === undefined || second === undefined) return undefined
+  const unit =
+    time['second'] !== undefined ? 1_000 : time['minute'] !== undefined ? MINUTE_MS : 60 * MINUTE_MS
+  const ms =
+    (hour * 60 + minute) * MINUTE_MS + second * 1_000 + wholeMs(Number(`0.${time['fraction'] ?? 0}`) * unit)
+  // 24:00 is the end of the day; :60 is a leap second, which no clock here counts.
+  const isWithin =
+    hour < 24 ? minute < 60 && (second < 60 || (minute === 59 && second === 60)) : ms === DAY_MS
+  return isWithin ? ms - offset : undefined
+}
+
+/** What is finer than a millisecond is cut off; 0.57 s are 570 ms, though their product is less by a hair. */
+function wholeMs(product: number): number {
+  return Math.floor(product + 1e-7)
+}
+
+/** @returns ms that the zone's clocks are ahead of UTC */
+function readOffset({
+  sign,
+  hours,
+  minutes,
+}: Readonly<Record<string, string | undefined>>): number | undefined {
+  if (hours === undefined) return 0
+  const [hour, minute] = [Number(hours), Number(minutes ?? 0)]
+  if (hour > 23 || minute > 59) return undefined
+  const ahead = (hour * 60 + minute) * MINUTE_MS
+  return sign === '-' || sign === '\u2212' ? -ahead : ahead
+}

@@ -1,0 +1,32 @@
+/** An operation as a command to paste into a shell. Pure. */
+import type { Operation } from './described.js'
+
+/** @param base without a slash at the end @returns with the key taken from the environment, so that none gets into a history */
+export function curlOf(base: string, method: string, path: string, operation: Operation): string {
+  const { parameters, security, requestBody } = operation
+  const filled = parameters
+    .filter(one => one.in === 'path')
+    .reduce((text, { name, example }) => text.replace(`{${name}}`, encodeURIComponent(String(example))), path)
+  const demanded = parameters.filter(one => one.required && one.in !== 'path')
+  const query = demanded
+    .filter(one => one.in === 'query')
+    .map(({ name, example }) => `${name}=${encodeURIComponent(String(example ?? 'VALUE'))}`)
+  const body = requestBody?.content['application/json']?.example
+  const verb = method.toUpperCase()
+  return [
+    `curl${verb === (body === undefined ? 'GET' : 'POST') ? '' : ` -X ${verb}`} ` +
+      quoted(base + filled + (query.length > 0 ? `?${query.join('&')}` : '')),
+    ...(security.length > 0 ? ['-H "Authorization: Bearer $POSTROAD_KEY"'] : []),
+    ...demanded
+      .filter(one => one.in === 'header')
+      .map(({ name }) => `-H ${quoted(`${name}: any-unique-value`)}`),
+    ...(body === undefined
+      ? []
+      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body, null, 2))}`]),
+  ].join(' \\\n  ')
+}
+
+/** POSIX shell, "Single-Quotes": nothing in them means anything but the quote itself. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

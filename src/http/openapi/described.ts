@@ -1,0 +1,49 @@
+/** The parts of the OpenAPI document, as `document.ts` makes it, that the page for people reads. */
+
+export interface Described {
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly security: readonly unknown[]
+  readonly parameters: readonly Parameter[]
+  readonly requestBody?: { readonly content: Contents }
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Contents }>>
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required: boolean
+  readonly description?: string
+  readonly schema: Schema
+  readonly example?: unknown
+}
+
+type Contents = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>
+
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly format?: string
+  readonly const?: unknown
+  readonly description?: string
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly maxItems?: number
+}

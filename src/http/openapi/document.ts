@@ -1,0 +1,221 @@
+/**
+ * The OpenAPI 3.1 description, made from the same declarations that validate requests, so that it cannot drift.
+ *
+ * Described is what stands below the base URL of the API; what is at the root (the page itself, the monitor's /health) and what
+ * answers this machine alone is not. Made once, when it is first asked for.
+ */
+import type { TSchema } from 'typebox'
+import Type from 'typebox'
+import { ERRORS, type ErrorCode } from '../../core/errors.js'
+import { API_BASE } from '../app.js'
+import { KEY_HEADER } from '../idempotency.js'
+import { listSchema } from '../pagination.js'
+import type { Access, Route } from '../route.js'
+import { CHAPTERS } from './chapters.js'
+import { Components } from './components.js'
+import { errorExamples, ErrorSchema, explain } from './errors.js'
+import { answerExample, exampleOf } from './example.js'
+
+const RATE_HEADERS = {
+  'X-RateLimit-Limit': {
+    description: 'Requests per minute (2147483647: no limit).',
+    schema: { type: 'integer' },
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests left in the sliding minute.',
+    schema: { type: 'integer' },
+  },
+  'X-RateLimit-Reset': {
+    description: 'When the oldest counted request leaves the window.',
+    schema: { type: 'string', format: 'date-time' },
+  },
+  'X-Request-Id': { description: 'Names this request in the log.', schema: { type: 'string' } },
+}
+
+const ABOUT = `Email delivery and audience service. Within v1 changes are additive only; enums are open.
+
+Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Answers are \`{data}\`, lists are \`{data, pagination}\`
+with \`limit\` (default 100, at most 1000) and \`offset\`; errors are \`{error: {code, message, path?}}\`. Times are ISO 8601 in UTC.
+
+What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on sends, the
+same Idempotency-Key; retry no other error without changing something.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
+
+export interface Edition {
+  readonly version: string
+  /** Where the API is reached, e.g. `http://127.0.0.1:8025`. */
+  readonly origin: string
+}
+
+export function openApiDocument(routes: readonly Route[], { version, origin }: Edition): object {
+  const components = new Components()
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of routes.filter(isDescribed)) {
+    const path = route.head.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route, components) }
+  }
+  components.show(ErrorSchema)
+  const used = new Set(routes.filter(isDescribed).map(({ head }) => head.chapter))
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Postroad', version, description: ABOUT },
+    servers: [{ url: origin + API_BASE }],
+    tags: Object.entries(CHAPTERS)
+      .filter(([name]) => used.has(name as keyof typeof CHAPTERS))
+      .map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: ts_live_... or ts_test_...' },
+      },
+      schemas: components.schemas,
+    },
+  }
+}
+
+function isDescribed({ head }: Route): boolean {
+  return head.isAtRoot !== true && head.access !== 'loopback'
+}
+
+function operation(route: Route, components: Components): object {
+  const { head } = route
+  const isOpen = head.access === 'public'
+  return {
+    operationId: head.operationId,
+    summary: head.summary,
+    description: [head.description, whoMayCall(head.access)].filter(Boolean).join('\n\n'),
+    tags: [head.chapter],
+    security: isOpen ? [] : [{ apiKey: [] }],
+    ...(isOpen || head.access === 'key' ? {} : { 'x-permission': head.access }),
+    parameters: [
+      ...parameters(head.params, 'path', components),
+      ...parameters(head.query, 'query', components),
+      ...(head.idempotency ? [keyParameter(head.idempotency)] : []),
+    ],
+    ...(head.body ? { requestBody: requestBody(route, head.body, components) } : {}),
+    responses: { ...successes(route, components), ...failures(route) },
+  }
+}
+
+function whoMayCall(access: Access): string {
+  if (access === 'public') return 'Needs no key.'
+  return access === 'key' ? 'Any valid key may ask.' : `Needs the permission \`${access}\`.`
+}
+
+function requestExample({ head }: Route): unknown {
+  return head.example ?? (head.body && exampleOf(head.body, true))
+}
+
+function requestBody(route: Route, schema: TSchema, components: Components): object {
+  return {
+    required: true,
+    content: { 'application/json': { schema: components.show(schema), example: requestExample(route) } },
+  }
+}
+
+function parameters(schema: TSchema | undefined, place: 'path' | 'query', components: Components): object[] {
+  const { properties, required } = (schema ?? {}) as {
+    properties?: Record<string, TSchema>
+    required?: string[]
+  }
+  return Object.entries(properties ?? {}).map(([name, field]) => {
+    const { description, ...shown } = components.show(field)
+    return {
+      name,
+      in: place,
+      required: place === 'path' || (required ?? []).includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: shown,
+      ...(place === 'path' ? { example: exampleOf(field, false, name) } : {}),
+    }
+  })
+}
+
+function keyParameter(need: 'optional' | 'required'): object {
+  return {
+    name: KEY_HEADER,
+    in: 'header',
+    required: need === 'required',
+    description:
+      'A unique value. A repeat with the same value and body within an hour gets the first answer again, and nothing is ' +
+      'done twice; with another body it is refused with idempotency_conflict, and with conflict while the first is ' +
+      'still being executed. Only successes are kept.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  }
+}
+
+const REPEAT_HEADER = {
+  'X-Idempotency-Status': {
+    description: 'Where an Idempotency-Key was sent: new, or cached for a repeat.',
+    schema: { type: 'string', enum: ['new', 'cached'] },
+  },
+}
+
+/** What a success of each status means; RFC 9110 §15.3. */
+const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Done', 201: 'Created', 202: 'Accepted' }
+
+function successes(route: Route, components: Components): Record<string, object> {
+  const { head, response, status, otherAnswers } = route
+  const answers = { [status]: response.schema, ...otherAnswers }
+  return Object.fromEntries(
+    Object.entries(answers).map(([code, data]) => {
+      const schema = response.kind === 'list' ? listSchema(data) : Type.Object({ data })
+      return [
+        code,
+        {
+          description: SUCCESSES[code] ?? 'Success',
+          headers: { ...RATE_HEADERS, ...(head.idempotency ? REPEAT_HEADER : {}) },
+          content: {
+            'application/json': {
+              schema: components.show(schema),
+              example: answerExample(schema, requestExample(route)),
+            },
+          },
+        },
+      ]
+    }),
+  )
+}
+
+function failures({ head }: Route): Record<string, object> {
+  const isOpen = head.access === 'public'
+  const codes = new Set<ErrorCode>(head.errors)
+  // At least a query field that is not known.
+  codes.add('validation_error')
+  if (!isOpen)
+    for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
+      codes.add(code)
+  if (!isOpen && head.access !== 'key') codes.add('forbidden')
+  if (head.idempotency) for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
+  codes.add('internal_error')
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of codes)
+    byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code])
+  return Object.fromEntries(
+    [...byStatus].map(([status, names]) => [
+      String(status),
+      {
+        description: explain(names),
+        headers: { ...RATE_HEADERS, ...FAILURE_HEADERS[status] },
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/Error' },
+            examples: errorExamples(names),
+          },
+        },
+      },
+    ]),
+  )
+}
+
+const RETRY_AFTER = {
+  'Retry-After': {
+    description: 'After how many seconds the same request may succeed.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+}
+
+const FAILURE_HEADERS: Readonly<Record<number, object>> = {
+  401: { 'WWW-Authenticate': { description: 'Bearer (RFC 6750).', schema: { type: 'string' } } },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+}

@@ -1,0 +1,67 @@
+/** The fields of a schema as rows of a table, for the page of the API's description. Pure. */
+import type { Parameter, Schema } from './described.js'
+import { code, escape, inline } from './html.js'
+
+export interface Field {
+  readonly name: string
+  readonly isRequired: boolean
+  /** As HTML: names of objects are links to them. */
+  readonly kind: string
+  readonly description: string
+}
+
+export function fromParameter({ name, in: place, required, description, schema }: Parameter): Field {
+  return {
+    name,
+    isRequired: required,
+    kind: `${place}, ${kindOf(schema)}`,
+    description: description ?? schema.description ?? '',
+  }
+}
+
+/** Objects without a name of their own are told of where they stand, by dotted names, as errors name them. */
+const DEEPEST = 4
+
+export function fieldsOf(schema: Schema, before = '', depth = 0): Field[] {
+  if (depth > DEEPEST) return []
+  return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
+    const name = before + key
+    const inner = field.anyOf?.find(one => one.properties ?? one.items) ?? field
+    const [content, suffix] = inner.items ? [inner.items, '[].'] : [inner, '.']
+    return [
+      {
+        name,
+        isRequired: schema.required?.includes(key) ?? false,
+        kind: kindOf(field),
+        description: field.description ?? '',
+      },
+      ...fieldsOf(content, name + suffix, depth + 1),
+    ]
+  })
+}
+
+export function refName(schema: Schema): string | undefined {
+  return schema.$ref?.split('/').pop()
+}
+
+function kindOf(schema: Schema): string {
+  const name = refName(schema)
+  if (name !== undefined) return `<a href="#${escape(name)}">${escape(name)}</a>`
+  if (schema.anyOf) return schema.anyOf.map(kindOf).join(' or ')
+  if (schema.const !== undefined) return escape(JSON.stringify(schema.const))
+  if (schema.enum) return schema.enum.map(value => escape(JSON.stringify(value))).join(', ')
+  const plain = escape(schema.format ?? schema.type ?? 'any')
+  const kind = schema.type === 'array' ? `array of ${kindOf(schema.items ?? {})}` : plain
+  const most = schema.maxLength ?? schema.maxItems ?? schema.maximum
+  const unit = schema.maxLength !== undefined ? ' characters' : ''
+  return most === undefined ? kind : `${kind}, at most ${most}${unit}`
+}
+
+export function fieldTable(fields: readonly Field[]): string {
+  if (fields.length === 0) return ''
+  const rows = fields.map(
+    ({ name, isRequired, kind, description }) =>
+      `<tr><td>${code(name)}</td><td>${kind}${isRequired ? '' : ', optional'}</td><td>${inline(description)}</td></tr>`,
+  )
+  return `<table>${rows.join('')}</table>`
+}

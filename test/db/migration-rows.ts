@@ -1,0 +1,330 @@
+/**
+ * Rows for `migrations-rows.test.ts`: what is in the database before each migration, and what it makes of them.
+ *
+ * A new migration needs an entry here: rows that it changes (`before`, in the schema as it then is), what they become, and a row
+ * for each table that it makes (`after`), so that the next migration meets it filled. Whatever is not named in `changes` has to
+ * stay as it was, column for column.
+ */
+
+export type RowValue = string | number | null | Uint8Array
+/** By table. */
+export type Rows = Readonly<Record<string, readonly Readonly<Record<string, RowValue>>[]>>
+
+export interface MigrationRows {
+  /** Put in before it, besides what earlier entries have put in. */
+  readonly before?: Rows
+  /** To be found after it. Only the columns named are compared. */
+  readonly become: Rows
+  /** Put in after it. */
+  readonly after?: Rows
+  /** Tables whose rows, or columns (`table.column`) whose values it changes on purpose. Columns it drops need no mention. */
+  readonly changes?: readonly string[]
+}
+
+const [T, LATER] = [1_767_607_200_000, 1_767_610_800_000]
+const [WORKSPACE, CONTENT] = ['0199-workspace', '0199-content']
+const octets = (text: string) => Uint8Array.from(Buffer.from(text))
+
+const message = (id: string, recipient: string, status = 'sent') => ({
+  id,
+  workspace_id: WORKSPACE,
+  content_id: CONTENT,
+  recipient,
+  status,
+  is_sandbox: 0,
+  created_at: T,
+})
+
+const queued = (id: string, destination: string) => ({
+  message_id: id,
+  workspace_id: WORKSPACE,
+  destination,
+  priority: 0,
+  lane: `${destination}/0/${WORKSPACE}`,
+  attempts: 1,
+  next_attempt_at: LATER,
+  expires_at: LATER + T,
+  is_held: 0,
+  was_handed_over: 0,
+  enqueued_at: T,
+})
+
+const domain = (id: string, name: string, more: object = {}) => ({
+  id,
+  owner: WORKSPACE,
+  domain: name,
+  verification_token: 'token',
+  is_vouched: 0,
+  created_at: T,
+  ...more,
+})
+
+const INITIAL: Rows = {
+  workspaces: [
+    {
+      id: WORKSPACE,
+      name: 'Acme',
+      currency: 'EUR',
+      timezone: 'Europe/Rome',
+      attribution: 1,
+      hourly_limit: 1_000,
+      daily_limit: 0,
+      allow_private_webhooks: 0,
+      created_at: T,
+    },
+  ],
+  api_keys: [
+    {
+      id: 'key',
+      workspace_id: WORKSPACE,
+      name: 'shop',
+      key_hash: 'digest',
+      key_hint: 'ts_live_ab',
+      type: 'full_access',
+      permissions: '["*"]',
+      is_sandbox: 0,
+      rate_limit: 100,
+      email_rate_limit: 100,
+      created_at: T,
+    },
+  ],
+  sending_usage: [{ workspace_id: WORKSPACE, window_kind: 'hour', window_start: T, accepted: 7 }],
+  secrets: [{ name: 'return_path', version: 1, value: 'secret', created_at: T }],
+  domains: [
+    domain('d1', 'sender.test', { verified_at: LATER, findings: '[]' }),
+    domain('d2', 'vouched.test', { is_vouched: 1 }),
+    domain('d3', 'gone.test', { removed_at: LATER }),
+  ],
+  dkim_keys: [
+    {
+      id: 'dk1',
+      domain_id: 'd1',
+      selector: 's1',
+      algorithm: 'rsa',
+      private_key: 'sealed',
+      public_key: 'public',
+      state: 'active',
+      created_at: T,
+    },
+  ],
+  suppressions: [
+    { workspace_id: WORKSPACE, email: 'bob@two.test', reason: 'hard_bounce', scope: 'all', created_at: T },
+    { workspace_id: WORKSPACE, email: '@three.test', reason: 'manual', scope: 'marketing', created_at: T },
+  ],
+  message_contents: [
+    {
+      id: CONTENT,
+      workspace_id: WORKSPACE,
+      from_address: 'me@sender.test',
+      subject: 'Grüße',
+      text: 'Hello.\n',
+      track_opens: 1,
+      track_clicks: 0,
+      created_at: T,
+    },
+  ],
+  messages: [
+    message('m1', 'Ann@One.test'),
+    message('m2', 'bob@two.test', 'delivered'),
+    message('m3', 'jürgen@drei.test', 'scheduled'),
+  ],
+  queue: [queued('m1', 'one.test'), queued('m3', 'drei.test')],
+  attempts: [
+    {
+      message_id: 'm2',
+      number: 1,
+      started_at: T,
+      finished_at: LATER,
+      kind: 'delivered',
+      summary: '250 2.0.0 ok',
+      reply_code: 250,
+      status: '2.0.0',
+      tried: '[]',
+    },
+  ],
+  captured_mails: [
+    {
+      message_id: 'm2',
+      captured_at: T,
+      envelope_sender: 'b@bounce.test',
+      recipient: 'bob@two.test',
+      subject: 'Grüße',
+      size: 3,
+      raw: octets('a\r\n'),
+    },
+  ],
+  events: [
+    {
+      kind: 'email.delivered',
+      workspace_id: WORKSPACE,
+      message_id: 'm2',
+      is_sandbox: 0,
+      occurred_at: T,
+      payload: '{"to":"bob@two.test"}',
+    },
+  ],
+  event_cursors: [{ consumer: 'bounces', seq: 1 }],
+}
+
+export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
+  '0001-initial': { become: {}, after: INITIAL },
+  '0002-relayed-mail': {
+    become: {
+      queue: [
+        { message_id: 'm1', content_id: CONTENT, recipient: 'Ann@One.test' },
+        { message_id: 'm3', content_id: CONTENT, recipient: 'jürgen@drei.test' },
+      ],
+      messages: [{ id: 'm1', dsn_notify: null, dsn_orcpt: null }],
+    },
+    after: { message_parts: [{ content_id: CONTENT, part: 1, octets: octets('more') }] },
+  },
+  '0003-returned-mail': {
+    become: { suppressions: [{ email: 'bob@two.test', scope: 'all' }] },
+    after: {
+      inbound_mails: [
+        {
+          body_id: 'body',
+          received_at: T,
+          session: 'session',
+          peer_address: '192.0.2.1',
+          helo_name: 'mx.two.test',
+          envelope_sender: '',
+          recipients: '[]',
+          size: 4,
+          tries: 0,
+        },
+      ],
+      inbound_parts: [{ body_id: 'body', part: 0, octets: octets('mail') }],
+      bounces: [
+        {
+          id: 'b1',
+          workspace_id: WORKSPACE,
+          message_id: 'm2',
+          email: 'bob@two.test',
+          type: 'permanent',
+          subtype: 'no_such_user',
+          cause: 'recipient',
+          scope: 'recipient',
+          smtp_status: '5.1.1',
+          diagnostic_code: '550 5.1.1 no such user',
+          is_sandbox: 0,
+          created_at: T,
+        },
+      ],
+      domain_reports: [
+        {
+          id: 'r1',
+          kind: 'dmarc',
+          domain: 'sender.test',
+          org_name: 'google.com',
+          report_id: '1',
+          begin_at: T,
+          end_at: LATER,
+          received_at: LATER,
+          summary: '{}',
+          records: '[]',
+        },
+      ],
+    },
+  },
+  '0004-email-api': {
+    become: { message_contents: [{ id: CONTENT, addressees: null, scheduled_at: null, batch_id: null }] },
+    after: {
+      kept_answers: [{ id: 'digest', body_hash: 'digest', status: 200, value: '{}', created_at: T }],
+      email_batches: [
+        {
+          id: 'batch',
+          workspace_id: WORKSPACE,
+          key_id: 'key',
+          is_sandbox: 0,
+          total: 1,
+          sent: 1,
+          skipped: 0,
+          failed: 0,
+          errors: '[]',
+          created_at: T,
+          released_at: LATER,
+        },
+      ],
+    },
+  },
+  '0005-analytics': {
+    become: { messages: [{ id: 'm2', opened_at: null }] },
+    after: {
+      daily_counters: [{ workspace_id: WORKSPACE, day: T, name: 'sends', count: 3 }],
+      conversions: [
+        {
+          id: 'c1',
+          workspace_id: WORKSPACE,
+          contact_id: 'contact',
+          value: -9.99,
+          currency: 'EUR',
+          metadata: '{}',
+          message_id: 'm2',
+          is_sandbox: 0,
+          created_at: T,
+        },
+      ],
+      product_views: [
+        {
+          id: 'v1',
+          workspace_id: WORKSPACE,
+          contact_id: 'contact',
+          product_id: 'shoe',
+          product: '{}',
+          is_sandbox: 0,
+          viewed_at: T,
+        },
+      ],
+      activities: [
+        {
+          workspace_id: WORKSPACE,
+          actor_type: 'operator',
+          action: 'key.create',
+          subject: 'key',
+          details: '{}',
+          created_at: T,
+        },
+      ],
+    },
+  },
+  '0006-queue-reports': {
+    before: {
+      messages: [{ ...message('m4', 'eve@five.test'), dsn_notify: 'FAILURE' }],
+      queue: [{ ...queued('m4', 'five.test'), content_id: CONTENT, recipient: 'eve@five.test' }],
+    },
+    become: {
+      queue: [
+        { message_id: 'm1', dsn_notify: null },
+        { message_id: 'm4', dsn_notify: 'FAILURE' },
+      ],
+    },
+  },
+  '0007-retention': {
+    become: {
+      message_contents: [{ id: CONTENT, pruned_at: null }],
+      domains: [
+        { id: 'd1', watched_since: T, next_check_at: T, failed_checks: 0, failing_since: null },
+        { id: 'd2', watched_since: T, next_check_at: null },
+        { id: 'd3', watched_since: T, next_check_at: null },
+      ],
+    },
+  },
+  '0008-list-indexes': {
+    become: {
+      bounces: [{ id: 'b1', email: 'bob@two.test' }],
+      suppressions: [{ email: '@three.test', reason: 'manual', scope: 'marketing' }],
+    },
+  },
+  '0009-recipient-buckets': {
+    become: {
+      // Of the address in lower case: 0 to 255 by a digest, the same for ever.
+      messages: [
+        { id: 'm1', recipient_bucket: 225 },
+        { id: 'm2', recipient_bucket: 58 },
+        { id: 'm3', recipient_bucket: 143 },
+        { id: 'm4', recipient_bucket: 132 },
+      ],
+    },
+  },
+}
