@@ -30,6 +30,7 @@ import { jobsOf } from './jobs.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { emailRoutes } from './msa/email-routes.js'
 import { relayReports } from './msa/relay-reports.js'
+import { SandboxRunner } from './msa/sandbox-runner.js'
 import type { SubmitParts } from './msa/submit.js'
 import { openAgent, openJobs, openQueue } from './outgoing.js'
 import { captureRoutes } from './queue/capture-routes.js'
@@ -100,9 +101,16 @@ async function openParts(
   await dispatcher.start()
   await queue.start()
   inbound.processor.start()
+  const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
+  sandboxes.start()
+  closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const submit = { ...submitParts(appliance, queue, jobs), onSuppressed: onAppended }
+  const submit = {
+    ...submitParts(appliance, queue, jobs),
+    onSuppressed: onAppended,
+    onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
+  }
   const handler = openApi(appliance, [
     ...routesOf(appliance, queue, submit),
     ...inbound.routes,
@@ -210,7 +218,7 @@ const AFTER_GRACE_MS = 1_000
 
 /**
  * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. After
- * the grace it is left as a crash would leave it: its next attempt stands in the database.
+ * the grace it is left: its next attempt stands in the database.
  */
 async function stopQueue(
   queue: QueueRunner,
@@ -223,8 +231,9 @@ async function stopQueue(
   } finally {
     isOver.abort()
   }
-  if (queue.activeCount > 0)
-    log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  if (queue.activeCount === 0) return
+  log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  await queue.leave()
 }
 
 async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {

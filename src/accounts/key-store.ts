@@ -26,6 +26,7 @@ declare module '../db/tables.js' {
 
 export interface ApiKey {
   readonly id: string
+  /** The live one, of a sandbox key as well. */
   readonly workspaceId: string
   readonly name: string
   /** SHA-256 of the whole key, lower-case hex. */
@@ -64,6 +65,8 @@ export async function insertApiKey(db: Queries, key: ApiKey): Promise<void> {
 export interface FoundKey {
   readonly key: ApiKey
   readonly hasWorkspace: boolean
+  /** What owns the data that it acts on: its workspace, or that one's sandbox. */
+  readonly actsIn: string
 }
 
 /** A key, revoked or not, and whether its workspace still exists. */
@@ -74,18 +77,26 @@ export async function findKey(
   const row = await db
     .selectFrom('api_keys')
     .leftJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
+    .leftJoin('sandboxes', 'sandboxes.workspace_id', 'api_keys.workspace_id')
     .selectAll('api_keys')
-    .select(['workspaces.id as found_workspace', 'workspaces.deleted_at as workspace_deleted_at'])
+    .select([
+      'workspaces.id as found_workspace',
+      'workspaces.deleted_at as workspace_deleted_at',
+      'sandboxes.id as sandbox_id',
+    ])
     .$call(query =>
       'hash' in by ? query.where('key_hash', '=', by.hash) : query.where('api_keys.id', '=', by.id),
     )
     .executeTakeFirst()
-  return (
-    row && {
-      key: fromRow(row),
-      hasWorkspace: row.found_workspace !== null && row.workspace_deleted_at === null,
-    }
-  )
+  if (!row) return undefined
+  const key = fromRow(row)
+  const actsIn = key.isSandbox ? row.sandbox_id : key.workspaceId
+  return {
+    key,
+    // A sandbox key without a sandbox has nothing that it may touch.
+    hasWorkspace: row.found_workspace !== null && row.workspace_deleted_at === null && actsIn !== null,
+    actsIn: actsIn ?? '',
+  }
 }
 
 /** @param workspaceId all workspaces' keys when left out */

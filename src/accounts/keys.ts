@@ -160,14 +160,15 @@ function usable(found: FoundKey | undefined): Principal {
   if (!found || found.key.revokedAt !== null)
     throw new AppError('unauthorized', 'the API key is unknown or revoked')
   if (!found.hasWorkspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
-  return principalOf(found.key)
+  return principalOf(found)
 }
 
-function principalOf(key: ApiKey): Principal {
+function principalOf({ key, actsIn }: FoundKey): Principal {
   return {
     keyId: key.id,
     keyName: key.name,
-    workspaceId: key.workspaceId,
+    workspaceId: actsIn,
+    liveWorkspaceId: key.workspaceId,
     keyType: key.type,
     permissions: key.permissions,
     isSandbox: key.isSandbox,

@@ -2,7 +2,8 @@
  * The workspace's hourly and daily limits: how many recipients were accepted in this clock hour and this UTC day.
  *
  * Counted in the transaction that accepts the mail, so that a refused request counts nothing and two at once cannot
- * both take the last place.
+ * both take the last place. Windows are those of the calendar and each has a row of its own: one that was used up stays so
+ * when the clock is set back to it, and a clock that was wrong for a while takes nothing from the windows that are right.
  */
 import { AppError } from '../core/errors.js'
 import type { Queries } from '../db/database.js'
@@ -31,8 +32,20 @@ function windowStart(kind: WindowKind, moment: number): number {
   return Math.floor(moment / WINDOW_MS[kind]) * WINDOW_MS[kind]
 }
 
-const selectUsage = statement((db, { workspaceId }: { workspaceId: string }) =>
-  db.selectFrom('sending_usage').selectAll().where('workspace_id', '=', workspaceId),
+/**
+ * Windows of a kind that are remembered. By number and not by age: a clock that jumps ahead must not make the windows before
+ * it look old.
+ */
+const WINDOWS_KEPT = 64
+
+const selectUsage = statement(
+  (db, { workspaceId, starts }: { workspaceId: string; starts: readonly number[] }) =>
+    db
+      .selectFrom('sending_usage')
+      .selectAll()
+      .where('workspace_id', '=', workspaceId)
+      .where('window_kind', 'in', ['hour', 'day'])
+      .where('window_start', 'in', starts),
 )
 
 const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }) =>
@@ -40,8 +53,7 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
     .insertInto('sending_usage')
     .values(rows)
     .onConflict(conflict =>
-      conflict.columns(['workspace_id', 'window_kind']).doUpdateSet(row => ({
-        window_start: row.ref('excluded.window_start'),
+      conflict.columns(['workspace_id', 'window_kind', 'window_start']).doUpdateSet(row => ({
         accepted: row.ref('excluded.accepted'),
       })),
     ),
@@ -99,10 +111,13 @@ export interface Usage {
 }
 
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
-  const { rows } = await selectUsage(db, { workspaceId: workspace.id })
-  const counted = WINDOWS.map(kind => {
-    const start = windowStart(kind, now)
-    const accepted = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
+  const starts = WINDOWS.map(kind => windowStart(kind, now))
+  const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
+  const find = (kind: WindowKind, start: number | undefined) =>
+    rows.find(row => row.window_kind === kind && row.window_start === start)
+  const counted = WINDOWS.map((kind, at) => {
+    const start = starts[at] ?? 0
+    const accepted = find(kind, start)?.accepted ?? 0
     return { workspace_id: workspace.id, window_kind: kind, window_start: start, accepted }
   })
   const limitOf = (kind: WindowKind) => (kind === 'hour' ? workspace.hourlyLimit : workspace.dailyLimit)
@@ -123,6 +138,27 @@ export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: n
     },
     async write() {
       await writeUsage(db, { rows: counted })
+      for (const { window_kind: kind, window_start: start } of counted)
+        if (!find(kind, start)) await forgetOldest(db, workspace.id, kind)
     },
   }
+}
+
+/** All but the windows that begin last. */
+async function forgetOldest(db: Queries, workspaceId: string, kind: WindowKind): Promise<void> {
+  await db
+    .deleteFrom('sending_usage')
+    .where('workspace_id', '=', workspaceId)
+    .where('window_kind', '=', kind)
+    .where('window_start', '<=', query =>
+      query
+        .selectFrom('sending_usage')
+        .select('window_start')
+        .where('workspace_id', '=', workspaceId)
+        .where('window_kind', '=', kind)
+        .orderBy('window_start', 'desc')
+        .limit(1)
+        .offset(WINDOWS_KEPT),
+    )
+    .execute()
 }

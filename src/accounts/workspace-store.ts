@@ -1,4 +1,11 @@
-/** SQL of workspaces: the tenants of one appliance, with the settings that their mail falls back to. */
+/**
+ * SQL of workspaces: the tenants of one appliance, with the settings that their mail falls back to, and their sandboxes.
+ *
+ * Each workspace has a sandbox from its first moment: an id of its own, under which a sandbox key's data stands beside the live
+ * data as another workspace's would. It has no settings and no life of its own: both are the live workspace's, so that it
+ * is removed and restored with it and shows in no list of workspaces.
+ */
+import { uuidOf } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -21,9 +28,16 @@ interface WorkspaceRow {
   deleted_at: number | null
 }
 
+interface SandboxRow {
+  /** What owns the sandbox's data. */
+  id: string
+  workspace_id: string
+}
+
 declare module '../db/tables.js' {
   interface Tables {
     workspaces: WorkspaceRow
+    sandboxes: SandboxRow
   }
 }
 
@@ -54,6 +68,17 @@ export interface Workspace extends WorkspaceSettings {
   readonly createdAt: number
 }
 
+/** What a key acts in: a live workspace, or the sandbox of one with that one's settings. */
+export interface ActingWorkspace extends Workspace {
+  /** Of a live workspace its own id. */
+  readonly liveId: string
+}
+
+/** The sandbox that a new workspace gets; of one that is there it stands in the database. */
+export function sandboxIdOf(workspaceId: string): string {
+  return uuidOf(`sandbox of ${workspaceId}`)
+}
+
 export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
   defaultFromEmail: null,
   defaultFromName: null,
@@ -68,6 +93,7 @@ export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
   isMarketing: false,
 }
 
+/** With its sandbox. */
 export async function insertWorkspace(db: Queries, workspace: Workspace): Promise<void> {
   await db
     .insertInto('workspaces')
@@ -78,16 +104,39 @@ export async function insertWorkspace(db: Queries, workspace: Workspace): Promis
       deleted_at: null,
     })
     .execute()
+  await db
+    .insertInto('sandboxes')
+    .values({ id: sandboxIdOf(workspace.id), workspace_id: workspace.id })
+    .execute()
 }
 
 const selectById = statement((db, { id }: { id: string }) =>
   db.selectFrom('workspaces').selectAll().where('id', '=', id).where('deleted_at', 'is', null),
 )
 
-/** @returns undefined for an unknown or removed workspace */
+/** A live workspace, for the operator. @returns undefined for an unknown or removed one, and for a sandbox */
 export async function findWorkspace(db: Queries, id: string): Promise<Workspace | undefined> {
   const [row] = (await selectById(db, { id })).rows
   return row && fromRow(row)
+}
+
+const selectActing = statement((db, { id }: { id: string }) =>
+  db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where('id', '=', query =>
+      query.fn.coalesce(
+        query.selectFrom('sandboxes').select('workspace_id').where('sandboxes.id', '=', id),
+        query.val(id),
+      ),
+    )
+    .where('deleted_at', 'is', null),
+)
+
+/** @param id a principal's `workspaceId` @returns undefined where the workspace was removed */
+export async function findActingWorkspace(db: Queries, id: string): Promise<ActingWorkspace | undefined> {
+  const [row] = (await selectActing(db, { id })).rows
+  return row && { ...fromRow(row), id, liveId: row.id }
 }
 
 export async function listWorkspaces(db: Queries): Promise<Workspace[]> {

@@ -1,6 +1,6 @@
 /** Routes of conversions: a purchase or other success, put down to the message that led to it. */
 import Type, { type Static } from 'typebox'
-import { findWorkspace } from '../accounts/workspace-store.js'
+import { findActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { isUuid, type NewId } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
@@ -45,7 +45,7 @@ const ConversionSchema = Type.Object(
     metadata: Metadata,
     message_id: IdOrNull(),
     campaign_id: IdOrNull(),
-    sandbox: Type.Boolean(),
+    is_sandbox: Type.Boolean(),
     created_at: Moment(),
   },
   { title: 'Conversion' },
@@ -102,7 +102,7 @@ async function convert(
     throw new AppError('validation_error', 'contact_id must be a UUID', { path: 'contact_id' })
   const contact = await parts.findContact(tx.db, workspaceId, { id: body.contact_id.toLowerCase() })
   if (!contact) throw new AppError('contact_not_found', 'no such contact', { path: 'contact_id' })
-  const workspace = await findWorkspace(tx.db, workspaceId)
+  const workspace = await findActingWorkspace(tx.db, workspaceId)
   if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
   const createdAt = parts.clock.now()
   const attribution = await parts.findAttribution(tx.db, {
@@ -147,7 +147,7 @@ function conversionToApi(conversion: Conversion): Static<typeof ConversionSchema
     metadata: { ...conversion.metadata },
     message_id: conversion.messageId,
     campaign_id: conversion.campaignId,
-    sandbox: conversion.isSandbox,
+    is_sandbox: conversion.isSandbox,
     created_at: isoTime(conversion.createdAt),
   }
 }

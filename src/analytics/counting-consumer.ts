@@ -1,9 +1,9 @@
 /**
  * Counts what becomes of mail, day by day, as it happens: the consumer `analytics` of the event log.
  *
- * Counts and cursor move in one transaction, so that nothing is counted twice. What the appliance itself writes (reports to
- * submitters, forwarded mail) is counted apart, as nobody's. Left out: what a sandbox key plays through, and opens and clicks
- * by machines.
+ * Counts and cursor move in one transaction, so that nothing is counted twice. A sandbox has counters of its own, and what the
+ * appliance itself writes (reports to submitters, forwarded mail) is counted apart, as nobody's. Left out: opens and clicks by
+ * machines.
  */
 import type { EventConsumer } from '../events/consumer.js'
 import type { StoredEvent } from '../events/store.js'
@@ -35,7 +35,7 @@ function countsOf(events: readonly StoredEvent[]): DailyCount[] {
   for (const event of events) {
     const name = counterOf(event)
     const { workspaceId } = event
-    if (name === undefined || event.isSandbox) continue
+    if (name === undefined) continue
     const day = dayOf(event.occurredAt)
     const key = `${workspaceId} ${day} ${name}`
     counts.set(key, { workspaceId, day, name, count: (counts.get(key)?.count ?? 0) + 1 })

@@ -59,7 +59,7 @@ export function productViewRoute(parts: ProductViewParts): Route {
         contact_id: Id(),
         product_id: ProductId,
         ...product,
-        sandbox: Type.Boolean(),
+        is_sandbox: Type.Boolean(),
         viewed_at: Moment(),
       },
       { title: 'ProductView' },
@@ -99,7 +99,7 @@ export function productViewRoute(parts: ProductViewParts): Route {
         contact_id: view.contactId,
         product_id: productId,
         ...product,
-        sandbox: isSandbox,
+        is_sandbox: isSandbox,
         viewed_at: isoTime(view.viewedAt),
       }
     },

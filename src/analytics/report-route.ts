@@ -50,7 +50,7 @@ export function reportRoute(reader: Queries, clock: Clock): Route {
     summary: 'How many messages were sent, delivered, opened, clicked and bounced.',
     description:
       'A period of n days is today and the n - 1 days before it, in UTC; days on which nothing happened are there with ' +
-      'zeros, oldest first. Each thing counts on the day on which it happened, and mail sent with sandbox keys does not.',
+      'zeros, oldest first. Each thing counts on the day on which it happened, and with a sandbox key the sandbox is counted, and nothing else.',
     query: Type.Object(
       {
         period: Type.Optional(

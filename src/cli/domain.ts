@@ -24,7 +24,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database, domains, config }) => {
         if (!(await findWorkspace(database.reader, options.workspace)))
           throw new AppError('not_found', `no workspace ${options.workspace}`)
-        const domain = await addDomain(domains, options.workspace, name, options.vouch ?? false)
+        const domain = await addDomain(domains, options.workspace, name, options.vouch ? 'vouched' : 'dns')
         printDomain(context, options, domain, config.dns.dkimZone)
       })
     })

@@ -129,7 +129,8 @@ async function dryRun(
   const to = parseAddress(options.to)
   if (!to) throw new AppError('validation_error', `${options.to} is not an address`, { path: 'to' })
   const asked = withWorkspaceSender(readSenderFields({ from_email: options.from }), workspace)
-  const sender = await resolveSender(database.reader, workspace, asked, config.mta.sharedAddress ?? '')
+  const live = { ...workspace, liveId: workspace.id }
+  const sender = await resolveSender(database.reader, live, asked, config.mta.sharedAddress ?? '')
   const keys = sender.signingDomainId === null ? [] : [sender.signingDomainId]
   const messageId = newId()
   const rendering = await openRenderer({ clock: world.clock, hostname: config.hostname })({
@@ -170,6 +171,7 @@ function operatorOf(workspace: Workspace): Principal {
     keyId: 'operator',
     keyName: 'operator',
     workspaceId: workspace.id,
+    liveWorkspaceId: workspace.id,
     keyType: 'full_access',
     permissions: ['*'],
     isSandbox: false,

@@ -67,7 +67,13 @@ export function suppressTransferCommands(group: Command, context: CliContext): v
         if (options.json) {
           const all: Suppression[] = []
           for await (const piece of pieces) all.push(...piece)
-          context.print(JSON.stringify(all.map(suppressionToApi), null, 2))
+          context.print(
+            JSON.stringify(
+              all.map(one => suppressionToApi(one, false)),
+              null,
+              2,
+            ),
+          )
           return
         }
         context.print(csvRow(COLUMNS))

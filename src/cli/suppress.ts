@@ -42,7 +42,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
             throw new AppError('not_found', `no workspace ${options.workspace}`)
           return addSuppression(tx, suppression)
         })
-        printResult(context, options, suppressionToApi(suppression), () =>
+        printResult(context, options, suppressionToApi(suppression, false), () =>
           result === 'added'
             ? `${suppression.email} suppressed`
             : `${suppression.email} is suppressed for all mail now, no longer for marketing only`,
@@ -69,11 +69,15 @@ export function suppressCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database }) => {
         const page = { limit: options.limit ?? 100, offset: 0 }
         const all = await listSuppressions(database.reader, options.workspace, page)
-        printResult(context, options, all.map(suppressionToApi), () =>
-          table(
-            ['EMAIL', 'REASON', 'SCOPE', 'SINCE'],
-            all.map(one => [one.email, one.reason, one.scope, isoTime(one.createdAt)]),
-          ),
+        printResult(
+          context,
+          options,
+          all.map(one => suppressionToApi(one, false)),
+          () =>
+            table(
+              ['EMAIL', 'REASON', 'SCOPE', 'SINCE'],
+              all.map(one => [one.email, one.reason, one.scope, isoTime(one.createdAt)]),
+            ),
         )
       })
     })

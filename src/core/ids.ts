@@ -5,6 +5,8 @@
  * within a millisecond.
  */
 
+import { createHash } from 'node:crypto'
+
 /**
  * @param nowMs moment of creation, ms since epoch UTC
  * @param random 10 random bytes
@@ -16,6 +18,18 @@ export function uuidv7(nowMs: number, random: Uint8Array): string {
   bytes.set(random.subarray(0, 10), 6)
   bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return inGroups(bytes)
+}
+
+/** Always the same for the same text, and nobody else's (UUID version 8, RFC 9562 §5.8). */
+export function uuidOf(text: string): string {
+  const bytes = createHash('sha256').update(text).digest().subarray(0, 16)
+  bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return inGroups(bytes)
+}
+
+function inGroups(bytes: Buffer): string {
   const hex = bytes.toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }

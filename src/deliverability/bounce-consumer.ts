@@ -53,7 +53,7 @@ function toBounce(event: EmailBounced, newId: NewId): Bounce {
 }
 
 function toSuppression(event: StoredEvent): Suppression[] {
-  // What a sandbox key plays through must not stop real mail.
+  // An outcome that is played can be played again; who wants to see a suppressed address suppresses one.
   if (event.isSandbox) return []
   const suppression = (email: string, why: Pick<Suppression, 'reason' | 'scope'>): Suppression[] => [
     {

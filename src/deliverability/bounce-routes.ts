@@ -32,7 +32,7 @@ const BounceSchema = Type.Object(
     diagnostic_code: Type.String({ description: 'What the remote server said.' }),
     isp_name: TextOrNull(),
     remote_mta: TextOrNull(),
-    sandbox: Type.Boolean(),
+    is_sandbox: Type.Boolean(),
     created_at: Moment(),
   },
   { title: 'Bounce' },
@@ -109,7 +109,7 @@ function bounceToApi(bounce: Bounce): Static<typeof BounceSchema> {
     diagnostic_code: bounce.diagnosticCode,
     isp_name: bounce.ispName,
     remote_mta: bounce.remoteMta,
-    sandbox: bounce.isSandbox,
+    is_sandbox: bounce.isSandbox,
     created_at: isoTime(bounce.createdAt),
   }
 }

@@ -10,6 +10,7 @@
  *                                   3 checks that all found it wrong, it is not verified any more
  *   verified, verify pressed        who asks gets the answer: found wrong, it is not verified any more
  *   vouched                         verified by the operator's word; never asked by itself
+ *   of a sandbox                    verified; never asked by itself
  *
  * "Wrong" is a definite answer (a record missing, or another one there); servers that are silent or broken never count. Pure.
  */
@@ -53,9 +54,12 @@ export interface CheckFacts {
   readonly fraction: number
 }
 
-export function nextCourse(domain: CheckCourse & Pick<Domain, 'isVouched'>, facts: CheckFacts): CheckCourse {
+export function nextCourse(
+  domain: CheckCourse & Pick<Domain, 'isVouched' | 'isSandbox'>,
+  facts: CheckFacts,
+): CheckCourse {
   const { verdict, now, isAsked, fraction } = facts
-  if (domain.isVouched)
+  if (domain.isVouched || domain.isSandbox)
     return { ...domain, verifiedAt: domain.verifiedAt ?? now, failingSince: null, nextCheckAt: null }
   const after = { ...domain, ...verdictCourse(domain, verdict, now, isAsked) }
   if (isAsked && after.verifiedAt === null) after.watchedSince = now

@@ -91,7 +91,7 @@ export async function changeFindings(
 export type PublishedKey = Pick<Selector, 'name' | 'algorithm' | 'publicKey'> & Pick<Domain, 'domain'>
 
 /**
- * Every key whose record has to be found: of all domains there are, and of those removed since then.
+ * Every key whose record has to be found: of all domains there are, sandboxes aside, and of those removed since then.
  *
  * @returns by domain and selector
  */
@@ -100,6 +100,7 @@ export async function listPublishedKeys(db: Queries, removedSince: number): Prom
     .selectFrom('dkim_keys')
     .innerJoin('domains', 'domains.id', 'dkim_keys.domain_id')
     .select(['selector as name', 'algorithm', 'public_key as publicKey', 'domains.domain'])
+    .where('is_sandbox', '=', 0)
     .where(e => e.or([e('removed_at', 'is', null), e('removed_at', '>=', removedSince)]))
     .orderBy('domains.domain')
     .orderBy('selector')

@@ -38,14 +38,21 @@ export function domainRoutes(parts: DomainParts): Route[] {
       description:
         'Makes a pair of DKIM keys for RSA and one for Ed25519. Each DKIM CNAME has a TXT `alternative` that is ' +
         'accepted in its place. Publish the required records, then call verify. With the optional Ed25519 records ' +
-        'published as well, mail carries a second signature.',
+        'published as well, mail carries a second signature. With a sandbox key the domain is verified at once, for the ' +
+        'sandbox alone.',
       body: NewDomainBody,
       response: DomainSchema,
       status: 201,
       errors: ['duplicate'],
       handle: async ({ principal, body }) =>
         domainToApi(
-          await addDomain(parts, principal.workspaceId, body.domain, false, keyActor(principal)),
+          await addDomain(
+            parts,
+            principal.workspaceId,
+            body.domain,
+            principal.isSandbox ? 'sandbox' : 'dns',
+            keyActor(principal),
+          ),
           dkimZone,
         ),
     }),

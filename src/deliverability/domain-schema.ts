@@ -51,12 +51,15 @@ export const DomainSchema = Type.Object(
     domain: Type.String(),
     verified: Type.Boolean(),
     vouched: Type.Boolean({ description: 'The operator declared it verified without DNS.' }),
+    is_sandbox: Type.Boolean({
+      description: 'Added with a sandbox key: verified without DNS, for the sandbox only.',
+    }),
     dns_records: Type.Array(DnsRecordSchema),
     created_at: Moment(),
     verified_at: MomentOrNull(),
     checked_at: MomentOrNull(),
     next_check_at: MomentOrNull({
-      description: 'When DNS is asked again by itself; null for a vouched domain.',
+      description: 'When DNS is asked again by itself; null for a vouched domain and in the sandbox.',
     }),
     failing_since: MomentOrNull({
       description:
@@ -72,6 +75,7 @@ export function domainToApi(domain: Domain, dkimZone: string): Static<typeof Dom
     domain: domain.domain,
     verified: domain.verifiedAt !== null,
     vouched: domain.isVouched,
+    is_sandbox: domain.isSandbox,
     dns_records: dnsRecords(domain, dkimZone).map(({ keyState, ...record }) => ({
       ...record,
       found: [...record.found],

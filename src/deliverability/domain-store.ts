@@ -16,6 +16,7 @@ interface DomainRow {
   domain: string
   verification_token: string
   is_vouched: Flag
+  is_sandbox: Flag
   verified_at: number | null
   checked_at: number | null
   findings: string | null
@@ -84,6 +85,8 @@ export interface Domain {
   readonly verificationToken: string
   /** The operator declared it verified without DNS. */
   readonly isVouched: boolean
+  /** Of a sandbox: verified at once, without DNS, and of use for nothing that leaves the appliance. */
+  readonly isSandbox: boolean
   readonly verifiedAt: number | null
   readonly checkedAt: number | null
   /** By record name. */
@@ -132,6 +135,7 @@ export async function insertDomain(
       domain: domain.domain,
       verification_token: domain.verificationToken,
       is_vouched: flag(domain.isVouched),
+      is_sandbox: flag(domain.isSandbox),
       verified_at: domain.verifiedAt,
       checked_at: null,
       findings: null,
@@ -206,9 +210,10 @@ export async function listDomains(db: Queries, owner: string, page: Page): Promi
   return { items: await withSelectors(db, rows), total }
 }
 
-/** Every owner's domains, for the operator. */
+/** Every owner's domains, for the operator; those of sandboxes are nobody's. */
 export async function listAllDomains(db: Queries): Promise<Domain[]> {
-  return withSelectors(db, await present(db).orderBy('owner').orderBy('domain').execute())
+  const rows = await present(db).where('is_sandbox', '=', 0).orderBy('owner').orderBy('domain').execute()
+  return withSelectors(db, rows)
 }
 
 /** @returns whether there was one */
@@ -280,6 +285,7 @@ export async function withSelectors(db: Queries, rows: readonly Selectable<Domai
     domain: row.domain,
     verificationToken: row.verification_token,
     isVouched: row.is_vouched === 1,
+    isSandbox: row.is_sandbox === 1,
     verifiedAt: row.verified_at,
     checkedAt: row.checked_at,
     findings: findingsOf(row),

@@ -8,24 +8,30 @@ import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.j
 import { asciiDomain } from '../mail/address.js'
 import { firstCheckAt } from './check-course.js'
 import { makeSelectorPairs } from './dkim-keys.js'
+import { recordCheck } from './domain-check-store.js'
 import type { DomainParts } from './domain-parts.js'
 import { findDomain, findDomainByName, insertDomain, removeDomain, type Domain } from './domain-store.js'
 import { keepCheck } from './keep-check.js'
 import { renewRetired } from './renew-dkim.js'
+import { resolverFor } from './sandbox-zone.js'
 import { checkDomain } from './verify-domain.js'
 
 /**
- * @param isVouched the operator declares it verified without DNS
- * @throws AppError validation_error (no domain name), duplicate
+ * What verifies a domain: its records in DNS, the operator's word (LAN domains, trials), or that it is a sandbox's, of which
+ * nothing leaves.
  */
+export type DomainProof = 'dns' | 'vouched' | 'sandbox'
+
+/** @throws AppError validation_error (no domain name), duplicate */
 export async function addDomain(
   parts: DomainParts,
   owner: string,
   name: string,
-  isVouched = false,
+  proof: DomainProof = 'dns',
   actor: Actor = OPERATOR,
 ): Promise<Domain> {
   const domain = readDomainName(name)
+  const isVouched = proof === 'vouched'
   // Made outside the transaction: two RSA keys take about 200 ms.
   const keys = await makeSelectorPairs(parts)
   const now = parts.clock.now()
@@ -41,9 +47,10 @@ export async function addDomain(
         domain,
         verificationToken: parts.random.bytes(16).toString('hex'),
         isVouched,
-        verifiedAt: isVouched ? now : null,
+        isSandbox: proof === 'sandbox',
+        verifiedAt: proof === 'dns' ? null : now,
         createdAt: now,
-        nextCheckAt: isVouched ? null : firstCheckAt(now),
+        nextCheckAt: proof === 'dns' ? firstCheckAt(now) : null,
       },
       keys,
       parts.seal,
@@ -56,7 +63,11 @@ export async function addDomain(
       details: { id, vouched: isVouched },
       createdAt: now,
     })
-    return mustFind(await findDomain(tx.db, owner, id))
+    const added = mustFind(await findDomain(tx.db, owner, id))
+    if (!added.isSandbox) return added
+    const { findings } = await checkDomain(added, parts.dkimZone, resolverFor(added, parts))
+    await recordCheck(tx.db, id, { ...added, checkedAt: now, findings })
+    return { ...added, checkedAt: now, findings }
   })
 }
 
@@ -73,7 +84,7 @@ export async function verifyDomain(
 ): Promise<Domain> {
   await renewRetired(parts, parts.clock.now(), id)
   const domain = mustFind(await findDomain(parts.database.reader, owner, id))
-  const check = await checkDomain(domain, parts.dkimZone, parts.freshResolver())
+  const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
   return mustFind((await keepCheck(parts, domain, check, actor))?.after)
 }
 
@@ -102,7 +113,7 @@ export async function dropDomain(
 /** The system's own domain for the shared sending address, with keys; made on first use. */
 export async function ensureSystemDomain(parts: DomainParts, owner: string, name: string): Promise<Domain> {
   const known = await findDomainByName(parts.database.reader, owner, readDomainName(name))
-  return known ?? addDomain(parts, owner, name, true, { type: 'system' })
+  return known ?? addDomain(parts, owner, name, 'vouched', { type: 'system' })
 }
 
 function mustFind(domain: Domain | undefined): Domain {

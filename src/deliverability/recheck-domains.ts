@@ -11,6 +11,7 @@ import { listDueForCheck } from './domain-check-store.js'
 import type { DomainParts } from './domain-parts.js'
 import type { Domain } from './domain-store.js'
 import { keepCheck, type KeptCheck } from './keep-check.js'
+import { resolverFor } from './sandbox-zone.js'
 import { checkDomain } from './verify-domain.js'
 
 export interface RecheckParts extends DomainParts {
@@ -41,7 +42,7 @@ export async function recheckDomains(parts: RecheckParts, stopping: AbortSignal)
 
 async function recheck(parts: RecheckParts, domain: Domain, stopping: AbortSignal): Promise<void> {
   try {
-    const check = await checkDomain(domain, parts.dkimZone, parts.freshResolver())
+    const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
     // The database may be closed by now.
     if (stopping.aborted) return
     const kept = await keepCheck(parts, domain, check, undefined)

@@ -59,7 +59,7 @@ export function reportRoutes(reader: Queries): Route[] {
       description:
         'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) that came to `dmarc@` and `tlsrpt@` of the ' +
         "appliance's return path domain. They are kept as they came: anybody can send one. since is held against the end of " +
-        'the time that a report is about.',
+        'the time that a report is about. A domain of the sandbox has none.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
@@ -72,11 +72,12 @@ export function reportRoutes(reader: Queries): Route[] {
       item: ReportHeadSchema,
       errors: ['not_found'],
       async handle({ principal, params, query }, page) {
-        const { domain } = await mustFindDomain(principal.workspaceId, params.id)
+        const { domain, isSandbox } = await mustFindDomain(principal.workspaceId, params.id)
         const filter = {
           ...(query.kind === undefined ? {} : { kind: query.kind }),
           ...readTimeRange(query),
         }
+        if (isSandbox) return { items: [], total: 0 }
         const { items, total } = await listReports(reader, domain, filter, page)
         return { items: items.map(headToApi), total }
       },
@@ -92,10 +93,11 @@ export function reportRoutes(reader: Queries): Route[] {
       response: ReportSchema,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        const { domain } = await mustFindDomain(principal.workspaceId, params.id)
-        const report = isUuid(params.reportId)
-          ? await findReport(reader, domain, params.reportId.toLowerCase())
-          : undefined
+        const { domain, isSandbox } = await mustFindDomain(principal.workspaceId, params.id)
+        const report =
+          isUuid(params.reportId) && !isSandbox
+            ? await findReport(reader, domain, params.reportId.toLowerCase())
+            : undefined
         if (!report) throw new AppError('not_found', 'no such report')
         return { ...headToApi(report), records: report.records.map(record => ({ ...record })) }
       },

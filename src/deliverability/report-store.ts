@@ -89,7 +89,7 @@ export async function insertReport(db: Queries, report: NewDomainReport): Promis
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n ? 'stored' : 'known'
 }
 
-/** Which of these domains anybody here has added. */
+/** Which of these domains anybody here has added; a sandbox adds whatever it likes. */
 export async function domainsPresent(db: Queries, domains: readonly string[]): Promise<Set<string>> {
   if (domains.length === 0) return new Set()
   const rows = await db
@@ -97,6 +97,7 @@ export async function domainsPresent(db: Queries, domains: readonly string[]): P
     .select('domain')
     .distinct()
     .where('domain', 'in', domains)
+    .where('is_sandbox', '=', 0)
     .where('removed_at', 'is', null)
     .execute()
   return new Set(rows.map(row => row.domain))

@@ -15,6 +15,7 @@ import { isRequired, TTL_SECONDS } from './dns-records.js'
 import type { DomainParts } from './domain-parts.js'
 import { dkimName, findDomain, type Domain, type Finding, type Selector } from './domain-store.js'
 import { renewRetired } from './renew-dkim.js'
+import { resolverFor } from './sandbox-zone.js'
 import { checkSelector } from './verify-domain.js'
 
 /** Queues retry for some days (RFC 5321 §4.5.4.1) and keep the signature of the first attempt. */
@@ -82,7 +83,7 @@ function assertKnown(domain: Domain, now: number): void {
  * @throws AppError conflict
  */
 async function findStandbys(domain: Domain, parts: DomainParts): Promise<Domain['findings']> {
-  const dns = parts.freshResolver()
+  const dns = resolverFor(domain, parts)
   const checks = standbys(domain).map(async selector => {
     const [name, finding] = await checkSelector(domain, selector, parts.dkimZone, dns)
     if (finding.status === 'verified') await assertNotStale(name, selector, dns)

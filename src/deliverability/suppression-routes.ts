@@ -40,6 +40,7 @@ const SuppressionSchema = Type.Object(
       description: '`all`: every mail; `marketing`: campaigns and automations only.',
     }),
     source_message_id: IdOrNull(),
+    is_sandbox: Type.Boolean(),
     created_at: Moment(),
   },
   { title: 'Suppression' },
@@ -72,7 +73,7 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
         }
         const { items, total } = await pageSuppressions(database.reader, principal.workspaceId, page, filter)
-        return { items: items.map(suppressionToApi), total }
+        return { items: items.map(one => suppressionToApi(one, principal.isSandbox)), total }
       },
     }),
     route({
@@ -103,7 +104,7 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           createdAt: clock.now(),
         }
         const result = await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
-        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression))
+        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression, principal.isSandbox))
       },
     }),
     route({
@@ -126,12 +127,16 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
   ]
 }
 
-export function suppressionToApi(suppression: Suppression): Static<typeof SuppressionSchema> {
+export function suppressionToApi(
+  suppression: Suppression,
+  isSandbox: boolean,
+): Static<typeof SuppressionSchema> {
   return {
     email: suppression.email,
     reason: suppression.reason,
     scope: suppression.scope,
     source_message_id: suppression.sourceMessageId,
+    is_sandbox: isSandbox,
     created_at: isoTime(suppression.createdAt),
   }
 }

@@ -95,7 +95,7 @@ export type ConversionCreated = ContactEventHead<
     readonly metadata: Readonly<Record<string, unknown>>
     readonly message_id: string | null
     readonly campaign_id: string | null
-    readonly sandbox: boolean
+    readonly is_sandbox: boolean
     readonly created_at: string
   }
 >

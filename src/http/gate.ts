@@ -24,6 +24,7 @@ const NOBODY: Principal = {
   keyId: '',
   keyName: '',
   workspaceId: '',
+  liveWorkspaceId: '',
   keyType: 'custom',
   permissions: [],
   isSandbox: true,

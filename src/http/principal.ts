@@ -34,7 +34,13 @@ export type Permission = (typeof PERMISSIONS)[number]
 export interface Principal {
   readonly keyId: string
   readonly keyName: string
+  /**
+   * Whose data the key reads and writes: of a live key its workspace, of a sandbox key that workspace's sandbox, which is a
+   * data set of its own. Routes know no other owner, so that none can mix the two up.
+   */
   readonly workspaceId: string
+  /** The workspace that the key was made for. Only for what a sandbox reads of it: settings, and verified domains in a send. */
+  readonly liveWorkspaceId: string
   readonly keyType: 'full_access' | 'sending_access' | 'custom'
   /** `*` stands for all. */
   readonly permissions: readonly (Permission | '*')[]

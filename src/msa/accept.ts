@@ -8,7 +8,13 @@ import type { NewId } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
-import { insertContents, insertPart, PART_OCTETS, type MessageContent } from '../queue/content-store.js'
+import {
+  insertContents,
+  insertPart,
+  isLargeContent,
+  PART_OCTETS,
+  type MessageContent,
+} from '../queue/content-store.js'
 import { laneKey } from '../queue/lane.js'
 import { originOf, priorityOf, type MailOrigin } from '../queue/mail-origin.js'
 import { insertAllMessages } from '../queue/message-store.js'
@@ -17,7 +23,7 @@ import { insertQueueEntries } from '../queue/queue-store.js'
 import { nextTurn } from '../world/clock.js'
 import type { Letter, Submitted } from './letter.js'
 import type { Recipient } from './recipients.js'
-import { playOutcomes } from './simulator.js'
+import { simulate } from './simulator.js'
 
 export interface AcceptParts {
   readonly newId: NewId
@@ -29,6 +35,8 @@ export interface AcceptParts {
   readonly onStored?: (content: MessageContent) => void
   /** Tells the consumers of the event log of what settles nothing later on: suppressed recipients, a sandbox's outcomes. */
   readonly onSuppressed?: () => void
+  /** Tells that mail of a sandbox waits for this moment, ms since epoch UTC. */
+  readonly onSandboxScheduled?: (dueAt: number) => void
 }
 
 /**
@@ -74,8 +82,13 @@ async function acceptSome(
       return submitted.flatMap(one => toEvent(one, content, origin, isSandbox))
     }),
   )
-  const hasPlayed = isSandbox && (await playOutcomes(tx, letters, now))
-  if (hasPlayed || letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed')))
+  const simulated = isSandbox ? await simulate(tx, letters, now) : undefined
+  const waitsUntil = simulated?.firstDueAt
+  if (waitsUntil !== undefined) tx.onCommit(() => parts.onSandboxScheduled?.(waitsUntil))
+  if (
+    simulated?.hasPlayed ||
+    letters.some(({ submitted }) => submitted.some(({ skip }) => skip === 'suppressed'))
+  )
     tx.onCommit(() => parts.onSuppressed?.())
 }
 
@@ -99,10 +112,11 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
   const firstDue = new Map<string, number>()
   const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
     const priority = priorityOf(content)
+    const isLarge = isLargeContent(content)
     return submitted
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, priority, content.workspaceId)
+        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = reporting?.get(one.asked)?.notify
         return {
@@ -115,6 +129,7 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
           enqueuedAt: now,
           contentId: content.id,
           recipient: one.address,
+          isLarge,
           ...(notify === undefined ? {} : { notify }),
         }
       })

@@ -4,7 +4,7 @@
  * Called by `batch-send.ts` before anything is stored. What the schema or the fields refuse fails the whole request, its path
  * naming the message (`messages.3.to`); what the rules of the business refuse fails that message alone.
  */
-import type { Workspace } from '../accounts/workspace-store.js'
+import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { nextTurn } from '../world/clock.js'
 import type { BatchError } from './batch-store.js'
@@ -33,7 +33,7 @@ const READ_AT_ONCE = 50
 /** @throws AppError validation_error */
 export async function readBatchLetters(
   parts: SendParts,
-  workspace: Workspace,
+  workspace: ActingWorkspace,
   messages: readonly BatchMessage[],
 ): Promise<BatchLetters> {
   const findSender = senderFinder(parts, workspace)
@@ -67,7 +67,7 @@ async function readLetter(
 }
 
 /** The messages of a batch mostly have the same sender, who is looked up once. */
-function senderFinder(parts: SendParts, workspace: Workspace): FindSender {
+function senderFinder(parts: SendParts, workspace: ActingWorkspace): FindSender {
   const known = new Map<string, Promise<Sender>>()
   return message => {
     const asked = withWorkspaceSender(readSenderFields(message), workspace)

@@ -21,6 +21,7 @@ const errorFields = {
 
 const batchFields = {
   batch_id: Id(),
+  is_sandbox: Type.Boolean(),
   status: Type.Enum(['processing', 'completed', 'failed'], {
     description:
       '`processing` until the last message is released to the queue, `completed` then; `failed` where none was accepted.',
@@ -118,6 +119,7 @@ export function batchRoutes(parts: SendParts): Route[] {
 function batchToApi(batch: Batch, now: number) {
   return {
     batch_id: batch.id,
+    is_sandbox: batch.isSandbox,
     status: statusOf(batch, now),
     total: batch.total,
     sent: batch.sent,

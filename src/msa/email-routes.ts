@@ -45,7 +45,7 @@ function sendRoute(parts: SendParts): Route {
       'the answer is 202 and one message_id for the whole request, and limits count when it is accepted; where all ' +
       'recipients are skipped there is nothing to schedule, and the answer is that of an immediate send. With a ' +
       'sandbox key nothing is sent; addresses at simulator.test (delivered@, bounced@, complained@, opened@, clicked@) ' +
-      'then play what they are named after.',
+      'then play what they are named after, scheduled mail at its time.',
     body: SendBody,
     example: SEND_EXAMPLE,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
@@ -68,7 +68,7 @@ function sendRoute(parts: SendParts): Route {
   })
 }
 
-function messageRoutes({ database, clock }: SendParts): Route[] {
+function messageRoutes({ database }: SendParts): Route[] {
   const { reader } = database
   const mustFind = async (workspaceId: string, id: string): Promise<Message> => {
     const message = isUuid(id) ? await findMessage(reader, workspaceId, id.toLowerCase()) : undefined
@@ -92,8 +92,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       async handle({ principal: { workspaceId }, params: { messageId } }) {
         const group = await groupOf(workspaceId, messageId)
         return group
-          ? groupWithTrace(reader, group, clock.now())
-          : messageWithTrace(reader, await mustFind(workspaceId, messageId), clock.now())
+          ? groupWithTrace(reader, group)
+          : messageWithTrace(reader, await mustFind(workspaceId, messageId))
       },
     }),
     route({
@@ -110,8 +110,8 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
       async handle({ principal: { workspaceId }, params: { messageId } }) {
         const group = await groupOf(workspaceId, messageId)
         return group
-          ? groupStatus(reader, group, clock.now())
-          : messageStatus(reader, await mustFind(workspaceId, messageId), clock.now())
+          ? groupStatus(reader, group)
+          : messageStatus(reader, await mustFind(workspaceId, messageId))
       },
     }),
     route({
@@ -138,7 +138,7 @@ function messageRoutes({ database, clock }: SendParts): Route[] {
           const messages = group?.messages ?? (message ? [message] : [])
           const scheduledAt =
             group?.scheduledAt ?? (message && (await findScheduledAt(tx.db, workspaceId, message.contentId)))
-          await cancelScheduled(tx, messages, scheduledAt, clock.now())
+          await cancelScheduled(tx, messages, scheduledAt)
         })
         return { success: true as const }
       },

@@ -14,7 +14,7 @@ import type { MessageStatus, Moment } from '../queue/message-status.js'
 import { findMessagesOf, type Message } from '../queue/message-store.js'
 import { findEntries } from '../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
-import { attemptToApi, contentToApi, shownStatus } from './message-view.js'
+import { attemptToApi, contentToApi } from './message-view.js'
 
 export interface ScheduledGroup {
   /** The content's. */
@@ -49,30 +49,27 @@ export async function findGroup(
   return messages.length > 1 ? { id, scheduledAt, messages } : undefined
 }
 
-/** @param now tells of a sandbox's scheduled mail, which nothing begins, that its time has come */
 export async function groupStatus(
   db: Queries,
   group: ScheduledGroup,
-  now: number,
 ): Promise<Static<typeof MessageStatusSchema>> {
-  return statusOf(db, group, await listAttemptsOf(db, idsOf(group)), now)
+  return statusOf(db, group, await listAttemptsOf(db, idsOf(group)))
 }
 
 /** With the attempts at all recipients, oldest first. */
 export async function groupWithTrace(
   db: Queries,
   group: ScheduledGroup,
-  now: number,
 ): Promise<Static<typeof MessageSchema>> {
   const attempts = await listAttemptsOf(db, idsOf(group))
   const [content] = await findContents(db, [group.id])
   const [first] = group.messages
   return {
-    ...(await statusOf(db, group, attempts, now)),
+    ...(await statusOf(db, group, attempts)),
     ...contentToApi(content),
     campaign_id: first?.campaignId ?? null,
     created_at: isoTime(first?.createdAt ?? group.scheduledAt),
-    sandbox: first?.isSandbox ?? false,
+    is_sandbox: first?.isSandbox ?? false,
     trace: attempts.map(attempt => ({ ...attemptToApi(attempt), message_id: attempt.messageId })),
   }
 }
@@ -85,18 +82,14 @@ async function statusOf(
   db: Queries,
   group: ScheduledGroup,
   attempts: readonly Attempt[],
-  now: number,
 ): Promise<Static<typeof MessageStatusSchema>> {
   const { id, scheduledAt, messages } = group
   const entries = await findEntries(db, idsOf(group))
-  const statuses = messages.map(message => shownStatus(message, scheduledAt, now))
-  const status = lowest(messages, statuses)
-  const sentAt = firstMoment(messages, 'sentAt') ?? (status === 'sent' ? scheduledAt : null)
   return {
     message_id: id,
-    status,
+    status: lowest(messages),
     to: messages.map(({ recipient }) => recipient).join(', '),
-    sent_at: isoTimeOrNull(sentAt),
+    sent_at: isoTimeOrNull(firstMoment(messages, 'sentAt')),
     delivered_at: isoTimeOrNull(firstMoment(messages, 'deliveredAt')),
     opened_at: isoTimeOrNull(firstMoment(messages, 'openedAt')),
     clicked_at: isoTimeOrNull(firstMoment(messages, 'clickedAt')),
@@ -104,10 +97,10 @@ async function statusOf(
     complained_at: isoTimeOrNull(firstMoment(messages, 'complainedAt')),
     bounce_type: inTime(messages, 'bouncedAt')[0]?.bounceType ?? null,
     scheduled_at: isoTime(scheduledAt),
-    recipients: messages.map((message, at) => ({
+    recipients: messages.map(message => ({
       to: message.recipient,
       message_id: message.id,
-      status: statuses[at] ?? message.status,
+      status: message.status,
       ...(message.reason === null ? {} : { reason: message.reason }),
     })),
     attempts: messages.reduce((sum, message) => sum + attemptsAt(message, attempts, entries), 0),
@@ -116,9 +109,9 @@ async function statusOf(
   }
 }
 
-function lowest(messages: readonly Message[], statuses: readonly MessageStatus[]): MessageStatus {
-  const mailed = statuses.filter((_, at) => messages[at]?.reason === null)
-  const counting = new Set(mailed.length > 0 ? mailed : statuses)
+function lowest(messages: readonly Message[]): MessageStatus {
+  const mailed = messages.filter(({ reason }) => reason === null)
+  const counting = new Set((mailed.length > 0 ? mailed : messages).map(({ status }) => status))
   return RANKS.find(rank => counting.has(rank)) ?? 'failed'
 }
 

@@ -115,7 +115,7 @@ export const MessageSchema = Type.Object(
     batch_id: IdOrNull(),
     campaign_id: IdOrNull(),
     created_at: Moment(),
-    sandbox: Type.Boolean(),
+    is_sandbox: Type.Boolean(),
     trace: Type.Array(
       Type.Object(
         {

@@ -5,33 +5,26 @@ import type { Queries } from '../db/database.js'
 import type { HostTried, SmtpReply } from '../mail/outcome.js'
 import { listAttempts, type Attempt } from '../queue/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../queue/content-store.js'
-import type { MessageStatus } from '../queue/message-status.js'
 import type { Message } from '../queue/message-store.js'
 import { findEntries } from '../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
 
-/** @param now tells of a sandbox's scheduled mail, which nothing begins, that its time has come */
 export async function messageStatus(
   db: Queries,
   message: Message,
-  now?: number,
 ): Promise<Static<typeof MessageStatusSchema>> {
-  return statusOf(db, message, await listAttempts(db, message.id), now)
+  return statusOf(db, message, await listAttempts(db, message.id))
 }
 
-export async function messageWithTrace(
-  db: Queries,
-  message: Message,
-  now?: number,
-): Promise<Static<typeof MessageSchema>> {
+export async function messageWithTrace(db: Queries, message: Message): Promise<Static<typeof MessageSchema>> {
   const attempts = await listAttempts(db, message.id)
   const [content] = await findContents(db, [message.contentId])
   return {
-    ...(await statusOf(db, message, attempts, now)),
+    ...(await statusOf(db, message, attempts)),
     ...contentToApi(content),
     campaign_id: message.campaignId ?? null,
     created_at: isoTime(message.createdAt),
-    sandbox: message.isSandbox,
+    is_sandbox: message.isSandbox,
     trace: attempts.map(attemptToApi),
   }
 }
@@ -53,32 +46,19 @@ export function contentToApi(content: MessageContent | undefined) {
   }
 }
 
-/** A sandbox's scheduled mail reads as sent when its time has come. */
-export function shownStatus(
-  { status, isSandbox }: Message,
-  scheduledAt: number | undefined,
-  now = 0,
-): MessageStatus {
-  const hasLeft = isSandbox && status === 'scheduled' && scheduledAt !== undefined && scheduledAt <= now
-  return hasLeft ? 'sent' : status
-}
-
 async function statusOf(
   db: Queries,
   message: Message,
   attempts: readonly Attempt[],
-  now: number | undefined,
 ): Promise<Static<typeof MessageStatusSchema>> {
   const [entry] = await findEntries(db, [message.id])
   const scheduledAt = await findScheduledAt(db, message.workspaceId, message.contentId)
   const last = attempts.at(-1)
-  const status = shownStatus(message, scheduledAt, now)
-  const hasLeft = status === 'sent' && message.sentAt === null
   return {
     message_id: message.id,
-    status,
+    status: message.status,
     to: message.recipient,
-    sent_at: isoTimeOrNull(hasLeft ? scheduledAt : message.sentAt),
+    sent_at: isoTimeOrNull(message.sentAt),
     delivered_at: isoTimeOrNull(message.deliveredAt),
     opened_at: isoTimeOrNull(message.openedAt),
     clicked_at: isoTimeOrNull(message.clickedAt),

@@ -2,7 +2,7 @@
  * Scheduled mail: when it may leave, and calling it back.
  *
  * The queue's own due time does the waiting, so a restart changes nothing: a scheduled message is queued like any other and is
- * due at `send_at`. What begins it and what cancels it are both transactions that look at its status and its queue row, so
+ * due at `send_at`; a sandbox's waits in a table of its own (`sandbox-runner.ts`). What begins it and what cancels it are both transactions that look at its status and its queue row, so
  * exactly one of them wins.
  */
 import { giveBackToLimits } from '../accounts/sending-limit-store.js'
@@ -12,6 +12,7 @@ import type { Tx } from '../db/database.js'
 import { noMoment } from '../http/time-range.js'
 import { recordHappenings } from '../queue/message-history.js'
 import type { Message } from '../queue/message-store.js'
+import { deleteScheduled } from './sandbox-schedule-store.js'
 
 const HORIZON_MS = 72 * 3_600_000
 
@@ -52,20 +53,19 @@ export async function cancelScheduled(
   tx: Tx,
   messages: readonly Message[],
   scheduledAt: number | undefined,
-  now: number,
 ): Promise<void> {
   const waiting = messages.filter(message => message.status === 'scheduled')
   const hasBegun = messages.some(({ status, reason }) => reason === null && !isBeforeSending(status))
-  // Of a sandbox nothing is queued, so nothing else tells that its time has come.
-  const isPast = scheduledAt === undefined || (scheduledAt <= now && waiting.some(one => one.isSandbox))
-  if (hasBegun || isPast) throw new AppError('conflict', 'sending has begun already')
+  if (hasBegun || scheduledAt === undefined) throw new AppError('conflict', 'sending has begun already')
   if (waiting.length === 0)
     throw new AppError('conflict', 'the message was cancelled already, or had nobody to go to')
+  const ids = waiting.map(({ id }) => id)
+  await deleteScheduled(tx.db, ids)
   await recordHappenings(
     tx,
-    waiting.map(({ id: messageId }) => ({ what: 'cancelled', messageId, at: now })),
+    ids.map(messageId => ({ what: 'cancelled', messageId, at: scheduledAt })),
   )
-  // Those of a request were counted together.
+  // Those of a request were counted together; in a sandbox nothing is.
   const counted = waiting.filter(({ isSandbox }) => !isSandbox)
   const [first] = counted
   if (first) await giveBackToLimits(tx.db, first.workspaceId, counted.length, first.createdAt)

@@ -3,7 +3,7 @@
  */
 import type { Static } from 'typebox'
 import { keepAnswer } from '../accounts/idempotency-store.js'
-import { findWorkspace, type Workspace } from '../accounts/workspace-store.js'
+import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../http/idempotency.js'
@@ -75,8 +75,8 @@ async function toSubmission(parts: SendParts, principal: Principal, body: SendBo
 }
 
 /** @throws AppError workspace_not_found */
-export async function mustFindWorkspace(parts: SendParts, principal: Principal): Promise<Workspace> {
-  const workspace = await findWorkspace(parts.database.reader, principal.workspaceId)
+export async function mustFindWorkspace(parts: SendParts, principal: Principal): Promise<ActingWorkspace> {
+  const workspace = await findActingWorkspace(parts.database.reader, principal.workspaceId)
   if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
   return workspace
 }

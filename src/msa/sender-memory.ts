@@ -4,7 +4,7 @@
  * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect within that second; a domain that was just
  * verified counts at once, since refusals are not remembered. Fails: as the look-ups do.
  */
-import { findWorkspace, type Workspace } from '../accounts/workspace-store.js'
+import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { ShortMemory } from '../core/short-memory.js'
 import type { Queries } from '../db/database.js'
@@ -21,7 +21,7 @@ const REMEMBERED_MS = 1_000
 export class SenderMemory {
   private readonly reader: Queries
   private readonly sharedAddress: string
-  private readonly workspaces: ShortMemory<Workspace>
+  private readonly workspaces: ShortMemory<ActingWorkspace>
   private readonly senders: ShortMemory<Sender>
 
   /** @param sharedAddress `mta.shared_address`; empty when there is none */
@@ -33,16 +33,16 @@ export class SenderMemory {
   }
 
   /** @throws AppError workspace_not_found */
-  workspace(id: string): Promise<Workspace> {
+  workspace(id: string): Promise<ActingWorkspace> {
     return this.workspaces.get(id, async () => {
-      const found = await findWorkspace(this.reader, id)
+      const found = await findActingWorkspace(this.reader, id)
       if (!found) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
       return found
     })
   }
 
   /** @throws AppError domain_invalid */
-  sender(workspace: Workspace, { fromAddress, name }: Author): Promise<Sender> {
+  sender(workspace: ActingWorkspace, { fromAddress, name }: Author): Promise<Sender> {
     const asked = { fromAddress, name, replyTo: undefined }
     return this.senders.get(JSON.stringify([workspace.id, fromAddress, name]), () =>
       resolveSender(this.reader, workspace, asked, this.sharedAddress),

@@ -4,8 +4,10 @@
  *   domain verified here          From is the address asked for, signed by its domain
  *   domain added, not verified    domain_invalid
  *   domain not added here         From is the appliance's shared address, and the address asked for becomes Reply-To
+ *
+ * In a sandbox "here" is the sandbox and, behind it, its live workspace: what is tried out is the mail that would be sent.
  */
-import type { Workspace } from '../accounts/workspace-store.js'
+import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { SYSTEM_OWNER } from '../core/owner.js'
 import type { Queries } from '../db/database.js'
@@ -69,13 +71,13 @@ function readFromAddress(text: string): string {
  */
 export async function resolveSender(
   db: Queries,
-  workspace: Workspace,
+  workspace: ActingWorkspace,
   asked: ReturnType<typeof withWorkspaceSender>,
   sharedAddress: string,
 ): Promise<Sender> {
   const { fromAddress, replyTo } = asked
   const name = asked.name === undefined || asked.name === '' ? {} : { name: asked.name }
-  const domain = await findSendingDomain(db, workspace.id, addressDomain(fromAddress))
+  const domain = await findOwnDomain(db, workspace, addressDomain(fromAddress))
   if (domain) {
     if (domain.verifiedAt === null)
       throw new AppError('domain_invalid', `${domain.domain} is not verified yet`, { path: 'from_email' })
@@ -97,4 +99,9 @@ export async function resolveSender(
     replyTo: replyTo ?? { ...name, address: fromAddress },
     signingDomainId: shared?.id ?? null,
   }
+}
+
+async function findOwnDomain(db: Queries, { id, liveId }: ActingWorkspace, name: string) {
+  const domain = await findSendingDomain(db, id, name)
+  return domain || id === liveId ? domain : findSendingDomain(db, liveId, name)
 }

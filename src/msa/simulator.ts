@@ -1,13 +1,17 @@
 /**
  * The simulator of the sandbox: addresses at `simulator.test` play the outcome that they are named after.
  *
- * Called by `accept.ts` in the transaction that accepts a sandbox key's mail. What is played is written as the real thing is,
- * status and events, marked sandbox, so that webhooks can be tried out; nothing is queued, nobody is suppressed. `+` and
- * anything after it is ignored: `bounced+1@simulator.test`. Scheduled mail plays nothing. Fails: as the database does.
+ * Called by `accept.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when the time of
+ * scheduled mail has come. What is played is written as the real thing is, status and events, marked sandbox, so that webhooks
+ * can be tried out; nothing is queued, nobody is suppressed. `+` and anything after it is ignored: `bounced+1@simulator.test`.
+ * Fails: as the database does.
  */
 import type { Tx } from '../db/database.js'
+import { addressDomain } from '../mail/address.js'
+import { isMarketingMail } from '../queue/mail-origin.js'
 import { recordHappenings, type Happening } from '../queue/message-history.js'
 import type { Letter } from './letter.js'
+import { insertScheduled } from './sandbox-schedule-store.js'
 
 /** Reserved for tests (RFC 2606 §2), so nobody has a mailbox there. */
 const DOMAIN = 'simulator.test'
@@ -24,14 +28,56 @@ const PLAYS: ReadonlyMap<string, readonly Step[]> = new Map([
   ['clicked', ['delivered', 'opened', 'clicked']],
 ])
 
-interface Player {
+/** A message of a sandbox whose time has come. */
+export interface SimulatedMail {
   readonly messageId: string
+  /** The sandbox. */
+  readonly workspaceId: string
+  /** The bare address. */
+  readonly to: string
+  /** An unsubscribe stops it. */
+  readonly isMarketing: boolean
+}
+
+interface Player extends SimulatedMail {
   readonly steps: readonly Step[]
 }
 
+export interface Simulated {
+  readonly hasPlayed: boolean
+  /** When the first of what waits is due, ms since epoch UTC. */
+  readonly firstDueAt: number | undefined
+}
+
+/** Does in a sandbox what the queue does live: plays what leaves at once, and keeps what is scheduled until then. */
+export async function simulate(tx: Tx, letters: readonly Letter[], now: number): Promise<Simulated> {
+  const scheduled = letters.filter(({ content }) => content.scheduledAt !== undefined)
+  for (const letter of scheduled) {
+    const ids = mailsOf(letter).map(({ messageId }) => messageId)
+    await insertScheduled(tx.db, ids, letter.dueAt)
+  }
+  const dueAts = scheduled.map(({ dueAt }) => dueAt)
+  const atOnce = letters.filter(({ content }) => content.scheduledAt === undefined)
+  return {
+    hasPlayed: await playOutcomes(tx, atOnce.flatMap(mailsOf), now),
+    firstDueAt: dueAts.length === 0 ? undefined : Math.min(...dueAts),
+  }
+}
+
+function mailsOf({ content, submitted }: Letter): SimulatedMail[] {
+  return submitted
+    .filter(({ skip }) => skip === null)
+    .map(({ messageId, address }) => ({
+      messageId,
+      workspaceId: content.workspaceId,
+      to: address,
+      isMarketing: isMarketingMail(content),
+    }))
+}
+
 /** @returns whether anything was played */
-export async function playOutcomes(tx: Tx, letters: readonly Letter[], now: number): Promise<boolean> {
-  const players = letters.flatMap(toPlayers)
+export async function playOutcomes(tx: Tx, mails: readonly SimulatedMail[], now: number): Promise<boolean> {
+  const players = mails.flatMap(toPlayer)
   if (players.length === 0) return false
   await recordHappenings(
     tx,
@@ -40,14 +86,11 @@ export async function playOutcomes(tx: Tx, letters: readonly Letter[], now: numb
   return true
 }
 
-function toPlayers({ content, submitted }: Letter): Player[] {
-  if (content.scheduledAt !== undefined) return []
-  return submitted.flatMap(({ skip, destination, address, messageId }) => {
-    if (skip !== null || destination !== DOMAIN) return []
-    const [role = ''] = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+')
-    const steps = PLAYS.get(role)
-    return steps ? [{ messageId, steps }] : []
-  })
+function toPlayer(mail: SimulatedMail): Player[] {
+  if (addressDomain(mail.to) !== DOMAIN) return []
+  const [role = ''] = mail.to.slice(0, mail.to.lastIndexOf('@')).toLowerCase().split('+')
+  const steps = PLAYS.get(role)
+  return steps ? [{ ...mail, steps }] : []
 }
 
 function happeningsOf({ messageId, steps }: Player, at: number): Happening[] {

@@ -54,7 +54,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       if (waitMs > 0) throw lockedOut(waitMs)
       try {
         const principal = await parts.authenticate(password)
-        if (username.toLowerCase() !== ANY_WORKSPACE && username !== principal.workspaceId)
+        if (username.toLowerCase() !== ANY_WORKSPACE && username !== principal.liveWorkspaceId)
           throw new AppError(
             'unauthorized',
             'the user name is neither `apikey` nor the workspace of this key',

@@ -225,39 +225,34 @@ export async function deleteEntries(
   const entries = await listEntries(tx.db, selection, CHANGE_BATCH)
   const ids = entries.map(entry => entry.messageId)
   if (ids.length === 0) return 0
-  const underWay = isServing ? await attemptsUnderWay(tx.db, ids) : new Set<string>()
-  await withdraw(tx.db, [...underWay], now)
+  const inHand = isServing ? await inHandOf(tx.db, ids) : new Set<string>()
+  await withdraw(tx.db, [...inHand], now)
   await recordHappenings(
     tx,
     ids
-      .filter(id => !underWay.has(id))
+      .filter(id => !inHand.has(id))
       .map(messageId => ({ what: 'failed', messageId, at: now, facts: { reason: WITHDRAWN } })),
   )
   // Whose message is over by other ways, as one that was opened before its delivery was confirmed.
   await removeEntries(
     tx.db,
-    ids.filter(id => !underWay.has(id)),
+    ids.filter(id => !inHand.has(id)),
   )
   return ids.length
 }
 
-/** Whose last attempt has begun and not been logged; also one that a crash ended. */
-async function attemptsUnderWay(db: Queries, ids: readonly string[]): Promise<Set<string>> {
+/** What a process has in hand; nobody's where no server runs. */
+async function inHandOf(db: Queries, ids: readonly string[]): Promise<Set<string>> {
   const rows = await db
     .selectFrom('queue')
     .select('message_id')
     .where('message_id', 'in', ids)
-    .where('attempts', '>', e =>
-      e
-        .selectFrom('attempts')
-        .select(log => log.fn.coalesce(log.fn.max('number'), sql.lit(0)).as('number'))
-        .whereRef('attempts.message_id', '=', 'queue.message_id'),
-    )
+    .where('claimed_by', 'is not', null)
     .execute()
   return new Set(rows.map(row => row.message_id))
 }
 
-/** Due at once, so that it is dropped where nothing is under way after all. */
+/** Due at once, so that it is dropped where it was only about to be tried. */
 async function withdraw(db: Queries, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   await db

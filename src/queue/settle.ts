@@ -26,6 +26,8 @@ export interface Finished {
   readonly outcome: Outcome
   /** When to try again, should it have been deferred; ms since epoch UTC. */
   readonly retryAt: number
+  /** How far the clock was set forward since the message was accepted, ms: it is so much younger than it looks. */
+  readonly clockAheadMs?: number
 }
 
 /** What the message is now, after this attempt. */
@@ -92,7 +94,11 @@ async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<Readonly
  * A deferral past the message's expiry is final. It is reported as what it was, transient: nothing was learnt about
  * the mailbox (RFC 3463 §3.5, 4.4.7 "delivery time expired").
  */
-function judge({ outcome, finishedAt, retryAt }: Finished, entry: QueueEntry | undefined): Verdict {
+function judge(
+  { outcome, finishedAt, retryAt, clockAheadMs = 0 }: Finished,
+  entry: QueueEntry | undefined,
+): Verdict {
+  const expiresAt = (entry?.expiresAt ?? 0) + clockAheadMs
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'delivered', remoteMta: outcome.remoteMta }
@@ -103,10 +109,10 @@ function judge({ outcome, finishedAt, retryAt }: Finished, entry: QueueEntry | u
     case 'deferred':
       if (!entry) return { kind: 'over' }
       if (entry.isWithdrawn) return { kind: 'failed', reason: WITHDRAWN }
-      return finishedAt >= entry.expiresAt
+      return finishedAt >= expiresAt
         ? { kind: 'bounced', bounce: { ...outcome, permanence: 'transient', status: '4.4.7' } }
         : // The last try comes at the expiry itself, not before it.
-          { kind: 'deferred', nextAttemptAt: Math.min(retryAt, entry.expiresAt) }
+          { kind: 'deferred', nextAttemptAt: Math.min(retryAt, expiresAt) }
   }
 }
 

@@ -2,7 +2,7 @@
  * Messages that the operator deleted while they were being delivered.
  *
  * What an attempt that is under way will bring nobody knows: delivered, it would be a lie to say that it failed. Its row is
- * marked, and what the attempt brings decides (`settle.ts`). Where there was no such attempt after all, since a crash had ended
+ * marked, and what the attempt brings decides (`settle.ts`). Where it comes to none, since it was handed back or a crash ended
  * it, the row is claimed once more and dropped here. Fails: as the database does.
  */
 import type { Tx } from '../db/database.js'

@@ -126,7 +126,7 @@ t.test('domains are recorded by name when they come, rotate and go', async t => 
   const database = await sqliteDatabase(t)
   const { parts } = domainOffice(database)
   const { ask } = await serveRoutes(t, [activityRoute(database.reader), ...domainRoutes(parts)])
-  const { id } = await addDomain(parts, 'w1', 'lan.example', true)
+  const { id } = await addDomain(parts, 'w1', 'lan.example', 'vouched')
   await rotateDomain(parts, 'w1', id, true)
   const path = '/api/v1/domains'
   const added = await ask({ method: 'POST', path, body: { domain: 'Shop.example' } })

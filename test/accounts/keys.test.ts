@@ -4,9 +4,11 @@ import t from 'tap'
 import { createKey, keyAuthenticator, USUAL_KEY_LIMITS, type NewKey } from '../../src/accounts/keys.js'
 import { listApiKeys, revokeApiKey } from '../../src/accounts/key-store.js'
 import {
+  findActingWorkspace,
   findWorkspace,
   listWorkspaces,
   removeWorkspace,
+  sandboxIdOf,
   updateWorkspace,
 } from '../../src/accounts/workspace-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
@@ -59,7 +61,8 @@ eachDatabase(t, 'a key is recognised as what its row says', async (t, database) 
   t.same(await authenticate(key), {
     keyId: row.id,
     keyName: 'shop',
-    workspaceId: 'w1',
+    workspaceId: sandboxIdOf('w1'),
+    liveWorkspaceId: 'w1',
     keyType: 'full_access',
     permissions: ['*'],
     isSandbox: true,
@@ -173,5 +176,29 @@ eachDatabase(
     await database.write(tx => updateWorkspace(tx.db, changed))
     t.same(await findWorkspace(database.reader, 'w1'), changed)
     t.same(await listWorkspaces(database.reader), [changed])
+  },
+)
+
+eachDatabase(
+  t,
+  'the sandbox of a workspace has its settings, stands in no list, and goes with it',
+  async (t, database) => {
+    const { clock, make, authenticate } = await office(database)
+    const { key } = await make({ isSandbox: true })
+    const { workspaceId } = await authenticate(key)
+    const live = await findWorkspace(database.reader, 'w1')
+    t.same(await findActingWorkspace(database.reader, 'w1'), { ...live, liveId: 'w1' })
+    t.same(await findActingWorkspace(database.reader, workspaceId), {
+      ...live,
+      id: workspaceId,
+      liveId: 'w1',
+    })
+    t.equal(await findWorkspace(database.reader, workspaceId), undefined)
+    t.match(await listWorkspaces(database.reader), [{ id: 'w1' }])
+    await t.rejects(make({ workspaceId }), { code: 'not_found' }, 'nor can it have keys of its own')
+    await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now()))
+    t.equal(await findActingWorkspace(database.reader, workspaceId), undefined)
+    clock.jump(10_000)
+    await t.rejects(keyAuthenticator(database, clock)(key), { code: 'workspace_not_found' })
   },
 )

@@ -82,7 +82,7 @@ eachDatabase(t, 'a conversion is kept, listed newest first, and told as an event
         metadata: { order: 'A-1', lines: [{ sku: 'x', n: 2 }] },
         message_id: null,
         campaign_id: null,
-        sandbox: false,
+        is_sandbox: false,
         created_at: '2026-01-05T10:00:00.000Z',
       },
     },

@@ -114,7 +114,7 @@ eachDatabase(t, 'what comes later is added to what was counted', async (t, datab
 eachDatabase(t, 'a workspace is told of its own mail, and of no sandbox or machine', async (t, database) => {
   await count(database, [
     sent(),
-    sent({ isSandbox: true }),
+    sent({ isSandbox: true, workspaceId: 'its sandbox' }),
     sent({ workspaceId: 'w2' }),
     sent({ workspaceId: SYSTEM_OWNER }),
     event({ kind: 'email.opened', payload: { ...visit, isBot: true } }),

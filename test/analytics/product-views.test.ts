@@ -47,7 +47,7 @@ eachDatabase(
           contact_id: 'contact-1',
           product_id: 'jug-1',
           ...product,
-          sandbox: false,
+          is_sandbox: false,
           viewed_at: '2026-01-05T10:00:00.000Z',
         },
       },

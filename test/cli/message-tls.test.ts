@@ -45,7 +45,7 @@ function hostLines(parts: Partial<Host>): string[] {
     batch_id: null,
     campaign_id: null,
     created_at: '2026-01-05T10:00:00.000Z',
-    sandbox: false,
+    is_sandbox: false,
     trace: [
       {
         attempt: 1,

@@ -24,7 +24,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     ],
     tests: [
       report('mail is counted as accepted, sent, delivered and bounced, on the day on which it was'),
-      report('neither the sandbox nor another workspace is counted'),
+      report('neither the sandbox nor another workspace is counted; the sandbox has counters of its own'),
     ],
   },
   {

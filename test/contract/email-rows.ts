@@ -170,6 +170,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     tests: [
       limits('with a sandbox key mail is stored and goes nowhere'),
       schedule('with a sandbox key a scheduled send reads as sent when its time has come'),
+      schedule('with a sandbox key a scheduled send plays its outcome when its time has come'),
       inFile('msa/batch')('a batch of a sandbox key is completed at once and mails nobody'),
     ],
   },

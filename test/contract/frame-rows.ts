@@ -2,6 +2,7 @@
 import { inFile, type Row } from './row.js'
 
 const every = inFile('http/every-route')
+const sandbox = inFile('http/every-route-sandbox')
 const answer = inFile('http/every-answer')
 const open = inFile('http/open-routes')
 const keys = inFile('accounts/key-routes')
@@ -101,6 +102,15 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'live keys begin with ts_live_, sandbox keys with ts_test_',
     from: ['Authentication > 3', 'decisions: Accounts and keys > Key prefixes ts_live_ and ts_test_'],
     tests: [keys('live and sandbox keys are told apart by their beginning')],
+  },
+  {
+    id: 'key.sandbox',
+    rule: 'a sandbox key acts on the sandbox of its workspace: it neither sees nor touches live data, nor is the sandbox seen',
+    from: [],
+    tests: [
+      sandbox('every route called with a sandbox key leaves every live row as it was, and shows none'),
+      sandbox('nothing of a sandbox shows to a live key, or to another sandbox'),
+    ],
   },
   {
     id: 'key.introspection',

@@ -59,6 +59,18 @@ const domain = (id: string, name: string, more: object = {}) => ({
   ...more,
 })
 
+/** What a migration gives the workspace as its sandbox: the same for ever. */
+const SANDBOX = 'b2826584-92ff-8b4b-8265-e785a420ad1b'
+
+const SANDBOX_CONTENT = {
+  workspace_id: WORKSPACE,
+  from_address: 'me@sender.test',
+  subject: 'A trial',
+  track_opens: 0,
+  track_clicks: 0,
+  created_at: T,
+}
+
 const INITIAL: Rows = {
   workspaces: [
     {
@@ -326,5 +338,69 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
         { id: 'm4', recipient_bucket: 132 },
       ],
     },
+  },
+  '0011-claims': {
+    // Nothing is known of who had what in hand: it waits for its due time, as it would have.
+    become: { queue: [{ message_id: 'm1', claimed_by: null, crashes: 0 }] },
+  },
+  '0013-inbound-lanes': {
+    // Whether it came to signed addresses is not asked of mail that is there: it counts as if it had not.
+    become: { inbound_mails: [{ body_id: 'body', is_signed: 0 }] },
+    after: {
+      domain_denials: [
+        {
+          domain: 'two.test',
+          denied_at: T,
+          workspace_id: WORKSPACE,
+          email: 'bob@two.test',
+          message_id: 'm2',
+          is_counted: 0,
+        },
+      ],
+    },
+  },
+  '0014-sandboxes': {
+    before: {
+      message_contents: [
+        { ...SANDBOX_CONTENT, id: 'sandbox-content' },
+        { ...SANDBOX_CONTENT, id: 'sandbox-later', scheduled_at: LATER },
+      ],
+      messages: [
+        { ...message('s1', 'bounced@simulator.test'), content_id: 'sandbox-content', is_sandbox: 1 },
+        {
+          ...message('s2', 'opened@simulator.test', 'scheduled'),
+          content_id: 'sandbox-later',
+          is_sandbox: 1,
+        },
+      ],
+      events: [
+        {
+          kind: 'email.accepted',
+          workspace_id: WORKSPACE,
+          message_id: 's1',
+          is_sandbox: 1,
+          occurred_at: T,
+          payload: '{}',
+        },
+      ],
+    },
+    become: {
+      sandboxes: [{ id: SANDBOX, workspace_id: WORKSPACE }],
+      message_contents: [
+        { id: CONTENT, workspace_id: WORKSPACE },
+        { id: 'sandbox-content', workspace_id: SANDBOX },
+        { id: 'sandbox-later', workspace_id: SANDBOX },
+      ],
+      messages: [
+        { id: 'm1', workspace_id: WORKSPACE },
+        { id: 's1', workspace_id: SANDBOX },
+        { id: 's2', workspace_id: SANDBOX, status: 'scheduled' },
+      ],
+      events: [{ message_id: 's1', workspace_id: SANDBOX }],
+      // Live mail that waits is the queue's.
+      sandbox_schedule: [{ message_id: 's2', due_at: LATER }],
+      domains: [{ id: 'd1', owner: WORKSPACE, is_sandbox: 0 }],
+    },
+    changes: ['messages.workspace_id', 'message_contents.workspace_id', 'events.workspace_id'],
   },
 }

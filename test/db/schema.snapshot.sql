@@ -146,7 +146,8 @@ CREATE TABLE "domains" (
   "next_check_at" bigint,
   "failing_since" bigint,
   "failed_checks" integer default 0 not null,
-  "watched_since" bigint default 0 not null
+  "watched_since" bigint default 0 not null,
+  "is_sandbox" integer default 0 not null
 );
 
 CREATE TABLE "email_batches" (
@@ -300,7 +301,19 @@ CREATE TABLE "queue" (
   "content_id" text default '' not null,
   "recipient" text default '' not null,
   "dsn_notify" text,
+  "claimed_by" text,
+  "crashes" integer default 0 not null,
   "is_withdrawn" integer default 0 not null
+);
+
+CREATE TABLE "sandbox_schedule" (
+  "message_id" text primary key references "messages" ("id") on delete cascade,
+  "due_at" bigint not null
+);
+
+CREATE TABLE "sandboxes" (
+  "id" text primary key,
+  "workspace_id" text not null unique
 );
 
 CREATE TABLE "schema_migrations" (
@@ -327,8 +340,9 @@ CREATE TABLE "sending_usage" (
   "window_kind" text not null,
   "window_start" bigint not null,
   "accepted" integer not null,
-  constraint "sending_usage_pk" primary key ("workspace_id",
-  "window_kind")
+  constraint "sending_usage_windows_pk" primary key ("workspace_id",
+  "window_kind",
+  "window_start")
 );
 
 CREATE TABLE "set_aside_events" (
@@ -438,6 +452,10 @@ CREATE INDEX "product_views_by_contact" on "product_views" ("workspace_id", "con
 
 CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
 
+CREATE INDEX "queue_claimed" on "queue" ("claimed_by") where "claimed_by" is not null;
+
 CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;
+
+CREATE INDEX "sandbox_schedule_due" on "sandbox_schedule" ("due_at");
 
 CREATE INDEX "suppressions_by_workspace" on "suppressions" ("workspace_id", "seq", "reason", "scope");

@@ -207,7 +207,7 @@ t.test('one bounce is shown whole, to its own workspace and to who may read boun
         diagnostic_code: 'smtp; 550 5.1.1 no such user',
         isp_name: 'Gmail',
         remote_mta: 'gmail-smtp-in.l.google.com',
-        sandbox: false,
+        is_sandbox: false,
         created_at: new Date(NOW - 2_000).toISOString(),
       },
     },

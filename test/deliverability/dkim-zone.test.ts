@@ -14,7 +14,7 @@ eachDatabase(t, 'the zone answers where every CNAME of every domain leads', asyn
   const { parts, clock } = domainOffice(database)
   const domains = [
     await addDomain(parts, 'w1', 'one.example'),
-    await addDomain(parts, 'w2', 'two.example', true),
+    await addDomain(parts, 'w2', 'two.example', 'vouched'),
     await ensureSystemDomain(parts, SYSTEM_OWNER, 'mail.example.net'),
   ]
   await rotateDomain(parts, 'w2', domains[1]!.id)

@@ -260,7 +260,7 @@ eachDatabase(
   'a vouched domain is verified from the start and stays so whatever DNS says',
   async (t, database) => {
     const { parts, clock } = domainOffice(database)
-    const added = await addDomain(parts, 'w1', 'printer.lan', true)
+    const added = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
     t.match(added, { isVouched: true, verifiedAt: clock.now() })
     const checked = await verifyDomain(parts, 'w1', added.id)
     t.equal(checked.verifiedAt, added.verifiedAt)

@@ -188,7 +188,7 @@ t.test('name servers that are silent for weeks change nothing', async t => {
 
 eachDatabase(t, 'vouched and removed domains are never asked about', async (t, database) => {
   const { parts, pass } = openOffice(database)
-  await addDomain(parts, 'w1', 'printer.lan', true)
+  await addDomain(parts, 'w1', 'printer.lan', 'vouched')
   const { id } = await addDomain(parts, 'w1', 'example.com')
   await dropDomain(parts, 'w1', id)
   t.equal(await pass(2 * DAY_MS), 0)

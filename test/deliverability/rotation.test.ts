@@ -131,7 +131,7 @@ eachDatabase(
 eachDatabase(t, 'a forced rotation and that of a vouched domain ask no DNS', async (t, database) => {
   const { parts: usual } = domainOffice(database)
   const parts = { ...usual, freshResolver: () => t.fail('DNS was asked') as never }
-  const vouched = await addDomain(parts, 'w1', 'printer.lan', true)
+  const vouched = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
   await rotateDomain(parts, 'w1', vouched.id)
   t.same(await signing(database, vouched), namesOf(vouched, 'standby'))
   const unverified = await addDomain(parts, 'w1', 'example.com')

@@ -69,7 +69,7 @@ eachDatabase(t, 'the standby Ed25519 record alone does not let the active key si
 
 eachDatabase(t, 'a vouched domain and the shared one sign twice without DNS', async (t, database) => {
   const { parts } = domainOffice(database)
-  const vouched = await addDomain(parts, 'w1', 'printer.lan', true)
+  const vouched = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
   const shared = await ensureSystemDomain(parts, SYSTEM_OWNER, 'mail.example.net')
   t.same(await algorithms(database, vouched), ['rsa', 'ed25519'])
   t.same(await algorithms(database, shared), ['rsa', 'ed25519'])
@@ -84,7 +84,7 @@ eachDatabase(
     const office = domainOffice(database)
     const random = new SeededRandom(7)
     const seal = secretBox(random.bytes(32), random)
-    const { id } = await addDomain({ ...office.parts, seal }, 'w1', 'printer.lan', true)
+    const { id } = await addDomain({ ...office.parts, seal }, 'w1', 'printer.lan', 'vouched')
     const privateKeys = async (by: KeySeal) =>
       (await readSigningKeys(database.reader, [id], by)).get(id)?.map(({ privateKey }) => privateKey)
     await t.rejects(privateKeys(openShelf), /sealed/)

@@ -35,7 +35,7 @@ t.test('the log shows the messages of the workspace, newest first, and can be as
     message_id: body.data.results[0].message_id,
     status: 'delivered',
     to: 'bob@two.test',
-    sandbox: false,
+    is_sandbox: false,
     campaign_id: null,
     created_at: '2026-01-05T10:01:00.000Z',
     delivered_at: '2026-01-05T10:01:00.000Z',

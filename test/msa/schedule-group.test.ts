@@ -167,7 +167,7 @@ async function group(database: Database, happenings: readonly Happening[]) {
   if (!found) throw new Error('no group')
   await database.write(tx => recordHappenings(tx, happenings))
   const again = await findGroup(database.reader, 'w1', 'group')
-  return groupStatus(database.reader, again ?? found, LATER)
+  return groupStatus(database.reader, again ?? found)
 }
 
 eachDatabase(t, 'the lowest that any recipient got to is what the group got to', async (t, database) => {
@@ -221,7 +221,7 @@ eachDatabase(t, 'the lowest that any recipient got to is what the group got to',
   )
   const found = await findGroup(database.reader, 'w1', 'group')
   if (!found) throw new Error('no group')
-  const whole = await groupWithTrace(database.reader, found, LATER)
+  const whole = await groupWithTrace(database.reader, found)
   t.match(whole, { attempts: 6, last_reply: '250 m3', subject: 'Your order' })
   t.same(
     whole.trace.map(one => one.message_id),

@@ -213,6 +213,33 @@ t.test('limits count when a send is scheduled', async t => {
   })
 })
 
+t.test('with a sandbox key a scheduled send plays its outcome when its time has come', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--sandbox')
+  const to = ['bounced@simulator.test', 'clicked@simulator.test', 'gone@simulator.test']
+  const [bounced, clicked] = [
+    await schedule(postroad, { to: to[0] }, key),
+    await schedule(postroad, { to: to[1] }, key),
+  ]
+  const [gone, cancelled] = [
+    await schedule(postroad, { to: to[2] }, key),
+    await schedule(postroad, { to: to[0] }, key),
+  ]
+  await postroad.post('/api/v1/suppressions', { email: to[2] }, { key })
+  t.match(await cancel(postroad, cancelled, key), { status: 200 })
+  await postroad.clock.advance(5 * MINUTES - 1)
+  t.match(await statusOf(postroad, bounced, key), { status: 'scheduled', sent_at: null, bounced_at: null })
+  await postroad.clock.advance(1)
+  await postroad.messageOnce(key, clicked, 'clicked')
+  t.match(await statusOf(postroad, clicked, key), { sent_at: AT, delivered_at: AT, clicked_at: AT })
+  t.match(await statusOf(postroad, bounced, key), { status: 'bounced', sent_at: AT, bounced_at: AT })
+  t.match(await statusOf(postroad, gone, key), { status: 'suppressed' }, 'suppressed meanwhile')
+  t.match(await statusOf(postroad, cancelled, key), { status: 'cancelled' })
+  const { body } = await postroad.get('/api/v1/bounces', { key })
+  t.ok(body.pagination.total <= 1, 'what was called back plays nothing')
+  t.match(postroad.rowCounts(), { queue: 0, sandbox_schedule: 0, captured_mails: 0 })
+})
+
 t.test('with a sandbox key a scheduled send reads as sent when its time has come', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')
@@ -221,6 +248,7 @@ t.test('with a sandbox key a scheduled send reads as sent when its time has come
   t.match(await statusOf(postroad, id, key), { status: 'scheduled', sent_at: null })
   t.match(await cancel(postroad, other, key), { status: 200 })
   await postroad.clock.advance(5 * MINUTES)
+  await postroad.messageOnce(key, id, 'sent')
   t.match(await statusOf(postroad, id, key), { status: 'sent', sent_at: AT })
   t.match(await cancel(postroad, id, key), conflict)
   t.match(await statusOf(postroad, other, key), { status: 'cancelled' })

@@ -173,7 +173,7 @@ t.test('with a sandbox key mail is stored and goes nowhere', async t => {
   t.match((await postroad.get(`/api/v1/email/${id}`, { key })).body.data, {
     message_id: id,
     status: 'sent',
-    sandbox: true,
+    is_sandbox: true,
     attempts: 0,
     trace: [],
   })

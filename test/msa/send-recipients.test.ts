@@ -89,7 +89,7 @@ t.test("a message's status and trace are for its own workspace", async t => {
     to: 'ann@one.test',
     from: 'notify@mail.postroad.test',
     subject: 'Hello',
-    sandbox: false,
+    is_sandbox: false,
     created_at: '2026-01-05T10:00:00.000Z',
     sent_at: '2026-01-05T10:00:00.000Z',
     delivered_at: '2026-01-05T10:00:00.000Z',

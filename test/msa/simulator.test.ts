@@ -69,7 +69,7 @@ t.test('what is played is told as events of the sandbox, and suppresses nobody',
     return body.pagination.total === 1 && body.data
   })
   t.match(bounces, [
-    { email: 'bounced@simulator.test', type: 'permanent', smtp_status: '5.1.1', sandbox: true },
+    { email: 'bounced@simulator.test', type: 'permanent', smtp_status: '5.1.1', is_sandbox: true },
   ])
   t.match(await play(postroad, key, 'bounced@simulator.test'), { status: 'bounced' }, 'again')
   t.match(postroad.rowCounts(), { suppressions: 0, queue: 0 })

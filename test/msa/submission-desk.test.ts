@@ -35,6 +35,7 @@ function submission(workspace: Workspace, to: string, principal: Partial<Princip
       keyId: 'k1',
       keyName: 'app',
       workspaceId: workspace.id,
+      liveWorkspaceId: workspace.id,
       keyType: 'full_access',
       permissions: ['*'],
       isSandbox: false,

@@ -82,10 +82,11 @@ t.test('a key that is revoked in the middle of a session sends no more', async t
 
 t.test('a sandbox key is answered as any other, and nothing leaves', async t => {
   const { postroad, loggedIn } = await openSubmissionTest(t)
-  const client = await loggedIn(await postroad.makeKey('--sandbox'))
+  const key = await postroad.makeKey('--sandbox')
+  const client = await loggedIn(key)
   const [id = ''] = idsOf(await client.submit(letter()))
-  const { body } = await postroad.get(`/api/v1/email/${id}`, { key: postroad.key })
-  t.match(body.data, { status: 'sent', sandbox: true, subject: 'Hello', trace: [] })
+  const { body } = await postroad.get(`/api/v1/email/${id}`, { key })
+  t.match(body.data, { status: 'sent', is_sandbox: true, subject: 'Hello', trace: [] })
   t.same(await postroad.json('queue', 'list'), [])
 })
 
@@ -195,10 +196,11 @@ t.test('a trusted network sends without a login, with the rights of its key', as
   )
 
   const application = await open('STARTTLS', '127.0.0.2')
-  t.match(await application.login(await postroad.makeKey('--sandbox')), /^235 /, 'who can log in may')
+  const sandboxKey = await postroad.makeKey('--sandbox')
+  t.match(await application.login(sandboxKey), /^235 /, 'who can log in may')
   const [sandboxed = ''] = idsOf(await application.submit(letter()))
-  const { body } = await postroad.get(`/api/v1/email/${sandboxed}`, { key: postroad.key })
-  t.match(body.data, { sandbox: true })
+  const { body } = await postroad.get(`/api/v1/email/${sandboxed}`, { key: sandboxKey })
+  t.match(body.data, { is_sandbox: true })
 
   const stranger = await open('clear')
   t.match(await stranger.begin(), /^530 /)

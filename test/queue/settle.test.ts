@@ -4,7 +4,8 @@ import { listAttempts } from '../../src/queue/attempt-store.js'
 import { findCapturedMail } from '../../src/queue/capture-store.js'
 import { findAnyMessage } from '../../src/queue/message-store.js'
 import { deleteEntries } from '../../src/queue/queue-admin-store.js'
-import { beginAttempt, findEntries } from '../../src/queue/queue-store.js'
+import { findEntries } from '../../src/queue/queue-store.js'
+import { beginAttempt } from '../../src/queue/claim-store.js'
 import { recordHappenings } from '../../src/queue/message-history.js'
 import { settle, type Finished } from '../../src/queue/settle.js'
 import type { Database } from '../../src/db/database.js'
@@ -260,7 +261,7 @@ eachDatabase(t, 'an empty batch, and what the local inbox took', async (t, datab
 /** What claiming does before anything is dialled. */
 const begin = (database: Database) =>
   database.write(async ({ db }) => {
-    await beginAttempt(db, ['m1'], RETRY_AT)
+    await beginAttempt(db, ['m1'], RETRY_AT, 'run')
   })
 
 const deleteAll = (database: Database) => database.write(tx => deleteEntries(tx, { isAll: true }, NOW, true))
@@ -308,7 +309,7 @@ eachDatabase(
     t.same(kindsOf(between.events), ['email.sent', 'email.failed'])
     await enqueue(database, [{ id: 'm2', to: 'm2@x.example' }])
     await database.write(async ({ db }) => {
-      await beginAttempt(db, ['m2'], RETRY_AT)
+      await beginAttempt(db, ['m2'], RETRY_AT, 'run')
     })
     await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
     t.match(await now(database, 'm2'), { message: { status: 'failed' }, entry: undefined })

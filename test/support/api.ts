@@ -18,6 +18,7 @@ const principal: Principal = {
   keyId: 'k1',
   keyName: 'test',
   workspaceId: 'w1',
+  liveWorkspaceId: 'w1',
   keyType: 'full_access',
   permissions: ['*'],
   isSandbox: false,
