@@ -143,6 +143,10 @@ function contentWriter(handle: BetterSqlite.Database) {
       batch_id: null,
       batch_index: null,
       pruned_at: null,
+      is_marketing: 0,
+      campaign_id: null,
+      automation_id: null,
+      template_id: null,
     })
 }
 
@@ -188,6 +192,7 @@ function messageWriter(handle: BetterSqlite.Database) {
       dsn_notify: null,
       dsn_orcpt: null,
       campaign_id: campaignId,
+      contact_id: null,
       recipient_bucket: recipientBucket(message.recipient),
     })
   }

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { uuidv7 } from '../src/core/ids.js'
-import type { MessageStatus } from '../src/queue/message-status-store.js'
+import type { MessageStatus } from '../src/queue/message-status.js'
 import { recipient } from './letters.js'
 
 export const DAY_MS = 86_400_000

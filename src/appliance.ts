@@ -8,12 +8,12 @@ import { dirname } from 'node:path'
 import { openSecretBox } from './accounts/secret-sealing.js'
 import { ensureSecret } from './accounts/secret-store.js'
 import type { Config } from './config/config.js'
-import { uuidv7, type NewId } from './core/ids.js'
+import { orderedIds, type NewId } from './core/ids.js'
 import type { Database } from './db/database.js'
 import { openSqlite } from './db/open-sqlite.js'
 import { sealKeys } from './deliverability/dkim-key-store.js'
 import type { DomainParts } from './deliverability/domain-parts.js'
-import { SYSTEM_OWNER } from './deliverability/domain-store.js'
+import { SYSTEM_OWNER } from './core/owner.js'
 import { ensureSystemDomain } from './deliverability/domains.js'
 import { renewRetired } from './deliverability/renew-dkim.js'
 import { addressDomain } from './mail/address.js'
@@ -103,7 +103,10 @@ async function assemble(
   mayChange: boolean,
 ): Promise<Appliance> {
   const { clock, random } = world
-  const newId = () => uuidv7(clock.now(), random.bytes(10))
+  const newId = orderedIds(
+    () => clock.now(),
+    count => random.bytes(count),
+  )
   const box = await openSecretBox({
     database,
     random,

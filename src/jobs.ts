@@ -35,7 +35,18 @@ export interface JobParts {
 }
 
 export function jobsOf(appliance: Appliance, parts: JobParts): Job[] {
-  return [...domainJobs(appliance), ...retentionJobs(appliance, parts)]
+  return [...domainJobs(appliance), setAsideJob(parts), ...retentionJobs(appliance, parts)]
+}
+
+/** A command only marks what it wants tried again: consumers run here alone. */
+function setAsideJob({ dispatcher }: JobParts): Job {
+  return {
+    name: 'retry-set-aside-events',
+    schedule: '* * * * *',
+    async run() {
+      await dispatcher.retrySetAside()
+    },
+  }
 }
 
 function domainJobs({ domains, world: { clock, log } }: Appliance): Job[] {

@@ -26,7 +26,12 @@ declare module '../db/tables.js' {
   }
 }
 
+const WINDOWS: readonly WindowKind[] = ['hour', 'day']
 const WINDOW_MS: Record<WindowKind, number> = { hour: 3_600_000, day: 86_400_000 }
+
+function windowStart(kind: WindowKind, moment: number): number {
+  return Math.floor(moment / WINDOW_MS[kind]) * WINDOW_MS[kind]
+}
 
 /**
  * Windows of a kind that are remembered. By number and not by age: a clock that jumps ahead must not make the windows before
@@ -55,8 +60,6 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
     ),
 )
 
-const KINDS = ['hour', 'day'] as const
-
 /** @throws AppError limit_reached: the request is refused whole, and told when it may come again */
 export async function countAgainstLimits(
   db: Queries,
@@ -67,6 +70,34 @@ export async function countAgainstLimits(
   const usage = await openUsage(db, workspace, now)
   usage.add(recipients)
   await usage.write()
+}
+
+/**
+ * Takes back what was counted and will never be sent, in the windows in which it was counted; one that is over stays as it is.
+ *
+ * @param countedAt when it was accepted, ms since epoch UTC
+ */
+export async function giveBackToLimits(
+  db: Queries,
+  workspaceId: string,
+  recipients: number,
+  countedAt: number,
+): Promise<void> {
+  for (const kind of WINDOWS)
+    await db
+      .updateTable('sending_usage')
+      .set(row => ({
+        accepted: row
+          .case()
+          .when('accepted', '>', recipients)
+          .then(row('accepted', '-', recipients))
+          .else(0)
+          .end(),
+      }))
+      .where('workspace_id', '=', workspaceId)
+      .where('window_kind', '=', kind)
+      .where('window_start', '=', windowStart(kind, countedAt))
+      .execute()
 }
 
 export type LimitedWorkspace = Pick<Workspace, 'id' | 'hourlyLimit' | 'dailyLimit'>
@@ -102,11 +133,11 @@ function limitReached({ kind, limit, left, recipients }: FullWindow, now: number
 }
 
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
-  const starts = KINDS.map(kind => Math.floor(now / WINDOW_MS[kind]) * WINDOW_MS[kind])
+  const starts = WINDOWS.map(kind => windowStart(kind, now))
   const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
   const find = (kind: WindowKind, start: number | undefined) =>
     rows.find(row => row.window_kind === kind && row.window_start === start)
-  const counted = KINDS.map((kind, at) => {
+  const counted = WINDOWS.map((kind, at) => {
     const start = starts[at] ?? 0
     const accepted = find(kind, start)?.accepted ?? 0
     return { workspace_id: workspace.id, window_kind: kind, window_start: start, accepted }

@@ -23,6 +23,7 @@ interface WorkspaceRow {
   hourly_limit: number
   daily_limit: number
   allow_private_webhooks: Flag
+  is_marketing: Flag
   created_at: number
   deleted_at: number | null
 }
@@ -58,6 +59,8 @@ export interface WorkspaceSettings {
   readonly hourlyLimit: number
   readonly dailyLimit: number
   readonly allowPrivateWebhooks: boolean
+  /** All its mail is what an unsubscribe stops, single sends and relayed mail too. */
+  readonly isMarketing: boolean
 }
 
 export interface Workspace extends WorkspaceSettings {
@@ -87,6 +90,7 @@ export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
   hourlyLimit: 1_000,
   dailyLimit: 10_000,
   allowPrivateWebhooks: false,
+  isMarketing: false,
 }
 
 /** With its sandbox. */
@@ -173,6 +177,7 @@ function settingsToRow(settings: WorkspaceSettings): Omit<WorkspaceRow, 'id' | '
     hourly_limit: settings.hourlyLimit,
     daily_limit: settings.dailyLimit,
     allow_private_webhooks: flag(settings.allowPrivateWebhooks),
+    is_marketing: flag(settings.isMarketing),
   }
 }
 
@@ -190,6 +195,7 @@ function fromRow(row: WorkspaceRow): Workspace {
     hourlyLimit: row.hourly_limit,
     dailyLimit: row.daily_limit,
     allowPrivateWebhooks: row.allow_private_webhooks === 1,
+    isMarketing: row.is_marketing === 1,
     createdAt: row.created_at,
   }
 }

@@ -39,7 +39,7 @@ async function lastOf(
 ): Promise<Attribution | undefined> {
   const row = await db
     .selectFrom('messages')
-    .select('id')
+    .select(['id', 'campaign_id'])
     .where('workspace_id', '=', workspaceId)
     // As the index has it. SQLite's lower() knows ASCII only, as do nearly all addresses.
     .where(sql`lower(recipient)`, '=', normalizedAddress(email))
@@ -51,5 +51,5 @@ async function lastOf(
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row && { messageId: row.id, campaignId: null }
+  return row && { messageId: row.id, campaignId: row.campaign_id }
 }

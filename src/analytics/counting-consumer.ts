@@ -1,11 +1,11 @@
 /**
  * Counts what becomes of mail, day by day, as it happens: the consumer `analytics` of the event log.
  *
- * Counts and cursor move in one transaction, so that nothing is counted twice. A sandbox has counters of
- * its own. Left out: the appliance's own mail, and opens and clicks by machines.
+ * Counts and cursor move in one transaction, so that nothing is counted twice. A sandbox has counters of its own, and what the
+ * appliance itself writes (reports to submitters, forwarded mail) is counted apart, as nobody's. Left out: opens and clicks by
+ * machines.
  */
-import { SYSTEM_OWNER } from '../deliverability/domain-store.js'
-import type { EventConsumer } from '../events/dispatcher.js'
+import type { EventConsumer } from '../events/consumer.js'
 import type { StoredEvent } from '../events/store.js'
 import { addToCounters, type CounterName, type DailyCount } from './daily-counter-store.js'
 import { dayOf } from './day.js'
@@ -13,6 +13,8 @@ import { dayOf } from './day.js'
 export function countingConsumer(): EventConsumer {
   return {
     name: 'analytics',
+    startsAt: 'oldest',
+    takesOwnMail: true,
     // A batch is a thousand events, and comes to a few counters.
     eventsPerTurn: 500,
     kinds: [
@@ -33,7 +35,7 @@ function countsOf(events: readonly StoredEvent[]): DailyCount[] {
   for (const event of events) {
     const name = counterOf(event)
     const { workspaceId } = event
-    if (name === undefined || workspaceId === SYSTEM_OWNER) continue
+    if (name === undefined) continue
     const day = dayOf(event.occurredAt)
     const key = `${workspaceId} ${day} ${name}`
     counts.set(key, { workspaceId, day, name, count: (counts.get(key)?.count ?? 0) + 1 })

@@ -3,14 +3,10 @@ import type { Command } from 'commander'
 import { findWorkspace } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance.js'
 import { AppError } from '../core/errors.js'
+import { SYSTEM_OWNER } from '../core/owner.js'
 import { isoTime } from '../core/moments.js'
 import { domainToApi } from '../deliverability/domain-schema.js'
-import {
-  findDomainByName,
-  listAllDomains,
-  SYSTEM_OWNER,
-  type Domain,
-} from '../deliverability/domain-store.js'
+import { findDomainByName, listAllDomains, type Domain } from '../deliverability/domain-store.js'
 import { addDomain, dropDomain, readDomainName, verifyDomain } from '../deliverability/domains.js'
 import { rotateDomain } from '../deliverability/rotate-dkim.js'
 import { command, printResult, table, withAppliance, type CliContext, type CommonOptions } from './context.js'

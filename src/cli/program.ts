@@ -11,6 +11,7 @@ import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
 import { dnsCommands } from './dns.js'
 import { domainCommands } from './domain.js'
+import { eventCommands } from './event.js'
 import { inboundCommands } from './inbound.js'
 import { initCommand } from './init.js'
 import { keyCommands } from './key.js'
@@ -36,6 +37,7 @@ const COMMANDS = [
   inboundCommands,
   suppressCommands,
   bounceCommands,
+  eventCommands,
   topCommand,
   sendCommand,
   configCommands,

@@ -5,6 +5,7 @@ import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import { formatDuration } from '../core/units.js'
 import type { Tx } from '../db/database.js'
+import { isServing } from '../db/serve-lock.js'
 import {
   deleteEntries,
   listEntries,
@@ -80,7 +81,8 @@ export function queueCommands(program: Command, context: CliContext): void {
   action(group, context, 'delete', 'take messages out of the queue', deleteEntries)
 }
 
-type Change = (tx: Tx, selection: QueueSelection, now: number) => Promise<number>
+/** @param isServing a server runs beside the command */
+type Change = (tx: Tx, selection: QueueSelection, now: number, isServing: boolean) => Promise<number>
 
 function action(
   group: Command,
@@ -111,14 +113,15 @@ function action(
  * only now and then, and has to find it free.
  */
 async function changeInBatches(
-  { database, world: { clock } }: Appliance,
+  { config, database, world: { clock } }: Appliance,
   selection: QueueSelection,
   change: Change,
 ): Promise<number> {
   let changed = 0
   for await (const messageIds of selectedIds(database.reader, selection)) {
     const startedAt = clock.monotonic()
-    changed += await database.write(tx => change(tx, { messageIds }, clock.now()))
+    const isBeside = isServing(config.dataDir)
+    changed += await database.write(tx => change(tx, { messageIds }, clock.now(), isBeside))
     await clock.sleep(clock.monotonic() - startedAt)
   }
   return changed
@@ -235,10 +238,16 @@ function entryTable(entries: readonly QueueListEntry[]): string {
       entry.messageId,
       entry.recipient,
       entry.attempts,
-      entry.isHeld ? 'held' : isoTime(entry.nextAttemptAt),
+      nextAttemptOf(entry),
       entry.lastSummary,
     ]),
   )
+}
+
+/** One that is deleted is only listed while its last attempt is under way. */
+function nextAttemptOf({ isWithdrawn, isHeld, nextAttemptAt }: QueueListEntry): string {
+  if (isWithdrawn) return 'deleted'
+  return isHeld ? 'held' : isoTime(nextAttemptAt)
 }
 
 function toJson(entry: QueueListEntry) {
@@ -249,6 +258,7 @@ function toJson(entry: QueueListEntry) {
     destination: entry.destination,
     attempts: entry.attempts,
     held: entry.isHeld,
+    deleted: entry.isWithdrawn,
     next_attempt_at: isoTime(entry.nextAttemptAt),
     expires_at: isoTime(entry.expiresAt),
     enqueued_at: isoTime(entry.enqueuedAt),

@@ -42,6 +42,8 @@ const Settings = Type.Object(
     hourly_limit: limit,
     daily_limit: limit,
     allow_private_webhooks: Type.Boolean(),
+    /** Who unsubscribed gets none of its mail. */
+    marketing: Type.Boolean(),
   },
   { additionalProperties: false },
 )
@@ -153,6 +155,7 @@ function toSettings(workspace: Omit<Workspace, 'id' | 'createdAt'>): Settings {
     hourly_limit: workspace.hourlyLimit,
     daily_limit: workspace.dailyLimit,
     allow_private_webhooks: workspace.allowPrivateWebhooks,
+    marketing: workspace.isMarketing,
   }
 }
 
@@ -171,6 +174,7 @@ function fromSettings({ id, createdAt }: Pick<Workspace, 'id' | 'createdAt'>, se
     hourlyLimit: settings.hourly_limit,
     dailyLimit: settings.daily_limit,
     allowPrivateWebhooks: settings.allow_private_webhooks,
+    isMarketing: settings.marketing,
   }
 }
 

@@ -7,23 +7,21 @@
  * was confirmed over time (`judge-denials.ts`): here it is noted. Idempotent: a message has one bounce, an address one entry.
  */
 import type { NewId } from '../core/ids.js'
-import type { EventConsumer } from '../events/dispatcher.js'
+import type { EventConsumer } from '../events/consumer.js'
 import type { EmailBounced } from '../events/event.js'
 import type { StoredEvent } from '../events/store.js'
 import { addressDomain, normalizedAddress } from '../mail/address.js'
 import { insertBounces, type Bounce } from './bounce-store.js'
 import { insertDenials, type DomainDenial } from './domain-denial-store.js'
-import { SYSTEM_OWNER } from './domain-store.js'
 import { ispName } from './isp-name.js'
 import { suppressAll, type Suppression } from './suppression-store.js'
 
 export function bounceConsumer(newId: NewId): EventConsumer {
   return {
     name: 'bounces',
+    startsAt: 'oldest',
     kinds: ['email.bounced', 'email.complained', 'email.unsubscribed'],
-    async react(tx, all) {
-      // The appliance's own mail to its operator is nobody's to count.
-      const events = all.filter(event => event.workspaceId !== SYSTEM_OWNER)
+    async react(tx, events) {
       await insertBounces(
         tx.db,
         events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event, newId)] : [])),
@@ -36,13 +34,14 @@ export function bounceConsumer(newId: NewId): EventConsumer {
 
 function toBounce(event: EmailBounced, newId: NewId): Bounce {
   const { to, bounceType, subtype, cause, scope, smtpStatus, diagnosticCode, remoteMta } = event.payload
+  const { contactId = null, campaignId = null } = event.payload
   return {
     id: newId(),
     workspaceId: event.workspaceId,
     messageId: event.messageId,
     email: normalizedAddress(to),
-    contactId: null,
-    campaignId: null,
+    contactId,
+    campaignId,
     type: bounceType,
     subtype,
     cause,

@@ -49,9 +49,6 @@ declare module '../db/tables.js' {
   }
 }
 
-/** Owner of the shared sending address's domain, which belongs to no workspace. */
-export const SYSTEM_OWNER = 'system'
-
 /** What DNS answered for one record when it was last asked. */
 export interface Finding {
   readonly status: 'pending' | 'verified' | 'failed'

@@ -114,31 +114,32 @@ export async function findSuppression(
   return row && fromRow(row)
 }
 
-const selectStoppingAll = statement(
+const selectEntries = statement(
   (db, { workspaceId, emails }: { workspaceId: string; emails: readonly string[] }) =>
     db
       .selectFrom('suppressions')
-      .select('email')
+      .select(['email', 'scope'])
       .where('workspace_id', '=', workspaceId)
-      .where('scope', '=', 'all')
       .where('email', 'in', emails),
 )
 
 /**
- * Which of these addresses are suppressed for mail of every kind.
+ * Which of these addresses are suppressed for a kind of mail.
  *
  * @param emails lower case
+ * @param isMarketing who unsubscribed is suppressed for that as well
  */
 export async function findSuppressed(
   db: Queries,
   workspaceId: string,
   emails: readonly string[],
+  isMarketing: boolean,
 ): Promise<Set<string>> {
   const domainEntry = (email: string) => email.slice(email.lastIndexOf('@'))
   const entries = new Set<string>()
   for (const list of inLists([...new Set([...emails, ...emails.map(domainEntry)])]))
-    for (const row of (await selectStoppingAll(db, { workspaceId, emails: list })).rows)
-      entries.add(row.email)
+    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
+      if (row.scope === 'all' || isMarketing) entries.add(row.email)
   return new Set(emails.filter(email => entries.has(email) || entries.has(domainEntry(email))))
 }
 

@@ -14,18 +14,26 @@ interface EventHead<Kind extends string, Payload> {
   readonly payload: Payload
 }
 
+/** In every event about a message: who it is for, and what the mail is part of. What does not apply is left out. */
+export interface AboutMessage {
+  readonly to: string
+  /** Mail that an unsubscribe stops; all other is transactional. */
+  readonly isMarketing?: boolean
+  readonly campaignId?: string
+  readonly automationId?: string
+  readonly batchId?: string
+  readonly templateId?: string
+  readonly contactId?: string
+}
+
 /** Accepted: stored and, unless sandboxed or skipped, queued. */
-export type EmailAccepted = EventHead<'email.accepted', { readonly to: string }>
+export type EmailAccepted = EventHead<'email.accepted', AboutMessage>
 /** First handed to a remote server, whatever that server then said. */
-export type EmailSent = EventHead<
-  'email.sent',
-  { readonly to: string; /** Left out for mail of no campaign. */ readonly campaignId?: string }
->
+export type EmailSent = EventHead<'email.sent', AboutMessage>
 /** A remote server took responsibility (2xx after the final dot). */
 export type EmailDelivered = EventHead<
   'email.delivered',
-  {
-    readonly to: string
+  AboutMessage & {
     readonly remoteMta: string
     /** What the submitter asked to be told, as in NOTIFY (RFC 3461 §4.1). */
     readonly notify?: string
@@ -33,8 +41,7 @@ export type EmailDelivered = EventHead<
 >
 export type EmailBounced = EventHead<
   'email.bounced',
-  {
-    readonly to: string
+  AboutMessage & {
     readonly bounceType: Permanence
     readonly cause: Cause
     readonly scope: Scope
@@ -45,16 +52,13 @@ export type EmailBounced = EventHead<
   }
 >
 /** Could not be built or sent, without any server having refused it. */
-export type EmailFailed = EventHead<'email.failed', { readonly to: string; readonly reason: string }>
+export type EmailFailed = EventHead<'email.failed', AboutMessage & { readonly reason: string }>
 
 /** Not mailed: the recipient was suppressed, at acceptance or before hand-off. */
-export type EmailSuppressed = EventHead<'email.suppressed', { readonly to: string }>
+export type EmailSuppressed = EventHead<'email.suppressed', AboutMessage>
 
 /** The recipient, or the provider for them, called it spam or worse (RFC 5965 §7.3). */
-export type EmailComplained = EventHead<
-  'email.complained',
-  { readonly to: string; readonly feedbackType: string }
->
+export type EmailComplained = EventHead<'email.complained', AboutMessage & { readonly feedbackType: string }>
 
 /**
  * The recipient wants no more of what is not asked for: by the link or address of List-Unsubscribe (RFC 2369, RFC 8058)
@@ -62,12 +66,11 @@ export type EmailComplained = EventHead<
  */
 export type EmailUnsubscribed = EventHead<
   'email.unsubscribed',
-  { readonly to: string; readonly source: 'one_click' | 'preferences' }
+  AboutMessage & { readonly source: 'one_click' | 'preferences' }
 >
 
 /** Who or what asked for a tracked picture or link. */
-interface Visit {
-  readonly to: string
+interface Visit extends AboutMessage {
   readonly ip: string
   readonly userAgent: string
   /** A known scanner or prefetcher: it moves neither status nor automations, and is not counted. */

@@ -102,14 +102,14 @@ export async function newestSeq(db: Queries): Promise<number> {
   return rows[0]?.seq ?? 0
 }
 
-/** The position up to which a consumer has reacted; 0 for one that has never run. */
-export async function readCursor(db: Queries, consumer: string): Promise<number> {
+/** The position up to which a consumer has reacted; undefined for one that never had anything to react to. */
+export async function findCursor(db: Queries, consumer: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('event_cursors')
     .select('seq')
     .where('consumer', '=', consumer)
     .executeTakeFirst()
-  return row?.seq ?? 0
+  return row?.seq
 }
 
 const upsertCursor = statement((db, { consumer, seq }: { readonly consumer: string; readonly seq: number }) =>

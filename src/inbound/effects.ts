@@ -7,13 +7,11 @@
  */
 import type { Tx } from '../db/database.js'
 import { findSuppression } from '../deliverability/suppression-store.js'
-import type { EmailBounced, Event } from '../events/event.js'
-import { appendEvents } from '../events/store.js'
 import { normalizedAddress } from '../mail/address.js'
-import type { Permanence } from '../mail/outcome.js'
 import type { ReturnedRecipient } from '../mail/returned/returned-mail.js'
+import { recordHappenings, type FactsOf, type Happening } from '../queue/message-history.js'
+import { stateAfter } from '../queue/message-status.js'
 import type { Message } from '../queue/message-store.js'
-import { markBounced, markComplained } from '../queue/message-status-store.js'
 import type { ReturnedFinding } from './parser-protocol.js'
 import type { InboundResult } from './results.js'
 
@@ -22,12 +20,15 @@ export interface Effect {
   readonly detail?: string
 }
 
+type Told =
+  | { readonly what: 'bounced'; readonly facts: FactsOf<'email.bounced'> }
+  | { readonly what: 'complained'; readonly facts: FactsOf<'email.complained'> }
+  | { readonly what: 'unsubscribed'; readonly facts: FactsOf<'email.unsubscribed'> }
+
 export class Effects {
   /** Ms since epoch UTC. */
   private readonly now: number
-  private readonly events: Event[] = []
-  private readonly bounced = new Map<Permanence, string[]>()
-  private readonly complained: string[] = []
+  private readonly happenings: Happening[] = []
   /** Told of already within this batch; what was told before stands in the message. */
   private readonly told = new Set<string>()
 
@@ -37,7 +38,7 @@ export class Effects {
 
   /** Any events to be dispatched. */
   get areAny(): boolean {
-    return this.events.length > 0
+    return this.happenings.length > 0
   }
 
   async take(tx: Tx, message: Message, returned: ReturnedFinding): Promise<Effect> {
@@ -60,30 +61,22 @@ export class Effects {
     const isKnown = await findSuppression(tx.db, message.workspaceId, email)
     if (isKnown || !this.isNew('unsubscribe', `${message.workspaceId} ${email}`))
       return { result: 'unsubscribe_known' }
-    this.events.push({
-      ...this.headOf(message),
-      kind: 'email.unsubscribed',
-      payload: { to: message.recipient, source: 'one_click' },
-    })
+    this.note(message, { what: 'unsubscribed', facts: { source: 'one_click' } })
     return { result: 'unsubscribe' }
   }
 
   async write(tx: Tx): Promise<void> {
-    for (const [permanence, ids] of this.bounced) await markBounced(tx.db, ids, permanence, this.now)
-    await markComplained(tx.db, this.complained, this.now)
-    await appendEvents(tx, this.events)
+    await recordHappenings(tx, this.happenings)
   }
 
   private takeBounce(message: Message, returned: ReturnedFinding): Effect {
     const failed = failedRecipient(message, returned.recipients)
     if (!failed) return { result: 'other' }
-    const payload = bouncePayload(message, failed)
-    const detail = `${payload.smtpStatus} ${payload.subtype}: ${payload.diagnosticCode}`
-    if (message.bouncedAt !== null || !this.isNew('bounce', message.id))
+    const facts = bounceFacts(failed)
+    const detail = `${facts.smtpStatus} ${facts.subtype}: ${facts.diagnosticCode}`
+    if (!stateAfter(message, 'bounced', this.now) || !this.isNew('bounce', message.id))
       return { result: 'bounce_known', detail }
-    const ids = this.bounced.get(payload.bounceType) ?? []
-    this.bounced.set(payload.bounceType, [...ids, message.id])
-    this.events.push({ ...this.headOf(message), kind: 'email.bounced', payload })
+    this.note(message, { what: 'bounced', facts })
     return { result: 'bounce', detail }
   }
 
@@ -105,19 +98,14 @@ export class Effects {
   }
 
   private takeComplaint(message: Message, feedbackType: string): Effect {
-    if (message.complainedAt !== null || !this.isNew('complaint', message.id))
+    if (!stateAfter(message, 'complained', this.now) || !this.isNew('complaint', message.id))
       return { result: 'complaint_known', detail: feedbackType }
-    this.complained.push(message.id)
-    this.events.push({
-      ...this.headOf(message),
-      kind: 'email.complained',
-      payload: { to: message.recipient, feedbackType: feedbackType.slice(0, 64) },
-    })
+    this.note(message, { what: 'complained', facts: { feedbackType: feedbackType.slice(0, 64) } })
     return { result: 'complaint', detail: feedbackType }
   }
 
-  private headOf({ id, workspaceId, isSandbox }: Message) {
-    return { workspaceId, messageId: id, isSandbox, occurredAt: this.now }
+  private note({ id: messageId }: Message, told: Told): void {
+    this.happenings.push({ ...told, messageId, at: this.now })
   }
 
   private isNew(what: string, of: string): boolean {
@@ -144,10 +132,9 @@ function failedRecipient(
   )
 }
 
-function bouncePayload({ recipient }: Message, failed: ReturnedRecipient): EmailBounced['payload'] {
+function bounceFacts(failed: ReturnedRecipient): FactsOf<'email.bounced'> {
   const { type = 'undetermined', cause = 'policy', scope = 'source', subtype = 'unclassified' } = failed
   return {
-    to: recipient,
     bounceType: type,
     cause,
     scope,

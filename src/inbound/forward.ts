@@ -7,7 +7,6 @@
  * Fails: as the database does.
  */
 import type { Tx } from '../db/database.js'
-import { SYSTEM_OWNER } from '../deliverability/domain-store.js'
 import { foldField, unstructured } from '../mail/header-field.js'
 import { enqueueReport, type ReportParts } from '../queue/enqueue-report.js'
 import type { InboundMail } from './inbound-mail-store.js'
@@ -55,7 +54,6 @@ export class Forwarder {
     const subject = forwardedSubject(mail, head)
     const message = this.compose(mail, forwardTo, subject, await readOriginal(MOST_ATTACHED), now)
     await enqueueReport(tx, this.parts, {
-      workspaceId: SYSTEM_OWNER,
       from: this.mark,
       to: forwardTo,
       subject,

@@ -15,9 +15,10 @@ import {
   PART_OCTETS,
   type MessageContent,
 } from '../queue/content-store.js'
-import { laneKey, PRIORITIES } from '../queue/lane.js'
+import { laneKey } from '../queue/lane.js'
+import { originOf, priorityOf, type MailOrigin } from '../queue/mail-origin.js'
 import { insertAllMessages } from '../queue/message-store.js'
-import type { MessageStatus } from '../queue/message-status-store.js'
+import type { MessageStatus } from '../queue/message-status.js'
 import { insertQueueEntries } from '../queue/queue-store.js'
 import { nextTurn } from '../world/clock.js'
 import type { Letter, Submitted } from './letter.js'
@@ -94,7 +95,10 @@ async function acceptSome(
   if (!isSandbox) await enqueue(tx, parts, letters, now)
   await appendEvents(
     tx,
-    letters.flatMap(letter => letter.submitted.flatMap(one => toEvent(one, letter.content, isSandbox))),
+    letters.flatMap(({ content, submitted }) => {
+      const origin = originOf(content)
+      return submitted.flatMap(one => toEvent(one, content, origin, isSandbox))
+    }),
   )
   const simulated = isSandbox ? await simulate(tx, letters, now) : undefined
   const waitsUntil = simulated?.firstDueAt
@@ -125,9 +129,8 @@ function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): Mess
 async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
   const firstDue = new Map<string, number>()
   const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
+    const priority = priorityOf(content)
     const isLarge = isLargeContent(content)
-    // Of a batch nobody waits for the next message as for the only one.
-    const priority = content.batch === undefined ? PRIORITIES.transactional : PRIORITIES.campaign
     return submitted
       .filter(one => one.skip === null)
       .map(one => {
@@ -156,13 +159,13 @@ async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], n
   })
 }
 
-function toEvent(one: Submitted, content: MessageContent, isSandbox: boolean): Event[] {
+function toEvent(one: Submitted, content: MessageContent, origin: MailOrigin, isSandbox: boolean): Event[] {
   const head = {
     workspaceId: content.workspaceId,
     messageId: one.messageId,
     isSandbox,
     occurredAt: content.createdAt,
-    payload: { to: one.address },
+    payload: { to: one.address, ...origin },
   }
   if (one.skip === null) return [{ ...head, kind: 'email.accepted' }]
   return one.skip === 'suppressed' ? [{ ...head, kind: 'email.suppressed' }] : []

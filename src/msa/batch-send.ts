@@ -41,6 +41,7 @@ export async function sendBatch<A>(
         tx.db,
         workspace.id,
         read.letters.map(({ recipients }) => recipients),
+        workspace.isMarketing,
       )
       const mailed = sorted.flat().filter(({ skip }) => skip === null).length
       const { isSandbox, keyId, emailRateLimit } = principal
@@ -128,6 +129,7 @@ function toContent(
     ...sender,
     ...shared,
     batch: { id: batchId, index },
+    ...(workspace.isMarketing ? { isMarketing: true } : {}),
     createdAt,
   }
 }

@@ -4,11 +4,12 @@ import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
 import { Reply, route, type Route } from '../http/route.js'
 import { findScheduledAt } from '../queue/content-store.js'
-import { findMessage, findMessagesOf, type Message } from '../queue/message-store.js'
+import { findMessage, type Message } from '../queue/message-store.js'
 import { batchRoutes } from './batch-routes.js'
+import { findGroup, groupStatus, groupWithTrace, type ScheduledGroup } from './group-view.js'
 import { messageLogRoutes } from './message-log-routes.js'
 import { MessageParams, MessageSchema, MessageStatusSchema } from './message-schema.js'
-import { messageStatus, messageWithTrace, requestStatus } from './message-view.js'
+import { messageStatus, messageWithTrace } from './message-view.js'
 import { cancelScheduled } from './schedule.js'
 import { sendEmail, type SendParts } from './send-email.js'
 import {
@@ -19,6 +20,12 @@ import {
   SendBody,
   SendResult,
 } from './send-schema.js'
+
+const GROUP_NOTE =
+  'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and `recipients` ' +
+  'names the message of each. Its status is scheduled while anybody waits, then the lowest that any recipient has got to ' +
+  '(sent, failed, suppressed, bounced, delivered, opened, clicked), recipients who were skipped or called back left out; ' +
+  'its moments are those of the first recipient to whom it happened.'
 
 export function emailRoutes(parts: SendParts): Route[] {
   return [
@@ -44,7 +51,8 @@ function sendRoute(parts: SendParts): Route {
       'limit; a single address that is none is refused. Results stand in the order to, cc, bcc. From: a verified domain ' +
       "of the workspace is used as it is; for a domain not added here the appliance's shared address sends, as from in the " +
       'answer then says, and from_email becomes Reply-To. With send_at the answer is 202 and one message_id for the whole ' +
-      'request, and limits count when it is accepted. More recipients than the email rate of the key are refused with ' +
+      'request, and limits count when it is accepted; where all recipients are skipped there is nothing to schedule, and ' +
+      'the answer is that of an immediate send. More recipients than the email rate of the key are refused with ' +
       'validation_error, since no minute has room for them.\n\n' +
       'Simulator: with a sandbox key nothing is sent, and addresses at `simulator.test` play what they are named after: ' +
       '`delivered@`, `bounced@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
@@ -79,6 +87,8 @@ function messageRoutes({ database }: SendParts): Route[] {
     if (!message) throw new AppError('not_found', 'no such message')
     return message
   }
+  const groupOf = async (workspaceId: string, id: string): Promise<ScheduledGroup | undefined> =>
+    isUuid(id) ? findGroup(reader, workspaceId, id.toLowerCase()) : undefined
   return [
     route({
       method: 'GET',
@@ -87,11 +97,16 @@ function messageRoutes({ database }: SendParts): Route[] {
       operationId: 'getEmail',
       chapter: 'Email',
       summary: 'A message with the trace of every delivery attempt.',
+      description: GROUP_NOTE,
       params: MessageParams,
       response: MessageSchema,
       errors: ['not_found'],
-      handle: async ({ principal, params }) =>
-        messageWithTrace(reader, await mustFind(principal.workspaceId, params.messageId)),
+      async handle({ principal: { workspaceId }, params: { messageId } }) {
+        const group = await groupOf(workspaceId, messageId)
+        return group
+          ? groupWithTrace(reader, group)
+          : messageWithTrace(reader, await mustFind(workspaceId, messageId))
+      },
     }),
     route({
       method: 'GET',
@@ -100,17 +115,15 @@ function messageRoutes({ database }: SendParts): Route[] {
       operationId: 'getEmailStatus',
       chapter: 'Email',
       summary: "A message's status.",
-      description:
-        'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and ' +
-        '`recipients` names the message of each.',
+      description: GROUP_NOTE,
       params: MessageParams,
       response: MessageStatusSchema,
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params: { messageId } }) {
-        const id = messageId.toLowerCase()
-        const request = isUuid(id) ? await findRequest(database.reader, workspaceId, id) : undefined
-        if (request) return requestStatus(id, request.messages, request.scheduledAt)
-        return messageStatus(reader, await mustFind(workspaceId, id))
+        const group = await groupOf(workspaceId, messageId)
+        return group
+          ? groupStatus(reader, group)
+          : messageStatus(reader, await mustFind(workspaceId, messageId))
       },
     }),
     route({
@@ -121,8 +134,9 @@ function messageRoutes({ database }: SendParts): Route[] {
       chapter: 'Email',
       summary: 'Call a scheduled mail back.',
       description:
-        'The id of a scheduled send calls back all of its recipients; that of one recipient only this one. Refused with ' +
-        'conflict once sending has begun, and for what was called back before.',
+        'The id of a scheduled send calls back all of its recipients; that of one recipient only this one. What is called ' +
+        'back no longer counts against the limits of this hour and day. Refused with conflict once sending has begun, and ' +
+        'for what was called back before.',
       params: MessageParams,
       response: Type.Object({ success: Type.Literal(true) }),
       errors: ['not_found', 'conflict'],
@@ -130,25 +144,16 @@ function messageRoutes({ database }: SendParts): Route[] {
         const id = params.messageId.toLowerCase()
         if (!isUuid(id)) throw new AppError('not_found', 'no such message')
         await database.write(async tx => {
-          const request = await findRequest(tx.db, workspaceId, id)
-          const message = request ? undefined : await findMessage(tx.db, workspaceId, id)
-          if (!request && !message) throw new AppError('not_found', 'no such message')
-          const messages = request?.messages ?? (message ? [message] : [])
+          const group = await findGroup(tx.db, workspaceId, id)
+          const message = group ? undefined : await findMessage(tx.db, workspaceId, id)
+          if (!group && !message) throw new AppError('not_found', 'no such message')
+          const messages = group?.messages ?? (message ? [message] : [])
           const scheduledAt =
-            request?.scheduledAt ??
-            (message && (await findScheduledAt(tx.db, workspaceId, message.contentId)))
+            group?.scheduledAt ?? (message && (await findScheduledAt(tx.db, workspaceId, message.contentId)))
           await cancelScheduled(tx, messages, scheduledAt)
         })
         return { success: true as const }
       },
     }),
   ]
-}
-
-/** A scheduled send to several; one to a single recipient is that message. */
-async function findRequest(db: Parameters<typeof findScheduledAt>[0], workspaceId: string, id: string) {
-  const scheduledAt = await findScheduledAt(db, workspaceId, id)
-  if (scheduledAt === undefined) return undefined
-  const messages = await findMessagesOf(db, id)
-  return messages.length > 1 ? { scheduledAt, messages } : undefined
 }

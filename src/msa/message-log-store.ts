@@ -11,7 +11,7 @@ import { firstIdAt } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { flag, type Tables } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
-import type { MessageStatus } from '../queue/message-status-store.js'
+import type { MessageStatus } from '../queue/message-status.js'
 import { messageFromRow, recipientBucket, type Message } from '../queue/message-store.js'
 import { nextTurn } from '../world/clock.js'
 

@@ -31,15 +31,20 @@ const statusFields = {
   recipients: Type.Optional(
     Type.Array(
       Type.Object(
-        { to: Type.String(), message_id: Id(), status: MessageStatusEnum },
+        {
+          to: Type.String(),
+          message_id: Id(),
+          status: MessageStatusEnum,
+          reason: Type.Optional(SkipReasonEnum),
+        },
         { title: 'RecipientStatus' },
       ),
-      {
-        description: 'Where the id stands for a scheduled send to several.',
-      },
+      { description: 'Where the id stands for a scheduled send to several, in the order of the request.' },
     ),
   ),
-  attempts: Type.Integer({ description: 'Delivery attempts begun.' }),
+  attempts: Type.Integer({
+    description: 'Delivery attempts begun; of a scheduled send to several, at all of them.',
+  }),
   next_attempt_at: MomentOrNull(),
   last_reply: TextOrNull(),
 }
@@ -114,6 +119,9 @@ export const MessageSchema = Type.Object(
     trace: Type.Array(
       Type.Object(
         {
+          message_id: Type.Optional(
+            Id({ description: 'Whose attempt it was, where the id stands for a scheduled send to several.' }),
+          ),
           attempt: Type.Integer(),
           started_at: Moment(),
           finished_at: Moment(),

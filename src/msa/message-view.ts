@@ -5,7 +5,7 @@ import type { Queries } from '../db/database.js'
 import type { HostTried, SmtpReply } from '../mail/outcome.js'
 import { listAttempts, type Attempt } from '../queue/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../queue/content-store.js'
-import { type Message } from '../queue/message-store.js'
+import type { Message } from '../queue/message-store.js'
 import { findEntries } from '../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
 
@@ -29,7 +29,7 @@ export async function messageWithTrace(db: Queries, message: Message): Promise<S
   }
 }
 
-function contentToApi(content: MessageContent | undefined) {
+export function contentToApi(content: MessageContent | undefined) {
   const { name, address } = content?.from ?? { address: '' }
   const cc = content?.addressees?.cc ?? []
   return {
@@ -43,45 +43,6 @@ function contentToApi(content: MessageContent | undefined) {
       size,
     })),
     batch_id: content?.batch?.id ?? null,
-  }
-}
-
-/**
- * A scheduled send to several, as one: what all have in common, and each one's own.
- *
- * @param messages at least one
- */
-export function requestStatus(
-  id: string,
-  messages: readonly Message[],
-  scheduledAt: number,
-): Static<typeof MessageStatusSchema> {
-  const recipients = messages.map(message => ({
-    to: message.recipient,
-    message_id: message.id,
-    status: message.status,
-  }))
-  const statuses = new Set(recipients.filter((_, at) => messages[at]?.reason === null).map(one => one.status))
-  // Of none that was mailed the first tells why.
-  const [only = messages[0]?.status ?? 'failed', ...others] = statuses
-  const sentAt = messages.find(message => message.sentAt !== null)?.sentAt
-  return {
-    message_id: id,
-    // Once its time has come they differ: they have all left, and each tells the rest itself.
-    status: others.length === 0 ? only : 'sent',
-    to: recipients.map(({ to }) => to).join(', '),
-    sent_at: isoTimeOrNull(sentAt),
-    delivered_at: null,
-    opened_at: null,
-    clicked_at: null,
-    bounced_at: null,
-    complained_at: null,
-    bounce_type: null,
-    scheduled_at: isoTime(scheduledAt),
-    recipients,
-    attempts: 0,
-    next_attempt_at: null,
-    last_reply: null,
   }
 }
 
@@ -112,7 +73,7 @@ async function statusOf(
   }
 }
 
-function attemptToApi(attempt: Attempt): Static<typeof MessageSchema>['trace'][number] {
+export function attemptToApi(attempt: Attempt): Static<typeof MessageSchema>['trace'][number] {
   return {
     attempt: attempt.number,
     started_at: isoTime(attempt.startedAt),

@@ -5,7 +5,7 @@
 import type { Queries } from '../db/database.js'
 import { findSuppressed } from '../deliverability/suppression-store.js'
 import { normalizedAddress, parseAddress } from '../mail/address.js'
-import type { SkipReason } from '../queue/message-status-store.js'
+import type { SkipReason } from '../queue/message-status.js'
 
 export interface Recipient {
   /** As the caller gave it: by SMTP as it was written. */
@@ -21,20 +21,26 @@ export async function sortRecipients(
   db: Queries,
   workspaceId: string,
   asked: readonly string[],
+  isMarketing: boolean,
 ): Promise<Recipient[]> {
-  const [sorted = []] = await sortAllRecipients(db, workspaceId, [asked])
+  const [sorted = []] = await sortAllRecipients(db, workspaceId, [asked], isMarketing)
   return sorted
 }
 
-/** The recipients of many letters, who are asked after at once; a repeated one is one that repeats within its letter. */
+/**
+ * The recipients of many letters, who are asked after at once; a repeated one is one that repeats within its letter.
+ *
+ * @param isMarketing who unsubscribed is skipped as well
+ */
 export async function sortAllRecipients(
   db: Queries,
   workspaceId: string,
   letters: readonly (readonly string[])[],
+  isMarketing: boolean,
 ): Promise<Recipient[][]> {
   const all = new Set<string>()
   const sorted = letters.map(asked => readRecipients(asked, all))
-  const suppressed = await findSuppressed(db, workspaceId, [...all])
+  const suppressed = await findSuppressed(db, workspaceId, [...all], isMarketing)
   if (suppressed.size === 0) return sorted
   return sorted.map(letter =>
     letter.map(recipient =>

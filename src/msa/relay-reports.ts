@@ -18,10 +18,11 @@
  * Fails: as the database does; a report that cannot be made is logged and left out, so that it holds up no other.
  */
 import { describeError } from '../core/errors.js'
+import { SYSTEM_OWNER } from '../core/owner.js'
 import { inLists } from '../db/statement.js'
 import type { Tx } from '../db/database.js'
-import { findSendingDomain, SYSTEM_OWNER } from '../deliverability/domain-store.js'
-import type { EventConsumer } from '../events/dispatcher.js'
+import { findSendingDomain } from '../deliverability/domain-store.js'
+import type { EventConsumer } from '../events/consumer.js'
 import type { EmailBounced, EmailDelivered, EmailFailed, EmailSuppressed } from '../events/event.js'
 import type { StoredEvent } from '../events/store.js'
 import { parseAddress } from '../mail/address.js'
@@ -57,6 +58,8 @@ const READ_OCTETS = 65_537
 export function relayReports(parts: RelayReportParts): EventConsumer {
   return {
     name: 'relay-reports',
+    // Nobody wants to hear now of what failed weeks ago.
+    startsAt: 'newest',
     kinds: KINDS,
     eventsPerTurn: REPORTS_PER_TURN,
     // Nearly all mail is delivered, and of nearly none of it does anybody want to be told.
@@ -112,7 +115,6 @@ async function report(tx: Tx, parts: RelayReportParts, event: Reported, message:
   const domain = await findSendingDomain(tx.db, SYSTEM_OWNER, parts.hostname)
   await enqueueReport(tx, parts, {
     contentId,
-    workspaceId: message.workspaceId,
     from: `mailer-daemon@${parts.hostname}`,
     to: mail.submitter,
     subject: verdict.action === 'failed' ? 'Undelivered mail' : 'Mail handed on',

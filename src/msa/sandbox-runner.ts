@@ -8,9 +8,9 @@
 import { describeError } from '../core/errors.js'
 import type { Database, Tx } from '../db/database.js'
 import { findSuppressed } from '../deliverability/suppression-store.js'
-import { appendEvents } from '../events/store.js'
 import { normalizedAddress } from '../mail/address.js'
-import { markStarted, markSuppressed } from '../queue/message-status-store.js'
+import { recordHappenings } from '../queue/message-history.js'
+import { markStarted } from '../queue/message-status-store.js'
 import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import { deleteScheduled, listDue, nextDueAt, type DueMail } from './sandbox-schedule-store.js'
@@ -101,20 +101,9 @@ async function begin(tx: Tx, mails: readonly DueMail[], now: number): Promise<vo
   await deleteScheduled(tx.db, ids)
   await markStarted(tx.db, ids, now)
   const suppressed = new Set(await suppressedSince(tx, mails))
-  await markSuppressed(
-    tx.db,
-    [...suppressed].map(({ messageId }) => messageId),
-  )
-  await appendEvents(
+  await recordHappenings(
     tx,
-    [...suppressed].map(({ workspaceId, messageId, to }) => ({
-      kind: 'email.suppressed' as const,
-      workspaceId,
-      messageId,
-      isSandbox: true,
-      occurredAt: now,
-      payload: { to },
-    })),
+    [...suppressed].map(({ messageId }) => ({ what: 'suppressed', messageId, at: now })),
   )
   await playOutcomes(
     tx,
@@ -126,11 +115,12 @@ async function begin(tx: Tx, mails: readonly DueMail[], now: number): Promise<vo
 /** The last look that the queue takes as well: whoever was suppressed since the mail was accepted is not mailed. */
 async function suppressedSince(tx: Tx, mails: readonly DueMail[]): Promise<DueMail[]> {
   const suppressed: DueMail[] = []
-  for (const workspaceId of new Set(mails.map(mail => mail.workspaceId))) {
-    const own = mails.filter(mail => mail.workspaceId === workspaceId)
-    const emails = own.map(({ to }) => normalizedAddress(to))
-    const found = await findSuppressed(tx.db, workspaceId, emails)
-    suppressed.push(...own.filter(({ to }) => found.has(normalizedAddress(to))))
-  }
+  for (const workspaceId of new Set(mails.map(mail => mail.workspaceId)))
+    for (const isMarketing of [false, true]) {
+      const own = mails.filter(one => one.workspaceId === workspaceId && one.isMarketing === isMarketing)
+      const emails = own.map(({ to }) => normalizedAddress(to))
+      const found = await findSuppressed(tx.db, workspaceId, emails, isMarketing)
+      suppressed.push(...own.filter(({ to }) => found.has(normalizedAddress(to))))
+    }
   return suppressed
 }

@@ -19,6 +19,8 @@ export interface DueMail {
   readonly workspaceId: string
   /** The bare address. */
   readonly to: string
+  /** An unsubscribe stops it. */
+  readonly isMarketing: boolean
 }
 
 /** Rows of one insert. */
@@ -43,16 +45,23 @@ export async function deleteScheduled(db: Queries, messageIds: readonly string[]
 }
 
 /** Longest due first. */
-export function listDue(db: Queries, now: number, limit: number): Promise<DueMail[]> {
-  return db
+export async function listDue(db: Queries, now: number, limit: number): Promise<DueMail[]> {
+  const rows = await db
     .selectFrom('sandbox_schedule')
     .innerJoin('messages', 'messages.id', 'message_id')
-    .select(['message_id as messageId', 'workspace_id as workspaceId', 'recipient as to'])
+    .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+    .select(['message_id', 'messages.workspace_id', 'recipient', 'is_marketing'])
     .where('due_at', '<=', now)
     .orderBy('due_at')
     .orderBy('message_id')
     .limit(limit)
     .execute()
+  return rows.map(row => ({
+    messageId: row.message_id,
+    workspaceId: row.workspace_id,
+    to: row.recipient,
+    isMarketing: row.is_marketing === 1,
+  }))
 }
 
 /** @returns ms since epoch UTC; undefined where nothing waits */

@@ -5,13 +5,13 @@
  * due at `send_at`; a sandbox's waits in a table of its own (`sandbox-runner.ts`). What begins it and what cancels it are both transactions that look at its status and its queue row, so
  * exactly one of them wins.
  */
+import { giveBackToLimits } from '../accounts/sending-limit-store.js'
 import { AppError } from '../core/errors.js'
 import { readMoment } from '../core/read-moment.js'
 import type { Tx } from '../db/database.js'
 import { noMoment } from '../http/time-range.js'
-import { markCancelled } from '../queue/message-status-store.js'
+import { recordHappenings } from '../queue/message-history.js'
 import type { Message } from '../queue/message-store.js'
-import { removeEntries } from '../queue/queue-store.js'
 import { deleteScheduled } from './sandbox-schedule-store.js'
 
 const HORIZON_MS = 72 * 3_600_000
@@ -43,7 +43,7 @@ export function asScheduleFailure(error: unknown): unknown {
 }
 
 /**
- * Calls back what has not begun.
+ * Calls back what has not begun; what it counted against the limits of the workspace is free again.
  *
  * @param messages all of the request, as this transaction reads them
  * @param scheduledAt undefined for mail that never was scheduled
@@ -60,9 +60,15 @@ export async function cancelScheduled(
   if (waiting.length === 0)
     throw new AppError('conflict', 'the message was cancelled already, or had nobody to go to')
   const ids = waiting.map(({ id }) => id)
-  await removeEntries(tx.db, ids)
   await deleteScheduled(tx.db, ids)
-  await markCancelled(tx.db, ids)
+  await recordHappenings(
+    tx,
+    ids.map(messageId => ({ what: 'cancelled', messageId, at: scheduledAt })),
+  )
+  // Those of a request were counted together; in a sandbox nothing is.
+  const counted = waiting.filter(({ isSandbox }) => !isSandbox)
+  const [first] = counted
+  if (first) await giveBackToLimits(tx.db, first.workspaceId, counted.length, first.createdAt)
 }
 
 function isBeforeSending(status: Message['status']): boolean {

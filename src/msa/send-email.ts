@@ -39,10 +39,10 @@ export async function sendEmail(
   let answer: SendAnswer | undefined
   try {
     await submit(parts, submission, async (tx, submitted) => {
-      answer =
-        sendAt === undefined
-          ? sentAnswer(submitted, shown)
-          : scheduledAnswer(submission.contentId, sendAt, shown)
+      const isScheduled = sendAt !== undefined && submitted.some(one => one.skip === null)
+      answer = isScheduled
+        ? scheduledAnswer(submission.contentId, sendAt, shown)
+        : sentAnswer(submitted, shown)
       await keepAnswer(tx.db, claim, answer, now)
     })
   } catch (error) {

@@ -7,16 +7,9 @@
  * Fails: as the database does.
  */
 import type { Tx } from '../db/database.js'
-import type { Event } from '../events/event.js'
-import { appendEvents } from '../events/store.js'
-import {
-  markBounced,
-  markClicked,
-  markComplained,
-  markDelivered,
-  markOpened,
-} from '../queue/message-status-store.js'
 import { addressDomain } from '../mail/address.js'
+import { isMarketingMail } from '../queue/mail-origin.js'
+import { recordHappenings, type Happening } from '../queue/message-history.js'
 import type { Letter } from './letter.js'
 import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
 
@@ -63,23 +56,21 @@ export async function simulate(tx: Tx, letters: readonly Letter[], now: number):
 function mailsOf({ content, submitted }: Letter): DueMail[] {
   return submitted
     .filter(({ skip }) => skip === null)
-    .map(({ messageId, address }) => ({ messageId, workspaceId: content.workspaceId, to: address }))
+    .map(({ messageId, address }) => ({
+      messageId,
+      workspaceId: content.workspaceId,
+      to: address,
+      isMarketing: isMarketingMail(content),
+    }))
 }
 
 /** @returns whether anything was played */
 export async function playOutcomes(tx: Tx, mails: readonly DueMail[], now: number): Promise<boolean> {
   const players = mails.flatMap(toPlayer)
   if (players.length === 0) return false
-  const ids = (step: Step) =>
-    players.filter(({ steps }) => steps.includes(step)).map(({ messageId }) => messageId)
-  await markDelivered(tx.db, ids('delivered'), now)
-  await markBounced(tx.db, ids('bounced'), 'permanent', now)
-  await markComplained(tx.db, ids('complained'), now)
-  await markOpened(tx.db, ids('opened'), now)
-  await markClicked(tx.db, ids('clicked'), now)
-  await appendEvents(
+  await recordHappenings(
     tx,
-    players.flatMap(player => eventsOf(player, now)),
+    players.flatMap(player => happeningsOf(player, now)),
   )
   return true
 }
@@ -91,38 +82,36 @@ function toPlayer(mail: DueMail): Player[] {
   return steps ? [{ ...mail, steps }] : []
 }
 
-function eventsOf({ messageId, workspaceId, to, steps }: Player, now: number): Event[] {
-  const head = { workspaceId, messageId, isSandbox: true, occurredAt: now }
+function happeningsOf({ messageId, steps }: Player, at: number): Happening[] {
   return [
-    { ...head, kind: 'email.sent', payload: { to } },
-    ...steps.map((step): Event => ({ ...head, ...happening(step, to) })),
+    { messageId, at, what: 'handed_over' },
+    ...steps.map((step): Happening => ({ messageId, at, ...happening(step) })),
   ]
 }
 
-function happening(step: Step, to: string) {
-  const seen = { to, ip: '192.0.2.1', userAgent: 'Postroad simulator', isBot: false }
+function happening(step: Step) {
+  const seen = { ip: '192.0.2.1', userAgent: 'Postroad simulator', isBot: false }
   switch (step) {
     case 'delivered':
-      return { kind: 'email.delivered' as const, payload: { to, remoteMta: REMOTE_MTA } }
+      return { what: step, facts: { remoteMta: REMOTE_MTA } } as const
     case 'bounced':
       return {
-        kind: 'email.bounced' as const,
-        payload: {
-          to,
-          bounceType: 'permanent' as const,
-          cause: 'recipient' as const,
-          scope: 'address' as const,
+        what: step,
+        facts: {
+          bounceType: 'permanent',
+          cause: 'recipient',
+          scope: 'address',
           subtype: 'no_such_mailbox',
           smtpStatus: '5.1.1',
           diagnosticCode: 'smtp; 550 5.1.1 simulated: no such mailbox',
           remoteMta: REMOTE_MTA,
         },
-      }
+      } as const
     case 'complained':
-      return { kind: 'email.complained' as const, payload: { to, feedbackType: 'abuse' } }
+      return { what: step, facts: { feedbackType: 'abuse' } } as const
     case 'opened':
-      return { kind: 'email.opened' as const, payload: seen }
+      return { what: step, facts: seen } as const
     case 'clicked':
-      return { kind: 'email.clicked' as const, payload: { ...seen, url: `https://${DOMAIN}/` } }
+      return { what: step, facts: { ...seen, url: `https://${DOMAIN}/` } } as const
   }
 }

@@ -79,6 +79,7 @@ export class SubmissionDesk {
       tx.db,
       workspace.id,
       group.map(({ submission }) => submission.to),
+      workspace.isMarketing,
     )
     const usage = principal.isSandbox ? undefined : await openUsage(tx.db, workspace, now)
     const letters: Letter[] = []

@@ -67,7 +67,7 @@ export async function submit(
   const content = toContent(submission, submission.contentId ?? parts.newId(), now)
   const accept = () =>
     parts.database.write(async tx => {
-      const recipients = await sortRecipients(tx.db, workspace.id, submission.to)
+      const recipients = await sortRecipients(tx.db, workspace.id, submission.to, workspace.isMarketing)
       const submitted = recipients.map(recipient => ({
         ...recipient,
         // The id of a scheduled send is its content's: it stands for all recipients, and for a single one it is the same.
@@ -111,6 +111,7 @@ export function toContent(submission: Submission, id: string, now: number): Mess
     ...(headers === undefined ? {} : { headers }),
     ...(attachments === undefined ? {} : { attachments }),
     ...(scheduledAt === undefined ? {} : { scheduledAt }),
+    ...(submission.workspace.isMarketing ? { isMarketing: true } : {}),
     trackOpens: submission.trackOpens,
     trackClicks: submission.trackClicks,
     createdAt: now,

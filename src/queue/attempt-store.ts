@@ -63,10 +63,16 @@ export async function insertAttempts(db: Queries, attempts: readonly Attempt[]):
 
 /** Oldest first. */
 export async function listAttempts(db: Queries, messageId: string): Promise<Attempt[]> {
+  return listAttemptsOf(db, [messageId])
+}
+
+/** Of several messages, a hundred at most; oldest first over all. */
+export async function listAttemptsOf(db: Queries, messageIds: readonly string[]): Promise<Attempt[]> {
+  if (messageIds.length === 0) return []
   const rows = await db
     .selectFrom('attempts')
     .selectAll()
-    .where('message_id', '=', messageId)
+    .where('message_id', 'in', messageIds)
     .orderBy('seq')
     .execute()
   return rows.map(row => ({

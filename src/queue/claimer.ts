@@ -20,6 +20,7 @@ import type { OctetBudget } from './octet-budget.js'
 import type { Schedule } from './schedule.js'
 import type { Site, Turn } from './site.js'
 import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
+import { dropWithdrawn } from './withdrawn.js'
 
 /** A message that is claimed and complete. */
 export interface Ready {
@@ -79,7 +80,7 @@ export class Claimer {
    * @param isBusy whether so much is under way that waiting a few ms for company costs nobody anything
    */
   async claimNext(freeSlots: () => number, isBusy: boolean): Promise<ClaimRound> {
-    const { database, clock, random, retry, schedule, incarnation, log } = this.parts
+    const { database, clock, random, retry, schedule, incarnation, log, onSettled } = this.parts
     if (!schedule.hasTurn || freeSlots() === 0) return { kind: 'nothing', ready: [] }
     let turns: readonly Turn[] = []
     let claimed: readonly Claimed[]
@@ -88,7 +89,7 @@ export class Claimer {
         async tx => {
           turns = schedule.takeTurns(freeSlots(), LANES_PER_CLAIM)
           const terms = { now: clock.now(), retry, fraction: random.fraction(), incarnation }
-          return claim(tx.db, turns, terms)
+          return dropWithdrawn(tx, await claim(tx.db, turns, terms), terms.now, onSettled)
         },
         { canWait: isBusy },
       )

@@ -14,6 +14,7 @@ import { flag, type Flag } from '../db/tables.js'
 import type { NamedAddress } from '../mail/address.js'
 import type { Attachment } from '../mail/attachment-part.js'
 import type { Addressees, HeaderField } from '../mail/compose.js'
+import { isMarketingMail, originOf, type MailOrigin, type PartOf } from './mail-origin.js'
 
 interface MessageContentRow {
   id: string
@@ -46,6 +47,10 @@ interface MessageContentRow {
   batch_id: string | null
   batch_index: number | null
   pruned_at: number | null
+  is_marketing: Flag
+  campaign_id: string | null
+  automation_id: string | null
+  template_id: string | null
 }
 
 interface MessagePartRow {
@@ -63,7 +68,7 @@ declare module '../db/tables.js' {
 }
 
 /** What all recipients of one request share. */
-export interface MessageContent {
+export interface MessageContent extends PartOf {
   readonly id: string
   readonly workspaceId: string
   readonly from: { readonly name?: string; readonly address: string }
@@ -85,7 +90,6 @@ export interface MessageContent {
   readonly attachments?: readonly AttachmentFacts[]
   /** When it is to be sent, ms since epoch UTC; `createdAt` is when it was asked for. */
   readonly scheduledAt?: number
-  readonly batch?: { readonly id: string; /** From 0. */ readonly index: number }
   /** Instead of html and text. */
   readonly relayed?: RelayedMessage
   /** Text, header fields and octets were deleted; it cannot be sent any more. */
@@ -155,6 +159,10 @@ function rowFrom(content: MessageContent): MessageContentRow {
     batch_id: batch?.id ?? null,
     batch_index: batch?.index ?? null,
     pruned_at: null,
+    is_marketing: flag(isMarketingMail(content)),
+    campaign_id: content.campaignId ?? null,
+    automation_id: content.automationId ?? null,
+    template_id: content.templateId ?? null,
   }
 }
 
@@ -171,6 +179,22 @@ export async function findContents(db: Queries, ids: readonly string[]): Promise
   for (const list of inLists(ids))
     for (const row of (await selectRows(db, { ids: list })).rows) contents.push(contentFromRow(row))
   return contents
+}
+
+const selectOrigins = statement((db, { ids }: { ids: readonly string[] }) =>
+  db
+    .selectFrom('message_contents')
+    .select(['id', 'is_marketing', 'campaign_id', 'automation_id', 'template_id', 'batch_id', 'batch_index'])
+    .where('id', 'in', ids),
+)
+
+/** What the mail of these contents is, by content. */
+export async function findOrigins(db: Queries, ids: readonly string[]): Promise<Map<string, MailOrigin>> {
+  const origins = new Map<string, MailOrigin>()
+  for (const list of inLists(ids))
+    for (const row of (await selectOrigins(db, { ids: list })).rows)
+      origins.set(row.id, originOf({ ...ownOriginFromRow(row), ...batchFromRow(row) }))
+  return origins
 }
 
 /** When a content is to be sent; undefined where it never was scheduled, or is another workspace's. */
@@ -277,9 +301,10 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     ...(row.headers === null ? {} : { headers: JSON.parse(row.headers) as HeaderField[] }),
     ...(row.attachments === null ? {} : { attachments: JSON.parse(row.attachments) as AttachmentFacts[] }),
     ...(row.scheduled_at === null ? {} : { scheduledAt: row.scheduled_at }),
-    ...(row.batch_id === null ? {} : { batch: { id: row.batch_id, index: row.batch_index ?? 0 } }),
+    ...batchFromRow(row),
     ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
     ...(row.pruned_at === null ? {} : { isPruned: true }),
+    ...ownOriginFromRow(row),
   }
 }
 
@@ -295,6 +320,21 @@ function addresseesFromJson(json: string): Addressees {
   const whole = (list: Kept) => list.map(one => (typeof one === 'string' ? { address: one } : one))
   // What was kept before copies shared a Message-ID goes on as it began: a retry is the same mail.
   return { to: whole(to), cc: whole(cc), hasCopies }
+}
+
+function ownOriginFromRow(
+  row: Pick<MessageContentRow, 'is_marketing' | 'campaign_id' | 'automation_id' | 'template_id'>,
+) {
+  return {
+    ...(row.is_marketing === 1 ? { isMarketing: true } : {}),
+    ...(row.campaign_id === null ? {} : { campaignId: row.campaign_id }),
+    ...(row.automation_id === null ? {} : { automationId: row.automation_id }),
+    ...(row.template_id === null ? {} : { templateId: row.template_id }),
+  }
+}
+
+function batchFromRow(row: Pick<MessageContentRow, 'batch_id' | 'batch_index'>) {
+  return row.batch_id === null ? {} : { batch: { id: row.batch_id, index: row.batch_index ?? 0 } }
 }
 
 function relayedFromRow(row: MessageContentRow, raw: Uint8Array): RelayedMessage {

@@ -8,6 +8,7 @@ import type { Outcome } from '../mail/outcome.js'
 import type { ComposedContent } from '../mail/compose.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DkimKey } from '../mail/dkim-sign.js'
+import type { MailOrigin } from './mail-origin.js'
 
 export interface DeliveryJob {
   readonly messageId: string
@@ -23,6 +24,8 @@ export interface DeliveryJob {
   readonly content: ComposedContent | RelayedContent
   /** One signature per key, in this order; empty leaves the mail unsigned. */
   readonly signingKeys: readonly DkimKey[]
+  /** What the mail is part of; absent for a single send or relayed mail. */
+  readonly origin?: MailOrigin
 }
 
 export interface DeliveryAgent {

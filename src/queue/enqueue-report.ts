@@ -3,10 +3,11 @@
  * and abuse@ that is forwarded.
  *
  * Called in the transaction of what it reports. Such mail leaves with the null return path, so that nothing can ever come
- * back about it (RFC 5321 §4.5.5); it passes no door, counts against no limit and tells the event log nothing but its
- * delivery. Fails: throws a plain Error for a recipient that is no address.
+ * back about it (RFC 5321 §4.5.5). It is no workspace's mail, whatever it reports of: it passes no door, counts against no
+ * limit, stands in nobody's message log, and a consumer of the event log hears of it only where it asks for that. Fails: throws a plain Error for a recipient that is no address.
  */
 import type { NewId } from '../core/ids.js'
+import { SYSTEM_OWNER } from '../core/owner.js'
 import type { Tx } from '../db/database.js'
 import { parseAddress } from '../mail/address.js'
 import { insertContent } from './content-store.js'
@@ -25,8 +26,6 @@ export interface ReportParts {
 export interface Report {
   /** For a report that must not be made twice: the same each time. A new one where absent. */
   readonly contentId?: string
-  /** Whose it is; the owner of the appliance's own domain for what is nobody's. */
-  readonly workspaceId: string
   readonly from: string
   readonly to: string
   readonly subject: string
@@ -42,7 +41,8 @@ export interface Report {
 export async function enqueueReport(tx: Tx, parts: ReportParts, report: Report): Promise<string> {
   const recipient = parseAddress(report.to)
   if (!recipient) throw new Error('a report needs an address to go to')
-  const { workspaceId, createdAt, message } = report
+  const { createdAt, message } = report
+  const workspaceId = SYSTEM_OWNER
   const { contentId = parts.newId() } = report
   const messageId = parts.newId()
   const content = {

@@ -21,6 +21,7 @@ import {
   type RelayedMessage,
 } from './content-store.js'
 import type { DeliveryJob } from './delivery-agent.js'
+import { originOf, type MailOrigin } from './mail-origin.js'
 import type { QueueEntry } from './queue-store.js'
 
 export interface JobLoaderParts {
@@ -45,6 +46,8 @@ interface LoadedContent {
   readonly createdAt: number
   /** The appliance's own reports go out from `<>` (RFC 3464 §2: no report about a report). */
   readonly hasNullReturnPath: boolean
+  /** Absent where it is part of nothing. */
+  readonly origin?: MailOrigin
   readonly bytes: number
 }
 
@@ -120,6 +123,7 @@ export class JobLoader {
       acceptedAt: loaded.createdAt,
       content: loaded.content,
       signingKeys,
+      ...(loaded.origin === undefined ? {} : { origin: loaded.origin }),
     }
   }
 
@@ -208,7 +212,11 @@ export class JobLoader {
   private toLoaded(content: MessageContent): LoadedContent {
     const { signingDomainId, relayed } = content
     // The Date of a scheduled letter is the day it leaves.
-    const facts = { signingDomainId, createdAt: content.scheduledAt ?? content.createdAt }
+    const facts = {
+      signingDomainId,
+      createdAt: content.scheduledAt ?? content.createdAt,
+      ...originIn(content),
+    }
     if (relayed === undefined) {
       const composed = toComposed(content)
       if (content.attachments)
@@ -225,6 +233,11 @@ export class JobLoader {
       bytes: message.length + 1_000,
     }
   }
+}
+
+function originIn(content: MessageContent): { origin?: MailOrigin } {
+  const origin = originOf(content)
+  return Object.keys(origin).length === 0 ? {} : { origin }
 }
 
 function toComposed(content: MessageContent): ComposedContent {

@@ -1,148 +1,151 @@
 /**
- * The status machine of a message, state by state.
+ * SQL of the state machine: what `message-status.ts` says, for many messages in one statement.
  *
- *   scheduled ─> sent             its time has come: written in the transaction that claims it for its first attempt
- *   scheduled ─> cancelled        called back before that
- *   scheduled ─> failed           the operator took it out of the queue
- *   sent ──────> delivered        a remote server answered 2xx after the final dot
- *   delivered ─> opened           the first opening that no machine made
- *   delivered ─> clicked          the first click that no machine made; also from opened
- *   sent ──────> bounced          refused for good, or expired; also from delivered, when it comes back later
- *   sent ──────> failed           could not be built: no server was ever asked
- *   sent ──────> suppressed       the recipient was suppressed between acceptance and hand-off
- *   failed, suppressed            terminal from the start for a recipient that was skipped
- *   cancelled                     terminal
- *
- * An opening or click of a message that reads `sent` (its delivery was not confirmed yet) moves it as well. Accepted, queued and deferred all read `sent`: whoever wants more reads attempts, next attempt and last reply.
+ * Every statement is made of the table, so that neither can say anything else than the other. Called by `message-history.ts`,
+ * which tells the event log, and by the queue for what is told nobody. Fails: as the database does.
  */
+import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, statement } from '../db/statement.js'
+import type { Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
+import { HAPPENINGS, RULES, type HappeningKind, type MessageStatus, type Moment } from './message-status.js'
 
-export type MessageStatus =
-  | 'scheduled'
-  | 'cancelled'
-  | 'sent'
-  | 'delivered'
-  | 'opened'
-  | 'clicked'
-  | 'bounced'
-  | 'failed'
-  | 'suppressed'
+/** What every event about a message says of it. */
+export interface MessageHead {
+  readonly id: string
+  readonly workspaceId: string
+  readonly contentId: string
+  readonly recipient: string
+  readonly status: MessageStatus
+  readonly isSandbox: boolean
+  readonly campaignId: string | null
+  readonly contactId: string | null
+}
 
-/** Why a recipient of a send was not mailed. */
-export type SkipReason = 'suppressed' | 'invalid' | 'duplicate'
+const HEAD = [
+  'id',
+  'workspace_id',
+  'content_id',
+  'recipient',
+  'status',
+  'is_sandbox',
+  'campaign_id',
+  'contact_id',
+] as const
+
+interface HeadRow {
+  readonly id: string
+  readonly workspace_id: string
+  readonly content_id: string
+  readonly recipient: string
+  readonly status: MessageStatus
+  readonly is_sandbox: Flag
+  readonly campaign_id: string | null
+  readonly contact_id: string | null
+}
+
+const COLUMNS = {
+  sentAt: 'sent_at',
+  deliveredAt: 'delivered_at',
+  openedAt: 'opened_at',
+  clickedAt: 'clicked_at',
+  bouncedAt: 'bounced_at',
+  complainedAt: 'complained_at',
+} as const satisfies Record<Moment, string>
+
+interface Change extends Readonly<Record<string, unknown>> {
+  readonly ids: readonly string[]
+  readonly at: number
+  readonly bounceType: Permanence
+}
+
+type ChangeMessages = ReturnType<typeof statement<Change, HeadRow>>
+
+/** None for what changes no message. */
+const CHANGES: ReadonlyMap<HappeningKind, ChangeMessages> = new Map(
+  HAPPENINGS.flatMap(kind => (changesMessages(kind) ? [[kind, changeOf(kind)]] : [])),
+)
+
+/** Whether it is more than news to the event log. */
+export function changesMessages(kind: HappeningKind): boolean {
+  const { takes, sets = [] } = RULES[kind]
+  return sets.length > 0 || Object.entries(takes).some(([before, after]) => before !== after)
+}
+
+function changeOf(kind: HappeningKind): ChangeMessages {
+  const { takes, sets = [], once, clears, reason } = RULES[kind]
+  return statement<Change, HeadRow>((db, { ids, at, bounceType }) => {
+    let change = db
+      .updateTable('messages')
+      .set({ status: statusAfter(kind) })
+      .where('id', 'in', ids)
+      .where('status', 'in', Object.keys(takes) as MessageStatus[])
+    for (const moment of sets) {
+      const column = COLUMNS[moment]
+      change = change.set({ [column]: once === moment ? at : sql`coalesce(${sql.ref(column)}, ${at})` })
+    }
+    if (once !== undefined) change = change.where(COLUMNS[once], 'is', null)
+    if (clears !== undefined) change = change.set({ [COLUMNS[clears]]: null })
+    if (reason !== undefined) change = change.set({ reason })
+    if (kind === 'bounced') change = change.set({ bounce_type: bounceType })
+    return change.returning(HEAD)
+  })
+}
+
+function statusAfter(kind: HappeningKind) {
+  const moves = Object.entries(RULES[kind].takes).filter(([before, after]) => before !== after)
+  const cases = moves.map(([before, after]) => sql`when ${sql.lit(before)} then ${sql.lit(after)}`)
+  return cases.length === 0
+    ? sql<MessageStatus>`status`
+    : sql<MessageStatus>`case status ${sql.join(cases, sql` `)} else status end`
+}
+
+/**
+ * @param at shared by all of them, ms since epoch UTC
+ * @param bounceType of `bounced` alone
+ * @returns those that took it, as they are now
+ */
+export async function applyHappening(
+  db: Queries,
+  kind: HappeningKind,
+  ids: readonly string[],
+  at: number,
+  bounceType: Permanence = 'undetermined',
+): Promise<MessageHead[]> {
+  const change = CHANGES.get(kind)
+  const heads: MessageHead[] = []
+  if (!change) return heads
+  for (const list of inLists(ids))
+    for (const row of (await change(db, { ids: list, at, bounceType })).rows) heads.push(headFromRow(row))
+  return heads
+}
 
 /** Of messages that are claimed for their first attempt; those that were not scheduled stay as they are. */
 export async function markStarted(db: Queries, ids: readonly string[], at: number): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ status: 'sent', sent_at: at })
-    .where('id', 'in', ids)
-    .where('status', '=', 'scheduled')
-    .execute()
+  await applyHappening(db, 'began', ids, at)
 }
 
-export async function markCancelled(db: Queries, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ status: 'cancelled' })
-    .where('id', 'in', ids)
-    .where('status', '=', 'scheduled')
-    .execute()
-}
-
-/** The first opening counts; one that comes after a click moves only its own moment. */
-export async function markOpened(db: Queries, ids: readonly string[], at: number): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ opened_at: at })
-    .where('id', 'in', ids)
-    .where('opened_at', 'is', null)
-    .execute()
-  await db
-    .updateTable('messages')
-    .set({ status: 'opened' })
-    .where('id', 'in', ids)
-    .where('status', 'in', ['sent', 'delivered'])
-    .execute()
-}
-
-/** Who clicks has opened it, whether its pictures were loaded or not. */
-export async function markClicked(db: Queries, ids: readonly string[], at: number): Promise<void> {
-  await markOpened(db, ids, at)
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ clicked_at: at })
-    .where('id', 'in', ids)
-    .where('clicked_at', 'is', null)
-    .execute()
-  await db
-    .updateTable('messages')
-    .set({ status: 'clicked' })
-    .where('id', 'in', ids)
-    .where('status', '=', 'opened')
-    .execute()
-}
-
-const setDelivered = statement((db, { ids, at }: { ids: readonly string[]; at: number }) =>
-  db
-    .updateTable('messages')
-    .set({ status: 'delivered', delivered_at: at })
-    .where('id', 'in', ids)
-    .where('status', '=', 'sent'),
+const selectHeads = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.selectFrom('messages').select(HEAD).where('id', 'in', ids),
 )
 
-export async function markDelivered(db: Queries, ids: readonly string[], at: number): Promise<void> {
-  for (const list of inLists(ids)) await setDelivered(db, { ids: list, at })
+export async function findHeads(db: Queries, ids: readonly string[]): Promise<MessageHead[]> {
+  const heads: MessageHead[] = []
+  for (const list of inLists(ids))
+    for (const row of (await selectHeads(db, { ids: list })).rows) heads.push(headFromRow(row))
+  return heads
 }
 
-export async function markBounced(
-  db: Queries,
-  ids: readonly string[],
-  bounceType: Permanence,
-  at: number,
-): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ status: 'bounced', bounced_at: at, bounce_type: bounceType })
-    .where('id', 'in', ids)
-    .where('status', 'in', ['sent', 'delivered'])
-    .execute()
-}
-
-/** A complaint leaves the status as it is. */
-export async function markComplained(db: Queries, ids: readonly string[], at: number): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ complained_at: at })
-    .where('id', 'in', ids)
-    .where('complained_at', 'is', null)
-    .execute()
-}
-
-export async function markFailed(db: Queries, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ status: 'failed' })
-    .where('id', 'in', ids)
-    .where('status', 'in', ['scheduled', 'sent'])
-    .execute()
-}
-
-export async function markSuppressed(db: Queries, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('messages')
-    .set({ status: 'suppressed', reason: 'suppressed' })
-    .where('id', 'in', ids)
-    .where('status', '=', 'sent')
-    .execute()
+function headFromRow(row: HeadRow): MessageHead {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    contentId: row.content_id,
+    recipient: row.recipient,
+    status: row.status,
+    isSandbox: row.is_sandbox === 1,
+    campaignId: row.campaign_id,
+    contactId: row.contact_id,
+  }
 }

@@ -8,7 +8,7 @@ import { inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
 import type { MessageContent } from './content-store.js'
-import type { MessageStatus, SkipReason } from './message-status-store.js'
+import type { MessageStatus, SkipReason } from './message-status.js'
 
 export interface MessageRow {
   id: string
@@ -32,6 +32,7 @@ export interface MessageRow {
   dsn_orcpt: string | null
   campaign_id: string | null
   recipient_bucket: number
+  contact_id: string | null
 }
 
 declare module '../db/tables.js' {
@@ -49,7 +50,10 @@ export interface NewMessage {
   readonly notify?: string
   /** The recipient as the submitter first had it (RFC 3461 §4.2). */
   readonly originalRecipient?: string
+  /** That of its content, where absent. */
   readonly campaignId?: string
+  /** Whom the address belonged to when it was accepted. */
+  readonly contactId?: string
 }
 
 export interface Message extends NewMessage {
@@ -70,7 +74,7 @@ const insertRows = statement((db, { rows }: { rows: readonly Insertable<MessageR
   db.insertInto('messages').values(rows),
 )
 
-type Head = Pick<MessageContent, 'id' | 'workspaceId' | 'createdAt'>
+type Head = Pick<MessageContent, 'id' | 'workspaceId' | 'createdAt' | 'campaignId'>
 
 /** All messages of one content. */
 export async function insertMessages(
@@ -112,8 +116,9 @@ function rowFrom(content: Head, isSandbox: boolean, message: NewMessage): Insert
     sent_at: message.status === 'sent' ? content.createdAt : null,
     dsn_notify: message.notify ?? null,
     dsn_orcpt: message.originalRecipient ?? null,
-    campaign_id: message.campaignId ?? null,
+    campaign_id: message.campaignId ?? content.campaignId ?? null,
     recipient_bucket: recipientBucket(message.recipient),
+    contact_id: message.contactId ?? null,
   }
 }
 
@@ -158,9 +163,14 @@ export async function findCopies(db: Queries, contentIds: readonly string[]): Pr
   return rows.map(messageFromRow)
 }
 
-/** All messages of a content, in no particular order. */
+/** All messages of a content, in the order of its recipients. */
 export async function findMessagesOf(db: Queries, contentId: string): Promise<Message[]> {
-  const rows = await db.selectFrom('messages').selectAll().where('content_id', '=', contentId).execute()
+  const rows = await db
+    .selectFrom('messages')
+    .selectAll()
+    .where('content_id', '=', contentId)
+    .orderBy('id')
+    .execute()
   return rows.map(messageFromRow)
 }
 
@@ -184,5 +194,6 @@ export function messageFromRow(row: MessageRow): Message {
     ...(row.dsn_notify === null ? {} : { notify: row.dsn_notify }),
     ...(row.dsn_orcpt === null ? {} : { originalRecipient: row.dsn_orcpt }),
     ...(row.campaign_id === null ? {} : { campaignId: row.campaign_id }),
+    ...(row.contact_id === null ? {} : { contactId: row.contact_id }),
   }
 }

@@ -7,9 +7,9 @@
 import { sql, type ExpressionBuilder } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
 import { flag, type Tables } from '../db/tables.js'
-import { appendEvents } from '../events/store.js'
-import { markFailed } from './message-status-store.js'
-import { entryFromRow, type QueueEntry } from './queue-store.js'
+import { recordHappenings } from './message-history.js'
+import { entryFromRow, removeEntries, type QueueEntry } from './queue-store.js'
+import { WITHDRAWN } from './withdrawn.js'
 
 /** Which entries: one message or some, one destination or some, one workspace, or everything. */
 export type QueueSelection =
@@ -209,25 +209,57 @@ export async function retryNow(db: Queries, selection: QueueSelection, now: numb
   return Number(result.numUpdatedRows)
 }
 
-/** Takes entries out of the queue; their messages read `failed`. @returns how many, at most a batch: ask until 0 */
-export async function deleteEntries(tx: Tx, selection: QueueSelection, now: number): Promise<number> {
+/**
+ * Takes entries out of the queue; their messages read `failed`. Those that are being delivered at this moment end as that
+ * delivery ends, and are not tried again.
+ *
+ * @param isServing whether a server may be delivering
+ * @returns how many, at most a batch: ask until 0
+ */
+export async function deleteEntries(
+  tx: Tx,
+  selection: QueueSelection,
+  now: number,
+  isServing: boolean,
+): Promise<number> {
   const entries = await listEntries(tx.db, selection, CHANGE_BATCH)
   const ids = entries.map(entry => entry.messageId)
   if (ids.length === 0) return 0
-  await tx.db.deleteFrom('queue').where('message_id', 'in', ids).execute()
-  await markFailed(tx.db, ids)
-  await appendEvents(
+  const inHand = isServing ? await inHandOf(tx.db, ids) : new Set<string>()
+  await withdraw(tx.db, [...inHand], now)
+  await recordHappenings(
     tx,
-    entries.map(entry => ({
-      kind: 'email.failed',
-      workspaceId: entry.workspaceId,
-      messageId: entry.messageId,
-      isSandbox: false,
-      occurredAt: now,
-      payload: { to: entry.recipient, reason: 'deleted from the queue by the operator' },
-    })),
+    ids
+      .filter(id => !inHand.has(id))
+      .map(messageId => ({ what: 'failed', messageId, at: now, facts: { reason: WITHDRAWN } })),
+  )
+  // Whose message is over by other ways, as one that was opened before its delivery was confirmed.
+  await removeEntries(
+    tx.db,
+    ids.filter(id => !inHand.has(id)),
   )
   return ids.length
+}
+
+/** What a process has in hand; nobody's where no server runs. */
+async function inHandOf(db: Queries, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('queue')
+    .select('message_id')
+    .where('message_id', 'in', ids)
+    .where('claimed_by', 'is not', null)
+    .execute()
+  return new Set(rows.map(row => row.message_id))
+}
+
+/** Due at once, so that it is dropped where it was only about to be tried. */
+async function withdraw(db: Queries, ids: readonly string[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await db
+    .updateTable('queue')
+    .set({ is_withdrawn: flag(true), is_held: flag(false), next_attempt_at: now })
+    .where('message_id', 'in', ids)
+    .execute()
 }
 
 function isSelected(e: ExpressionBuilder<Tables, 'queue'>, selection: QueueSelection) {

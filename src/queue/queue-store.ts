@@ -25,6 +25,7 @@ interface QueueRow {
   content_id: string
   recipient: string
   dsn_notify: string | null
+  is_withdrawn: Flag
   /** The run of a server process that has it in hand. */
   claimed_by: string | null
   /** Processes in a row that ended with it in hand. */
@@ -58,6 +59,8 @@ export interface QueueEntry {
   readonly recipient: string
   /** What its submitter asked to be told, as in NOTIFY (RFC 3461 §4.1). */
   readonly notify?: string
+  /** Deleted by the operator while it was being delivered: it is not tried again. */
+  readonly isWithdrawn: boolean
 }
 
 export type NewQueueEntry = Pick<
@@ -97,6 +100,7 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     content_id: entry.contentId,
     recipient: entry.recipient,
     dsn_notify: entry.notify ?? null,
+    is_withdrawn: flag(false),
     claimed_by: null,
     crashes: 0,
   }))
@@ -222,5 +226,6 @@ export function entryFromRow(row: QueueRow): QueueEntry {
     contentId: row.content_id,
     recipient: row.recipient,
     ...(row.dsn_notify === null ? {} : { notify: row.dsn_notify }),
+    isWithdrawn: row.is_withdrawn === 1,
   }
 }

@@ -1,18 +1,22 @@
 /**
- * Writes down what became of attempts: status, attempt log, queue row, events, all in one transaction per batch.
+ * Writes down what became of attempts: attempt log, queue row, and what happened to the message, all in one transaction per
+ * batch.
  *
- * Called by the settler with whatever outcomes have come in since the last commit. What became of an entry that the operator
- * deleted meanwhile is only in the log; batches share one moment for the status, the attempt log has each one's own.
+ * Called by the settler with whatever outcomes have come in since the last commit. Decides only what an attempt means for its
+ * message; what that changes and who is told is the state machine's. A message may have lost its queue row meanwhile, since a
+ * bounce of an earlier attempt came back: the attempt is logged, and the message learns of its end as far as it still can.
+ * Batches share one moment for the status, the attempt log and the events have each one's own.
  */
 import type { Tx } from '../db/database.js'
-import type { Event } from '../events/event.js'
-import { appendEvents } from '../events/store.js'
-import type { Bounced, Classification, Deferred, Outcome, Permanence, Stage } from '../mail/outcome.js'
+import type { Bounced, Classification, Deferred, Outcome, Stage } from '../mail/outcome.js'
 import { insertAttempts, type Attempt } from './attempt-store.js'
 import { insertCapturedMails } from './capture-store.js'
 import type { DeliveryJob } from './delivery-agent.js'
-import { markBounced, markDelivered, markFailed } from './message-status-store.js'
+import type { MailOrigin } from './mail-origin.js'
+import { recordHappenings, type FactsOf, type Happening } from './message-history.js'
+import { findHeads } from './message-status-store.js'
 import { deferEntry, findEntries, removeEntries, type QueueEntry } from './queue-store.js'
+import { WITHDRAWN } from './withdrawn.js'
 
 /** One finished attempt. */
 export interface Finished {
@@ -31,30 +35,46 @@ type Verdict =
   | { readonly kind: 'delivered'; readonly remoteMta: string }
   | { readonly kind: 'deferred'; readonly nextAttemptAt: number }
   | { readonly kind: 'bounced'; readonly bounce: Omit<Bounced, 'kind' | 'tried' | 'summary'> }
-  | { readonly kind: 'failed' }
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** Put off, and not queued any more. */
+  | { readonly kind: 'over' }
 
 interface Settled extends Finished {
-  readonly entry: QueueEntry
+  readonly entry: QueueEntry | undefined
   readonly verdict: Verdict
 }
 
 /** @returns when each message that stays queued falls due again, by message id */
 export async function settle(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, number>> {
   const entries = await takeEntries(tx, batch)
-  const settled = batch.flatMap((finished): Settled[] => {
+  const all = batch.map((finished): Settled => {
     const entry = entries.get(finished.job.messageId)
-    return entry ? [{ ...finished, entry, verdict: judge(finished, entry) }] : []
+    return { ...finished, entry, verdict: judge(finished, entry) }
   })
+  const settled = await withoutVanished(tx, all)
   await insertAttempts(tx.db, settled.map(toAttempt))
-  await updateMessages(tx, settled)
-  await updateQueue(tx, settled)
   await insertCapturedMails(tx.db, settled.flatMap(toCapturedMail))
-  await appendEvents(tx, settled.flatMap(toEvents))
-  return new Map(
-    settled.flatMap(({ job, verdict }) =>
-      verdict.kind === 'deferred' ? [[job.messageId, verdict.nextAttemptAt]] : [],
-    ),
-  )
+  await recordHappenings(tx, settled.flatMap(toHappenings), originsOf(settled))
+  const dueAgain = new Map<string, number>()
+  for (const { job, verdict, outcome } of settled) {
+    if (verdict.kind !== 'deferred') continue
+    await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isHandedOver(outcome))
+    dueAgain.set(job.messageId, verdict.nextAttemptAt)
+  }
+  return dueAgain
+}
+
+/** A message without a queue row may be none any more, and the attempt log is about messages. */
+async function withoutVanished(tx: Tx, settled: readonly Settled[]): Promise<readonly Settled[]> {
+  const unqueued = settled.filter(({ entry }) => entry === undefined).map(({ job }) => job.messageId)
+  if (unqueued.length === 0) return settled
+  const known = new Set((await findHeads(tx.db, unqueued)).map(({ id }) => id))
+  return settled.filter(({ entry, job }) => entry !== undefined || known.has(job.messageId))
+}
+
+/** Contents were read for the jobs, so nobody need look them up again. */
+function originsOf(settled: readonly Settled[]): Map<string, MailOrigin> {
+  return new Map(settled.flatMap(({ entry, job }) => (entry ? [[entry.contentId, job.origin ?? {}]] : [])))
 }
 
 /** Those of deferred messages stay until it is clear that they are not to be tried again. */
@@ -74,54 +94,26 @@ async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<Readonly
  * A deferral past the message's expiry is final. It is reported as what it was, transient: nothing was learnt about
  * the mailbox (RFC 3463 §3.5, 4.4.7 "delivery time expired").
  */
-function judge({ outcome, finishedAt, retryAt, clockAheadMs = 0 }: Finished, entry: QueueEntry): Verdict {
-  const expiresAt = entry.expiresAt + clockAheadMs
+function judge(
+  { outcome, finishedAt, retryAt, clockAheadMs = 0 }: Finished,
+  entry: QueueEntry | undefined,
+): Verdict {
+  const expiresAt = (entry?.expiresAt ?? 0) + clockAheadMs
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'delivered', remoteMta: outcome.remoteMta }
     case 'bounced':
       return { kind: 'bounced', bounce: outcome }
     case 'unsendable':
-      return { kind: 'failed' }
+      return { kind: 'failed', reason: outcome.summary }
     case 'deferred':
+      if (!entry) return { kind: 'over' }
+      if (entry.isWithdrawn) return { kind: 'failed', reason: WITHDRAWN }
       return finishedAt >= expiresAt
         ? { kind: 'bounced', bounce: { ...outcome, permanence: 'transient', status: '4.4.7' } }
         : // The last try comes at the expiry itself, not before it.
           { kind: 'deferred', nextAttemptAt: Math.min(retryAt, expiresAt) }
   }
-}
-
-async function updateMessages(tx: Tx, settled: readonly Settled[]): Promise<void> {
-  const now = settled[0]?.finishedAt ?? 0
-  await markDelivered(tx.db, idsOf(settled, 'delivered'), now)
-  await markFailed(tx.db, idsOf(settled, 'failed'))
-  const bounced = new Map<Permanence, string[]>()
-  for (const { verdict, job } of settled)
-    if (verdict.kind === 'bounced')
-      bounced.set(verdict.bounce.permanence, [
-        ...(bounced.get(verdict.bounce.permanence) ?? []),
-        job.messageId,
-      ])
-  for (const [permanence, ids] of bounced) await markBounced(tx.db, ids, permanence, now)
-}
-
-async function updateQueue(tx: Tx, settled: readonly Settled[]): Promise<void> {
-  await removeEntries(
-    tx.db,
-    settled.filter(isGivenUp).map(({ job }) => job.messageId),
-  )
-  for (const one of settled)
-    if (one.verdict.kind === 'deferred')
-      await deferEntry(tx.db, one.job.messageId, one.verdict.nextAttemptAt, isHandedOver(one.outcome))
-}
-
-/** Deferred, and too old to be tried again. */
-function isGivenUp({ outcome, verdict }: Settled): boolean {
-  return outcome.kind === 'deferred' && verdict.kind !== 'deferred'
-}
-
-function idsOf(settled: readonly Settled[], kind: Verdict['kind']): string[] {
-  return settled.filter(({ verdict }) => verdict.kind === kind).map(({ job }) => job.messageId)
 }
 
 function toAttempt({ job, startedAt, finishedAt, outcome }: Settled): Attempt {
@@ -158,51 +150,47 @@ function toCapturedMail({ job, outcome, finishedAt }: Settled) {
   ]
 }
 
-function toEvents(settled: Settled): Event[] {
-  const { job, entry, outcome, verdict, finishedAt } = settled
-  const head = {
-    workspaceId: job.workspaceId,
-    messageId: job.messageId,
-    isSandbox: false,
-    occurredAt: finishedAt,
-  }
-  const to = job.recipient
-  const events: Event[] = []
-  if (!entry.wasHandedOver && isHandedOver(outcome))
-    events.push({ ...head, kind: 'email.sent', payload: { to } })
+function toHappenings({ job, entry, outcome, verdict, finishedAt }: Settled): Happening[] {
+  const head = { messageId: job.messageId, at: finishedAt }
+  const happenings: Happening[] = []
+  if (entry && !entry.wasHandedOver && isHandedOver(outcome))
+    happenings.push({ ...head, what: 'handed_over' })
   switch (verdict.kind) {
     case 'delivered': {
       const { remoteMta } = verdict
-      const { notify } = entry
-      const payload = { to, remoteMta, ...(notify === undefined ? {} : { notify }) }
-      events.push({ ...head, kind: 'email.delivered', payload })
+      const notify = entry?.notify
+      const facts = { remoteMta, ...(notify === undefined ? {} : { notify }) }
+      happenings.push({ ...head, what: 'delivered', facts })
       break
     }
-    case 'bounced': {
-      const { permanence, cause, scope, subtype, status, reply } = verdict.bounce
-      const { remoteMta } = outcome
-      const payload = {
-        to,
-        bounceType: permanence,
-        cause,
-        scope,
-        subtype,
-        smtpStatus: status,
-        diagnosticCode: reply
-          ? `smtp; ${reply.code} ${reply.enhanced ?? ''} ${reply.text}`.replace(/ +/g, ' ')
-          : outcome.summary,
-        ...(remoteMta === undefined ? {} : { remoteMta }),
-      }
-      events.push({ ...head, kind: 'email.bounced', payload })
+    case 'bounced':
+      happenings.push({ ...head, what: 'bounced', facts: bounceFacts(verdict.bounce, outcome) })
       break
-    }
     case 'failed':
-      events.push({ ...head, kind: 'email.failed', payload: { to, reason: outcome.summary } })
+      happenings.push({ ...head, what: 'failed', facts: { reason: verdict.reason } })
       break
     case 'deferred':
+    case 'over':
       break
   }
-  return events
+  return happenings
+}
+
+function bounceFacts(
+  { permanence, cause, scope, subtype, status, reply }: Omit<Bounced, 'kind' | 'tried' | 'summary'>,
+  { summary, remoteMta }: Outcome,
+): FactsOf<'email.bounced'> {
+  return {
+    bounceType: permanence,
+    cause,
+    scope,
+    subtype,
+    smtpStatus: status,
+    diagnosticCode: reply
+      ? `smtp; ${reply.code} ${reply.enhanced ?? ''} ${reply.text}`.replace(/ +/g, ' ')
+      : summary,
+    ...(remoteMta === undefined ? {} : { remoteMta }),
+  }
 }
 
 const STAGES_OF_A_TRANSACTION: readonly Stage[] = ['mail', 'rcpt', 'data', 'final_dot']

@@ -3,10 +3,10 @@ import t, { type Test } from 'tap'
 import { countingConsumer } from '../../src/analytics/counting-consumer.js'
 import { reportRoute } from '../../src/analytics/report-route.js'
 import type { Database } from '../../src/db/database.js'
-import { SYSTEM_OWNER } from '../../src/deliverability/domain-store.js'
+import { SYSTEM_OWNER } from '../../src/core/owner.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
 import type { Event } from '../../src/events/event.js'
-import { appendEvents, newestSeq, readCursor } from '../../src/events/store.js'
+import { appendEvents, findCursor, newestSeq } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -41,10 +41,10 @@ async function count(database: Database, events: readonly Event[]): Promise<void
     { database, clock: new FakeClock(), random: new SeededRandom(1), log: new FakeLog() },
     [countingConsumer()],
   )
-  dispatcher.start()
+  await dispatcher.start()
   await until('everything to be counted', async () => {
     const [cursor, newest] = [
-      await readCursor(database.reader, 'analytics'),
+      await findCursor(database.reader, 'analytics'),
       await newestSeq(database.reader),
     ]
     return cursor === newest ? true : undefined

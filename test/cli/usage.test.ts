@@ -22,6 +22,8 @@ const usageErrors: [string[], RegExp][] = [
   [['queue', 'hold'], /message id.*--domain.*--all/],
   [['queue', 'delete', 'an-id', '--all'], /message id.*--all/],
   [['workspace', 'set', 'an-id', 'hourly_limit'], /not key=value/],
+  [['event', 'retry'], /consumer and a number.*--all/],
+  [['event', 'drop', 'bounces', 'x'], /x is not a whole number/],
   [['config', 'check', '--config', '/nowhere/postroad.toml'], /\/nowhere\/postroad\.toml.*no such file/s],
 ]
 
@@ -38,6 +40,7 @@ const failures: [string[], RegExp][] = [
   [['domain', 'verify', 'sender.test', '--workspace', 'none'], /no domain sender\.test/],
   [['suppress', 'add', 'ann@one.test', '--workspace', 'none'], /no workspace none/],
   [['suppress', 'remove', 'ann@one.test', '--workspace', 'none'], /not suppressed/],
+  [['event', 'retry', 'bounces', '7'], /no event 7 of bounces is set aside/],
 ]
 
 t.test('a wrong command line ends with 2 and says what is wrong', async t => {

@@ -6,6 +6,7 @@ const limits = inFile('msa/send-limits')
 const recipients = inFile('msa/send-recipients')
 const sender = inFile('msa/send-sender')
 const schedule = inFile('msa/schedule')
+const group = inFile('msa/schedule-group')
 const parts = inFile('msa/send-parts')
 const failures = inFile('msa/send-failures')
 const domains = inFile('deliverability/domains-served')
@@ -221,7 +222,10 @@ export const EMAIL_ROWS: readonly Row[] = [
     id: 'send.scheduled',
     rule: 'a scheduled send is a 202 with scheduled, message_id and scheduled_at',
     from: ['Email > 9'],
-    tests: [schedule('a scheduled mail waits for its time and is then sent')],
+    tests: [
+      schedule('a scheduled mail waits for its time and is then sent'),
+      group('a scheduled send with nobody left to mail is answered as an immediate one'),
+    ],
   },
   {
     id: 'send.suppression-scope',
@@ -231,6 +235,8 @@ export const EMAIL_ROWS: readonly Row[] = [
       suppressions('a suppressed address or domain is not mailed until it is let go'),
       suppressions('who only unsubscribed gets single sends and batches still'),
       schedule('whoever is suppressed in the meantime is not mailed'),
+      group('who is suppressed while the mail waits was never sent it'),
+      inFile('msa/marketing')('a workspace may mark its mail as marketing: who unsubscribed does not get it'),
     ],
   },
   {

@@ -3,6 +3,7 @@ import { inFile, type Row } from './row.js'
 
 const batch = inFile('msa/batch')
 const schedule = inFile('msa/schedule')
+const group = inFile('msa/schedule-group')
 const recipients = inFile('msa/send-recipients')
 const simulator = inFile('msa/simulator')
 const bounces = inFile('deliverability/bounces-served')
@@ -131,6 +132,8 @@ export const MESSAGE_ROWS: readonly Row[] = [
     tests: [
       schedule('one id stands for all recipients of a scheduled send'),
       schedule('one recipient of several can be called back alone'),
+      group('recipients stand in the order of the request, skipped ones with their reason'),
+      group('while any recipient waits the group is scheduled, and then what they got to'),
     ],
   },
   {
@@ -143,6 +146,8 @@ export const MESSAGE_ROWS: readonly Row[] = [
     tests: [
       schedule('what was called back is never sent'),
       schedule('a mail that is called back the moment it is due is sent or cancelled, never both'),
+      group('what is called back is given back to the limits of its hour and day'),
+      group('what was counted in an hour that is over is not given to this one'),
     ],
   },
   {

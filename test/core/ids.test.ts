@@ -1,6 +1,9 @@
 /** Identifiers: UUID version 7. */
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { isUuid, uuidv7 } from '../../src/core/ids.js'
+import { isUuid, orderedIds, uuidv7 } from '../../src/core/ids.js'
+
+const momentOf = (id = '') => Number.parseInt(id.replace('-', '').slice(0, 12), 16)
 
 t.test('the example of RFC 9562 appendix A.6 comes out', async t => {
   const random = Buffer.from('0cc318c4dc0c0c07398f', 'hex')
@@ -32,4 +35,23 @@ t.test('only whole UUIDs count as such', async t => {
     'x'.repeat(36),
   ])
     t.notOk(isUuid(text), text)
+})
+
+t.test('what is made within a millisecond sorts in the order of its making', async t => {
+  let now = 1_767_600_000_000
+  const newId = orderedIds(
+    () => now,
+    count => randomBytes(count),
+  )
+  const ids = Array.from({ length: 10_000 }, newId)
+  t.same([...ids].sort(), ids)
+  t.equal(new Set(ids).size, ids.length)
+  t.ok(ids.every(id => isUuid(id) && id[14] === '7' && /[89ab]/.test(id[19] ?? '')))
+  t.ok(momentOf(ids.at(-1)) - now <= 5, 'it runs hardly ahead of the clock')
+  now += 1_000
+  t.equal(momentOf(newId()), now)
+  now -= 999
+  t.equal(momentOf(newId()), now + 999, 'a small step back is passed over')
+  now -= 3_600_000
+  t.equal(momentOf(newId()), now, 'a clock that is set is believed')
 })

@@ -238,7 +238,11 @@ CREATE TABLE "message_contents" (
   "scheduled_at" bigint,
   "batch_id" text,
   "batch_index" integer,
-  "pruned_at" bigint
+  "pruned_at" bigint,
+  "is_marketing" integer default 0 not null,
+  "campaign_id" text,
+  "automation_id" text,
+  "template_id" text
 );
 
 CREATE TABLE "message_parts" (
@@ -268,7 +272,8 @@ CREATE TABLE "messages" (
   "dsn_notify" text,
   "dsn_orcpt" text,
   "campaign_id" text,
-  "recipient_bucket" integer
+  "recipient_bucket" integer,
+  "contact_id" text
 );
 
 CREATE TABLE "product_views" (
@@ -298,7 +303,8 @@ CREATE TABLE "queue" (
   "recipient" text default '' not null,
   "dsn_notify" text,
   "claimed_by" text,
-  "crashes" integer default 0 not null
+  "crashes" integer default 0 not null,
+  "is_withdrawn" integer default 0 not null
 );
 
 CREATE TABLE "sandbox_schedule" (
@@ -340,6 +346,17 @@ CREATE TABLE "sending_usage" (
   "window_start")
 );
 
+CREATE TABLE "set_aside_events" (
+  "consumer" text not null,
+  "seq" bigint not null,
+  "event" text not null,
+  "error" text not null,
+  "set_aside_at" bigint not null,
+  "is_retry_wanted" integer not null,
+  constraint "set_aside_events_pk" primary key ("consumer",
+  "seq")
+);
+
 CREATE TABLE "suppressions" (
   "seq" integer primary key autoincrement,
   "workspace_id" text not null,
@@ -366,7 +383,8 @@ CREATE TABLE "workspaces" (
   "daily_limit" integer not null,
   "allow_private_webhooks" integer not null,
   "created_at" bigint not null,
-  "deleted_at" bigint
+  "deleted_at" bigint,
+  "is_marketing" integer default 0 not null
 );
 
 CREATE TABLE "write_trials" (

@@ -1,7 +1,8 @@
 /** Which keys sign for a domain: RSA always, Ed25519 once verifiers can find its key. */
 import t from 'tap'
+import { SYSTEM_OWNER } from '../../src/core/owner.js'
 import { dnsRecords } from '../../src/deliverability/dns-records.js'
-import { readSigningKeys, SYSTEM_OWNER, type Domain } from '../../src/deliverability/domain-store.js'
+import { readSigningKeys, type Domain } from '../../src/deliverability/domain-store.js'
 import { addDomain, dropDomain, ensureSystemDomain, verifyDomain } from '../../src/deliverability/domains.js'
 import type { KeySeal } from '../../src/deliverability/key-seal.js'
 import type { Database } from '../../src/db/database.js'

@@ -24,8 +24,8 @@ const suppress = (database: Database, email: string, more: Partial<Suppression> 
       ...more,
     }),
   )
-const suppressed = async (database: Database, emails: string[], workspace = 'w1') =>
-  [...(await findSuppressed(database.reader, workspace, emails))].sort()
+const suppressed = async (database: Database, emails: string[], workspace = 'w1', isMarketing = false) =>
+  [...(await findSuppressed(database.reader, workspace, emails, isMarketing))].sort()
 
 eachDatabase(
   t,

@@ -2,9 +2,12 @@
 import t, { type Test } from 'tap'
 import { sql } from 'kysely'
 import type { Database } from '../../src/db/database.js'
-import { Dispatcher, type EventConsumer } from '../../src/events/dispatcher.js'
+import type { EventConsumer } from '../../src/events/consumer.js'
+import { Dispatcher } from '../../src/events/dispatcher.js'
 import type { Event } from '../../src/events/event.js'
-import { appendEvents, readCursor } from '../../src/events/store.js'
+import { SYSTEM_OWNER } from '../../src/core/owner.js'
+import { countSetAside, dropSetAside, listSetAside, wantRetry } from '../../src/events/set-aside-store.js'
+import { appendEvents, findCursor } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -24,9 +27,11 @@ const accepted = (messageId: string): Event => ({
 function diary(
   name: string,
   before: (ids: readonly string[]) => void | Promise<void> = () => undefined,
+  startsAt: EventConsumer['startsAt'] = 'oldest',
 ): EventConsumer {
   return {
     name,
+    startsAt,
     kinds: ['email.accepted'],
     async react(tx, events) {
       for (const { messageId } of events)
@@ -65,14 +70,14 @@ t.test('what was appended while nobody ran is caught up with at the start, in or
   const { dispatcher, append, seenBy, hasSeen } = await world(t, [diary('stats')])
   const ids = Array.from({ length: 250 }, (_, n) => `m${n}`)
   await append(...ids)
-  dispatcher.start()
+  await dispatcher.start()
   await hasSeen('stats', 250)
   t.same(await seenBy('stats'), ids)
 })
 
 t.test('a woken dispatcher brings what is new, and only that', async t => {
   const { dispatcher, append, seenBy, hasSeen } = await world(t, [diary('stats'), diary('webhooks')])
-  dispatcher.start()
+  await dispatcher.start()
   await append('m1')
   dispatcher.wake()
   await hasSeen('stats', 1)
@@ -87,7 +92,7 @@ t.test('a woken dispatcher brings what is new, and only that', async t => {
 t.test('another dispatcher goes on where the last one stopped', async t => {
   const { dispatcher, append, seenBy, hasSeen, ...parts } = await world(t, [diary('stats')])
   await append('m1', 'm2')
-  dispatcher.start()
+  await dispatcher.start()
   await hasSeen('stats', 2)
   await dispatcher.stop()
   await append('m3')
@@ -95,7 +100,7 @@ t.test('another dispatcher goes on where the last one stopped', async t => {
   await settleDown()
   t.same(await seenBy('stats'), ['m1', 'm2'], 'a stopped one reacts to nothing')
   const next = new Dispatcher(parts, [diary('stats')])
-  next.start()
+  await next.start()
   await hasSeen('stats', 3)
   await next.stop()
   t.same(await seenBy('stats'), ['m1', 'm2', 'm3'])
@@ -113,7 +118,7 @@ t.test('a consumer that fails is tried again later, later each time, while the o
     diary('steady'),
   ])
   await append('m1', 'm2')
-  dispatcher.start()
+  await dispatcher.start()
   await hasSeen('steady', 2)
   await until('the first failure is logged', () => log.lines.length === 1)
   t.match(log.lines[0], {
@@ -122,7 +127,7 @@ t.test('a consumer that fails is tried again later, later each time, while the o
     fields: { consumer: 'flaky', error: 'not today' },
   })
   t.same(await seenBy('flaky'), [], 'what it wrote before it failed is undone')
-  t.equal(await readCursor(database.reader, 'flaky'), 0)
+  t.equal(await findCursor(database.reader, 'flaky'), undefined)
   await append('m3')
   dispatcher.wake()
   await hasSeen('steady', 3)
@@ -149,7 +154,7 @@ t.test('a wake while a consumer is at work is not lost', async t => {
   })
   const { dispatcher, append, seenBy, hasSeen } = await world(t, [slow])
   await append('m1')
-  dispatcher.start()
+  await dispatcher.start()
   await until('it is at work', () => isAtWork)
   const appended = append('m2')
   dispatcher.wake()
@@ -172,7 +177,7 @@ t.test('stopping waits for the consumer that is at work, and starts no retry', a
   })
   const { dispatcher, append, seenBy, clock, log } = await world(t, [broken, slow])
   await append('m1')
-  dispatcher.start()
+  await dispatcher.start()
   await until('both ran', () => isAtWork)
   let isStopped = false
   const stopped = dispatcher.stop().then(() => (isStopped = true))
@@ -191,5 +196,128 @@ t.test('a consumer of rare kinds does not read the same others again and again',
   const { database, dispatcher, append } = await world(t, [{ ...diary('rare'), kinds: ['email.failed'] }])
   await append(...Array.from({ length: 1_001 }, (_, index) => `m${index}`))
   dispatcher.wake()
-  await until('the cursor is past them', async () => (await readCursor(database.reader, 'rare')) === 1_001)
+  await until('the cursor is past them', async () => (await findCursor(database.reader, 'rare')) === 1_001)
+})
+
+t.test('a new consumer that begins at the newest event is spared what was before it', async t => {
+  const { dispatcher: _, append, seenBy, hasSeen, ...parts } = await world(t, [])
+  await append('m1', 'm2')
+  const webhooks = () => new Dispatcher(parts, [diary('webhooks', undefined, 'newest'), diary('stats')])
+  const first = webhooks()
+  await first.start()
+  await append('m3')
+  first.wake()
+  await hasSeen('webhooks', 1)
+  await hasSeen('stats', 3)
+  await first.stop()
+  t.same(await seenBy('webhooks'), ['m3'])
+  await append('m4')
+  const second = webhooks()
+  await second.start()
+  await hasSeen('webhooks', 2)
+  await second.stop()
+  t.same(await seenBy('webhooks'), ['m3', 'm4'], 'only a new one begins there')
+})
+
+t.test('a crash before its first event loses a new consumer nothing', async t => {
+  const { dispatcher: _, append, seenBy, hasSeen, ...parts } = await world(t, [])
+  await append('m1')
+  const crashed = new Dispatcher(parts, [diary('webhooks', undefined, 'newest')])
+  await crashed.start()
+  await crashed.stop()
+  await append('m2')
+  const next = new Dispatcher(parts, [diary('webhooks', undefined, 'newest')])
+  await next.start()
+  await hasSeen('webhooks', 1)
+  await next.stop()
+  t.same(await seenBy('webhooks'), ['m2'])
+})
+
+/** Turns the clock on until it is so; each pause of a failing consumer takes a turn. */
+async function pass(clock: FakeClock, what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  await until(what, async () => {
+    await clock.advance(60_000)
+    return isSo()
+  })
+}
+
+t.test('an event that a consumer never takes is set aside, shown, and holds up nobody', async t => {
+  let isMended = false
+  const picky = diary('picky', ids => {
+    if (ids.includes('bad') && !isMended) throw new Error('cannot read this one')
+  })
+  const { dispatcher, append, seenBy, hasSeen, clock, log, database } = await world(t, [
+    picky,
+    diary('steady'),
+  ])
+  await append('m1', 'bad', 'm2', 'm3')
+  await dispatcher.start()
+  await hasSeen('steady', 4)
+  await pass(clock, 'the others are seen', async () => (await seenBy('picky')).length === 3)
+  t.same(await seenBy('picky'), ['m1', 'm2', 'm3'])
+  t.equal(await dispatcher.passed(), 4, 'retention is not held back')
+  t.match(await listSetAside(database.reader, 10), [
+    { consumer: 'picky', event: { ...accepted('bad'), seq: 2 }, error: 'cannot read this one' },
+  ])
+  t.match(
+    log.lines.find(({ event }) => event === 'event set aside'),
+    {
+      level: 'error',
+      fields: { consumer: 'picky', seq: 2, messageId: 'bad', error: 'cannot read this one' },
+    },
+  )
+  t.equal(log.lines.filter(({ event }) => event === 'event consumer failed').length, 5, 'after some tries')
+
+  t.equal(await dispatcher.retrySetAside(), 0, 'nobody asked for it')
+  await database.write(({ db }) => wantRetry(db, { isAll: true }))
+  t.equal(await dispatcher.retrySetAside(), 0)
+  t.equal(await dispatcher.retrySetAside(), 0, 'asked for once, tried once')
+  t.equal(await countSetAside(database.reader), 1)
+  isMended = true
+  await database.write(({ db }) => wantRetry(db, { consumer: 'picky', seq: 2 }))
+  t.equal(await dispatcher.retrySetAside(), 1)
+  t.same(await seenBy('picky'), ['m1', 'm2', 'm3', 'bad'])
+  t.equal(await countSetAside(database.reader), 0)
+})
+
+t.test('what nobody wants any more is dropped', async t => {
+  const broken = diary('broken', () => {
+    throw new Error('never')
+  })
+  const { dispatcher, append, clock, database } = await world(t, [broken])
+  await append('m1', 'm2')
+  await dispatcher.start()
+  await pass(clock, 'both are set aside', async () => (await countSetAside(database.reader)) === 2)
+  t.equal(await database.write(({ db }) => dropSetAside(db, { consumer: 'broken', seq: 1 })), 1)
+  t.equal(await database.write(({ db }) => dropSetAside(db, { consumer: 'other', seq: 2 })), 0)
+  t.equal(await database.write(({ db }) => dropSetAside(db, { isAll: true })), 1)
+})
+
+t.test('a disk that is full is no fault of an event', async t => {
+  let isFull = true
+  const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  const writer = diary('writer', () => {
+    if (isFull) throw full
+  })
+  const { dispatcher, append, seenBy, clock, log, database } = await world(t, [writer])
+  await append('m1')
+  await dispatcher.start()
+  await pass(clock, 'many tries', () => log.lines.length > 10)
+  t.equal(await countSetAside(database.reader), 0)
+  isFull = false
+  await pass(clock, 'it is seen', async () => (await seenBy('writer')).length === 1)
+})
+
+t.test("only who asks for it hears of the appliance's own mail", async t => {
+  const { dispatcher, append, database, seenBy, hasSeen } = await world(t, [
+    diary('webhooks'),
+    { ...diary('counter'), takesOwnMail: true },
+  ])
+  await database.write(tx => appendEvents(tx, [{ ...accepted('report'), workspaceId: SYSTEM_OWNER }]))
+  await append('m1')
+  await dispatcher.start()
+  await hasSeen('counter', 2)
+  await hasSeen('webhooks', 1)
+  t.same(await seenBy('webhooks'), ['m1'])
+  t.same(await seenBy('counter'), ['report', 'm1'])
 })

@@ -1,7 +1,7 @@
 /** The event log on both databases: append, read on, move the cursor. */
 import t from 'tap'
 import type { Event } from '../../src/events/event.js'
-import { appendEvents, moveCursor, readCursor, readEventsAfter } from '../../src/events/store.js'
+import { appendEvents, findCursor, moveCursor, readEventsAfter } from '../../src/events/store.js'
 import { eachDatabase } from '../support/database.js'
 
 const accepted = (messageId: string): Event => ({
@@ -73,10 +73,10 @@ eachDatabase(t, 'events of a transaction that failed are not in the log', async 
 })
 
 eachDatabase(t, 'each consumer has its own cursor, 0 before its first move', async (t, database) => {
-  t.equal(await readCursor(database.reader, 'stats'), 0)
+  t.equal(await findCursor(database.reader, 'stats'), undefined)
   await database.write(tx => moveCursor(tx, 'stats', 5))
   await database.write(tx => moveCursor(tx, 'stats', 7))
   await database.write(tx => moveCursor(tx, 'webhooks', 2))
-  t.equal(await readCursor(database.reader, 'stats'), 7)
-  t.equal(await readCursor(database.reader, 'webhooks'), 2)
+  t.equal(await findCursor(database.reader, 'stats'), 7)
+  t.equal(await findCursor(database.reader, 'webhooks'), 2)
 })

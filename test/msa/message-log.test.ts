@@ -2,14 +2,7 @@
 import t from 'tap'
 import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
 import { insertMessages, type NewMessage } from '../../src/queue/message-store.js'
-import {
-  markBounced,
-  markCancelled,
-  markClicked,
-  markDelivered,
-  markOpened,
-  markStarted,
-} from '../../src/queue/message-status-store.js'
+import { applyHappening } from '../../src/queue/message-status-store.js'
 import { listMessages, type MessageFilter } from '../../src/msa/message-log-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
@@ -165,13 +158,16 @@ eachDatabase(t, 'the log finds every state and the messages of a campaign', asyn
         ...(name === 'opened' ? { campaignId: 'spring' } : {}),
       })),
     )
-    await markCancelled(db, [idOf('cancelled'), idOf('delivered')])
-    await markStarted(db, [idOf('started'), idOf('delivered')], NOW + 1)
-    await markDelivered(db, [idOf('delivered'), idOf('opened'), idOf('scheduled')], NOW + 2)
-    await markBounced(db, [idOf('bounced')], 'permanent', NOW + 3)
-    await markOpened(db, [idOf('opened'), idOf('bounced')], NOW + 4)
-    await markClicked(db, [idOf('clicked')], NOW + 5)
-    await markOpened(db, [idOf('clicked')], NOW + 6)
+    for (const [kind, names] of [
+      ['cancelled', ['cancelled', 'delivered']],
+      ['began', ['started', 'delivered']],
+      ['delivered', ['delivered', 'opened', 'scheduled']],
+      ['bounced', ['bounced']],
+      ['opened', ['opened', 'bounced']],
+      ['clicked', ['clicked']],
+      ['opened', ['clicked']],
+    ] as const)
+      await applyHappening(db, kind, names.map(idOf), NOW + 5)
   })
   const found = async (filter: MessageFilter) =>
     (await listMessages(database.reader, 'w', filter, { limit: 10, offset: 0 })).items.map(({ recipient }) =>

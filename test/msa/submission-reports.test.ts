@@ -185,3 +185,31 @@ t.test('of a large message the header comes back', async t => {
   t.match(report?.raw.toString(), /Content-Type: text\/rfc822-headers\r\n[^]*X-App: kept/)
   t.ok((report?.raw.length ?? 0) < 5_000)
 })
+
+t.test('reports are neither in the log nor in the counts of a workspace', async t => {
+  const { client, told, lastMail, postroad } = await office
+  const { key } = postroad
+  const ask = async (path: string) => (await postroad.get(`/api/v1${path}`, { key })).body
+  const counts = async () => {
+    const { data } = await ask('/analytics?period=1d')
+    return { sends: Number(data.sends), delivered: Number(data.delivered), bounces: Number(data.bounces) }
+  }
+  await lastMail()
+  const settled = await until('all is counted', async () => {
+    const [once, log] = [await counts(), await ask('/email?limit=1')]
+    const suppressed = (await ask('/email?limit=1&status=suppressed')).pagination.total
+    return once.sends === log.pagination.total - suppressed && once
+  })
+  const from = 'counted@sender.test'
+  for (const n of [1, 2, 3]) await client.submit(letter(), { from, to: `unknown@c${n}.test` })
+  await told(from, 3)
+  await lastMail()
+  const expected = {
+    sends: settled.sends + 4,
+    delivered: settled.delivered + 1,
+    bounces: settled.bounces + 3,
+  }
+  await until('the last mail is counted', async () => (await counts()).sends >= expected.sends)
+  t.same(await counts(), expected)
+  t.match(await ask(`/email?to=${from}`), { data: [], pagination: { total: 0 } })
+})

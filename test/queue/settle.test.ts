@@ -5,6 +5,8 @@ import { findCapturedMail } from '../../src/queue/capture-store.js'
 import { findAnyMessage } from '../../src/queue/message-store.js'
 import { deleteEntries } from '../../src/queue/queue-admin-store.js'
 import { findEntries } from '../../src/queue/queue-store.js'
+import { beginAttempt } from '../../src/queue/claim-store.js'
+import { recordHappenings } from '../../src/queue/message-history.js'
 import { settle, type Finished } from '../../src/queue/settle.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
@@ -187,16 +189,21 @@ eachDatabase(t, 'the last try comes at the expiry, not before and not long after
   t.equal(message?.status, 'sent')
 })
 
-eachDatabase(t, 'an outcome for what the operator deleted meanwhile changes nothing', async (t, database) => {
-  await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-  await database.write(tx => deleteEntries(tx, { isAll: true }, NOW))
-  for (const outcome of [delivered, deferred, bounced])
-    await database.write(tx => settle(tx, [finished('m1', outcome)]))
-  const { message, entry, events } = await now(database, 'm1')
-  t.equal(message?.status, 'failed')
-  t.equal(entry, undefined)
-  t.same(kindsOf(events), ['email.failed'])
-})
+eachDatabase(
+  t,
+  'an outcome for what is deleted already changes nothing, and is logged',
+  async (t, database) => {
+    await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+    await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
+    for (const outcome of [delivered, deferred])
+      await database.write(tx => settle(tx, [finished('m1', outcome), finished('unknown', outcome)]))
+    const { message, entry, events, attempts } = await now(database, 'm1')
+    t.match(message, { status: 'failed', deliveredAt: null })
+    t.equal(attempts.length, 2)
+    t.equal(entry, undefined)
+    t.same(kindsOf(events), ['email.failed'])
+  },
+)
 
 eachDatabase(
   t,
@@ -249,4 +256,130 @@ eachDatabase(t, 'an empty batch, and what the local inbox took', async (t, datab
   const mail = await findCapturedMail(database.reader, 'm1')
   t.match(mail, { envelopeSender: 'r1@bounce.example', recipient: 'm1@x.example', subject: 'Your order' })
   t.same(Buffer.from(mail!.raw), captured)
+})
+
+/** What claiming does before anything is dialled. */
+const begin = (database: Database) =>
+  database.write(async ({ db }) => {
+    await beginAttempt(db, ['m1'], RETRY_AT, 'run')
+  })
+
+const deleteAll = (database: Database) => database.write(tx => deleteEntries(tx, { isAll: true }, NOW, true))
+
+eachDatabase(
+  t,
+  'what the operator deletes while it is being delivered ends as that delivery ends',
+  async (t, database) => {
+    const expected = [
+      [delivered, 'delivered', ['email.sent', 'email.delivered']],
+      [bounced, 'bounced', ['email.sent', 'email.bounced']],
+      [deferred, 'failed', ['email.sent', 'email.failed']],
+      [{ ...deferred, subtype: 'shutdown', tried: [] }, 'failed', ['email.failed']],
+    ] as const
+    for (const [outcome, status, kinds] of expected) {
+      await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+      await begin(database)
+      t.equal(await deleteAll(database), 1)
+      const before = await now(database, 'm1')
+      t.match(before, { message: { status: 'sent' }, events: [] }, 'nobody is told anything yet')
+      t.equal(before.entry?.isWithdrawn, true)
+      t.equal((await database.write(tx => settle(tx, [finished('m1', outcome)]))).size, 0)
+      const after = await now(database, 'm1')
+      t.equal(after.message?.status, status)
+      t.equal(after.entry, undefined)
+      t.same(kindsOf(after.events), kinds)
+      await database.write(async ({ db }) => {
+        for (const table of ['attempts', 'messages', 'message_contents', 'events'] as const)
+          await db.deleteFrom(table).execute()
+      })
+    }
+  },
+)
+
+eachDatabase(
+  t,
+  'what is deleted between two attempts, or while no server runs, is gone',
+  async (t, database) => {
+    await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+    await begin(database)
+    await database.write(tx => settle(tx, [finished('m1', deferred)]))
+    t.equal(await deleteAll(database), 1)
+    const between = await now(database, 'm1')
+    t.match(between, { message: { status: 'failed' }, entry: undefined })
+    t.same(kindsOf(between.events), ['email.sent', 'email.failed'])
+    await enqueue(database, [{ id: 'm2', to: 'm2@x.example' }])
+    await database.write(async ({ db }) => {
+      await beginAttempt(db, ['m2'], RETRY_AT, 'run')
+    })
+    await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
+    t.match(await now(database, 'm2'), { message: { status: 'failed' }, entry: undefined })
+  },
+)
+
+const dsnFacts = {
+  bounceType: 'permanent',
+  cause: 'recipient',
+  scope: 'address',
+  subtype: 'no_such_mailbox',
+  smtpStatus: '5.1.1',
+  diagnosticCode: 'smtp; 550 5.1.1 no such user',
+} as const
+
+eachDatabase(
+  t,
+  'a bounce that comes back while the message is still retried ends it, and is told once',
+  async (t, database) => {
+    await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+    await database.write(tx => settle(tx, [finished('m1', deferred)]))
+    const comesBack = () =>
+      database.write(tx =>
+        recordHappenings(tx, [{ what: 'bounced', messageId: 'm1', at: NOW + 5, facts: dsnFacts }]),
+      )
+    t.equal((await comesBack()).size, 1)
+    t.match(await now(database, 'm1'), { message: { status: 'bounced' }, entry: undefined })
+    // The attempt that was under way then.
+    for (const outcome of [deferred, bounced])
+      t.equal((await database.write(tx => settle(tx, [finished('m1', outcome)]))).size, 0)
+    t.equal((await comesBack()).size, 0)
+    const { message, events, attempts } = await now(database, 'm1')
+    t.match(message, { status: 'bounced', bouncedAt: NOW + 5 })
+    t.same(kindsOf(events), ['email.sent', 'email.bounced'])
+    t.equal(attempts.length, 3, 'the log has every attempt')
+  },
+)
+
+eachDatabase(t, 'every event says what the mail is part of', async (t, database) => {
+  const origin = { isMarketing: true, campaignId: 'spring', templateId: 't1', batchId: 'b1' }
+  const { isMarketing, campaignId, templateId, batchId } = origin
+  await enqueue(
+    database,
+    ['m1', 'm2', 'm3', 'm4'].map(id => ({ id, to: `${id}@x.example` })),
+    { isMarketing, campaignId, templateId, batch: { id: batchId, index: 0 } },
+  )
+  await database.write(({ db }) => db.updateTable('messages').set({ contact_id: 'ann' }).execute())
+  const job = { ...finished('m1', delivered).job, origin }
+  await database.write(tx =>
+    settle(
+      tx,
+      Object.entries({ m1: delivered, m2: bounced, m3: unsendable, m4: deferred }).map(([id, outcome]) =>
+        finished(id, outcome, { job: { ...job, messageId: id } }),
+      ),
+    ),
+  )
+  // Where no job knows it, the content does.
+  await database.write(tx =>
+    recordHappenings(tx, [
+      { what: 'complained', messageId: 'm1', at: NOW, facts: { feedbackType: 'abuse' } },
+      { what: 'unsubscribed', messageId: 'm1', at: NOW, facts: { source: 'one_click' } },
+    ]),
+  )
+  const kinds = ['email.sent', 'email.delivered', 'email.bounced', 'email.failed'] as const
+  const more = ['email.complained', 'email.unsubscribed'] as const
+  const events = await readEventsAfter(database.reader, 0, [...kinds, ...more], 100)
+  t.same(
+    kindsOf(events).sort(),
+    [...kinds, ...more, 'email.sent', 'email.sent'].sort(),
+    'a message that could not be built was never handed over',
+  )
+  for (const { kind, payload } of events) t.match(payload, { ...origin, contactId: 'ann' }, kind)
 })

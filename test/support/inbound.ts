@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
-import { newestSeq, readCursor, readEventsAfter, type StoredEvent } from '../../src/events/store.js'
+import { findCursor, newestSeq, readEventsAfter, type StoredEvent } from '../../src/events/store.js'
 import { findInboundMail, findWaitingMails, type InboundMail } from '../../src/inbound/inbound-mail-store.js'
 import { openInbound, type InboundParts } from '../../src/inbound/open-inbound.js'
 import { makeReturnPath, type ReturnPathKey } from '../../src/mail/return-path.js'
@@ -63,7 +63,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     ...options,
   })
   const dispatcher = new Dispatcher({ database, clock, random, log }, inbound.consumers)
-  dispatcher.start()
+  await dispatcher.start()
   let isStopped = false
   const stop = async () => {
     if (isStopped) return
@@ -101,7 +101,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     const newest = await newestSeq(database.reader)
     const kinds = ['email.bounced', 'email.complained', 'email.unsubscribed'] as const
     await until('consumers have heard', async () => {
-      const cursor = await readCursor(database.reader, 'bounces')
+      const cursor = (await findCursor(database.reader, 'bounces')) ?? 0
       return cursor >= newest || (await readEventsAfter(database.reader, cursor, kinds, 1)).length === 0
     })
   }

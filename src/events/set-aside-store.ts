@@ -1,0 +1,127 @@
+/**
+ * SQL of events that a consumer could not take: kept whole, beside the log, until somebody has them tried again or drops them.
+ *
+ * Written by the dispatcher after some tries, so that one event neither stops its consumer nor holds back retention; read by
+ * `postroad event`. Which consumer was at fault is in the log.
+ */
+import type { Queries } from '../db/database.js'
+import { flag, type Flag } from '../db/tables.js'
+import type { EventKind } from './event.js'
+import type { StoredEvent } from './store.js'
+
+interface SetAsideEventRow {
+  consumer: string
+  seq: number
+  /** JSON. */
+  event: string
+  error: string
+  set_aside_at: number
+  is_retry_wanted: Flag
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    set_aside_events: SetAsideEventRow
+  }
+}
+
+export interface SetAsideEvent {
+  readonly consumer: string
+  readonly event: StoredEvent<EventKind>
+  /** What the consumer said the last time. */
+  readonly error: string
+  /** Ms since epoch UTC. */
+  readonly setAsideAt: number
+}
+
+/** Which: one of one consumer, or all. */
+export type SetAsideSelection = { readonly consumer: string; readonly seq: number } | { readonly isAll: true }
+
+const RETRIED_AT_ONCE = 100
+/** No error needs more, and one may hold a whole mail. */
+const MOST_ERROR = 2_000
+
+/** Once more where it was before; it is then tried again only when that is wished for anew. */
+export async function setAside(db: Queries, one: SetAsideEvent): Promise<void> {
+  const values = {
+    error: one.error.slice(0, MOST_ERROR),
+    set_aside_at: one.setAsideAt,
+    is_retry_wanted: flag(false),
+  }
+  await db
+    .insertInto('set_aside_events')
+    .values({
+      consumer: one.consumer,
+      seq: one.event.seq,
+      event: JSON.stringify(one.event),
+      ...values,
+    })
+    .onConflict(conflict => conflict.columns(['consumer', 'seq']).doUpdateSet(values))
+    .execute()
+}
+
+/** Oldest first. */
+export async function listSetAside(db: Queries, limit: number): Promise<SetAsideEvent[]> {
+  const rows = await db
+    .selectFrom('set_aside_events')
+    .selectAll()
+    .orderBy('seq')
+    .orderBy('consumer')
+    .limit(limit)
+    .execute()
+  return rows.map(fromRow)
+}
+
+export async function countSetAside(db: Queries): Promise<number> {
+  const { total } = await db
+    .selectFrom('set_aside_events')
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** Those that somebody wants tried again. */
+export async function listWanted(db: Queries): Promise<SetAsideEvent[]> {
+  const rows = await db
+    .selectFrom('set_aside_events')
+    .selectAll()
+    .where('is_retry_wanted', '=', 1)
+    .orderBy('seq')
+    .limit(RETRIED_AT_ONCE)
+    .execute()
+  return rows.map(fromRow)
+}
+
+/** @returns how many */
+export async function wantRetry(db: Queries, selection: SetAsideSelection): Promise<number> {
+  let update = db.updateTable('set_aside_events').set({ is_retry_wanted: flag(true) })
+  if ('seq' in selection)
+    update = update.where('consumer', '=', selection.consumer).where('seq', '=', selection.seq)
+  return Number((await update.executeTakeFirst()).numUpdatedRows)
+}
+
+/** @returns how many */
+export async function dropSetAside(db: Queries, selection: SetAsideSelection): Promise<number> {
+  let deletion = db.deleteFrom('set_aside_events')
+  if ('seq' in selection)
+    deletion = deletion.where('consumer', '=', selection.consumer).where('seq', '=', selection.seq)
+  return Number((await deletion.executeTakeFirst()).numDeletedRows)
+}
+
+/** What is as it was thrown by the database for its own reasons (locked, full, unreadable), not for what it was given. */
+export function isStorageTrouble(thrown: unknown): boolean {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  return (
+    typeof code === 'string' &&
+    /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|NOMEM)/.test(code)
+  )
+}
+
+function fromRow(row: SetAsideEventRow): SetAsideEvent {
+  return {
+    consumer: row.consumer,
+    event: JSON.parse(row.event) as StoredEvent<EventKind>,
+    error: row.error,
+    setAsideAt: row.set_aside_at,
+  }
+}
