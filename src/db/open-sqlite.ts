@@ -75,7 +75,8 @@ export async function openSqlite({
     })
   const groups = new GroupCommit(writer, clock, { checkpointer, run })
   // Seen from the writing connection, only other processes change it: the reading one never writes.
-  const dataVersion = () => Number(writeHandle.pragma('data_version', { simple: true }))
+  const selectVersion = writeHandle.prepare('pragma data_version').pluck()
+  const dataVersion = () => Number(selectVersion.get())
   let seenVersion = dataVersion()
   return {
     dialect: 'sqlite',
@@ -86,6 +87,7 @@ export async function openSqlite({
       seenVersion = dataVersion()
       return seenVersion !== before
     },
+    foreignVersion: dataVersion,
     async [Symbol.asyncDispose]() {
       await groups.idle()
       await checkpointer?.close()

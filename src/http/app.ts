@@ -8,6 +8,7 @@ import Koa, { type Context } from 'koa'
 import { AppError, describeError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
 import type { Clock } from '../world/clock.js'
+import { openExpiryTime } from '../world/expiry-time.js'
 import type { Log } from '../world/log.js'
 import { readJsonBody } from './body.js'
 import { errorAnswer } from './error-body.js'
@@ -23,6 +24,8 @@ export const API_BASE = '/api/v1'
 const USUAL_BODY_LIMIT = 256 * 1_024
 
 export interface AppParts {
+  /** What it listens on: routes of the control socket are served there alone, and no others. */
+  readonly serves?: 'network' | 'control'
   readonly clock: Clock
   readonly log: Log
   readonly newId: NewId
@@ -34,14 +37,19 @@ export interface AppParts {
 
 export function buildApp(parts: AppParts, routes: readonly Route[]): Koa {
   const gate = new Gate(parts)
-  const repeats = new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined)))
+  const repeats = new Repeats(
+    parts.findAnswer ?? (() => Promise.resolve(undefined)),
+    openExpiryTime(parts.clock),
+  )
   const router = new Router()
-  for (const route of routes)
+  for (const route of routes) {
+    mustBeServedHere(route, parts.serves ?? 'network')
     router.register(fullPath(route), [route.head.method], async ctx => {
       // The declared path, not the one asked for: paths can carry addresses and tokens.
       ctx.state['route'] = `${route.head.method} ${route.head.path}`
       await serve(ctx, route, gate, repeats)
     })
+  }
   const app = new Koa()
   app.silent = true
   app.use(async (ctx, next) => {
@@ -61,6 +69,18 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): Koa {
   })
   app.use(router.routes())
   return app
+}
+
+/**
+ * What needs no key is open to every web page that the operator's browser shows, so on the network it changes nothing.
+ *
+ * @throws Error: a fault of the program
+ */
+function mustBeServedHere({ head }: Route, serves: 'network' | 'control'): void {
+  const isAmiss =
+    (head.access === 'control') !== (serves === 'control') ||
+    (head.access === 'loopback' && head.method !== 'GET')
+  if (isAmiss) throw new Error(`${head.method} ${head.path} must not be served on the ${serves}`)
 }
 
 export function fullPath(route: Route): string {
@@ -87,7 +107,12 @@ async function serve(ctx: Context, route: Route, gate: Gate, repeats: Repeats): 
   const claim =
     key === undefined
       ? undefined
-      : makeClaim({ principal, method, path: pathWith(route, ctx['params'] as object) }, key, body)
+      : makeClaim(
+          { principal, method, path: pathWith(route, ctx['params'] as object) },
+          key,
+          body,
+          repeats.time(),
+        )
   const execute = () =>
     route.handle({ params: params as never, query: query as never, body, principal, claim, requestId })
   const { answer, isRepeat } = claim

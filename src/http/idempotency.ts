@@ -25,6 +25,8 @@ export interface IdempotencyClaim {
   readonly id: string
   /** Digest of the body as canonical JSON. */
   readonly bodyHash: string
+  /** When the request came, by the time that answers expire by (`world/expiry-time.ts`). */
+  readonly madeAt: number
 }
 
 /** An answer as it was first given. */
@@ -71,12 +73,14 @@ export function makeClaim(
   { principal, method, path }: ClaimScope,
   key: string,
   body: unknown,
+  madeAt: number,
 ): IdempotencyClaim {
   const { workspaceId, isSandbox } = principal
   return {
     id: digest([workspaceId, isSandbox, method, path, key]),
     // In a list, for a route without a body has none to stringify.
     bodyHash: digest([canonical(body, 0)]),
+    madeAt,
   }
 }
 
@@ -99,12 +103,15 @@ function canonical(value: unknown, depth: number): unknown {
 
 /** The requests with a key that are under way. */
 export class Repeats {
+  /** By which answers expire, ms since epoch UTC. */
+  readonly time: () => number
   private readonly find: FindAnswer
   /** Body hashes by claim id. */
   private readonly inFlight = new Map<string, string>()
 
-  constructor(find: FindAnswer) {
+  constructor(find: FindAnswer, time: () => number) {
     this.find = find
+    this.time = time
   }
 
   /**

@@ -13,8 +13,8 @@ import { normalizedAddress } from '../mail/address.js'
 import { markStarted, markSuppressed } from '../queue/message-status-store.js'
 import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
-import { deleteScheduled, listDue, nextDueAt } from './sandbox-schedule-store.js'
-import { playOutcomes, type SimulatedMail } from './simulator.js'
+import { deleteScheduled, listDue, nextDueAt, type SimulatedMail } from './sandbox-schedule-store.js'
+import { playOutcomes } from './simulator.js'
 
 export interface SandboxRunnerParts {
   readonly database: Database

@@ -1,6 +1,5 @@
 /** SQL of a sandbox's scheduled mail: what waits for its time. Written by `simulator.ts` and `schedule.ts`, run by `sandbox-runner.ts`. */
 import type { Queries } from '../db/database.js'
-import type { SimulatedMail } from './simulator.js'
 
 interface SandboxScheduleRow {
   message_id: string
@@ -11,6 +10,15 @@ declare module '../db/tables.js' {
   interface Tables {
     sandbox_schedule: SandboxScheduleRow
   }
+}
+
+/** A message of a sandbox whose time has come. */
+export interface SimulatedMail {
+  readonly messageId: string
+  /** The sandbox. */
+  readonly workspaceId: string
+  /** The bare address. */
+  readonly to: string
 }
 
 /** Rows of one insert. */

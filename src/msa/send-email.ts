@@ -39,7 +39,7 @@ export async function sendEmail(
   try {
     await submit(parts, submission, async (tx, submitted) => {
       answer = sendAt === undefined ? sentAnswer(submitted) : scheduledAnswer(submission.contentId, sendAt)
-      await keepAnswer(tx.db, claim, answer, now)
+      await keepAnswer(tx.db, claim, answer)
     })
   } catch (error) {
     throw sendAt === undefined ? error : asScheduleFailure(error)

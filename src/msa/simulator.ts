@@ -18,7 +18,7 @@ import {
 } from '../queue/message-status-store.js'
 import { addressDomain } from '../mail/address.js'
 import type { Letter } from './letter.js'
-import { insertScheduled } from './sandbox-schedule-store.js'
+import { insertScheduled, type SimulatedMail } from './sandbox-schedule-store.js'
 
 /** Reserved for tests (RFC 2606 §2), so nobody has a mailbox there. */
 const DOMAIN = 'simulator.test'
@@ -34,15 +34,6 @@ const PLAYS: ReadonlyMap<string, readonly Step[]> = new Map([
   ['opened', ['delivered', 'opened']],
   ['clicked', ['delivered', 'opened', 'clicked']],
 ])
-
-/** A message of a sandbox whose time has come. */
-export interface SimulatedMail {
-  readonly messageId: string
-  /** The sandbox. */
-  readonly workspaceId: string
-  /** The bare address. */
-  readonly to: string
-}
 
 interface Player extends SimulatedMail {
   readonly steps: readonly Step[]

@@ -48,6 +48,7 @@ async function postgresDatabase(): Promise<Database> {
     reader: db,
     write: work => groups.write(work),
     hasForeignWrites: () => false,
+    foreignVersion: () => 0,
     async [Symbol.asyncDispose]() {
       await groups.idle()
       await db.destroy()
