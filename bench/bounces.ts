@@ -34,7 +34,7 @@ interface Returned {
 const CLIENTS = 10
 const DOMAINS = 100
 const DUE_IN_MS = 86_400_000
-const RETURN_PATH_DOMAIN = 'bounce.mail.bench.example'
+export const RETURN_PATH_DOMAIN = 'bounce.mail.bench.example'
 /** Between two requests to the API. */
 const ASK_EVERY_MS = 10
 const READ_LIMIT_MS = 60_000
@@ -97,7 +97,7 @@ function cells(latencies: readonly number[]): string[] {
   ]
 }
 
-async function returnedMails({ dataDir }: Installation): Promise<Returned[]> {
+export async function returnedMails({ dataDir }: Installation): Promise<Returned[]> {
   const file = join(dataDir, 'postroad.db')
   const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
   try {
@@ -114,8 +114,8 @@ async function returnedMails({ dataDir }: Installation): Promise<Returned[]> {
 }
 
 /** One client on one connection, in step with the clock. */
-async function sendAll(port: number, mails: readonly Returned[], perSecond: number): Promise<void> {
-  const client = new RawClient(connect(port, '127.0.0.1'))
+export async function sendAll(port: number, mails: readonly Returned[], perSecond: number): Promise<void> {
+  const client = new RawClient(port)
   await client.expect('220')
   await client.say('EHLO mx.example.com\r\n', '250')
   const startedAt = performance.now()
@@ -129,13 +129,19 @@ async function sendAll(port: number, mails: readonly Returned[], perSecond: numb
 }
 
 /** Reads replies line by line; knows no more of SMTP than that. */
-class RawClient {
+export class RawClient {
   private readonly socket: Socket
   private text = ''
 
-  constructor(socket: Socket) {
-    this.socket = socket.setEncoding('latin1')
-    socket.on('data', (text: string) => (this.text += text))
+  /** @param address of the client */
+  constructor(port: number, address = '127.0.0.1') {
+    this.socket = connect({ port, host: '127.0.0.1', localAddress: address }).setEncoding('latin1')
+    this.socket.on('data', (text: string) => (this.text += text))
+    this.socket.on('error', () => {})
+  }
+
+  close(): void {
+    this.socket.destroy()
   }
 
   async say(text: string, code: string): Promise<void> {
@@ -148,7 +154,8 @@ class RawClient {
     for (;;) {
       const end = this.text.indexOf('\r\n')
       if (end < 0) {
-        await once(this.socket, 'data')
+        await Promise.race([once(this.socket, 'data'), once(this.socket, 'close')])
+        if (this.socket.destroyed) throw new Error('the inbound listener closed')
         continue
       }
       const line = this.text.slice(0, end)
@@ -214,7 +221,7 @@ async function latenciesFor(port: number, key: string, over: Promise<unknown>): 
   return latencies
 }
 
-async function untilRead({ dataDir }: Installation, wanted: number): Promise<void> {
+export async function untilRead({ dataDir }: Installation, wanted: number): Promise<void> {
   const file = join(dataDir, 'postroad.db')
   const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
   try {

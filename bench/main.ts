@@ -1,7 +1,7 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,api,start] [--million] [--profile]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,api,start,tarpits] [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
@@ -15,6 +15,7 @@ import { measureAccept } from './accept.js'
 import { measureApi } from './api.js'
 import { endWithEverything, temporaryFolder } from './children.js'
 import { measureBacklog } from './backlog.js'
+import { measureBouncesAmongReports } from './bounces-among-reports.js'
 import { measureBounces } from './bounces.js'
 import { measureMachine } from './machine.js'
 import { measureRelay } from './relay.js'
@@ -22,8 +23,9 @@ import { install } from './server-process.js'
 import { measureStart } from './start.js'
 import { measureSubmission } from './submission.js'
 import { printFacts } from './table.js'
+import { measureTarpits } from './tarpits.js'
 
-const SCENARIOS = ['accept', 'submission', 'relay', 'backlog', 'bounces', 'api', 'start'] as const
+const SCENARIOS = ['accept', 'submission', 'relay', 'backlog', 'bounces', 'api', 'start', 'tarpits'] as const
 const TIME_LIMIT_MS = 900_000
 
 const { values } = parseArgs({
@@ -58,8 +60,10 @@ if (wanted.includes('backlog')) {
   const most = values.million ? [1_000_000] : []
   await measureBacklog(installation, quick ? [10_000] : [10_000, 100_000, ...most])
 }
-if (wanted.includes('bounces'))
+if (wanted.includes('bounces')) {
   await measureBounces(installation, { perSecond: 1_000, seconds: quick ? 5 : 60 })
+  await measureBouncesAmongReports(installation, { bouncesPerSecond: 20, seconds: quick ? 10 : 60 })
+}
 if (wanted.includes('api'))
   await measureApi(installation, {
     messages: quick ? 50_000 : 1_000_000,
@@ -67,4 +71,5 @@ if (wanted.includes('api'))
     profile,
   })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
+if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
 process.exit(0)

@@ -18,6 +18,7 @@ import { run, startNode, stop } from './children.js'
 const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const LOOP_DELAY = new URL('loop-delay.js', import.meta.url).href
 const START_LIMIT_MS = 30_000
+const STOP_LIMIT_MS = 30_000
 
 /** The sender of every mail here. */
 export const SENDER = 'news@bench.example'
@@ -42,6 +43,10 @@ export interface Outgoing {
   readonly workers?: number
   /** Whether the server measures how late its event loop is, to be asked after `stop`. */
   readonly reportsDelays?: boolean
+  /** `0s` where absent. */
+  readonly shutdownGrace?: string
+  /** TOML that says where mail goes, in place of the one host. */
+  readonly destinations?: string
 }
 
 export interface ServerProcess {
@@ -134,7 +139,7 @@ export async function serve(
       existsSync(delays)
         ? (JSON.parse(readFileSync(delays, 'utf8')) as { p99Ms: number; mostMs: number })
         : undefined,
-    stop: () => stop(child),
+    stop: () => stop(child, STOP_LIMIT_MS),
   }
 }
 
@@ -145,7 +150,7 @@ async function writeConfig(dataDir: string, outgoing: Outgoing, keyId?: string):
     `
 hostname = "mail.bench.example"
 data_dir = ${JSON.stringify(dataDir)}
-shutdown_grace = "0s"
+shutdown_grace = "${outgoing.shutdownGrace ?? '0s'}"
 [http]
 listen = ["127.0.0.1:0"]
 [submission]
@@ -160,14 +165,19 @@ greeting_delay = "0"
 connections = ${outgoing.connections}
 connections_per_destination = ${outgoing.connectionsPerDestination}
 workers = ${outgoing.workers ?? 0}
-[[mta.routes]]
-domain = "*"
-host = "127.0.0.1"
-port = ${outgoing.port}
-tls = "none"
+${outgoing.destinations ?? oneHost(outgoing.port)}
 `,
   )
   return file
+}
+
+/** Takes all mail. */
+function oneHost(port: number): string {
+  return `[[mta.routes]]
+domain = "*"
+host = "127.0.0.1"
+port = ${port}
+tls = "none"`
 }
 
 interface Ports {

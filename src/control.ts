@@ -20,7 +20,7 @@ export function openControl(
   { config, world, newId }: Pick<Appliance, 'config' | 'world' | 'newId'>,
   routes: readonly Route[],
 ): Promise<LocalListener> {
-  const app = buildApp(
+  const { handle } = buildApp(
     {
       ...world,
       newId,
@@ -30,10 +30,9 @@ export function openControl(
     },
     routes,
   )
-  const answer = app.callback()
   return listenLocal(
     controlSocketPath(config.dataDir),
-    (request, response) => void answer(request, response),
+    (request, response) => void handle(request, response),
     world.clock,
   )
 }

@@ -14,6 +14,8 @@ import type { RetentionConfig } from './config/config.js'
 import type { Tx } from './db/database.js'
 import type { RemoveSome } from './db/retention.js'
 import { deleteBouncesBefore } from './deliverability/bounce-store.js'
+import { deleteDenialsBefore } from './deliverability/domain-denial-store.js'
+import { judgeDenials, DENIALS_KEPT_MS } from './deliverability/judge-denials.js'
 import { recheckDomains } from './deliverability/recheck-domains.js'
 import { renewRetired } from './deliverability/renew-dkim.js'
 import { deleteReportsBefore } from './deliverability/report-store.js'
@@ -43,6 +45,11 @@ function domainJobs({ domains, world: { clock, log } }: Appliance): Job[] {
       name: 'recheck-domains',
       schedule: '* * * * *',
       run: stopping => recheckDomains({ ...domains, log }, stopping),
+    },
+    {
+      name: 'judge-denials',
+      schedule: '*/5 * * * *',
+      run: stopping => judgeDenials({ ...domains, log }, stopping),
     },
     {
       name: 'renew-dkim',
@@ -112,6 +119,7 @@ function retentions({ config, world, database }: Appliance, { dispatcher, keptMa
       ...{ what: 'inbound mail beyond its bound', schedule: '* * * * *', keepMs: 0 },
       begin: () => oldest((tx, limit) => keptMail.removeExcess(tx, limit)),
     },
+    simple('denied domains', '36 * * * *', DENIALS_KEPT_MS, deleteDenialsBefore),
     simple('domain reports', '38 * * * *', kept(retention.reportsMs), deleteReportsBefore),
     simple('activity', '43 * * * *', kept(retention.activityMs), deleteActivitiesBefore),
     simple('conversions', '48 * * * *', kept(retention.conversionsMs), deleteConversionsBefore),

@@ -41,6 +41,7 @@ export function openQueue(
     jobs,
     locateSite: siteLocator(appliance),
     policy: { retry, connections },
+    incarnation: appliance.newId(),
     onSettled,
   })
 }

@@ -4,7 +4,6 @@
  * Order of closing: first nothing new begins (jobs) or comes in (SMTP, HTTP), then what is under way is delivered or broken off (queue), then
  * what came back is read and consumers finish, then the database.
  */
-import type { RequestListener } from 'node:http'
 import { answerFinder } from './accounts/idempotency-store.js'
 import { activityRoute } from './accounts/activity-route.js'
 import { accountRoutes, healthRoutes } from './accounts/routes.js'
@@ -41,6 +40,7 @@ import type { QueueRunner } from './queue/queue-runner.js'
 import { queueStatusRoutes } from './queue/queue-status-routes.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import type { Clock } from './world/clock.js'
+import type { HttpHandler } from './world/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
 import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
@@ -121,7 +121,8 @@ async function openParts(
   closing.defer(() => control.close(graceLeft()))
   const listeners: Listener[] = []
   closing.defer(() => closeAll(listeners, graceLeft()))
-  for (const address of config.http.listen) listeners.push(await listenHttp(address, handler, world.clock))
+  for (const address of config.http.listen)
+    listeners.push(await listenHttp(address, handler, config.http, world.clock))
   const mail = await openMailListeners(appliance, submit, inbound.receiver)
   closing.defer(() => mail.close(graceLeft()))
   const scheduler = new Scheduler(world, jobsOf(appliance, { dispatcher, keptMail: inbound.kept }))
@@ -134,8 +135,8 @@ async function openParts(
 function openApi(
   { config, world, database, newId, watch }: Appliance,
   routes: readonly Route[],
-): RequestListener {
-  const app = buildApp(
+): HttpHandler {
+  return buildApp(
     {
       ...world,
       newId,
@@ -145,8 +146,6 @@ function openApi(
     },
     [...routes, ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config) })],
   )
-  const answer = app.callback()
-  return (request, response) => void answer(request, response)
 }
 
 /** No contact exists before contacts do: what names one is told so. */
@@ -218,12 +217,12 @@ function graceFrom(clock: Clock, graceMs: number): () => number {
   }
 }
 
-/** What the end of the grace broke off has to be written down. */
-const AFTER_GRACE_MS = 1_000
+/** What the end of the grace breaks off has to be written down. */
+const WRITING_DOWN_MS = 1_000
 
 /**
- * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. After
- * the grace it is left as a crash would leave it: its next attempt stands in the database.
+ * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. At the
+ * end of the grace it is left: its next attempt stands in the database.
  */
 async function stopQueue(
   queue: QueueRunner,
@@ -231,13 +230,16 @@ async function stopQueue(
   { clock, log }: Pick<World, 'clock' | 'log'>,
 ): Promise<void> {
   const isOver = new AbortController()
+  const writingMs = Math.min(WRITING_DOWN_MS, graceMs / 5)
+  const limitMs = Math.max(WRITING_DOWN_MS, graceMs)
   try {
-    await Promise.race([queue.stop(graceMs), clock.sleep(graceMs + AFTER_GRACE_MS, isOver.signal)])
+    await Promise.race([queue.stop(graceMs - writingMs), clock.sleep(limitMs, isOver.signal)])
   } finally {
     isOver.abort()
   }
-  if (queue.activeCount > 0)
-    log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  if (queue.activeCount === 0) return
+  log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  await queue.leave()
 }
 
 async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {

@@ -23,6 +23,8 @@ export interface Config {
     readonly listen: readonly HostAndPort[]
     /** Per minute and client address; 0 = unlimited. */
     readonly anonymousRateLimit: number
+    readonly connections: number
+    readonly connectionsPerAddress: number
   }
   readonly submission: {
     readonly listen: readonly HostAndPort[]
@@ -149,7 +151,12 @@ export function toConfig(settings: Settings): Config {
     dataDir,
     publicUrl: settings.public_url ?? `https://${hostname}`,
     shutdownGraceMs: settings.shutdown_grace,
-    http: { listen: http.listen, anonymousRateLimit: http.anonymous_rate_limit },
+    http: {
+      listen: http.listen,
+      anonymousRateLimit: http.anonymous_rate_limit,
+      connections: http.connections,
+      connectionsPerAddress: http.connections_per_address,
+    },
     submission: {
       listen: submission.listen,
       listenTls: submission.listen_tls,

@@ -25,7 +25,9 @@ function sessions(all: number, perAddress: number) {
       min: 1,
       max: 100_000,
       default: all,
-      description: 'Sessions at a time in all; who comes then is told to come back later.',
+      description:
+        'Sessions at a time in all; who comes then is told to come back later. Where more than half are taken, silent clients are ' +
+        'sent away early, and one address gets no more than half of what is left.',
     }),
     sessions_per_address: integer({
       min: 1,

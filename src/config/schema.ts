@@ -56,6 +56,19 @@ export const SCHEMA = table({
         default: 600,
         description: 'Requests per minute from one client address without a valid key; 0 = unlimited.',
       }),
+      connections: integer({
+        min: 10,
+        max: 100_000,
+        default: 4_000,
+        description: 'Connections at a time in all; who comes then is answered 503.',
+      }),
+      connections_per_address: integer({
+        min: 10,
+        max: 100_000,
+        default: 1_000,
+        description:
+          'Connections at a time from one address (one /64 of IPv6); a reverse proxy counts as one address.',
+      }),
     },
     { description: 'The REST API under /api/v1, public pages, /openapi.json, /metrics, /health.' },
   ),

@@ -14,7 +14,7 @@ export interface BackoffPolicy {
 }
 
 /** Share of a delay by which jitter may shorten or lengthen it, so that what failed together is not retried together. */
-const JITTER = 0.1
+export const JITTER = 0.1
 
 /**
  * @param failures how many attempts have failed so far, >= 1

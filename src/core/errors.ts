@@ -34,6 +34,10 @@ export const ERRORS = {
   confirmation_required: { status: 400, smtp: [550, '5.6.0'] },
   // The appliance cannot take it at the moment: disk, database or memory has no room, or another process holds it up.
   unavailable: { status: 503, smtp: [452, '4.3.1'] },
+  method_not_allowed: { status: 405, smtp: [550, '5.5.1'] },
+  request_timeout: { status: 408, smtp: [451, '4.4.2'] },
+  unsupported_media_type: { status: 415, smtp: [550, '5.6.1'] },
+  headers_too_large: { status: 431, smtp: [550, '5.5.2'] },
   internal_error: { status: 500, smtp: [451, '4.3.0'] },
 } as const satisfies Record<string, ErrorRow>
 

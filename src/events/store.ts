@@ -145,3 +145,14 @@ export async function deleteEventsBefore(
     )`.execute(db)
   return Number(result.numAffectedRows ?? 0n)
 }
+
+/** When the newest event was appended, ms since epoch UTC; undefined in an empty log. */
+export async function lastEventAt(db: Queries): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('events')
+    .select('occurred_at')
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.occurred_at
+}

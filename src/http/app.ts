@@ -1,7 +1,8 @@
 /**
- * The Koa application: request ids, errors, the gate, validation, and the declared routes.
+ * The API as an HTTP handler: request ids, errors, the gate, bodies, validation, and the declared routes.
  *
- * Built by the composition root from the list of routes. Koa and its router are known only here and in the gate.
+ * Built by the composition root from the list of routes. Koa and its router are known only here, in the gate, and in what
+ * answers for them (`early-answer.ts`, `undeclared.ts`).
  */
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
@@ -9,19 +10,23 @@ import { AppError, describeError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
 import type { Clock } from '../world/clock.js'
 import { openExpiryTime } from '../world/expiry-time.js'
+import type { HttpHandler } from '../world/http-connections.js'
 import type { Log } from '../world/log.js'
-import { readJsonBody } from './body.js'
+import { LoopShare } from '../world/loop-share.js'
+import { AnswerMemory } from './answer-memory.js'
+import { BodyMemory } from './body-memory.js'
+import { readJsonBody, type BodyParts } from './body.js'
+import { faultAnswer } from './connection-faults.js'
+import { answerEarly } from './early-answer.js'
 import { errorAnswer } from './error-body.js'
-import { Gate } from './gate.js'
+import { Gate, windowHeaders } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type FindAnswer } from './idempotency.js'
 import { listBody } from './pagination.js'
-import type { Authenticate } from './principal.js'
-import type { Route } from './route.js'
+import type { Authenticate, Principal } from './principal.js'
+import { bodyBounds, type Route } from './route.js'
+import { answerUndeclared } from './undeclared.js'
 
 export const API_BASE = '/api/v1'
-
-/** Bodies of requests that are small by nature; sends declare their own bound. */
-const USUAL_BODY_LIMIT = 256 * 1_024
 
 export interface AppParts {
   /** What it listens on: routes of the control socket are served there alone, and no others. */
@@ -35,40 +40,60 @@ export interface AppParts {
   readonly findAnswer?: FindAnswer
 }
 
-export function buildApp(parts: AppParts, routes: readonly Route[]): Koa {
+/** What a request is served with. */
+interface Serving extends BodyParts {
+  readonly gate: Gate
+  readonly repeats: Repeats
+  readonly answers: AnswerMemory
+}
+
+const USUAL_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
+
+export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler {
+  const { clock, log } = parts
   const gate = new Gate(parts)
-  const repeats = new Repeats(
-    parts.findAnswer ?? (() => Promise.resolve(undefined)),
-    openExpiryTime(parts.clock),
-  )
-  const router = new Router()
-  for (const route of routes) {
-    mustBeServedHere(route, parts.serves ?? 'network')
-    router.register(fullPath(route), [route.head.method], async ctx => {
-      // The declared path, not the one asked for: paths can carry addresses and tokens.
-      ctx.state['route'] = `${route.head.method} ${route.head.path}`
-      await serve(ctx, route, gate, repeats)
-    })
+  for (const route of routes) mustBeServedHere(route, parts.serves ?? 'network')
+  const serving: Serving = {
+    clock,
+    gate,
+    loop: new LoopShare(clock),
+    memory: new BodyMemory(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
+    answers: new AnswerMemory(),
+    repeats: new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined)), openExpiryTime(clock)),
   }
+  const { router, declaredAt } = routerOf(routes, serving)
   const app = new Koa()
   app.silent = true
   app.use(async (ctx, next) => {
     const requestId = parts.newId()
-    const started = parts.clock.monotonic()
+    const started = clock.monotonic()
     ctx.state['requestId'] = requestId
-    ctx.set('X-Request-Id', requestId)
-    ctx.set('Cache-Control', 'no-store')
-    ctx.set('X-Content-Type-Options', 'nosniff')
+    ctx.set({ 'X-Request-Id': requestId, ...USUAL_HEADERS })
     try {
       await next()
-      if (ctx.state['route'] === undefined) throw new AppError('not_found', 'no such path')
+      if (ctx.state['route'] === undefined)
+        await answerUndeclared(ctx, gate, declaredAt(ctx), isInApi(ctx.path))
     } catch (error) {
-      await answerError(ctx, error, gate, parts.log)
+      answerError(ctx, error, gate, log)
     }
-    logRequest(ctx, parts.log, Math.round(parts.clock.monotonic() - started))
+    logRequest(ctx, log, Math.round(clock.monotonic() - started))
+    if (!ctx.req.complete) await answerEarly(ctx, clock)
   })
   app.use(router.routes())
-  return app
+  return {
+    handle: app.callback(),
+    answerFault(fault, address) {
+      const requestId = parts.newId()
+      const headers = {
+        'X-Request-Id': requestId,
+        ...USUAL_HEADERS,
+        ...windowHeaders(gate.windowOf(address)),
+      }
+      const answer = faultAnswer(fault, headers)
+      log.info('request refused', { requestId, route: 'none', status: answer.status, fault })
+      return answer
+    },
+  }
 }
 
 /**
@@ -87,6 +112,36 @@ export function fullPath(route: Route): string {
   return route.head.isAtRoot ? route.head.path : API_BASE + route.head.path
 }
 
+/** Paths are matched whatever their case. */
+function isInApi(path: string): boolean {
+  return `${path}/`.toLowerCase().startsWith(`${API_BASE}/`)
+}
+
+function routerOf(routes: readonly Route[], serving: Serving) {
+  const router = new Router()
+  const byPath = new Map<string, Route[]>()
+  for (const route of routes) {
+    const path = fullPath(route)
+    byPath.set(path, [...(byPath.get(path) ?? []), route])
+    router.register(path, [route.head.method], async ctx => {
+      // The declared path, not the one asked for: paths can carry addresses and tokens.
+      ctx.state['route'] = `${route.head.method} ${route.head.path}`
+      await serve(ctx, route, serving)
+    })
+  }
+  /** The routes of the path that was asked for, whatever the method: `/email/send` is meant before `/email/:messageId`. */
+  const declaredAt = (ctx: Context): Route[] => {
+    const paths = new Set(router.match(ctx.path, ctx.method).path.map(({ path }) => String(path)))
+    const [nearest = ''] = [...paths].sort((a, b) => parametersIn(a) - parametersIn(b))
+    return byPath.get(nearest) ?? []
+  }
+  return { router, declaredAt }
+}
+
+function parametersIn(path: string): number {
+  return path.split(':').length - 1
+}
+
 /** The declared path with its parameters filled in: however it was written, it is the same. */
 function pathWith(route: Route, params: object): string {
   return Object.entries(params).reduce(
@@ -96,21 +151,23 @@ function pathWith(route: Route, params: object): string {
 }
 
 /** One request, in the contract's order of errors: 401, 429, 403, schema, then whatever the handler finds. */
-async function serve(ctx: Context, route: Route, gate: Gate, repeats: Repeats): Promise<void> {
+async function serve(ctx: Context, route: Route, serving: Serving): Promise<void> {
+  const { gate, repeats, loop } = serving
   const principal = await gate.admit(ctx, route.head.access)
   const params = route.validateParams(ctx['params'])
   const query = route.validateQuery(ctx.query)
   const { idempotency, method } = route.head
   const key = idempotency && readIdempotencyKey(ctx.req, idempotency)
-  const body = route.validateBody?.(await readJsonBody(ctx.req, route.head.bodyLimit ?? USUAL_BODY_LIMIT))
+  const body = await readBody(ctx, route, holderOf(ctx, principal), serving)
   const requestId = ctx.state['requestId'] as string
   const claim =
     key === undefined
       ? undefined
-      : makeClaim(
+      : await makeClaim(
           { principal, method, path: pathWith(route, ctx['params'] as object) },
           key,
           body,
+          loop,
           repeats.time(),
         )
   const execute = () =>
@@ -121,13 +178,36 @@ async function serve(ctx: Context, route: Route, gate: Gate, repeats: Repeats): 
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
   const page = 'page' in answer ? answer.page : undefined
+  if (page) give(ctx, route, listBody(value as never, page), principal, serving)
+  else give(ctx, route, route.response.kind === 'bare' ? value : { data: value }, principal, serving)
   ctx.status = status
-  if (route.head.headers) ctx.set(route.head.headers)
-  if (page) ctx.body = listBody(value as never, page)
-  else ctx.body = route.response.kind === 'bare' ? value : { data: value }
 }
 
-async function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): Promise<void> {
+async function readBody(ctx: Context, route: Route, holder: string, serving: Serving): Promise<unknown> {
+  const { validateBody, validateLargeBody } = route
+  if (!validateBody || !validateLargeBody) return undefined
+  const bounds = bodyBounds(route.head)
+  const { value, isLarge } = await readJsonBody(ctx.req, ctx.res, bounds, holder, serving)
+  return isLarge ? validateLargeBody(value, serving.loop) : validateBody(value)
+}
+
+/** Whose share of memory a request takes. */
+function holderOf(ctx: Context, { keyId }: Principal): string {
+  return keyId === '' ? `address ${ctx.req.socket.remoteAddress ?? ''}` : keyId
+}
+
+function give(ctx: Context, route: Route, body: unknown, principal: Principal, serving: Serving): void {
+  const { headers = {}, mediaType = 'application/json' } = route.head
+  const octets = serving.answers.octetsOf(route, body)
+  // What was done is told in any case; what was only read may be asked for again.
+  if (route.head.method === 'GET' && !route.head.isFixed)
+    serving.answers.take(octets.length, holderOf(ctx, principal), ctx.res)
+  ctx.set(headers)
+  ctx.type = mediaType
+  ctx.body = octets
+}
+
+function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   const answer = errorAnswer(error)
   if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
   // What is unavailable is known already, and told by whoever found it.
@@ -139,32 +219,12 @@ async function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): 
       stack: error instanceof Error ? error.stack : undefined,
     })
   }
-  for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value)
+  ctx.set(answer.headers)
   ctx.status = answer.status
-  ctx.body = answer.body
-  await discardRest(ctx)
-}
-
-/** How much of an unread body is taken in and thrown away, so that the client gets to read why it was refused. */
-const DISCARD_LIMIT = 64 * 1_024 * 1_024
-
-/**
- * Many clients send all of a request before they read. Answering and closing before that makes the kernel throw the
- * answer away (TCP reset), so the rest of a refused body is read first, up to a bound; the server's own request timeout
- * bounds it in time.
- */
-async function discardRest({ req, response }: Context): Promise<void> {
-  if (req.complete) return
-  response.set('Connection', 'close')
-  let discarded = 0
-  await new Promise<void>(resolve => {
-    req.on('data', (chunk: Buffer) => {
-      discarded += chunk.length
-      if (discarded > DISCARD_LIMIT) resolve()
-    })
-    req.once('end', resolve).once('error', resolve).once('close', resolve)
-    req.resume()
-  })
+  ctx.type = 'application/json'
+  ctx.body = JSON.stringify(answer.body)
+  // RFC 9112 §9.6: who was too slow would go on in the middle of a body.
+  if (answer.status === 408) ctx.set('Connection', 'close')
 }
 
 function logRequest(ctx: Context, log: Log, ms: number): void {

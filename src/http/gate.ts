@@ -8,6 +8,7 @@ import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import type { Clock } from '../world/clock.js'
+import { addressKey } from '../world/ip-address.js'
 import { mayDo, type Authenticate, type Principal } from './principal.js'
 import type { Access } from './route.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'
@@ -50,12 +51,13 @@ export class Gate {
     if (access === 'public' || access === 'loopback') {
       // Counted and shown but not enforced: a monitor asks for /health as often as it likes.
       this.countAddress(ctx)
-      if (access === 'loopback' && !isFromThisMachine(ctx)) throw new AppError('not_found', 'no such path')
+      if (access === 'loopback' && !this.isFromThisMachine(ctx))
+        throw new AppError('not_found', 'no such path')
       return NOBODY
     }
     const principal = await this.identify(ctx)
     const state = this.keyWindows.take(principal.keyId, 1, principal.rateLimit)
-    showWindow(ctx, state)
+    ctx.set(windowHeaders(state))
     if (!state.isAllowed) throw tooMany(state)
     if (access !== 'key' && !mayDo(principal, access))
       throw new AppError('forbidden', `this key lacks the permission ${access}`)
@@ -64,13 +66,29 @@ export class Gate {
 
   /** Shows the address's window on answers that never came to a route. */
   countAddress(ctx: Context): WindowState {
-    const state = this.addressWindows.take(
-      ctx.req.socket.remoteAddress ?? '',
-      1,
-      this.parts.anonymousRateLimit,
-    )
-    showWindow(ctx, state)
+    const state = this.windowOf(ctx.req.socket.remoteAddress ?? '')
+    ctx.set(windowHeaders(state))
     return state
+  }
+
+  /** Counts a request of the address. */
+  windowOf(address: string): WindowState {
+    return this.addressWindows.take(addressKey(address), 1, this.parts.anonymousRateLimit)
+  }
+
+  /**
+   * Only a connection from this machine's own loopback, and not one that a reverse proxy here made for somebody else
+   * (Forwarded headers) or that a browser was tricked into: a foreign Host, as in DNS rebinding, or a page of another origin
+   * that asks (Origin, and Sec-Fetch-Site, which browsers send with every request).
+   */
+  isFromThisMachine(ctx: Context): boolean {
+    const address = ctx.req.socket.remoteAddress ?? ''
+    const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
+    const isForwarded =
+      ctx.get('Forwarded') !== '' || ctx.get('X-Forwarded-For') !== '' || ctx.get('Via') !== ''
+    const host = ctx.get('Host')
+    const isOwnHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(host)
+    return isLoopback && !isForwarded && isOwnHost && !isFromAnotherPage(ctx, host)
   }
 
   private async identify(ctx: Context): Promise<Principal> {
@@ -93,19 +111,12 @@ function bearerToken(ctx: Context): string {
   return match[1]
 }
 
-/**
- * Only a connection from this machine's own loopback, and not one that a reverse proxy here made for somebody else
- * (Forwarded headers) or that a browser was tricked into: a foreign Host, as in DNS rebinding, or a page of another origin that
- * asks (Origin, and Sec-Fetch-Site, which browsers send with every request).
- */
-function isFromThisMachine(ctx: Context): boolean {
-  const address = ctx.req.socket.remoteAddress ?? ''
-  const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
-  const isForwarded =
-    ctx.get('Forwarded') !== '' || ctx.get('X-Forwarded-For') !== '' || ctx.get('Via') !== ''
-  const host = ctx.get('Host')
-  const isOwnHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(host)
-  return isLoopback && !isForwarded && isOwnHost && !isFromAnotherPage(ctx, host)
+export function windowHeaders(state: WindowState): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(state.limit),
+    'X-RateLimit-Remaining': String(state.remaining),
+    'X-RateLimit-Reset': isoTime(state.resetAt),
+  }
 }
 
 function isFromAnotherPage(ctx: Context, host: string): boolean {
@@ -113,12 +124,6 @@ function isFromAnotherPage(ctx: Context, host: string): boolean {
   // `none`: typed in, or a bookmark.
   const isOwnSite = ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'))
   return !isOwnSite || (origin !== '' && origin !== `http://${host}`)
-}
-
-function showWindow(ctx: Context, state: WindowState): void {
-  ctx.set('X-RateLimit-Limit', String(state.limit))
-  ctx.set('X-RateLimit-Remaining', String(state.remaining))
-  ctx.set('X-RateLimit-Reset', isoTime(state.resetAt))
 }
 
 function tooMany(state: WindowState): AppError {

@@ -11,13 +11,13 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../core/errors.js'
+import type { LoopShare } from '../world/loop-share.js'
+import { bodyDigest } from './body-digest.js'
 import type { Principal } from './principal.js'
 
 export const KEY_HEADER = 'Idempotency-Key'
 /** Characters. */
 const MOST_KEY = 255
-/** Levels of a body; `template_data` may hold anything. */
-const DEEPEST = 100
 
 /** What a request is known by; handlers pass it to the store with their answer. */
 export interface IdempotencyClaim {
@@ -68,37 +68,21 @@ function invalidKey(message: string): AppError {
   return new AppError('validation_error', message, { path: KEY_HEADER })
 }
 
-/** @throws AppError validation_error: a body that is nested too deeply */
-export function makeClaim(
+/** @param body as it was read */
+export async function makeClaim(
   { principal, method, path }: ClaimScope,
   key: string,
   body: unknown,
+  loop: LoopShare,
   madeAt: number,
-): IdempotencyClaim {
+): Promise<IdempotencyClaim> {
   const { workspaceId, isSandbox } = principal
+  const name = JSON.stringify([workspaceId, isSandbox, method, path, key])
   return {
-    id: digest([workspaceId, isSandbox, method, path, key]),
-    // In a list, for a route without a body has none to stringify.
-    bodyHash: digest([canonical(body, 0)]),
+    id: createHash('sha256').update(name).digest('base64url'),
+    bodyHash: await bodyDigest(body, loop),
     madeAt,
   }
-}
-
-function digest(value: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
-}
-
-/** The same for bodies that differ only in the order of their fields. */
-function canonical(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (depth === DEEPEST)
-    throw new AppError('validation_error', `body is nested deeper than ${DEEPEST} levels`, { path: 'body' })
-  if (Array.isArray(value)) return value.map(entry => canonical(entry, depth + 1))
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, field]) => [name, canonical(field, depth + 1)]),
-  )
 }
 
 /** The requests with a key that are under way. */

@@ -6,10 +6,14 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
 import type { ErrorCode } from '../core/errors.js'
-import { pageOf, type Listing, type Page } from './pagination.js'
+import type { LoopShare } from '../world/loop-share.js'
+import type { BodyBounds } from './body.js'
 import type { IdempotencyClaim } from './idempotency.js'
+import { SMALL_BODY_VALUES } from './json-whole.js'
+import { pageOf, type Listing, type Page } from './pagination.js'
 import type { Chapter } from './openapi/chapters.js'
 import type { Permission, Principal } from './principal.js'
+import { largeValidator } from './validate-large.js'
 import { textValidator, validator } from './validate.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -52,12 +56,18 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> ext
   readonly body?: B
   /** A request body for the OpenAPI page, where rules beyond the schema demand more than its required fields. */
   readonly example?: unknown
+  /** `data` of the usual answer to that, for the OpenAPI page, where values made up field by field would contradict each other. */
+  readonly exampleAnswer?: unknown
   /** Headers that every success carries. */
   readonly headers?: Readonly<Record<string, string>>
   /** Of a bare answer that is no JSON but text, e.g. `text/html`. */
   readonly mediaType?: string
-  /** Largest request body, bytes. */
+  /** The answer is always the same, and is made once. */
+  readonly isFixed?: boolean
+  /** Largest request body, octets. */
   readonly bodyLimit?: number
+  /** Values (fields, entries) of a body that lists many things, each of which may then hold what other bodies may. */
+  readonly bodyValues?: number
   /**
    * Whether an Idempotency-Key is taken or demanded. The handler keeps its success with `keepAnswer`, in the transaction
    * that does the work, whenever the request has a claim.
@@ -121,12 +131,26 @@ export interface Route {
   validateParams(value: unknown): unknown
   validateQuery(value: unknown): unknown
   validateBody: ((value: unknown) => unknown) | undefined
+  /** The same for a body that takes long to walk over. */
+  validateLargeBody: ((value: unknown, loop: LoopShare) => Promise<unknown>) | undefined
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
   ): Promise<{ status: number; value: unknown; page?: Page }>
 }
 
 const NoFields = Type.Object({}, { additionalProperties: false })
+
+/** Octets of bodies that are small by nature; sends declare their own bound. */
+const USUAL_BODY_LIMIT = 256 * 1_024
+
+export function bodyBounds({
+  bodyLimit,
+  bodyValues,
+}: Pick<Route['head'], 'bodyLimit' | 'bodyValues'>): BodyBounds {
+  const octets = bodyLimit ?? USUAL_BODY_LIMIT
+  if (bodyValues === undefined) return { octets, values: SMALL_BODY_VALUES }
+  return { octets, values: bodyValues, entryValues: SMALL_BODY_VALUES }
+}
 
 /** A route answering `{data: ...}` to a key. */
 export function route<
@@ -200,6 +224,7 @@ function declare(
     validateParams: textValidator(head.params ?? NoFields),
     validateQuery: textValidator(head.query ?? NoFields),
     validateBody: head.body ? validator(head.body, 'body') : undefined,
+    validateLargeBody: head.body ? largeValidator(head.body, 'body') : undefined,
     async handle(request) {
       const result = await handle(request)
       return result instanceof Reply

@@ -20,10 +20,19 @@ interface Finding {
 
 /** @returns a function that hands the value back typed, or throws AppError validation_error with the field's path */
 export function validator<S extends TSchema>(schema: S, whole: string): Validate<S> {
+  const check = placedValidator(schema, whole)
+  return value => check(value, [])
+}
+
+/** The same for a value that stands somewhere in a whole, which the path then begins with. */
+export function placedValidator<S extends TSchema>(
+  schema: S,
+  whole: string,
+): (value: unknown, place: readonly string[]) => Static<S> {
   const compiled = Compile(schema)
-  return value => {
+  return (value, place) => {
     if (compiled.Check(value)) return value
-    throw firstFault(compiled.Errors(value), whole)
+    throw firstFault(compiled.Errors(value), whole, place)
   }
 }
 
@@ -48,7 +57,7 @@ export function textValidator<S extends TObject>(schema: S): Validate<S> {
  * Of several findings the deepest is the most telling: for `to: ["a", 3]` a union reports both that `to` is no string
  * and that `to.1` is none.
  */
-function firstFault(findings: readonly Finding[], whole: string): AppError {
+function firstFault(findings: readonly Finding[], whole: string, place: readonly string[]): AppError {
   const depth = (finding: Finding) => finding.instancePath.split('/').length
   const telling = findings.filter(finding => finding.keyword !== 'anyOf' && finding.keyword !== 'boolean')
   const first = telling.reduce<Finding | undefined>(
@@ -62,7 +71,7 @@ function firstFault(findings: readonly Finding[], whole: string): AppError {
   const field = deepest.instancePath.split('/').slice(1).map(unescapePointer)
   const alternatives = telling.filter(f => f.keyword === 'type' && f.instancePath === deepest.instancePath)
   const { name, problem } = describe(deepest, alternatives)
-  const path = [...field, ...name].join('.') || whole
+  const path = [...place, ...field, ...name].join('.') || whole
   return new AppError('validation_error', `${path} ${problem}`, { path })
 }
 

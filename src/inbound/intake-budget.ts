@@ -7,7 +7,7 @@
  * (a day for a message) by the monotonic clock. Memory: a fixed number of clients and messages, the oldest forgotten first.
  * Fails: with SmtpRefusal (RFC 5321 §4.2.1: 4yz, try again).
  */
-import { addressKey } from '../smtp/admission.js'
+import { addressKey } from '../world/ip-address.js'
 import { SmtpRefusal } from '../smtp/receiver.js'
 import type { Clock } from '../world/clock.js'
 

@@ -8,7 +8,13 @@ import type { NewId } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
-import { insertContents, insertPart, PART_OCTETS, type MessageContent } from '../queue/content-store.js'
+import {
+  insertContents,
+  insertPart,
+  isLargeContent,
+  PART_OCTETS,
+  type MessageContent,
+} from '../queue/content-store.js'
 import { laneKey, PRIORITIES } from '../queue/lane.js'
 import { insertAllMessages } from '../queue/message-store.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
@@ -100,27 +106,31 @@ function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): Mess
 
 async function enqueue(tx: Tx, parts: AcceptParts, letters: readonly Letter[], now: number): Promise<void> {
   const firstDue = new Map<string, number>()
-  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) =>
-    submitted
+  const entries = letters.flatMap(({ content, submitted, dueAt, reporting }) => {
+    const isLarge = isLargeContent(content)
+    // Of a batch nobody waits for the next message as for the only one.
+    const priority = content.batch === undefined ? PRIORITIES.transactional : PRIORITIES.campaign
+    return submitted
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, PRIORITIES.transactional, content.workspaceId)
+        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = reporting?.get(one.asked)?.notify
         return {
           messageId: one.messageId,
           workspaceId: content.workspaceId,
           destination: one.destination,
-          priority: PRIORITIES.transactional,
+          priority,
           nextAttemptAt: dueAt,
           expiresAt: dueAt + parts.expireMs,
           enqueuedAt: now,
           contentId: content.id,
           recipient: one.address,
+          isLarge,
           ...(notify === undefined ? {} : { notify }),
         }
-      }),
-  )
+      })
+  })
   await insertQueueEntries(tx.db, entries)
   tx.onCommit(() => {
     for (const { content, dueAt } of letters) if (dueAt <= now) parts.onStored?.(content)

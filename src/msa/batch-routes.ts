@@ -10,7 +10,14 @@ import { Reply, route, type Route } from '../http/route.js'
 import { sendBatch } from './batch-send.js'
 import { findBatch, listResults, type Batch } from './batch-store.js'
 import type { SendParts } from './send-email.js'
-import { BatchMessage, SEND_BODY_LIMIT, SEND_EXAMPLE } from './send-schema.js'
+import {
+  BATCH_BODY_LIMIT,
+  BATCH_BODY_VALUES,
+  BatchMessage,
+  EXAMPLE_ID,
+  SEND_BODY_LIMIT,
+  SEND_EXAMPLE,
+} from './send-schema.js'
 
 const errorFields = {
   index: Type.Integer({ description: 'From 0.' }),
@@ -82,7 +89,17 @@ export function batchRoutes(parts: SendParts): Route[] {
         'limits, but not in the totals.',
       body: BatchBody,
       example: { messages: [SEND_EXAMPLE, { ...SEND_EXAMPLE, to: 'bob@example.net' }] },
-      bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
+      exampleAnswer: {
+        batch_id: EXAMPLE_ID,
+        status: 'processing',
+        total: 2,
+        sent: 2,
+        failed: 0,
+        skipped: 0,
+        errors: [],
+      },
+      bodyLimit: Math.max(BATCH_BODY_LIMIT, SEND_BODY_LIMIT + parts.messageLimit),
+      bodyValues: BATCH_BODY_VALUES,
       idempotency: 'optional',
       status: 202,
       response: Type.Object(batchFields),

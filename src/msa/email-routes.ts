@@ -11,7 +11,14 @@ import { MessageParams, MessageSchema, MessageStatusSchema } from './message-sch
 import { messageStatus, messageWithTrace, requestStatus } from './message-view.js'
 import { cancelScheduled } from './schedule.js'
 import { sendEmail, type SendParts } from './send-email.js'
-import { ScheduledResult, SEND_BODY_LIMIT, SEND_EXAMPLE, SendBody, SendResult } from './send-schema.js'
+import {
+  ScheduledResult,
+  SEND_BODY_LIMIT,
+  SEND_EXAMPLE,
+  SEND_EXAMPLE_ANSWER,
+  SendBody,
+  SendResult,
+} from './send-schema.js'
 
 export function emailRoutes(parts: SendParts): Route[] {
   return [
@@ -40,6 +47,7 @@ function sendRoute(parts: SendParts): Route {
       'then play what they are named after, scheduled mail at its time.',
     body: SendBody,
     example: SEND_EXAMPLE,
+    exampleAnswer: SEND_EXAMPLE_ANSWER,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
     idempotency: 'optional',
     response: SendResult,

@@ -4,7 +4,7 @@
  * Used by the submission receiver. A locked-out address is refused before its password is looked at, so that guessing
  * learns nothing; one customer of an IPv6 provider, who has a /64 of addresses, counts as one. In memory and bounded; a restart forgives. Fails: never; `check` says how long the lock lasts.
  */
-import { addressKey } from '../smtp/admission.js'
+import { addressKey } from '../world/ip-address.js'
 import type { Clock } from '../world/clock.js'
 
 export interface LoginGuardLimits {

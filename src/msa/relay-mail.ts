@@ -6,7 +6,6 @@
  * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
  * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
  */
-import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { Principal } from '../http/principal.js'
 import { readControls, type RelayControls } from '../mail/relay/controls.js'
@@ -15,7 +14,7 @@ import { receivedField, transmissionProtocol } from '../mail/relay/received-fiel
 import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../smtp/receiver.js'
 import type { Reporting, Submitted } from './letter.js'
-import type { Sender } from './sender.js'
+import { authorOf } from './relayed-author.js'
 import type { SenderMemory } from './sender-memory.js'
 import type { SubmissionDesk } from './submission-desk.js'
 import type { SubmitParts } from './submit.js'
@@ -57,8 +56,8 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   refuseFaulty(header)
   refuseLoop(header)
   const controls = checkedControls(readControls(header))
-  const sender = await senderOf(parts, workspace, header)
-  const edited = editRelayedHeader(header, editsFor(parts, request, header, sender))
+  const { sender, edits } = await authorOf(parts.senders, workspace, header)
+  const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits })
   const message = Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
   const submitted = await parts.desk.submit({
     principal,
@@ -103,28 +102,12 @@ function checkedControls(controls: RelayControls): RelayControls {
   return controls
 }
 
-/** The author whose domain signs: From, or Sender where From has several (RFC 5322 §3.6.2). */
-async function senderOf(
-  parts: RelayMailParts,
-  workspace: ActingWorkspace,
-  { from, sender }: RelayedHeader,
-): Promise<Sender> {
-  const author = from.length === 1 ? from[0] : (sender ?? from[0])
-  if (!author) throw new AppError('missing_from_email', 'the message has no From', { path: 'From' })
-  return parts.senders.sender(workspace, { fromAddress: author.address.address, name: author.name })
-}
-
-function editsFor(
+/** What every message gets that lacks it. */
+function addedBy(
   { clock, hostname, newId }: RelayMailParts,
   { session, mail, contentId, isLoggedIn }: RelayRequest,
-  header: RelayedHeader,
-  sender: Sender,
 ): HeaderEdits {
   const now = clock.now()
-  const isOwnFrom = header.from.some(
-    ({ address }) => address.address.toLowerCase() === sender.from.address.toLowerCase(),
-  )
-  const isSenders = header.sender?.address.address.toLowerCase() === sender.from.address.toLowerCase()
   return {
     received: receivedField({
       helo: session.heloName,
@@ -142,7 +125,6 @@ function editsFor(
     }),
     dateToAdd: now,
     messageIdToAdd: `${newId()}@${hostname}`,
-    ...(isOwnFrom || isSenders ? {} : { fromToSet: sender.from }),
   }
 }
 

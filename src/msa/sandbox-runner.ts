@@ -13,7 +13,7 @@ import { normalizedAddress } from '../mail/address.js'
 import { markStarted, markSuppressed } from '../queue/message-status-store.js'
 import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
-import { deleteScheduled, listDue, nextDueAt, type SimulatedMail } from './sandbox-schedule-store.js'
+import { deleteScheduled, listDue, nextDueAt, type DueMail } from './sandbox-schedule-store.js'
 import { playOutcomes } from './simulator.js'
 
 export interface SandboxRunnerParts {
@@ -96,7 +96,7 @@ export class SandboxRunner {
   }
 }
 
-async function begin(tx: Tx, mails: readonly SimulatedMail[], now: number): Promise<void> {
+async function begin(tx: Tx, mails: readonly DueMail[], now: number): Promise<void> {
   const ids = mails.map(({ messageId }) => messageId)
   await deleteScheduled(tx.db, ids)
   await markStarted(tx.db, ids, now)
@@ -124,8 +124,8 @@ async function begin(tx: Tx, mails: readonly SimulatedMail[], now: number): Prom
 }
 
 /** The last look that the queue takes as well: whoever was suppressed since the mail was accepted is not mailed. */
-async function suppressedSince(tx: Tx, mails: readonly SimulatedMail[]): Promise<SimulatedMail[]> {
-  const suppressed: SimulatedMail[] = []
+async function suppressedSince(tx: Tx, mails: readonly DueMail[]): Promise<DueMail[]> {
+  const suppressed: DueMail[] = []
   for (const workspaceId of new Set(mails.map(mail => mail.workspaceId))) {
     const own = mails.filter(mail => mail.workspaceId === workspaceId)
     const emails = own.map(({ to }) => normalizedAddress(to))

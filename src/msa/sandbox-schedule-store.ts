@@ -13,7 +13,7 @@ declare module '../db/tables.js' {
 }
 
 /** A message of a sandbox whose time has come. */
-export interface SimulatedMail {
+export interface DueMail {
   readonly messageId: string
   /** The sandbox. */
   readonly workspaceId: string
@@ -43,7 +43,7 @@ export async function deleteScheduled(db: Queries, messageIds: readonly string[]
 }
 
 /** Longest due first. */
-export function listDue(db: Queries, now: number, limit: number): Promise<SimulatedMail[]> {
+export function listDue(db: Queries, now: number, limit: number): Promise<DueMail[]> {
   return db
     .selectFrom('sandbox_schedule')
     .innerJoin('messages', 'messages.id', 'message_id')

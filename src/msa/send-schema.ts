@@ -9,6 +9,11 @@ const BODY_CHARACTERS = 262_144
 /** 256 KB of text, escaped at worst sixfold in JSON, twice (html and text), and the small fields; attachments come on top. */
 export const SEND_BODY_LIMIT = 4 * 1_024 * 1_024
 
+/** A thousand messages of 100 KB, escapes included; one large message is bounded as in a single send. */
+export const BATCH_BODY_LIMIT = 128 * 1_024 * 1_024
+/** Fields and entries of all messages: 500 for each of a thousand. */
+export const BATCH_BODY_VALUES = 500_000
+
 const address = { minLength: 1, maxLength: 320 }
 const COPY = 'They count among the 100 recipients and get a message of their own.'
 
@@ -133,4 +138,15 @@ export const SEND_EXAMPLE = {
   from_name: 'Shop',
   subject: 'Your order',
   html: '<p>Thank you for your order.</p>',
+}
+
+export const EXAMPLE_ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
+
+/** What it is answered with. */
+export const SEND_EXAMPLE_ANSWER = {
+  sent: 1,
+  failed: 0,
+  skipped: 0,
+  total: 1,
+  results: [{ to: SEND_EXAMPLE.to, message_id: EXAMPLE_ID, success: true }],
 }

@@ -18,7 +18,7 @@ import {
 } from '../queue/message-status-store.js'
 import { addressDomain } from '../mail/address.js'
 import type { Letter } from './letter.js'
-import { insertScheduled, type SimulatedMail } from './sandbox-schedule-store.js'
+import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
 
 /** Reserved for tests (RFC 2606 §2), so nobody has a mailbox there. */
 const DOMAIN = 'simulator.test'
@@ -35,7 +35,7 @@ const PLAYS: ReadonlyMap<string, readonly Step[]> = new Map([
   ['clicked', ['delivered', 'opened', 'clicked']],
 ])
 
-interface Player extends SimulatedMail {
+interface Player extends DueMail {
   readonly steps: readonly Step[]
 }
 
@@ -60,14 +60,14 @@ export async function simulate(tx: Tx, letters: readonly Letter[], now: number):
   }
 }
 
-function mailsOf({ content, submitted }: Letter): SimulatedMail[] {
+function mailsOf({ content, submitted }: Letter): DueMail[] {
   return submitted
     .filter(({ skip }) => skip === null)
     .map(({ messageId, address }) => ({ messageId, workspaceId: content.workspaceId, to: address }))
 }
 
 /** @returns whether anything was played */
-export async function playOutcomes(tx: Tx, mails: readonly SimulatedMail[], now: number): Promise<boolean> {
+export async function playOutcomes(tx: Tx, mails: readonly DueMail[], now: number): Promise<boolean> {
   const players = mails.flatMap(toPlayer)
   if (players.length === 0) return false
   const ids = (step: Step) =>
@@ -84,7 +84,7 @@ export async function playOutcomes(tx: Tx, mails: readonly SimulatedMail[], now:
   return true
 }
 
-function toPlayer(mail: SimulatedMail): Player[] {
+function toPlayer(mail: DueMail): Player[] {
   if (addressDomain(mail.to) !== DOMAIN) return []
   const [role = ''] = mail.to.slice(0, mail.to.lastIndexOf('@')).toLowerCase().split('+')
   const steps = PLAYS.get(role)

@@ -1,11 +1,12 @@
 /**
- * Claims due messages for delivery: one transaction that picks them and commits, before anything is dialled, when
- * each would be tried again. After a crash a claimed message is tried again then, and not at once.
+ * Claims due messages for delivery: one transaction that picks them and commits, before anything is dialled, who has them in
+ * hand and when each would be tried again. Until its outcome is on disk no other look finds a claimed message.
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import type { Queries } from '../db/database.js'
 import { markStarted } from './message-status-store.js'
-import { beginAttempt, nextDueAt, selectDue, type QueueEntry } from './queue-store.js'
+import { beginAttempt } from './claim-store.js'
+import { nextDueAt, selectDue, type QueueEntry } from './queue-store.js'
 import type { Turn } from './site.js'
 
 export interface Claimed {
@@ -16,19 +17,26 @@ export interface Claimed {
   readonly nextDueAt: number | undefined
 }
 
+export interface ClaimTerms {
+  readonly now: number
+  readonly retry: BackoffPolicy
+  /** For the jitter of the retry times: uniform in [0, 1). */
+  readonly fraction: number
+  /** Names this run of the process. */
+  readonly incarnation: string
+}
+
 export async function claim(
   db: Queries,
   turns: readonly Turn[],
-  now: number,
-  retry: BackoffPolicy,
-  fraction: number,
+  { now, retry, fraction, incarnation }: ClaimTerms,
 ): Promise<Claimed[]> {
   const looks: Look[] = []
   for (const turn of turns) looks.push(await look(db, turn, now))
   const retryAts = new Map<number, number>()
   for (const [attempts, ids] of byAttempts(looks.flatMap(({ due }) => due))) {
     const retryAt = now + retryDelayMs(retry, attempts + 1, fraction)
-    await beginAttempt(db, ids, retryAt)
+    await beginAttempt(db, ids, retryAt, incarnation)
     retryAts.set(attempts, retryAt)
   }
   await markStarted(
@@ -55,18 +63,11 @@ interface Look {
 }
 
 async function look(db: Queries, turn: Turn, now: number): Promise<Look> {
-  const { key, inHand } = turn.lane
-  const wanted = turn.slots + 1
-  let due = await selectDue(db, key, now, wanted)
-  // Rows in hand may be due: a slow server outlasts the retry delay, or an operator asked for a retry.
-  if (due.some(({ messageId }) => inHand.has(messageId)))
-    due = await selectDue(db, key, now, wanted + inHand.size)
-  const waiting = due.filter(({ messageId }) => !inHand.has(messageId))
-  const taken = waiting.slice(0, turn.slots)
+  const { key } = turn.lane
+  const waiting = await selectDue(db, key, now, turn.slots + 1)
+  const due = waiting.slice(0, turn.slots)
   const next = waiting[turn.slots]
-  if (next) return { turn, due: taken, nextDueAt: next.nextAttemptAt }
-  const ids = taken.map(({ messageId }) => messageId)
-  return { turn, due: taken, nextDueAt: await nextDueAt(db, key, [...inHand, ...ids]) }
+  return { turn, due, nextDueAt: next ? next.nextAttemptAt : await nextDueAt(db, key, now) }
 }
 
 /** Whether it may have been scheduled: what is sent at once is due from the moment it is queued. */

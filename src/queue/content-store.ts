@@ -9,6 +9,7 @@
 import type { Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
+import { LARGE_OCTETS } from './lane.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Attachment } from '../mail/attachment-part.js'
 import type { Addressees, HeaderField } from '../mail/compose.js'
@@ -214,6 +215,11 @@ export function readAttached(
   attachments: readonly AttachmentFacts[],
 ): Promise<Buffer> {
   return readParts(db, contentId, Buffer.alloc(octetsOf(attachments)), 0)
+}
+
+/** Whether its messages wait for memory, and not before small ones. */
+export function isLargeContent({ attachments, relayed }: MessageContent): boolean {
+  return (relayed?.size ?? octetsOf(attachments ?? [])) > LARGE_OCTETS
 }
 
 export function octetsOf(attachments: readonly AttachmentFacts[]): number {

@@ -21,7 +21,6 @@ import {
   type RelayedMessage,
 } from './content-store.js'
 import type { DeliveryJob } from './delivery-agent.js'
-import { OctetBudget } from './octet-budget.js'
 import type { QueueEntry } from './queue-store.js'
 
 export interface JobLoaderParts {
@@ -38,13 +37,6 @@ export interface Loaded {
   readonly jobs: DeliveryJob[]
   /** Why a message cannot be delivered now, by message id; for the trace, so without secrets. */
   readonly faults: ReadonlyMap<string, string>
-}
-
-/** A job with the whole of its message in memory. */
-export interface CompleteJob {
-  readonly job: DeliveryJob
-  /** Call it when the delivery is over. */
-  readonly release: () => void
 }
 
 interface LoadedContent {
@@ -72,15 +64,12 @@ interface Missing {
 const KEPT_CONTENT_BYTES = 32 * 1_024 * 1_024
 /** A rotation takes effect within this time. */
 const KEPT_KEYS_MS = 5_000
-/** Of messages longer than one part, or with attachments, under way at the same time. */
-const LARGE_OCTETS = 64 * 1_024 * 1_024
 
 export class JobLoader {
   private readonly parts: JobLoaderParts
   private readonly contents = new Map<string, LoadedContent>()
   private contentBytes = 0
   private readonly keys = new Map<string, KeptKeys>()
-  private readonly largeOctets = new OctetBudget(LARGE_OCTETS)
   /** Whose message is longer than what the content holds. */
   private readonly incomplete = new WeakMap<DeliveryJob['content'], Missing>()
 
@@ -110,17 +99,15 @@ export class JobLoader {
     return { jobs, faults }
   }
 
-  /** Reads the rest of a long message; waits while those under way take all the memory there is for such. */
-  async complete(job: DeliveryJob): Promise<CompleteJob> {
+  /** Octets of its message that are still to be read, and will be in memory then. */
+  missingOctets(job: DeliveryJob): number {
+    return this.incomplete.get(job.content)?.size ?? 0
+  }
+
+  /** The job with the whole of its message in memory. */
+  async complete(job: DeliveryJob): Promise<DeliveryJob> {
     const missing = this.incomplete.get(job.content)
-    if (!missing) return { job, release: () => {} }
-    const release = await this.largeOctets.take(missing.size)
-    try {
-      return { job: { ...job, content: await missing.read() }, release }
-    } catch (error) {
-      release()
-      throw error
-    }
+    return missing ? { ...job, content: await missing.read() } : job
   }
 
   private toJob(entry: QueueEntry, loaded: LoadedContent, signingKeys: readonly DkimKey[]): DeliveryJob {
@@ -169,7 +156,7 @@ export class JobLoader {
   }
 
   private async loadKeys(contents: readonly LoadedContent[]): Promise<void> {
-    const now = this.parts.clock.now()
+    const now = this.parts.clock.monotonic()
     const ids = new Set(contents.flatMap(content => content.signingDomainId ?? []))
     const stale = [...ids].filter(id => (this.keys.get(id)?.until ?? 0) <= now)
     if (stale.length === 0) return

@@ -1,13 +1,27 @@
 /**
- * Lanes: the queue's rows grouped by what decides their turn, which is destination, priority and workspace.
+ * Lanes: the queue's rows grouped by what decides their turn, which is destination, priority, workspace, and whether they are
+ * large.
  *
  * The database is asked lane by lane; in memory a lane is a few hundred bytes, whatever the number of its messages.
  * The key is one text, so that one index gives both the lanes there are and what is due in each.
+ *
+ *   waiting ──due, site unknown──> locating ──> in line ──turn──> looked at ──> waiting
+ *      └────────due, site known────────────────────^
  */
 
 /** Lower goes first. */
 export const PRIORITIES = { transactional: 0, campaign: 1 } as const
 export type Priority = (typeof PRIORITIES)[keyof typeof PRIORITIES]
+
+/** From so many octets of attachments or relayed message on, a message waits for memory and not before small ones. */
+export const LARGE_OCTETS = 256 * 1_024
+const LARGE_MARK = 'large'
+
+/**
+ * `waiting`: nothing due that is known of. `locating`: due, its site is being found. `in line`: due, it waits for a turn of
+ * its site. `looked at`: out of the line, somebody looks into the database.
+ */
+export type LaneState = 'waiting' | 'locating' | 'in line' | 'looked at'
 
 export interface Lane {
   readonly key: string
@@ -15,27 +29,37 @@ export interface Lane {
   readonly destination: string
   readonly priority: Priority
   readonly workspaceId: string
-  /** Earliest known due time, ms since epoch UTC; Infinity when nothing is known to wait. A hint, at worst too early. */
+  readonly isLarge: boolean
+  state: LaneState
+  /** Earliest due time noted since the last look, ms since epoch UTC; Infinity when there is none. A hint, at worst too early. */
   dueAt: number
   /** Messages claimed and not yet settled. */
-  readonly inHand: Set<string>
-  /** Times at which an entry in the heap of due times stands for this lane. */
-  readonly planned: Set<number>
+  inHand: number
 }
 
-export function laneKey(destination: string, priority: Priority, workspaceId: string): string {
-  return `${destination} ${priority} ${workspaceId}`
+export function laneKey(
+  destination: string,
+  priority: Priority,
+  workspaceId: string,
+  isLarge = false,
+): string {
+  return `${destination} ${priority} ${workspaceId}${isLarge ? ` ${LARGE_MARK}` : ''}`
 }
 
 export function laneFromKey(key: string): Lane {
-  const [destination = '', priority = '0', workspaceId = ''] = key.split(' ')
+  const [destination = '', priority = '0', workspaceId = '', mark] = key.split(' ')
   return {
     key,
     destination,
     priority: priority === '1' ? PRIORITIES.campaign : PRIORITIES.transactional,
     workspaceId,
+    isLarge: mark === LARGE_MARK,
+    state: 'waiting',
     dueAt: Infinity,
-    inHand: new Set(),
-    planned: new Set(),
+    inHand: 0,
   }
+}
+
+export function isBulk({ priority }: Pick<Lane, 'priority'>): boolean {
+  return priority === PRIORITIES.campaign
 }

@@ -6,11 +6,12 @@
  *   busy         it has trouble of its own (421, server busy): fewer at a time
  *   asked        it told us to slow down: fewer at a time, and a rest
  *   unreachable  nobody answered, or the session broke
+ *   none         nothing: no server was asked, or the failure is our own
  */
 import type { Classification, Outcome } from '../mail/outcome.js'
 
 export type PaceSignal =
-  | { readonly kind: 'success' | 'neutral' | 'busy' | 'unreachable' }
+  | { readonly kind: 'success' | 'neutral' | 'busy' | 'unreachable' | 'none' }
   /** `waitMs` where the reply named a time. */
   | { readonly kind: 'asked'; readonly waitMs: number | undefined }
 
@@ -40,10 +41,12 @@ export function paceSignal(outcome: Outcome): PaceSignal {
     case 'delivered':
       return { kind: 'success' }
     case 'unsendable':
+      return { kind: 'none' }
     case 'bounced':
-      return { kind: 'neutral' }
+      return { kind: outcome.reply === undefined ? 'none' : 'neutral' }
     case 'deferred':
-      if (OWN_FAILURES.has(outcome.subtype) || OF_ONE_MESSAGE.has(outcome.subtype)) return { kind: 'neutral' }
+      if (OWN_FAILURES.has(outcome.subtype)) return { kind: 'none' }
+      if (OF_ONE_MESSAGE.has(outcome.subtype)) return { kind: 'neutral' }
       if (outcome.reply === undefined) return { kind: 'unreachable' }
       if (isAboutOurPace(outcome)) return { kind: 'asked', waitMs: outcome.retryAfterMs }
       return { kind: outcome.reply.code === 421 || BUSY.has(outcome.subtype) ? 'busy' : 'neutral' }

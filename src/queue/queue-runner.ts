@@ -1,41 +1,37 @@
 /**
- * The queue manager: asks the schedule whose turn it is, claims that mail, has it delivered, and settles outcomes.
+ * The queue manager: has what is due claimed (`claimer.ts`) and delivered (`delivery-runner.ts`), as far as there is room.
  *
  * Knows no SMTP (that is the delivery agent's) and holds no more messages than are under way; everything else waits in
  * the database. It is woken when mail is enqueued, when a slot is freed, when something falls due, and, since the
  * command line writes to the same database, when another process has changed it.
  */
-import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
+import type { BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
-import type { Deferred, Outcome } from '../mail/outcome.js'
+import { lastEventAt } from '../events/store.js'
 import type { Clock, Timer } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
-import { claim, type Claimed } from './claim.js'
-import type { DeliveryAgent, DeliveryJob, LocateSite } from './delivery-agent.js'
-import type { JobLoader, Loaded } from './job-loader.js'
-import { paceSignal } from './pace-signal.js'
-import { listLanes, takeBackAttempt } from './queue-store.js'
-import { ReadyRoom } from './ready-room.js'
+import { letGo } from './claim-store.js'
+import { Claimer, type Ready } from './claimer.js'
+import { ClockSteps } from './clock-steps.js'
+import { recoverOrphans } from './crash-recovery.js'
+import type { DeliveryAgent, LocateSite } from './delivery-agent.js'
+import { DeliveryRunner } from './delivery-runner.js'
+import { correctDueTimes } from './due-times.js'
+import type { JobLoader } from './job-loader.js'
+import { OctetBudget } from './octet-budget.js'
+import { listLanes } from './queue-store.js'
 import { Schedule } from './schedule.js'
 import { Settler } from './settler.js'
 import { restLengths } from './site-pace.js'
-import type { Turn } from './site.js'
-import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
+import type { SiteState } from './site-register.js'
+import type { Site } from './site.js'
 
 export interface QueuePolicy {
   readonly retry: BackoffPolicy
   /** Deliveries under way at once, over all sites; the limits of each are the site's. */
   readonly connections: number
-}
-
-/** A message that is claimed and complete. */
-interface Ready {
-  readonly job: DeliveryJob
-  readonly turn: Turn
-  /** Why it cannot be delivered now; it is put off without asking the agent. */
-  readonly fault: string | undefined
 }
 
 export interface QueueRunnerParts {
@@ -47,65 +43,97 @@ export interface QueueRunnerParts {
   readonly jobs: JobLoader
   readonly locateSite: LocateSite
   readonly policy: QueuePolicy
+  /** Names this run of the process: what is in hand bears it. */
+  readonly incarnation: string
   /** Outcomes have been committed; the event log has grown. */
   readonly onSettled: () => void
 }
 
-/** Lanes looked at in one claiming transaction. */
-const LANES_PER_CLAIM = 40
 /** From so many deliveries under way on, slots are freed so fast that a few ms gather a batch. */
 const BUSY = 16
+/** Of messages longer than one part, or with as much in attachments, under way at the same time. */
+const LARGE_MEMORY = 64 * 1_024 * 1_024
 /** A timer stands still while the machine sleeps, and knows nothing of a clock that is set. */
 const LONGEST_WAIT_MS = 60_000
-const FOREIGN_WRITES_CHECK_MS = 1_000
+/** Another process may have written; the clock may have been set. */
+const WATCH_MS = 1_000
 const AFTER_FAILURE_MS = 1_000
+/** Between two looks for connections that can be taken from sites that do not answer. */
+const MAKE_ROOM_MS = 250
 
 export class QueueRunner {
   private readonly parts: QueueRunnerParts
   private readonly settler: Settler
   private readonly schedule: Schedule
-  private readonly ready = new ReadyRoom<Ready>()
-  /** Deliveries begun, or ready to begin, whose outcome has not come. */
-  private active = 0
-  /** Those, and the ones whose outcome is not on disk yet. */
-  private readonly underWay = new Set<Promise<void>>()
-  private readonly aborting = new AbortController()
-  private pumping: Promise<void> | undefined
-  private isPumpWanted = false
+  private readonly claimer: Claimer
+  private readonly deliveries: DeliveryRunner
+  private readonly steps: ClockSteps
+  /** The rounds under way, or the last ones. */
+  private rounds: Promise<void> = Promise.resolve()
+  private isGoingRound = false
+  private isRoundWanted = false
   private isStopping = false
   /** After trouble with the database nothing is begun for a moment: what fails now would only fail again. */
   private pause: Timer | undefined
   private dueTimer: Timer | undefined
-  private foreignTimer: Timer | undefined
+  private roomTimer: Timer | undefined
+  private watchTimer: Timer | undefined
+  private correcting: Promise<void> = Promise.resolve()
 
   constructor(parts: QueueRunnerParts) {
     this.parts = parts
+    const { clock, policy } = parts
+    const { retry } = policy
+    this.steps = new ClockSteps(clock)
     this.settler = new Settler(parts)
+    const onChange = () => this.wake()
+    const memory: OctetBudget<Site> = new OctetBudget<Site>(clock, LARGE_MEMORY, () => {
+      this.schedule.memoryFreed()
+      this.wake()
+    })
     this.schedule = new Schedule({
       ...parts,
-      rests: restLengths(parts.policy.retry),
-      onChange: () => this.pump(),
+      rests: restLengths(retry),
+      connections: policy.connections,
+      hasMemoryFor: site => memory.mayAsk(site),
+      onChange,
+    })
+    const { schedule, settler, steps } = this
+    this.claimer = new Claimer({ ...parts, schedule, memory, retry })
+    this.deliveries = new DeliveryRunner({
+      ...parts,
+      schedule,
+      settler,
+      steps,
+      retry,
+      onChange,
+      handBack: ready => this.handBack(ready),
     })
   }
 
   async start(): Promise<void> {
+    const { database, clock, policy } = this.parts
+    await recoverOrphans({ ...this.parts, retry: policy.retry })
     await this.lookAround()
-    this.watchForeignWrites()
+    const now = clock.now()
+    const lastWritten = (await lastEventAt(database.reader)) ?? now
+    if (lastWritten > now) this.correct(0)
+    this.watch()
   }
 
   /** Mail in this lane was committed to the queue and is due then. */
   noteEnqueued(lane: string, dueAt: number): void {
     this.schedule.note(lane, dueAt)
-    this.pump()
+    this.wake()
   }
 
   /** Deliveries under way. */
   get activeCount(): number {
-    return this.active
+    return this.deliveries.activeCount
   }
 
   /** For the operator: the sites with mail due, under way or at rest, and their pace. */
-  listSites(): ReturnType<Schedule['listSites']> {
+  listSites(): SiteState[] {
     return this.schedule.listSites()
   }
 
@@ -121,262 +149,127 @@ export class QueueRunner {
    */
   async stop(graceMs: number): Promise<void> {
     this.isStopping = true
-    for (const timer of [this.dueTimer, this.foreignTimer, this.pause]) timer?.cancel()
-    const cut = this.parts.clock.after(graceMs, () => this.aborting.abort())
-    await this.pumping
-    await this.giveUp(this.ready.takeAll())
-    while (this.underWay.size > 0) await Promise.all(this.underWay)
+    for (const timer of [this.dueTimer, this.roomTimer, this.watchTimer, this.pause]) timer?.cancel()
+    const cut = this.parts.clock.after(graceMs, () => this.deliveries.abort())
+    await this.rounds
+    await this.correcting
+    await this.deliveries.giveUpReady()
+    await this.deliveries.idle()
     cut.cancel()
     await this.settler.idle()
     await this.parts.agent.close()
   }
 
-  private async lookAround(): Promise<void> {
-    for (const { lane, dueAt } of await listLanes(this.parts.database.reader)) this.schedule.note(lane, dueAt)
-    this.pump()
+  /**
+   * The last thing before the end, where `stop` would take too long: what is past the final dot was perhaps taken by its
+   * server, so the next start does not try it at once but when its next attempt was planned.
+   */
+  async leave(): Promise<void> {
+    const ids = this.deliveries.begunIds
+    if (ids.length > 0) await this.parts.database.write(tx => letGo(tx.db, ids))
   }
 
-  private watchForeignWrites(): void {
+  private async lookAround(): Promise<void> {
+    for (const { lane, dueAt } of await listLanes(this.parts.database.reader)) this.schedule.note(lane, dueAt)
+    this.wake()
+  }
+
+  private watch(): void {
     const { clock, database, log } = this.parts
-    this.foreignTimer = clock.after(FOREIGN_WRITES_CHECK_MS, () => {
+    this.watchTimer = clock.after(WATCH_MS, () => {
+      const stepMs = this.steps.takeStep()
+      if (stepMs < 0) this.correct(-stepMs)
+      if (stepMs > 0) this.wake()
       const look = database.hasForeignWrites() ? this.lookAround() : Promise.resolve()
       look
         .catch((error: unknown) => log.error('queue could not be read', { error: describeError(error) }))
         .finally(() => {
-          if (!this.isStopping) this.watchForeignWrites()
+          if (!this.isStopping) this.watch()
         })
     })
   }
 
-  /** Starts what can be started. Calls that come while one is at work are answered by one more round. */
-  private pump(): void {
-    if (this.isStopping) return
-    this.isPumpWanted = true
-    this.pumping ??= this.pumpRounds().finally(() => {
-      this.pumping = undefined
-      // Wished for after the last round had begun to end.
-      if (this.isPumpWanted && !this.pause) this.pump()
-    })
+  /** The clock was set back. @param byMs 0 where nobody knows how far */
+  private correct(byMs: number): void {
+    const { database, clock, policy, log } = this.parts
+    log.warn('the clock was set back; due times are corrected', { byMs: Math.round(byMs) })
+    const work = async () => {
+      const lanes = (await listLanes(database.reader)).map(({ lane }) => lane)
+      const onCorrected = (lane: string, dueAt: number) => this.noteEnqueued(lane, dueAt)
+      await correctDueTimes({ database, retry: policy.retry }, lanes, { now: clock.now(), byMs }, onCorrected)
+    }
+    this.correcting = this.correcting
+      .then(work)
+      .catch((error: unknown) => log.error('due times not corrected', { error: describeError(error) }))
   }
 
-  private async pumpRounds(): Promise<void> {
-    while (this.takeWish()) {
-      if (await this.claimAndStart()) this.isPumpWanted = true
+  /** Starts what can be started. Calls that come while a round is under way are answered by one more. */
+  private wake(): void {
+    this.isRoundWanted = true
+    if (this.isGoingRound || this.isStopping || this.pause) return
+    this.isGoingRound = true
+    this.rounds = this.goRounds()
+  }
+
+  private async goRounds(): Promise<void> {
+    while (this.isRoundWanted && !this.isStopping && !this.pause) {
+      this.isRoundWanted = false
+      const isBusy = this.deliveries.activeCount >= BUSY
+      const { kind, ready } = await this.claimer.claimNext(() => this.freeSlots, isBusy)
+      await this.begin(ready)
+      if (kind === 'failed') this.pauseAfterFailure()
+      if (kind !== 'nothing') this.isRoundWanted = true
     }
-    this.armTimer()
+    // In one step with the last look at the wish: a call that comes from here on begins rounds of its own.
+    this.isGoingRound = false
+    this.armTimers()
+  }
+
+  private async begin(ready: readonly Ready[]): Promise<void> {
+    if (this.isStopping) await this.handBack(ready)
+    else for (const one of ready) this.deliveries.takeIn(one)
+  }
+
+  /** What was ready and shall not begin now. */
+  private async handBack(ready: readonly Ready[]): Promise<void> {
+    for (const { release } of ready) release()
+    const claimed = ready.map(({ turn, job: { messageId } }) => ({ turn, messageId }))
+    await this.claimer.handBack(claimed, this.parts.clock.now())
   }
 
   /** Outcomes that wait to be written take slots as well, so that a database that does not write stops the queue. */
   private get freeSlots(): number {
     const { connections } = this.parts.policy
-    return Math.max(0, Math.min(connections - this.active, 2 * connections - this.underWay.size))
-  }
-
-  private takeWish(): boolean {
-    if (this.pause) return false
-    const isWanted = this.isPumpWanted && !this.isStopping
-    this.isPumpWanted = false
-    return isWanted
-  }
-
-  /**
-   * Turns are given out when the transaction begins, so that they are for all slots that were freed until then.
-   *
-   * @returns whether there was anything to look at
-   */
-  private async claimAndStart(): Promise<boolean> {
-    const { database, clock, random, policy, log } = this.parts
-    if (!this.schedule.hasTurn || this.freeSlots === 0) return false
-    let turns: readonly Turn[] = []
-    let claimed: Claimed[]
-    try {
-      claimed = await database.write(
-        async tx => {
-          turns = this.schedule.takeTurns(this.freeSlots, LANES_PER_CLAIM)
-          return claim(tx.db, turns, clock.now(), policy.retry, random.fraction())
-        },
-        { canWait: this.active >= BUSY },
-      )
-    } catch (error) {
-      log.error('queue could not be claimed', { error: describeError(error) })
-      for (const turn of turns) this.schedule.looked(turn, [], clock.now())
-      this.pauseAfterFailure()
-      return true
-    }
-    for (const { turn, entries, nextDueAt } of claimed)
-      this.schedule.looked(
-        turn,
-        entries.map(entry => entry.messageId),
-        nextDueAt,
-      )
-    await this.startDeliveries(claimed)
-    return turns.length > 0
-  }
-
-  private async startDeliveries(claimed: readonly Claimed[]): Promise<void> {
-    try {
-      const loaded = await this.parts.jobs.load(claimed.flatMap(({ entries }) => entries))
-      const suppressed = await this.dropSuppressed(loaded.jobs)
-      if (this.isStopping) await this.handBack(claimed)
-      else this.beginAll(claimed, loaded, suppressed)
-    } catch (error) {
-      this.parts.log.error('queue could not be read', { error: describeError(error) })
-      await this.handBack(claimed)
-      this.pauseAfterFailure()
-    }
+    const { activeCount, unsettledCount } = this.deliveries
+    return Math.max(0, Math.min(connections - activeCount, 2 * connections - unsettledCount))
   }
 
   private pauseAfterFailure(): void {
     this.pause ??= this.parts.clock.after(AFTER_FAILURE_MS, () => {
       this.pause = undefined
-      this.pump()
+      this.wake()
     })
   }
 
-  private beginAll(
-    claimed: readonly Claimed[],
-    { jobs, faults }: Loaded,
-    suppressed: ReadonlySet<DeliveryJob>,
-  ): void {
-    const byMessage = new Map(jobs.map(job => [job.messageId, job]))
-    for (const { turn, entries } of claimed)
-      for (const { messageId } of entries) {
-        const job = byMessage.get(messageId)
-        // Without a job its row went while it was being claimed.
-        if (!job || suppressed.has(job)) this.schedule.dropped(turn, messageId)
-        else this.takeIn({ job, turn, fault: faults.get(messageId) })
-      }
-  }
-
-  private async handBack(claimed: readonly Claimed[]): Promise<void> {
-    await this.handBackAll(
-      claimed.flatMap(({ turn, entries }) => entries.map(({ messageId }) => ({ turn, messageId }))),
-    )
-  }
-
-  /** What was ready and shall not begin now. */
-  private async giveUp(ready: readonly Ready[]): Promise<void> {
-    if (ready.length === 0) return
-    this.active -= ready.length
-    await this.handBackAll(ready.map(({ job: { messageId }, turn }) => ({ turn, messageId })))
-  }
-
-  /** Gives back what was claimed and not begun: due again, the attempt not counted. */
-  private async handBackAll(
-    claimed: readonly { readonly turn: Turn; readonly messageId: string }[],
-  ): Promise<void> {
-    const { database, clock, log } = this.parts
-    const now = clock.now()
-    const ids = claimed.map(({ messageId }) => messageId)
-    // Should this fail as well, they are due when their counted attempt would be repeated.
-    await database
-      .write(tx => takeBackAttempt(tx.db, ids, now))
-      .catch((error: unknown) => log.error('queue could not be handed back', { error: describeError(error) }))
-    for (const { turn, messageId } of claimed) this.schedule.dropped(turn, messageId, now)
-  }
-
-  private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
-    const { database, clock, onSettled } = this.parts
-    const suppressed = await suppressedJobs(database.reader, jobs)
-    if (suppressed.size > 0) {
-      await database.write(tx => dropSuppressed(tx, [...suppressed], clock.now()))
-      onSettled()
-    }
-    return suppressed
-  }
-
-  private takeIn(ready: Ready): void {
-    this.active += 1
-    if (this.ready.enter(ready)) this.begin(ready)
-  }
-
-  private begin(ready: Ready): void {
-    const { job, turn } = ready
-    const delivery = this.deliver(ready).then(nextAttemptAt => {
-      this.underWay.delete(delivery)
-      this.schedule.settled(turn, job.messageId, nextAttemptAt)
-      this.pump()
-    })
-    this.underWay.add(delivery)
-  }
-
-  /**
-   * The slot is free as soon as the outcome is known: the next message of the site is claimed in the same commit that
-   * writes this outcome down, and the connection does not wait for both.
-   *
-   * @returns when the message falls due again, if it stays queued
-   */
-  private async deliver({ job, turn, fault }: Ready): Promise<number | undefined> {
-    const { clock, log, onSettled } = this.parts
-    const startedAt = clock.now()
-    const outcome = fault === undefined ? await this.attempt(job) : notReady(fault)
-    const finishedAt = clock.now()
-    const retryAt = this.retryAt(job, outcome, finishedAt)
-    logOutcome(log, job, outcome)
-    const settled = this.settler.add({ job, startedAt, finishedAt, outcome, retryAt }, this.active)
-    this.active -= 1
-    this.schedule.ended(turn, paceSignal(outcome), finishedAt - startedAt)
-    for (const next of this.ready.leave(turn.site)) this.begin(next)
-    void this.giveUp(this.ready.takeStuck(turn.site))
-    this.pump()
-    const nextAttemptAt = await settled
-    onSettled()
-    return nextAttemptAt
-  }
-
-  private async attempt(job: DeliveryJob): Promise<Outcome> {
-    const { agent, jobs, log } = this.parts
-    try {
-      const { job: complete, release } = await jobs.complete(job)
-      return await agent.deliver(complete, this.aborting.signal).finally(release)
-    } catch (error) {
-      log.error('delivery agent failed', { messageId: job.messageId, error: describeError(error) })
-      return agentFailure
-    }
-  }
-
-  /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
-  private retryAt(job: DeliveryJob, outcome: Outcome, now: number): number {
-    if (outcome.kind === 'deferred' && outcome.subtype === 'shutdown') return now
-    const { retry } = this.parts.policy
-    const asked = outcome.kind === 'deferred' ? (outcome.retryAfterMs ?? 0) : 0
-    const planned = retryDelayMs(retry, job.attempt, this.parts.random.fraction())
-    return now + Math.max(planned, Math.min(asked, retry.maxMs))
-  }
-
-  private armTimer(): void {
+  private armTimers(): void {
+    if (this.pause || this.isStopping) return
+    const { clock } = this.parts
+    const { idleMs } = this.schedule
     this.dueTimer?.cancel()
-    const dueAt = this.schedule.wakeAt
-    // With every connection busy no clock can help: what ends next pumps.
-    const isFull = this.freeSlots === 0
-    if (dueAt === undefined || isFull || this.pause || this.isStopping) return
-    const delayMs = Math.min(Math.max(0, dueAt - this.parts.clock.now()), LONGEST_WAIT_MS)
-    this.dueTimer = this.parts.clock.after(delayMs, () => this.pump())
+    // With every connection busy no clock can help: what ends next wakes.
+    if (idleMs !== undefined && this.freeSlots > 0)
+      this.dueTimer = clock.after(Math.min(idleMs, LONGEST_WAIT_MS), () => this.wake())
+    if (this.schedule.shortages.length > 0)
+      this.roomTimer ??= clock.after(MAKE_ROOM_MS, () => {
+        this.roomTimer = undefined
+        this.makeRoom()
+      })
   }
-}
 
-const agentFailure: Deferred = {
-  kind: 'deferred',
-  cause: 'transient',
-  scope: 'source',
-  permanence: 'transient',
-  subtype: 'internal_error',
-  summary: 'the delivery agent failed; see the log',
-  tried: [],
-}
-
-/** The operator can mend it, so the message waits; nothing was learnt about the site. */
-function notReady(fault: string): Outcome {
-  return { ...agentFailure, cause: 'config', subtype: 'signing_key', summary: fault }
-}
-
-function logOutcome(log: Log, job: DeliveryJob, outcome: Outcome): void {
-  const fields = {
-    messageId: job.messageId,
-    attempt: job.attempt,
-    outcome: outcome.kind,
-    summary: outcome.summary,
+  /** Sites wait for connections: those that do not answer have had theirs for long enough. */
+  private makeRoom(): void {
+    for (const { standing, waiting } of this.schedule.shortages)
+      this.deliveries.makeRoom(standing === 'proven' ? ['proven'] : ['new', 'doubtful'], waiting)
+    this.wake()
   }
-  if (outcome.kind === 'delivered') log.debug('delivery attempted', fields)
-  else log.info('delivery attempted', fields)
 }

@@ -6,7 +6,7 @@
 import Type, { type Static } from 'typebox'
 import { isoTimeOrNull } from '../core/moments.js'
 import { openRoute, type Route } from '../http/route.js'
-import type { Schedule } from './schedule.js'
+import type { SiteState } from './site-register.js'
 
 export const QUEUE_SITES_PATH = '/queue/sites'
 export const QUEUE_RETRY_PATH = '/queue/retry'
@@ -29,7 +29,7 @@ export type QueueSites = Static<typeof QueueSitesSchema>
 /** The queue runner, as far as it is asked. */
 export interface QueueStatusSource {
   readonly activeCount: number
-  listSites(): ReturnType<Schedule['listSites']>
+  listSites(): SiteState[]
   retryNow(destinations?: ReadonlySet<string>): Promise<void>
 }
 

@@ -25,6 +25,10 @@ interface QueueRow {
   content_id: string
   recipient: string
   dsn_notify: string | null
+  /** The run of a server process that has it in hand. */
+  claimed_by: string | null
+  /** Processes in a row that ended with it in hand. */
+  crashes: number
 }
 
 declare module '../db/tables.js' {
@@ -68,7 +72,10 @@ export type NewQueueEntry = Pick<
   | 'contentId'
   | 'recipient'
   | 'notify'
->
+> & {
+  /** Its content is large (`isLargeContent`). */
+  readonly isLarge?: boolean
+}
 
 const insertRows = statement((db, { rows }: { rows: readonly QueueRow[] }) =>
   db.insertInto('queue').values(rows),
@@ -80,7 +87,7 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     workspace_id: entry.workspaceId,
     destination: entry.destination,
     priority: entry.priority,
-    lane: laneKey(entry.destination, entry.priority, entry.workspaceId),
+    lane: laneKey(entry.destination, entry.priority, entry.workspaceId, entry.isLarge),
     attempts: 0,
     next_attempt_at: entry.nextAttemptAt,
     expires_at: entry.expiresAt,
@@ -90,16 +97,18 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     content_id: entry.contentId,
     recipient: entry.recipient,
     dsn_notify: entry.notify ?? null,
+    claimed_by: null,
+    crashes: 0,
   }))
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
 
 /**
- * The lanes that have anything unheld, each with its earliest due time, in steps from one index entry to the next lane:
- * its cost is the number of lanes, not of messages.
+ * The lanes that have anything unheld that is not in hand, each with its earliest due time, in steps from one index entry to
+ * the next lane: its cost is the number of lanes, not of messages.
  */
 export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: number }[]> {
-  const { rows } = await sql<{ lane: string; due_at: number }>`
+  const { rows } = await sql<{ lane: string; due_at: number | null }>`
     with recursive step(lane) as (
       select min(lane) from queue where is_held = 0
       union all
@@ -107,9 +116,10 @@ export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: num
       from step where step.lane is not null
     )
     select lane,
-      (select min(next_attempt_at) from queue where is_held = 0 and queue.lane = step.lane) as due_at
+      (select min(next_attempt_at) from queue
+        where is_held = 0 and claimed_by is null and queue.lane = step.lane) as due_at
     from step where lane is not null`.execute(db)
-  return rows.map(row => ({ lane: row.lane, dueAt: row.due_at }))
+  return rows.flatMap(row => (row.due_at === null ? [] : [{ lane: row.lane, dueAt: row.due_at }]))
 }
 
 const selectLane = statement((db, { lane, now, limit }: { lane: string; now: number; limit: number }) =>
@@ -118,13 +128,14 @@ const selectLane = statement((db, { lane, now, limit }: { lane: string; now: num
     .selectAll()
     .where('lane', '=', lane)
     .where('is_held', '=', 0)
+    .where('claimed_by', 'is', null)
     .where('next_attempt_at', '<=', now)
     .orderBy('next_attempt_at')
     .orderBy('message_id')
     .limit(limit),
 )
 
-/** The lane's unheld entries that are due, longest due first. */
+/** The lane's entries that are due, neither held nor in hand, longest due first. */
 export async function selectDue(
   db: Queries,
   lane: string,
@@ -135,59 +146,25 @@ export async function selectDue(
   return rows.map(entryFromRow)
 }
 
-const selectNextDue = statement((db, { lane, except }: { lane: string; except: readonly string[] }) =>
+const selectNextDue = statement((db, { lane, after }: { lane: string; after: number }) =>
   db
     .selectFrom('queue')
     .select('next_attempt_at')
     .where('lane', '=', lane)
     .where('is_held', '=', 0)
-    .where('message_id', 'not in', except)
+    .where('claimed_by', 'is', null)
+    .where('next_attempt_at', '>', after)
     .orderBy('next_attempt_at')
     .limit(1),
 )
 
-/** Stands for an empty list. */
-const NO_ID = ['']
-
-/**
- * When the lane's next unheld entry falls due; undefined when there is none.
- *
- * @param except entries that do not count: those in hand
- */
-export async function nextDueAt(
-  db: Queries,
-  lane: string,
-  except: readonly string[],
-): Promise<number | undefined> {
-  const { rows } = await selectNextDue(db, { lane, except: except.length === 0 ? NO_ID : except })
+/** When, after that moment, the lane's next entry falls due that is neither held nor in hand; undefined when there is none. */
+export async function nextDueAt(db: Queries, lane: string, after: number): Promise<number | undefined> {
+  const { rows } = await selectNextDue(db, { lane, after })
   return rows[0]?.next_attempt_at
 }
 
-const countAttempt = statement((db, { ids, retryAt }: { ids: readonly string[]; retryAt: number }) =>
-  db
-    .updateTable('queue')
-    .set(row => ({ attempts: row('attempts', '+', 1), next_attempt_at: retryAt }))
-    .where('message_id', 'in', ids),
-)
-
-/**
- * Counts the attempt and sets when the next one would be, before anything is dialled: after a crash in the middle the
- * message is tried again then, and not at once.
- */
-export async function beginAttempt(db: Queries, ids: readonly string[], retryAt: number): Promise<void> {
-  for (const list of inLists(ids)) await countAttempt(db, { ids: list, retryAt })
-}
-
-/** Takes back `beginAttempt` for what was never dialled. */
-export async function takeBackAttempt(db: Queries, ids: readonly string[], now: number): Promise<void> {
-  if (ids.length === 0) return
-  await db
-    .updateTable('queue')
-    .set(row => ({ attempts: row('attempts', '-', 1), next_attempt_at: now }))
-    .where('message_id', 'in', ids)
-    .execute()
-}
-
+/** No longer in hand: its outcome is known. */
 export async function deferEntry(
   db: Queries,
   id: string,
@@ -196,7 +173,12 @@ export async function deferEntry(
 ): Promise<void> {
   await db
     .updateTable('queue')
-    .set({ next_attempt_at: nextAttemptAt, ...(wasHandedOver ? { was_handed_over: flag(true) } : {}) })
+    .set({
+      next_attempt_at: nextAttemptAt,
+      claimed_by: null,
+      crashes: 0,
+      ...(wasHandedOver ? { was_handed_over: flag(true) } : {}),
+    })
     .where('message_id', '=', id)
     .execute()
 }

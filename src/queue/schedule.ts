@@ -1,28 +1,32 @@
 /**
  * The schedule: which lanes have mail due, which sites they belong to, and whose turn it is now. In memory; its size is
- * that of the lanes and sites with mail, never of the messages.
+ * that of the lanes and sites with mail, and of those remembered for a while, never of the messages.
  *
- * A lane rests until its due time, is then located (its site is found by DNS, remembered for a while), stands in its
- * site's line, and is taken out of it for a look into the database; what that look says, and every settled message,
- * puts it back. A site with nothing due or nothing free is out of the round until something changes.
+ * A lane waits for its due time, is located (`site-directory.ts`), stands in its site's line, and is taken out of it for a look
+ * into the database (the states stand in `lane.ts`); what that look says, and every settled message, makes it wait again. A
+ * site with nothing due, nothing free or no leave to hold memory is in no line until something changes; the others stand in
+ * one of three lines by what is known of them, each with its share of the connections (`connection-shares.ts`).
  */
-import { MinHeap } from '../core/heap.js'
+import { KeyedHeap } from '../core/keyed-heap.js'
 import type { Clock } from '../world/clock.js'
-import type { LocateSite } from './delivery-agent.js'
-import { laneFromKey, type Lane } from './lane.js'
+import { ConnectionShares, STANDINGS, type Standing } from './connection-shares.js'
+import type { LocateSite, SiteFacts } from './delivery-agent.js'
+import { FairLine } from './fair-line.js'
+import { isBulk, laneFromKey, type Lane } from './lane.js'
 import type { PaceSignal } from './pace-signal.js'
+import { SiteDirectory } from './site-directory.js'
 import type { RestLengths } from './site-pace.js'
-import { Site, type Turn } from './site.js'
-
-/** How long a destination's site is believed. */
-const SITE_KNOWN_MS = 10 * 60_000
-/** Sites asked for at the same time; the rest waits its turn. */
-const LOCATING_AT_ONCE = 100
+import { SiteRegister, type SiteState } from './site-register.js'
+import type { Site, Turn } from './site.js'
 
 export interface ScheduleParts {
   readonly clock: Clock
   readonly locateSite: LocateSite
   readonly rests: RestLengths
+  /** Deliveries at a time, over all sites. */
+  readonly connections: number
+  /** Whether there may be memory for a large message to this site. */
+  readonly hasMemoryFor?: (site: Site) => boolean
   /** A lane has been located: there may be something to start. */
   readonly onChange: () => void
 }
@@ -30,55 +34,81 @@ export interface ScheduleParts {
 export class Schedule {
   private readonly parts: ScheduleParts
   private readonly lanes = new Map<string, Lane>()
-  private readonly sites = new Map<string, Site>()
-  /** Where lanes belong, as far as that is known; a lane that is being located is kept out of the line meanwhile. */
-  private readonly places = new Map<Lane, 'being located' | { readonly site: Site; readonly until: number }>()
-  /** Lanes by due time; entries that an earlier note overtook are stale. */
-  private readonly later = new MinHeap<{ readonly lane: Lane; readonly dueAt: number }>()
-  /** Sites that rest or have used up their minute, by the time they may go on. */
-  private readonly resting = new MinHeap<Site>()
-  /** The one entry in `resting` that counts for each site. */
-  private readonly restsUntil = new Map<Site, number>()
-  /** Sites with something due, in order of turns. */
-  private readonly round = new Set<Site>()
-  private readonly unlocated: Lane[] = []
-  private locating = 0
+  /** Lanes that wait, by due time. */
+  private readonly waiting = new KeyedHeap<Lane>()
+  private readonly directory: SiteDirectory
+  /** Lanes that are being located, by destination. */
+  private readonly unlocated = new Map<string, Set<Lane>>()
+  private readonly sites: SiteRegister
+  /** Sites that rest or have used up their minute, by the moment on the monotonic clock when they may go on. */
+  private readonly resting = new KeyedHeap<Site>()
+  /** Sites with something due and a free slot. */
+  private readonly lines: Readonly<Record<Standing, FairLine<Site>>> = {
+    new: new FairLine('both ends'),
+    proven: new FairLine('oldest'),
+    doubtful: new FairLine('oldest'),
+  }
+  /** Sites whose large messages wait for memory. */
+  private readonly lackingMemory = new Set<Site>()
+  private readonly shares: ConnectionShares
 
   constructor(parts: ScheduleParts) {
     this.parts = parts
+    this.shares = new ConnectionShares(parts.connections)
+    this.sites = new SiteRegister(parts)
+    this.directory = new SiteDirectory({
+      ...parts,
+      onLocated: (destination, facts) => this.located(destination, facts),
+    })
   }
 
-  /** Lanes known now, and due times kept for them, stale ones included. */
+  /** Lanes and sites known now, and due times kept for them. */
   get size(): { lanes: number; sites: number; dueTimes: number } {
-    return { lanes: this.lanes.size, sites: this.sites.size, dueTimes: this.later.size }
+    return { lanes: this.lanes.size, sites: this.sites.size, dueTimes: this.waiting.size }
   }
 
-  /** When there is something to do again, should nothing happen before; undefined when nothing waits. */
-  get wakeAt(): number | undefined {
-    const times = [this.later.nextKey, this.resting.nextKey].filter(time => time !== undefined)
-    return times.length === 0 ? undefined : Math.min(...times)
+  /** How long there is nothing to do, should nothing happen before, ms; undefined when nothing waits. */
+  get idleMs(): number | undefined {
+    const { clock } = this.parts
+    const dueMs = (this.waiting.nextKey ?? Infinity) - clock.now()
+    const restMs = (this.resting.nextKey ?? Infinity) - clock.monotonic()
+    const idleMs = Math.min(dueMs, restMs)
+    return idleMs === Infinity ? undefined : Math.max(0, idleMs)
   }
 
   /** Something in this lane falls due then. */
   note(key: string, dueAt: number): void {
     const lane = this.lanes.get(key) ?? laneFromKey(key)
     this.lanes.set(key, lane)
-    if (dueAt >= lane.dueAt) return
-    lane.dueAt = dueAt
-    if (lane.planned.has(dueAt)) return
-    lane.planned.add(dueAt)
-    this.later.push(dueAt, { lane, dueAt })
+    // In a line already, it will be looked at: whoever notes something has committed it before.
+    if (lane.state === 'locating' || lane.state === 'in line') return
+    lane.dueAt = Math.min(lane.dueAt, dueAt)
+    if (lane.state === 'waiting') this.waiting.set(lane, lane.dueAt)
   }
 
-  /** Whether some site has mail due and a slot for it. */
+  /** Whether some site has mail due, a slot for it, and a connection of its share. */
   get hasTurn(): boolean {
     this.wakeDue()
-    return this.round.size > 0
+    return STANDINGS.some(standing => this.canServe(standing))
+  }
+
+  /** The shares of the connections that are used up while sites wait for them, and how many wait. */
+  get shortages(): { standing: Standing; waiting: number }[] {
+    return STANDINGS.flatMap(standing => {
+      const waiting = this.lines[standing].size
+      return waiting > 0 && !this.canServe(standing) ? [{ standing, waiting }] : []
+    })
+  }
+
+  private canServe(standing: Standing): boolean {
+    const { shares, lines } = this
+    if (lines[standing].size === 0 || shares.room(standing, false) === 0) return false
+    return lines[standing].hasWaiting(shares.room(standing, true) > 0)
   }
 
   /**
-   * Gives out turns, site after site. The lanes are out of the line and their due times forgotten: whoever takes them
-   * looks into the database and notes what it says; what others note meanwhile still counts.
+   * Gives out turns, site after site. Who takes one looks into the database and says what was there; what others note
+   * meanwhile still counts.
    *
    * @param slots deliveries that may begin, over all sites
    * @param lanes lanes at most
@@ -87,18 +117,35 @@ export class Schedule {
     this.wakeDue()
     const turns: Turn[] = []
     let free = slots
-    for (let sites = this.round.size; sites > 0 && free > 0 && turns.length < lanes; sites -= 1) {
-      const [site] = this.round
-      if (!site) break
-      this.round.delete(site)
-      const taken = site.takeTurns(Math.min(site.pace.freeSlots, free), lanes - turns.length)
-      for (const turn of taken) {
-        turn.lane.dueAt = Infinity
-        site.pace.reserve(turn.slots)
-        free -= turn.slots
+    for (const standing of STANDINGS)
+      for (let left = this.lines[standing].size; left > 0 && free > 0 && turns.length < lanes; left -= 1) {
+        if (!this.canServe(standing)) break
+        const site = this.lines[standing].next(this.shares.room(standing, true) > 0)?.item
+        if (!site) break
+        const taken = this.takeTurnsOf(site, standing, free, lanes - turns.length)
+        free -= taken.reduce((sum, turn) => sum + turn.slots, 0)
+        turns.push(...taken)
+        this.enrol(site)
       }
-      turns.push(...taken)
-      this.enrol(site)
+    return turns
+  }
+
+  /** Nothing, when it stands in the wrong line by now. */
+  private takeTurnsOf(site: Site, standing: Standing, free: number, lanes: number): Turn[] {
+    if (site.pace.standing !== standing) return []
+    const { shares } = this
+    const bulkSlots = shares.room(standing, true)
+    const turns = site.takeTurns({
+      slots: Math.min(site.pace.freeSlots, shares.room(standing, false), free),
+      lanes,
+      permits: { bulk: bulkSlots > 0, large: this.hasMemoryFor(site) },
+      bulkSlots,
+    })
+    for (const { lane, slots } of turns) {
+      lane.state = 'looked at'
+      lane.dueAt = Infinity
+      site.pace.reserve(slots, lane.isLarge)
+      shares.take(standing, isBulk(lane), slots)
     }
     return turns
   }
@@ -106,143 +153,137 @@ export class Schedule {
   /**
    * After the look into the database.
    *
-   * @param claimed messages that were due and are now in hand
+   * @param claimed how many messages were due and are now in hand
    * @param nextDueAt when the lane's next message falls due, if one waits
    */
-  looked({ lane, site, slots }: Turn, claimed: readonly string[], nextDueAt: number | undefined): void {
-    site.pace.release(slots - claimed.length)
-    for (const messageId of claimed) lane.inHand.add(messageId)
-    if (nextDueAt !== undefined) this.note(lane.key, nextDueAt)
+  looked(turn: Turn, claimed: number, nextDueAt: number | undefined): void {
+    const { lane, site, slots } = turn
+    this.giveBack(turn, slots - claimed)
+    lane.inHand += claimed
+    lane.state = 'waiting'
+    const dueAt = Math.min(lane.dueAt, nextDueAt ?? Infinity)
+    if (dueAt < Infinity) this.note(lane.key, dueAt)
     this.enrol(site)
     this.forgetIfIdle(lane)
   }
 
   /** A claimed message is not delivered after all: its row is gone, or was handed back to be due then. */
-  dropped({ lane, site }: Turn, messageId: string, dueAt?: number): void {
-    site.pace.release(1)
-    this.enrol(site)
-    this.freed(lane, messageId, dueAt)
+  dropped(turn: Turn, dueAt?: number): void {
+    this.giveBack(turn, 1)
+    this.enrol(turn.site)
+    this.freed(turn.lane, dueAt)
   }
 
-  /** A delivery has ended: its site has a free slot. The message stays in hand until its outcome is on disk. */
-  ended({ site }: Turn, signal: PaceSignal, durationMs: number): void {
-    site.pace.end(signal, durationMs)
+  /**
+   * A delivery has ended: its site has a free slot. The message stays in hand until its outcome is on disk.
+   *
+   * @param isAside whether it had been set aside
+   */
+  ended({ site, lane, standing }: Turn, signal: PaceSignal, durationMs: number, isAside = false): void {
+    if (isAside) this.shares.endAside()
+    else this.shares.giveBack(standing, isBulk(lane))
+    site.pace.end(signal, durationMs, lane.isLarge)
     this.enrol(site)
+  }
+
+  /** It was told to end and may not; it shall not keep others of its share waiting. @returns whether there is room for that */
+  setAside({ lane, standing }: Turn): boolean {
+    return this.shares.setAside(standing, isBulk(lane))
   }
 
   /** The outcome is on disk. @param nextAttemptAt when its row falls due again, if it stays */
-  settled({ lane }: Turn, messageId: string, nextAttemptAt: number | undefined): void {
-    this.freed(lane, messageId, nextAttemptAt)
+  settled({ lane }: Turn, nextAttemptAt: number | undefined): void {
+    this.freed(lane, nextAttemptAt)
+  }
+
+  /** There is memory again. */
+  memoryFreed(): void {
+    const sites = [...this.lackingMemory]
+    this.lackingMemory.clear()
+    for (const site of sites) this.enrol(site)
   }
 
   /** For the operator. */
-  listSites(): { name: string; active: number; window: number; restsUntil: number | undefined }[] {
-    return [...this.sites.values()].map(site => ({ name: site.name, ...site.pace.state }))
+  listSites(): SiteState[] {
+    return this.sites.list()
   }
 
   /** Ends the rests of sites, of those that serve these destinations where some are named. */
   endRests(destinations?: ReadonlySet<string>): void {
-    const sites = new Set<Site>()
-    for (const [lane, place] of this.places)
-      if (place !== 'being located' && (destinations?.has(lane.destination) ?? true)) sites.add(place.site)
-    for (const site of sites) {
+    for (const site of this.sites.serving(destinations, name => this.directory.find(name))) {
       if (!site.pace.isResting) continue
       site.pace.endRest()
       this.enrol(site)
     }
   }
 
-  private freed(lane: Lane, messageId: string, dueAt: number | undefined): void {
-    lane.inHand.delete(messageId)
+  private giveBack({ site, lane, standing }: Turn, slots: number): void {
+    site.pace.release(slots, lane.isLarge)
+    this.shares.giveBack(standing, isBulk(lane), slots)
+  }
+
+  private freed(lane: Lane, dueAt: number | undefined): void {
+    lane.inHand -= 1
     if (dueAt !== undefined) this.note(lane.key, dueAt)
     this.forgetIfIdle(lane)
   }
 
   private wakeDue(): void {
-    const now = this.parts.clock.now()
-    while ((this.later.nextKey ?? Infinity) <= now) {
-      const entry = this.later.pop()
-      if (!entry) break
-      entry.lane.planned.delete(entry.dueAt)
-      if (entry.lane.dueAt === entry.dueAt) this.standInLine(entry.lane, now)
-    }
-    while ((this.resting.nextKey ?? Infinity) <= now) {
-      const time = this.resting.nextKey
-      const site = this.resting.pop()
-      if (!site || this.restsUntil.get(site) !== time) continue
-      this.restsUntil.delete(site)
-      this.enrol(site)
-    }
+    const { clock } = this.parts
+    for (let lane; (lane = this.waiting.popUpTo(clock.now()));) this.standInLine(lane)
+    for (let site; (site = this.resting.popUpTo(clock.monotonic()));) this.enrol(site)
   }
 
-  private standInLine(lane: Lane, now: number): void {
-    const place = this.places.get(lane)
-    if (place === 'being located') return
-    if (place && place.until > now) {
-      this.joinSite(lane, place.site)
+  private standInLine(lane: Lane): void {
+    const facts = this.directory.find(lane.destination)
+    if (facts) {
+      this.joinSite(lane, facts)
       return
     }
-    this.places.set(lane, 'being located')
-    this.unlocated.push(lane)
-    this.locateNext()
+    lane.state = 'locating'
+    const others = this.unlocated.get(lane.destination)
+    if (others) others.add(lane)
+    else this.unlocated.set(lane.destination, new Set([lane]))
+    this.directory.ask(lane.destination, { isBulk: isBulk(lane), workspaceId: lane.workspaceId })
   }
 
-  private locateNext(): void {
-    while (this.locating < LOCATING_AT_ONCE) {
-      const lane = this.unlocated.shift()
-      if (!lane) return
-      this.locating += 1
-      void this.locate(lane).finally(() => {
-        this.locating -= 1
-        this.locateNext()
-        this.parts.onChange()
-      })
-    }
+  private located(destination: string, facts: SiteFacts): void {
+    for (const lane of this.unlocated.get(destination) ?? []) this.joinSite(lane, facts)
+    this.unlocated.delete(destination)
+    this.parts.onChange()
   }
 
-  private async locate(lane: Lane): Promise<void> {
-    const facts = await this.parts.locateSite(lane.destination)
-    this.joinSite(
-      lane,
-      new Site(this.parts.clock, facts, this.parts.rests),
-      this.parts.clock.now() + SITE_KNOWN_MS,
-    )
-  }
-
-  /** @param asKnown used unless a site of this name is in the schedule already */
-  private joinSite(lane: Lane, asKnown: Site, until?: number): void {
-    const site = this.sites.get(asKnown.name) ?? asKnown
-    this.sites.set(site.name, site)
-    if (until !== undefined) this.places.set(lane, { site, until })
+  private joinSite(lane: Lane, facts: SiteFacts): void {
+    const site = this.sites.open(facts)
+    lane.state = 'in line'
     site.add(lane)
     this.enrol(site)
   }
 
-  /** Into the round if it has something due and a free slot; else it waits for what will change that. */
+  private hasMemoryFor(site: Site): boolean {
+    return this.parts.hasMemoryFor?.(site) ?? true
+  }
+
+  /** Where it belongs now: into the line of its standing, among those that rest, or to wait until something changes. */
   private enrol(site: Site): void {
-    if (!site.hasDue) {
-      this.forgetSiteIfIdle(site)
+    for (const standing of STANDINGS) this.lines[standing].delete(site)
+    this.resting.delete(site)
+    this.sites.noteUse(site)
+    if (!site.hasDue) return
+    if (site.pace.freeSlots === 0) {
+      const { retryAt } = site.pace
+      if (retryAt !== undefined) this.resting.set(site, retryAt)
       return
     }
-    if (site.pace.freeSlots > 0) {
-      this.round.add(site)
-      return
-    }
-    const retryAt = site.pace.retryAt
-    if (retryAt === undefined || this.restsUntil.get(site) === retryAt) return
-    this.restsUntil.set(site, retryAt)
-    this.resting.push(retryAt, site)
+    const large = site.hasLargeDue && this.hasMemoryFor(site)
+    if (site.hasLargeDue && !large) this.lackingMemory.add(site)
+    const line = this.lines[site.pace.standing]
+    for (const claimant of site.claimants({ bulk: true, large })) line.add(site, claimant)
   }
 
   private forgetIfIdle(lane: Lane): void {
-    const place = this.places.get(lane)
-    if (lane.dueAt < Infinity || lane.inHand.size > 0 || place === 'being located') return
+    if (lane.state !== 'waiting' || lane.dueAt < Infinity || lane.inHand > 0) return
+    this.waiting.delete(lane)
     this.lanes.delete(lane.key)
-    this.places.delete(lane)
-    if (place) this.forgetSiteIfIdle(place.site)
-  }
-
-  private forgetSiteIfIdle(site: Site): void {
-    if (!site.hasDue && site.pace.isForgettable) this.sites.delete(site.name)
   }
 }

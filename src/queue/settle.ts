@@ -22,6 +22,8 @@ export interface Finished {
   readonly outcome: Outcome
   /** When to try again, should it have been deferred; ms since epoch UTC. */
   readonly retryAt: number
+  /** How far the clock was set forward since the message was accepted, ms: it is so much younger than it looks. */
+  readonly clockAheadMs?: number
 }
 
 /** What the message is now, after this attempt. */
@@ -72,7 +74,8 @@ async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<Readonly
  * A deferral past the message's expiry is final. It is reported as what it was, transient: nothing was learnt about
  * the mailbox (RFC 3463 §3.5, 4.4.7 "delivery time expired").
  */
-function judge({ outcome, finishedAt, retryAt }: Finished, entry: QueueEntry): Verdict {
+function judge({ outcome, finishedAt, retryAt, clockAheadMs = 0 }: Finished, entry: QueueEntry): Verdict {
+  const expiresAt = entry.expiresAt + clockAheadMs
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'delivered', remoteMta: outcome.remoteMta }
@@ -81,10 +84,10 @@ function judge({ outcome, finishedAt, retryAt }: Finished, entry: QueueEntry): V
     case 'unsendable':
       return { kind: 'failed' }
     case 'deferred':
-      return finishedAt >= entry.expiresAt
+      return finishedAt >= expiresAt
         ? { kind: 'bounced', bounce: { ...outcome, permanence: 'transient', status: '4.4.7' } }
         : // The last try comes at the expiry itself, not before it.
-          { kind: 'deferred', nextAttemptAt: Math.min(retryAt, entry.expiresAt) }
+          { kind: 'deferred', nextAttemptAt: Math.min(retryAt, expiresAt) }
   }
 }
 

@@ -1,14 +1,20 @@
 /**
  * Who may open a session: how many there are at a time, in all and from one address, and how many came in a minute.
  *
+ * Where more than half of all are taken, one address gets no more than half of what is left, so that no few addresses fill
+ * them: each one more leaves something for the next, and who has none yet is served before who has many.
+ *
  * Called by `service.ts` for each connection, before a word is said. Pure apart from the clock; memory is bounded by the
  * sessions there are and by a fixed number of addresses. Fails: never; a refusal is a value.
  */
 import type { Clock } from '../world/clock.js'
+import { addressKey } from '../world/ip-address.js'
 import type { SmtpLimits } from './options.js'
 
 export type Refusal = 'sessions' | 'sessions-per-address' | 'connections-per-minute'
 
+/** Of one address, however many there are: a client that opens a second connection beside its first is nobody's attack. */
+const LEAST_SHARE = 2
 const MINUTE_MS = 60_000
 /** Addresses remembered within a minute; beyond that the oldest is forgotten. */
 const MOST_ADDRESSES = 65_536
@@ -34,10 +40,22 @@ export class Admission {
     if (this.comesTooOften(key)) return 'connections-per-minute'
     if (this.total >= this.limits.sessions) return 'sessions'
     const open = this.open.get(key) ?? 0
-    if (open >= this.limits.sessionsPerAddress) return 'sessions-per-address'
+    if (open >= this.shareOf()) return 'sessions-per-address'
     this.open.set(key, open + 1)
     this.total += 1
     return undefined
+  }
+
+  /** More than half of all sessions are taken: who holds one and does nothing is waited for less. */
+  get isUnderPressure(): boolean {
+    return this.total * 2 > this.limits.sessions
+  }
+
+  /** Sessions that one address may have now. */
+  private shareOf(): number {
+    const { sessions, sessionsPerAddress } = this.limits
+    if (!this.isUnderPressure) return sessionsPerAddress
+    return Math.min(sessionsPerAddress, Math.max(LEAST_SHARE, Math.floor((sessions - this.total) / 2)))
   }
 
   leave(peerAddress: string): void {
@@ -66,23 +84,4 @@ export class Admission {
     this.came.set(key, count)
     return false
   }
-}
-
-/** What counts as one client: an IPv4 address, or the /64 that a single IPv6 customer has at the least (RFC 6177 §2). */
-export function addressKey(address: string): string {
-  if (!address.includes(':')) return address
-  // A scope (`fe80::1%eth0`) is the link's, not the client's.
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const rest = tail === '' ? [] : tail.split(':')
-    // A dotted IPv4 address at the end stands for two groups.
-    const held = groups.length + rest.length + (tail.includes('.') ? 1 : 0)
-    for (let missing = 8 - held; missing > 0; missing--) groups.push('0')
-    groups.push(...rest)
-  }
-  return `${groups
-    .slice(0, 4)
-    .map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
 }

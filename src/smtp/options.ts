@@ -60,6 +60,13 @@ export interface SmtpTimeouts {
   readonly dataBlockMs: number
   /** A whole session, ms, however busy; what a client that trickles can hold at most. */
   readonly sessionMs: number
+  /**
+   * Where more than half of the sessions are taken, ms from the connection: until the client has logged in, where logins are
+   * required, or else has had its first message taken.
+   */
+  readonly unprovenMs: number
+  /** The same, for silence between commands and within a message, of whoever has not logged in. */
+  readonly pressedSilenceMs: number
 }
 
 export interface SmtpCapabilities {
@@ -89,6 +96,9 @@ export const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   commandMs: 300_000,
   dataBlockMs: 300_000,
   sessionMs: 7_200_000,
+  // A greeting's delay, a handshake and a login or a small message over a slow line take some seconds.
+  unprovenMs: 30_000,
+  pressedSilenceMs: 60_000,
 }
 
 /** The options with every gap filled, and what follows from them computed once for all sessions. */

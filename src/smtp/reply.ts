@@ -61,6 +61,7 @@ export const REPLY = {
   tooManyFromAddress: '421 4.7.0 Too many connections from your address, try again later\r\n',
   tooManyErrors: '421 4.7.0 Too many errors\r\n',
   tooManyMessages: '421 4.7.0 Enough messages for one connection\r\n',
+  busy: '421 4.3.2 Too busy to wait for you, try again later\r\n',
   timeout: '421 4.4.2 Timeout\r\n',
   sessionTimeout: '421 4.4.2 This session has lasted too long\r\n',
   shuttingDown: '421 4.3.2 Shutting down, try again later\r\n',

@@ -158,7 +158,8 @@ class Service<Identity> implements SmtpService {
   private onBeat(): void {
     this.beat = undefined
     const now = this.parts.clock.monotonic()
-    for (const session of this.sessions) session.tick(now)
+    const isPressed = this.admission.isUnderPressure
+    for (const session of this.sessions) session.tick(now, isPressed)
     for (const [socket, moment] of this.leaving) if (now >= moment) socket.destroy()
     if (this.sessions.size > 0 || this.leaving.size > 0) this.keepBeating()
   }

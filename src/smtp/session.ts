@@ -59,6 +59,9 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
   private refusals = 0
   /** Of the monotonic clock. */
   private deadline: number
+  /** When the client was waited for last; of the monotonic clock. */
+  private awaitedSince: number
+  private readonly openedAt: number
   private readonly lastMoment: number
   private endedBy = 'client'
 
@@ -69,6 +72,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.facts = { id, peerAddress, peerPort: socket.remotePort ?? 0, heloName: '', isEsmtp: false }
     const now = surroundings.clock.monotonic()
     this.deadline = now + this.rules.timeouts.commandMs
+    this.awaitedSince = this.openedAt = now
     this.lastMoment = now + this.rules.timeouts.sessionMs
     this.connection = new ServerConnection(socket, this)
     this.commands = new Commands<Identity>(this, () => this.countError())
@@ -79,10 +83,13 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     else this.greet()
   }
 
-  /** @param now of the monotonic clock */
-  tick(now: number): void {
+  /** @param now of the monotonic clock @param isPressed there are many sessions, and others want one */
+  tick(now: number, isPressed = false): void {
     if (this.isOver || this.isInHandshake) {
-      if (now >= this.deadline) this.connection.destroy()
+      const isOverdue = isPressed && !this.isOver && now - this.openedAt >= this.rules.timeouts.unprovenMs
+      if (now >= this.deadline || isOverdue) this.connection.destroy()
+    } else if (isPressed && this.isHoldingUp(now)) {
+      this.close(REPLY.busy, 'pressure')
     } else if (this.isWaiting) {
       return // the client waits for us
     } else if (now >= this.deadline) {
@@ -90,6 +97,17 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     } else if (now >= this.lastMoment) {
       this.close(REPLY.sessionTimeout, 'session time')
     }
+  }
+
+  /** Whether it does so little that its place is given to others. */
+  private isHoldingUp(now: number): boolean {
+    if (this.isWaiting && !this.isGreeting) return false // the client waits for us
+    const { timeouts, isAuthRequired } = this.rules
+    // Who has logged in is known, and keeps his connection; where nobody does, a message is all that tells of a client.
+    if (isAuthRequired && this.identity !== undefined) return false
+    if (now - this.awaitedSince >= timeouts.pressedSilenceMs) return true
+    const isProven = !isAuthRequired && this.commands.envelope.taken > 0
+    return !isProven && now - this.openedAt >= timeouts.unprovenMs
   }
 
   /** The server stops: the session ends at once, or when the message under way is done. */
@@ -300,7 +318,8 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     const isReceiving = this.commands.envelope.isReceiving
     let patienceMs = isReceiving ? dataBlockMs : commandMs
     if (this.isInHandshake) patienceMs = Math.min(patienceMs, HANDSHAKE_MS)
-    this.deadline = this.surroundings.clock.monotonic() + patienceMs
+    this.awaitedSince = this.surroundings.clock.monotonic()
+    this.deadline = this.awaitedSince + patienceMs
   }
 
   private logFault(thrown: unknown): void {

@@ -68,3 +68,24 @@ export function parseAddressAndPort(
   const port = Number(match?.[3] ?? defaultPort)
   return ipVersion(address) !== 0 && port >= 1 && port <= 65_535 ? { address, port } : undefined
 }
+
+/** What counts as one client: an IPv4 address, or the /64 that a single IPv6 customer has at the least (RFC 6177 §2). */
+export function addressKey(given: string): string {
+  // An IPv4 client of a socket that listens on both.
+  const address = given.startsWith('::ffff:') ? given.slice(7) : given
+  if (!address.includes(':')) return address
+  // A scope (`fe80::1%eth0`) is the link's, not the client's.
+  const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const rest = tail === '' ? [] : tail.split(':')
+    // A dotted IPv4 address at the end stands for two groups.
+    const held = groups.length + rest.length + (tail.includes('.') ? 1 : 0)
+    for (let missing = 8 - held; missing > 0; missing--) groups.push('0')
+    groups.push(...rest)
+  }
+  return `${groups
+    .slice(0, 4)
+    .map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`
+}

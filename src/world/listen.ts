@@ -1,9 +1,10 @@
 /**
  * Listening sockets: opens an HTTP server on an address and closes it without cutting off who is being served.
  */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from './clock.js'
+import { HttpConnections, type HttpHandler, type HttpLimits } from './http-connections.js'
 
 export interface ListenAddress {
   readonly host: string
@@ -17,25 +18,35 @@ export interface Listener {
   close(graceMs: number): Promise<void>
 }
 
-/** A client that has not finished sending its request by then is cut off (slow senders hold sockets otherwise). */
-const REQUEST_TIMEOUT_MS = 60_000
+/** For the headers of a request, from its first octet or from when the connection was made (slow senders hold sockets). */
 const HEADERS_TIMEOUT_MS = 15_000
+/** Whoever reads a body knows how long it may take; this ends what nobody reads. */
+const REQUEST_TIMEOUT_MS = 3_600_000
+const LOOK_EVERY_MS = 5_000
+/** Connections the system completes ahead of us; Linux cuts it at net.core.somaxconn (4096). */
+const BACKLOG = 4_096
+/** Octets of all headers of a request. */
+const HEADERS_OCTETS = 16_384
 
 /** @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:8025: address already in use` */
 export async function listenHttp(
   { host, port }: ListenAddress,
-  handler: RequestListener,
+  handler: HttpHandler,
+  limits: HttpLimits,
   clock: Clock,
 ): Promise<Listener> {
-  const server = createServer(
-    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
-    handler,
-  )
+  const server = createServer({
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: LOOK_EVERY_MS,
+    maxHeaderSize: HEADERS_OCTETS,
+  })
+  new HttpConnections(handler, limits, clock).watch(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(new Error(`cannot listen on ${host}:${port}: ${listenFaultInWords(error)}`, { cause: error })),
     )
-    server.listen(port, host, resolve)
+    server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
   const bound = server.address() as AddressInfo
   return {

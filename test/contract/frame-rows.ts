@@ -5,6 +5,7 @@ const every = inFile('http/every-route')
 const sandbox = inFile('http/every-route-sandbox')
 const answer = inFile('http/every-answer')
 const open = inFile('http/open-routes')
+const clients = inFile('http/real-clients')
 const keys = inFile('accounts/key-routes')
 const limits = inFile('msa/send-limits')
 const validation = inFile('msa/send-validation')
@@ -165,7 +166,7 @@ export const FRAME_ROWS: readonly Row[] = [
     from: ['Limits > Rate-limit response headers'],
     tests: [
       answer('every route shows the limits of its caller, whether it answers or refuses'),
-      open('an unknown path, and a known one asked in another way, is a 404 in the form of every error'),
+      open('an unknown path is a 404 in the form of every error'),
       keys('a new key has a hundred requests in any minute, and is told of each'),
     ],
   },
@@ -236,6 +237,42 @@ export const FRAME_ROWS: readonly Row[] = [
     tests: [
       answer('a database that another process holds locked is a 503 with Retry-After, and is waited for'),
     ],
+  },
+  {
+    id: 'error.method',
+    rule: 'another method than a path takes is a 405 method_not_allowed with Allow; an unknown path below the base needs a key first',
+    from: ['decisions: Email > Optional fields null is as'],
+    answers: ['any: method_not_allowed'],
+    tests: [
+      clients(
+        'a method that a path does not take is a 405 with Allow, and an unknown path is a 401 without a key',
+      ),
+    ],
+  },
+  {
+    id: 'error.http',
+    rule: 'what is no HTTP, too long or too slow is answered in the form of every error, with the headers of every answer',
+    from: [],
+    answers: ['any: headers_too_large', 'bodied: request_timeout'],
+    tests: [
+      clients('what is no HTTP request, and headers without end, are refused in the form of every error'),
+      clients('a body that does not arrive in time is a 408'),
+    ],
+  },
+  {
+    id: 'body.coding',
+    rule: 'a body may be gzip, bounded by what it unfolds to; another coding or charset is a 415',
+    from: ['decisions: Email > Optional fields null is as'],
+    answers: ['bodied: unsupported_media_type'],
+    tests: [
+      clients('a body may be gzip; any other coding or charset is a 415 on every route that takes one'),
+    ],
+  },
+  {
+    id: 'body.bounds',
+    rule: 'a body has at most 100 levels and 32,768 values (a batch 500,000), with and without an Idempotency-Key',
+    from: [],
+    tests: [clients('a body of too many values or levels is a 400, with an Idempotency-Key and without')],
   },
   {
     id: 'error.internal.capture',

@@ -339,6 +339,26 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
+  '0011-claims': {
+    // Nothing is known of who had what in hand: it waits for its due time, as it would have.
+    become: { queue: [{ message_id: 'm1', claimed_by: null, crashes: 0 }] },
+  },
+  '0013-inbound-lanes': {
+    // Whether it came to signed addresses is not asked of mail that is there: it counts as if it had not.
+    become: { inbound_mails: [{ body_id: 'body', is_signed: 0 }] },
+    after: {
+      domain_denials: [
+        {
+          domain: 'two.test',
+          denied_at: T,
+          workspace_id: WORKSPACE,
+          email: 'bob@two.test',
+          message_id: 'm2',
+          is_ours: 1,
+        },
+      ],
+    },
+  },
   '0014-sandboxes': {
     before: {
       message_contents: [

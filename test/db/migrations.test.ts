@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
-import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { migrateToLatest, SchemaError } from '../../src/db/migrate.js'
 import { MIGRATIONS } from '../../src/db/migrations.js'
@@ -12,35 +11,12 @@ import { openSqlite } from '../../src/db/open-sqlite.js'
 import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
 import { listMessages } from '../../src/msa/message-log-store.js'
-import { insertContent } from '../../src/queue/content-store.js'
-import { insertMessages } from '../../src/queue/message-store.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { eachDatabase, sqliteDatabase, sqliteFile } from '../support/database.js'
+import { migrateFile, MIGRATION_NAMES, openForMigration } from '../support/migrating.js'
+import { insertRows } from '../support/rows.js'
 import { schemaAfterMigrations } from '../support/schema.js'
-
-const FIRST_PAGE = { limit: 100, offset: 0 }
-
-const CONTENT = {
-  workspaceId: 'w',
-  from: { address: 'me@sender.test' },
-  subject: 'Hello',
-  signingDomainId: null,
-  trackOpens: false,
-  trackClicks: false,
-  createdAt: 1,
-}
-
-/** From the schema of today back to the one before 0009. */
-const UNDO_BUCKETS = [
-  'drop table sandboxes',
-  'drop table sandbox_schedule',
-  'alter table domains drop column is_sandbox',
-  "delete from schema_migrations where name = '0014-sandboxes'",
-  'drop index messages_by_recipient',
-  'alter table messages drop column recipient_bucket',
-  'create index messages_by_recipient on messages (workspace_id, lower(recipient), id)',
-  "delete from schema_migrations where name = '0009-recipient-buckets'",
-]
+import { MIGRATION_ROWS } from './migration-rows.js'
 
 const noteMigration = (database: Database, name: string) =>
   database.write(({ db }) =>
@@ -57,7 +33,7 @@ t.test('migrations are numbered in the order of the list', async t => {
   const numbers = Object.keys(MIGRATIONS).map(name => Number(/^(\d{4})-[a-z0-9-]+$/.exec(name)?.[1]))
   t.same(
     numbers,
-    [...numbers].sort((a, b) => a - b),
+    [...new Set(numbers)].sort((a, b) => a - b),
   )
 })
 
@@ -112,30 +88,16 @@ t.test('a database at the latest schema opens without the right to migrate', asy
 
 t.test('messages of an older schema are found by their recipient', async t => {
   const file = sqliteFile(t)
-  const older = await openSqlite({ file, clock: new FakeClock() })
-  const [content, ids] = [
-    uuidv7(1, Buffer.alloc(10)),
-    [uuidv7(2, Buffer.alloc(10)), uuidv7(3, Buffer.alloc(10))],
-  ]
-  await older.write(async ({ db }) => {
-    await insertContent(db, { ...CONTENT, id: content })
-    await insertMessages(
-      db,
-      { ...CONTENT, id: content },
-      false,
-      ids.map((id, at) => ({
-        id,
-        recipient: at === 0 ? 'Ann@one.test' : 'bob@two.test',
-        status: 'sent',
-        reason: null,
-      })),
-    )
-    for (const change of UNDO_BUCKETS) await sql.raw(change).execute(db)
-  })
-  await older[Symbol.asyncDispose]()
-
+  const [first = ''] = MIGRATION_NAMES
+  await migrateFile(file, first)
+  const older = openForMigration(file)
+  const rows = MIGRATION_ROWS[first]?.after ?? {}
+  await insertRows(older, rows)
+  await older.destroy()
+  const [{ id, workspace_id: workspaceId, recipient } = {}] = rows['messages'] ?? []
   const database = await openSqlite({ file, clock: new FakeClock() })
   t.teardown(() => database[Symbol.asyncDispose]())
-  const found = await listMessages(database.reader, CONTENT.workspaceId, { to: 'ann@one.test' }, FIRST_PAGE)
-  t.match(found, { total: 1, items: [{ id: ids[0], recipient: 'Ann@one.test' }] })
+  const filter = { to: String(recipient).toLowerCase() }
+  const found = await listMessages(database.reader, String(workspaceId), filter, { limit: 100, offset: 0 })
+  t.match(found, { total: 1, items: [{ id, recipient }] })
 })

@@ -112,7 +112,8 @@ CREATE TABLE "domain_denials" (
   "workspace_id" text not null,
   "email" text not null,
   "message_id" text not null unique,
-  "is_counted" integer not null
+  "is_ours" integer not null,
+  "verdict" text
 );
 
 CREATE TABLE "domain_reports" (
@@ -295,7 +296,9 @@ CREATE TABLE "queue" (
   "enqueued_at" bigint not null,
   "content_id" text default '' not null,
   "recipient" text default '' not null,
-  "dsn_notify" text
+  "dsn_notify" text,
+  "claimed_by" text,
+  "crashes" integer default 0 not null
 );
 
 CREATE TABLE "sandbox_schedule" (
@@ -392,7 +395,7 @@ CREATE INDEX "domain_denials_by_domain" on "domain_denials" ("domain", "denied_a
 
 CREATE INDEX "domain_denials_by_time" on "domain_denials" ("denied_at", "domain");
 
-CREATE INDEX "domain_denials_unjudged" on "domain_denials" ("denied_at") where "is_counted" = 0;
+CREATE INDEX "domain_denials_unjudged" on "domain_denials" ("denied_at") where "verdict" is null;
 
 CREATE INDEX "domain_reports_by_time" on "domain_reports" ("domain", "begin_at");
 
@@ -431,6 +434,8 @@ CREATE INDEX messages_opened on messages (workspace_id, lower(recipient), opened
 CREATE INDEX "product_views_by_contact" on "product_views" ("workspace_id", "contact_id", "viewed_at");
 
 CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
+
+CREATE INDEX "queue_claimed" on "queue" ("claimed_by") where "claimed_by" is not null;
 
 CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;
 

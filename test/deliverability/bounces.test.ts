@@ -51,12 +51,13 @@ const recorded = async (database: Database) => (await listBounces(database.reade
 
 eachDatabase(
   t,
-  'only a permanent cause of the recipient suppresses, and only the address',
+  'only a permanent cause of the recipient suppresses, only the address, and not for one look into DNS',
   async (t, database) => {
     await react(
       database,
       bounce('gone', { to: 'Gone@X.example' }),
-      bounce('nodomain', { scope: 'domain', subtype: 'bad_destination' }),
+      bounce('nodomain', { scope: 'domain', subtype: 'bad_destination', smtpStatus: '5.1.2' }),
+      bounce('nullmx', { scope: 'domain', subtype: 'domain_accepts_no_mail' }),
       bounce('full', { bounceType: 'transient', subtype: 'mailbox_full' }),
       bounce('reputation', { cause: 'reputation', scope: 'source' }),
       bounce('content', { cause: 'content', scope: 'sender' }),
@@ -64,10 +65,10 @@ eachDatabase(
       bounce('config', { cause: 'config', scope: 'source' }),
       bounce('undetermined', { bounceType: 'undetermined' }),
     )
-    t.equal((await recorded(database)).length, 8)
+    t.equal((await recorded(database)).length, 9)
     t.same((await suppressed(database)).sort(), [
       'gone@x.example hard_bounce all',
-      'nodomain@x.example hard_bounce all',
+      'nullmx@x.example hard_bounce all',
     ])
   },
 )

@@ -48,7 +48,7 @@ t.test('every operation is on it, with its permission, fields, example and error
     'curl -X DELETE &#39;http://127.0.0.1:8025/api/v1/notes/',
     '<section id="Email">',
     '<a href="#Note">Note</a>',
-    '<details id="Note">',
+    '<h3 id="Note">Note</h3>',
     'Needs the permission <code>email:send</code>.',
     '<code>has_more</code>',
     '<a href="#Pagination">Pagination</a>',

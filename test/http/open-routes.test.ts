@@ -32,26 +32,22 @@ t.test(
   },
 )
 
-t.test(
-  'an unknown path, and a known one asked in another way, is a 404 in the form of every error',
-  async t => {
-    const postroad = await openTestAppliance(t)
-    const { key } = postroad
-    for (const [name, answer] of Object.entries({
-      root: await postroad.get('/', { key }),
-      'unknown path': await postroad.get('/api/v1/nothing', { key }),
-      'other version': await postroad.get('/api/v2/health'),
-      'other method': await postroad.post('/api/v1/health', {}),
-    })) {
-      t.same(
-        [answer.status, answer.body],
-        [404, { error: { code: 'not_found', message: 'no such path' } }],
-        name,
-      )
-      t.match(answer.headers.get('x-ratelimit-limit'), /^\d+$/, name)
-    }
-  },
-)
+t.test('an unknown path is a 404 in the form of every error', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  for (const [name, answer] of Object.entries({
+    root: await postroad.get('/', { key }),
+    'unknown path': await postroad.get('/api/v1/nothing', { key }),
+    'other version': await postroad.get('/api/v2/health'),
+  })) {
+    t.same(
+      [answer.status, answer.body],
+      [404, { error: { code: 'not_found', message: 'no such path' } }],
+      name,
+    )
+    t.match(answer.headers.get('x-ratelimit-limit'), /^\d+$/, name)
+  }
+})
 
 t.test('callers without a valid key are counted by address, and refused beyond their rate', async t => {
   const postroad = await openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '3' } })

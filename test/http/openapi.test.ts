@@ -178,7 +178,20 @@ t.test('keys, permissions and bodies are told', async t => {
 t.test('each success and each error that a route can answer has its status', async t => {
   const { paths } = await readDocument(t)
   const statusesOf = (path: string, method: string) => Object.keys(paths[path]?.[method]?.responses ?? {})
-  t.same(statusesOf('/notes', 'post'), ['201', '202', '400', '401', '403', '404', '409', '429', '500', '503'])
+  t.same(statusesOf('/notes', 'post'), [
+    '201',
+    '202',
+    '400',
+    '401',
+    '403',
+    '404',
+    '408',
+    '409',
+    '415',
+    '429',
+    '500',
+    '503',
+  ])
   t.same(statusesOf('/open', 'get'), ['200', '400', '500'])
   const responses = paths['/notes']?.['post']?.responses
   t.match(responses?.['403']?.description, /^`limit_reached`: .+\. `forbidden`: .+\.$/)
@@ -245,12 +258,16 @@ t.test('bodies and answers come with an example; a route may give its own', asyn
     summary: 'With an example of its own.',
     body: Type.Object({ text: Type.String() }),
     example: { text: 'mine' },
-    response: Type.Object({}),
-    handle: async () => ({}),
+    exampleAnswer: { heard: 'mine' },
+    response: Type.Object({ heard: Type.String() }),
+    handle: async () => ({ heard: '' }),
   })
   const document = openApiDocument([own], edition) as { paths: Paths }
   t.same(document.paths['/own']?.['post']?.requestBody?.content['application/json'].example, {
     text: 'mine',
+  })
+  t.same(document.paths['/own']?.['post']?.responses['200']?.content['application/json'].example, {
+    data: { heard: 'mine' },
   })
 })
 

@@ -63,15 +63,54 @@ t.test('without a shared address only verified domains send', async t => {
   t.match(await client.submit(letter()), /^550 5\.7\.1 add and verify sender\.test first/)
 })
 
-t.test('several authors need a Sender, whose domain counts', async t => {
+t.test('several authors need a Sender, who vouches for none of them', async t => {
   const { loggedIn, caught } = await office
   const client = await loggedIn()
-  const from = 'From: ann@elsewhere.test, bob@elsewhere.test'
+  const from = 'From: Ann <ann@elsewhere.test>, bob@elsewhere.test'
   t.match(await client.submit(letter(from)), /^550 5\.6\.0 .*no Sender/)
+  for (const field of [
+    from,
+    'From: App <app@sender.test>, bob@elsewhere.test',
+    'From: x: ann@elsewhere.test, app@sender.test;',
+  ]) {
+    const [id = ''] = idsOf(await client.submit(letter(field, 'Sender: app@sender.test')))
+    const { header } = await caught(id)
+    t.match(header, /^From: (?:(?:Ann|App) <)?notify@mail\.postroad\.test>?\r$/m, field)
+    t.match(header, /^Reply-To: .*@elsewhere\.test/m)
+    t.notMatch(header, /^Sender:/m)
+    t.notMatch(header, /d=sender\.test/)
+  }
+})
+
+t.test('several authors at verified domains stay as they are, signed by one that is shown', async t => {
+  const { loggedIn, caught, zone } = await office
+  const client = await loggedIn()
+  const from = 'From: Ann <ann@sender.test>, Bob <bob@Sender.test>'
   const [id = ''] = idsOf(await client.submit(letter(from, 'Sender: app@sender.test')))
-  const { header } = await caught(id)
+  const { header, raw } = await caught(id)
   t.match(header, `${from}\r\n`)
-  t.match(header, /^DKIM-Signature: [^;]*;[^;]*;[^;]*;\s+d=sender\.test;/m)
+  t.match(header, /^Sender: app@sender\.test\r$/m)
+  t.match(await dkimVerdicts(raw, zone), ['sender.test rsa-sha256 pass'])
+})
+
+t.test('nobody is named as Sender who is not ours to name', async t => {
+  const { loggedIn, caught } = await office
+  const client = await loggedIn()
+  const [id = ''] = idsOf(await client.submit(letter('From: app@sender.test', 'Sender: ceo@bank.test')))
+  const { header } = await caught(id)
+  t.match(header, /^From: app@sender\.test\r$/m)
+  t.notMatch(header, /bank\.test/)
+  const two = letter('From: Ann <ann@sender.test>, bob@sender.test', 'Sender: ceo@bank.test')
+  const [second = ''] = idsOf(await client.submit(two))
+  t.match((await caught(second)).header, /^Sender: Ann <ann@sender\.test>\r$/m)
+})
+
+t.test('the shared address as Sender makes no other address ours', async t => {
+  const { loggedIn, caught } = await office
+  const client = await loggedIn()
+  const forged = letter('From: ceo@bank.test', 'Sender: notify@mail.postroad.test')
+  const [id = ''] = idsOf(await client.submit(forged))
+  t.match((await caught(id)).header, /^From: notify@mail\.postroad\.test\r$/m)
 })
 
 t.test('each recipient is a message of its own, with id, return path, status, trace and events', async t => {

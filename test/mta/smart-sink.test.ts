@@ -81,6 +81,7 @@ async function openWorld(t: Test, { providers, connections }: Setting) {
       connectionsPerSite: 20,
     }),
     policy: { retry: { firstMs: MINUTE_MS, factor: 1.5, maxMs: 30 * MINUTE_MS }, connections },
+    incarnation: 'this run',
     onSettled: () => (settled += 1),
   })
   t.teardown(async () => {

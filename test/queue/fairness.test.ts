@@ -52,7 +52,8 @@ async function enqueueBatch(database: Database, batch: Batch): Promise<void> {
 
 /** A site with four slots, all of them taken by a campaign of 20,000. */
 async function busyWithCampaign(t: Test) {
-  const queue = await sqliteQueue(t, { script: () => 'wait' })
+  const queue = await sqliteQueue(t, { script: () => 'wait', policy: { connections: 20 } })
+  await queue.haveAnswered('x.example')
   await enqueueBatch(queue.database, {
     workspaceId: 'bulk',
     priority: PRIORITIES.campaign,
@@ -60,7 +61,7 @@ async function busyWithCampaign(t: Test) {
     count: 20_000,
     prefix: 'bulk',
   })
-  await queue.runner.start()
+  await queue.look()
   t.equal((await queue.handsOver(4)).length, 4)
   return {
     ...queue,
@@ -115,6 +116,7 @@ t.test('a schedule holds as much for 100,000 messages as it has lanes', async t 
   const schedule = new Schedule({
     clock,
     rests: { firstMs: 30_000, longestMs: 900_000 },
+    connections: 500,
     locateSite: async () => ({ name: 'mx.example', connections: 20, messagesPerMinute: 0 }),
     onChange: () => {},
   })
@@ -127,7 +129,7 @@ t.test('a schedule holds as much for 100,000 messages as it has lanes', async t 
   await clock.advance(0)
   // Whatever is looked at again and again while everything waits leaves nothing behind.
   for (let round = 0; round < 20; round += 1) {
-    for (const turn of schedule.takeTurns(100, 100)) schedule.looked(turn, [], clock.now())
+    for (const turn of schedule.takeTurns(100, 100)) schedule.looked(turn, 0, clock.now())
     await lookAround()
   }
   t.match(schedule.size, { lanes: 50, sites: 1 })
@@ -139,6 +141,7 @@ t.test('a rest that the operator ends lets one message try, at the sites named o
   const schedule = new Schedule({
     clock,
     rests: { firstMs: 30_000, longestMs: 900_000 },
+    connections: 500,
     locateSite: async destination => ({ name: destination, connections: 20, messagesPerMinute: 0 }),
     onChange: () => {},
   })
@@ -147,9 +150,9 @@ t.test('a rest that the operator ends lets one message try, at the sites named o
   schedule.takeTurns(100, 100)
   await clock.advance(0)
   for (const turn of schedule.takeTurns(100, 100)) {
-    schedule.looked(turn, [], clock.now())
-    turn.site.pace.reserve(1)
-    turn.site.pace.end({ kind: 'asked', waitMs: 600_000 })
+    schedule.looked(turn, 1, clock.now())
+    schedule.ended(turn, { kind: 'asked', waitMs: 600_000 }, 10)
+    schedule.settled(turn, clock.now())
   }
   t.same(schedule.takeTurns(100, 100), [])
   schedule.endRests(new Set(['b.example']))

@@ -1,41 +1,72 @@
-/** Memory for large messages, shared by the deliveries under way. */
+/** Memory for large messages, shared out by site. */
 import t from 'tap'
 import { OctetBudget } from '../../src/queue/octet-budget.js'
-import { settleDown } from '../support/turns.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
 
-t.test('who asks for more than is left waits, in order, until others give back', async t => {
-  const budget = new OctetBudget(100)
-  const order: string[] = []
-  const take = async (name: string, octets: number) => {
-    const giveBack = await budget.take(octets)
-    order.push(name)
-    return giveBack
-  }
-  const first = await take('first', 60)
-  const second = take('second', 60)
-  const third = take('third', 10)
-  await settleDown()
-  t.same(order, ['first'], 'the third does not overtake')
-  first()
-  first()
-  await settleDown()
-  t.same(order, ['first', 'second', 'third'])
-  ;(await second)()
-  ;(await third)()
-  t.type(await take('fourth', 100), 'function')
+const site = (name: string) => ({ name })
+
+function openBudget() {
+  let freed = 0
+  const clock = new FakeClock()
+  const budget = new OctetBudget<{ name: string }>(clock, 100, () => (freed += 1))
+  return { clock, budget, freed: () => freed }
+}
+
+t.test('one site gets a quarter, and one message more than that when it holds nothing', t => {
+  const { budget, freed } = openBudget()
+  const a = site('a')
+  const first = budget.take(a, 20, true)
+  t.ok(first)
+  t.notOk(budget.take(a, 20, true))
+  t.notOk(budget.mayAsk(a))
+  const large = budget.take(site('b'), 60, true)
+  t.ok(large, 'another site is not behind it')
+  first?.()
+  first?.()
+  t.equal(freed(), 1)
+  t.ok(budget.mayAsk(a))
+  t.ok(budget.take(a, 20, true))
+  t.equal(budget.heldOctets, 80)
+  t.end()
 })
 
-t.test('one that is larger than all of it passes alone', async t => {
-  const budget = new OctetBudget(100)
-  const giveBack = await budget.take(1_000)
-  let hasPassed = false
-  const other = budget.take(1).then(giveOther => {
-    hasPassed = true
-    return giveOther
-  })
-  await settleDown()
-  t.equal(hasPassed, false)
-  giveBack()
-  await other
-  t.equal(hasPassed, true)
+t.test('sites that have not answered have half of it together', t => {
+  const { budget } = openBudget()
+  const held = Array.from({ length: 8 }, (_, n) => budget.take(site(`tarpit ${n}`), 10, false))
+  t.equal(held.filter(Boolean).length, 5)
+  t.ok(budget.take(site('answers'), 25, true))
+  t.end()
+})
+
+t.test('one that is larger than all of it passes alone', t => {
+  const { budget } = openBudget()
+  const small = budget.take(site('a'), 1, true)
+  const huge = site('b')
+  t.notOk(budget.take(huge, 1_000, true))
+  small?.()
+  t.ok(budget.take(huge, 1_000, true))
+  t.notOk(budget.take(site('c'), 1, true))
+  t.end()
+})
+
+t.test('many smaller ones do not pass one for which there was too little, for a while', async t => {
+  const { budget, clock } = openBudget()
+  const first = budget.take(site('a'), 60, true)
+  const second = budget.take(site('b'), 20, true)
+  const waits = site('waits')
+  const other = site('other')
+  t.notOk(budget.take(waits, 50, true))
+  t.notOk(budget.mayAsk(other))
+  t.notOk(budget.take(other, 1, true))
+  second?.()
+  t.notOk(budget.mayAsk(other), 'still too little for the first')
+  t.notOk(budget.mayAsk(waits))
+  first?.()
+  t.ok(budget.take(waits, 50, true))
+  t.ok(budget.take(other, 1, true))
+  const gone = site('gone')
+  t.notOk(budget.take(gone, 60, true))
+  t.notOk(budget.mayAsk(site('third')))
+  await clock.advance(30_000)
+  t.ok(budget.mayAsk(site('third')), 'a site that does not come back holds nobody up')
 })

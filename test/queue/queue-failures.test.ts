@@ -5,7 +5,7 @@ import type { QueueRunner } from '../../src/queue/queue-runner.js'
 import { findEntries } from '../../src/queue/queue-store.js'
 import { sqliteDatabase } from '../support/database.js'
 import { enqueue, letters, NOW, laneTo } from '../support/mailroom.js'
-import { bounced, delivered } from '../support/outcomes.js'
+import { bounced, deferred, delivered } from '../support/outcomes.js'
 import { openQueue, sqliteQueue, failing } from '../support/queue.js'
 import { settleDown, until } from '../support/turns.js'
 
@@ -27,23 +27,71 @@ t.test('the attempt and the next time are on disk before the agent is called', a
   t.ok(nextAttemptAt >= NOW + 4.5 * MINUTE_MS && nextAttemptAt <= NOW + 5.5 * MINUTE_MS)
 })
 
+t.test('after a crash what was in hand is tried again at once, by the next start', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, [
+    { id: 'm1', to: 'm1@x.example' },
+    { id: 'later', to: 'later@y.example', dueAt: NOW + 60 * MINUTE_MS },
+  ])
+  const crashed = openQueue(t, database, { script: () => 'wait' })
+  await crashed.runner.start()
+  await crashed.handsOver(1)
+  const next = openQueue(t, database, { script: () => delivered })
+  await next.runner.start()
+  t.same(await next.handsOver(1), ['m1'])
+  t.equal(next.agent.jobs[0]?.attempt, 2)
+})
+
 t.test(
-  'after a crash in the middle of a delivery it is tried again at the retry time, not at once',
+  'a message that is in hand at one crash after the other backs off, and is forgiven when it ends well',
   async t => {
     const database = await sqliteDatabase(t)
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-    const crashed = openQueue(t, database, { script: () => 'wait' })
-    await crashed.runner.start()
-    await crashed.handsOver(1)
-    const next = openQueue(t, database, { script: () => delivered })
-    await next.runner.start()
-    await settleDown()
-    t.same(next.agent.ids, [])
-    await next.clock.advance((await next.entryOf('m1'))!.nextAttemptAt - NOW)
-    t.same(await next.handsOver(1), ['m1'])
-    t.equal(next.agent.jobs[0]?.attempt, 2)
+    const waits: number[] = []
+    const startAndCrash = async () => {
+      const crashing = openQueue(t, database, { script: () => 'wait' })
+      await crashing.runner.start()
+      const waitMs = (await crashing.entryOf('m1'))!.nextAttemptAt - crashing.clock.now()
+      await crashing.clock.advance(waitMs)
+      await crashing.handsOver(1)
+      return waitMs
+    }
+    await startAndCrash()
+    for (let crash = 1; crash <= 5; crash += 1) waits.push(await startAndCrash())
+    t.same(waits.slice(0, 2), [0, 0])
+    for (const [index, planned] of [30, 60, 120].entries())
+      t.ok(Math.abs(waits[index + 2]! / 1_000 / planned - 1) <= 0.1, `crash ${index + 3}: about ${planned} s`)
+    const calm = openQueue(t, database, { script: () => deferred })
+    await calm.runner.start()
+    await calm.clock.advance((await calm.entryOf('m1'))!.nextAttemptAt - NOW)
+    await until('it is deferred', () => calm.settledCount() === 1)
+    await calm.runner.stop(0)
+    calm.agent.script = () => 'wait'
+    const dueAt = (await calm.entryOf('m1'))!.nextAttemptAt
+    const crashedAgain = openQueue(t, database, { script: () => 'wait' })
+    await crashedAgain.runner.start()
+    await crashedAgain.clock.advance(dueAt - NOW)
+    await crashedAgain.handsOver(1)
+    const last = openQueue(t, database, { script: () => delivered })
+    await last.runner.start()
+    t.same(await last.handsOver(1), ['m1'], 'one crash after a clean end')
   },
 )
+
+t.test('what is left without its reply at the end is not tried at once by the next start', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+  const left = openQueue(t, database, { script: () => 'wait' })
+  await left.runner.start()
+  await left.handsOver(1)
+  await left.runner.leave()
+  const next = openQueue(t, database, { script: () => delivered })
+  await next.runner.start()
+  await settleDown()
+  t.same(next.agent.ids, [])
+  await next.clock.advance((await next.entryOf('m1'))!.nextAttemptAt - NOW)
+  t.same(await next.handsOver(1), ['m1'])
+})
 
 t.test('stopping begins nothing more, and waits for what is under way', async t => {
   const { database, runner, handsOver, agent, statusOf } = await sqliteQueue(t, {
@@ -69,11 +117,12 @@ t.test('stopping begins nothing more, and waits for what is under way', async t 
 })
 
 t.test('after the grace what is still under way is broken off, and is due at once', async t => {
-  const { database, runner, handsOver, clock, entryOf, statusOf } = await sqliteQueue(t, {
+  const { database, runner, handsOver, clock, entryOf, statusOf, haveAnswered, look } = await sqliteQueue(t, {
     script: () => 'wait',
   })
+  await haveAnswered('x.example')
   await enqueue(database, letters('x.example', 2))
-  await runner.start()
+  await look()
   await handsOver(2)
   const stopped = runner.stop(30_000)
   await clock.advance(29_999)
@@ -129,16 +178,17 @@ t.test('an agent that fails defers the message and says so in the log', async t 
 t.test('while outcomes cannot be written nothing is lost and nothing new is begun', async t => {
   const database = await sqliteDatabase(t)
   let isFull = false
-  const { runner, handsOver, agent, log, clock, statusOf, becomes } = openQueue(
+  const { handsOver, agent, log, clock, statusOf, becomes, haveAnswered, look } = openQueue(
     t,
     failing(database, () => isFull),
     {
       script: () => 'wait',
-      policy: { connections: 2 },
+      policy: { connections: 3 },
     },
   )
+  await haveAnswered('x.example')
   await enqueue(database, letters('x.example', 4))
-  await runner.start()
+  await look()
   await handsOver(2)
   isFull = true
   agent.finish('m1', delivered)

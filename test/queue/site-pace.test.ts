@@ -4,6 +4,7 @@ import { restLengths, SitePace } from '../../src/queue/site-pace.js'
 import { classifyReply } from '../../src/mail/classify.js'
 import type { Outcome } from '../../src/mail/outcome.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
+import { bounced } from '../support/outcomes.js'
 
 const MINUTE_MS = 60_000
 
@@ -33,6 +34,8 @@ const many = (count: number) => Array.from({ length: count }, () => 'success' as
 
 t.test('a site starts small and grows with success up to its limit', async t => {
   const { pace } = openPace({ connections: 10 })
+  t.equal(pace.freeSlots, 1, 'nobody has answered yet')
+  deliver(pace, 'neutral')
   t.equal(pace.freeSlots, 4)
   deliver(pace, 'success', 'success')
   t.equal(pace.freeSlots, 6)
@@ -75,7 +78,7 @@ t.test('a site that names a time rests that long, then one message tries', async
   const { pace, clock } = openPace()
   asked(pace, 90_000)
   t.equal(pace.freeSlots, 0)
-  t.equal(pace.retryAt, clock.now() + 90_000)
+  t.equal(pace.retryAt, clock.monotonic() + 90_000)
   await clock.advance(89_999)
   t.equal(pace.freeSlots, 0)
   await clock.advance(1)
@@ -87,7 +90,7 @@ t.test('a site that names a time rests that long, then one message tries', async
 t.test('a wish of days is granted for an hour', async t => {
   const { pace, clock } = openPace()
   asked(pace, 5 * 86_400_000)
-  t.equal(pace.retryAt, clock.now() + 3_600_000)
+  t.equal(pace.retryAt, clock.monotonic() + 3_600_000)
 })
 
 t.test('rests without a named time grow as long as the trial message meets the same', async t => {
@@ -95,7 +98,7 @@ t.test('rests without a named time grow as long as the trial message meets the s
   const rests: number[] = []
   for (let round = 0; round < 7; round += 1) {
     asked(pace)
-    rests.push((pace.retryAt ?? 0) - clock.now())
+    rests.push((pace.retryAt ?? 0) - clock.monotonic())
     await clock.advance(rests.at(-1) ?? 0)
   }
   t.same(rests, [30_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000])
@@ -106,7 +109,7 @@ t.test('no rest is longer than the operator lets mail wait for its next attempt'
   const rests: number[] = []
   for (let round = 0; round < 5; round += 1) {
     asked(pace)
-    rests.push((pace.retryAt ?? 0) - clock.now())
+    rests.push((pace.retryAt ?? 0) - clock.monotonic())
     await clock.advance(rests.at(-1) ?? 0)
   }
   t.same(rests, [1_000, 2_000, 4_000, 5_000, 5_000])
@@ -128,14 +131,14 @@ t.test('earlier rests are forgotten after twenty successes', async t => {
   await clock.advance(30_000)
   deliver(pace, ...many(20))
   asked(pace)
-  t.equal((pace.retryAt ?? 0) - clock.now(), 30_000)
+  t.equal((pace.retryAt ?? 0) - clock.monotonic(), 30_000)
 })
 
 t.test(
   'a site that cannot be reached three times running rests; an answer in between starts the count anew',
   async t => {
     const { pace, clock } = openPace()
-    deliver(pace, 'unreachable', 'unreachable', 'neutral', 'unreachable', 'unreachable')
+    deliver(pace, 'neutral', 'unreachable', 'unreachable', 'neutral', 'unreachable', 'unreachable')
     t.notOk(pace.isResting)
     deliver(pace, 'unreachable')
     t.ok(pace.isResting)
@@ -148,7 +151,8 @@ t.test(
 
 t.test('messages per minute are kept over time, with a burst of ten seconds worth', async t => {
   const { pace, clock } = openPace({ connections: 1_000, messagesPerMinute: 60 })
-  let begun = 0
+  deliver(pace, 'neutral')
+  let begun = 1
   const begin = () => {
     for (; pace.freeSlots > 0; begun += 1) {
       pace.reserve(1)
@@ -157,7 +161,7 @@ t.test('messages per minute are kept over time, with a burst of ten seconds wort
   }
   begin()
   t.equal(begun, 10)
-  t.equal(pace.retryAt, clock.now() + 1_000)
+  t.equal(pace.retryAt, clock.monotonic() + 1_000)
   for (let second = 0; second < 60; second += 1) {
     await clock.advance(1_000)
     begin()
@@ -195,7 +199,10 @@ t.test('replies are read for what they say about the site', async t => {
     t.equal(paceSignal(outcome).kind, kind, outcome.kind === 'deferred' ? (outcome.reply?.text ?? '') : '')
   const { reply: _, ...unanswered } = deferred(421, '4.3.0', '') as Extract<Outcome, { kind: 'deferred' }>
   t.equal(paceSignal({ ...unanswered, subtype: 'timeout' }).kind, 'unreachable')
-  t.equal(paceSignal({ ...unanswered, subtype: 'shutdown' }).kind, 'neutral')
+  t.equal(paceSignal({ ...unanswered, subtype: 'shutdown' }).kind, 'none')
+  t.equal(paceSignal(bounced).kind, 'neutral')
+  const { reply: __, ...unasked } = bounced
+  t.equal(paceSignal(unasked).kind, 'none', 'a domain that does not exist has no server')
   for (const subtype of ['smtputf8_unsupported', 'message_too_big', 'mta_sts_failure'])
     t.equal(
       paceSignal({ ...unanswered, subtype }).kind,
@@ -225,3 +232,73 @@ t.test(
     t.equal(troubled.freeSlots, 5, 'trouble takes the reserve away')
   },
 )
+
+t.test(
+  'a site is new until it answers, proven for ten minutes after, and doubtful when nobody answers',
+  async t => {
+    const { pace, clock } = openPace()
+    t.equal(pace.standing, 'new')
+    deliver(pace, 'neutral')
+    t.equal(pace.standing, 'proven')
+    await clock.advance(10 * MINUTE_MS)
+    t.equal(pace.standing, 'new')
+    deliver(pace, 'unreachable')
+    t.equal(pace.standing, 'doubtful')
+    deliver(pace, 'busy')
+    t.equal(pace.standing, 'proven', 'it answers, if only that it is busy')
+    deliver(pace, 'unreachable', 'unreachable')
+    t.equal(pace.standing, 'proven', 'one of its hosts may be down')
+    deliver(pace, 'unreachable')
+    t.equal(pace.standing, 'doubtful')
+  },
+)
+
+t.test('a proven site that goes silent gets one more try in half a minute, and no credit', async t => {
+  const { pace, clock } = openPace()
+  deliver(pace, ...many(40))
+  pace.reserve(3)
+  await clock.advance(29_999)
+  t.equal(pace.standing, 'proven')
+  t.equal(pace.freeSlots, 17)
+  await clock.advance(1)
+  t.equal(pace.standing, 'doubtful')
+  t.equal(pace.freeSlots, 1)
+  pace.reserve(1)
+  t.equal(pace.freeSlots, 0)
+  t.equal(pace.retryAt, clock.monotonic() + 30_000)
+  pace.end({ kind: 'success' })
+  t.equal(pace.standing, 'proven')
+  t.equal(pace.freeSlots, 17)
+})
+
+t.test('large messages under way are no silence', async t => {
+  const { pace, clock } = openPace()
+  deliver(pace, 'neutral')
+  pace.reserve(1, true)
+  await clock.advance(9 * MINUTE_MS)
+  t.equal(pace.standing, 'proven')
+  t.equal(pace.freeSlots, 3)
+})
+
+t.test('a site that does not answer gets more time each time', async t => {
+  const { pace, clock } = openPace()
+  const patience: number[] = []
+  for (let round = 0; round < 6; round += 1) {
+    patience.push(pace.patienceMs / 1_000)
+    deliver(pace, 'unreachable')
+    await clock.advance(15 * MINUTE_MS)
+  }
+  t.same(patience, [5, 10, 20, 40, 80, 120])
+  deliver(pace, 'neutral')
+  t.equal(pace.patienceMs, Infinity)
+})
+
+t.test('a rest ends when its time has passed, whatever the clock on the wall is set to', async t => {
+  const { pace, clock } = openPace()
+  asked(pace, 90_000)
+  clock.jump(-2 * 3_600_000)
+  await clock.advance(89_999)
+  t.equal(pace.freeSlots, 0)
+  await clock.advance(1)
+  t.equal(pace.freeSlots, 1)
+})

@@ -18,14 +18,19 @@ import {
   summarize,
 } from '../../src/queue/queue-admin-store.js'
 import {
+  adoptOrphans,
   beginAttempt,
+  findOrphans,
+  letGo,
+  takeBackAttempt,
+} from '../../src/queue/claim-store.js'
+import {
   deferEntry,
   findEntries,
   listLanes,
   nextDueAt,
   removeEntries,
   selectDue,
-  takeBackAttempt,
 } from '../../src/queue/queue-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
@@ -61,17 +66,50 @@ eachDatabase(t, 'neither the future, nor the held, nor another destination is du
 
 eachDatabase(t, 'the next due time passes over the held and what is in hand', async (t, database) => {
   await enqueue(database, [
-    { id: 'held', to: 'a@x.example', dueAt: NOW - 10 },
-    { id: 'in hand', to: 'a@x.example', dueAt: NOW - 5 },
+    { id: 'held', to: 'a@x.example', dueAt: NOW + 1 },
+    { id: 'in hand', to: 'a@x.example', dueAt: NOW },
     { id: 'waiting', to: 'a@x.example', dueAt: NOW + 5 },
   ])
   await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
-  const next = (destination: string, except: string[]) =>
-    nextDueAt(database.reader, laneTo(destination), except)
-  t.equal(await next('x.example', []), NOW - 5)
-  t.equal(await next('x.example', ['in hand']), NOW + 5)
-  t.equal(await next('x.example', ['in hand', 'waiting']), undefined)
-  t.equal(await next('y.example', []), undefined)
+  await database.write(tx => beginAttempt(tx.db, ['in hand'], NOW + 2, 'run 1'))
+  const next = (destination: string, after: number) => nextDueAt(database.reader, laneTo(destination), after)
+  t.equal(await next('x.example', NOW), NOW + 5)
+  t.equal(await next('x.example', NOW + 5), undefined)
+  t.equal(await next('y.example', NOW), undefined)
+})
+
+eachDatabase(
+  t,
+  'what is in hand is neither due nor listed until its outcome is known',
+  async (t, database) => {
+    await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
+    await database.write(tx => beginAttempt(tx.db, ['a'], NOW - 1, 'run 1'))
+    t.same(await due(database, 'x.example'), [])
+    t.same(await listLanes(database.reader), [])
+    await database.write(tx => deferEntry(tx.db, 'a', NOW, false))
+    t.same(await due(database, 'x.example'), ['a'])
+    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, 'run 1'))
+    await database.write(tx => letGo(tx.db, ['a']))
+    t.same(await listLanes(database.reader), [{ lane: laneTo('x.example'), dueAt: NOW + 300_000 }])
+  },
+)
+
+eachDatabase(t, 'crashes in a row are counted until an outcome is known', async (t, database) => {
+  await enqueue(database, [
+    { id: 'a', to: 'a@x.example' },
+    { id: 'own', to: 'own@x.example' },
+    { id: 'waiting', to: 'b@x.example' },
+  ])
+  await database.write(tx => beginAttempt(tx.db, ['own'], NOW + 300_000, 'run 3'))
+  for (const crashes of [0, 1]) {
+    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, `run ${crashes}`))
+    t.same(await findOrphans(database.reader, 'run 3'), [{ messageId: 'a', crashes }])
+    await database.write(tx => adoptOrphans(tx.db, ['a'], NOW))
+    t.same(await findOrphans(database.reader, 'run 3'), [])
+  }
+  await database.write(tx => deferEntry(tx.db, 'a', NOW, false))
+  await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, 'run 2'))
+  t.same(await findOrphans(database.reader, 'run 3'), [{ messageId: 'a', crashes: 0 }])
 })
 
 eachDatabase(
@@ -105,7 +143,7 @@ eachDatabase(
       { id: 'a', to: 'a@x.example' },
       { id: 'b', to: 'b@x.example' },
     ])
-    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000))
+    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, 'run 1'))
     t.match(await findEntries(database.reader, ['a']), [{ attempts: 1, nextAttemptAt: NOW + 300_000 }])
     t.match(await findEntries(database.reader, ['b']), [{ attempts: 0, nextAttemptAt: NOW }])
     await database.write(tx => takeBackAttempt(tx.db, ['a'], NOW + 1))

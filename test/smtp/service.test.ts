@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { X509Certificate } from 'node:crypto'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t from 'tap'
-import { addressKey } from '../../src/smtp/admission.js'
+import { addressKey } from '../../src/world/ip-address.js'
 import { openSmtpService } from '../../src/smtp/service.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -50,6 +50,61 @@ t.test('sessions are limited in all and for each address', async t => {
     S 250 ...
   `)
   for (const client of [two, elsewhere, late]) client.cut()
+})
+
+t.test('under pressure silent clients are told to go, and make room for those who log in', async t => {
+  const { port, service, dialogue, clock } = await smtpService(t, {
+    auth: { isRequired: true, isAllowedInClear: true },
+    limits: { sessions: 10, sessionsPerAddress: 10 },
+  })
+  const open = async (address: string) => {
+    const client = await SmtpClient.connect(port, false, address)
+    return { client, greeting: await client.readLine() }
+  }
+  const user = await open('127.0.0.9')
+  await user.client.ehlo()
+  user.client.send(`AUTH PLAIN ${Buffer.from('\0ann\0secret').toString('base64')}\r\n`)
+  t.match(await user.client.readLine(), /^235 /)
+  const silent = [user]
+  for (const n of [1, 1, 1, 1]) silent.push(await open(`127.0.0.${n}`))
+  await clock.advance(31_000)
+  t.equal(service.sessionCount, 5, 'half of all: everybody is waited for')
+  for (const n of [2, 2, 3, 3, 4]) silent.push(await open(`127.0.0.${n}`))
+  t.equal(service.sessionCount, 10)
+  // Commands that bring nothing on are no better than silence.
+  silent[9]!.client.send('NOOP\r\n')
+  t.match(await silent[9]!.client.readLine(), /^250 /)
+  await clock.advance(2_000)
+  for (const { client } of silent.slice(1, 5)) {
+    t.match(await client.readLine(), /^421 4\.3\.2 Too busy/)
+    client.cut()
+  }
+  await until('those are gone', () => service.sessionCount === 6)
+  await clock.advance(30_000)
+  for (const { client } of silent.slice(5)) {
+    t.match(await client.readLine(), /^421 4\.3\.2 /)
+    client.cut()
+  }
+  await until('all silent ones are gone', () => service.sessionCount === 1)
+  user.client.send('NOOP\r\n')
+  t.match(await user.client.readLine(), /^250 /, 'who has logged in stays')
+  await dialogue('S 220 ...')
+  user.client.cut()
+})
+
+t.test('a few addresses cannot take all sessions', async t => {
+  const { port, service } = await smtpService(t, { limits: { sessions: 40, sessionsPerAddress: 20 } })
+  const clients: SmtpClient[] = []
+  for (let address = 1; address <= 4; address += 1)
+    for (let n = 0; n < 20; n += 1) {
+      const client = await SmtpClient.connect(port, false, `127.0.0.${address}`)
+      t.match(await client.readLine(), /^(?:220|421 4\.7\.0) /)
+      clients.push(client)
+    }
+  t.ok(service.sessionCount < 38, `${service.sessionCount} are taken`)
+  const newcomer = await SmtpClient.connect(port, false, '127.0.0.77')
+  t.match(await newcomer.readLine(), /^220 /)
+  for (const client of [...clients, newcomer]) client.cut()
 })
 
 t.test('connections in a minute are limited', async t => {

@@ -12,6 +12,7 @@ import type { Authenticate, Principal } from '../../src/http/principal.js'
 import type { Route } from '../../src/http/route.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
+import type { HttpLimits } from '../../src/world/http-connections.js'
 import { listenHttp } from '../../src/world/listen.js'
 
 const principal: Principal = {
@@ -70,12 +71,12 @@ export interface Api {
 export async function serveRoutes(
   t: Test,
   routes: readonly Route[],
-  options: { anonymousRateLimit?: number; findAnswer?: FindAnswer } = {},
+  options: { anonymousRateLimit?: number; findAnswer?: FindAnswer; limits?: Partial<HttpLimits> } = {},
 ): Promise<Api> {
   const clock = new FakeClock()
   const log = new FakeLog()
   let ids = 0
-  const app = buildApp(
+  const handler = buildApp(
     {
       clock,
       log,
@@ -86,12 +87,8 @@ export async function serveRoutes(
     },
     routes,
   )
-  const answer = app.callback()
-  const listener = await listenHttp(
-    { host: '127.0.0.1', port: 0 },
-    (request, response) => void answer(request, response),
-    clock,
-  )
+  const limits = { connections: 1_000, connectionsPerAddress: 1_000, ...options.limits }
+  const listener = await listenHttp({ host: '127.0.0.1', port: 0 }, handler, limits, clock)
   t.teardown(() => listener.close(0))
   const { port } = listener.address
   return { port, clock, log, ask: asking => ask(port, asking) }

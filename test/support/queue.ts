@@ -9,6 +9,8 @@ import { FakeClock } from '../../src/world/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { sqliteDatabase } from './database.js'
+import { enqueue } from './mailroom.js'
+import { bounced } from './outcomes.js'
 import { ScriptedAgent, type Script } from './scripted-agent.js'
 import { settleDown, until } from './turns.js'
 
@@ -19,6 +21,8 @@ const POLICY: QueuePolicy & { connectionsPerSite: number } = {
   connections: 10,
   connectionsPerSite: 4,
 }
+
+let runs = 0
 
 export interface QueueOptions {
   readonly script: Script
@@ -50,6 +54,7 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
       messagesPerMinute: 0,
     }),
     policy: { ...POLICY, ...policy },
+    incarnation: `run ${(runs += 1)}`,
     onSettled: () => (settledCount += 1),
   })
   t.teardown(async () => {
@@ -58,12 +63,31 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
     agent.script = () => ({ kind: 'unsendable', summary: 'the test is over', tried: [] })
     await runner.stop(0)
   })
+  /** These have answered before, so they have all the connections a site can have at first. The queue has begun then. */
+  const haveAnswered = async (...destinations: string[]) => {
+    const { script } = agent
+    agent.script = () => bounced
+    const first = destinations.map(destination => ({
+      id: `first ${destination}`,
+      to: `first@${destination}`,
+    }))
+    await enqueue(database, first)
+    await runner.start()
+    for (const { id } of first)
+      await until(`${id} is refused`, async () => (await findEntries(database.reader, [id])).length === 0)
+    await settleDown()
+    agent.script = script
+    agent.jobs.length = 0
+  }
   const statusOf = async (id: string) => (await findAnyMessage(database.reader, id))?.status
   return {
     runner,
     clock,
     log,
     agent,
+    haveAnswered,
+    /** What was enqueued meanwhile is found. */
+    look: () => runner.retryNow(),
     statusOf,
     entryOf: async (id: string): Promise<QueueEntry | undefined> =>
       (await findEntries(database.reader, [id]))[0],

@@ -45,8 +45,10 @@ async function deniedDomains(db: Kysely<unknown>, dialect: Dialect): Promise<voi
     .addColumn('email', 'text', c => c.notNull())
     // Once per message, however often it is told.
     .addColumn('message_id', 'text', c => c.notNull().unique())
-    // 0 until it was judged whether it counts.
-    .addColumn('is_counted', 'integer', c => c.notNull())
+    // Whether our own resolver said so; otherwise another server did.
+    .addColumn('is_ours', 'integer', c => c.notNull())
+    // counts or discredited; null until it is judged.
+    .addColumn('verdict', 'text')
     .execute()
   await db.schema
     .createIndex('domain_denials_by_domain')
@@ -62,6 +64,6 @@ async function deniedDomains(db: Kysely<unknown>, dialect: Dialect): Promise<voi
     .createIndex('domain_denials_unjudged')
     .on('domain_denials')
     .column('denied_at')
-    .where(sql.ref('is_counted'), '=', 0)
+    .where(sql.ref('verdict'), 'is', null)
     .execute()
 }

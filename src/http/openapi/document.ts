@@ -7,10 +7,13 @@
 import type { TSchema } from 'typebox'
 import Type from 'typebox'
 import { ERRORS, type ErrorCode } from '../../core/errors.js'
+import { formatSize } from '../../core/units.js'
 import { API_BASE } from '../app.js'
+import type { BodyBounds } from '../body.js'
 import { KEY_HEADER } from '../idempotency.js'
+import { DEEPEST } from '../json-reader.js'
 import { listSchema } from '../pagination.js'
-import type { Access, Route } from '../route.js'
+import { bodyBounds, type Access, type Route } from '../route.js'
 import { CHAPTERS } from './chapters.js'
 import { Components } from './components.js'
 import { errorExamples, ErrorSchema, explain } from './errors.js'
@@ -108,8 +111,17 @@ function requestExample({ head }: Route): unknown {
 function requestBody(route: Route, schema: TSchema, components: Components): object {
   return {
     required: true,
+    description: boundsInWords(bodyBounds(route.head)),
     content: { 'application/json': { schema: components.show(schema), example: requestExample(route) } },
   }
+}
+
+function boundsInWords({ octets, values, entryValues }: BodyBounds): string {
+  const inOne = entryValues === undefined ? '' : `, ${entryValues} in one entry of its list`
+  return (
+    `At most ${formatSize(octets)} and ${values} values (every field and entry counts)${inOne}, ${DEEPEST} levels deep. ` +
+    'May be sent with `Content-Encoding: gzip`; the bounds are those of what it unfolds to.'
+  )
 }
 
 function parameters(schema: TSchema | undefined, place: 'path' | 'query', components: Components): object[] {
@@ -167,7 +179,10 @@ function successes(route: Route, components: Components): Record<string, object>
           content: {
             'application/json': {
               schema: components.show(schema),
-              example: answerExample(schema, requestExample(route)),
+              example:
+                Number(code) === status && head.exampleAnswer !== undefined
+                  ? { data: head.exampleAnswer }
+                  : answerExample(schema, requestExample(route)),
             },
           },
         },
@@ -184,6 +199,7 @@ function failures({ head }: Route): Record<string, object> {
   if (!isOpen)
     for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
       codes.add(code)
+  if (head.body) for (const code of ['request_timeout', 'unsupported_media_type'] as const) codes.add(code)
   if (!isOpen && head.access !== 'key') codes.add('forbidden')
   if (head.idempotency) for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
   codes.add('internal_error')
@@ -216,6 +232,7 @@ const RETRY_AFTER = {
 
 const FAILURE_HEADERS: Readonly<Record<number, object>> = {
   401: { 'WWW-Authenticate': { description: 'Bearer (RFC 6750).', schema: { type: 'string' } } },
+  415: { 'Accept-Encoding': { description: 'What may be sent: gzip.', schema: { type: 'string' } } },
   429: RETRY_AFTER,
   503: RETRY_AFTER,
 }

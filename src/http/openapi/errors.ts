@@ -87,6 +87,23 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     when: 'disk, database or memory has no room at the moment; nothing was done, and Retry-After says when to come again',
     message: 'the database is locked by another process; try again in a few seconds',
   },
+  method_not_allowed: {
+    when: 'the path does not take this method; `Allow` names those it takes',
+    message: 'this path takes GET, HEAD, OPTIONS',
+  },
+  request_timeout: {
+    when: 'the request did not arrive in time',
+    message: 'the body did not arrive in time; send it again',
+  },
+  unsupported_media_type: {
+    when: 'the body is neither plain nor gzip, or not in UTF-8',
+    message: 'Content-Encoding may be gzip, or left out',
+    path: 'Content-Encoding',
+  },
+  headers_too_large: {
+    when: 'the headers of the request have more than 16 KB together',
+    message: 'the headers of a request may have 16 KB together',
+  },
   internal_error: {
     when: 'unexpected; it was logged and is safe to retry with backoff',
     message: 'unexpected error; it was logged and is safe to retry',

@@ -93,7 +93,7 @@ function showContents(contents: Operation['responses'][string]['content']): stri
   return (schema ? showSchema(schema) : '') + json
 }
 
-/** A named object is shown once, in its own place; here stands where. */
+/** A named object is shown once, in its own place; here stands where. Links lead there, so that it is not folded away. */
 function showSchema(schema: Schema): string {
   const name = refName(schema)
   return name === undefined
@@ -102,5 +102,5 @@ function showSchema(schema: Schema): string {
 }
 
 function showObject([name, schema]: [string, Schema]): string {
-  return `<details id="${escape(name)}"><summary>${escape(name)}</summary>${fieldTable(fieldsOf(schema))}</details>\n`
+  return `<h3 id="${escape(name)}">${escape(name)}</h3>${fieldTable(fieldsOf(schema))}\n`
 }

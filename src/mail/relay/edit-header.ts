@@ -26,6 +26,8 @@ export interface HeaderEdits {
    * there is one, and a Sender, which would name the author's domain, goes.
    */
   readonly fromToSet?: NamedAddress
+  /** Stands in the place of Sender, where there is one. */
+  readonly senderToSet?: NamedAddress
   /** Further fields to take away, in lower case. */
   readonly removals?: readonly string[]
 }
@@ -38,29 +40,34 @@ const ALWAYS_REMOVED: readonly string[] = ['bcc', 'resent-bcc', 'return-path']
 /** @returns the new header with the empty line that ends it; the body follows from `header.bodyStart` */
 export function editRelayedHeader(header: RelayedHeader, edits: HeaderEdits): Buffer {
   const removed = removedNames(header, edits)
-  const from = edits.fromToSet && `${written('From', named(edits.fromToSet))}\r\n`
+  const replacements = replacementFields(edits)
   const pieces: string[] = []
   if (edits.received !== undefined) pieces.push(edits.received, '\r\n')
   // What is kept is taken in runs: most headers lose nothing and are one.
   let keptFrom = 0
-  let hasFrom = false
   for (const field of header.fields) {
-    const replacement = field.name === 'from' && !hasFrom ? from : undefined
+    const replacement = replacements.get(field.name)
     if (replacement === undefined && !isRemoved(field, removed)) continue
     pieces.push(header.text.slice(keptFrom, field.start))
-    if (replacement !== undefined) {
-      pieces.push(replacement)
-      hasFrom = true
-    }
+    if (replacement !== undefined) pieces.push(replacement)
+    replacements.delete(field.name)
     keptFrom = field.end
   }
   pieces.push(header.text.slice(keptFrom))
   // A message that is all header may end within its last field.
   if (!header.text.endsWith('\r\n') && header.text !== '' && keptFrom < header.text.length)
     pieces.push('\r\n')
-  if (from !== undefined && !hasFrom) pieces.push(from)
+  pieces.push(replacements.get('from') ?? '')
   pieces.push(...addedFields(header, edits), '\r\n')
   return Buffer.from(pieces.join(''), 'latin1')
+}
+
+/** By name in lower case, each with its CRLF; one for the first field of the name, whose others go. */
+function replacementFields({ fromToSet, senderToSet }: HeaderEdits): Map<string, string> {
+  const replacements = new Map<string, string>()
+  if (fromToSet) replacements.set('from', `${written('From', named(fromToSet))}\r\n`)
+  if (senderToSet) replacements.set('sender', `${written('Sender', named(senderToSet))}\r\n`)
+  return replacements
 }
 
 function removedNames(header: RelayedHeader, { removals = [], ...edits }: HeaderEdits): Set<string> {
@@ -69,6 +76,7 @@ function removedNames(header: RelayedHeader, { removals = [], ...edits }: Header
   if (edits.dateToAdd !== undefined && header.date === undefined) removed.add('date')
   if (edits.messageIdToAdd !== undefined && header.messageId === undefined) removed.add('message-id')
   if (edits.fromToSet) removed.add('from').add('sender')
+  if (edits.senderToSet) removed.add('sender')
   return removed
 }
 

@@ -1,0 +1,197 @@
+/** What one client may hold of the HTTP server: requests sent ahead, answers not fetched, connections, memory for bodies. */
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import Type from 'typebox'
+import { openRoute, route } from '../../src/http/route.js'
+import { serveRoutes } from '../support/api.js'
+import { testRoutes } from '../support/test-routes.js'
+import { until } from '../support/until.js'
+
+const NOTES = '/api/v1/notes'
+
+function dial(t: Test, port: number): Socket {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  return socket
+}
+
+/** A route that answers with so many octets, and counts how many requests were begun and are under way. */
+function pages(octets: number) {
+  const seen = { begun: 0, most: 0, now: 0 }
+  const text = 'x'.repeat(octets)
+  const page = openRoute({
+    method: 'GET',
+    path: '/page',
+    isAtRoot: true,
+    access: 'public',
+    summary: 'Much text.',
+    response: Type.String(),
+    async handle() {
+      seen.begun += 1
+      seen.now += 1
+      seen.most = Math.max(seen.most, seen.now)
+      await new Promise(resolve => setImmediate(resolve))
+      seen.now -= 1
+      return text
+    },
+  })
+  return { page, seen }
+}
+
+const GET_PAGE = 'GET /page HTTP/1.1\r\nHost: x\r\n\r\n'
+
+t.test('requests sent ahead are executed one at a time and answered in their order', async t => {
+  const { page, seen } = pages(10)
+  const { port } = await serveRoutes(t, [...testRoutes, page])
+  const socket = dial(t, port)
+  let answers = ''
+  socket.setEncoding('utf8').on('data', (text: string) => (answers += text))
+  const note = `GET ${NOTES}/n3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n\r\n`
+  socket.write(GET_PAGE.repeat(50) + note + GET_PAGE.repeat(20))
+  socket.write(GET_PAGE.repeat(50) + 'GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  await new Promise(resolve => socket.once('end', resolve))
+  const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+  t.same(statuses, [...Array.from({ length: 121 }, () => '200'), '404'])
+  t.match(answers.split('HTTP/1.1 ')[51], /note 3/)
+  t.same(seen, { begun: 120, most: 1, now: 0 })
+})
+
+t.test('for a client that reads nothing little is begun, and it is cut off in the end', async t => {
+  const { page, seen } = pages(1_000_000)
+  const { port, clock, ask } = await serveRoutes(t, [...testRoutes, page])
+  const socket = dial(t, port)
+  const closed = new Promise<void>(resolve => socket.once('close', () => resolve()))
+  socket.pause()
+  socket.write(GET_PAGE.repeat(150))
+  let before = -1
+  await until('nothing more to be begun', async () => {
+    if (seen.begun > 0 && seen.begun === before) return true
+    before = seen.begun
+    await ask({ path: NOTES })
+    return undefined
+  })
+  t.ok(seen.begun < 100, `${seen.begun} begun`)
+  await clock.advance(75_000)
+  socket.resume()
+  await closed
+  t.ok(seen.begun < 100, `${seen.begun} begun`)
+  t.match(await ask({ path: NOTES }), { status: 200 })
+})
+
+t.test('who sends hundreds of requests ahead loses his connection, and nobody else anything', async t => {
+  const { page, seen } = pages(10)
+  const { port, ask } = await serveRoutes(t, [...testRoutes, page])
+  const socket = dial(t, port)
+  const closed = new Promise<void>(resolve => socket.once('close', () => resolve()))
+  socket.resume()
+  socket.write(GET_PAGE.repeat(1_500))
+  await closed
+  t.ok(seen.begun < 250)
+  t.match(await ask({ path: NOTES }), { status: 200 })
+})
+
+t.test(
+  'beyond its bounds a connection is answered 503 and closed; when one ends another may come',
+  async t => {
+    const { port, ask } = await serveRoutes(t, testRoutes, { limits: { connectionsPerAddress: 3 } })
+    const sockets = [dial(t, port), dial(t, port), dial(t, port)]
+    await Promise.all(sockets.map(socket => new Promise(resolve => socket.once('connect', resolve))))
+    await until('the bound to be reached', async () => (await ask({ path: NOTES })).status === 503)
+    const refused = await ask({ path: NOTES })
+    t.match(refused, {
+      status: 503,
+      json: { error: { code: 'unavailable' } },
+      headers: { 'retry-after': '5' },
+    })
+    for (const socket of sockets) socket.destroy()
+    await until('room', async () => (await ask({ path: NOTES })).status === 200)
+  },
+)
+
+t.test('bodies in hand share a bound: a second large one is a 503 at once, a small one never is', async t => {
+  const upload = route({
+    method: 'POST',
+    path: '/uploads',
+    operationId: 'upload',
+    chapter: 'Email',
+    access: 'key',
+    summary: 'Takes much.',
+    body: Type.Object({ text: Type.String() }),
+    bodyLimit: 200 * 1_024 * 1_024,
+    response: Type.Object({ length: Type.Integer() }),
+    handle: async ({ body }) => ({ length: body.text.length }),
+  })
+  const { port, ask } = await serveRoutes(t, [...testRoutes, upload])
+  const first = dial(t, port)
+  const head = (key: string, octets: number) =>
+    `POST /api/v1/uploads HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${octets}\r\n\r\n`
+  first.write(`${head('all', 150_000_000)}{"text":"`)
+  const announce = async (key: string) => {
+    const socket = dial(t, port)
+    socket.write(`${head(key, 150_000_000)}{`)
+    const answer = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
+    return Promise.race([
+      answer,
+      ask({ path: NOTES })
+        .then(() => ask({ path: NOTES }))
+        .then(() => 'taken'),
+    ])
+  }
+  await until('the first to be counted', async () => /^HTTP\/1\.1 503/.test(await announce('all')))
+  t.match(await announce('all'), /^HTTP\/1\.1 503 [^]*Retry-After: 5\r\n[^]*"code":"unavailable"/)
+  t.match(await announce('unlimited'), 'taken', 'another key has a share of its own')
+  t.match(await ask({ method: 'POST', path: '/api/v1/uploads', body: { text: 'a' } }), { status: 200 })
+  first.destroy()
+  await until('the share to be free again', async () => (await announce('all')) === 'taken')
+})
+
+t.test('a body is asked for with 100-continue when it is wanted, and not where it is refused', async t => {
+  const { port } = await serveRoutes(t, testRoutes)
+  const speak = async (key: string, octets: number) => {
+    const socket = dial(t, port)
+    socket.write(
+      `POST ${NOTES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nExpect: 100-continue\r\n` +
+        `Content-Length: ${octets}\r\n\r\n`,
+    )
+    return new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
+  }
+  t.match(await speak('all', 12), /^HTTP\/1\.1 100 /)
+  t.match(await speak('wrong', 12), /^HTTP\/1\.1 401 /)
+  t.match(await speak('all', 10_000_000), /^HTTP\/1\.1 400 /)
+})
+
+t.test('a large list is checked entry by entry, and the entry at fault is named', async t => {
+  const list = route({
+    method: 'POST',
+    path: '/lists',
+    operationId: 'makeList',
+    chapter: 'Email',
+    access: 'key',
+    summary: 'Takes many.',
+    body: Type.Object({
+      entries: Type.Array(Type.Object({ text: Type.String({ maxLength: 1_000 }) }), {
+        minItems: 1,
+        maxItems: 1_000,
+      }),
+    }),
+    bodyLimit: 4 * 1_024 * 1_024,
+    bodyValues: 100_000,
+    idempotency: 'optional',
+    response: Type.Object({ count: Type.Integer() }),
+    handle: async ({ body }) => ({ count: body.entries.length }),
+  })
+  const { ask } = await serveRoutes(t, [list])
+  const entries = (count: number): { text: unknown }[] =>
+    Array.from({ length: count }, () => ({ text: 'ü'.repeat(900) }))
+  const post = (body: unknown, headers = {}) => ask({ method: 'POST', path: '/api/v1/lists', body, headers })
+  for (const headers of [{}, { 'Idempotency-Key': 'a' }])
+    t.match(await post({ entries: entries(1_000) }, headers), {
+      status: 200,
+      json: { data: { count: 1_000 } },
+    })
+  const broken = entries(1_000)
+  broken[777] = { text: 5 }
+  t.match(await post({ entries: broken }), { status: 400, json: { error: { path: 'entries.777.text' } } })
+  t.match(await post({ entries: entries(1_001) }), { status: 400, json: { error: { path: 'entries' } } })
+})
