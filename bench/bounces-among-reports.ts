@@ -5,6 +5,7 @@
  * `dmarc@`, as fast as they are let, while bounces come in at an even pace. Fails: throws where a bounce was refused or left no
  * record.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { join } from 'node:path'
 import { openSqlite } from '../src/db/open-sqlite.js'
@@ -25,6 +26,7 @@ export interface ReportFloodOptions {
 /** Hostile clients, each at an address of its own. */
 const CLIENTS = 8
 const DUE_IN_MS = 86_400_000
+const SETTLED_MS = 7_000
 
 const HEAD =
   '<feedback><report_metadata><org_name>x</org_name><report_id>1</report_id></report_metadata><policy_published>' +
@@ -56,6 +58,8 @@ export async function measureBouncesAmongReports(
     connectionsPerDestination: 1,
     reportsDelays: true,
   })
+  // By then a server that runs has its thread for bounces ready.
+  await sleep(SETTLED_MS)
   const flood = { isOver: false, taken: 0, refused: 0 }
   const hostile = Array.from({ length: CLIENTS }, (_, client) => pour(server.inboundPort, client, flood))
   await sendAll(server.inboundPort, returned, bouncesPerSecond)

@@ -5,7 +5,6 @@
  * own, while a client asks the API for a status again and again. Fails: throws where a bounce was refused or left no record.
  */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -132,12 +131,16 @@ export async function sendAll(port: number, mails: readonly Returned[], perSecon
 export class RawClient {
   private readonly socket: Socket
   private text = ''
+  private wake: () => void = () => {}
 
   /** @param address of the client */
   constructor(port: number, address = '127.0.0.1') {
     this.socket = connect({ port, host: '127.0.0.1', localAddress: address }).setEncoding('latin1')
-    this.socket.on('data', (text: string) => (this.text += text))
-    this.socket.on('error', () => {})
+    this.socket.on('data', (text: string) => {
+      this.text += text
+      this.wake()
+    })
+    this.socket.on('error', () => {}).on('close', () => this.wake())
   }
 
   close(): void {
@@ -154,8 +157,8 @@ export class RawClient {
     for (;;) {
       const end = this.text.indexOf('\r\n')
       if (end < 0) {
-        await Promise.race([once(this.socket, 'data'), once(this.socket, 'close')])
         if (this.socket.destroyed) throw new Error('the inbound listener closed')
+        await new Promise<void>(resolve => (this.wake = resolve))
         continue
       }
       const line = this.text.slice(0, end)

@@ -33,10 +33,12 @@ export interface TarpitOptions {
 
 interface Trouble {
   readonly name: string
-  fill(server: ServerProcess, key: string): Promise<void>
+  readonly fill: (server: ServerProcess, key: string) => Promise<void>
 }
 
 const range = (count: number) => Array.from({ length: count }, (_, number) => number)
+/** Small attachments have to be read as well, and must not wait for the memory of large ones. */
+const SMALL = [{ filename: 'invoice.bin', content: Buffer.alloc(10_000, 'x').toString('base64') }]
 const letter = (to: string) => ({ to, from_email: SENDER, subject: 'Hello', text: 'Hello' })
 const json = (value: unknown) => Buffer.from(JSON.stringify(value))
 
@@ -148,7 +150,7 @@ async function measure(
       connections: 1,
       requests: 1,
       limitMs: 60_000,
-      body: () => json(letter(to)),
+      body: () => json({ ...letter(to), attachments: SMALL }),
     })
   await send('first@healthy.example')
   await sleep(500)

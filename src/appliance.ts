@@ -3,7 +3,7 @@
  *
  * A command beside a running server opens its own, on the same data folder; both only meet in the database.
  */
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { openSecretBox } from './accounts/secret-sealing.js'
 import { ensureSecret } from './accounts/secret-store.js'
@@ -62,7 +62,7 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
     file,
     clock: world.clock,
     mayMigrate,
-    ...(isServing ? { checkpoints: { spawn: spawnThread, log: world.log } } : {}),
+    ...(isServing ? whileServing(config, world) : {}),
   })
   try {
     return await assemble(config, world, database, mayMigrate)
@@ -72,11 +72,21 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
   }
 }
 
+function whileServing({ limits }: Config, { disk, log }: World) {
+  return { checkpoints: { spawn: spawnThread, log }, watch: { disk, log, reserve: limits.diskReserveBytes } }
+}
+
 /** @throws NotInitialisedError */
 export function requireInitialised(config: Config): void {
   const file = databaseFile(config)
-  if (!existsSync(file))
+  const size = statSync(file, { throwIfNoEntry: false })?.size
+  if (size === undefined)
     throw new NotInitialisedError(`there is no database at ${file}; run \`postroad init\` first`)
+  // As an `init` that was broken off leaves it, or whoever cut it short.
+  if (size === 0)
+    throw new NotInitialisedError(
+      `the database at ${file} is empty; restore a backup, or run \`postroad init\` to begin anew`,
+    )
 }
 
 export function databaseFile(config: Config): string {

@@ -17,7 +17,7 @@ import type { Config } from './config/config.js'
 import { openControl } from './control.js'
 import { Closing } from './core/closing.js'
 import { VERSION } from './core/version.js'
-import { ping } from './db/ping.js'
+import { healthOf } from './db/health.js'
 import { takeServeLock } from './db/serve-lock.js'
 import { domainRoutes } from './deliverability/domain-routes.js'
 import { Dispatcher } from './events/dispatcher.js'
@@ -194,9 +194,9 @@ function submitParts({ config, world, database, newId }: Appliance, queue: Queue
 }
 
 function routesOf(appliance: Appliance, submit: SubmitParts): Route[] {
-  const { config, database, domains } = appliance
+  const { config, database, domains, world } = appliance
   return [
-    ...healthRoutes(VERSION, () => ping(database)),
+    ...healthRoutes(VERSION, healthOf(database, world.clock)),
     ...accountRoutes(),
     ...domainRoutes(domains),
     ...emailRoutes({

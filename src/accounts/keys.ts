@@ -21,6 +21,12 @@ const RANDOM_CHARACTERS = 40
 
 const SENDING_ACCESS: readonly Permission[] = ['email:send', 'email:read', 'smtp:send']
 
+/** Names for several permissions: the types of keys, as `GET /api-key/permissions` tells them. */
+const BUNDLES: Readonly<Record<string, readonly string[] | undefined>> = {
+  full_access: ['*'],
+  sending_access: SENDING_ACCESS,
+}
+
 export interface NewKey {
   readonly workspaceId: string
   readonly name: string
@@ -106,16 +112,17 @@ function checkPermissions(names: readonly string[] | undefined): readonly (Permi
   if (names === undefined) return ['*']
   if (names.length === 0) throw new AppError('validation_error', 'name at least one permission')
   const known: readonly string[] = ['*', ...PERMISSIONS]
-  const unknown = names.filter(name => !known.includes(name))
+  const permissions = names.flatMap(name => BUNDLES[name] ?? [name])
+  const unknown = permissions.filter(name => !known.includes(name))
   if (unknown.length > 0)
     throw new AppError(
       'validation_error',
-      `unknown permission ${unknown.join(', ')}; known: ${known.join(' ')}`,
+      `unknown permission ${unknown.join(', ')}; known: ${[...Object.keys(BUNDLES), ...known].join(' ')}`,
       {
         path: 'permissions',
       },
     )
-  return [...new Set(names)] as (Permission | '*')[]
+  return [...new Set(permissions)] as (Permission | '*')[]
 }
 
 function keyType(permissions: readonly string[]): ApiKey['type'] {

@@ -6,6 +6,7 @@
  * when the clock is set back to it, and a clock that was wrong for a while takes nothing from the windows that are right.
  */
 import { AppError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import type { Workspace } from './workspace-store.js'
@@ -56,7 +57,7 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
 
 const KINDS = ['hour', 'day'] as const
 
-/** @throws AppError limit_reached: the request is refused whole */
+/** @throws AppError limit_reached: the request is refused whole, and told when it may come again */
 export async function countAgainstLimits(
   db: Queries,
   workspace: LimitedWorkspace,
@@ -79,6 +80,27 @@ export interface Usage {
   write(): Promise<void>
 }
 
+interface FullWindow {
+  readonly kind: WindowKind
+  readonly limit: number
+  readonly left: number
+  /** Of the request that does not fit. */
+  readonly recipients: number
+}
+
+/** Says when there is room again; for a request that is more than a whole window, that there never is. */
+function limitReached({ kind, limit, left, recipients }: FullWindow, now: number): AppError {
+  const allowed = `the workspace may send ${limit} mails per ${kind}`
+  if (recipients > limit)
+    return new AppError('limit_reached', `${allowed}, and this request has ${recipients}: send fewer at once`)
+  const resetAt = (Math.floor(now / WINDOW_MS[kind]) + 1) * WINDOW_MS[kind]
+  return new AppError(
+    'limit_reached',
+    `${allowed}; ${left} are left in this one, and the next begins at ${isoTime(resetAt)}`,
+    { retryAfterMs: resetAt - now },
+  )
+}
+
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
   const starts = KINDS.map(kind => Math.floor(now / WINDOW_MS[kind]) * WINDOW_MS[kind])
   const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
@@ -95,10 +117,7 @@ export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: n
       for (const { window_kind: kind, accepted } of counted) {
         const limit = limitOf(kind)
         if (limit > 0 && accepted + recipients > limit)
-          throw new AppError(
-            'limit_reached',
-            `the workspace may send ${limit} mails per ${kind}; ${Math.max(0, limit - accepted)} are left in this one`,
-          )
+          throw limitReached({ kind, limit, left: Math.max(0, limit - accepted), recipients }, now)
       }
       for (const window of counted) window.accepted += recipients
     },

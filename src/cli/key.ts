@@ -28,7 +28,10 @@ export function keyCommands(program: Command, context: CliContext): void {
     .requiredOption('--workspace <id>', 'the workspace it belongs to')
     .requiredOption('--name <name>', 'what it is for')
     .option('--sandbox', 'nothing sent with it leaves the machine')
-    .option('--permissions <list>', 'comma-separated, e.g. email:send,email:read (default: all)')
+    .option(
+      '--permissions <list>',
+      'comma-separated, e.g. email:send,email:read, or sending_access for all that sending takes (default: all)',
+    )
     .option('--rate-limit <n>', 'requests per minute, 0 = unlimited (default: 100)', wholeNumber)
     .option('--email-rate-limit <n>', 'recipients per minute, 0 = unlimited (default: 100)', wholeNumber)
     .action(async (options: CreateOptions) => {

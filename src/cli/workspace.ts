@@ -14,6 +14,7 @@ import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import { validator } from '../http/validate.js'
 import { parseAddress } from '../mail/address.js'
+import { hasHeaderBreak } from '../mail/header-text.js'
 import {
   command,
   printResult,
@@ -115,9 +116,15 @@ function readPairs(pairs: readonly string[]): Record<string, unknown> {
 
 function checkChange(settings: unknown): Settings {
   const checked = checkSettings(settings)
-  if (checked.default_from_email !== null && !parseAddress(checked.default_from_email))
-    throw new AppError('validation_error', 'default_from_email is not an address', {
+  const { default_from_email: fromEmail, default_from_name: fromName } = checked
+  const from = fromEmail === null ? undefined : parseAddress(fromEmail)
+  if (fromEmail !== null && (!from || from.needsSmtpUtf8))
+    throw new AppError('validation_error', 'default_from_email is not an address with ASCII before the @', {
       path: 'default_from_email',
+    })
+  if (fromName !== null && hasHeaderBreak(fromName))
+    throw new AppError('validation_error', 'default_from_name contains control characters', {
+      path: 'default_from_name',
     })
   if (!isTimezone(checked.timezone))
     throw new AppError('validation_error', 'timezone is not an IANA time zone name', { path: 'timezone' })

@@ -72,7 +72,11 @@ export interface Config {
     readonly listen: readonly HostAndPort[]
   }
   readonly webhooks: { readonly allowNetworks: readonly string[] }
-  readonly limits: { readonly messageSizeBytes: number }
+  readonly limits: {
+    readonly messageSizeBytes: number
+    /** Free space below which new mail is refused; 0 = none. */
+    readonly diskReserveBytes: number
+  }
   readonly retention: RetentionConfig
   readonly log: { readonly level: LogLevel }
 }
@@ -197,7 +201,10 @@ export function toConfig(settings: Settings): Config {
       listen: dns.listen,
     },
     webhooks: { allowNetworks: settings.webhooks.allow_networks },
-    limits: { messageSizeBytes: settings.limits.message_size },
+    limits: {
+      messageSizeBytes: settings.limits.message_size,
+      diskReserveBytes: settings.limits.disk_reserve,
+    },
     retention: toRetentionConfig(settings.retention),
     log: settings.log,
   }

@@ -160,7 +160,13 @@ export const MTA_SECTION = table(
       default: [],
       description: 'Workspaces that send from addresses of their own, instead of from `source_addresses`.',
     }),
-    connections: integer({ min: 1, max: 10_000, default: 500, description: 'Outgoing connections in all.' }),
+    connections: integer({
+      min: 1,
+      max: 10_000,
+      default: 500,
+      description:
+        'Outgoing connections in all. Sites that have not answered lately share a quarter of them; the rest is for those that have.',
+    }),
     connections_per_destination: integer({
       min: 1,
       max: 1_000,

@@ -133,6 +133,13 @@ export const SCHEMA = table({
         max: '1GB',
         description: 'Largest message accepted, everything encoded.',
       }),
+      disk_reserve: size({
+        default: '500MB',
+        min: '0B',
+        max: '1000GB',
+        description:
+          'Free space on the disk of the database below which new mail is refused (452, 503), while what was accepted is still delivered; 0B = none.',
+      }),
     },
     { description: 'What is accepted at all.' },
   ),

@@ -43,11 +43,21 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
+/** A limit within a sliding window, and how much of it is used. */
+export interface UsedWindow {
+  readonly limit: number
+  readonly remaining: number
+  /** Ms since epoch UTC. */
+  readonly resetAt: number
+}
+
 export interface AppErrorDetails {
   /** Dotted name of the offending field, e.g. `to.3` or `messages.0.subject`. */
   readonly path?: string
-  /** For `rate_limited` and `unavailable`: after how long the same request may succeed, in ms. */
+  /** For 429, 503 and the like: after how long the same request may succeed, in ms; absent where it never will. */
   readonly retryAfterMs?: number
+  /** For `rate_limited`: the window that is used up, where it is not that of requests. */
+  readonly window?: UsedWindow
   /** What went wrong underneath; logged, never shown to the caller. */
   readonly cause?: unknown
 }
@@ -58,12 +68,14 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly path: string | undefined
   readonly retryAfterMs: number | undefined
+  readonly window: UsedWindow | undefined
 
   constructor(code: ErrorCode, message: string, details: AppErrorDetails = {}) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined)
     this.code = code
     this.path = details.path
     this.retryAfterMs = details.retryAfterMs
+    this.window = details.window
   }
 }
 

@@ -7,6 +7,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../core/errors.js'
 import { ownThread } from '../world/threads.js'
+import { sqliteCode } from './storage-fault.js'
 import type { CheckpointAnswer, CheckpointOptions } from './checkpoint-protocol.js'
 
 const thread = ownThread()
@@ -19,7 +20,8 @@ thread.listen(() => {
   try {
     handle.pragma('wal_checkpoint(PASSIVE)')
   } catch (error) {
-    answer = { error: describeError(error) }
+    // Another process is at it already.
+    if (!sqliteCode(error)?.startsWith('SQLITE_BUSY')) answer = { error: describeError(error) }
   }
   thread.post(answer)
 })

@@ -7,10 +7,12 @@
  * waits the few ms that the short rest takes, and the log begins anew.
  *
  * Used by `group-commit.ts`. How far both are stands in the wal-index, whose form is part of SQLite's file format
- * (sqlite.org/walformat.html §2.1). Fails: never; without its thread the commits do it again, as they would by themselves.
+ * (sqlite.org/walformat.html §2.1). Fails: never; while the thread cannot (a full disk, no thread to be had) the commits do it
+ * again, as they would by themselves, and now and then the thread is tried.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
-import { pauseFor } from '../world/clock.js'
+import { describeError } from '../core/errors.js'
+import { pauseFor, type Clock } from '../world/clock.js'
 import type { Log } from '../world/log.js'
 import type { SpawnThread, Thread } from '../world/threads.js'
 import type { CheckpointAnswer, CheckpointOptions } from './checkpoint-protocol.js'
@@ -18,6 +20,7 @@ import type { CheckpointAnswer, CheckpointOptions } from './checkpoint-protocol.
 export interface CheckpointerParts {
   readonly spawn: SpawnThread
   readonly log: Log
+  readonly clock: Clock
 }
 
 export interface CheckpointedDatabase {
@@ -33,10 +36,20 @@ const WORTHWHILE = 2_000
 const LONG = 16_000
 /** For the rest; a disk that takes longer is in trouble, and the log may grow. */
 const LONGEST_WAIT_MS = 1_000
+/** Between two trials after a failure, doubled with each. */
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
 /** It needs a tenth of it. */
 const HEAP_MEGABYTES = 128
 
 const PROGRAM = new URL('./checkpoint-main.js', import.meta.url)
+
+/** It could not be done, and the commits do it meanwhile. */
+interface Trouble {
+  readonly pauseMs: number
+  /** On the monotonic clock. */
+  readonly retryAt: number
+}
 
 interface Lengths {
   /** Pages in the log. */
@@ -49,7 +62,8 @@ export class Checkpointer {
   private readonly parts: CheckpointerParts
   private readonly database: CheckpointedDatabase
   private thread: Thread | undefined
-  private hasFailed = false
+  private isClosed = false
+  private trouble: Trouble | undefined
   private index: number | undefined
   private running: Promise<void> | undefined
   private onAnswer: (() => void) | undefined
@@ -64,21 +78,21 @@ export class Checkpointer {
 
   /** To be called after each commit; costs one read of a few octets. */
   committed(): void {
-    if (this.hasFailed || this.running) return
+    if (this.isClosed || this.running || this.mustWait()) return
     const { written, broughtOver } = this.lengths()
     if (written - broughtOver >= WORTHWHILE) void this.run()
   }
 
   /** To be awaited before the next commit where there is something to wait for. */
   room(): Promise<void> | undefined {
-    if (this.hasFailed) return undefined
+    if (this.isClosed || this.trouble) return undefined
     const { written } = this.lengths()
     if (written < LONG) this.stuckAt = 0
     return written < this.stuckAt + LONG ? undefined : this.finish()
   }
 
   async close(): Promise<void> {
-    this.hasFailed = true
+    this.isClosed = true
     if (this.running) await Promise.race([this.running, pauseFor(LONGEST_WAIT_MS)])
     await this.thread?.terminate()
     if (this.index !== undefined) closeSync(this.index)
@@ -112,21 +126,37 @@ export class Checkpointer {
       heapMegabytes: HEAP_MEGABYTES,
       onMessage: message => {
         const { error } = message as CheckpointAnswer
-        if (error !== undefined) this.giveUp(error)
+        if (error === undefined) this.succeeded()
+        else this.failed(error)
         this.onAnswer?.()
       },
       onEnd: ({ exitCode, fault }) => {
-        this.giveUp(fault?.message ?? `exit code ${exitCode}`)
+        this.thread = undefined
+        this.failed(fault?.message ?? `exit code ${exitCode}`)
         this.onAnswer?.()
       },
     })
   }
 
-  private giveUp(error: string): void {
-    if (this.hasFailed) return
-    this.hasFailed = true
-    this.parts.log.error('checkpoints are left to the commits', { error })
-    this.database.commitsCheckpoint(true)
+  private mustWait(): boolean {
+    return this.trouble !== undefined && this.parts.clock.monotonic() < this.trouble.retryAt
+  }
+
+  private failed(error: string): void {
+    if (this.isClosed) return
+    if (!this.trouble) {
+      this.parts.log.error('checkpoints are left to the commits', { error })
+      this.database.commitsCheckpoint(true)
+    }
+    const pauseMs = this.trouble ? Math.min(2 * this.trouble.pauseMs, LAST_RETRY_MS) : FIRST_RETRY_MS
+    this.trouble = { pauseMs, retryAt: this.parts.clock.monotonic() + pauseMs }
+  }
+
+  private succeeded(): void {
+    if (!this.trouble) return
+    this.trouble = undefined
+    this.parts.log.info('checkpoints are made beside the commits again')
+    this.database.commitsCheckpoint(false)
   }
 
   /** Both in the order of octets of this machine. The log is as good as empty where there is no index yet. */
@@ -137,7 +167,7 @@ export class Checkpointer {
       readSync(this.index, octets, 0, octets.byteLength, 0)
       return { written: octets[4] ?? 0, broughtOver: octets[24] ?? 0 }
     } catch (error) {
-      this.giveUp(String(error))
+      this.failed(describeError(error))
       return { written: 0, broughtOver: 0 }
     }
   }

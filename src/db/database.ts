@@ -4,6 +4,7 @@
  * Opened by `open-sqlite.ts` (and, in tests, over PGlite as well); everything above this floor is the same on both.
  */
 import type { Kysely } from 'kysely'
+import type { Storage } from './storage-watch.js'
 import type { Tables } from './tables.js'
 
 export type Dialect = 'sqlite' | 'postgres'
@@ -29,11 +30,14 @@ export interface Database extends AsyncDisposable {
   readonly dialect: Dialect
   /** Reads see every commit that has been acknowledged. Never writes. */
   readonly reader: Queries
+  /** How the disk does; asked before new mail is taken. */
+  readonly storage: Storage
   /**
    * Runs the work in a transaction and resolves with its result once the commit is on disk.
    *
    * Works that wait at the same time share one commit, each in its own savepoint: one that throws is undone alone.
    * Inside it await nothing but the database, and in a long one `nextTurn`: everybody else's writes wait meanwhile.
+   * @throws AppError unavailable where nothing can be stored at the moment
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** Whether another process has committed anything since this was last asked; a cheap question. */

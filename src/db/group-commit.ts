@@ -13,6 +13,7 @@ import { nextTurn, pauseFor, type Clock } from '../world/clock.js'
 import type { Checkpointer } from './checkpointer.js'
 import type { Queries, Tx, WriteOptions } from './database.js'
 import { storageRefusal } from './storage-fault.js'
+import type { StorageWatch } from './storage-watch.js'
 import { command, runDirectly, type Run } from './statement.js'
 import type { Tables } from './tables.js'
 
@@ -44,6 +45,8 @@ const MOST_PAUSES = 8
 export interface GroupCommitParts {
   /** For a database whose commits do not bring their log over themselves. */
   readonly checkpointer?: Checkpointer | undefined
+  /** Asked before anybody is told of a commit. */
+  readonly storage?: StorageWatch | undefined
   /** What the statements of stores go to directly, where the writer's connection has such a thing. */
   readonly run?: Run
 }
@@ -53,6 +56,7 @@ export class GroupCommit {
   private readonly writer: Kysely<Tables>
   private readonly clock: Clock
   private readonly checkpointer: Checkpointer | undefined
+  private readonly storage: StorageWatch | undefined
   private readonly run: Run | undefined
   private draining: Promise<void> | undefined
   /** Of works that were alone in their commit: how many have yet to pass until gathering is tried again. */
@@ -63,10 +67,11 @@ export class GroupCommit {
   /** How many lately shared a commit; fades where fewer come. */
   private usualCallers = 0
 
-  constructor(writer: Kysely<Tables>, clock: Clock, { checkpointer, run }: GroupCommitParts = {}) {
+  constructor(writer: Kysely<Tables>, clock: Clock, { checkpointer, storage, run }: GroupCommitParts = {}) {
     this.writer = writer
     this.clock = clock
     this.checkpointer = checkpointer
+    this.storage = storage
     this.run = run
   }
 
@@ -137,6 +142,7 @@ export class GroupCommit {
     const group: Work[] = []
     let callers = 0
     try {
+      this.storage?.requireFiles()
       await this.writer.transaction().execute(async db => {
         const started = this.clock.monotonic()
         runDirectly(db, this.run)
@@ -152,7 +158,11 @@ export class GroupCommit {
           runDirectly(db, undefined)
         }
       })
+      // What was committed into a deleted file is as good as not written.
+      this.storage?.requireFiles()
+      this.storage?.committed()
     } catch (thrown) {
+      this.storage?.failed(thrown)
       const refusal = storageRefusal(asError(thrown))
       // Where BEGIN itself failed nobody has run yet, and whoever waits would only meet the same.
       for (const work of group.length > 0 ? group : this.waiting.splice(0)) work.settle(refusal)

@@ -10,6 +10,7 @@ import { up as queueReports } from './migrations/0006-queue-reports.js'
 import { up as retention } from './migrations/0007-retention.js'
 import { up as listIndexes } from './migrations/0008-list-indexes.js'
 import { up as recipientBuckets } from './migrations/0009-recipient-buckets.js'
+import { up as writeTrials } from './migrations/0010-write-trials.js'
 import { up as claims } from './migrations/0011-claims.js'
 import { up as inboundLanes } from './migrations/0013-inbound-lanes.js'
 import { up as sandboxes } from './migrations/0014-sandboxes.js'
@@ -26,6 +27,7 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0007-retention': retention,
   '0008-list-indexes': listIndexes,
   '0009-recipient-buckets': recipientBuckets,
+  '0010-write-trials': writeTrials,
   '0011-claims': claims,
   '0013-inbound-lanes': inboundLanes,
   '0014-sandboxes': sandboxes,

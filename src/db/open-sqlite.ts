@@ -2,15 +2,19 @@
  * Opens the embedded SQLite database: one connection that writes, one that only reads.
  *
  * Called by the composition root and by commands. Brings the schema up to date before handing anything out. Fails
- * with a plain Error whose text an operator can act on: unreadable file, newer schema, disk full.
+ * with a plain Error whose text an operator can act on: unreadable or damaged file, newer schema, disk full.
  */
 import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
+import { describeError } from '../core/errors.js'
 import type { Clock } from '../world/clock.js'
+import { checkContent, checkHeader, DamagedDatabaseError } from './check-file.js'
 import { Checkpointer, type CheckpointerParts } from './checkpointer.js'
 import type { Database } from './database.js'
 import { GroupCommit } from './group-commit.js'
 import { migrateToLatest } from './migrate.js'
+import { StorageWatch, UNWATCHED, type StorageWatchParts } from './storage-watch.js'
+import { sqliteCode } from './storage-fault.js'
 import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import { runDirectly } from './statement.js'
 import type { Tables } from './tables.js'
@@ -40,7 +44,9 @@ export interface SqliteOptions {
   /** False for commands that only look: an older schema is then refused instead of migrated. */
   readonly mayMigrate?: boolean
   /** For a server, which writes much and must not stand still: checkpoints in a thread, instead of inside of commits. */
-  readonly checkpoints?: CheckpointerParts
+  readonly checkpoints?: Omit<CheckpointerParts, 'clock'>
+  /** For a server, which runs for long: looks at the file first, and notices when the disk is full or the files are gone. */
+  readonly watch?: StorageWatchParts
 }
 
 export async function openSqlite({
@@ -48,11 +54,14 @@ export async function openSqlite({
   clock,
   mayMigrate = true,
   checkpoints,
+  watch,
 }: SqliteOptions): Promise<Database> {
+  if (watch) checkHeader(file)
   const writeHandle = openWriter(file)
   const { dialect, run } = sqliteDialect(writeHandle, clock)
   const writer = new Kysely<Tables>({ dialect })
   try {
+    if (watch) checkContent(file, writeHandle)
     await migrateToLatest(writer, 'sqlite', mayMigrate)
   } catch (error) {
     await writer.destroy()
@@ -68,12 +77,17 @@ export async function openSqlite({
   runDirectly(reader, reading.run)
   const checkpointer =
     checkpoints &&
-    new Checkpointer(checkpoints, {
-      file,
-      commitsCheckpoint: isWanted =>
-        void writeHandle.pragma(`wal_autocheckpoint = ${isWanted ? LOG_PAGES : 0}`),
-    })
-  const groups = new GroupCommit(writer, clock, { checkpointer, run })
+    new Checkpointer(
+      { ...checkpoints, clock },
+      {
+        file,
+        commitsCheckpoint: isWanted =>
+          void writeHandle.pragma(`wal_autocheckpoint = ${isWanted ? LOG_PAGES : 0}`),
+      },
+    )
+  const storage = watch && new StorageWatch(watch, clock, file)
+  await storage?.start()
+  const groups = new GroupCommit(writer, clock, { checkpointer, storage, run })
   // Seen from the writing connection, only other processes change it: the reading one never writes.
   const selectVersion = writeHandle.prepare('pragma data_version').pluck()
   const dataVersion = () => Number(selectVersion.get())
@@ -81,6 +95,7 @@ export async function openSqlite({
   return {
     dialect: 'sqlite',
     reader,
+    storage: storage ?? UNWATCHED,
     write: (work, options) => groups.write(work, options),
     hasForeignWrites() {
       const before = seenVersion
@@ -90,6 +105,7 @@ export async function openSqlite({
     foreignVersion: dataVersion,
     async [Symbol.asyncDispose]() {
       await groups.idle()
+      storage?.close()
       await checkpointer?.close()
       await reader.destroy()
       await writer.destroy()
@@ -99,11 +115,22 @@ export async function openSqlite({
 
 function openWriter(file: string): BetterSqlite.Database {
   const handle = new BetterSqlite(file, { timeout: OPENING_TIMEOUT_MS })
+  try {
+    configure(handle)
+    return handle
+  } catch (error) {
+    handle.close()
+    throw /^SQLITE_(NOTADB|CORRUPT)/.test(sqliteCode(error) ?? '')
+      ? new DamagedDatabaseError(file, describeError(error))
+      : error
+  }
+}
+
+function configure(handle: BetterSqlite.Database): void {
   handle.pragma('journal_mode = WAL')
   // The bundled SQLite defaults to NORMAL in WAL mode, which loses acknowledged commits at power failure.
   handle.pragma('synchronous = FULL')
   handle.pragma('foreign_keys = ON')
   handle.pragma(`wal_autocheckpoint = ${LOG_PAGES}`)
   handle.pragma(`cache_size = -${CACHE_KILOBYTES}`)
-  return handle
 }

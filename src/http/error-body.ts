@@ -1,7 +1,8 @@
 /**
  * Turns whatever was thrown into the contract's error answer. Only here do error codes become HTTP statuses.
  */
-import { AppError, ERRORS, type ErrorCode } from '../core/errors.js'
+import { AppError, ERRORS, type ErrorCode, type UsedWindow } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
 
 export interface ErrorAnswer {
   readonly status: number
@@ -18,15 +19,26 @@ export function errorAnswer(thrown: unknown): ErrorAnswer {
     thrown instanceof AppError
       ? thrown
       : new AppError('internal_error', 'unexpected error; it was logged and is safe to retry')
-  const { code, message, path, retryAfterMs } = error
+  const { code, message, path, retryAfterMs, window } = error
   return {
     status: ERRORS[code].status,
     code,
     body: { error: { code, message, ...(path === undefined ? {} : { path }) } },
     // RFC 9110 §10.2.3: whole seconds; rounded up so that a client that waits exactly so long succeeds.
-    headers:
-      retryAfterMs === undefined
+    headers: {
+      ...(retryAfterMs === undefined
         ? {}
-        : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) },
+        : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) }),
+      ...(window === undefined ? {} : windowHeaders(window)),
+    },
+  }
+}
+
+/** What every answer carries of the window that was counted. */
+export function windowHeaders({ limit, remaining, resetAt }: UsedWindow): Readonly<Record<string, string>> {
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': isoTime(resetAt),
   }
 }

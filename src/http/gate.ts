@@ -6,9 +6,9 @@
  */
 import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
-import { isoTime } from '../core/moments.js'
 import type { Clock } from '../world/clock.js'
 import { addressKey } from '../world/ip-address.js'
+import { windowHeaders } from './error-body.js'
 import { mayDo, type Authenticate, type Principal } from './principal.js'
 import type { Access } from './route.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'
@@ -109,14 +109,6 @@ function bearerToken(ctx: Context): string {
   const match = /^Bearer +([\x21-\x7e]{1,200}) *$/i.exec(ctx.get('Authorization'))
   if (!match?.[1]) throw new AppError('unauthorized', 'send the API key as `Authorization: Bearer <key>`')
   return match[1]
-}
-
-export function windowHeaders(state: WindowState): Record<string, string> {
-  return {
-    'X-RateLimit-Limit': String(state.limit),
-    'X-RateLimit-Remaining': String(state.remaining),
-    'X-RateLimit-Reset': isoTime(state.resetAt),
-  }
 }
 
 function isFromAnotherPage(ctx: Context, host: string): boolean {

@@ -13,6 +13,7 @@ import { SMALL_BODY_VALUES } from './json-whole.js'
 import { pageOf, type Listing, type Page } from './pagination.js'
 import type { Chapter } from './openapi/chapters.js'
 import type { Permission, Principal } from './principal.js'
+import { absentWhereNull } from './absent-fields.js'
 import { largeValidator } from './validate-large.js'
 import { textValidator, validator } from './validate.js'
 
@@ -223,8 +224,8 @@ function declare(
     otherAnswers: success.otherAnswers ?? {},
     validateParams: textValidator(head.params ?? NoFields),
     validateQuery: textValidator(head.query ?? NoFields),
-    validateBody: head.body ? validator(head.body, 'body') : undefined,
-    validateLargeBody: head.body ? largeValidator(head.body, 'body') : undefined,
+    validateBody: head.body && bodyValidator(head.body),
+    validateLargeBody: head.body && largeValidator(head.body, 'body'),
     async handle(request) {
       const result = await handle(request)
       return result instanceof Reply
@@ -232,4 +233,9 @@ function declare(
         : { status: usual, value: result }
     },
   }
+}
+
+function bodyValidator(schema: TSchema): (value: unknown) => unknown {
+  const [withoutNulls, validate] = [absentWhereNull(schema), validator(schema, 'body')]
+  return value => validate(withoutNulls(value))
 }

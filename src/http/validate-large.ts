@@ -2,11 +2,12 @@
  * Checks a body that takes long to walk over: first its frame, then the entries of its lists one after the other, with turns for
  * others in between.
  *
- * Called by `app.ts` for what `body.ts` calls large. Takes and refuses what `validate.ts` does; of several faults that of the frame
+ * Called by `app.ts` for what `body.ts` calls large. Takes and refuses what `route.ts` does with a small one, null as absent included; of several faults that of the frame
  * is told first, then that of the first entry. Fails: AppError validation_error.
  */
 import Type, { type TSchema } from 'typebox'
 import type { LoopShare } from '../world/loop-share.js'
+import { absentWhereNull } from './absent-fields.js'
 import { placedValidator, validator } from './validate.js'
 
 /** Entries checked at once: each may hold what a small body may, but hardly ever does. */
@@ -33,22 +34,32 @@ function compile(schema: TSchema, whole: string): ValidateLarge {
   const { properties = {} } = schema as ObjectSchema
   const lists = Object.entries(properties).flatMap(([name, field]) => {
     const { type, items } = field as ListSchema
-    return type === 'array' && items ? [{ name, field, checkEntry: placedValidator(items, whole) }] : []
+    return type === 'array' && items ? [{ name, field, readEntry: entryReader(items, whole) }] : []
   })
   const framed = lists.map(({ name, field }) => [name, { ...field, items: Type.Unknown() }] as const)
   const frame = { ...schema, properties: { ...properties, ...Object.fromEntries(framed) } } as TSchema
-  const checkFrame = validator(frame, whole)
-  return async (value, loop) => {
-    await loop.run(() => checkFrame(value))
-    for (const { name, checkEntry } of lists) {
-      const entries = (value as Record<string, unknown[] | undefined>)[name] ?? []
+  const [withoutNulls, checkFrame] = [absentWhereNull(frame), validator(frame, whole)]
+  return async (given, loop) => {
+    const value = (await loop.run(() => checkFrame(withoutNulls(given)))) as Record<
+      string,
+      unknown[] | undefined
+    >
+    const read: Record<string, unknown[]> = {}
+    for (const { name, readEntry } of lists) {
+      const entries = value[name]
+      if (!entries) continue
+      const ofList: unknown[] = (read[name] = [])
       for (let from = 0; from < entries.length; from += ENTRIES_AT_ONCE)
-        await loop.run(() =>
-          entries
-            .slice(from, from + ENTRIES_AT_ONCE)
-            .forEach((entry, at) => checkEntry(entry, [name, String(from + at)])),
-        )
+        await loop.run(() => {
+          for (const entry of entries.slice(from, from + ENTRIES_AT_ONCE))
+            ofList.push(readEntry(entry, [name, String(ofList.length)]))
+        })
     }
-    return value
+    return { ...value, ...read }
   }
+}
+
+function entryReader(items: TSchema, whole: string) {
+  const [withoutNulls, check] = [absentWhereNull(items), placedValidator(items, whole)]
+  return (entry: unknown, place: readonly string[]): unknown => check(withoutNulls(entry), place)
 }

@@ -8,7 +8,7 @@ import type { Database, Tx } from '../db/database.js'
 import { inLists } from '../db/statement.js'
 import { domainsPresent, insertReport } from '../deliverability/report-store.js'
 import type { NewId } from '../core/ids.js'
-import { findMessages, type Message } from '../queue/message-store.js'
+import { findCopies, findMessages, type Message } from '../queue/message-store.js'
 import { Effects, type Effect } from './effects.js'
 import type { Forwarder } from './forward.js'
 import type { OwnNames } from './inbound-address.js'
@@ -84,7 +84,8 @@ async function lookUp(tx: Tx, { names }: ApplyParts, batch: readonly ReadMail[])
   ])
   const messages = new Map<string, Message>()
   for (const list of inLists([...new Set(ids)]))
-    for (const message of await findMessages(tx.db, list)) messages.set(message.id, message)
+    for (const message of [...(await findMessages(tx.db, list)), ...(await findCopies(tx.db, list))])
+      messages.set(message.id, message)
   return messages
 }
 

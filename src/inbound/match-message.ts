@@ -8,7 +8,8 @@
  * that is not ours ends the search: mail with one is forged, whatever else it says. Pure.
  */
 import { isUuid } from '../core/ids.js'
-import { normalizedAddress, parseNamedAddress } from '../mail/address.js'
+import { normalizedAddress } from '../mail/address.js'
+import { parseNamedAddress } from '../mail/named-address.js'
 import { parseReturnPathLocal, type ReturnPathToken } from '../mail/return-path.js'
 import type { Message } from '../queue/message-store.js'
 import type { MessageTokens } from './message-tokens.js'
@@ -23,7 +24,7 @@ export interface Matching {
   readonly hostname: string
 }
 
-/** Ids of all messages that it could be about, to be looked up at once. */
+/** Ids of all messages that it could be about, or of their contents where they are copies; to be looked up at once. */
 export function possibleMessages(returned: ReturnedFinding, hostname: string): string[] {
   const own = ownMessageId(returned, hostname)
   return [...tokensOf(returned).map(({ messageId }) => messageId), ...(own === undefined ? [] : [own])]
@@ -48,8 +49,26 @@ export function matchMessage(
     if (!message || !tokens.isFor({ kind: 'return_path', token }, message)) return 'forged'
     return { message, isConfirmed: true }
   }
-  const own = messages.get(ownMessageId(returned, hostname) ?? '')
-  return own && isAbout(returned, own.recipient) ? { message: own, isConfirmed: false } : 'unmatched'
+  const message = byMessageId(messages, returned, ownMessageId(returned, hostname))
+  return message ? { message, isConfirmed: false } : 'unmatched'
+}
+
+/**
+ * A mail and its copies share a Message-ID, which is then the id of their content: only the recipient whom the report names can
+ * be meant, and the To that they have in common says nothing.
+ */
+function byMessageId(
+  messages: Messages,
+  returned: ReturnedFinding,
+  own: string | undefined,
+): Message | undefined {
+  const mail = [...messages.values()].filter(({ id, contentId }) => id === own || contentId === own)
+  const named = namedRecipients(returned)
+  const shown =
+    mail.length === 1 && returned.to !== undefined ? parseNamedAddress(returned.to)?.address : undefined
+  const about = new Set([...named, ...(shown === undefined ? [] : [normalizedAddress(shown)])])
+  const [only, ...others] = mail.filter(({ recipient }) => about.has(normalizedAddress(recipient)))
+  return others.length === 0 ? only : undefined
 }
 
 /** One that was redacted is no token any more, and is passed over. */
@@ -66,10 +85,8 @@ function ownMessageId({ messageId = '' }: ReturnedFinding, hostname: string): st
   return isUuid(id) && messageId.slice(at + 1).toLowerCase() === hostname ? id : undefined
 }
 
-function isAbout({ recipients, to }: ReturnedFinding, recipient: string): boolean {
-  const wanted = normalizedAddress(recipient)
-  const shown = to === undefined ? undefined : parseNamedAddress(to)?.address
-  return [...recipients.flatMap(one => [one.recipient, one.originalRecipient]), shown].some(
-    address => address !== undefined && normalizedAddress(address) === wanted,
-  )
+function namedRecipients({ recipients }: ReturnedFinding): string[] {
+  return recipients
+    .flatMap(one => [one.recipient, one.originalRecipient])
+    .flatMap(address => (address === undefined ? [] : [normalizedAddress(address)]))
 }

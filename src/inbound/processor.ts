@@ -56,6 +56,10 @@ export class InboundProcessor {
 
   private lookAgain(): void {
     this.wakeAll()
-    this.lookTimer = this.parts.clock.after(LOOK_EVERY_MS, () => this.lookAgain())
+    this.lookTimer = this.parts.clock.after(LOOK_EVERY_MS, () => {
+      // Not at the start, which others wait for.
+      this.signed.prepare()
+      this.lookAgain()
+    })
   }
 }

@@ -79,6 +79,11 @@ export class ReadingLane {
     })
   }
 
+  /** Has its thread ready for the first mail. */
+  prepare(): void {
+    if (!this.isStopped) this.parser.prepare()
+  }
+
   /** Finishes the batch in hand; what waits is taken up at the next start. */
   async stop(): Promise<void> {
     this.isStopped = true

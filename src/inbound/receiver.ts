@@ -60,7 +60,12 @@ const MOST_HELD = 64 * 1_024 * 1_024
 
 export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefined> {
   const memory = new HeldOctets(MOST_HELD)
-  return { beginMail: (session, _, mail) => new InboundTransaction(parts, memory, session, mail) }
+  return {
+    beginMail(session, _, mail) {
+      parts.database.storage.requireRoom()
+      return new InboundTransaction(parts, memory, session, mail)
+    },
+  }
 }
 
 /** Counts what all unfinished mails hold. */
@@ -189,6 +194,7 @@ class InboundTransaction implements MailTransaction {
     const { database, clock, counters, onStored } = this.parts
     const rest = this.takePending(this.pending)
     try {
+      database.storage.requireRoom()
       const number = await database.write(async tx => {
         if (rest.length > 0) await insertInboundPart(tx.db, this.bodyId, this.writtenParts, rest)
         const seq = await insertInboundMail(tx.db, {

@@ -2,13 +2,13 @@
  * E-mail addresses as a REST client, an import file or an SMTP session gives them.
  *
  * Called wherever an address enters, before it is stored or compared. Stricter than the grammar where the grammar
- * allows what no mailbox uses and attackers do: no comments, no white space, no address literals, no display name.
+ * allows what no mailbox uses and attackers do: no comments, no white space, no address literals, no display name
+ * (`named-address.ts` takes those).
  * Pure; never asks DNS whether the domain exists.
  * Standards: RFC 5321 §4.1.2 (Mailbox), §4.5.3.1 (sizes); RFC 6531 §3.3 (UTF-8); RFC 5890 (A-labels).
  * Fails: never throws; what is no address comes back as the reason, one phrase that completes "the address ...".
  */
 import { domainToASCII } from 'node:url'
-import { hasHeaderBreak } from './header-text.js'
 
 export interface EmailAddress {
   /** As written, case and quotes included (RFC 5321 §2.4: only its host may interpret it). */
@@ -26,7 +26,7 @@ export interface AddressRules {
   readonly allowSingleLabel?: boolean
 }
 
-/** A mailbox as it stands in From or Reply-To (RFC 5322 §3.4). */
+/** A mailbox as it stands in a header (RFC 5322 §3.4); `named-address.ts` reads them. */
 export interface NamedAddress {
   readonly name?: string
   readonly address: string
@@ -38,8 +38,6 @@ const MAX_LOCAL_OCTETS = 64
 const MAX_ADDRESS_OCTETS = 254
 /** RFC 1035 §2.3.4. */
 const MAX_LABEL_OCTETS = 63
-/** Characters of a display name; what is longer is no name. */
-const MAX_NAME_LENGTH = 255
 
 /** Dot-string of atext (RFC 5321 §4.1.2), with the UTF-8 characters that RFC 6531 §3.3 adds to atext. */
 const DOT_STRING =
@@ -131,32 +129,6 @@ export function normalizedAddress(text: string): string {
 export function addressDomain(address: string): string {
   const at = address.lastIndexOf('@')
   return at < 0 ? '' : address.slice(at + 1).toLowerCase()
-}
-
-/**
- * One mailbox: `Name <ann@example.com>`, `"Doe, Ann" <ann@example.com>`, `<ann@example.com>` or the address alone.
- *
- * @returns undefined for anything else, a list of mailboxes and text with control characters included
- */
-export function parseNamedAddress(text: string, rules: AddressRules = {}): NamedAddress | undefined {
-  if (text.length > MAX_NAME_LENGTH + MAX_ADDRESS_OCTETS + 8 || hasHeaderBreak(text)) return undefined
-  const trimmed = text.trim()
-  if (!trimmed.endsWith('>')) {
-    const parsed = parseAddress(trimmed, rules)
-    return parsed && { address: parsed.address }
-  }
-  const open = trimmed.lastIndexOf('<')
-  const parsed = open < 0 ? undefined : parseAddress(trimmed.slice(open + 1, -1), rules)
-  const name = parsed && readName(trimmed.slice(0, open).trim())
-  if (!parsed || name === undefined) return undefined
-  return name === '' ? { address: parsed.address } : { name, address: parsed.address }
-}
-
-/** Unquoted names may hold what strictly needs quotes (`Doe, Ann`): the composer quotes again. An `@` means a list. */
-function readName(text: string): string | undefined {
-  if (text.length > MAX_NAME_LENGTH) return undefined
-  if (/^"(?:[^"\\]|\\.)*"$/u.test(text)) return unquote(text).trim()
-  return /[<>@"]/.test(text) ? undefined : text
 }
 
 function unquote(quoted: string): string {

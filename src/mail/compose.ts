@@ -31,6 +31,8 @@ export interface ComposedContent {
   readonly headers?: readonly HeaderField[]
   /** Absent where each recipient sees itself alone. */
   readonly addressees?: Addressees
+  /** What stands before the @ of the Message-ID, where several messages are copies of one mail; else each has its own. */
+  readonly mailId?: string
   readonly attachments?: readonly Attachment[]
 }
 
@@ -39,8 +41,10 @@ export interface ComposedContent {
  * of `to` sees itself alone and a blind copy shows whom the letter went to. Blind copies are named nowhere.
  */
 export interface Addressees {
-  readonly to: readonly string[]
-  readonly cc: readonly string[]
+  readonly to: readonly NamedAddress[]
+  readonly cc: readonly NamedAddress[]
+  /** Somebody has a copy, open or blind: all recipients have the same mail, with the same Message-ID. */
+  readonly hasCopies: boolean
 }
 
 export interface HeaderField {
@@ -102,9 +106,9 @@ function letterhead(content: ComposedContent, letter: Letter): string[] {
 function recipientFields({ addressees }: ComposedContent, { to }: Letter): string[] {
   // Only a server with SMTPUTF8 can take a letter for such a recipient at all, and takes its header in UTF-8 as well.
   const form = address(to, 'to').needsSmtpUtf8 ? 'utf8' : 'group'
-  if (!addressees) return [field('To', recipients([to], 'to', form))]
-  const isOneOfMany = addressees.cc.length > 0 || !addressees.to.includes(to)
-  const shown = isOneOfMany ? addressees.to : [to]
+  if (!addressees) return [field('To', recipients([{ address: to }], 'to', form))]
+  const own = addressees.to.find(one => one.address === to)
+  const shown = addressees.cc.length > 0 || !own ? addressees.to : [own]
   return [
     // RFC 5322 §3.4: an empty group, where none of those named was an address.
     field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to', form)),
@@ -112,8 +116,10 @@ function recipientFields({ addressees }: ComposedContent, { to }: Letter): strin
   ]
 }
 
-function recipients(texts: readonly string[], path: string, form: AddressForm): string {
-  return texts.map(text => internationalMailbox(address(text, path), form)).join(', ')
+function recipients(named: readonly NamedAddress[], path: string, form: AddressForm): string {
+  return named
+    .map(({ name, address: text }) => internationalMailbox(address(text, path), form, name))
+    .join(', ')
 }
 
 /** Why a caller's own field cannot be written; undefined where it can. One phrase that completes "the header ...". */
@@ -188,7 +194,8 @@ function bodyOf(content: ComposedContent, messageId: string): string {
 
 /** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary its own */
 function multipart(subtype: string, parts: readonly string[], name: string): string {
-  // `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no content can hold the boundary.
+  // `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no such content can hold the boundary; a
+  // message that is attached as it is was written before this one had an identifier.
   const boundary = `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   const delimited = parts.map(part => `--${boundary}\r\n${part}\r\n`)
   return `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n\r\n${delimited.join('')}--${boundary}--\r\n`

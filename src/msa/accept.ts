@@ -39,10 +39,10 @@ export interface AcceptParts {
 }
 
 /**
- * Letters stored before sockets and timers have their turn. Who writes waits until all are stored; who reads sees none of
- * them meanwhile.
+ * Messages stored before sockets and timers have their turn, or one letter's where that has more. Who writes waits until all
+ * are stored; who reads sees none of them meanwhile.
  */
-const LETTERS_AT_ONCE = 64
+const MESSAGES_AT_ONCE = 64
 
 /** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
 export async function acceptLetters(
@@ -52,10 +52,24 @@ export async function acceptLetters(
   isSandbox: boolean,
   now: number,
 ): Promise<void> {
-  for (let at = 0; at < letters.length; at += LETTERS_AT_ONCE) {
-    if (at > 0) await nextTurn()
-    await acceptSome(tx, parts, letters.slice(at, at + LETTERS_AT_ONCE), isSandbox, now)
+  for (const [index, some] of inTurns(letters).entries()) {
+    if (index > 0) await nextTurn()
+    await acceptSome(tx, parts, some, isSandbox, now)
   }
+}
+
+function inTurns(letters: readonly Letter[]): Letter[][] {
+  const turns: Letter[][] = []
+  let messages = MESSAGES_AT_ONCE
+  for (const letter of letters) {
+    if (messages + letter.submitted.length > MESSAGES_AT_ONCE) {
+      turns.push([])
+      messages = 0
+    }
+    turns.at(-1)?.push(letter)
+    messages += letter.submitted.length
+  }
+  return turns
 }
 
 async function acceptSome(

@@ -8,9 +8,11 @@ import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { nextTurn } from '../world/clock.js'
 import type { BatchError } from './batch-store.js'
-import { readEnvelope, readLetterFields, type Envelope, type LetterFields } from './letter-fields.js'
+import { readEnvelope, shownRecipient, type Envelope } from './envelope.js'
+import { invalidField } from './field-fault.js'
+import { readLetterFields, type LetterFields } from './letter-fields.js'
 import { refuseTemplate, type SendParts } from './send-email.js'
-import type { BatchMessage } from './send-schema.js'
+import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
 import { readSenderFields, resolveSender, withWorkspaceSender, type Sender } from './sender.js'
 
 /** A message of a batch that may be accepted. */
@@ -36,18 +38,41 @@ export async function readBatchLetters(
   workspace: ActingWorkspace,
   messages: readonly BatchMessage[],
 ): Promise<BatchLetters> {
+  refuseTooManyCopies(messages)
   const findSender = senderFinder(parts, workspace)
   const letters: BatchLetter[] = []
   const errors: BatchError[] = []
   for (const [index, message] of messages.entries()) {
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn()
     try {
-      letters.push(await readLetter(index, message, parts.messageLimit, findSender))
+      const letter = await readLetter(index, message, parts.messageLimit, findSender)
+      // Nothing tells of copies one by one, so that one left out would be left out silently.
+      if (letter.copyFault === undefined) letters.push(letter)
+      else
+        errors.push({
+          index,
+          to: shownRecipient(message.to),
+          code: 'validation_error',
+          message: letter.copyFault,
+        })
     } catch (error) {
-      errors.push(toBatchError(error, index, message.to))
+      errors.push(toBatchError(error, index, shownRecipient(message.to)))
     }
   }
   return { letters, errors }
+}
+
+/** Who gets a copy is stored, queued and mailed like everybody else, in the one transaction of the batch. */
+function refuseTooManyCopies(messages: readonly BatchMessage[]): void {
+  let copies = 0
+  for (const [index, { cc = [], bcc = [] }] of messages.entries()) {
+    copies += [cc].flat().length + [bcc].flat().length
+    if (copies > MOST_BATCH_COPIES)
+      throw invalidField(
+        `messages.${index}`,
+        `messages.${index}: cc and bcc of all messages together must have at most ${MOST_BATCH_COPIES} addresses`,
+      )
+  }
 }
 
 type FindSender = (message: BatchMessage) => Promise<Sender>

@@ -15,6 +15,7 @@ import {
   BATCH_BODY_VALUES,
   BatchMessage,
   EXAMPLE_ID,
+  MOST_BATCH_COPIES,
   SEND_BODY_LIMIT,
   SEND_EXAMPLE,
 } from './send-schema.js'
@@ -86,7 +87,8 @@ export function batchRoutes(parts: SendParts): Route[] {
         '(messages.3.to), and so does a limit of the workspace that the batch would cross. What the rules of sending ' +
         'refuse fails one message, which then stands in errors. Messages are released to the queue no faster than the ' +
         'email rate of the key; a batch is never refused for that rate. Copies (cc, bcc) are mailed and count against ' +
-        'limits, but not in the totals.',
+        `limits and the rate, but not in the totals; a batch has at most ${MOST_BATCH_COPIES} of them. A copy's address that ` +
+        'is none fails its message.',
       body: BatchBody,
       example: { messages: [SEND_EXAMPLE, { ...SEND_EXAMPLE, to: 'bob@example.net' }] },
       exampleAnswer: {

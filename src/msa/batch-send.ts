@@ -28,6 +28,7 @@ export async function sendBatch<A>(
   claim: IdempotencyClaim | undefined,
   toAnswer: (batch: Batch, now: number) => { status: number; value: A },
 ): Promise<{ status: number; value: A }> {
+  parts.database.storage.requireRoom()
   const workspace = await mustFindWorkspace(parts, principal)
   const read = await readBatchLetters(parts, workspace, messages)
   const now = parts.clock.now()

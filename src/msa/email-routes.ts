@@ -38,13 +38,17 @@ function sendRoute(parts: SendParts): Route {
     chapter: 'Email',
     summary: 'Send one mail to one or many recipients.',
     description:
-      'Each recipient gets a message of its own. 200 is answered after the mail is stored durably; it is then ' +
-      'delivered in the background. Suppressed, invalid and repeated recipients are skipped without failing the ' +
-      'request. Results stand in the order to, cc, bcc. From: a verified domain of the workspace is used as it is; for ' +
-      "a domain not added here the appliance's shared address sends, and from_email becomes Reply-To. With send_at " +
-      'the answer is 202 and one message_id for the whole request, and limits count when it is accepted. With a ' +
-      'sandbox key nothing is sent; addresses at simulator.test (delivered@, bounced@, complained@, opened@, clicked@) ' +
-      'then play what they are named after, scheduled mail at its time.',
+      'Each recipient gets a message of its own, with a Message-ID of its own; with cc or bcc they all are copies of one ' +
+      'mail and share one. 200 is answered after the mail is stored durably; it is then delivered in the background. ' +
+      'Suppressed, invalid and repeated recipients are skipped without failing the request, and cost nothing of any ' +
+      'limit; a single address that is none is refused. Results stand in the order to, cc, bcc. From: a verified domain ' +
+      "of the workspace is used as it is; for a domain not added here the appliance's shared address sends, as from in the " +
+      'answer then says, and from_email becomes Reply-To. With send_at the answer is 202 and one message_id for the whole ' +
+      'request, and limits count when it is accepted. More recipients than the email rate of the key are refused with ' +
+      'validation_error, since no minute has room for them.\n\n' +
+      'Simulator: with a sandbox key nothing is sent, and addresses at `simulator.test` play what they are named after: ' +
+      '`delivered@`, `bounced@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
+      '(`bounced+order7@simulator.test`); scheduled mail does at its time.',
     body: SendBody,
     example: SEND_EXAMPLE,
     exampleAnswer: SEND_EXAMPLE_ANSWER,

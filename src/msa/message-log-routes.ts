@@ -6,7 +6,7 @@ import { Id, IdOrNull, Moment, MomentOrNull, orNull } from '../http/answer-field
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../http/time-range.js'
-import { parseAddress } from '../mail/address.js'
+import { parseNamedAddress } from '../mail/named-address.js'
 import { MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
 import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
 
@@ -38,6 +38,14 @@ const Filter = {
   status: Type.Optional(MessageStatusEnum),
   ...timeRangeQuery,
   campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
+  tag: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'Messages that were sent with this tag, to the letter.',
+    }),
+  ),
+  is_sandbox: Type.Optional(Type.Boolean({ description: 'Messages of sandbox keys, or only others.' })),
 }
 const Query = Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false })
 
@@ -52,8 +60,8 @@ export function messageLogRoutes(reader: Queries): Route[] {
       summary: 'The messages of the workspace, newest first.',
       description:
         'One for each recipient. total is exact up to 10,000 messages beyond the page; there are at least so many where ' +
-        'it says more. Several of to, status and campaign_id, and status sent or delivered alone, are looked for among ' +
-        'the newest 20,000 messages that they may be in: give since and until for older ones.',
+        'it says more. Several of to, status, campaign_id and is_sandbox, and status sent or delivered, is_sandbox or tag ' +
+        'alone, are looked for among the newest 20,000 messages that they may be in: give since and until for older ones.',
       query: Query,
       item: LoggedMessageSchema,
       async handle({ principal, query }, page) {
@@ -65,12 +73,15 @@ export function messageLogRoutes(reader: Queries): Route[] {
 }
 
 function readFilter(query: Static<typeof Query>): MessageFilter {
-  const { to, status, campaign_id: campaignId } = query
+  const { to, status, campaign_id: campaignId, tag, is_sandbox: isSandbox } = query
+  const named = to === undefined ? undefined : parseNamedAddress(to)?.address
   return {
     // As it is mailed: the domain as A-labels.
-    ...(to === undefined ? {} : { to: parseAddress(to)?.address ?? to }),
+    ...(to === undefined ? {} : { to: named ?? to }),
     ...(status === undefined ? {} : { status }),
     ...(campaignId === undefined ? {} : { campaignId }),
+    ...(tag === undefined ? {} : { tag }),
+    ...(isSandbox === undefined ? {} : { isSandbox }),
     ...readTimeRange(query),
   }
 }

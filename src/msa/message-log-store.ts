@@ -9,7 +9,7 @@
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
-import type { Tables } from '../db/tables.js'
+import { flag, type Tables } from '../db/tables.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { MessageStatus } from '../queue/message-status-store.js'
 import { messageFromRow, recipientBucket, type Message } from '../queue/message-store.js'
@@ -22,6 +22,9 @@ export interface MessageFilter {
   readonly since?: number
   readonly until?: number
   readonly campaignId?: string
+  readonly isSandbox?: boolean
+  /** One of those that the request gave its mail. */
+  readonly tag?: string
 }
 
 /** Counted beyond the page at most. */
@@ -43,26 +46,67 @@ export async function listMessages(
   page: Page,
 ): Promise<Listing<LoggedMessage>> {
   const found = matching(db, workspaceId, filter)
+  if (filter.tag !== undefined) return listTagged(db, found, filter.tag, page)
   const start = await skip(db, found, page.offset)
   if (start.isPastEnd) return { items: [], total: start.skipped }
+  const items = await withSubjects(db, olderThan(found, start.after), page.limit)
+  const last = items.length < page.limit ? undefined : items.at(-1)
+  const beyond = last ? await count(db, olderThan(found, last.id), MOST_COUNTED) : 0
+  return { items, total: page.offset + items.length + beyond }
+}
+
+type Found = SelectQueryBuilder<Tables, 'messages', object>
+
+/** The newest of them. */
+async function withSubjects(db: Queries, found: Found, limit: number): Promise<LoggedMessage[]> {
   const rows = await db
-    .selectFrom(
-      olderThan(found, start.after).selectAll().orderBy('id', 'desc').limit(page.limit).as('messages'),
-    )
+    .selectFrom(found.selectAll().orderBy('id', 'desc').limit(limit).as('messages'))
     .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
     .selectAll('messages')
     .select('message_contents.subject')
     .orderBy('messages.id', 'desc')
     .execute()
-  const last = rows.length < page.limit ? undefined : rows.at(-1)
-  const beyond = last ? await count(db, olderThan(found, last.id), MOST_COUNTED) : 0
-  return {
-    items: rows.map(row => ({ ...messageFromRow(row), subject: row.subject })),
-    total: page.offset + rows.length + beyond,
-  }
+  return rows.map(row => ({ ...messageFromRow(row), subject: row.subject }))
 }
 
-type Found = SelectQueryBuilder<Tables, 'messages', object>
+/** Messages whose contents are looked at for a tag before others have their turn. */
+const CONTENTS_AT_ONCE = 500
+
+/**
+ * Tags stand with the content and in no index, which every mail with tags would pay for: the contents of the newest candidates are
+ * looked at, step by step. Those without tags cost next to nothing. `total` counts among those looked at.
+ */
+async function listTagged(
+  db: Queries,
+  found: Found,
+  tag: string,
+  page: Page,
+): Promise<Listing<LoggedMessage>> {
+  const tagged: string[] = []
+  let after: string | undefined
+  for (let looked = 0; looked < MOST_LOOKED_AT; looked += CONTENTS_AT_ONCE) {
+    if (looked > 0) await nextTurn()
+    const candidates = olderThan(found, after).select(['id', 'content_id']).orderBy('id', 'desc')
+    const rows = await db
+      .selectFrom(candidates.limit(CONTENTS_AT_ONCE).as('messages'))
+      .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+      .select(['messages.id', 'message_contents.tags'])
+      .orderBy('messages.id', 'desc')
+      .execute()
+    tagged.push(...rows.filter(({ tags }) => hasTag(tags, tag)).map(({ id }) => id))
+    if (rows.length < CONTENTS_AT_ONCE) break
+    after = rows.at(-1)?.id
+  }
+  const shown = tagged.slice(page.offset, page.offset + page.limit)
+  if (shown.length === 0) return { items: [], total: tagged.length }
+  const items = await withSubjects(db, db.selectFrom('messages').where('id', 'in', shown), page.limit)
+  return { items, total: tagged.length }
+}
+
+function hasTag(json: string | null, tag: string): boolean {
+  // Most are not it: what cannot hold it is not parsed.
+  return json !== null && json.includes(JSON.stringify(tag)) && (JSON.parse(json) as string[]).includes(tag)
+}
 
 /** In steps, so that a page deep in the log keeps nobody waiting but who asked for it. */
 async function skip(
@@ -102,20 +146,21 @@ async function count(db: Queries, found: Found, most: number): Promise<number> {
 
 /** The index that leaves the fewest candidates: the recipient's, a rare state's, the campaign's, or only the workspace's. */
 function matching(db: Queries, workspaceId: string, filter: MessageFilter): Found {
-  const { to, status, campaignId } = filter
+  const { to, status, campaignId, isSandbox } = filter
   const candidates = within(db, workspaceId, filter)
-  if (to !== undefined) return among(db, candidates.where(isTo(to)), { status, campaignId })
+  if (to !== undefined) return among(db, candidates.where(isTo(to)), { status, campaignId, isSandbox })
   if (status !== undefined && status !== 'sent' && status !== 'delivered') {
     const inState = candidates
       .where('status', '=', status)
       // A partial index is only taken where its own condition stands in the query, to the letter.
       .where(sql<boolean>`status not in ('sent', 'delivered')`)
     return campaignId === undefined
-      ? inState
-      : among(db, inState.where(duringCampaign(campaignId)), { campaignId })
+      ? among(db, inState, { isSandbox })
+      : among(db, inState.where(duringCampaign(campaignId)), { campaignId, isSandbox })
   }
-  if (campaignId !== undefined) return among(db, candidates.where('campaign_id', '=', campaignId), { status })
-  return among(db, candidates, { status })
+  if (campaignId !== undefined)
+    return among(db, candidates.where('campaign_id', '=', campaignId), { status, isSandbox })
+  return among(db, candidates, { status, isSandbox })
 }
 
 /** A 256th of the workspace's messages is passed over within the index, newest first. */
@@ -126,15 +171,17 @@ function isTo(address: string) {
 interface Rest {
   readonly status?: MessageStatus | undefined
   readonly campaignId?: string | undefined
+  readonly isSandbox?: boolean | undefined
 }
 
 /** Those candidates that have all the rest as well; of the newest only, where there is any rest. */
-function among(db: Queries, candidates: Found, { status, campaignId }: Rest): Found {
-  if (status === undefined && campaignId === undefined) return candidates
+function among(db: Queries, candidates: Found, { status, campaignId, isSandbox }: Rest): Found {
+  if (status === undefined && campaignId === undefined && isSandbox === undefined) return candidates
   const newest = candidates.selectAll().orderBy('id', 'desc').limit(MOST_LOOKED_AT).as('messages')
   let query = db.selectFrom(newest) as unknown as Found
   if (status !== undefined) query = query.where('status', '=', status)
   if (campaignId !== undefined) query = query.where('campaign_id', '=', campaignId)
+  if (isSandbox !== undefined) query = query.where('is_sandbox', '=', flag(isSandbox))
   return query
 }
 

@@ -35,7 +35,7 @@ function contentToApi(content: MessageContent | undefined) {
   return {
     subject: content?.subject ?? '',
     from: name === undefined ? address : `${name} <${address}>`,
-    ...(cc.length === 0 ? {} : { cc: [...cc] }),
+    ...(cc.length === 0 ? {} : { cc: cc.map(({ address }) => address) }),
     tags: [...(content?.tags ?? [])],
     attachments: (content?.attachments ?? []).map(({ filename, contentType, size }) => ({
       filename,

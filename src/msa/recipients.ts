@@ -8,7 +8,7 @@ import { normalizedAddress, parseAddress } from '../mail/address.js'
 import type { SkipReason } from '../queue/message-status-store.js'
 
 export interface Recipient {
-  /** As the caller wrote it; that is how the answer names it. */
+  /** As the caller gave it: by SMTP as it was written. */
   readonly asked: string
   /** As it is mailed: domain as A-labels; the same as `asked` for an invalid one. */
   readonly address: string

@@ -9,9 +9,10 @@ import { isoTime } from '../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../http/idempotency.js'
 import type { Principal } from '../http/principal.js'
 import type { Submitted } from './letter.js'
-import { readEnvelope, readLetterFields } from './letter-fields.js'
+import { readEnvelope } from './envelope.js'
+import { readLetterFields } from './letter-fields.js'
 import { asScheduleFailure, checkSendAt, readSendAt } from './schedule.js'
-import { readSenderFields, resolveSender, withWorkspaceSender } from './sender.js'
+import { readSenderFields, resolveSender, shownSender, withWorkspaceSender } from './sender.js'
 import type { MessageFields, ScheduledResult, SendBody, SendResult } from './send-schema.js'
 import { submit, type Submission, type SubmitParts } from './submit.js'
 
@@ -34,11 +35,14 @@ export async function sendEmail(
   claim?: IdempotencyClaim,
 ): Promise<SendAnswer> {
   const now = parts.clock.now()
-  const { submission, sendAt } = await toSubmission(parts, principal, body, now)
+  const { submission, sendAt, shown } = await toSubmission(parts, principal, body, now)
   let answer: SendAnswer | undefined
   try {
     await submit(parts, submission, async (tx, submitted) => {
-      answer = sendAt === undefined ? sentAnswer(submitted) : scheduledAnswer(submission.contentId, sendAt)
+      answer =
+        sendAt === undefined
+          ? sentAnswer(submitted, shown)
+          : scheduledAnswer(submission.contentId, sendAt, shown)
       await keepAnswer(tx.db, claim, answer)
     })
   } catch (error) {
@@ -70,7 +74,7 @@ async function toSubmission(parts: SendParts, principal: Principal, body: SendBo
     trackOpens: body.track_opens ?? true,
     trackClicks: body.track_clicks ?? true,
   }
-  return { submission, sendAt }
+  return { submission, sendAt, shown: shownSender(sender, asked) }
 }
 
 /** @throws AppError workspace_not_found */
@@ -86,15 +90,18 @@ export function refuseTemplate(body: MessageFields): void {
     throw new AppError('template_not_found', 'no template has this id', { path: 'template_id' })
 }
 
-function sentAnswer(submitted: readonly Submitted[]): SendAnswer {
+type ShownSender = ReturnType<typeof shownSender>
+
+function sentAnswer(submitted: readonly Submitted[], shown: ShownSender): SendAnswer {
   const sent = submitted.filter(one => one.skip === null).length
   const value = {
     sent,
     failed: 0,
     skipped: submitted.length - sent,
     total: submitted.length,
+    ...shown,
     results: submitted.map(one => ({
-      to: one.asked,
+      to: one.address,
       message_id: one.messageId,
       success: one.skip === null,
       ...(one.skip === null ? {} : { reason: one.skip }),
@@ -103,6 +110,9 @@ function sentAnswer(submitted: readonly Submitted[]): SendAnswer {
   return { status: 200, value }
 }
 
-function scheduledAnswer(messageId: string, sendAt: number): SendAnswer {
-  return { status: 202, value: { scheduled: true, message_id: messageId, scheduled_at: isoTime(sendAt) } }
+function scheduledAnswer(messageId: string, sendAt: number, shown: ShownSender): SendAnswer {
+  return {
+    status: 202,
+    value: { scheduled: true, message_id: messageId, scheduled_at: isoTime(sendAt), ...shown },
+  }
 }

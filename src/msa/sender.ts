@@ -6,13 +6,19 @@
  *   domain not added here         From is the appliance's shared address, and the address asked for becomes Reply-To
  *
  * In a sandbox "here" is the sandbox and, behind it, its live workspace: what is tried out is the mail that would be sent.
+ * Called by the REST sends for their fields, and by submission for who wrote a message. Fails: AppError.
  */
+import { toUSVString } from 'node:util'
 import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { Queries } from '../db/database.js'
 import { findSendingDomain, SYSTEM_OWNER } from '../deliverability/domain-store.js'
-import { addressDomain, parseNamedAddress, readAddress, type NamedAddress } from '../mail/address.js'
-import { hasHeaderBreak } from '../mail/header-text.js'
+import { addressDomain, type NamedAddress } from '../mail/address.js'
+import { readNamedAddress, toNamedAddress } from '../mail/named-address.js'
+import { invalidField, refuseControls } from './field-fault.js'
+
+/** Characters of from_name, and of the name in from_email. */
+const MOST_NAME = 100
 
 export interface SenderRequest {
   readonly from_email?: string
@@ -27,6 +33,11 @@ export interface Sender {
   readonly signingDomainId: string | null
 }
 
+/** What is told of who sends: nothing where it is who was asked for. */
+export function shownSender({ from }: Sender, asked: { readonly fromAddress: string }): { from?: string } {
+  return from.address === asked.fromAddress ? {} : { from: from.address }
+}
+
 /** What the request itself says of the sender, each field checked. */
 export interface SenderFields {
   readonly fromAddress: string | undefined
@@ -36,20 +47,24 @@ export interface SenderFields {
 
 /** @throws AppError validation_error */
 export function readSenderFields(request: SenderRequest): SenderFields {
-  if (request.from_name !== undefined && hasHeaderBreak(request.from_name))
-    throw new AppError('validation_error', 'from_name contains control characters', { path: 'from_name' })
-  const replyTo = request.reply_to === undefined ? undefined : parseNamedAddress(request.reply_to)
-  if (request.reply_to !== undefined && !replyTo)
-    throw new AppError('validation_error', 'reply_to is not an address', { path: 'reply_to' })
-  const fromAddress = request.from_email === undefined ? undefined : readFromAddress(request.from_email)
-  return { fromAddress, name: request.from_name, replyTo }
+  const { from_name: fromName, reply_to: replyTo, from_email: fromEmail } = request
+  if (fromName !== undefined) refuseControls(fromName, 'from_name')
+  const from = fromEmail === undefined ? undefined : readAnswerable(fromEmail, 'from_email')
+  if (from?.name !== undefined && from.name.length > MOST_NAME)
+    throw invalidField('from_email', `from_email has a name of more than ${MOST_NAME} characters`)
+  return {
+    fromAddress: from?.address,
+    name: fromName === undefined ? from?.name : toUSVString(fromName),
+    replyTo: replyTo === undefined ? undefined : readAnswerable(replyTo, 'reply_to'),
+  }
 }
 
 /** Fills in the workspace's defaults. @throws AppError missing_from_email */
 export function withWorkspaceSender(fields: SenderFields, workspace: Workspace) {
   const { defaultFromEmail, defaultFromName } = workspace
   const fromAddress =
-    fields.fromAddress ?? (defaultFromEmail === null ? undefined : readFromAddress(defaultFromEmail))
+    fields.fromAddress ??
+    (defaultFromEmail === null ? undefined : readAnswerable(defaultFromEmail, 'from_email').address)
   if (fromAddress === undefined)
     throw new AppError('missing_from_email', 'give from_email, or set a default in the workspace', {
       path: 'from_email',
@@ -57,11 +72,12 @@ export function withWorkspaceSender(fields: SenderFields, workspace: Workspace) 
   return { ...fields, fromAddress, name: fields.name ?? defaultFromName ?? undefined }
 }
 
-function readFromAddress(text: string): string {
-  const address = readAddress(text)
-  if ('fault' in address)
-    throw new AppError('validation_error', `from_email ${address.fault}`, { path: 'from_email' })
-  return address.address
+/** Whoever answers may have no SMTPUTF8, and the header of a mail is ASCII: so has to be what stands before the @. */
+function readAnswerable(text: string, field: string): NamedAddress {
+  const mailbox = readNamedAddress(text)
+  if ('fault' in mailbox) throw invalidField(field, `${field} ${mailbox.fault}`)
+  if (mailbox.needsSmtpUtf8) throw invalidField(field, `${field} must be ASCII before the @`)
+  return toNamedAddress(mailbox)
 }
 
 /**

@@ -99,11 +99,11 @@ export class SubmissionDesk {
     return endings
   }
 
-  private count(usage: Usage, { principal, to }: Submission, recipients: readonly Recipient[]): void {
+  private count(usage: Usage, { principal }: Submission, recipients: readonly Recipient[]): void {
     const mailed = recipients.filter(one => one.skip === null).length
     usage.add(mailed)
     try {
-      takeFromKeyLimit(this.parts.emailWindows, principal, to.length)
+      takeFromKeyLimit(this.parts.emailWindows, principal, mailed)
     } catch (refusal) {
       usage.takeBack(mailed)
       throw refusal

@@ -72,6 +72,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       const principal = await parts.principalOfKey(submitter.principal.keyId)
       if (!mayDo(principal, 'smtp:send'))
         throw new AppError('forbidden', 'this key lacks the permission smtp:send')
+      parts.database.storage.requireRoom()
       return new SubmissionTransaction(parts, session, { principal, isTrusted }, mail)
     },
   }

@@ -55,12 +55,13 @@ export interface Submission {
 /** Writes more in the transaction that accepts the mail: the answer that is to be kept. */
 export type AlsoInTransaction = (tx: Tx, submitted: readonly Submitted[]) => Promise<void>
 
-/** @throws AppError rate_limited, limit_reached */
+/** @throws AppError rate_limited, limit_reached, validation_error, unavailable */
 export async function submit(
   parts: SubmitParts,
   submission: Submission,
   also?: AlsoInTransaction,
 ): Promise<Submitted[]> {
+  parts.database.storage.requireRoom()
   const { principal, workspace, scheduledAt, attached } = submission
   const now = parts.clock.now()
   const content = toContent(submission, submission.contentId ?? parts.newId(), now)
@@ -76,7 +77,7 @@ export async function submit(
         const mailed = submitted.filter(one => one.skip === null)
         await countAgainstLimits(tx.db, workspace, mailed.length, now)
         // Last of all refusals, so that a request refused for another reason uses nothing up.
-        takeFromKeyLimit(parts.emailWindows, principal, submission.to.length)
+        takeFromKeyLimit(parts.emailWindows, principal, mailed.length)
       }
       const letter: Letter = {
         content,
@@ -116,11 +117,24 @@ export function toContent(submission: Submission, id: string, now: number): Mess
   }
 }
 
-/** @throws AppError rate_limited */
-export function takeFromKeyLimit(windows: SlidingWindow, principal: Principal, recipients: number): void {
-  const state = windows.take(principal.keyId, recipients, principal.emailRateLimit)
+/**
+ * @param mails recipients that are mailed; who is skipped costs nothing
+ * @throws AppError rate_limited; validation_error where no minute ever has room for so many, so that nobody tries for ever
+ */
+export function takeFromKeyLimit(windows: SlidingWindow, principal: Principal, mails: number): void {
+  const { keyId, emailRateLimit } = principal
+  if (emailRateLimit > 0 && mails > emailRateLimit)
+    throw new AppError(
+      'validation_error',
+      `to, cc and bcc have ${mails} recipients, and this key may send ${emailRateLimit} mails per minute: ` +
+        'send to fewer at once, or as a batch, whose messages leave at that rate',
+      { path: 'to' },
+    )
+  const state = windows.take(keyId, mails, emailRateLimit)
   if (!state.isAllowed)
-    throw new AppError('rate_limited', `this key may send ${state.limit} mails per minute`, {
-      retryAfterMs: state.retryAfterMs,
-    })
+    throw new AppError(
+      'rate_limited',
+      `this key may send ${state.limit} mails per minute; ${state.remaining} are left in this one`,
+      { retryAfterMs: state.retryAfterMs, window: state },
+    )
 }

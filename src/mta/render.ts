@@ -85,7 +85,8 @@ export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Re
       })
       return { message, isSignable: !isEightBit && !hasLongLines, needsSmtpUtf8 }
     }
-    const letter = { to: job.recipient, date: job.acceptedAt, messageId: `${job.messageId}@${hostname}` }
+    const messageId = `${content.mailId ?? job.messageId}@${hostname}`
+    const letter = { to: job.recipient, date: job.acceptedAt, messageId }
     const message = await composeMessage(withText(content), letter)
     return { message, isSignable: true, needsSmtpUtf8: isInternational }
   }

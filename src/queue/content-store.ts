@@ -11,6 +11,7 @@ import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
 import { LARGE_OCTETS } from './lane.js'
 import { flag, type Flag } from '../db/tables.js'
+import type { NamedAddress } from '../mail/address.js'
 import type { Attachment } from '../mail/attachment-part.js'
 import type { Addressees, HeaderField } from '../mail/compose.js'
 
@@ -35,7 +36,7 @@ interface MessageContentRow {
   dsn_envid: string | null
   /** JSON string[]. */
   tags: string | null
-  /** JSON `Addressees`. */
+  /** JSON `Addressees`; an address without a name as text alone. */
   addressees: string | null
   /** JSON `{name, value}[]`. */
   headers: string | null
@@ -147,7 +148,7 @@ function rowFrom(content: MessageContent): MessageContentRow {
     dsn_ret: relayed?.ret ?? null,
     dsn_envid: relayed?.envid ?? null,
     tags: jsonOrNull(content.tags),
-    addressees: jsonOrNull(content.addressees),
+    addressees: content.addressees ? addresseesToJson(content.addressees) : null,
     headers: jsonOrNull(content.headers),
     attachments: jsonOrNull(content.attachments),
     scheduled_at: content.scheduledAt ?? null,
@@ -272,7 +273,7 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     trackClicks: row.track_clicks === 1,
     createdAt: row.created_at,
     ...(row.tags === null ? {} : { tags: JSON.parse(row.tags) as string[] }),
-    ...(row.addressees === null ? {} : { addressees: JSON.parse(row.addressees) as Addressees }),
+    ...(row.addressees === null ? {} : { addressees: addresseesFromJson(row.addressees) }),
     ...(row.headers === null ? {} : { headers: JSON.parse(row.headers) as HeaderField[] }),
     ...(row.attachments === null ? {} : { attachments: JSON.parse(row.attachments) as AttachmentFacts[] }),
     ...(row.scheduled_at === null ? {} : { scheduledAt: row.scheduled_at }),
@@ -280,6 +281,20 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
     ...(row.pruned_at === null ? {} : { isPruned: true }),
   }
+}
+
+function addresseesToJson({ to, cc, hasCopies }: Addressees): string {
+  const short = (list: readonly NamedAddress[]) =>
+    list.map(one => (one.name === undefined ? one.address : one))
+  return JSON.stringify({ to: short(to), cc: short(cc), hasCopies })
+}
+
+function addresseesFromJson(json: string): Addressees {
+  type Kept = readonly (string | NamedAddress)[]
+  const { to, cc, hasCopies = false } = JSON.parse(json) as { to: Kept; cc: Kept; hasCopies?: boolean }
+  const whole = (list: Kept) => list.map(one => (typeof one === 'string' ? { address: one } : one))
+  // What was kept before copies shared a Message-ID goes on as it began: a retry is the same mail.
+  return { to: whole(to), cc: whole(cc), hasCopies }
 }
 
 function relayedFromRow(row: MessageContentRow, raw: Uint8Array): RelayedMessage {

@@ -238,6 +238,7 @@ function toComposed(content: MessageContent): ComposedContent {
     ...(text === undefined ? {} : { text }),
     ...(headers === undefined ? {} : { headers }),
     ...(addressees === undefined ? {} : { addressees }),
+    ...(addressees?.hasCopies ? { mailId: content.id } : {}),
   }
 }
 

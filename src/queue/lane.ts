@@ -9,7 +9,7 @@
  *      └────────due, site known────────────────────^
  */
 
-/** Lower goes first. */
+/** Lower goes first. `campaign` is all bulk mail, batches as well: nobody waits for one of its messages as for a single one. */
 export const PRIORITIES = { transactional: 0, campaign: 1 } as const
 export type Priority = (typeof PRIORITIES)[keyof typeof PRIORITIES]
 

@@ -143,6 +143,21 @@ export async function findMessages(db: Queries, ids: readonly string[]): Promise
   return rows.map(messageFromRow)
 }
 
+/** Recipients of one mail at most: to, cc and bcc together. */
+const MOST_COPIES = 100
+
+/** The messages of contents that may be one mail with copies; some of them, where it is more than a mail can have. */
+export async function findCopies(db: Queries, contentIds: readonly string[]): Promise<Message[]> {
+  if (contentIds.length === 0) return []
+  const rows = await db
+    .selectFrom('messages')
+    .selectAll()
+    .where('content_id', 'in', contentIds)
+    .limit(contentIds.length * MOST_COPIES)
+    .execute()
+  return rows.map(messageFromRow)
+}
+
 /** All messages of a content, in no particular order. */
 export async function findMessagesOf(db: Queries, contentId: string): Promise<Message[]> {
   const rows = await db.selectFrom('messages').selectAll().where('content_id', '=', contentId).execute()

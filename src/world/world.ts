@@ -2,6 +2,7 @@
 import { systemClock, type Clock } from './clock.js'
 import { openDialler, type Dialler } from './dial.js'
 import { openResolver } from './dns-client.js'
+import { systemDisk, type Disk } from './disk.js'
 import type { Resolver } from './dns.js'
 import { systemTcpServer, type TcpServer } from './listen-tcp.js'
 import { openLog, type Log } from './log.js'
@@ -12,6 +13,7 @@ export interface World {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
+  readonly disk: Disk
   readonly dialler: Dialler
   readonly tcpServer: TcpServer
   readonly systemLookup: SystemLookup
@@ -24,6 +26,7 @@ export function systemWorld(): World {
     clock: systemClock,
     random: systemRandom,
     log: openLog('info'),
+    disk: systemDisk,
     dialler: openDialler(systemClock),
     tcpServer: systemTcpServer,
     systemLookup,

@@ -26,7 +26,7 @@ t.test('a key is told its name, type, permissions, rate and whether it is for th
   t.same(await told((await usualKey(postroad)).key), {
     data: { name: 'usual', type: 'full_access', permissions: ['*'], rate_limit: 100, is_sandbox: false },
   })
-  const sending = await usualKey(postroad, '--permissions', 'email:send,email:read,smtp:send')
+  const sending = await usualKey(postroad, '--permissions', 'sending_access')
   t.same((await told(sending.key)).data, {
     name: 'usual',
     type: 'sending_access',
@@ -100,7 +100,7 @@ t.test('a new key has a hundred mails a minute, whatever its requests', async t 
     body: { error: { code: 'rate_limited', message: /100 mails per minute/ } },
   })
   t.match(refused.headers.get('Retry-After'), /^([1-9]|[1-5]\d|60)$/)
-  t.equal(refused.headers.get('X-RateLimit-Remaining'), '98', 'requests are left')
+  t.equal(refused.headers.get('X-RateLimit-Remaining'), '0', 'the window of mails is shown, which is used up')
   await postroad.clock.advance(Number(refused.headers.get('Retry-After')) * 1_000)
   t.match(await postroad.send(key, good), { status: 200 })
 })

@@ -91,6 +91,9 @@ eachDatabase(
       'sending_access',
       ['email:send', 'smtp:send', 'email:read'],
     ])
+    t.same(await typeOf(['sending_access']), ['sending_access', ['email:send', 'email:read', 'smtp:send']])
+    t.same(await typeOf(['full_access']), ['full_access', ['*']])
+    t.equal((await typeOf(['sending_access', 'domains:read']))[0], 'custom')
     t.same(await typeOf(['email:send', 'email:send']), ['custom', ['email:send']])
     t.same(await typeOf(['domains:read', '*']), ['full_access', ['domains:read', '*']])
   },
@@ -100,7 +103,7 @@ eachDatabase(t, 'a key that cannot be made is refused with what is wrong', async
   const { make } = await office(database)
   await t.rejects(make({ permissions: ['email:send', 'email:fly'] }), {
     code: 'validation_error',
-    message: /^unknown permission email:fly; known: \* email:send/,
+    message: /^unknown permission email:fly; known: full_access sending_access \* email:send/,
     path: 'permissions',
   })
   await t.rejects(make({ permissions: [] }), { code: 'validation_error' })

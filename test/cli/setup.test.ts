@@ -55,6 +55,8 @@ t.test('workspaces are made, listed, changed and removed', async t => {
     ['daily_limit=-1', /daily_limit/],
     ['colour=blue', /colour/],
     ['default_from_email=nobody', /default_from_email/],
+    ['default_from_email=jörg@shop.test', /ASCII/],
+    ['default_from_name=a\nb', /control/],
     ['timezone=Mars/Olympus', /timezone/],
     ['name=', /name/],
   ] as const)

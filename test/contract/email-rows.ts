@@ -145,7 +145,39 @@ export const EMAIL_ROWS: readonly Row[] = [
     tests: [
       recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others'),
       recipients('a list of nothing but invalid addresses is answered, and nobody is mailed'),
+      recipients('whatever an entry of a list holds, it fails nobody else'),
       parts('each recipient of to sees itself alone'),
+    ],
+  },
+  {
+    id: 'send.names',
+    rule: 'addresses may have names, which the mail shows; results have the bare ones; who sends or is answered is ASCII before the @',
+    from: ["decisions: Email > A mail's addresses may have"],
+    tests: [
+      recipients('names are taken with the addresses and shown in the mail, results have the bare ones'),
+      REFUSED,
+    ],
+  },
+  {
+    id: 'send.null',
+    rule: 'null for an optional field is as absent',
+    from: ['decisions: Email > Optional fields null is as'],
+    tests: [validation('null for an optional field is as if it were left out')],
+  },
+  {
+    id: 'send.message-id',
+    rule: 'a mail has one Message-ID, which its copies share; without copies each recipient has a mail of its own',
+    from: ['decisions: Email > Every mail has one Message-ID'],
+    tests: [parts('with copies all see to and cc, and nobody sees a blind copy')],
+  },
+  {
+    id: 'send.email-rate',
+    rule: 'mails count against the email rate of the key, skipped recipients do not; more than a minute has room for is a 400',
+    from: ['decisions: Accounts and keys > Each key has rate_limit (requests/min'],
+    tests: [
+      limits("recipients beyond a key's email rate are refused whole"),
+      limits('a request that no minute of its key has room for is refused for good, and told why'),
+      limits('who is skipped uses nothing of the email rate up'),
     ],
   },
   {
@@ -217,6 +249,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     from: ['decisions: Email > cc bcc attachments [{filename content'],
     tests: [
       parts('attachments arrive as they were, those that the HTML shows within it'),
+      parts('attachments are taken as clients write them'),
       parts('attachments that cannot be are refused, and nothing of them stays'),
     ],
   },

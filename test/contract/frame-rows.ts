@@ -6,6 +6,7 @@ const sandbox = inFile('http/every-route-sandbox')
 const answer = inFile('http/every-answer')
 const open = inFile('http/open-routes')
 const clients = inFile('http/real-clients')
+const storage = inFile('http/storage-served')
 const keys = inFile('accounts/key-routes')
 const limits = inFile('msa/send-limits')
 const validation = inFile('msa/send-validation')
@@ -236,6 +237,10 @@ export const FRAME_ROWS: readonly Row[] = [
     answers: ['keyed: unavailable'],
     tests: [
       answer('a database that another process holds locked is a 503 with Retry-After, and is waited for'),
+      storage('below the disk reserve new mail is refused by every way, and health says so'),
+      storage(
+        'a database that is moved away under the server is noticed before anything is answered with 200',
+      ),
     ],
   },
   {
@@ -297,7 +302,10 @@ export const FRAME_ROWS: readonly Row[] = [
       'What the service does > Health check endpoint that needs',
       'Deliverability, domains, analytics, tracking > GET /health',
     ],
-    tests: [open('health needs no key, below the version and at the root')],
+    tests: [
+      open('health needs no key, below the version and at the root'),
+      storage('a database that takes no write is told by health as failing'),
+    ],
   },
   {
     id: 'version',

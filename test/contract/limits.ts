@@ -92,6 +92,21 @@ export const LIMITS: readonly Limit[] = [
     past: [REFUSED, BATCH_BOUNDS],
   },
   {
+    name: 'size of text',
+    value: '1 MB',
+    schema: [
+      { operation: SEND, field: 'text', keyword: 'maxLength', value: 1_048_576 },
+      { operation: BATCH, field: 'messages.text', keyword: 'maxLength', value: 1_048_576 },
+    ],
+    at: [AT_BOUND, BATCH_BOUNDS],
+    past: [REFUSED, BATCH_BOUNDS],
+  },
+  {
+    name: 'copies (cc, bcc) of a batch',
+    value: '2,000',
+    ...both(batch('the copies of all messages of a batch have a bound')),
+  },
+  {
     name: 'Limits > Scheduling horizon',
     value: '72 hours',
     ...both(schedule('send_at has to be a moment in the next 72 hours')),

@@ -49,6 +49,15 @@ export const MESSAGE_ROWS: readonly Row[] = [
     tests: [batch('what the rules of sending refuse fails one message alone')],
   },
   {
+    id: 'batch.copies',
+    rule: 'cc and bcc of a batch have a bound in all, and one that is no address fails its message',
+    from: ['decisions: Email > cc bcc attachments [{filename content'],
+    tests: [
+      batch('a copy to what is no address fails its message, and is not left out silently'),
+      batch('the copies of all messages of a batch have a bound'),
+    ],
+  },
+  {
     id: 'batch.status',
     rule: 'processing until the last message is released, then completed; failed where none was accepted',
     from: ['States and transitions > Batch statuses processing completed failed'],
@@ -159,6 +168,7 @@ export const MESSAGE_ROWS: readonly Row[] = [
       inFile('msa/message-log')(
         'the log shows the messages of the workspace, newest first, and can be asked by field',
       ),
+      inFile('msa/message-log')('the log can be asked for a tag, alone and with other fields, in pages'),
       recipients("a message's status and trace are for its own workspace"),
     ],
   },

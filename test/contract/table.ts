@@ -18,5 +18,5 @@ export const ROWS: readonly Row[] = [
 
 /** Described, since nobody can rule them out, but nothing that a test can do brings them about: why not. */
 export const UNPROVOKED: Readonly<Record<string, string>> = {
-  'GET /api/v1/health: internal_error': 'asks the database for nothing but an answer',
+  'GET /api/v1/health: internal_error': 'what is wrong with the database is its answer, with 503',
 }

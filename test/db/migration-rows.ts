@@ -339,6 +339,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
+  '0010-write-trials': {
+    become: { messages: [{ id: 'm1', recipient: 'Ann@One.test' }] },
+    after: { write_trials: [{ id: 1, tried_at: T }] },
+  },
   '0011-claims': {
     // Nothing is known of who had what in hand: it waits for its due time, as it would have.
     become: { queue: [{ message_id: 'm1', claimed_by: null, crashes: 0 }] },

@@ -369,6 +369,11 @@ CREATE TABLE "workspaces" (
   "deleted_at" bigint
 );
 
+CREATE TABLE "write_trials" (
+  "id" integer primary key,
+  "tried_at" bigint not null
+);
+
 CREATE INDEX "activities_by_action" on "activities" ("workspace_id", "action", "seq");
 
 CREATE INDEX "activities_by_workspace" on "activities" ("workspace_id", "seq");

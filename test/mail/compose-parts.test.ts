@@ -35,10 +35,54 @@ t.test('To and Cc name whom the letter names', async t => {
     [{ to: [], cc: ['e@f.test'] }, 'e@f.test', 'undisclosed-recipients:;', 'e@f.test'],
     [{ to: many, cc: ['e@f.test'] }, 'e@f.test', many.join(', '), 'e@f.test'],
   ] as const) {
-    const { raw } = await compose({ text: 'x', addressees }, to)
+    const named = (list: readonly string[]) => list.map(address => ({ address }))
+    const both = { to: named(addressees.to), cc: named(addressees.cc), hasCopies: true }
+    const { raw } = await compose({ text: 'x', addressees: both }, to)
     t.equal(fieldOf(raw, 'To'), shownTo)
     t.equal(fieldOf(raw, 'Cc'), shownCc)
     t.notMatch(raw, /blind/)
+  }
+})
+
+t.test('To and Cc have the names that were given, quoted or encoded where they need it', async t => {
+  const addressees = {
+    to: [
+      { name: 'Ann', address: 'a@b.test' },
+      { name: 'Jörg', address: 'c@d.test' },
+    ],
+    cc: [{ name: 'Doe, "J"', address: 'e@f.test' }],
+    hasCopies: true,
+  }
+  const { raw } = await compose({ text: 'x', addressees }, 'a@b.test')
+  t.equal(fieldOf(raw, 'To'), 'Ann <a@b.test>, =?UTF-8?Q?J=C3=B6rg?= <c@d.test>')
+  t.equal(fieldOf(raw, 'Cc'), '"Doe, \\"J\\"" <e@f.test>')
+  const alone = await compose({ text: 'x', addressees: { ...addressees, cc: [] } }, 'c@d.test')
+  t.equal(fieldOf(alone.raw, 'To'), '=?UTF-8?Q?J=C3=B6rg?= <c@d.test>')
+})
+
+t.test('an attached message stands as it is, in 7-bit lines, and as a file where it cannot', async t => {
+  const attached = async (octets: Buffer) => {
+    const { raw, read } = await compose({
+      text: 'x',
+      attachments: [{ filename: 'a.eml', contentType: 'message/rfc822', octets }],
+    })
+    return { raw, one: read.attachments[0]! }
+  }
+  const plain = await attached(Buffer.from('From: a@b.test\nSubject: Hi\n\nHello.\n'))
+  t.match(plain.raw, /Content-Type: message\/rfc822\r\nContent-Transfer-Encoding: 7bit\r\n/)
+  t.match(plain.raw, '\r\n\r\nFrom: a@b.test\r\nSubject: Hi\r\n\r\nHello.\r\n')
+  t.match(plain.one, { filename: 'a.eml', contentType: 'message/rfc822' })
+  const eightBit = await attached(Buffer.from('Subject: Grüße\r\n\r\nGrüße.\r\n'))
+  t.match(eightBit.raw, '\r\nSubject: =?UTF-8?Q?Gr=C3=BC=C3=9Fe?=\r\n')
+  t.match(eightBit.raw, `\r\n\r\n${Buffer.from('Grüße.\r\n').toString('base64')}\r\n`)
+  for (const [name, octets] of Object.entries({
+    'no message at all': Buffer.from([0, 255, 1, 2]),
+    'an address only UTF-8 can hold': Buffer.from('From: jörg@b.test\r\n\r\nx'),
+    'nested too deep': Buffer.from(`${'Content-Type: message/rfc822\n\n'.repeat(200)}ü`),
+  })) {
+    const { raw, one } = await attached(octets)
+    t.match(raw, /Content-Type: application\/octet-stream\r\nContent-Transfer-Encoding: base64/, name)
+    t.ok(one.content.equals(octets), name)
   }
 })
 

@@ -171,7 +171,11 @@ t.test('a recipient that only SMTPUTF8 can reach is named as it is', async t => 
 t.test(
   'where others get a copy, such an address is in UTF-8 for who can read it and named in ASCII for the rest',
   async t => {
-    const addressees = { to: ['ann@example.net', 'jörg@example.net'], cc: ['jürgen@example.net'] }
+    const addressees = {
+      to: [{ address: 'ann@example.net' }, { address: 'jörg@example.net' }],
+      cc: [{ address: 'jürgen@example.net' }],
+      hasCopies: true,
+    }
     const compose = (to: string) => composeMessage(content({ text: 'x', addressees }), { ...letter, to })
     const seven = (await compose('ann@example.net')).toString('latin1')
     t.match(seven, /^To: ann@example\.net, =\?UTF-8\?Q\?j=C3=B6rg=40example=2Enet\?=:;\r$/m)

@@ -32,7 +32,11 @@ const content = (id: string, index: number): MessageContent => ({
   subject: `No. ${index}`,
   text: 'Hello',
   headers: [{ name: 'X-Order', value: '7' }],
-  addressees: { to: ['ann@one.test'], cc: ['carl@one.test'] },
+  addressees: {
+    to: [{ name: 'Ann', address: 'ann@one.test' }],
+    cc: [{ address: 'carl@one.test' }],
+    hasCopies: true,
+  },
   attachments: [{ filename: 'a', contentType: 'text/csv', contentId: 'x', size: 3 }],
   tags: ['a'],
   batch: { id: 'b1', index },

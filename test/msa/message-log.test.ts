@@ -20,6 +20,41 @@ const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' 
 const NOW = Date.parse('2026-01-05T10:00:00Z')
 const MINUTE = 60_000
 
+t.test('the log can be asked for a tag, alone and with other fields, in pages', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  const sandbox = await postroad.makeKey('--sandbox')
+  const letter = (subject: string, tags: string[]) => ({ ...good, to: 'ann@one.test', subject, tags })
+  for (const [who, subject, tags] of [
+    [key, 'A', ['welcome', 'say "hi"']],
+    [key, 'B', ['wel']],
+    [key, 'C', ['x', 'welcome']],
+    [key, 'D', ['a', 'b']],
+    [key, 'E', []],
+  ] as const) {
+    await postroad.send(who, letter(subject, [...tags]))
+    await postroad.clock.advance(1)
+  }
+  await postroad.send(sandbox, letter('S', ['welcome']))
+  const log = async (query: object, asker = key) =>
+    (await postroad.get(`/api/v1/email?${new URLSearchParams({ ...query }).toString()}`, { key: asker })).body
+  const shown = async (query: object, asker = key) =>
+    (await log(query, asker)).data.map((one: { subject: string }) => one.subject).join('')
+  t.equal(await shown({ tag: 'welcome', is_sandbox: 'false' }), 'CA')
+  t.equal(await shown({ tag: 'say "hi"' }), 'A')
+  t.equal(await shown({ tag: 'wel' }), 'B', 'to the letter')
+  t.equal(await shown({ tag: ',' }), '', 'and not what stands between them')
+  t.equal(await shown({ tag: '","' }), '')
+  t.equal(await shown({ tag: 'welcome', to: 'Ann <ANN@one.test>', is_sandbox: 'false' }), 'CA')
+  t.equal(await shown({ tag: 'welcome', to: 'bob@one.test' }), '')
+  t.match(await log({ tag: 'welcome', is_sandbox: 'false', limit: '1', offset: '1' }), {
+    data: [{ subject: 'A' }],
+    pagination: { total: 2, limit: 1, offset: 1, has_more: false },
+  })
+  t.equal(await shown({ is_sandbox: 'true' }, sandbox), 'S')
+  t.match(await log({ is_sandbox: 'perhaps' }), { error: { code: 'validation_error', path: 'is_sandbox' } })
+})
+
 t.test('the log shows the messages of the workspace, newest first, and can be asked by field', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad

@@ -82,6 +82,35 @@ t.test("recipients beyond a key's email rate are refused whole", async t => {
   t.match(await postroad.send(key, { ...good, to: recipients(2) }), { status: 200 }, 'after Retry-After')
 })
 
+t.test('a request that no minute of its key has room for is refused for good, and told why', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--email-rate-limit', '3')
+  const refused = await postroad.send(key, { ...good, to: recipients(3), cc: 'carl@one.test' })
+  t.match(refused, {
+    status: 400,
+    body: { error: { code: 'validation_error', path: 'to', message: /4 recipients.*3 mails per minute/ } },
+  })
+  t.equal(refused.headers.get('Retry-After'), null)
+  t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 }, 'and used nothing up')
+})
+
+t.test('who is skipped uses nothing of the email rate up', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--email-rate-limit', '3')
+  await postroad.json('suppress', 'add', 'gone@one.test', '--workspace', postroad.workspaceId)
+  const skipped = ['gone@one.test', 'nobody', 'USER0@one.test', 'x']
+  t.match(await postroad.send(key, { ...good, to: [...recipients(2), ...skipped] }), {
+    status: 200,
+    body: { data: { sent: 2, skipped: 4 } },
+  })
+  t.match(await postroad.send(key, good), { status: 200 }, 'the third')
+  const refused = await postroad.send(key, good)
+  t.equal(refused.status, 429)
+  t.equal(refused.headers.get('X-RateLimit-Limit'), '3', 'the window that is used up is shown')
+  t.equal(refused.headers.get('X-RateLimit-Remaining'), '0')
+  t.equal(refused.headers.get('X-RateLimit-Reset'), '2026-01-05T10:01:00.000Z')
+})
+
 for (const [limit, window, windowMs] of [
   ['hourly_limit', 'hour', 3_600_000],
   ['daily_limit', 'day', 86_400_000],
@@ -101,10 +130,17 @@ for (const [limit, window, windowMs] of [
     t.match(await postroad.send(key, twice), { status: 200 }, 'only one of these counts')
     t.match(await postroad.send(key, good), { status: 200 })
     const before = postroad.rowCounts()['messages']
-    t.match(await postroad.send(key, { ...good, to: recipients(2) }), {
-      status: 403,
-      body: { error: { code: 'limit_reached', message: new RegExp(`3 mails per ${window}; 1 `) } },
-    })
+    const crossing = await postroad.send(key, { ...good, to: recipients(2) })
+    const next = new Date(
+      Date.parse('2026-01-05T10:00:00Z') - (Date.parse('2026-01-05T10:00:00Z') % windowMs) + windowMs,
+    )
+    const message = new RegExp(`3 mails per ${window}; 1 .* begins at ${next.toISOString()}`)
+    t.match(crossing, { status: 403, body: { error: { code: 'limit_reached', message } } })
+    const seconds = (next.getTime() - Date.parse('2026-01-05T10:00:00Z')) / 1_000
+    t.equal(crossing.headers.get('Retry-After'), String(seconds), 'when the next window begins')
+    const never = await postroad.send(key, { ...good, to: recipients(4) })
+    t.match(never, { status: 403, body: { error: { code: 'limit_reached', message: /this request has 4/ } } })
+    t.equal(never.headers.get('Retry-After'), null, 'more than a whole window')
     t.equal(postroad.rowCounts()['messages'], before)
     t.match(await postroad.send(key, good), { status: 200 }, 'the last one')
     t.match(await postroad.send(key, good), { status: 403, body: { error: { code: 'limit_reached' } } })

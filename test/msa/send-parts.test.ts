@@ -48,10 +48,13 @@ t.test('with copies all see to and cc, and nobody sees a blind copy', async t =>
   for (const [to, mail] of mails) {
     t.same(namesOf(mail.to), ['ann@one.test', 'bob@two.test'], to)
     t.same(namesOf(mail.cc), ['carl@one.test', 'ANN@one.test'], to)
+    t.same(mail.messageId, mails.get('ann@one.test')?.messageId, 'one mail')
     t.notMatch(mail.raw, /^bcc:/im)
     if (to !== 'dora@two.test') t.notMatch(mail.raw, /dora/i)
   }
-  t.equal(new Set([...mails.values()].map(({ messageId }) => messageId)).size, 4)
+  const alone = await receive(postroad, { to: ['ann@one.test', 'bob@two.test'] })
+  const ids = [...mails.values(), ...alone.mails.values()].map(({ messageId }) => messageId)
+  t.equal(new Set(ids).size, 3, 'without copies each recipient has a mail of its own')
 })
 
 t.test('with blind copies alone the recipients stay unknown to each other', async t => {
@@ -103,6 +106,34 @@ t.test('attachments arrive as they were, those that the HTML shows within it', a
   t.equal(postroad.rowCounts()['message_parts'], 4, 'kept once for both')
 })
 
+t.test('attachments are taken as clients write them', async t => {
+  const postroad = await openTestAppliance(t)
+  const message = Buffer.from('From: a@b.test\nSubject: Hi\n\nHello.\n')
+  const { mails } = await receive(postroad, {
+    attachments: [
+      { filename: 'report.pdf', content: 'aGVsbG8' },
+      { filename: '/srv/files/Table.CSV', content: 'aGVs\r\n bG8=\n' },
+      { filename: 'C:\\files\\picture.jpeg', content: '-_-_-w' },
+      { filename: 'invoice\u202efdp.exe', content: '' },
+      { filename: 'unknown.zzz', content: '' },
+      { filename: 'letter.eml', content: message.toString('base64url') },
+    ],
+  })
+  const { attachments, raw } = mails.get('ann@one.test')!
+  t.same(
+    attachments.map(one => [one.filename, one.contentType, one.content.toString('latin1')]),
+    [
+      ['report.pdf', 'application/pdf', 'hello'],
+      ['Table.CSV', 'text/csv', 'hello'],
+      ['picture.jpeg', 'image/jpeg', '\xfb\xff\xbf\xfb'],
+      ['invoicefdp.exe', 'application/x-msdos-program', ''],
+      ['unknown.zzz', 'application/octet-stream', ''],
+      ['letter.eml', 'message/rfc822', message.toString().replaceAll('\n', '\r\n')],
+    ],
+  )
+  t.match(raw, /message\/rfc822\r\nContent-Transfer-Encoding: 7bit/)
+})
+
 t.test('attachments that cannot be are refused, and nothing of them stays', async t => {
   const postroad = await openTestAppliance(t, { env: { POSTROAD_LIMITS_MESSAGE_SIZE: '1MB' } })
   const file = { filename: 'a.txt', content: 'YQ==' }
@@ -113,10 +144,16 @@ t.test('attachments that cannot be are refused, and nothing of them stays', asyn
     [[file, { ...file, content: 'YQ=' }], 'attachments.1.content'],
     [[{ ...file, content: 'Y?==' }], 'attachments.0.content'],
     [[{ ...file, content: 'YQ==YQ==' }], 'attachments.0.content'],
+    [[{ ...file, content: 'YQABC' }], 'attachments.0.content'],
+    [[{ ...file, content: 'data:text/plain;base64,YQ==' }], 'attachments.0.content'],
+    [[{ ...file, filename: '..' }], 'attachments.0.filename'],
+    [[{ ...file, filename: 'files/' }], 'attachments.0.filename'],
+    [[{ ...file, filename: '\u202e' }], 'attachments.0.filename'],
     [[{ ...file, filename: '' }], 'attachments.0.filename'],
     [[{ ...file, filename: 'a\r\nBcc: x@y.test' }], 'attachments.0.filename'],
     [[{ ...file, content_type: 'text/plain\r\nX: y' }], 'attachments.0.content_type'],
-    [[{ ...file, content_type: 'message/rfc822' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'message/partial' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'multipart/mixed' }], 'attachments.0.content_type'],
     [[{ ...file, content_type: 'text' }], 'attachments.0.content_type'],
     [[{ ...file, content_id: 'a b' }], 'attachments.0.content_id'],
     [[{ ...file, content_id: 'a>\r\nX: y' }], 'attachments.0.content_id'],

@@ -4,6 +4,9 @@ import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 
+/** Who sends for a domain that was not added, and is told so. */
+const SHARED = 'notify@mail.postroad.test'
+
 interface Result {
   readonly to: string
   readonly message_id: string
@@ -32,7 +35,7 @@ t.test('suppressed, invalid and repeated recipients are skipped and do not fail 
     'bob@two.test',
   ]
   const { results, ...counts } = await send(postroad, to)
-  t.same(counts, { sent: 2, failed: 0, skipped: 5, total: 7 })
+  t.same(counts, { sent: 2, failed: 0, skipped: 5, total: 7, from: SHARED })
   t.same(
     results.map(({ to, success, reason }) => [to, success, reason]),
     [
@@ -41,7 +44,7 @@ t.test('suppressed, invalid and repeated recipients are skipped and do not fail 
       ['any@closed.test', false, 'suppressed'],
       ['nobody', false, 'invalid'],
       ['', false, 'invalid'],
-      ['Ann@ONE.test', false, 'duplicate'],
+      ['Ann@one.test', false, 'duplicate'],
       ['bob@two.test', true, undefined],
     ],
   )
@@ -56,6 +59,69 @@ t.test('suppressed, invalid and repeated recipients are skipped and do not fail 
   t.match(await statusOf(1), { status: 'suppressed', reason: 'suppressed', sent_at: null, attempts: 0 })
   t.match(await statusOf(3), { status: 'failed', reason: 'invalid', to: 'nobody', delivered_at: null })
   t.match(await statusOf(5), { status: 'failed', reason: 'duplicate' })
+})
+
+t.test('whatever an entry of a list holds, it fails nobody else', async t => {
+  const postroad = await openTestAppliance(t)
+  const odd = [
+    'b@one.test\n',
+    'a\r\nBcc: eve@evil.test',
+    'c\0@one.test',
+    `${'x'.repeat(100_000)}@one.test`,
+    'c@one.test, d@one.test',
+    'Ann <a@one.test>, <b@one.test>',
+    '\ud800@one.test',
+    ' ',
+  ]
+  const { results, ...counts } = await send(postroad, ['ann@one.test', ...odd, 'bob@two.test'])
+  t.same(counts, { sent: 2, failed: 0, skipped: 8, total: 10, from: SHARED })
+  t.ok(results.slice(1, -1).every(({ reason }) => reason === 'invalid'))
+  t.equal(results[1]?.to, 'b@one.test ', 'shown without what cannot be')
+  t.equal(results[4]?.to.length, 320)
+  const { body } = await postroad.get(`/api/v1/email/${results[1]!.message_id}/status`, { key: postroad.key })
+  t.match(body.data, { status: 'failed', reason: 'invalid', to: 'b@one.test ' })
+})
+
+t.test('names are taken with the addresses and shown in the mail, results have the bare ones', async t => {
+  const postroad = await openTestAppliance(t)
+  const { body } = await postroad.send(postroad.key, {
+    ...good,
+    to: ['Ann <ann@one.test>', ' bob@TWO.test ', '"Doe, Carl" <carl@bücher.test>', 'ANN <Ann@one.test>'],
+    from_email: '"Shop, The" <me@sender.test>',
+    reply_to: '=?utf-8?Q?J=C3=B6rg?= <desk@sender.test>',
+  })
+  t.same(
+    body.data.results.map(({ to, reason }: Result) => [to, reason]),
+    [
+      ['ann@one.test', undefined],
+      ['bob@two.test', undefined],
+      ['carl@xn--bcher-kva.test', undefined],
+      ['Ann@one.test', 'duplicate'],
+    ],
+  )
+  const shownTo = ['Ann <ann@one.test>', 'bob@two.test', '"Doe, Carl" <carl@xn--bcher-kva.test>']
+  for (const [index, to] of shownTo.entries()) {
+    const { message_id: id } = body.data.results[index] as Result
+    await postroad.messageOnce(postroad.key, id, 'delivered')
+    const raw = String((await postroad.get(`/capture/${id}`)).body.data.raw)
+    t.ok(raw.includes(`\r\nTo: ${to}\r\n`), to)
+    t.match(raw, /^From: "Shop, The" <notify@/m)
+    t.match(raw, '\r\nReply-To: =?UTF-8?Q?J=C3=B6rg?= <desk@sender.test>\r\n')
+  }
+  const single = await send(postroad, 'Ann <ann@ONE.test>')
+  t.match(single.results, [{ to: 'ann@one.test', success: true }])
+  const named = await postroad.send(postroad.key, {
+    ...good,
+    to: 'a@one.test',
+    from_email: 'X <me@sender.test>',
+    from_name: 'Y',
+  })
+  const id = String(named.body.data.results[0].message_id)
+  t.match(
+    await postroad.messageOnce(postroad.key, id, 'delivered'),
+    { from: /^Y </ },
+    'from_name is the stronger',
+  )
 })
 
 t.test('a single suppressed recipient is no error', async t => {

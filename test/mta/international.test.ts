@@ -52,7 +52,11 @@ async function headerOf(
 const withCopies = {
   content: {
     ...LETTER,
-    addressees: { to: ['ann@example.com', 'jürgen@example.com'], cc: ['jörg@example.com'] },
+    addressees: {
+      to: [{ address: 'ann@example.com' }, { address: 'jürgen@example.com' }],
+      cc: [{ address: 'jörg@example.com' }],
+      hasCopies: true,
+    },
   },
 }
 const relayed = {

@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import { openServer, type ServerAddresses } from '../../src/server.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeDisk } from '../../src/world/fake-disk.js'
 import { fakeDns, type FakeZone } from '../../src/world/fake-dns.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { systemWorld } from '../../src/world/world.js'
@@ -16,6 +17,7 @@ import { initialise, type Initialised, type InstallOptions } from './process.js'
 export interface TestAppliance extends Initialised, Client {
   readonly clock: FakeClock
   readonly log: FakeLog
+  readonly disk: FakeDisk
   /** A key without limits; options as for `key create`. */
   makeKey(...options: string[]): Promise<string>
   readonly addresses: ServerAddresses
@@ -37,8 +39,9 @@ export async function openTestAppliance(
   const { config } = loadConfig({ file: installation.configFile, env: installation.environment })
   const clock = new FakeClock()
   const log = new FakeLog()
+  const disk = new FakeDisk()
   const world = { ...systemWorld(), ...(zone ? { openResolver: () => fakeDns(zone) } : {}) }
-  const server = await openServer(config, { ...world, clock, log })
+  const server = await openServer(config, { ...world, clock, log, disk })
   t.teardown(() => server[Symbol.asyncDispose]())
   const [address] = server.addresses.http
   return {
@@ -47,6 +50,7 @@ export async function openTestAppliance(
     addresses: server.addresses,
     clock,
     log,
+    disk,
     async makeKey(...more) {
       const usual = ['--workspace', installation.workspaceId, '--name', 'test']
       const unlimited = ['--rate-limit', '0', '--email-rate-limit', '0']

@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 import type { Database } from '../../src/db/database.js'
 import { GroupCommit } from '../../src/db/group-commit.js'
 import { openSqlite } from '../../src/db/open-sqlite.js'
+import { UNWATCHED } from '../../src/db/storage-watch.js'
 import { FakeClock } from '../../src/world/fake-clock.js'
 import { emptyPostgres, endPostgres } from './postgres.js'
 
@@ -46,6 +47,7 @@ async function postgresDatabase(): Promise<Database> {
   return {
     dialect: 'postgres',
     reader: db,
+    storage: UNWATCHED,
     write: work => groups.write(work),
     hasForeignWrites: () => false,
     foreignVersion: () => 0,

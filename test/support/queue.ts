@@ -114,6 +114,7 @@ export function failing(database: Database, isFailing: () => boolean): Database 
   return {
     dialect: database.dialect,
     reader: database.reader,
+    storage: database.storage,
     write: <T>(work: (tx: Tx) => Promise<T>) =>
       isFailing() ? Promise.reject(new Error('database or disk is full')) : database.write(work),
     hasForeignWrites: () => database.hasForeignWrites(),

@@ -21,7 +21,8 @@ import { answerExample, exampleOf } from './example.js'
 
 const RATE_HEADERS = {
   'X-RateLimit-Limit': {
-    description: 'Requests per minute (2147483647: no limit).',
+    description:
+      'Requests per minute (2147483647: no limit); where the email rate refuses, mails per minute.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Remaining': {
@@ -39,6 +40,7 @@ const ABOUT = `Email delivery and audience service. Within v1 changes are additi
 
 Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Answers are \`{data}\`, lists are \`{data, pagination}\`
 with \`limit\` (default 100, at most 1000) and \`offset\`; errors are \`{error: {code, message, path?}}\`. Times are ISO 8601 in UTC.
+An optional field of a body that is null counts as absent.
 
 What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on sends, the
 same Idempotency-Key; retry no other error without changing something.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
@@ -162,8 +164,13 @@ const REPEAT_HEADER = {
   },
 }
 
-/** What a success of each status means; RFC 9110 §15.3. */
-const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Done', 201: 'Created', 202: 'Accepted' }
+/** What an answer of each status means that is no error; RFC 9110 §15. */
+const SUCCESSES: Readonly<Record<string, string>> = {
+  200: 'Done',
+  201: 'Created',
+  202: 'Accepted',
+  503: 'Service unavailable',
+}
 
 function successes(route: Route, components: Components): Record<string, object> {
   const { head, response, status, otherAnswers } = route
@@ -211,7 +218,11 @@ function failures({ head }: Route): Record<string, object> {
       String(status),
       {
         description: explain(names),
-        headers: { ...RATE_HEADERS, ...FAILURE_HEADERS[status] },
+        headers: {
+          ...RATE_HEADERS,
+          ...FAILURE_HEADERS[status],
+          ...(names.includes('limit_reached') ? RETRY_AFTER : {}),
+        },
         content: {
           'application/json': {
             schema: { $ref: '#/components/schemas/Error' },
@@ -225,7 +236,7 @@ function failures({ head }: Route): Record<string, object> {
 
 const RETRY_AFTER = {
   'Retry-After': {
-    description: 'After how many seconds the same request may succeed.',
+    description: 'After how many seconds the same request may succeed; absent where it never will.',
     schema: { type: 'integer', minimum: 1 },
   },
 }

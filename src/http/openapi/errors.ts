@@ -61,8 +61,9 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     path: 'Idempotency-Key',
   },
   limit_reached: {
-    when: 'the hourly or daily limit of the workspace is reached',
-    message: 'the daily limit of 10000 messages is reached',
+    when: 'the hourly or daily limit of the workspace would be crossed; Retry-After says when the next hour or day begins',
+    message:
+      'the workspace may send 10000 mails per day; 3 are left in this one, and the next begins at 2026-01-06T00:00:00.000Z',
   },
   rate_limited: {
     when: 'too many requests or emails in a minute; Retry-After says when to come again',

@@ -1,0 +1,70 @@
+/**
+ * Whether the database takes writes, for `/health`: tried for real, but so that asking costs the server next to nothing.
+ *
+ * One trial at a time, whose result holds for a second however often it is asked for, and which is given up after two. Fails:
+ * never; what went wrong is the answer.
+ */
+import { sql } from 'kysely'
+import { describeError } from '../core/errors.js'
+import type { Clock } from '../world/clock.js'
+import type { Database } from './database.js'
+import type { StorageFault } from './storage-watch.js'
+
+/** The one row that is written to. */
+export interface WriteTrialRow {
+  id: number
+  tried_at: number
+}
+
+declare module './tables.js' {
+  interface Tables {
+    write_trials: WriteTrialRow
+  }
+}
+
+const HOLDS_MS = 1_000
+const PATIENCE_MS = 2_000
+
+/** @returns what is wrong, undefined where nothing is */
+export type CheckHealth = () => Promise<StorageFault | undefined>
+
+export function healthOf(database: Database, clock: Clock): CheckHealth {
+  let last: { readonly at: number; readonly fault: StorageFault | undefined } | undefined
+  let running: Promise<StorageFault | undefined> | undefined
+
+  async function check(): Promise<StorageFault | undefined> {
+    const fault = (await tryWrite(database, clock)) ?? database.storage.fault
+    last = { at: clock.monotonic(), fault }
+    return fault
+  }
+
+  return async () => {
+    if (last && clock.monotonic() - last.at < HOLDS_MS) return last.fault ?? database.storage.fault
+    return (running ??= check().finally(() => (running = undefined)))
+  }
+}
+
+async function tryWrite(database: Database, clock: Clock): Promise<StorageFault | undefined> {
+  const over = new AbortController()
+  try {
+    return await Promise.race([
+      write(database, clock.now()),
+      clock.sleep(PATIENCE_MS, over.signal).then(() => ({
+        isFatal: true,
+        reason: `the database has taken no write for ${PATIENCE_MS / 1_000} seconds`,
+      })),
+    ])
+  } catch (error) {
+    return database.storage.fault ?? { isFatal: true, reason: describeError(error) }
+  } finally {
+    over.abort()
+  }
+}
+
+async function write(database: Database, now: number): Promise<undefined> {
+  await database.write(({ db }) =>
+    sql`insert into write_trials (id, tried_at) values (1, ${now})
+      on conflict (id) do update set tried_at = ${now}`.execute(db),
+  )
+  return undefined
+}

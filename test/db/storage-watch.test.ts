@@ -1,0 +1,147 @@
+/** The ground under a server's database moves: files vanish, the disk fills, writes fail. Nothing is acknowledged that is not on disk. */
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import BetterSqlite from 'better-sqlite3'
+import { sql } from 'kysely'
+import { healthOf } from '../../src/db/health.js'
+import { openSqlite } from '../../src/db/open-sqlite.js'
+import { pauseFor } from '../../src/world/clock.js'
+import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeDisk } from '../../src/world/fake-disk.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { sqliteDatabase, sqliteFile } from '../support/database.js'
+
+const RESERVE = 500_000_000
+
+async function open(t: Test) {
+  const file = sqliteFile(t)
+  // For its tables only.
+  await sqliteDatabase(t, file)
+  const [clock, disk, log] = [new FakeClock(), new FakeDisk(), new FakeLog()]
+  const database = await openSqlite({ file, clock, watch: { disk, log, reserve: RESERVE } })
+  t.teardown(() => database[Symbol.asyncDispose]())
+  await database.write(({ db }) => sql`create table notes (text)`.execute(db))
+  return {
+    file,
+    clock,
+    disk,
+    log,
+    database,
+    check: healthOf(database, clock),
+    write: () => database.write(({ db }) => sql`insert into notes values ('a')`.execute(db)),
+    events: () => log.lines.map(({ level, event }) => `${level}: ${event}`),
+  }
+}
+
+const LOST = { code: 'unavailable', message: /lost its database/, retryAfterMs: Number }
+
+for (const ending of ['', '-wal', '-shm'])
+  t.test(`no write is acknowledged once the file *.db${ending} was deleted`, async t => {
+    const { file, write, check, events } = await open(t)
+    await write()
+    rmSync(file + ending)
+    await t.rejects(write(), LOST)
+    t.match(await check(), { isFatal: true, reason: /deleted while the server runs: .*test\.db/ })
+    await t.rejects(write(), LOST)
+    t.same(events(), ['error: the database files are gone: nothing is accepted or sent'])
+  })
+
+t.test('a file that is deleted while its transaction runs keeps that from being acknowledged', async t => {
+  const { file, database } = await open(t)
+  const written = database.write(async ({ db }) => {
+    await sql`insert into notes values ('a')`.execute(db)
+    rmSync(file)
+  })
+  await t.rejects(written, LOST)
+})
+
+t.test(
+  'a file replaced by another one is noticed by the clock; one that is put back is used again',
+  async t => {
+    const { file, clock, events, write, check } = await open(t)
+    renameSync(file, `${file}.aside`)
+    writeFileSync(file, '')
+    await clock.advance(1_000)
+    t.same(events(), ['error: the database files are gone: nothing is accepted or sent'])
+    renameSync(`${file}.aside`, file)
+    await clock.advance(1_000)
+    t.same(events().slice(1), ['info: the database files are at their place again'])
+    await write()
+    t.equal(await check(), undefined)
+  },
+)
+
+t.test('below the reserve there is no room for new mail, until there is some more; writes go on', async t => {
+  const { clock, disk, database, write, check, events } = await open(t)
+  database.storage.requireRoom()
+  disk.free = RESERVE - 1
+  await clock.advance(1_000)
+  t.throws(() => database.storage.requireRoom(), { code: 'unavailable', message: /nearly full/ })
+  t.match(await check(), { isFatal: false, reason: /limits\.disk_reserve/ })
+  await write()
+  disk.free = RESERVE + 1
+  await clock.advance(1_000)
+  t.throws(() => database.storage.requireRoom(), { code: 'unavailable' }, 'it does not come and go')
+  disk.free = 1.2 * RESERVE
+  await clock.advance(1_000)
+  database.storage.requireRoom()
+  t.equal(await check(), undefined)
+  t.same(events(), [
+    'error: the disk is nearly full: new mail is refused',
+    'info: the disk has room again: new mail is accepted',
+  ])
+})
+
+/** As a full disk does: the file cannot grow. */
+async function fillDisk(database: Awaited<ReturnType<typeof open>>['database'], isFull: boolean) {
+  await database.write(({ db }) => sql.raw(`pragma max_page_count = ${isFull ? 1 : 1_000_000}`).execute(db))
+}
+
+t.test(
+  'a full disk refuses the write as unavailable, and is told once a minute and when it is over',
+  async t => {
+    const { clock, database, check, log } = await open(t)
+    const writeMuch = () =>
+      database.write(({ db }) => sql`insert into notes values (${'x'.repeat(100_000)})`.execute(db))
+    await fillDisk(database, true)
+    for (let tries = 0; tries < 20; tries += 1)
+      await t.rejects(writeMuch(), { code: 'unavailable', message: /the disk is full/, retryAfterMs: 60_000 })
+    t.match(database.storage.fault, { isFatal: true, reason: /cannot be written: database or disk is full/ })
+    await clock.advance(60_000)
+    await t.rejects(writeMuch())
+    await fillDisk(database, false)
+    await writeMuch()
+    t.equal(await check(), undefined)
+    t.match(
+      log.lines.map(({ event, fields }) => [event, fields['failures']]),
+      [
+        ['the database cannot be written', 1],
+        ['the database cannot be written', 21],
+        ['the database can be written again', 21],
+      ],
+    )
+  },
+)
+
+t.test('the health check writes, once a second however often it is asked, and waits for two', async t => {
+  const { file, clock, database, check } = await open(t)
+  const tried = async () => (await sql`select tried_at from write_trials`.execute(database.reader)).rows
+  t.equal(await check(), undefined)
+  const first = await tried()
+  t.same(first, [{ tried_at: clock.now() }])
+  await clock.advance(999)
+  await Promise.all([check(), check(), check()])
+  t.same(await tried(), first)
+  await clock.advance(1)
+  await check()
+  t.same(await tried(), [{ tried_at: clock.now() }])
+  await clock.advance(1_000)
+  const other = new BetterSqlite(file)
+  t.teardown(() => void other.close())
+  other.exec('begin immediate')
+  const asked = Promise.all([check(), check()])
+  await pauseFor(5)
+  await clock.advance(2_000)
+  const late = { isFatal: true, reason: 'the database has taken no write for 2 seconds' }
+  t.same(await asked, [late, late])
+})

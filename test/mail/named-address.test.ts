@@ -1,0 +1,55 @@
+/** Mailboxes with display names, as clients write them. */
+import t from 'tap'
+import { parseNamedAddress, readNamedAddress } from '../../src/mail/named-address.js'
+
+t.test('a mailbox is taken with a name, with a quoted or encoded name, in brackets and bare', async t => {
+  for (const [text, name, address] of [
+    ['Ann <ann@Example.com>', 'Ann', 'ann@example.com'],
+    ['"Doe, \\"Ann\\"" <ann@example.com>', 'Doe, "Ann"', 'ann@example.com'],
+    ['Jörg Müller & Söhne, Inc. <j@example.com>', 'Jörg Müller & Söhne, Inc.', 'j@example.com'],
+    ['Desk: Ann <ann@example.com>', 'Desk: Ann', 'ann@example.com'],
+    ["O'Brien <ann@example.com>", "O'Brien", 'ann@example.com'],
+    ['Ann "Annie" Doe <ann@example.com>', 'Ann Annie Doe', 'ann@example.com'],
+    ['=?utf-8?Q?J=C3=B6rg?= =?utf-8?B?IE3DvGxsZXI=?= <j@example.com>', 'Jörg Müller', 'j@example.com'],
+    ['"=?utf-8?Q?J=C3=B6rg?=" <j@example.com>', 'Jörg', 'j@example.com'],
+    ['"ann@other.example" <ann@example.com>', 'ann@other.example', 'ann@example.com'],
+    ['ann@example.com <ann@example.com>', 'ann@example.com', 'ann@example.com'],
+    ['ann@example.com (Ann)', 'Ann', 'ann@example.com'],
+    ['  Ann   <  ann@bücher.example  >  ', 'Ann', 'ann@xn--bcher-kva.example'],
+    ['"" <ann@example.com>', undefined, 'ann@example.com'],
+    ['<ann@example.com>', undefined, 'ann@example.com'],
+    [' ann@example.com\t', undefined, 'ann@example.com'],
+    ['"a,b"@example.com', undefined, '"a,b"@example.com'],
+    ['"Doe, Ann" <"a,<b>"@example.com>', 'Doe, Ann', '"a,<b>"@example.com'],
+  ] as const)
+    t.same(parseNamedAddress(text), name === undefined ? { address } : { name, address }, text)
+})
+
+t.test('what is several mailboxes, broken or an injection is refused with the reason', async t => {
+  for (const [text, reason] of [
+    ['', /no @/],
+    ['Ann', /no @/],
+    ['Ann <>', /no @/],
+    ['Ann <ann@example.com', /not closed/],
+    ['Ann <ann@example.com> x', /behind/],
+    ['ann @example.com', /spaces/],
+    ['a@example.com, b@example.com', /several/],
+    ['a@example.com;b@example.com', /several/],
+    ['a@example.com, Bob <b@example.com>', /several/],
+    ['Ann <a@example.com>, <b@example.com>', /several/],
+    ['"Doe, Ann" <a@example.com>, Bob <b@example.com>', /several/],
+    ['ann@example.com,', /comma/],
+    ['friends: ann@example.com;', /neither/],
+    ['"Ann <ann@example.com>', /quote/],
+    ['eve@example.com <ann@example.com>', /for a name/],
+    ['Ann\r\nBcc: eve@example.com <ann@example.com>', /control/],
+    ['ann@example.com\n', /control/],
+    ['=?utf-8?Q?a=0D=0ABcc:?= <ann@example.com>', /control/],
+    ['Ann\0 <ann@example.com>', /control/],
+    [`${'x'.repeat(256)} <ann@example.com>`, /name longer/],
+    ['x'.repeat(1_000_000), /longer/],
+  ] as const) {
+    const read = readNamedAddress(text)
+    t.match('fault' in read ? read.fault : 'taken', reason, JSON.stringify(text.slice(0, 50)))
+  }
+})
