@@ -9,6 +9,7 @@ import { openSecretBox } from './accounts/secret-sealing.js'
 import { ensureSecret } from './accounts/secret-store.js'
 import type { Config } from './config/config.js'
 import { orderedIds, type NewId } from './core/ids.js'
+import { SharedWatch } from './core/short-memory.js'
 import type { Database } from './db/database.js'
 import { openSqlite } from './db/open-sqlite.js'
 import { sealKeys } from './deliverability/dkim-key-store.js'
@@ -27,6 +28,8 @@ export interface Appliance extends AsyncDisposable {
   readonly database: Database
   readonly newId: NewId
   readonly domains: DomainParts
+  /** What short memories go by; services that change what is remembered say so here. */
+  readonly watch: SharedWatch
   /** Envelope sender for a message and its recipient. */
   readonly returnPath: (messageId: string, recipient: string) => string
   /** All that were ever used, the newest first: mail sent before a rotation still comes back. */
@@ -114,6 +117,10 @@ async function assemble(
     maySeal: mayChange,
     sealOthers: sealKeys,
   })
+  const watch = new SharedWatch(
+    () => clock.monotonic(),
+    () => database.foreignVersion(),
+  )
   const domains: DomainParts = {
     database,
     clock,
@@ -122,6 +129,7 @@ async function assemble(
     freshResolver: () => openResolver(config, world),
     dkimZone: config.dns.dkimZone,
     seal: box,
+    onChanged: watch.noteChange,
   }
   // First, for it tells whether everything else is sealed.
   const returnPathKeys = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)
@@ -137,6 +145,7 @@ async function assemble(
     database,
     newId,
     domains,
+    watch,
     returnPath: (messageId, recipient) =>
       makeReturnPath({ messageId, recipient, key, domain: returnPathDomain }),
     returnPathKeys,

@@ -27,6 +27,7 @@ import { deleteBatchesBefore } from './msa/batch-store.js'
 import { contentPruning, messagePruning } from './queue/prune-messages.js'
 import { oldest, prune } from './scheduler/prune.js'
 import type { Job } from './scheduler/scheduler.js'
+import { openExpiryTime } from './world/expiry-time.js'
 
 /** What jobs work on besides what commands have as well. */
 export interface JobParts {
@@ -85,6 +86,7 @@ interface Retention {
 
 function retentionJobs(appliance: Appliance, parts: JobParts): Job[] {
   const { database, world } = appliance
+  const expiryTime = openExpiryTime(world.clock)
   return retentions(appliance, parts).flatMap(({ what, schedule, keepMs, begin }) =>
     keepMs === undefined
       ? []
@@ -92,7 +94,7 @@ function retentionJobs(appliance: Appliance, parts: JobParts): Job[] {
           name: `prune ${what}`,
           schedule,
           run: async stopping =>
-            prune({ ...world, database }, what, await begin(world.clock.now() - keepMs), stopping),
+            prune({ ...world, database }, what, await begin(expiryTime() - keepMs), stopping),
         },
   )
 }

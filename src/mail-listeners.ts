@@ -93,7 +93,7 @@ function openInboundService(
 }
 
 function openSubmission(
-  { config, world, database, newId }: Appliance,
+  { config, world, database, newId, watch }: Appliance,
   submit: SubmitParts,
   certificate: TlsCertificate,
 ): SmtpService {
@@ -104,9 +104,9 @@ function openSubmission(
     log: world.log,
     hostname,
     desk: new SubmissionDesk(submit),
-    senders: new SenderMemory(database.reader, world.clock, config.mta.sharedAddress ?? ''),
-    authenticate: keyAuthenticator(database, world.clock),
-    principalOfKey: keyFinder(database, world.clock),
+    senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
+    authenticate: keyAuthenticator(database, watch),
+    principalOfKey: keyFinder(database, watch),
     logins: { failures: submission.loginFailures, lockoutMs: submission.loginLockoutMs },
     trustedNetworks: submission.trustedNetworks,
   })

@@ -14,6 +14,7 @@ import { analyticsRoutes } from './analytics/routes.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
 import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
+import { openControl } from './control.js'
 import { Closing } from './core/closing.js'
 import { VERSION } from './core/version.js'
 import { healthOf } from './db/health.js'
@@ -112,10 +113,12 @@ async function openParts(
     onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
   }
   const handler = openApi(appliance, [
-    ...routesOf(appliance, queue, submit),
+    ...routesOf(appliance, submit),
     ...inbound.routes,
     ...statisticsRoutes(appliance, onAppended),
   ])
+  const control = await openControl(appliance, queueStatusRoutes(queue))
+  closing.defer(() => control.close(graceLeft()))
   const listeners: Listener[] = []
   closing.defer(() => closeAll(listeners, graceLeft()))
   for (const address of config.http.listen)
@@ -129,14 +132,17 @@ async function openParts(
   return { addresses: { http, ...mail.addresses }, reload: () => mail.reload() }
 }
 
-function openApi({ config, world, database, newId }: Appliance, routes: readonly Route[]): HttpHandler {
+function openApi(
+  { config, world, database, newId, watch }: Appliance,
+  routes: readonly Route[],
+): HttpHandler {
   return buildApp(
     {
       ...world,
       newId,
-      authenticate: keyAuthenticator(database, world.clock),
+      authenticate: keyAuthenticator(database, watch),
       anonymousRateLimit: config.http.anonymousRateLimit,
-      findAnswer: answerFinder(database.reader, () => world.clock.now()),
+      findAnswer: answerFinder(database.reader),
     },
     [...routes, ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config) })],
   )
@@ -187,7 +193,7 @@ function submitParts({ config, world, database, newId }: Appliance, queue: Queue
   }
 }
 
-function routesOf(appliance: Appliance, queue: QueueRunner, submit: SubmitParts): Route[] {
+function routesOf(appliance: Appliance, submit: SubmitParts): Route[] {
   const { config, database, domains, world } = appliance
   return [
     ...healthRoutes(VERSION, healthOf(database, world.clock)),
@@ -198,7 +204,6 @@ function routesOf(appliance: Appliance, queue: QueueRunner, submit: SubmitParts)
       sharedAddress: config.mta.sharedAddress ?? '',
       messageLimit: config.limits.messageSizeBytes,
     }),
-    ...queueStatusRoutes(queue),
     ...(config.mta.capture ? captureRoutes(database.reader) : []),
   ]
 }

@@ -38,6 +38,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   'jobs.ts': 7,
   'mail-listeners.ts': 7,
   'outgoing.ts': 7,
+  'control.ts': 7,
   'server.ts': 7,
   cli: 8,
   'main.ts': 8,
@@ -49,7 +50,8 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   'jobs.ts': ['appliance.ts'],
   'mail-listeners.ts': ['appliance.ts'],
   'outgoing.ts': ['appliance.ts'],
-  'server.ts': ['appliance.ts', 'jobs.ts', 'mail-listeners.ts', 'outgoing.ts'],
+  'control.ts': ['appliance.ts'],
+  'server.ts': ['appliance.ts', 'control.ts', 'jobs.ts', 'mail-listeners.ts', 'outgoing.ts'],
   'main.ts': ['cli'],
 }
 

@@ -31,17 +31,15 @@ const PRUNED_AT_ONCE = 8
  * Call it in the transaction that does what the answer tells of.
  *
  * @param claim undefined: there is nothing to keep
- * @param now ms since epoch UTC
  */
 export async function keepAnswer(
   db: Queries,
   claim: IdempotencyClaim | undefined,
   { status, value }: KeptAnswer,
-  now: number,
 ): Promise<void> {
   if (!claim) return
-  await deleteExpiredAnswers(db, now, PRUNED_AT_ONCE)
-  const row = { body_hash: claim.bodyHash, status, value: JSON.stringify(value), created_at: now }
+  await deleteExpiredAnswers(db, claim.madeAt, PRUNED_AT_ONCE)
+  const row = { body_hash: claim.bodyHash, status, value: JSON.stringify(value), created_at: claim.madeAt }
   await db
     .insertInto('kept_answers')
     .values({ id: claim.id, ...row })
@@ -66,14 +64,13 @@ export async function deleteExpiredAnswers(db: Queries, now: number, limit: numb
   return Number(result.numDeletedRows)
 }
 
-/** @param now ms since epoch UTC */
-export function answerFinder(reader: Queries, now: () => number): FindAnswer {
-  return async ({ id }) => {
+export function answerFinder(reader: Queries): FindAnswer {
+  return async ({ id, madeAt }) => {
     const row = await reader
       .selectFrom('kept_answers')
       .selectAll()
       .where('id', '=', id)
-      .where('created_at', '>', now() - KEPT_MS)
+      .where('created_at', '>', madeAt - KEPT_MS)
       .executeTakeFirst()
     return row && { status: row.status, value: JSON.parse(row.value) as unknown, bodyHash: row.body_hash }
   }

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
-import { ShortMemory } from '../core/short-memory.js'
+import { ShortMemory, type Watch } from '../core/short-memory.js'
 import type { Database } from '../db/database.js'
 import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
@@ -89,7 +89,7 @@ export async function createKey(
   return { row, key }
 }
 
-/** It stops working within a second. @throws AppError not_found (no such key, or revoked already) */
+/** It stops working at once: the running server notices that another process has committed. @throws AppError not_found (no such key, or revoked already) */
 export async function revokeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
@@ -145,12 +145,12 @@ function hashKey(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 
-/** How long a key is known without asking the database again: the delay with which a revocation takes effect. */
+/** How long a key is known without asking the database again, unless something was changed. */
 const REMEMBERED_MS = 1_000
 
 /** Authentication against the database, with the keys in use remembered for a second. */
-export function keyAuthenticator(database: Database, clock: Clock): Authenticate {
-  const keys = new ShortMemory<Principal>(() => clock.now(), REMEMBERED_MS)
+export function keyAuthenticator(database: Database, watch: Watch): Authenticate {
+  const keys = new ShortMemory<Principal>(watch, REMEMBERED_MS)
   return token => {
     const hash = hashKey(token)
     return keys.get(hash, async () => usable(await findKey(database.reader, { hash })))
@@ -158,8 +158,8 @@ export function keyAuthenticator(database: Database, clock: Clock): Authenticate
 }
 
 /** Finds the key with an id, for whoever the operator trusts without a login. @throws AppError unauthorized, workspace_not_found */
-export function keyFinder(database: Database, clock: Clock): (id: string) => Promise<Principal> {
-  const keys = new ShortMemory<Principal>(() => clock.now(), REMEMBERED_MS)
+export function keyFinder(database: Database, watch: Watch): (id: string) => Promise<Principal> {
+  const keys = new ShortMemory<Principal>(watch, REMEMBERED_MS)
   return id => keys.get(id, async () => usable(await findKey(database.reader, { id })))
 }
 

@@ -47,4 +47,6 @@ export interface Database extends AsyncDisposable {
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** Whether another process has committed anything since this was last asked; a cheap question. */
   hasForeignWrites(): boolean
+  /** Grows with commits of other processes, whoever asks and however often; where that cannot be known it stays. A microsecond. */
+  foreignVersion(): number
 }

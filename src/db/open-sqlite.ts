@@ -96,7 +96,8 @@ export async function openSqlite({
   await storage?.start()
   const groups = new GroupCommit(writer, clock, { checkpointer, storage, run })
   // Seen from the writing connection, only other processes change it: the reading one never writes.
-  const dataVersion = () => Number(writeHandle.pragma('data_version', { simple: true }))
+  const selectVersion = writeHandle.prepare('pragma data_version').pluck()
+  const dataVersion = () => Number(selectVersion.get())
   let seenVersion = dataVersion()
   return {
     dialect: 'sqlite',
@@ -109,6 +110,7 @@ export async function openSqlite({
       seenVersion = dataVersion()
       return seenVersion !== before
     },
+    foreignVersion: dataVersion,
     async [Symbol.asyncDispose]() {
       await groups.idle()
       storage?.close()

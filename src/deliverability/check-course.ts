@@ -42,6 +42,9 @@ const EAGERNESS = [
 const VERIFIED_EVERY_MS = DAY_MS
 const TROUBLED_EVERY_MS = 6 * HOUR_MS
 
+/** No domain is due later than that; one that is was planned by a clock that was ahead. */
+export const LONGEST_INTERVAL_MS = DAY_MS
+
 /** Checks of domains that were added together drift apart. */
 const JITTER = 0.1
 
@@ -61,7 +64,11 @@ export function nextCourse(
   const { verdict, now, isAsked, fraction } = facts
   if (domain.isVouched || domain.isSandbox)
     return { ...domain, verifiedAt: domain.verifiedAt ?? now, failingSince: null, nextCheckAt: null }
-  const after = { ...domain, ...verdictCourse(domain, verdict, now, isAsked) }
+  // A clock that was ahead for a while must not leave moments behind that have yet to come.
+  const watchedSince = Math.min(domain.watchedSince, now)
+  const failingSince = domain.failingSince === null ? null : Math.min(domain.failingSince, now)
+  const before = { ...domain, watchedSince, failingSince }
+  const after = { ...before, ...verdictCourse(before, verdict, now, isAsked) }
   if (isAsked && after.verifiedAt === null) after.watchedSince = now
   const everyMs = intervalMs(after, verdict, now)
   return { ...after, nextCheckAt: now + Math.round(everyMs * (1 - JITTER * fraction)) }

@@ -1,6 +1,6 @@
 /** SQL of checks: which domains are due, and what a check came to. */
 import type { Queries } from '../db/database.js'
-import type { CheckCourse } from './check-course.js'
+import { LONGEST_INTERVAL_MS, type CheckCourse } from './check-course.js'
 import { withSelectors, type Domain } from './domain-store.js'
 
 /** Longest due first. Vouched and removed domains are never due. */
@@ -9,7 +9,7 @@ export async function listDueForCheck(db: Queries, now: number, limit: number): 
     .selectFrom('domains')
     .selectAll()
     .where('next_check_at', 'is not', null)
-    .where('next_check_at', '<=', now)
+    .where(e => e.or([e('next_check_at', '<=', now), e('next_check_at', '>', now + LONGEST_INTERVAL_MS)]))
     .orderBy('next_check_at')
     .limit(limit)
     .execute()

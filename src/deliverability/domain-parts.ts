@@ -17,4 +17,6 @@ export interface DomainParts {
   readonly dkimZone: string
   /** What private keys go through on their way into the database. */
   readonly seal: KeySeal
+  /** Called once it is committed that a domain was added, verified, lost or removed: senders are remembered for a moment. */
+  readonly onChanged?: () => void
 }

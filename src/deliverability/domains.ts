@@ -63,6 +63,7 @@ export async function addDomain(
       details: { id, vouched: isVouched },
       createdAt: now,
     })
+    tx.onCommit(() => parts.onChanged?.())
     const added = mustFind(await findDomain(tx.db, owner, id))
     if (!added.isSandbox) return added
     const { findings } = await checkDomain(added, parts.dkimZone, resolverFor(added, parts))
@@ -99,6 +100,7 @@ export async function dropDomain(
   await parts.database.write(async tx => {
     const { domain } = mustFind(await findDomain(tx.db, owner, id))
     await removeDomain(tx.db, owner, id, now)
+    tx.onCommit(() => parts.onChanged?.())
     await recordActivity(tx, {
       workspaceId: owner,
       actor,

@@ -23,7 +23,7 @@ const SYSTEM: Actor = { type: 'system' }
  * @returns undefined where the domain was removed meanwhile
  */
 export async function keepCheck(
-  { database, clock, random }: Pick<DomainParts, 'database' | 'clock' | 'random'>,
+  { database, clock, random, onChanged }: Pick<DomainParts, 'database' | 'clock' | 'random' | 'onChanged'>,
   { owner, id }: Pick<Domain, 'owner' | 'id'>,
   { verdict, findings }: DomainCheck,
   actor: Actor | undefined,
@@ -35,6 +35,7 @@ export async function keepCheck(
     if (!before) return undefined
     const course = nextCourse(before, { verdict, now, isAsked: actor !== undefined, fraction })
     const kept = actor ? findings : answered(findings, before.findings)
+    tx.onCommit(() => onChanged?.())
     await recordCheck(tx.db, id, { ...course, checkedAt: now, findings: kept })
     const isVerified = course.verifiedAt !== null
     if (isVerified !== (before.verifiedAt !== null))

@@ -9,6 +9,7 @@ import Koa, { type Context } from 'koa'
 import { AppError, describeError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
 import type { Clock } from '../world/clock.js'
+import { openExpiryTime } from '../world/expiry-time.js'
 import type { HttpHandler } from '../world/http-connections.js'
 import type { Log } from '../world/log.js'
 import { LoopShare } from '../world/loop-share.js'
@@ -28,6 +29,8 @@ import { answerUndeclared } from './undeclared.js'
 export const API_BASE = '/api/v1'
 
 export interface AppParts {
+  /** What it listens on: routes of the control socket are served there alone, and no others. */
+  readonly serves?: 'network' | 'control'
   readonly clock: Clock
   readonly log: Log
   readonly newId: NewId
@@ -49,13 +52,14 @@ const USUAL_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': '
 export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler {
   const { clock, log } = parts
   const gate = new Gate(parts)
+  for (const route of routes) mustBeServedHere(route, parts.serves ?? 'network')
   const serving: Serving = {
     clock,
     gate,
     loop: new LoopShare(clock),
     memory: new BodyMemory(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
     answers: new AnswerMemory(),
-    repeats: new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined))),
+    repeats: new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined)), openExpiryTime(clock)),
   }
   const { router, declaredAt } = routerOf(routes, serving)
   const app = new Koa()
@@ -90,6 +94,18 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
       return answer
     },
   }
+}
+
+/**
+ * What needs no key is open to every web page that the operator's browser shows, so on the network it changes nothing.
+ *
+ * @throws Error: a fault of the program
+ */
+function mustBeServedHere({ head }: Route, serves: 'network' | 'control'): void {
+  const isAmiss =
+    (head.access === 'control') !== (serves === 'control') ||
+    (head.access === 'loopback' && head.method !== 'GET')
+  if (isAmiss) throw new Error(`${head.method} ${head.path} must not be served on the ${serves}`)
 }
 
 export function fullPath(route: Route): string {
@@ -152,6 +168,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
           key,
           body,
           loop,
+          repeats.time(),
         )
   const execute = () =>
     route.handle({ params: params as never, query: query as never, body, principal, claim, requestId })

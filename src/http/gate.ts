@@ -46,6 +46,8 @@ export class Gate {
 
   /** @throws AppError unauthorized, workspace_not_found, rate_limited, forbidden, not_found */
   async admit(ctx: Context, access: Access): Promise<Principal> {
+    // Who came to it may do everything there.
+    if (access === 'control') return NOBODY
     if (access === 'public' || access === 'loopback') {
       // Counted and shown but not enforced: a monitor asks for /health as often as it likes.
       this.countAddress(ctx)
@@ -76,16 +78,17 @@ export class Gate {
 
   /**
    * Only a connection from this machine's own loopback, and not one that a reverse proxy here made for somebody else
-   * (Forwarded headers) or that a browser was tricked into (a foreign Host, as in DNS rebinding).
+   * (Forwarded headers) or that a browser was tricked into: a foreign Host, as in DNS rebinding, or a page of another origin
+   * that asks (Origin, and Sec-Fetch-Site, which browsers send with every request).
    */
   isFromThisMachine(ctx: Context): boolean {
     const address = ctx.req.socket.remoteAddress ?? ''
     const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
     const isForwarded =
       ctx.get('Forwarded') !== '' || ctx.get('X-Forwarded-For') !== '' || ctx.get('Via') !== ''
-    return (
-      isLoopback && !isForwarded && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(ctx.get('Host'))
-    )
+    const host = ctx.get('Host')
+    const isOwnHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(host)
+    return isLoopback && !isForwarded && isOwnHost && !isFromAnotherPage(ctx, host)
   }
 
   private async identify(ctx: Context): Promise<Principal> {
@@ -106,6 +109,13 @@ function bearerToken(ctx: Context): string {
   const match = /^Bearer +([\x21-\x7e]{1,200}) *$/i.exec(ctx.get('Authorization'))
   if (!match?.[1]) throw new AppError('unauthorized', 'send the API key as `Authorization: Bearer <key>`')
   return match[1]
+}
+
+function isFromAnotherPage(ctx: Context, host: string): boolean {
+  const origin = ctx.get('Origin')
+  // `none`: typed in, or a bookmark.
+  const isOwnSite = ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'))
+  return !isOwnSite || (origin !== '' && origin !== `http://${host}`)
 }
 
 function tooMany(state: WindowState): AppError {

@@ -25,6 +25,8 @@ export interface IdempotencyClaim {
   readonly id: string
   /** Digest of the body as canonical JSON. */
   readonly bodyHash: string
+  /** When the request came, by the time that answers expire by (`world/expiry-time.ts`). */
+  readonly madeAt: number
 }
 
 /** An answer as it was first given. */
@@ -72,23 +74,28 @@ export async function makeClaim(
   key: string,
   body: unknown,
   loop: LoopShare,
+  madeAt: number,
 ): Promise<IdempotencyClaim> {
   const { workspaceId, isSandbox } = principal
   const name = JSON.stringify([workspaceId, isSandbox, method, path, key])
   return {
     id: createHash('sha256').update(name).digest('base64url'),
     bodyHash: await bodyDigest(body, loop),
+    madeAt,
   }
 }
 
 /** The requests with a key that are under way. */
 export class Repeats {
+  /** By which answers expire, ms since epoch UTC. */
+  readonly time: () => number
   private readonly find: FindAnswer
   /** Body hashes by claim id. */
   private readonly inFlight = new Map<string, string>()
 
-  constructor(find: FindAnswer) {
+  constructor(find: FindAnswer, time: () => number) {
     this.find = find
+    this.time = time
   }
 
   /**

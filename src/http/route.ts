@@ -19,8 +19,11 @@ import { textValidator, validator } from './validate.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Who may call: anybody, only this machine itself, any valid key, or a key with the permission. */
-export type Access = 'public' | 'loopback' | 'key' | Permission
+/**
+ * Who may call: anybody, only this machine itself (to read), whoever can open the control socket, any valid key, or a key with
+ * the permission.
+ */
+export type Access = 'public' | 'loopback' | 'control' | 'key' | Permission
 
 /** A success status other than the route's usual one, e.g. 202 for a send that was scheduled. */
 export class Reply<T> {
@@ -174,7 +177,8 @@ export function openRoute<
   spec: SingleRoute<P, Q, B, R, R, Request<P, Q, B>> &
     (
       | ({ readonly access: 'public' } & (Described | { readonly isAtRoot: true }))
-      | { readonly access: 'loopback' }
+      | { readonly access: 'loopback'; readonly method: 'GET' }
+      | { readonly access: 'control' }
     ) & {
       readonly isBare?: boolean
     },

@@ -2,7 +2,8 @@
  * Sliding-window counters: how much each name (an API key, a client address) has used in the last minute.
  *
  * The minute is kept as 60 one-second buckets, so a counter costs 240 bytes whatever the limit, and what it counts
- * leaves the window at most a second early. Counters live in memory: a restart forgives the last minute.
+ * leaves the window at most a second early. Counters live in memory: a restart forgives the last minute. The minute is measured
+ * on the monotonic clock: setting the machine's clock neither forgives anything nor locks anybody out.
  */
 import type { Clock } from '../world/clock.js'
 
@@ -30,7 +31,7 @@ export const UNLIMITED = 2_147_483_647
 interface Counter {
   readonly buckets: Uint32Array
   total: number
-  /** Index of the newest second counted, seconds since epoch. */
+  /** Index of the newest second counted, seconds of the monotonic clock. */
   newest: number
 }
 
@@ -48,13 +49,15 @@ export class SlidingWindow {
    * @param limit per minute; 0 = unlimited
    */
   take(name: string, amount: number, limit: number): WindowState {
-    const now = this.clock.now()
+    const now = this.clock.monotonic()
+    // What the headers show is a moment.
+    const offset = this.clock.now() - now
     if (limit === 0)
       return {
         isAllowed: true,
         limit: UNLIMITED,
         remaining: UNLIMITED,
-        resetAt: now + WINDOW_MS,
+        resetAt: offset + now + WINDOW_MS,
         retryAfterMs: 0,
       }
     const counter = this.counterOf(name)
@@ -70,7 +73,7 @@ export class SlidingWindow {
       isAllowed,
       limit,
       remaining: Math.max(0, limit - counter.total),
-      resetAt: freeAt(counter, second, 1),
+      resetAt: offset + freeAt(counter, second, 1),
       retryAfterMs: isAllowed ? 0 : freeAt(counter, second, counter.total + amount - limit) - now,
     }
   }
@@ -104,8 +107,7 @@ function slide(counter: Counter, second: number): void {
     counter.buckets.fill(0)
     counter.total = 0
   }
-  // A clock set back must not strand what was counted in the future.
-  if (second !== counter.newest) counter.newest = second
+  counter.newest = second
 }
 
 /** The moment at which at least `amount` of what is counted has left the window. */

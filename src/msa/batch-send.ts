@@ -61,7 +61,7 @@ export async function sendBatch<A>(
       }
       await insertBatch(tx.db, batch)
       const answer = toAnswer(batch, now)
-      await keepAnswer(tx.db, claim, answer, now)
+      await keepAnswer(tx.db, claim, answer)
       return answer
     }),
   )

@@ -15,7 +15,7 @@ export interface LoginGuardLimits {
 
 interface Failures {
   count: number
-  /** When the first of them was, or when the lock began; ms since epoch UTC. */
+  /** When the first of them was, or when the lock began; ms of the monotonic clock. */
   since: number
 }
 
@@ -36,12 +36,12 @@ export class LoginGuard {
   lockedForMs(address: string): number {
     const record = this.current(addressKey(address))
     if (record === undefined || record.count < this.limits.failures) return 0
-    return record.since + this.limits.lockoutMs - this.clock.now()
+    return record.since + this.limits.lockoutMs - this.clock.monotonic()
   }
 
   failed(address: string): void {
     const name = addressKey(address)
-    const now = this.clock.now()
+    const now = this.clock.monotonic()
     const record = this.current(name) ?? { count: 0, since: now }
     record.count += 1
     // The lock lasts from the failure that brought it.
@@ -59,7 +59,7 @@ export class LoginGuard {
 
   private current(name: string): Failures | undefined {
     const record = this.records.get(name)
-    if (record === undefined || record.since + this.limits.lockoutMs > this.clock.now()) return record
+    if (record === undefined || record.since + this.limits.lockoutMs > this.clock.monotonic()) return record
     this.records.delete(name)
     return undefined
   }

@@ -43,7 +43,7 @@ export async function sendEmail(
       answer = isScheduled
         ? scheduledAnswer(submission.contentId, sendAt, shown)
         : sentAnswer(submitted, shown)
-      await keepAnswer(tx.db, claim, answer, now)
+      await keepAnswer(tx.db, claim, answer)
     })
   } catch (error) {
     throw sendAt === undefined ? error : asScheduleFailure(error)

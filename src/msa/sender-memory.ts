@@ -1,14 +1,12 @@
 /**
  * Workspaces and senders as submission asks for them: looked up once a second at most, however much mail comes.
  *
- * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect within that second; a domain that was just
- * verified counts at once, since refusals are not remembered. Fails: as the look-ups do.
+ * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect at once (`core/short-memory.ts`). Fails: as the look-ups do.
  */
 import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
-import { ShortMemory } from '../core/short-memory.js'
+import { ShortMemory, type Watch } from '../core/short-memory.js'
 import type { Queries } from '../db/database.js'
-import type { Clock } from '../world/clock.js'
 import { resolveSender, type Sender } from './sender.js'
 
 export interface Author {
@@ -25,11 +23,11 @@ export class SenderMemory {
   private readonly senders: ShortMemory<Sender>
 
   /** @param sharedAddress `mta.shared_address`; empty when there is none */
-  constructor(reader: Queries, clock: Clock, sharedAddress: string) {
+  constructor(reader: Queries, watch: Watch, sharedAddress: string) {
     this.reader = reader
     this.sharedAddress = sharedAddress
-    this.workspaces = new ShortMemory(() => clock.now(), REMEMBERED_MS)
-    this.senders = new ShortMemory(() => clock.now(), REMEMBERED_MS)
+    this.workspaces = new ShortMemory(watch, REMEMBERED_MS)
+    this.senders = new ShortMemory(watch, REMEMBERED_MS)
   }
 
   /** @throws AppError workspace_not_found */

@@ -1,5 +1,5 @@
 /**
- * What the running server holds in memory of its sites, for this machine only: `GET /queue/sites`, which `postroad top`
+ * What the running server holds in memory of its sites, on the control socket only: `GET /queue/sites`, which `postroad top`
  * asks, and `POST /queue/retry`, by which `postroad queue retry` ends rests. Never says or changes anything of single
  * messages; those are in the database.
  */
@@ -39,8 +39,8 @@ export function queueStatusRoutes(queue: QueueStatusSource): Route[] {
       method: 'GET',
       path: QUEUE_SITES_PATH,
       isAtRoot: true,
-      access: 'loopback',
-      summary: 'Pace of the sites that mail is delivered to; only asked from this machine.',
+      access: 'control',
+      summary: 'Pace of the sites that mail is delivered to.',
       response: QueueSitesSchema,
       async handle() {
         const sites = queue.listSites().map(({ name, active, window, restsUntil }) => ({
@@ -56,8 +56,8 @@ export function queueStatusRoutes(queue: QueueStatusSource): Route[] {
       method: 'POST',
       path: QUEUE_RETRY_PATH,
       isAtRoot: true,
-      access: 'loopback',
-      summary: 'Ends the rests of sites and looks at the queue at once; only asked from this machine.',
+      access: 'control',
+      summary: 'Ends the rests of sites and looks at the queue at once.',
       body: Type.Object(
         { destinations: Type.Optional(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 1_000 })) },
         { additionalProperties: false },

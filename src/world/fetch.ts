@@ -1,7 +1,7 @@
 /**
- * HTTP requests to other machines: the only place that sends one.
+ * HTTP requests: the only place that sends one.
  *
- * For webhooks, MTA-STS policies and whatever else asks a web server. Never follows a redirect, never decodes or
+ * For webhooks, MTA-STS policies and whatever else asks a web server; for commands that ask the server beside them. Never follows a redirect, never decodes or
  * interprets a body, never keeps a connection. `fake-fetch.ts` answers from a script.
  * Standards: RFC 9110; certificates are checked against the URL's host (RFC 9110 §4.3.4), whatever address is dialled.
  * An address out of reach (`reach.ts`) is not called unless the operator named it, however it was found.
@@ -32,6 +32,8 @@ export interface HttpRequest extends Named {
    * called. Host field, TLS server name and certificate stay the URL's.
    */
   readonly address?: string
+  /** Unix socket to connect to instead; then no name is looked up and no address dialled. */
+  readonly socketPath?: string
 }
 
 export interface HttpResponse {
@@ -80,14 +82,16 @@ function optionsOf({
   url,
   headers,
   address,
+  socketPath,
 }: HttpRequest): RequestOptions & { protocol: string; host: string; servername?: string } {
   const { protocol, hostname, host, port, pathname, search } = new URL(url)
   const name = hostname.replace(/^\[|\]$/g, '')
   return {
     protocol,
     method,
-    host: address ?? name,
-    ...(port === '' ? {} : { port }),
+    ...(socketPath === undefined
+      ? { host: address ?? name, ...(port === '' ? {} : { port }) }
+      : { host: name, socketPath }),
     path: `${pathname}${search}`,
     headers: { ...headers, host },
     // An address is no server name (RFC 6066 §3); without one the certificate is checked against the address dialled.

@@ -160,3 +160,40 @@ t.test(
       t.equal(await status(wrong), 401, wrong.replaceAll(key, 'KEY'))
   },
 )
+
+t.test(
+  'what another process changes of keys, workspaces and limits counts from the next request on',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { id, key } = await usualKey(postroad)
+    const { id: other } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+    const orphan = await postroad.makeKey('--workspace', other)
+    for (const known of [key, orphan])
+      t.match(await postroad.get(PERMISSIONS, { key: known }), { status: 200 })
+    // The clock of these tests stands still: nothing is forgotten by its age.
+    await postroad.run('key', 'revoke', id)
+    t.match(await postroad.get(PERMISSIONS, { key }), { status: 401 })
+    await postroad.run('workspace', 'remove', other)
+    t.match(await postroad.get(PERMISSIONS, { key: orphan }), {
+      status: 404,
+      body: { error: { code: 'workspace_not_found' } },
+    })
+  },
+)
+
+t.test(
+  'a key that was revoked stays so when the clock is set back, and a rate is not given twice',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { id, key } = await usualKey(postroad, '--rate-limit', '2')
+    await postroad.get(PERMISSIONS, { key })
+    await postroad.get(PERMISSIONS, { key })
+    for (const step of [-2 * 60 * MINUTE, 4 * 60 * MINUTE]) {
+      postroad.clock.jump(step)
+      t.match(await postroad.get(PERMISSIONS, { key }), { status: 429 })
+    }
+    await postroad.run('key', 'revoke', id)
+    postroad.clock.jump(-4 * 60 * MINUTE)
+    t.match(await postroad.get(PERMISSIONS, { key }), { status: 401 })
+  },
+)

@@ -68,6 +68,28 @@ eachDatabase(t, 'a clock set back an hour counts in the hour it shows', async (t
   await t.rejects(send(database, 6, NOW + DAY_MS - 11 * HOUR_MS), { code: 'limit_reached' })
 })
 
+eachDatabase(
+  t,
+  'a clock set back or ahead and back gives nothing a second time, and takes nothing from the right time',
+  async (t, database) => {
+    await send(database, 10, NOW)
+    for (const wrong of [NOW - 2 * HOUR_MS, NOW + 365 * DAY_MS]) {
+      await send(database, 10, wrong)
+      await t.rejects(send(database, 1, NOW), { code: 'limit_reached' }, 'used up before')
+      await t.rejects(send(database, 1, wrong), { code: 'limit_reached' }, 'and there as well')
+    }
+    await send(database, 5, NOW + HOUR_MS)
+    await send(database, 10, NOW + DAY_MS)
+  },
+)
+
+eachDatabase(t, 'of windows only the latest are remembered', async (t, database) => {
+  for (let hour = 0; hour < 80; hour += 1) await send(database, 1, NOW + hour * HOUR_MS)
+  const rows = await database.reader.selectFrom('sending_usage').select('window_kind').execute()
+  t.equal(rows.filter(row => row.window_kind === 'hour').length, 64)
+  t.equal(rows.filter(row => row.window_kind === 'day').length, 4)
+})
+
 eachDatabase(t, 'a secret is made once and stays', async (t, database) => {
   const first = Buffer.alloc(32, 1)
   t.same(await ensureSecret(database, 'return_path', first, NOW, openShelf), [{ version: 1, secret: first }])

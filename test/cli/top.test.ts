@@ -1,8 +1,11 @@
 /** The live view of a running server, and of one that does not run. */
 import { spawn } from 'node:child_process'
+import { existsSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Frame } from '../../src/cli/top-frame.js'
+import { openTestAppliance } from '../support/appliance.js'
 import { endWithTest } from '../support/children.js'
 import { initialise, routeTo } from '../support/process.js'
 import { openSink, unusedPort } from '../support/sink.js'
@@ -64,7 +67,8 @@ t.test('without a server it says so and shows what the database knows', async t 
   const postroad = await initialise(t, { env: routeTo(await unusedPort()) })
   const server = await postroad.serve()
   await server.send(postroad.key, mailTo('ann@one.test'))
-  t.match(await postroad.json('top'), { serving: true, active: null, trouble: /known port/ })
+  rmSync(join(postroad.dataDir, 'control.sock'))
+  t.match(await postroad.json('top'), { serving: true, active: null, trouble: /did not answer/ })
   await server.end('SIGTERM')
   t.match(await postroad.json('top'), {
     serving: false,
@@ -89,10 +93,28 @@ t.test('the live view is drawn again and again until it is interrupted', async t
   t.match(out, /the server does not run/)
 })
 
-t.test('the pace of sites is told to this machine only', async t => {
-  const postroad = await initialise(t)
-  const server = await postroad.serve()
-  t.match(await server.get('/queue/sites'), { status: 200, body: { data: { active: 0, sites: [] } } })
-  const forwarded = { headers: { 'X-Forwarded-For': '192.0.2.7' } }
-  t.equal((await server.get('/queue/sites', forwarded)).status, 404)
+t.test('the queue is asked and changed over the control socket only, never over the network', async t => {
+  const postroad = await openTestAppliance(t)
+  t.match(await postroad.json('top'), { serving: true, trouble: null, active: 0 })
+  t.match(await postroad.json('queue', 'retry', '--all'), { changed: 0 })
+  const page = { 'Content-Type': 'text/plain' }
+  t.equal((await postroad.get('/queue/sites')).status, 404)
+  t.equal((await postroad.post('/queue/retry', '{}', { headers: page })).status, 404)
+  t.equal((await postroad.post('/queue/retry', '{}', { key: postroad.key })).status, 404)
 })
+
+t.test(
+  'the control socket is for the owner alone, replaces a stale one, and goes with the server',
+  async t => {
+    const postroad = await initialise(t)
+    const socket = join(postroad.dataDir, 'control.sock')
+    const killed = await postroad.serve()
+    t.equal(statSync(socket).mode & 0o7777, 0o600)
+    await killed.end('SIGKILL')
+    t.ok(existsSync(socket), 'what a crash leaves')
+    const server = await postroad.serve()
+    t.match(await postroad.json('top'), { serving: true, trouble: null })
+    await server.end('SIGTERM')
+    t.notOk(existsSync(socket))
+  },
+)

@@ -197,7 +197,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     from: [
       'Email > 8',
       'What the service does > A sandbox key mode produces',
-      'decisions: Email > Sandbox key full validation stored',
+      'decisions: Email > Sandbox each workspace has a',
     ],
     tests: [
       limits('with a sandbox key mail is stored and goes nowhere'),
@@ -209,7 +209,7 @@ export const EMAIL_ROWS: readonly Row[] = [
   {
     id: 'send.simulator',
     rule: 'addresses at simulator.test play an outcome for a sandbox key',
-    from: ['decisions: Email > Sandbox key full validation stored'],
+    from: ['decisions: Email > Sandbox each workspace has a'],
     tests: [
       inFile('msa/simulator')('each address plays what it is named after'),
       inFile('msa/simulator')('what is played is told as events of the sandbox, and suppresses nobody'),

@@ -66,3 +66,23 @@ t.test('callers without a valid key are counted by address, and refused beyond t
   )
   t.match(await postroad.get('/health'), { status: 200 }, 'and health is always told')
 })
+
+t.test('the local inbox is read by nobody but this machine, and by no page of another origin', async t => {
+  const postroad = await openTestAppliance(t)
+  const { port } = new URL(postroad.baseUrl)
+  t.match(await postroad.get('/capture'), { status: 200 })
+  const own = `http://127.0.0.1:${port}`
+  for (const headers of [{ 'Sec-Fetch-Site': 'same-origin', Origin: own }, { 'Sec-Fetch-Site': 'none' }])
+    t.match(await postroad.get('/capture', { headers }), { status: 200 }, JSON.stringify(headers))
+  for (const headers of [
+    { Origin: 'https://evil.example' },
+    { Origin: 'null' },
+    { Origin: `http://localhost:${port}` },
+    { Origin: `${own}1` },
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { 'Sec-Fetch-Site': 'same-site' },
+    { 'X-Forwarded-For': '192.0.2.7' },
+  ] as Record<string, string>[])
+    for (const path of ['/capture', '/capture/1'])
+      t.match(await postroad.get(path, { headers }), { status: 404 }, `${path} ${JSON.stringify(headers)}`)
+})

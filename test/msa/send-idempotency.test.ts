@@ -134,3 +134,17 @@ t.test('scheduled sends and batches are repeated in the same way', async t => {
   t.same([one.status, two.status, two.body], [202, 202, one.body])
   t.equal(messages(postroad), 3)
 })
+
+t.test('an answer is kept for an hour, however the clock is set meanwhile', async t => {
+  const postroad = await openTestAppliance(t)
+  const HOURS = 3_600_000
+  t.equal((await send(postroad, 'same')).headers.get('X-Idempotency-Status'), 'new')
+  for (const step of [2 * HOURS, -4 * HOURS, 2 * HOURS]) {
+    postroad.clock.jump(step)
+    t.equal((await send(postroad, 'same')).headers.get('X-Idempotency-Status'), 'cached')
+    // What is kept with it sweeps what has expired.
+    await send(postroad, `other ${step} ${postroad.clock.now()}`)
+  }
+  postroad.clock.skip(HOURS)
+  t.equal((await send(postroad, 'same')).headers.get('X-Idempotency-Status'), 'new')
+})

@@ -76,7 +76,6 @@ t.test('a key that is revoked in the middle of a session sends no more', async t
   await client.login(key)
   t.match(await client.submit(letter()), /^250 /)
   await postroad.run('key', 'revoke', id)
-  await postroad.clock.advance(2_000)
   t.match(await client.submit(letter()), /^535 5\.7\.8 /)
 })
 
@@ -154,6 +153,10 @@ t.test('who guesses keys is locked out for a while, even with the right one; oth
   t.match(await guesser.login(postroad.key), /^454 4\.7\.0 .*10 min/)
   const another = await open()
   t.match(await another.login(postroad.key), /^454 4\.7\.0 /, 'a new connection changes nothing')
+  for (const step of [3_600_000, -7_200_000]) {
+    postroad.clock.jump(step)
+    t.match(await another.login(postroad.key), /^454 4\.7\.0 .*10 min/, 'nor does a clock that is set')
+  }
   const neighbour = await open('implicit TLS', '127.0.0.2')
   t.match(await neighbour.login(postroad.key), /^235 /)
   t.equal(postroad.log.lines.filter(({ event }) => event === 'submission logins locked out').length, 1)
@@ -211,4 +214,21 @@ t.test('a trusted network sends without a login, with the rights of its key', as
   await postroad.run('key', 'revoke', key?.id ?? '')
   await postroad.clock.advance(2_000)
   t.match(await printer.submit(letter()), /^535 5\.7\.8 /)
+})
+
+t.test('a domain or limit that is changed meanwhile counts for the next message of a session', async t => {
+  const { postroad, loggedIn, addDomain } = await openSubmissionTest(t)
+  const { id } = (await addDomain()) as unknown as { id: string }
+  const client = await loggedIn()
+  const { key } = postroad
+  const senderOf = async (reply: string) =>
+    (await postroad.get(`/api/v1/email/${idsOf(reply)[0] ?? ''}`, { key })).body.data.from as string
+  // The clock of these tests stands still: nothing is forgotten by its age.
+  t.match(await senderOf(await client.submit(letter())), /sender\.test/)
+  t.match(await postroad.delete(`/api/v1/domains/${id}`, { key }), { status: 200 })
+  t.match(await senderOf(await client.submit(letter())), /notify@mail\.postroad\.test/, 'by the API')
+  await addDomain()
+  t.match(await senderOf(await client.submit(letter())), /sender\.test/, 'by a command')
+  await postroad.run('workspace', 'set', postroad.workspaceId, 'hourly_limit=1')
+  t.match(await client.submit(letter()), /^451 4\.7\.1 /)
 })

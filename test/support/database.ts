@@ -51,6 +51,7 @@ async function postgresDatabase(): Promise<Database> {
     storage: UNWATCHED,
     write: work => groups.write(work),
     hasForeignWrites: () => false,
+    foreignVersion: () => 0,
     async [Symbol.asyncDispose]() {
       await groups.idle()
       await db.destroy()

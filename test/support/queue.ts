@@ -119,6 +119,7 @@ export function failing(database: Database, isFailing: () => boolean): Database 
     write: <T>(work: (tx: Tx) => Promise<T>) =>
       isFailing() ? Promise.reject(new Error('database or disk is full')) : database.write(work),
     hasForeignWrites: () => database.hasForeignWrites(),
+    foreignVersion: () => database.foreignVersion(),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
