@@ -20,7 +20,7 @@ export function openControl(
   { config, world, newId }: Pick<Appliance, 'config' | 'world' | 'newId'>,
   routes: readonly Route[],
 ): Promise<LocalListener> {
-  const { handle } = buildApp(
+  const app = buildApp(
     {
       ...world,
       newId,
@@ -32,7 +32,7 @@ export function openControl(
   )
   return listenLocal(
     controlSocketPath(config.dataDir),
-    (request, response) => void handle(request, response),
+    (request, response) => void app.handle(request, response),
     world.clock,
   )
 }

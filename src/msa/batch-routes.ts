@@ -93,6 +93,7 @@ export function batchRoutes(parts: SendParts): Route[] {
       example: { messages: [SEND_EXAMPLE, { ...SEND_EXAMPLE, to: 'bob@example.net' }] },
       exampleAnswer: {
         batch_id: EXAMPLE_ID,
+        is_sandbox: false,
         status: 'processing',
         total: 2,
         sent: 2,

@@ -40,15 +40,17 @@ export function captureRoutes(reader: Queries): Route[] {
       path: '/capture/:id',
       isAtRoot: true,
       access: 'loopback',
-      summary: 'One kept mail, whole: `raw` is the message as it would have left.',
+      summary:
+        'One kept mail, whole: the message as it would have left, as text in `raw` and octet by octet in `raw_base64`.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
-      response: Type.Object({ ...headFields, raw: Type.String() }),
+      response: Type.Object({ ...headFields, raw: Type.String(), raw_base64: Type.String() }),
       errors: ['not_found'],
       async handle({ params }) {
         const mail = await findCapturedMail(reader, params.id)
         if (!mail) throw new AppError('not_found', 'no such mail in the local inbox')
         const raw = Buffer.from(mail.raw)
-        return { ...headToApi({ ...mail, size: raw.length }), raw: shownOctets(raw) }
+        const whole = { raw: shownOctets(raw), raw_base64: raw.toString('base64') }
+        return { ...headToApi({ ...mail, size: raw.length }), ...whole }
       },
     }),
   ]

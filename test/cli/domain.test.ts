@@ -103,7 +103,7 @@ t.test('suppressions are added, listed and removed', async t => {
   t.match(await postroad.json('suppress', 'add', 'Ann@One.test', ...owner), suppression)
   t.match(await postroad.json('suppress', 'add', '@Closed.test', ...owner), { email: '@closed.test' })
   t.match(await postroad.run('suppress', 'add', 'ann@one.test', ...owner), { status: 1, err: /already/ })
-  for (const text of ['ann', '@', '@closed', 'ann@one.test\n'])
+  for (const text of ['ann', '@', '@closed', 'ann@one.test\nbob'])
     t.match(await postroad.run('suppress', 'add', text, ...owner), { status: 1, err: /neither/ })
   const listed = await postroad.json<{ email: string }[]>('suppress', 'list', ...owner)
   t.same(

@@ -141,7 +141,8 @@ t.test('config check says whether the configuration is right', async t => {
 })
 
 t.test('config show tells what is in force and hides passwords', async t => {
-  const route = 'domain = "*"\nhost = "relay.test"\nusername = "shop"\npassword = "hunter2-secret"'
+  const route =
+    'domain = "*"\nhost = "relay.test"\nusername = "shop"\npassword = "hunter2-secret"\ntls = "verify"'
   const postroad = install(t, { toml: `[[mta.routes]]\n${route}`, env: { POSTROAD_LOG_LEVEL: 'warn' } })
   for (const args of [
     ['config', 'show'],

@@ -128,7 +128,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
   {
     id: 'status.scheduled',
     rule: 'the id of a scheduled send stands for all its recipients',
-    from: ['decisions: Email > Scheduled send one message_id stands'],
+    from: [
+      'decisions: Email > Scheduled send one message_id stands',
+      'decisions: Email > Scheduled group its status is',
+    ],
     tests: [
       schedule('one id stands for all recipients of a scheduled send'),
       schedule('one recipient of several can be called back alone'),

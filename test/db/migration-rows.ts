@@ -347,6 +347,22 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     // Nothing is known of who had what in hand: it waits for its due time, as it would have.
     become: { queue: [{ message_id: 'm1', claimed_by: null, crashes: 0 }] },
   },
+  '0012-what-mail-is': {
+    // What was accepted before is no campaign's: there was none.
+    become: {
+      message_contents: [
+        { id: CONTENT, is_marketing: 0, campaign_id: null, automation_id: null, template_id: null },
+      ],
+      messages: [{ id: 'm1', contact_id: null }],
+      workspaces: [{ id: WORKSPACE, is_marketing: 0 }],
+      queue: [{ message_id: 'm1', is_withdrawn: 0 }],
+    },
+    after: {
+      set_aside_events: [
+        { consumer: 'counters', seq: 1, event: '{}', error: 'broken', set_aside_at: T, is_retry_wanted: 0 },
+      ],
+    },
+  },
   '0013-inbound-lanes': {
     // Whether it came to signed addresses is not asked of mail that is there: it counts as if it had not.
     become: { inbound_mails: [{ body_id: 'body', is_signed: 0 }] },

@@ -145,7 +145,12 @@ t.test('a mail that a command marked is read again within seconds', async t => {
 t.test('what was processed is removed after its time, with its octets; what waits is not', async t => {
   const { database, take, receive, clock, log, settled, stop, kept } = await openInboundTest(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
-  await Promise.all(Array.from({ length: 250 }, () => receive(ann.returnPath, dsn({ recipient: ann.to }))))
+  const others = [
+    await sentMessage(database, 2, 'bob@x.example'),
+    await sentMessage(database, 3, 'cyd@x.example'),
+  ]
+  const sent = Array.from({ length: 250 }, (_, n) => [ann, ...others][n % 3] ?? ann)
+  await Promise.all(sent.map(({ returnPath, to }) => receive(returnPath, dsn({ recipient: to }))))
   await settled()
   await clock.advance(6 * DAY_MS)
   await take(ann.returnPath, dsn({ recipient: ann.to }))

@@ -42,7 +42,7 @@ t.test('a scheduled mail waits for its time and is then sent', async t => {
   })
   t.equal(status, 202)
   const id = String(body.data.message_id)
-  t.same(body.data, { scheduled: true, message_id: id, scheduled_at: AT })
+  t.same(body.data, { scheduled: true, message_id: id, scheduled_at: AT, from: 'notify@mail.postroad.test' })
   t.match(await statusOf(postroad, id), {
     message_id: id,
     status: 'scheduled',

@@ -70,11 +70,10 @@ t.test('whatever an entry of a list holds, it fails nobody else', async t => {
     `${'x'.repeat(100_000)}@one.test`,
     'c@one.test, d@one.test',
     'Ann <a@one.test>, <b@one.test>',
-    '\ud800@one.test',
     ' ',
   ]
   const { results, ...counts } = await send(postroad, ['ann@one.test', ...odd, 'bob@two.test'])
-  t.same(counts, { sent: 2, failed: 0, skipped: 8, total: 10, from: SHARED })
+  t.same(counts, { sent: 2, failed: 0, skipped: 7, total: 9, from: SHARED })
   t.ok(results.slice(1, -1).every(({ reason }) => reason === 'invalid'))
   t.equal(results[1]?.to, 'b@one.test ', 'shown without what cannot be')
   t.equal(results[4]?.to.length, 320)

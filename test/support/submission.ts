@@ -172,7 +172,7 @@ async function caught(postroad: TestAppliance, id: string): Promise<Caught> {
     return (body.data as { id: number; message_id: string }[]).find(({ message_id: of }) => of === id)
   })
   const { body: mail } = await postroad.get(`/capture/${head.id}`)
-  const raw = Buffer.from(mail.data.raw as string, 'latin1')
+  const raw = Buffer.from(mail.data.raw_base64 as string, 'base64')
   const text = raw.toString('latin1')
   const end = text.indexOf('\r\n\r\n') + 2
   return {

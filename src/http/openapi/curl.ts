@@ -10,7 +10,9 @@ export function curlOf(base: string, method: string, path: string, operation: Op
   const demanded = parameters.filter(one => one.required && one.in !== 'path')
   const query = demanded
     .filter(one => one.in === 'query')
-    .map(({ name, example }) => `${name}=${encodeURIComponent(String(example ?? 'VALUE'))}`)
+    .map(
+      ({ name, example }) => `${name}=${encodeURIComponent(typeof example === 'string' ? example : 'VALUE')}`,
+    )
   const body = requestBody?.content['application/json']?.example
   const verb = method.toUpperCase()
   return [
