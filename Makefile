@@ -13,7 +13,7 @@ node_modules/.installed: package.json package-lock.json
 
 # One file for the program and one for each kind of thread: reading a thousand small modules is most of a start. What
 # has native code or worker files of its own stays outside.
-THREADS := src/mta/worker-main.ts src/inbound/parser-main.ts src/db/checkpoint-main.ts src/db/slow-reader-main.ts
+THREADS := src/mta/workers/worker-main.ts src/inbound/reading/parser-main.ts src/db/threads/checkpoint-main.ts src/db/threads/slow-reader-main.ts
 ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node20 --sourcemap --log-level=warning
 BUNDLE := --bundle --external:better-sqlite3 --external:pino \
 	--banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
@@ -24,7 +24,7 @@ dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 
 # Tests and benchmarks run as plain JavaScript: esbuild only strips the types (0.1 s), `make check` proves them. Test files are
 # bundled, with what several of them use in chunks: tap looks at every module that a test file or one of its threads loads,
-# which was most of what a run took. The chunks lie as deep as test/support/, and the threads' programs where theirs look for them.
+# which was most of what a run took. The threads' programs lie beside the chunks, where the code in these looks for them.
 # What only tests use stays outside; there must be one tap.
 TEST_ONLY := tap @electric-sql/pglite @hey-api/openapi-ts @seriousme/openapi-schema-validator esbuild mailauth mailparser smtp-server typescript
 CHUNKS := test/chunks
@@ -40,7 +40,7 @@ TEST_NEEDS := node_modules/.tap-built node_modules/.cache/postgres.tar
 
 # What a test on PostgreSQL begins with: making it takes six seconds, reading it one.
 node_modules/.cache/postgres.tar: node_modules/.installed | build/.built
-	@node build/test/support/write-postgres.js $@
+	@node build/test/support/db/write-postgres.js $@
 
 # tap has its plugins compiled in. A run that finds others than .taprc wants compiles them, but too late for itself: each of
 # its test files would load a TypeScript compiler.
@@ -69,9 +69,9 @@ bench: dist/.built build/.built ## measure acceptance, relay, API and start of t
 	@node build/bench/main.js $(BENCH_FLAGS)
 
 bounce-score: build/.built ## how many of the labelled bounces in ../shared/bounces are read right; SCORE_FLAGS=--failing names the others
-	@node build/test/support/bounce-score.js $(SCORE_FLAGS)
+	@node build/test/support/returned/bounce-score.js $(SCORE_FLAGS)
 
 fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may throw, take a second, or let memory grow
-	@node build/test/support/fuzz-bounces.js $(or $(FUZZ_COUNT),100000) $(or $(FUZZ_SEED),1)
+	@node build/test/support/returned/fuzz-bounces.js $(or $(FUZZ_COUNT),100000) $(or $(FUZZ_SEED),1)
 
 .PHONY: help build run check test test-debian bench bounce-score fuzz-bounces

@@ -9,7 +9,7 @@ import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite from 'better-sqlite3'
-import { run, startNode } from './children.js'
+import { run, startNode } from './server/children.js'
 import { median } from './numbers.js'
 
 export interface Machine {

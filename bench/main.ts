@@ -12,20 +12,20 @@
  * with it. Exit status 0 when everything was measured.
  */
 import { parseArgs } from 'node:util'
-import { measureAccept } from './accept.js'
-import { measureApi } from './api.js'
-import { endWithEverything, temporaryFolder } from './children.js'
-import { measureBacklog } from './backlog.js'
-import { measureBouncesAmongReports } from './bounces-among-reports.js'
-import { measureBounces } from './bounces.js'
+import { measureAccept } from './scenarios/accept.js'
+import { measureApi } from './scenarios/api.js'
+import { endWithEverything, temporaryFolder } from './server/children.js'
+import { measureBacklog } from './scenarios/backlog.js'
+import { measureBouncesAmongReports } from './peers/bounces-among-reports.js'
+import { measureBounces } from './scenarios/bounces.js'
 import { measureMachine } from './machine.js'
-import { measureRelay } from './relay.js'
-import { install } from './server-process.js'
-import { measureShapes } from './shapes.js'
-import { measureStart } from './start.js'
-import { measureSubmission } from './submission.js'
+import { measureRelay } from './scenarios/relay.js'
+import { install } from './server/server-process.js'
+import { measureShapes } from './scenarios/shapes.js'
+import { measureStart } from './scenarios/start.js'
+import { measureSubmission } from './scenarios/submission.js'
 import { printFacts } from './table.js'
-import { measureTarpits } from './tarpits.js'
+import { measureTarpits } from './scenarios/tarpits.js'
 
 const SCENARIOS = [
   'accept',

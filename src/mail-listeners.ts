@@ -10,11 +10,11 @@ import type { Config } from './config/config.js'
 import type { SubmitParts } from './msa/submit.js'
 import { SenderMemory } from './msa/sender-memory.js'
 import { SubmissionDesk } from './msa/submission-desk.js'
-import { openSubmissionReceiver } from './msa/submission-receiver.js'
+import { openSubmissionReceiver } from './msa/submission/submission-receiver.js'
 import type { MailReceiver } from './smtp/receiver.js'
 import { openSmtpService, type SmtpService } from './smtp/service.js'
-import type { ListenAddress } from './world/listen.js'
-import { openTlsCertificate, type TlsCertificate } from './world/tls-certificate.js'
+import type { ListenAddress } from './world/net/listen.js'
+import { openTlsCertificate, type TlsCertificate } from './world/tls/tls-certificate.js'
 
 /** Recipients refused in one inbound session before it ends: who asks for so many is guessing. */
 const MOST_REFUSALS = 20

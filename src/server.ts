@@ -15,11 +15,11 @@ import { openAppliance, requireInitialised, type Appliance } from './appliance.j
 import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
 import { openControl } from './control.js'
-import { Closing } from './core/closing.js'
+import { AsyncDisposableStack } from './core/async-disposable-stack.js'
 import { VERSION } from './core/version.js'
 import { healthOf } from './db/health.js'
-import { takeServeLock } from './db/serve-lock.js'
-import { domainRoutes } from './deliverability/domain-routes.js'
+import { takeServeLock } from './db/sqlite/serve-lock.js'
+import { domainRoutes } from './deliverability/domains/domain-routes.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
 import { documentationRoutes } from './http/openapi/routes.js'
@@ -28,20 +28,20 @@ import { SlidingWindow } from './http/sliding-window.js'
 import { openInbound } from './inbound/open-inbound.js'
 import { jobsOf } from './jobs.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
-import { emailRoutes } from './msa/email-routes.js'
-import { relayReports } from './msa/relay-reports.js'
-import { SandboxRunner } from './msa/sandbox-runner.js'
+import { emailRoutes } from './msa/rest/email-routes.js'
+import { relayReports } from './msa/submission/relay-reports.js'
+import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import type { SubmitParts } from './msa/submit.js'
-import { openAgent, openJobs, openQueue } from './outgoing.js'
-import { captureRoutes } from './queue/capture-routes.js'
-import { deleteOrphanedParts, type MessageContent } from './queue/content-store.js'
-import type { JobLoader } from './queue/job-loader.js'
-import type { QueueRunner } from './queue/queue-runner.js'
-import { queueStatusRoutes } from './queue/queue-status-routes.js'
+import { openAgent, openJobs, openQueue } from './open-delivery.js'
+import { captureRoutes } from './messages/capture-routes.js'
+import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
+import type { JobLoader } from './queue/claiming/job-loader.js'
+import type { QueueManager } from './queue/queue-manager.js'
+import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import { Scheduler } from './scheduler/scheduler.js'
-import type { Clock } from './world/clock.js'
-import type { HttpHandler } from './world/http-connections.js'
-import { listenHttp, type ListenAddress, type Listener } from './world/listen.js'
+import type { Clock } from './world/time/clock.js'
+import type { HttpHandler } from './world/net/http-connections.js'
+import { listenHttp, type ListenAddress, type Listener } from './world/net/listen.js'
 import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
 
@@ -62,7 +62,7 @@ export interface ServerAddresses extends MailAddresses {
  * @throws LockedError, NotInitialisedError, SchemaError, Error naming an address that cannot be listened on
  */
 export async function openServer(config: Config, world: World): Promise<Server> {
-  const closing = new Closing()
+  const closing = new AsyncDisposableStack()
   try {
     return {
       ...(await openParts(config, world, closing)),
@@ -77,7 +77,7 @@ export async function openServer(config: Config, world: World): Promise<Server> 
 async function openParts(
   config: Config,
   world: World,
-  closing: Closing,
+  closing: AsyncDisposableStack,
 ): Promise<Pick<Server, 'addresses' | 'reload'>> {
   requireInitialised(config)
   closing.use(takeServeLock(config.dataDir))
@@ -97,7 +97,7 @@ async function openParts(
   const agent = openAgent(appliance)
   closing.defer(() => agent.terminate())
   const jobs = openJobs(appliance)
-  const queue: QueueRunner = openQueue(appliance, agent, jobs, onAppended)
+  const queue: QueueManager = openQueue(appliance, agent, jobs, onAppended)
   await appliance.database.write(tx => deleteOrphanedParts(tx.db))
   await dispatcher.start()
   await queue.start()
@@ -181,7 +181,7 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
   }
 }
 
-function submitParts({ config, world, database, newId }: Appliance, queue: QueueRunner, jobs: JobLoader) {
+function submitParts({ config, world, database, newId }: Appliance, queue: QueueManager, jobs: JobLoader) {
   return {
     database,
     clock: world.clock,
@@ -225,7 +225,7 @@ const WRITING_DOWN_MS = 1_000
  * end of the grace it is left: its next attempt stands in the database.
  */
 async function stopQueue(
-  queue: QueueRunner,
+  queue: QueueManager,
   graceMs: number,
   { clock, log }: Pick<World, 'clock' | 'log'>,
 ): Promise<void> {

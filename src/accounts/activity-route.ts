@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { listActivities } from '../events/activity-store.js'
-import { Id, Moment } from '../http/answer-fields.js'
+import { Id, Moment } from '../http/answer/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
 

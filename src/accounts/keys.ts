@@ -7,11 +7,11 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
-import { ShortMemory, type Watch } from '../core/short-memory.js'
+import { TtlCache, type Watch } from '../core/ttl-cache.js'
 import type { Database } from '../db/database.js'
 import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
-import type { Clock } from '../world/clock.js'
+import type { Clock } from '../world/time/clock.js'
 import type { Random } from '../world/random.js'
 import { findKey, insertApiKey, revokeApiKey, type ApiKey, type FoundKey } from './key-store.js'
 import { findWorkspace } from './workspace-store.js'
@@ -150,7 +150,7 @@ const REMEMBERED_MS = 1_000
 
 /** Authentication against the database, with the keys in use remembered for a second. */
 export function keyAuthenticator(database: Database, watch: Watch): Authenticate {
-  const keys = new ShortMemory<Principal>(watch, REMEMBERED_MS)
+  const keys = new TtlCache<Principal>(watch, REMEMBERED_MS)
   return token => {
     const hash = hashKey(token)
     return keys.get(hash, async () => usable(await findKey(database.reader, { hash })))
@@ -159,7 +159,7 @@ export function keyAuthenticator(database: Database, watch: Watch): Authenticate
 
 /** Finds the key with an id, for whoever the operator trusts without a login. @throws AppError unauthorized, workspace_not_found */
 export function keyFinder(database: Database, watch: Watch): (id: string) => Promise<Principal> {
-  const keys = new ShortMemory<Principal>(watch, REMEMBERED_MS)
+  const keys = new TtlCache<Principal>(watch, REMEMBERED_MS)
   return id => keys.get(id, async () => usable(await findKey(database.reader, { id })))
 }
 

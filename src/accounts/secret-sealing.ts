@@ -7,7 +7,7 @@
  * Fails: `SecretKeyError`, whose text names the configuration key and never holds a secret.
  */
 import { readFileSync } from 'node:fs'
-import { parseSecretKey, type SecretKeySource } from '../config/secret-key.js'
+import { parseSecretKey, type SecretKeySource } from '../config/schema/secret-key.js'
 import type { Database, Queries } from '../db/database.js'
 import type { Random } from '../world/random.js'
 import { isSealed, openShelf, secretBox, type SecretBox } from './secret-box.js'

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { route, type Route } from '../http/route.js'
-import type { Clock } from '../world/clock.js'
+import type { Clock } from '../world/time/clock.js'
 import { COUNTER_NAMES, readCounters, type CounterName } from './daily-counter-store.js'
 import { DAY_MS, dayOf } from './day.js'
 

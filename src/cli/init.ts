@@ -13,7 +13,7 @@ import {
 import { databaseFile, type Appliance } from '../appliance.js'
 import { baseUrl } from '../config/base-url.js'
 import type { Config } from '../config/config.js'
-import { isServing } from '../db/serve-lock.js'
+import { isServing } from '../db/sqlite/serve-lock.js'
 import {
   command,
   printResult,

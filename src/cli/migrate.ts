@@ -1,7 +1,7 @@
 /** `postroad migrate`: brings the database's schema up to date; `serve` does the same when it starts. */
 import type { Command } from 'commander'
 import { openAppliance, requireInitialised } from '../appliance.js'
-import { takeServeLock } from '../db/serve-lock.js'
+import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function migrateCommand(program: Command, context: CliContext): void {

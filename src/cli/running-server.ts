@@ -7,8 +7,8 @@
 import type { Appliance } from '../appliance.js'
 import { controlSocketPath } from '../control.js'
 import { describeError } from '../core/errors.js'
-import { isServing } from '../db/serve-lock.js'
-import { openHttpClient } from '../world/fetch.js'
+import { isServing } from '../db/sqlite/serve-lock.js'
+import { openHttpClient } from '../world/net/fetch.js'
 
 const ANSWER_TIMEOUT_MS = 2_000
 const ANSWER_BYTES = 4 * 1_024 * 1_024

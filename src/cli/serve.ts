@@ -10,7 +10,7 @@ import type { Config } from '../config/config.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
 import { openServer, type Server } from '../server.js'
-import type { ListenAddress } from '../world/listen.js'
+import type { ListenAddress } from '../world/net/listen.js'
 import { command, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function serveCommand(program: Command, context: CliContext): void {

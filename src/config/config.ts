@@ -7,9 +7,9 @@
 import { join } from 'node:path'
 import type { BackoffPolicy } from '../core/backoff.js'
 import type { LogLevel } from '../world/log.js'
-import type { Settings } from './schema.js'
-import type { SecretKeySource } from './secret-key.js'
-import type { HostAndPort } from './values.js'
+import type { Settings } from './schema/schema.js'
+import type { SecretKeySource } from './schema/secret-key.js'
+import type { HostAndPort } from './schema/values.js'
 
 export type TlsPolicy = 'none' | 'opportunistic' | 'require' | 'verify'
 

@@ -4,11 +4,11 @@
  * Called by `write-generated.ts`, by the test that finds drift, and by the command line. Pure.
  */
 import { stringify } from 'smol-toml'
-import { nodeOf, type SchemaNode } from './fields.js'
+import { nodeOf, type SchemaNode } from './schema/fields.js'
 import { environmentName, isTableList } from './key-names.js'
 import type { LoadedConfig } from './load.js'
 import { isTable, type Table } from './read-tables.js'
-import { SCHEMA } from './schema.js'
+import { SCHEMA } from './schema/schema.js'
 
 const WITHOUT_EFFECT = 'No effect in this version.'
 const LINE_WIDTH = 100
@@ -74,7 +74,7 @@ export function commentedToml(): string {
     'Postroad configuration (TOML). Every key is here with its default, commented out; a list of tables is shown with an ' +
     'example. Durations are like 90s, 5m, 1h30m, 3d; sizes like 64KB, 25MB. An environment variable overrides its key: ' +
     'POSTROAD_MTA_RETRY_FIRST is first in [mta.retry]. REFERENCE.md says more. ' +
-    'Generated from the schema (src/config/schema.ts).'
+    'Generated from the schema (src/config/schema/schema.ts).'
   return `${comment(head)}\n\n${SECTIONS.map(sectionToml).join('\n\n')}\n`
 }
 
@@ -103,7 +103,7 @@ function keyToml(name: string, node: SchemaNode, section: Section): string {
 export function referenceMarkdown(): string {
   return `# Configuration reference
 
-Generated from the schema (\`src/config/schema.ts\`); do not edit. The file is TOML, by default
+Generated from the schema (\`src/config/schema/schema.ts\`); do not edit. The file is TOML, by default
 \`/etc/postroad/postroad.toml\`; \`--config FILE\` or \`POSTROAD_CONFIG\` names another.
 
 - Durations: \`90s\`, \`5m\`, \`1h30m\`, \`3d\` (units ms, s, m, h, d, w; a bare \`0\` is allowed). Sizes: \`64KB\`, \`25MB\` (powers of 1,024).

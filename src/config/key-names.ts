@@ -4,9 +4,9 @@
  * Called by the loader and the generators. Pure. A list of tables is one key here; its tables' keys have the path of
  * the list and their own name (`mta.routes.host`).
  */
-import { nodeOf, type SchemaNode } from './fields.js'
+import { nodeOf, type SchemaNode } from './schema/fields.js'
 import { nearestName } from './nearest.js'
-import { SCHEMA } from './schema.js'
+import { SCHEMA } from './schema/schema.js'
 
 export interface KnownKey {
   /** Segments, e.g. `['mta', 'retry', 'first']`. */

@@ -6,7 +6,7 @@
 import { Value } from 'typebox/value'
 import { quote } from './faults.js'
 import { isTableList, suggestKey } from './key-names.js'
-import type { SchemaNode } from './fields.js'
+import type { SchemaNode } from './schema/fields.js'
 
 export type Table = Readonly<Record<string, unknown>>
 

@@ -3,7 +3,7 @@
  *
  * An index that begins with a bucket grows at 256 places instead of everywhere, and finds a text among a 256th of the rows.
  * FNV-1a (draft-eastlake-fnv, 32 bits) over UTF-16 code units, its four octets folded into one. Pure.
- * Used by `queue/message-store.ts` for recipients, and by the migration that gave messages their buckets.
+ * Used by `messages/message-store.ts` for recipients, and by the migration that gave messages their buckets.
  */
 
 /** @returns 0..255 */

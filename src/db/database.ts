@@ -4,7 +4,7 @@
  * Opened by `open-sqlite.ts` (and, in tests, over PGlite as well); everything above this floor is the same on both.
  */
 import type { Kysely } from 'kysely'
-import type { Storage } from './storage-watch.js'
+import type { Storage } from './sqlite/storage-watch.js'
 import type { Tables } from './tables.js'
 
 export type Dialect = 'sqlite' | 'postgres'

@@ -9,11 +9,11 @@
  * with `unavailable`.
  */
 import type { Kysely } from 'kysely'
-import { nextTurn, pauseFor, type Clock } from '../world/clock.js'
-import type { Checkpointer } from './checkpointer.js'
+import { nextTurn, pauseFor, type Clock } from '../world/time/clock.js'
+import type { Checkpointer } from './threads/checkpointer.js'
 import type { Queries, Tx, WriteOptions } from './database.js'
-import { storageRefusal } from './storage-fault.js'
-import type { StorageWatch } from './storage-watch.js'
+import { storageRefusal } from './sqlite/storage-fault.js'
+import type { StorageWatch } from './sqlite/storage-watch.js'
 import { command, runDirectly, type Run } from './statement.js'
 import type { Tables } from './tables.js'
 

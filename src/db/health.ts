@@ -6,9 +6,9 @@
  */
 import { sql } from 'kysely'
 import { describeError } from '../core/errors.js'
-import type { Clock } from '../world/clock.js'
+import type { Clock } from '../world/time/clock.js'
 import type { Database } from './database.js'
-import type { StorageFault } from './storage-watch.js'
+import type { StorageFault } from './sqlite/storage-watch.js'
 
 /** The one row that is written to. */
 export interface WriteTrialRow {

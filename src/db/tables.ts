@@ -1,7 +1,7 @@
 /**
  * The type of the whole database, put together from below: each store declares its own rows beside its SQL with
  *
- *   declare module '../db/tables.js' { interface Tables { domains: DomainRow } }
+ *   declare module './tables.js' { interface Tables { domains: DomainRow } }
  *
  * so that this floor knows no resource, and a table's columns are read where they are used.
  *

@@ -6,9 +6,9 @@
  */
 import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
-import type { Clock } from '../world/clock.js'
-import { addressKey } from '../world/ip-address.js'
-import { windowHeaders } from './error-body.js'
+import type { Clock } from '../world/time/clock.js'
+import { addressKey } from '../world/net/ip-address.js'
+import { windowHeaders } from './answer/error-body.js'
 import { mayDo, type Authenticate, type Principal } from './principal.js'
 import type { Access } from './route.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'

@@ -11,8 +11,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../core/errors.js'
-import type { LoopShare } from '../world/loop-share.js'
-import { bodyDigest } from './body-digest.js'
+import type { LoopShare } from '../world/time/loop-share.js'
+import { bodyDigest } from './body/body-digest.js'
 import type { Principal } from './principal.js'
 
 export const KEY_HEADER = 'Idempotency-Key'
@@ -25,7 +25,7 @@ export interface IdempotencyClaim {
   readonly id: string
   /** Digest of the body as canonical JSON. */
   readonly bodyHash: string
-  /** When the request came, by the time that answers expire by (`world/expiry-time.ts`). */
+  /** When the request came, by the time that answers expire by (`world/time/expiry-time.ts`). */
   readonly madeAt: number
 }
 

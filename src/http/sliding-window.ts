@@ -5,7 +5,7 @@
  * leaves the window at most a second early. Counters live in memory: a restart forgives the last minute. The minute is measured
  * on the monotonic clock: setting the machine's clock neither forgives anything nor locks anybody out.
  */
-import type { Clock } from '../world/clock.js'
+import type { Clock } from '../world/time/clock.js'
 
 const BUCKETS = 60
 const BUCKET_MS = 1_000

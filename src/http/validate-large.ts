@@ -6,7 +6,7 @@
  * is told first, then that of the first entry. Fails: AppError validation_error.
  */
 import Type, { type TSchema } from 'typebox'
-import type { LoopShare } from '../world/loop-share.js'
+import type { LoopShare } from '../world/time/loop-share.js'
 import { absentWhereNull } from './absent-fields.js'
 import { placedValidator, validator } from './validate.js'
 

@@ -9,7 +9,7 @@ import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Page } from '../http/pagination.js'
-import type { Purpose } from './inbound-address.js'
+import type { Purpose } from './intake/inbound-address.js'
 
 interface InboundMailRow {
   seq: Generated<number>

@@ -4,9 +4,9 @@
  * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Each lane has its own
  * thread, so that one is never busy with what has no token of ours. Fails: never; see there.
  */
-import type { Timer } from '../world/clock.js'
+import type { Timer } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
-import { ParserThread } from './parser-thread.js'
+import { ParserThread } from './reading/parser-thread.js'
 import { ReadingLane, type LaneParts } from './reading-lane.js'
 import type { InboundCounters } from './results.js'
 

@@ -10,13 +10,13 @@
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
-import { nextTurn, type Clock, type Timer } from '../world/clock.js'
+import { nextTurn, type Clock, type Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
-import { applyFindings, type ApplyParts, type ReadMail } from './apply-findings.js'
+import { applyFindings, type ApplyParts, type ReadMail } from './effects/apply-findings.js'
 import { countTry, findWaitingMails, readInboundOctets, type InboundMail } from './inbound-mail-store.js'
-import type { MailFinding, ParseTask, Wanted } from './parser-protocol.js'
-import type { ParserThread } from './parser-thread.js'
+import type { MailFinding, ParseTask, Wanted } from './reading/parser-protocol.js'
+import type { ParserThread } from './reading/parser-thread.js'
 import type { InboundCounters, InboundResult } from './results.js'
 
 export interface LaneParts extends ApplyParts {

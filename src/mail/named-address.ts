@@ -9,7 +9,7 @@
  */
 import { toUSVString } from 'node:util'
 import { readAddress, type AddressRules, type EmailAddress, type NamedAddress } from './address.js'
-import { hasHeaderBreak } from './header-text.js'
+import { hasHeaderBreak } from './compose/header-text.js'
 import { mailboxesOf, readAddressList } from './relay/address-list.js'
 import { decodeWords } from './relay/header-decode.js'
 

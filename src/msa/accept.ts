@@ -14,16 +14,16 @@ import {
   isLargeContent,
   PART_OCTETS,
   type MessageContent,
-} from '../queue/content-store.js'
+} from '../messages/content-store.js'
 import { laneKey } from '../queue/lane.js'
-import { originOf, priorityOf, type MailOrigin } from '../queue/mail-origin.js'
-import { insertAllMessages } from '../queue/message-store.js'
-import type { MessageStatus } from '../queue/message-status.js'
+import { originOf, priorityOf, type MailOrigin } from '../messages/mail-origin.js'
+import { insertAllMessages } from '../messages/message-store.js'
+import type { MessageStatus } from '../messages/message-status.js'
 import { insertQueueEntries } from '../queue/queue-store.js'
-import { nextTurn } from '../world/clock.js'
+import { nextTurn } from '../world/time/clock.js'
 import type { Letter, Submitted } from './letter.js'
 import type { Recipient } from './recipients.js'
-import { simulate } from './simulator.js'
+import { simulate } from './sandbox/simulator.js'
 
 export interface AcceptParts {
   readonly newId: NewId

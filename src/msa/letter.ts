@@ -1,6 +1,6 @@
 /** A letter on its way through the door: one content, and the messages that stand for its recipients. Holds no logic. */
-import type { MessageContent } from '../queue/content-store.js'
-import type { NewMessage } from '../queue/message-store.js'
+import type { MessageContent } from '../messages/content-store.js'
+import type { NewMessage } from '../messages/message-store.js'
 import type { Recipient } from './recipients.js'
 
 /** What the submitter asked to be told of a recipient (RFC 3461). */

@@ -3,9 +3,9 @@
  * others.
  */
 import type { Queries } from '../db/database.js'
-import { findSuppressed } from '../deliverability/suppression-store.js'
+import { findSuppressed } from '../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress, parseAddress } from '../mail/address.js'
-import type { SkipReason } from '../queue/message-status.js'
+import type { SkipReason } from '../messages/message-status.js'
 
 export interface Recipient {
   /** As the caller gave it: by SMTP as it was written. */

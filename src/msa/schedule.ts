@@ -10,9 +10,9 @@ import { AppError } from '../core/errors.js'
 import { readMoment } from '../core/read-moment.js'
 import type { Tx } from '../db/database.js'
 import { noMoment } from '../http/time-range.js'
-import { recordHappenings } from '../queue/message-history.js'
-import type { Message } from '../queue/message-store.js'
-import { deleteScheduled } from './sandbox-schedule-store.js'
+import { recordHappenings } from '../messages/message-history.js'
+import type { Message } from '../messages/message-store.js'
+import { deleteScheduled } from './sandbox/sandbox-schedule-store.js'
 
 const HORIZON_MS = 72 * 3_600_000
 

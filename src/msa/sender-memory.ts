@@ -1,11 +1,11 @@
 /**
  * Workspaces and senders as submission asks for them: looked up once a second at most, however much mail comes.
  *
- * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect at once (`core/short-memory.ts`). Fails: as the look-ups do.
+ * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect at once (`core/ttl-cache.ts`). Fails: as the look-ups do.
  */
 import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
-import { ShortMemory, type Watch } from '../core/short-memory.js'
+import { TtlCache, type Watch } from '../core/ttl-cache.js'
 import type { Queries } from '../db/database.js'
 import { resolveSender, type Sender } from './sender.js'
 
@@ -19,15 +19,15 @@ const REMEMBERED_MS = 1_000
 export class SenderMemory {
   private readonly reader: Queries
   private readonly sharedAddress: string
-  private readonly workspaces: ShortMemory<ActingWorkspace>
-  private readonly senders: ShortMemory<Sender>
+  private readonly workspaces: TtlCache<ActingWorkspace>
+  private readonly senders: TtlCache<Sender>
 
   /** @param sharedAddress `mta.shared_address`; empty when there is none */
   constructor(reader: Queries, watch: Watch, sharedAddress: string) {
     this.reader = reader
     this.sharedAddress = sharedAddress
-    this.workspaces = new ShortMemory(watch, REMEMBERED_MS)
-    this.senders = new ShortMemory(watch, REMEMBERED_MS)
+    this.workspaces = new TtlCache(watch, REMEMBERED_MS)
+    this.senders = new TtlCache(watch, REMEMBERED_MS)
   }
 
   /** @throws AppError workspace_not_found */

@@ -13,10 +13,10 @@ import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { SYSTEM_OWNER } from '../core/owner.js'
 import type { Queries } from '../db/database.js'
-import { findSendingDomain } from '../deliverability/domain-store.js'
+import { findSendingDomain } from '../deliverability/domains/domain-store.js'
 import { addressDomain, type NamedAddress } from '../mail/address.js'
 import { readNamedAddress, toNamedAddress } from '../mail/named-address.js'
-import { invalidField, refuseControls } from './field-fault.js'
+import { invalidField, refuseControls } from './rest/field-fault.js'
 
 /** Characters of from_name, and of the name in from_email. */
 const MOST_NAME = 100

@@ -1,11 +1,11 @@
 /**
  * From how the tries ended to the Outcome: the one place that holds the error policy of outgoing mail.
  *
- * Called by `smtp-agent.ts`. Pure. What a reply means is `mail/classify.ts`, which try decides `deciding-try.ts`; here is what
+ * Called by `smtp-agent.ts`. Pure. What a reply means is `mail/classify/classify.ts`, which try decides `deciding-try.ts`; here is what
  * a break means, and what is for good. Standards: RFC 5321 §4.2.1, §4.5.4, §5.1; RFC 3463.
  */
-import { classifyReply } from '../mail/classify.js'
-import { SUBTYPES, type Subtype } from '../mail/classify-subtypes.js'
+import { classifyReply } from '../mail/classify/classify.js'
+import { SUBTYPES, type Subtype } from '../mail/classify/classify-subtypes.js'
 import type { Bounced, Classification, Deferred, HostTried, Outcome, SmtpReply } from '../mail/outcome.js'
 import {
   decidingTry,
@@ -16,10 +16,10 @@ import {
   isVerdict,
   type TriesAtEndpoint,
 } from './deciding-try.js'
-import type { Routing } from './choose-endpoints.js'
+import type { Routing } from './routing/choose-endpoints.js'
 import type { BreakKind, SmtpEnd } from './smtp-end.js'
-import { STS_FAILURE } from './routing-verdict.js'
-import { replyText } from './smtp-reply.js'
+import { STS_FAILURE } from './routing/routing-verdict.js'
+import { replyText } from './smtp/smtp-reply.js'
 
 /** One round through the hosts of a domain. */
 export interface Attempt {

@@ -5,8 +5,8 @@
  * Standards: RFC 5321 §5.1 (hosts in order), §4.2.1. Of several hosts the one that said most about the message decides:
  * where the primary asks for patience and the backup is dead, the domain has asked for patience, and is not unreachable.
  */
-import { classifyReply } from '../mail/classify.js'
-import type { Subtype } from '../mail/classify-subtypes.js'
+import { classifyReply } from '../mail/classify/classify.js'
+import type { Subtype } from '../mail/classify/classify-subtypes.js'
 import type { HostTried, Stage } from '../mail/outcome.js'
 import type { BreakKind, SmtpEnd } from './smtp-end.js'
 

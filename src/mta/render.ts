@@ -6,14 +6,14 @@
  */
 import { isAscii } from 'node:buffer'
 import { describeError } from '../core/errors.js'
-import { composeMessage, type ComposedContent } from '../mail/compose.js'
-import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim-sign.js'
+import { composeMessage, type ComposedContent } from '../mail/compose/compose.js'
+import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim/dkim-sign.js'
 import type { Deferred, Unsendable } from '../mail/outcome.js'
-import { plainTextOf } from '../mail/plain-text.js'
+import { plainTextOf } from '../mail/compose/plain-text.js'
 import { toSevenBit } from '../mail/relay/seven-bit.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
-import type { Clock } from '../world/clock.js'
-import { findBareLineEnd } from './smtp-data.js'
+import type { Clock } from '../world/time/clock.js'
+import { findBareLineEnd } from './smtp/smtp-data.js'
 
 /** Holds what stands before the @ of the return path; read again by `inbound/`. */
 const TOKEN_FIELD = 'X-Postroad-ID'

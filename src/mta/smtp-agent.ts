@@ -10,13 +10,13 @@ import type { HostTried, Outcome } from '../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../queue/delivery-agent.js'
 import { conclude, concludeRouting, concludeShutdown } from './conclude.js'
 import { isVerdict, type TriesAtEndpoint, type Try } from './deciding-try.js'
-import type { Endpoint } from './endpoint.js'
+import type { Endpoint } from './routing/endpoint.js'
 import { openRenderer, type RenderParts } from './render.js'
-import { findRoute, type RouterParts } from './route.js'
-import { SessionOpener, type OpenedSession, type OpenerParts } from './session-opener.js'
+import { findRoute, type RouterParts } from './routing/route.js'
+import { SessionOpener, type OpenedSession, type OpenerParts } from './smtp/session-opener.js'
 import type { SmtpEnd } from './smtp-end.js'
-import { transact, type Envelope } from './smtp-transaction.js'
-import { stsFacts } from './tls-demand.js'
+import { transact, type Envelope } from './smtp/smtp-transaction.js'
+import { stsFacts } from './routing/tls-demand.js'
 
 export type SmtpAgentParts = OpenerParts & RouterParts & RenderParts & SourcePools
 

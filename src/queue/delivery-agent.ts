@@ -5,10 +5,10 @@
  * the queue needs no SMTP.
  */
 import type { Outcome } from '../mail/outcome.js'
-import type { ComposedContent } from '../mail/compose.js'
+import type { ComposedContent } from '../mail/compose/compose.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
-import type { DkimKey } from '../mail/dkim-sign.js'
-import type { MailOrigin } from './mail-origin.js'
+import type { DkimKey } from '../mail/dkim/dkim-sign.js'
+import type { MailOrigin } from '../messages/mail-origin.js'
 
 export interface DeliveryJob {
   readonly messageId: string

@@ -10,9 +10,10 @@ import type { NewId } from '../core/ids.js'
 import { SYSTEM_OWNER } from '../core/owner.js'
 import type { Tx } from '../db/database.js'
 import { parseAddress } from '../mail/address.js'
-import { insertContent } from './content-store.js'
-import { laneKey, PRIORITIES } from './lane.js'
-import { insertMessages } from './message-store.js'
+import { insertContent } from '../messages/content-store.js'
+import { laneKey } from './lane.js'
+import { PRIORITIES } from '../messages/mail-origin.js'
+import { insertMessages } from '../messages/message-store.js'
 import { insertQueueEntries } from './queue-store.js'
 
 export interface ReportParts {

@@ -8,13 +8,8 @@
  *   waiting ──due, site unknown──> locating ──> in line ──turn──> looked at ──> waiting
  *      └────────due, site known────────────────────^
  */
+import { PRIORITIES, type Priority } from '../messages/mail-origin.js'
 
-/** Lower goes first. `campaign` is all bulk mail, batches as well: nobody waits for one of its messages as for a single one. */
-export const PRIORITIES = { transactional: 0, campaign: 1 } as const
-export type Priority = (typeof PRIORITIES)[keyof typeof PRIORITIES]
-
-/** From so many octets of attachments or relayed message on, a message waits for memory and not before small ones. */
-export const LARGE_OCTETS = 256 * 1_024
 const LARGE_MARK = 'large'
 
 /**

@@ -8,7 +8,8 @@ import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
-import { laneKey, type Priority } from './lane.js'
+import { laneKey } from './lane.js'
+import type { Priority } from '../messages/mail-origin.js'
 
 interface QueueRow {
   message_id: string

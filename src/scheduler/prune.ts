@@ -7,7 +7,7 @@
  */
 import type { Database, Tx } from '../db/database.js'
 import type { RemoveSome, Write } from '../db/retention.js'
-import { pauseFor, type Clock } from '../world/clock.js'
+import { pauseFor, type Clock } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 
 export interface PruneParts {

@@ -8,7 +8,7 @@
  * unless missing one does no harm. Fails: never.
  */
 import { describeError } from '../core/errors.js'
-import type { Clock, Timer } from '../world/clock.js'
+import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { readCron, type CronTimes } from './cron.js'

@@ -7,8 +7,8 @@
  * Called by `service.ts` for each connection, before a word is said. Pure apart from the clock; memory is bounded by the
  * sessions there are and by a fixed number of addresses. Fails: never; a refusal is a value.
  */
-import type { Clock } from '../world/clock.js'
-import { addressKey } from '../world/ip-address.js'
+import type { Clock } from '../world/time/clock.js'
+import { addressKey } from '../world/net/ip-address.js'
 import type { SmtpLimits } from './options.js'
 
 export type Refusal = 'sessions' | 'sessions-per-address' | 'connections-per-minute'

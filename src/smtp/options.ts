@@ -4,7 +4,7 @@
  * Made by `msa/` and `inbound/` from the configuration. Pure; the defaults are those of RFC 5321 §4.5.3 where it names
  * any, and otherwise large enough for honest clients and small enough for memory.
  */
-import type { SecureContext } from '../world/listen-tcp.js'
+import type { SecureContext } from '../world/net/listen-tcp.js'
 import type { ParameterRules } from './mail-command.js'
 
 export interface SmtpServiceOptions {

@@ -6,7 +6,7 @@
  * the receiver's question. Source routes are read and forgotten (RFC 5321 §4.1.1.3, appendix C). Pure.
  * Standards: RFC 5321 §4.1.2, §4.1.3, §4.5.3.1; RFC 6531 §3.3. Fails: never throws; a fault is a value.
  */
-import { ipVersion } from '../world/ip-address.js'
+import { ipVersion } from '../world/net/ip-address.js'
 
 export interface Path {
   /** `local@domain` as written; empty for `<>`. */

@@ -8,7 +8,7 @@
  * Fails: never throws; a broken connection is told to the owner once, as `onLost`.
  */
 import { isUtf8 } from 'node:buffer'
-import type { SecureContext, SecuredSocket, Socket, TcpServer } from '../world/listen-tcp.js'
+import type { SecureContext, SecuredSocket, Socket, TcpServer } from '../world/net/listen-tcp.js'
 
 export interface ConnectionOwner {
   /** Octets came, or the way out is free again, or the client has closed his direction. */

@@ -6,9 +6,9 @@
  * greeting, passes bare LF on, does not hold a message to its size while it arrives, and knows no CHUNKING.
  * Fails: `listen` rejects with the address and the reason; nothing a client does is thrown from here.
  */
-import type { Clock, Timer } from '../world/clock.js'
-import type { ListenAddress } from '../world/listen.js'
-import type { Socket, TcpListener, TcpServer } from '../world/listen-tcp.js'
+import type { Clock, Timer } from '../world/time/clock.js'
+import type { ListenAddress } from '../world/net/listen.js'
+import type { Socket, TcpListener, TcpServer } from '../world/net/listen-tcp.js'
 import type { Log } from '../world/log.js'
 import { Admission, type Refusal } from './admission.js'
 import { sessionRules, type SmtpServiceOptions } from './options.js'

@@ -13,8 +13,8 @@
  * ```
  */
 import { AppError, describeError } from '../core/errors.js'
-import type { Clock, Timer } from '../world/clock.js'
-import type { Socket, TcpServer } from '../world/listen-tcp.js'
+import type { Clock, Timer } from '../world/time/clock.js'
+import type { Socket, TcpServer } from '../world/net/listen-tcp.js'
 import type { Log } from '../world/log.js'
 import { Commands, type CommandSession } from './commands.js'
 import type { SessionRules } from './options.js'

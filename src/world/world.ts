@@ -1,13 +1,13 @@
 /** Everything that comes from outside the program, in one value that the entry point makes and tests replace. */
-import { systemClock, type Clock } from './clock.js'
-import { openDialler, type Dialler } from './dial.js'
-import { openResolver } from './dns-client.js'
+import { systemClock, type Clock } from './time/clock.js'
+import { openDialler, type Dialler } from './net/dial.js'
+import { openResolver } from './dns/dns-client.js'
 import { systemDisk, type Disk } from './disk.js'
-import type { Resolver } from './dns.js'
-import { systemTcpServer, type TcpServer } from './listen-tcp.js'
+import type { Resolver } from './dns/dns.js'
+import { systemTcpServer, type TcpServer } from './net/listen-tcp.js'
 import { openLog, type Log } from './log.js'
 import { systemRandom, type Random } from './random.js'
-import { systemLookup, type SystemLookup } from './system-names.js'
+import { systemLookup, type SystemLookup } from './dns/system-names.js'
 
 export interface World {
   readonly clock: Clock

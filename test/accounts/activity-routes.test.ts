@@ -1,6 +1,6 @@
 /** The activity log of the running appliance: what keys and the operator changed, told to their workspace alone. */
 import t from 'tap'
-import { openTestAppliance } from '../support/appliance.js'
+import { openTestAppliance } from '../support/program/appliance.js'
 
 const ACTIVITY = '/api/v1/activity'
 

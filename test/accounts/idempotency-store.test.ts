@@ -1,7 +1,7 @@
 /** Kept answers in the database. */
 import t from 'tap'
 import { answerFinder, keepAnswer } from '../../src/accounts/idempotency-store.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 
 const HOUR = 3_600_000
 const claim = (id: string, madeAt = 0, bodyHash = 'body') => ({ id, bodyHash, madeAt })

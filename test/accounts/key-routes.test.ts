@@ -1,6 +1,6 @@
 /** What a key is told of itself, and how far it comes, over HTTP: rates of a new key, windows, limits, revocation. */
 import t from 'tap'
-import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 
 const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 const recipients = (count: number) => Array.from({ length: count }, (_, index) => `user${index}@one.test`)

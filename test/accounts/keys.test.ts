@@ -11,12 +11,12 @@ import {
   sandboxIdOf,
   updateWorkspace,
 } from '../../src/accounts/workspace-store.js'
-import { SharedWatch } from '../../src/core/short-memory.js'
+import { SharedWatch } from '../../src/core/ttl-cache.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 import { addWorkspace } from '../support/mailroom.js'
 
 const watchOf = (database: Database, clock: FakeClock) =>

@@ -4,7 +4,7 @@ import { openShelf } from '../../src/accounts/secret-box.js'
 import { ensureSecret, readSecrets } from '../../src/accounts/secret-store.js'
 import { countAgainstLimits } from '../../src/accounts/sending-limit-store.js'
 import type { Database } from '../../src/db/database.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 import { DAY_MS, NOW } from '../support/mailroom.js'
 
 const HOUR_MS = 3_600_000

@@ -4,10 +4,10 @@ import t from 'tap'
 import { openSecretBox, type SealingParts } from '../../src/accounts/secret-sealing.js'
 import { openShelf } from '../../src/accounts/secret-box.js'
 import { ensureSecret, findNewestSecret, readSecrets } from '../../src/accounts/secret-store.js'
-import { parseSecretKeySource } from '../../src/config/secret-key.js'
+import { parseSecretKeySource } from '../../src/config/schema/secret-key.js'
 import type { Database } from '../../src/db/database.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { eachDatabase, sqliteDatabase } from '../support/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')

@@ -4,9 +4,9 @@ import { lastEngagement } from '../../src/analytics/attribution-store.js'
 import { conversionRoutes } from '../../src/analytics/conversion-routes.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { serveRoutes } from '../support/api.js'
-import { eachDatabase, sqliteDatabase } from '../support/database.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { serveRoutes } from '../support/api/api.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { addWorkspace, DAY_MS, enqueue, NOW } from '../support/mailroom.js'
 
 const ANN = { id: '0192f000-0000-7000-8000-00000000000a', email: 'Ann@X.example' }

@@ -3,9 +3,9 @@ import t, { type Test } from 'tap'
 import { productViewRoute } from '../../src/analytics/product-view-route.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { serveRoutes } from '../support/api.js'
-import { eachDatabase, sqliteDatabase } from '../support/database.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { serveRoutes } from '../support/api/api.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
 
 async function serve(t: Test, database: Database) {

@@ -2,13 +2,13 @@
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import { openServer } from '../../src/server.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { systemWorld } from '../../src/world/world.js'
-import { openTestAppliance } from '../support/appliance.js'
-import { clientOf, type Client } from '../support/client.js'
-import { initialise, routeTo } from '../support/process.js'
-import { openSink } from '../support/sink.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { clientOf, type Client } from '../support/api/client.js'
+import { initialise, routeTo } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

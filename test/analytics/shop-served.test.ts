@@ -1,6 +1,6 @@
 /** Conversions and product views on the running appliance, as far as a shop comes before there are contacts. */
 import t, { type Test } from 'tap'
-import { openTestAppliance } from '../support/appliance.js'
+import { openTestAppliance } from '../support/program/appliance.js'
 
 const CONTACT = '0192f000-0000-7000-8000-00000000000b'
 const sale = { contact_id: CONTACT, value: 12.5 }

@@ -1,8 +1,15 @@
 /** How returned mail is read, by the command line; needs neither configuration nor database. */
 import t from 'tap'
 import { join } from 'node:path'
-import { install } from '../support/process.js'
-import { deliveryReport, group, multipart, notice, ORIGINAL, REPORTER } from '../support/returned-mail.js'
+import { install } from '../support/program/process.js'
+import {
+  deliveryReport,
+  group,
+  multipart,
+  notice,
+  ORIGINAL,
+  REPORTER,
+} from '../support/returned/returned-mail.js'
 
 t.test('bounce parse prints a file’s reading in the REST form', async t => {
   const folder = t.testdir({ 'a.eml': deliveryReport(REPORTER + group()) })

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t from 'tap'
-import { openTestAppliance } from '../support/appliance.js'
+import { openTestAppliance } from '../support/program/appliance.js'
 import { dkimVerdicts, dkimZone } from '../support/dkim.js'
-import { initialise, install, type Installation } from '../support/process.js'
+import { initialise, install, type Installation } from '../support/program/process.js'
 
 interface DomainView {
   readonly id: string

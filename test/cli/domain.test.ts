@@ -1,8 +1,8 @@
 /** Sending domains and suppressions by the command line. */
 import t from 'tap'
 import type { Answer } from 'dns-packet'
-import { dnsServer, RCODE } from '../support/dns-server.js'
-import { initialise } from '../support/process.js'
+import { dnsServer, RCODE } from '../support/smtp/dns-server.js'
+import { initialise } from '../support/program/process.js'
 
 interface DomainView {
   readonly id: string

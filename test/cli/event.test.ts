@@ -1,10 +1,10 @@
 /** `postroad event`: what was set aside is shown, tried again when somebody asks for it, or dropped. */
 import { join } from 'node:path'
 import t from 'tap'
-import { openSqlite } from '../../src/db/open-sqlite.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { setAside } from '../../src/events/set-aside-store.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { openTestAppliance } from '../support/appliance.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { openTestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
 t.test('an event that was set aside is listed, tried again within a minute, or dropped', async t => {

@@ -1,16 +1,16 @@
 /** Looking at the mail that came back, beside the server or without it. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openSqlite } from '../../src/db/open-sqlite.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import {
   findInboundMail,
   insertInboundMail,
   insertInboundPart,
   markProcessed,
 } from '../../src/inbound/inbound-mail-store.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { NOW } from '../support/mailroom.js'
-import { initialise } from '../support/process.js'
+import { initialise } from '../support/program/process.js'
 
 const RAW = 'Subject: \x1b[31mred\r\n\r\ncaf\xe9\x9b31m\r\n'
 

@@ -1,8 +1,8 @@
 /** What `postroad message show` tells of the TLS that was asked for. */
 import t from 'tap'
 import type { Static } from 'typebox'
-import { messageText } from '../../src/cli/message.js'
-import type { MessageSchema } from '../../src/msa/message-schema.js'
+import { messageText } from '../../src/cli/mail/message.js'
+import type { MessageSchema } from '../../src/msa/log/message-schema.js'
 
 type View = Static<typeof MessageSchema>
 type Host = View['trace'][number]['hosts'][number]

@@ -1,13 +1,13 @@
 /** Parts of the queue by workspace and by site, and large parts beside a server that goes on. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import type { Frame } from '../../src/cli/top-frame.js'
+import type { Frame } from '../../src/cli/mail/top-frame.js'
 import { controlSocketPath } from '../../src/control.js'
-import { openSqlite } from '../../src/db/open-sqlite.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { enqueue, NOW } from '../support/mailroom.js'
-import { initialise, type Initialised } from '../support/process.js'
-import { openSink, unusedPort } from '../support/sink.js'
+import { initialise, type Initialised } from '../support/program/process.js'
+import { openSink, unusedPort } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
 interface Entry {

@@ -1,7 +1,7 @@
 /** An operator's hand in the queue while the server runs. */
 import t from 'tap'
-import { initialise, routeTo } from '../support/process.js'
-import { openSink } from '../support/sink.js'
+import { initialise, routeTo } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
 interface Entry {

@@ -1,7 +1,7 @@
 /** One test mail by the command line. */
 import t from 'tap'
-import { initialise, routeTo } from '../support/process.js'
-import { openSink } from '../support/sink.js'
+import { initialise, routeTo } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
 
 const mail = ['--from', 'me@sender.test', '--to', 'ann@one.test', '--subject', 'Grüße']
 

@@ -1,7 +1,7 @@
 /** Setting up: init, workspaces, keys, configuration, schema. */
 import { appendFileSync } from 'node:fs'
 import t from 'tap'
-import { initialise, install } from '../support/process.js'
+import { initialise, install } from '../support/program/process.js'
 import { until } from '../support/until.js'
 
 const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

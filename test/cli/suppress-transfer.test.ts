@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { initialise } from '../support/process.js'
+import { initialise } from '../support/program/process.js'
 
 interface Entry {
   readonly email: string

@@ -1,17 +1,16 @@
 /** The live view of a running server, and of one that does not run. */
 import { spawn } from 'node:child_process'
 import { existsSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, resolve } from 'node:path'
 import t from 'tap'
-import type { Frame } from '../../src/cli/top-frame.js'
-import { openTestAppliance } from '../support/appliance.js'
-import { endWithTest } from '../support/children.js'
-import { initialise, routeTo } from '../support/process.js'
-import { openSink, unusedPort } from '../support/sink.js'
+import type { Frame } from '../../src/cli/mail/top-frame.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { endWithTest } from '../support/program/children.js'
+import { initialise, routeTo } from '../support/program/process.js'
+import { openSink, unusedPort } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
-const program = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
+const program = resolve('dist/main.js')
 
 const mailTo = (...to: string[]) => ({ to, from_email: 'me@sender.test', subject: 'Hi', text: 'Hi.\n' })
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { initialise, install } from '../support/process.js'
+import { initialise, install } from '../support/program/process.js'
 
 const usageErrors: [string[], RegExp][] = [
   [['frobnicate'], /unknown command 'frobnicate'/],

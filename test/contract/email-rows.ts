@@ -1,14 +1,14 @@
 /** Rule -> test for `POST /email/send`. */
 import { inFile, type Row } from './row.js'
 
-const validation = inFile('msa/send-validation')
-const limits = inFile('msa/send-limits')
-const recipients = inFile('msa/send-recipients')
-const sender = inFile('msa/send-sender')
+const validation = inFile('msa/rest/send-validation')
+const limits = inFile('msa/rest/send-limits')
+const recipients = inFile('msa/rest/send-recipients')
+const sender = inFile('msa/rest/send-sender')
 const schedule = inFile('msa/schedule')
 const group = inFile('msa/schedule-group')
-const parts = inFile('msa/send-parts')
-const failures = inFile('msa/send-failures')
+const parts = inFile('msa/rest/send-parts')
+const failures = inFile('msa/rest/send-failures')
 const domains = inFile('deliverability/domains-served')
 const suppressions = inFile('deliverability/suppressions-served')
 
@@ -79,7 +79,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     id: 'send.tracking',
     rule: 'track_opens and track_clicks are truth values, true where left out',
     from: ['Email > track_opens', 'Email > track_clicks'],
-    tests: [REFUSED, inFile('msa/batch')('a message of a batch has the bounds of a single send')],
+    tests: [REFUSED, inFile('msa/rest/batch')('a message of a batch has the bounds of a single send')],
     waitsFor: 'tracking pages',
   },
   {
@@ -203,7 +203,7 @@ export const EMAIL_ROWS: readonly Row[] = [
       limits('with a sandbox key mail is stored and goes nowhere'),
       schedule('with a sandbox key a scheduled send reads as sent when its time has come'),
       schedule('with a sandbox key a scheduled send plays its outcome when its time has come'),
-      inFile('msa/batch')('a batch of a sandbox key is completed at once and mails nobody'),
+      inFile('msa/rest/batch')('a batch of a sandbox key is completed at once and mails nobody'),
     ],
   },
   {
@@ -236,7 +236,9 @@ export const EMAIL_ROWS: readonly Row[] = [
       suppressions('who only unsubscribed gets single sends and batches still'),
       schedule('whoever is suppressed in the meantime is not mailed'),
       group('who is suppressed while the mail waits was never sent it'),
-      inFile('msa/marketing')('a workspace may mark its mail as marketing: who unsubscribed does not get it'),
+      inFile('msa/rest/marketing')(
+        'a workspace may mark its mail as marketing: who unsubscribed does not get it',
+      ),
     ],
   },
   {

@@ -1,16 +1,16 @@
 /** Rule -> test for what holds for every request: keys, permissions, errors, rates, pages, form of answers. */
 import { inFile, type Row } from './row.js'
 
-const every = inFile('http/every-route')
-const sandbox = inFile('http/every-route-sandbox')
-const answer = inFile('http/every-answer')
-const open = inFile('http/open-routes')
+const every = inFile('http/api/every-route')
+const sandbox = inFile('http/api/every-route-sandbox')
+const answer = inFile('http/api/every-answer')
+const open = inFile('http/api/open-routes')
 const clients = inFile('http/real-clients')
 const storage = inFile('http/storage-served')
 const keys = inFile('accounts/key-routes')
-const limits = inFile('msa/send-limits')
-const validation = inFile('msa/send-validation')
-const failures = inFile('msa/send-failures')
+const limits = inFile('msa/rest/send-limits')
+const validation = inFile('msa/rest/send-validation')
+const failures = inFile('msa/rest/send-failures')
 const domains = inFile('deliverability/domains-served')
 const suppressions = inFile('deliverability/suppressions-served')
 const activity = inFile('accounts/activity-routes')
@@ -54,7 +54,7 @@ export const FRAME_ROWS: readonly Row[] = [
       domains('adding a domain answers the records to publish'),
       domains('a removed domain is gone, and can be added anew'),
       suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
-      inFile('msa/batch')('each message of a batch is mailed to its own recipient with its own content'),
+      inFile('msa/rest/batch')('each message of a batch is mailed to its own recipient with its own content'),
       inFile('msa/schedule')('a scheduled mail waits for its time and is then sent'),
     ],
   },
@@ -132,7 +132,7 @@ export const FRAME_ROWS: readonly Row[] = [
     tests: [
       keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
       limits('a limit of 0 is none'),
-      inFile('msa/send-sender')("the workspace's defaults stand in for what the request leaves out"),
+      inFile('msa/rest/send-sender')("the workspace's defaults stand in for what the request leaves out"),
     ],
   },
   {
@@ -202,7 +202,7 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'one past any bound of a body is a 400 that names the field, the bound itself is not refused',
     from: ['Errors > validation_error'],
     tests: [
-      inFile('http/every-bound')(
+      inFile('http/api/every-bound')(
         'one past each bound of a body is a 400 that names the field; the bound itself is not refused',
       ),
     ],

@@ -1,8 +1,8 @@
 /** Rule -> test for the Idempotency-Key. */
 import { inFile, type Row } from './row.js'
 
-const repeats = inFile('msa/send-idempotency')
-const failures = inFile('msa/send-failures')
+const repeats = inFile('msa/rest/send-idempotency')
+const failures = inFile('msa/rest/send-failures')
 const SCOPE = 'decisions: Email > Idempotency scope = workspace +'
 
 export const IDEMPOTENCY_ROWS: readonly Row[] = [

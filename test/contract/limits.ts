@@ -1,17 +1,17 @@
 /** The numbers of the contract, each with a test that keeps to it and one that goes past it. */
 import { inFile, type Limit } from './row.js'
 
-const validation = inFile('msa/send-validation')
-const limits = inFile('msa/send-limits')
-const batch = inFile('msa/batch')
+const validation = inFile('msa/rest/send-validation')
+const limits = inFile('msa/rest/send-limits')
+const batch = inFile('msa/rest/batch')
 const keys = inFile('accounts/key-routes')
 const schedule = inFile('msa/schedule')
-const repeats = inFile('msa/send-idempotency')
-const failures = inFile('msa/send-failures')
-const parts = inFile('msa/send-parts')
+const repeats = inFile('msa/rest/send-idempotency')
+const failures = inFile('msa/rest/send-failures')
+const parts = inFile('msa/rest/send-parts')
 const report = inFile('analytics/report-served')
 const shop = inFile('analytics/shop-served')
-const answer = inFile('http/every-answer')
+const answer = inFile('http/api/every-answer')
 
 const REFUSED = validation('every refused request names its fault and leaves nothing behind')
 const AT_BOUND = validation('what is as large as allowed is accepted')

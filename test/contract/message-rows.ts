@@ -1,10 +1,10 @@
 /** Rule -> test for batches, message status, the message log and calling back. */
 import { inFile, type Row } from './row.js'
 
-const batch = inFile('msa/batch')
+const batch = inFile('msa/rest/batch')
 const schedule = inFile('msa/schedule')
 const group = inFile('msa/schedule-group')
-const recipients = inFile('msa/send-recipients')
+const recipients = inFile('msa/rest/send-recipients')
 const simulator = inFile('msa/simulator')
 const bounces = inFile('deliverability/bounces-served')
 

@@ -3,11 +3,11 @@ import { cpSync, truncateSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { sql } from 'kysely'
-import { openSqlite } from '../../src/db/open-sqlite.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeDisk } from '../../src/world/fake-disk.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { sqliteDatabase, sqliteFile } from '../support/database.js'
+import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 
 const PAGE = 4_096
 

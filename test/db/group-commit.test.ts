@@ -4,10 +4,10 @@ import BetterSqlite from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
 import type { Queries } from '../../src/db/database.js'
 import { GroupCommit } from '../../src/db/group-commit.js'
-import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
+import { sqliteDialect } from '../../src/db/sqlite/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { eachDatabase, sqliteFile } from '../support/database.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { eachDatabase, sqliteFile } from '../support/db/database.js'
 
 const insertNote = (db: Queries, text: string) => sql`insert into notes (text) values (${text})`.execute(db)
 

@@ -14,14 +14,14 @@ import { Kysely } from 'kysely'
 import { migrateToLatest } from '../../src/db/migrate.js'
 import type { Dialect } from '../../src/db/database.js'
 import type { Tables } from '../../src/db/tables.js'
-import { endWithTest } from '../support/children.js'
-import { migrateFile, MIGRATION_NAMES, openForMigration, upTo } from '../support/migrating.js'
-import { openPglite, pgliteDialect } from '../support/pglite-dialect.js'
-import { insertRows, readAllRows, sorted, type ReadRow, type ReadRows } from '../support/rows.js'
+import { endWithTest } from '../support/program/children.js'
+import { migrateFile, MIGRATION_NAMES, openForMigration, upTo } from '../support/db/migrating.js'
+import { openPglite, pgliteDialect } from '../support/db/pglite-dialect.js'
+import { insertRows, readAllRows, sorted, type ReadRow, type ReadRows } from '../support/db/rows.js'
 import { MIGRATION_ROWS, type MigrationRows } from './migration-rows.js'
 
 const LATEST = MIGRATION_NAMES.at(-1) ?? ''
-const PROGRAM = join(process.cwd(), 'build/test/support/migrate-and-die.js')
+const PROGRAM = join(process.cwd(), 'build/test/support/db/migrate-and-die.js')
 const POSTGRES = join(process.cwd(), 'node_modules/.cache/postgres.tar')
 
 function rowsOf(name: string): MigrationRows {

@@ -2,13 +2,13 @@
 import t, { type Test } from 'tap'
 import { sql } from 'kysely'
 import type { Queries } from '../../src/db/database.js'
-import { openSqlite } from '../../src/db/open-sqlite.js'
-import { MOST_WAITING, RUNNING_LIMIT_MS, WAITING_LIMIT_MS } from '../../src/db/slow-reader.js'
-import { nextTurn } from '../../src/world/clock.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { MOST_WAITING, RUNNING_LIMIT_MS, WAITING_LIMIT_MS } from '../../src/db/threads/slow-reader.js'
+import { nextTurn } from '../../src/world/time/clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { spawnThread, type SpawnThread, type ThreadOptions } from '../../src/world/threads.js'
-import { sqliteDatabase, sqliteFile } from '../support/database.js'
+import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 
 async function open(t: Test, spawn: SpawnThread = spawnThread) {
   const file = sqliteFile(t)

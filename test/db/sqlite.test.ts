@@ -3,15 +3,16 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
-import { isServing, LockedError, takeServeLock } from '../../src/db/serve-lock.js'
-import { openSqlite } from '../../src/db/open-sqlite.js'
-import { sqliteDialect } from '../../src/db/sqlite-dialect.js'
-import { pauseFor } from '../../src/world/clock.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { sqliteDatabase, sqliteFile } from '../support/database.js'
+import { isServing, LockedError, takeServeLock } from '../../src/db/sqlite/serve-lock.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { sqliteDialect } from '../../src/db/sqlite/sqlite-dialect.js'
+import { pauseFor } from '../../src/world/time/clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 
 t.test('a commit is on disk before it is acknowledged: WAL with synchronous=FULL', async t => {
   const database = await sqliteDatabase(t)
@@ -185,7 +186,7 @@ t.test('a second server on the same folder is refused, naming the first', async 
 t.test('the lock of a server that was killed is free', async t => {
   const folder = t.testdir()
   const holder = join(folder, 'holder.mjs')
-  const lockModule = new URL('../../src/db/serve-lock.js', import.meta.url).href
+  const lockModule = pathToFileURL('build/src/db/sqlite/serve-lock.js').href
   writeFileSync(
     holder,
     `const { takeServeLock } = await import(${JSON.stringify(lockModule)})

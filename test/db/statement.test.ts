@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import '../../src/events/store.js'
 import type { Queries } from '../../src/db/database.js'
 import { inLists, inPieces, statement } from '../../src/db/statement.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 
 const insertCursors = statement((db, { rows }: { rows: readonly { consumer: string; seq: number }[] }) =>
   db.insertInto('event_cursors').values(rows),

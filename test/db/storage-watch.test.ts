@@ -4,12 +4,12 @@ import t, { type Test } from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
 import { healthOf } from '../../src/db/health.js'
-import { openSqlite } from '../../src/db/open-sqlite.js'
-import { pauseFor } from '../../src/world/clock.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { pauseFor } from '../../src/world/time/clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeDisk } from '../../src/world/fake-disk.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { sqliteDatabase, sqliteFile } from '../support/database.js'
+import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 
 const RESERVE = 500_000_000
 

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { schemaAfterMigrations } from '../support/schema.js'
+import { schemaAfterMigrations } from '../support/db/schema.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'schema-'))
 try {

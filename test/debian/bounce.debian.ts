@@ -1,8 +1,8 @@
 /** A bounce that somebody else's server wrote: taken at first, found undeliverable afterwards, and sent to our return path. */
 import t from 'tap'
-import { openPostfix } from '../support/postfix.js'
-import { initialise } from '../support/process.js'
-import { unusedPort } from '../support/sink.js'
+import { openPostfix } from '../support/program/postfix.js'
+import { initialise } from '../support/program/process.js'
+import { unusedPort } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
 t.test('a Postfix that takes a mail and bounces it later: record, suppression and status follow', async t => {

@@ -1,9 +1,9 @@
 /** Mail from the API, taken by Postfix's smtp-sink and checked by DKIM verifiers that nobody here wrote. */
 import t from 'tap'
 import { simpleParser } from 'mailparser'
-import { openSmtpSink, openVerifiers } from '../support/debian.js'
+import { openSmtpSink, openVerifiers } from '../support/program/debian.js'
 import { dkimZone, type PublishedDomain } from '../support/dkim.js'
-import { initialise, routeTo } from '../support/process.js'
+import { initialise, routeTo } from '../support/program/process.js'
 
 const long = `${'Grüße aus Köln '.repeat(334)}!`
 const corpus: Readonly<

@@ -2,11 +2,11 @@
 import t, { type Test } from 'tap'
 import { simpleParser, type ParsedMail } from 'mailparser'
 import { createTransport } from 'nodemailer'
-import { openSmtpSink } from '../support/debian.js'
+import { openSmtpSink } from '../support/program/debian.js'
 import { dkimVerdicts, dkimZone, type PublishedDomain } from '../support/dkim.js'
-import { msmtp, python, runProgram, swaks } from '../support/mail-programs.js'
-import { initialise, routeTo, type Serving } from '../support/process.js'
-import { servedAddresses } from '../support/submission.js'
+import { msmtp, python, runProgram, swaks } from '../support/program/mail-programs.js'
+import { initialise, routeTo, type Serving } from '../support/program/process.js'
+import { servedAddresses } from '../support/smtp/submission.js'
 import { until } from '../support/until.js'
 
 interface Office {

@@ -1,8 +1,8 @@
 /** Bounces over HTTP on the running appliance: from a receiving server's refusal to the status, the record and the suppression. */
 import t, { type Test } from 'tap'
-import { openTestAppliance } from '../support/appliance.js'
-import { routeTo } from '../support/process.js'
-import { openSink } from '../support/sink.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { routeTo } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

@@ -1,15 +1,18 @@
 /** The consumer that records bounces and suppresses recipients, on both databases, and the routes that show them. */
 import t from 'tap'
-import { bounceConsumer } from '../../src/deliverability/bounce-consumer.js'
-import { bounceRoutes } from '../../src/deliverability/bounce-routes.js'
-import { listBounces } from '../../src/deliverability/bounce-store.js'
-import { ispName } from '../../src/deliverability/isp-name.js'
-import { insertSuppression, listSuppressions } from '../../src/deliverability/suppression-store.js'
+import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
+import { bounceRoutes } from '../../src/deliverability/bounces/bounce-routes.js'
+import { listBounces } from '../../src/deliverability/bounces/bounce-store.js'
+import { ispName } from '../../src/deliverability/bounces/isp-name.js'
+import {
+  insertSuppression,
+  listSuppressions,
+} from '../../src/deliverability/suppressions/suppression-store.js'
 import type { Database } from '../../src/db/database.js'
 import type { EmailBounced, Event } from '../../src/events/event.js'
 import { uuidv7 } from '../../src/core/ids.js'
-import { serveRoutes } from '../support/api.js'
-import { eachDatabase, sqliteDatabase } from '../support/database.js'
+import { serveRoutes } from '../support/api/api.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
 
 const PAGE = { limit: 100, offset: 0 }

@@ -2,15 +2,15 @@
 import t from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
-import { bounceConsumer } from '../../src/deliverability/bounce-consumer.js'
-import { deleteDenialsBefore } from '../../src/deliverability/domain-denial-store.js'
-import { judgeDenials } from '../../src/deliverability/judge-denials.js'
-import { listSuppressions } from '../../src/deliverability/suppression-store.js'
+import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
+import { deleteDenialsBefore } from '../../src/deliverability/bounces/domain-denial-store.js'
+import { judgeDenials } from '../../src/deliverability/bounces/judge-denials.js'
+import { listSuppressions } from '../../src/deliverability/suppressions/suppression-store.js'
 import type { EmailBounced } from '../../src/events/event.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { fakeDns, type FakeZone } from '../../src/world/fake-dns.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { fakeDns, type FakeZone } from '../../src/world/dns/fake-dns.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS

@@ -1,11 +1,11 @@
 /** The zone for operators: which keys are in it, and its form. */
 import t from 'tap'
-import { dnsRecords } from '../../src/deliverability/dns-records.js'
-import { zoneFile, zoneRecords } from '../../src/deliverability/dkim-zone.js'
-import { addDomain, dropDomain, ensureSystemDomain } from '../../src/deliverability/domains.js'
+import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
+import { zoneFile, zoneRecords } from '../../src/deliverability/dkim/dkim-zone.js'
+import { addDomain, dropDomain, ensureSystemDomain } from '../../src/deliverability/domains/domains.js'
 import { SYSTEM_OWNER } from '../../src/core/owner.js'
-import { rotateDomain } from '../../src/deliverability/rotate-dkim.js'
-import { eachDatabase } from '../support/database.js'
+import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
+import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, ZONE } from '../support/domains.js'
 
 const DAY_MS = 24 * 3_600_000

@@ -1,8 +1,8 @@
 /** Sending domains over HTTP on the running appliance: added, published, verified, sent from, rotated, removed. */
 import t, { type Test } from 'tap'
 import type { Answer } from 'dns-packet'
-import { openTestAppliance } from '../support/appliance.js'
-import { dnsServer, RCODE } from '../support/dns-server.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { dnsServer, RCODE } from '../support/smtp/dns-server.js'
 
 const DOMAINS = '/api/v1/domains'
 const mail = { to: 'ann@one.test', from_email: 'me@shop.example', subject: 'Hello', text: 'Hello.\n' }

@@ -1,25 +1,25 @@
 /** Sending domains on both databases: adding, the records to publish, verifying against DNS, removing. */
 import t from 'tap'
 import { openShelf } from '../../src/accounts/secret-box.js'
-import { dnsRecords } from '../../src/deliverability/dns-records.js'
+import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import {
   findDomain,
   findDomainByName,
   listDomains,
   readSigningKeys,
   type Domain,
-} from '../../src/deliverability/domain-store.js'
+} from '../../src/deliverability/domains/domain-store.js'
 import {
   addDomain,
   dropDomain,
   ensureSystemDomain,
   readDomainName,
   verifyDomain,
-} from '../../src/deliverability/domains.js'
-import { dkimRecord, publicKeyText } from '../../src/mail/dkim-record.js'
-import type { FakeRecords } from '../../src/world/fake-dns.js'
+} from '../../src/deliverability/domains/domains.js'
+import { dkimRecord, publicKeyText } from '../../src/mail/dkim/dkim-record.js'
+import type { FakeRecords } from '../../src/world/dns/fake-dns.js'
 import { systemRandom } from '../../src/world/random.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, publish, ZONE } from '../support/domains.js'
 
 const PAGE = { limit: 100, offset: 0 }

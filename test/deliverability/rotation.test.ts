@@ -2,12 +2,12 @@
 import t from 'tap'
 import { openShelf } from '../../src/accounts/secret-box.js'
 import type { Database } from '../../src/db/database.js'
-import { dnsRecords } from '../../src/deliverability/dns-records.js'
-import { readSigningKeys, type Domain } from '../../src/deliverability/domain-store.js'
-import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains.js'
-import { renewRetired } from '../../src/deliverability/renew-dkim.js'
-import { rotateDomain } from '../../src/deliverability/rotate-dkim.js'
-import { eachDatabase } from '../support/database.js'
+import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
+import { readSigningKeys, type Domain } from '../../src/deliverability/domains/domain-store.js'
+import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains/domains.js'
+import { renewRetired } from '../../src/deliverability/dkim/renew-dkim.js'
+import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
+import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, keyStates, publish, ZONE, type DomainOffice } from '../support/domains.js'
 
 const HOUR_MS = 3_600_000

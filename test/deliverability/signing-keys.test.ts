@@ -1,14 +1,19 @@
 /** Which keys sign for a domain: RSA always, Ed25519 once verifiers can find its key. */
 import t from 'tap'
 import { SYSTEM_OWNER } from '../../src/core/owner.js'
-import { dnsRecords } from '../../src/deliverability/dns-records.js'
-import { readSigningKeys, type Domain } from '../../src/deliverability/domain-store.js'
-import { addDomain, dropDomain, ensureSystemDomain, verifyDomain } from '../../src/deliverability/domains.js'
-import type { KeySeal } from '../../src/deliverability/key-seal.js'
+import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
+import { readSigningKeys, type Domain } from '../../src/deliverability/domains/domain-store.js'
+import {
+  addDomain,
+  dropDomain,
+  ensureSystemDomain,
+  verifyDomain,
+} from '../../src/deliverability/domains/domains.js'
+import type { KeySeal } from '../../src/deliverability/dkim/key-seal.js'
 import type { Database } from '../../src/db/database.js'
 import { openShelf, secretBox } from '../../src/accounts/secret-box.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, publish, ZONE } from '../support/domains.js'
 
 async function algorithms(database: Database, { id }: Domain): Promise<string[]> {

@@ -1,10 +1,13 @@
 /** The suppression list over the API. */
 import t, { type Test } from 'tap'
-import { suppressionRoutes } from '../../src/deliverability/suppression-routes.js'
-import { insertSuppression, type Suppression } from '../../src/deliverability/suppression-store.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { serveRoutes } from '../support/api.js'
-import { sqliteDatabase } from '../support/database.js'
+import { suppressionRoutes } from '../../src/deliverability/suppressions/suppression-routes.js'
+import {
+  insertSuppression,
+  type Suppression,
+} from '../../src/deliverability/suppressions/suppression-store.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { serveRoutes } from '../support/api/api.js'
+import { sqliteDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
 
 async function serve(t: Test) {

@@ -1,6 +1,6 @@
 /** The suppression list over HTTP on the running appliance, and what it does to mail. */
 import t, { type Test } from 'tap'
-import { openTestAppliance } from '../support/appliance.js'
+import { openTestAppliance } from '../support/program/appliance.js'
 
 const SUPPRESSIONS = '/api/v1/suppressions'
 const mail = { to: 'ann@x.example', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

@@ -7,9 +7,9 @@ import {
   listSuppressions,
   suppressOrWiden,
   type Suppression,
-} from '../../src/deliverability/suppression-store.js'
+} from '../../src/deliverability/suppressions/suppression-store.js'
 import type { Database } from '../../src/db/database.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
 
 const suppress = (database: Database, email: string, more: Partial<Suppression> = {}) =>

@@ -8,10 +8,10 @@ import type { Event } from '../../src/events/event.js'
 import { SYSTEM_OWNER } from '../../src/core/owner.js'
 import { countSetAside, dropSetAside, listSetAside, wantRetry } from '../../src/events/set-aside-store.js'
 import { appendEvents, findCursor } from '../../src/events/store.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { sqliteDatabase } from '../support/database.js'
+import { sqliteDatabase } from '../support/db/database.js'
 import { settleDown, until } from '../support/turns.js'
 
 const accepted = (messageId: string): Event => ({

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Event } from '../../src/events/event.js'
 import { appendEvents, findCursor, moveCursor, readEventsAfter } from '../../src/events/store.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 
 const accepted = (messageId: string): Event => ({
   kind: 'email.accepted',

@@ -1,8 +1,8 @@
 /** The frame over real HTTP: bodies good and hostile, errors, lists, HEAD. */
 import { connect } from 'node:net'
 import t from 'tap'
-import { serveRoutes } from '../support/api.js'
-import { testRoutes } from '../support/test-routes.js'
+import { serveRoutes } from '../support/api/api.js'
+import { testRoutes } from '../support/api/test-routes.js'
 
 const NOTES = '/api/v1/notes'
 

@@ -1,7 +1,7 @@
 /** Who may pass, over real HTTP: keys, permissions, limits, and the headers that every answer carries. */
 import t from 'tap'
-import { serveRoutes } from '../support/api.js'
-import { testRoutes } from '../support/test-routes.js'
+import { serveRoutes } from '../support/api/api.js'
+import { testRoutes } from '../support/api/test-routes.js'
 
 const NOTES = '/api/v1/notes'
 

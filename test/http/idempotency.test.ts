@@ -4,7 +4,7 @@ import Type from 'typebox'
 import type { FindAnswer, IdempotencyClaim } from '../../src/http/idempotency.js'
 import { openApiDocument } from '../../src/http/openapi/document.js'
 import { Reply, route } from '../../src/http/route.js'
-import { serveRoutes } from '../support/api.js'
+import { serveRoutes } from '../support/api/api.js'
 
 async function serveOrders(t: Test) {
   const kept = new Map<string, { status: number; value: unknown; bodyHash: string }>()

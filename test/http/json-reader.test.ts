@@ -1,8 +1,8 @@
 /** The reader of large JSON bodies: it builds what JSON.parse builds, wherever the pieces are cut, and stops at its bounds. */
 import t from 'tap'
 import { AppError } from '../../src/core/errors.js'
-import { JsonReader, type JsonBounds } from '../../src/http/json-reader.js'
-import { readWholeJson } from '../../src/http/json-whole.js'
+import { JsonReader, type JsonBounds } from '../../src/http/body/json-reader.js'
+import { readWholeJson } from '../../src/http/body/json-whole.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 
 const BOUNDS: JsonBounds = { values: 1_000 }

@@ -2,8 +2,8 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { ask, faultOf, readOperations, usualAsking } from '../support/api-document.js'
-import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+import { ask, faultOf, readOperations, usualAsking } from '../support/api/api-document.js'
+import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
 const SEND = '/api/v1/email/send'

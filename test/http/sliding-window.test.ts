@@ -1,7 +1,7 @@
 /** The sliding minute that request and sending limits are counted in. */
 import t from 'tap'
 import { SlidingWindow, UNLIMITED } from '../../src/http/sliding-window.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 
 const START = Date.parse('2026-01-05T10:00:00.000Z')
 

@@ -2,10 +2,10 @@
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { pauseFor } from '../../src/world/clock.js'
-import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
-import { SmtpClient } from '../support/smtp-service.js'
-import { hideTable } from '../support/sabotage.js'
+import { pauseFor } from '../../src/world/time/clock.js'
+import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
+import { SmtpClient } from '../support/smtp/smtp-service.js'
+import { hideTable } from '../support/db/sabotage.js'
 
 const RESERVE = 500 * 1_024 * 1_024
 const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

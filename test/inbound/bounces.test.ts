@@ -1,7 +1,7 @@
 /** What a returned mail brings about, from the final dot to the suppression list. */
 import t from 'tap'
-import { listBounces } from '../../src/deliverability/bounce-store.js'
-import { findSuppression } from '../../src/deliverability/suppression-store.js'
+import { listBounces } from '../../src/deliverability/bounces/bounce-store.js'
+import { findSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import type { Database } from '../../src/db/database.js'
 import {
   BOUNCE_DOMAIN,
@@ -12,7 +12,7 @@ import {
   sentMessage,
   signedFor,
 } from '../support/inbound.js'
-import { settle } from '../../src/queue/settle.js'
+import { settle } from '../../src/queue/delivery/record-outcomes.js'
 import { NOW } from '../support/mailroom.js'
 import { bounced } from '../support/outcomes.js'
 import { until } from '../support/until.js'

@@ -1,6 +1,6 @@
 /** Complaints and unsubscribe mail: who is not mailed any more, and of what. */
 import t from 'tap'
-import { findSuppression } from '../../src/deliverability/suppression-store.js'
+import { findSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import type { Database } from '../../src/db/database.js'
 import { arf, BOUNCE_DOMAIN, crlf, HOSTNAME, openInboundTest, sentMessage } from '../support/inbound.js'
 import { NOW } from '../support/mailroom.js'

@@ -1,13 +1,13 @@
 /** The inbound side means the same on both databases: its stores, and a mail's whole way through them. */
 import t from 'tap'
-import { listBounces } from '../../src/deliverability/bounce-store.js'
+import { listBounces } from '../../src/deliverability/bounces/bounce-store.js'
 import {
   insertReport,
   listReports,
   deleteReportsBefore,
   findReport,
-} from '../../src/deliverability/report-store.js'
-import { listSuppressions } from '../../src/deliverability/suppression-store.js'
+} from '../../src/deliverability/reports/report-store.js'
+import { listSuppressions } from '../../src/deliverability/suppressions/suppression-store.js'
 import {
   countTry,
   deleteOrphanedInboundParts,
@@ -24,9 +24,9 @@ import {
   type InboundRecipient,
   type Removal,
 } from '../../src/inbound/inbound-mail-store.js'
-import { KeptMail } from '../../src/inbound/kept-mail.js'
+import { KeptMail } from '../../src/inbound/intake/kept-mail.js'
 import type { Database } from '../../src/db/database.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 import { arf, BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
 import { NOW } from '../support/mailroom.js'
 

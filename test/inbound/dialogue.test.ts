@@ -1,9 +1,9 @@
 /** The inbound port as a foreign mail server meets it: the engine and the receiver together. */
 import t, { type Test } from 'tap'
 import { openSmtpService } from '../../src/smtp/service.js'
-import { systemTcpServer } from '../../src/world/listen-tcp.js'
+import { systemTcpServer } from '../../src/world/net/listen-tcp.js'
 import { BOUNCE_DOMAIN, dsn, HOSTNAME, openInboundTest, sentMessage, signedFor } from '../support/inbound.js'
-import { SmtpClient } from '../support/smtp-service.js'
+import { SmtpClient } from '../support/smtp/smtp-service.js'
 
 async function openPort(t: Test) {
   const inbound = await openInboundTest(t)

@@ -2,7 +2,7 @@
 import { simpleParser } from 'mailparser'
 import t from 'tap'
 import type { Database } from '../../src/db/database.js'
-import { findContents } from '../../src/queue/content-store.js'
+import { findContents } from '../../src/messages/content-store.js'
 import { BOUNCE_DOMAIN, crlf, HOSTNAME, openInboundTest } from '../support/inbound.js'
 
 const ADMIN = 'admin@example.com'

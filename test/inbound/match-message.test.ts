@@ -1,9 +1,9 @@
 /** Which message a report means by its Message-ID, which copies of one mail share. */
 import t from 'tap'
-import { matchMessage, possibleMessages } from '../../src/inbound/match-message.js'
-import { MessageTokens } from '../../src/inbound/message-tokens.js'
-import type { ReturnedFinding } from '../../src/inbound/parser-protocol.js'
-import type { Message } from '../../src/queue/message-store.js'
+import { matchMessage, possibleMessages } from '../../src/inbound/effects/match-message.js'
+import { MessageTokens } from '../../src/inbound/effects/message-tokens.js'
+import type { ReturnedFinding } from '../../src/inbound/reading/parser-protocol.js'
+import type { Message } from '../../src/messages/message-store.js'
 
 const MAIL = '0192f000-0000-7000-8000-00000000aaaa'
 const hostname = 'mail.one.test'

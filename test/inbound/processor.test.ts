@@ -1,4 +1,5 @@
 /** Reading in a thread: mails that break it, threads that do not start, reading anew, removal of what is old. */
+import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { findInboundMail, markUnprocessed } from '../../src/inbound/inbound-mail-store.js'
 import { oldest, prune } from '../../src/scheduler/prune.js'
@@ -14,7 +15,7 @@ function programs(program: string) {
   const spawn: SpawnThread = (entry, options) => {
     state.started += 1
     return spawnThread(
-      state.isReplaced ? new URL(`../support/${program}.js`, import.meta.url) : entry,
+      state.isReplaced ? pathToFileURL(`build/test/support/program/${program}.js`) : entry,
       options,
     )
   }

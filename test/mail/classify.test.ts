@@ -1,8 +1,8 @@
 /** What refusals mean: one line per wording that real servers use. */
 import t, { type Test } from 'tap'
-import { REPLY_RULES } from '../../src/mail/classify-rules.js'
-import { classifyReply, type ReplyClassification } from '../../src/mail/classify.js'
-import { SUBTYPES, type Subtype } from '../../src/mail/classify-subtypes.js'
+import { REPLY_RULES } from '../../src/mail/classify/classify-rules.js'
+import { classifyReply, type ReplyClassification } from '../../src/mail/classify/classify.js'
+import { SUBTYPES, type Subtype } from '../../src/mail/classify/classify-subtypes.js'
 import type { Stage } from '../../src/mail/outcome.js'
 
 /** Classifies a reply as it stands in a log: code, enhanced code where there is one, text. */

@@ -1,7 +1,7 @@
 /** Whom a letter names, and what is attached to it. */
 import t from 'tap'
 import { simpleParser } from 'mailparser'
-import { composeMessage, headerFault, type ComposedContent } from '../../src/mail/compose.js'
+import { composeMessage, headerFault, type ComposedContent } from '../../src/mail/compose/compose.js'
 
 const letter = { to: 'bob@example.net', date: 0, messageId: 'm1@mail.example.com' }
 

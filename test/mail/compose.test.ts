@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { simpleParser, type ParsedMail } from 'mailparser'
-import { composeMessage, type ComposedContent } from '../../src/mail/compose.js'
+import { composeMessage, type ComposedContent } from '../../src/mail/compose/compose.js'
 import { AppError } from '../../src/core/errors.js'
 
 const date = Date.UTC(2026, 0, 5, 7, 8, 9)

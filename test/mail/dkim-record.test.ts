@@ -1,6 +1,11 @@
 import t from 'tap'
 import { generateKeyPairSync, createPublicKey } from 'node:crypto'
-import { dkimRecord, parseDkimRecord, publicKeyText, recordHoldsKey } from '../../src/mail/dkim-record.js'
+import {
+  dkimRecord,
+  parseDkimRecord,
+  publicKeyText,
+  recordHoldsKey,
+} from '../../src/mail/dkim/dkim-record.js'
 
 const rsa = publicKeyText(generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey)
 const ed25519 = publicKeyText(generateKeyPairSync('ed25519').publicKey)

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { generateKeyPairSync } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { composeMessage } from '../../src/mail/compose.js'
-import { dkimRecord, publicKeyText } from '../../src/mail/dkim-record.js'
-import { signMessage, type DkimKey } from '../../src/mail/dkim-sign.js'
+import { composeMessage } from '../../src/mail/compose/compose.js'
+import { dkimRecord, publicKeyText } from '../../src/mail/dkim/dkim-record.js'
+import { signMessage, type DkimKey } from '../../src/mail/dkim/dkim-sign.js'
 
 const signedAt = Date.UTC(2026, 0, 15, 12)
 const zone = new Map<string, string>()

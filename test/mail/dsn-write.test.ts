@@ -1,6 +1,6 @@
 import t from 'tap'
 import { simpleParser } from 'mailparser'
-import { writeDsn, type DsnFacts } from '../../src/mail/dsn-write.js'
+import { writeDsn, type DsnFacts } from '../../src/mail/compose/dsn-write.js'
 import { isSevenBit } from '../../src/mail/relay/transfer-encoding.js'
 import { mimeCorpus } from '../support/mime-corpus/corpus.js'
 

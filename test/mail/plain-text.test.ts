@@ -1,5 +1,5 @@
 import t from 'tap'
-import { plainTextOf } from '../../src/mail/plain-text.js'
+import { plainTextOf } from '../../src/mail/compose/plain-text.js'
 
 t.test('links are kept once, images and anchors within the page left out', async t => {
   t.equal(plainTextOf('<a href="https://example.com/a">Shop</a>'), 'Shop <https://example.com/a>')

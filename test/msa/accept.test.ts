@@ -3,9 +3,9 @@ import t from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import { acceptLetters, type AcceptParts } from '../../src/msa/accept.js'
 import type { Letter } from '../../src/msa/letter.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { sqliteDatabase } from '../support/database.js'
+import { sqliteDatabase } from '../support/db/database.js'
 import { addWorkspace } from '../support/mailroom.js'
 
 const clock = new FakeClock()

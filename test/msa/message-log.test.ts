@@ -1,13 +1,13 @@
 /** `GET /email`: the log of messages, its filters and pages. */
 import t from 'tap'
-import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
-import { insertMessages, type NewMessage } from '../../src/queue/message-store.js'
-import { applyHappening } from '../../src/queue/message-status-store.js'
-import { listMessages, type MessageFilter } from '../../src/msa/message-log-store.js'
+import { insertContent, type MessageContent } from '../../src/messages/content-store.js'
+import { insertMessages, type NewMessage } from '../../src/messages/message-store.js'
+import { applyHappening } from '../../src/messages/message-status-store.js'
+import { listMessages, type MessageFilter } from '../../src/msa/log/message-log-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
-import { openTestAppliance } from '../support/appliance.js'
-import { eachDatabase, sqliteDatabase } from '../support/database.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 const NOW = Date.parse('2026-01-05T10:00:00Z')

@@ -1,12 +1,12 @@
 /** A scheduled send to several recipients: one id, one status, and what became of each. */
 import t from 'tap'
 import type { Database } from '../../src/db/database.js'
-import { findGroup, groupStatus, groupWithTrace } from '../../src/msa/group-view.js'
-import { insertAttempts } from '../../src/queue/attempt-store.js'
-import { recordHappenings, type Happening } from '../../src/queue/message-history.js'
-import { applyHappening } from '../../src/queue/message-status-store.js'
-import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
-import { eachDatabase } from '../support/database.js'
+import { findGroup, groupStatus, groupWithTrace } from '../../src/msa/log/group-view.js'
+import { insertAttempts } from '../../src/messages/attempt-store.js'
+import { recordHappenings, type Happening } from '../../src/messages/message-history.js'
+import { applyHappening } from '../../src/messages/message-status-store.js'
+import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
+import { eachDatabase } from '../support/db/database.js'
 import { enqueue, NOW } from '../support/mailroom.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

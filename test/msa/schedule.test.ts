@@ -2,12 +2,12 @@
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import { openServer } from '../../src/server.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { systemWorld } from '../../src/world/world.js'
-import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
-import { clientOf } from '../support/client.js'
-import { initialise } from '../support/process.js'
+import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
+import { clientOf } from '../support/api/client.js'
+import { initialise } from '../support/program/process.js'
 
 const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 /** The clock begins at ten. */

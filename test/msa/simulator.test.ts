@@ -2,7 +2,7 @@
 import t from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
-import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

@@ -1,8 +1,8 @@
 /** How long one attempt may take, over all hosts and addresses of a domain together. */
 import t from 'tap'
 import type { Outcome } from '../../src/mail/outcome.js'
-import { scriptedServer } from '../support/scripted-server.js'
-import { goOn, makeJob, testMta, timeouts, type Place, type TestMta } from '../support/mta.js'
+import { scriptedServer } from '../support/smtp/scripted-server.js'
+import { goOn, makeJob, testMta, timeouts, type Place, type TestMta } from '../support/smtp/mta.js'
 import { until } from '../support/until.js'
 
 const addresses = Array.from({ length: 10 }, (_, index) => `192.0.2.${index + 1}`)

@@ -1,10 +1,10 @@
 /** Where several hosts were tried and none took the message: whose word counts, and when it is for good. */
 import t from 'tap'
-import { paceSignal } from '../../src/queue/pace-signal.js'
-import type { FakeZone } from '../../src/world/fake-dns.js'
-import { scriptedServer, type ScriptedServer } from '../support/scripted-server.js'
+import { paceSignal } from '../../src/queue/pacing/pace-signal.js'
+import type { FakeZone } from '../../src/world/dns/fake-dns.js'
+import { scriptedServer, type ScriptedServer } from '../support/smtp/scripted-server.js'
 import { until } from '../support/until.js'
-import { goOn, makeJob, testMta, timeouts, type Place } from '../support/mta.js'
+import { goOn, makeJob, testMta, timeouts, type Place } from '../support/smtp/mta.js'
 
 const twoExchangers: FakeZone = {
   'example.com': { MX: ['10 mx1.example', '20 mx2.example'] },

@@ -1,12 +1,12 @@
 /** Addresses beyond ASCII on their way out (RFC 6531): which header whom reaches, and what a server has to offer. */
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
-import { dkimRecord, publicKeyText } from '../../src/mail/dkim-record.js'
-import type { DkimKey } from '../../src/mail/dkim-sign.js'
+import { dkimRecord, publicKeyText } from '../../src/mail/dkim/dkim-record.js'
+import type { DkimKey } from '../../src/mail/dkim/dkim-sign.js'
 import type { DeliveryJob } from '../../src/queue/delivery-agent.js'
 import { dkimVerdicts } from '../support/dkim.js'
-import { scriptedServer } from '../support/scripted-server.js'
-import { goOn, LETTER, makeJob, testMta } from '../support/mta.js'
+import { scriptedServer } from '../support/smtp/scripted-server.js'
+import { goOn, LETTER, makeJob, testMta } from '../support/smtp/mta.js'
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519')
 const key: DkimKey = {

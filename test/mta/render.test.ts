@@ -4,8 +4,8 @@ import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import { openCaptureAgent } from '../../src/mta/capture-agent.js'
 import type { DeliveryJob } from '../../src/queue/delivery-agent.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { goOn, LETTER, makeJob, testMta } from '../support/mta.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { goOn, LETTER, makeJob, testMta } from '../support/smtp/mta.js'
 
 const hostname = 'mail.sender.example'
 

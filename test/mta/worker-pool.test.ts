@@ -1,26 +1,27 @@
 /**
  * Delivery in threads: real ones, which deliver to a server in this process. Only the clock of the pool is turned by hand.
  */
+import { pathToFileURL } from 'node:url'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import type { DkimKey } from '../../src/mail/dkim-sign.js'
+import type { DkimKey } from '../../src/mail/dkim/dkim-sign.js'
 import { openCaptureAgent } from '../../src/mta/capture-agent.js'
 import { DEFAULT_POOL_LIMITS } from '../../src/mta/mta-options.js'
-import type { AgentOptions } from '../../src/mta/worker-agent.js'
-import type { Instruction } from '../../src/mta/worker-protocol.js'
-import { openWorkerPool, type WorkerPool } from '../../src/mta/worker-pool.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import type { AgentOptions } from '../../src/mta/workers/worker-agent.js'
+import type { Instruction } from '../../src/mta/workers/worker-protocol.js'
+import { openWorkerPool, type WorkerPool } from '../../src/mta/workers/worker-pool.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { goOn, LETTER, makeJob, timeouts } from '../support/mta.js'
-import { openSink, type Sink } from '../support/sink.js'
-import { told, watchThreads, type WatchedThreads } from '../support/threads.js'
+import { goOn, LETTER, makeJob, timeouts } from '../support/smtp/mta.js'
+import { openSink, type Sink } from '../support/smtp/sink.js'
+import { told, watchThreads, type WatchedThreads } from '../support/program/threads.js'
 import { until } from '../support/until.js'
 
 const hostname = 'mail.sender.example'
 const capture: AgentOptions = { kind: 'capture', hostname }
-const failingThread = new URL('../support/failing-thread.js', import.meta.url)
+const failingThread = pathToFileURL('build/test/support/program/failing-thread.js')
 
 function toSinks(...routes: { domain: string; sink: Pick<Sink, 'port'> }[]): AgentOptions {
   return {

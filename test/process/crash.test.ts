@@ -1,7 +1,7 @@
 /** What a kill -9 at the worst moments leaves behind: every mail that was answered with 200, and at most one copy more. */
 import t, { type Test } from 'tap'
-import { initialise, routeTo, type Initialised } from '../support/process.js'
-import { openSink, unusedPort, type Sink } from '../support/sink.js'
+import { initialise, routeTo, type Initialised } from '../support/program/process.js'
+import { openSink, unusedPort, type Sink } from '../support/smtp/sink.js'
 
 const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 

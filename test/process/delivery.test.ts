@@ -2,8 +2,8 @@
 import t from 'tap'
 import { simpleParser } from 'mailparser'
 import { dkimVerdicts, dkimZone, type PublishedDomain } from '../support/dkim.js'
-import { initialise, routeTo } from '../support/process.js'
-import { openSink, type SinkMail } from '../support/sink.js'
+import { initialise, routeTo } from '../support/program/process.js'
+import { openSink, type SinkMail } from '../support/smtp/sink.js'
 
 const longLine = `${'Grüße aus Köln '.repeat(334)}!`
 const html = `<p>${longLine}</p>\n<p>${'x'.repeat(5_000)}</p>\n<p>a\u{a0}b \u{1f4ec}</p>\n.\n..dot\n`

@@ -2,8 +2,8 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { initialise, install, routeTo } from '../support/process.js'
-import { openSink } from '../support/sink.js'
+import { initialise, install, routeTo } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
 
 const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 const shortGrace = { POSTROAD_SHUTDOWN_GRACE: '1s' }

@@ -2,14 +2,14 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { uuidv7 } from '../../src/core/ids.js'
-import { openSqlite } from '../../src/db/open-sqlite.js'
-import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
-import { insertMessages } from '../../src/queue/message-store.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { insertContent, type MessageContent } from '../../src/messages/content-store.js'
+import { insertMessages } from '../../src/messages/message-store.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
-import { systemClock } from '../../src/world/clock.js'
+import { systemClock } from '../../src/world/time/clock.js'
 import { systemRandom } from '../../src/world/random.js'
-import { initialise, routeTo, type Initialised } from '../support/process.js'
-import { openSink } from '../support/sink.js'
+import { initialise, routeTo, type Initialised } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
 
 const MESSAGES = 100_000
 const DOMAINS = 1_000

@@ -1,8 +1,8 @@
 /** Submission by SMTP on the real program: what a 250 is worth when the process dies, and how it stops. */
 import t from 'tap'
-import { initialise, routeTo, type Initialised, type Serving } from '../support/process.js'
-import { openSink, unusedPort } from '../support/sink.js'
-import { idsOf, letter, openServed, type SubmissionClient } from '../support/submission.js'
+import { initialise, routeTo, type Initialised, type Serving } from '../support/program/process.js'
+import { openSink, unusedPort } from '../support/smtp/sink.js'
+import { idsOf, letter, openServed, type SubmissionClient } from '../support/smtp/submission.js'
 import { until } from '../support/until.js'
 
 async function loggedIn(server: Serving, postroad: Initialised): Promise<SubmissionClient> {

@@ -1,8 +1,8 @@
 /** The wall clock is set while the queue runs: ages and rests are not changed by that, due times recover. */
 import t from 'tap'
-import { ClockSteps } from '../../src/queue/clock-steps.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { sqliteDatabase } from '../support/database.js'
+import { ClockSteps } from '../../src/queue/clock/clock-steps.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
 import { deferred, delivered } from '../support/outcomes.js'
 import { openQueue, sqliteQueue } from '../support/queue.js'

@@ -1,10 +1,10 @@
 /** Complete jobs: what is read once and kept, and for how long. */
 import t from 'tap'
-import { JobLoader } from '../../src/queue/job-loader.js'
+import { JobLoader } from '../../src/queue/claiming/job-loader.js'
 import { findEntries } from '../../src/queue/queue-store.js'
-import type { DkimKey } from '../../src/mail/dkim-sign.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { sqliteDatabase } from '../support/database.js'
+import type { DkimKey } from '../../src/mail/dkim/dkim-sign.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, NOW } from '../support/mailroom.js'
 
 const key = (selector: string): DkimKey => ({

@@ -1,9 +1,9 @@
 /** The queue manager when things end or break: crashes, stopping, failing agents, a full disk. */
 import t from 'tap'
-import { listAttempts } from '../../src/queue/attempt-store.js'
-import type { QueueRunner } from '../../src/queue/queue-runner.js'
+import { listAttempts } from '../../src/messages/attempt-store.js'
+import type { QueueManager } from '../../src/queue/queue-manager.js'
 import { findEntries } from '../../src/queue/queue-store.js'
-import { sqliteDatabase } from '../support/database.js'
+import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW, laneTo } from '../support/mailroom.js'
 import { bounced, deferred, delivered } from '../support/outcomes.js'
 import { openQueue, sqliteQueue, failing } from '../support/queue.js'
@@ -136,7 +136,7 @@ t.test('after the grace what is still under way is broken off, and is due at onc
 })
 
 t.test('what was claimed when the stop came is handed back untried', async t => {
-  const late: { runner?: QueueRunner } = {}
+  const late: { runner?: QueueManager } = {}
   let stopped: Promise<void> | undefined
   const { database, runner, agent, entryOf } = await sqliteQueue(t, {
     script: () => delivered,

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Outcome } from '../../src/mail/outcome.js'
 import type { DeliveryJob } from '../../src/queue/delivery-agent.js'
-import { sqliteDatabase } from '../support/database.js'
+import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW } from '../support/mailroom.js'
 import { deferred, delivered } from '../support/outcomes.js'
 import { openQueue } from '../support/queue.js'

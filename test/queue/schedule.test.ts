@@ -1,9 +1,10 @@
 import t from 'tap'
 import type { LocateSite } from '../../src/queue/delivery-agent.js'
-import { laneKey, type Priority } from '../../src/queue/lane.js'
-import { Schedule } from '../../src/queue/schedule.js'
-import type { Turn } from '../../src/queue/site.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { laneKey } from '../../src/queue/lane.js'
+import type { Priority } from '../../src/messages/mail-origin.js'
+import { Schedule } from '../../src/queue/pacing/schedule.js'
+import type { Turn } from '../../src/queue/pacing/site.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 
 const domainsShare: LocateSite = async destination => ({
   name: destination.endsWith('.hosted.example') ? 'mx.hoster.example' : destination,

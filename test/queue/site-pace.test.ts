@@ -1,9 +1,9 @@
 import t from 'tap'
-import { paceSignal } from '../../src/queue/pace-signal.js'
-import { restLengths, SitePace } from '../../src/queue/site-pace.js'
-import { classifyReply } from '../../src/mail/classify.js'
+import { paceSignal } from '../../src/queue/pacing/pace-signal.js'
+import { restLengths, SitePace } from '../../src/queue/pacing/site-pace.js'
+import { classifyReply } from '../../src/mail/classify/classify.js'
 import type { Outcome } from '../../src/mail/outcome.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { bounced } from '../support/outcomes.js'
 
 const MINUTE_MS = 60_000

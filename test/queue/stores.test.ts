@@ -1,23 +1,28 @@
 /** The queue's tables on both databases. */
 import t from 'tap'
-import { insertAttempts, listAttempts, type Attempt } from '../../src/queue/attempt-store.js'
-import { findCapturedMail, insertCapturedMails, listCapturedMails } from '../../src/queue/capture-store.js'
-import { findContents } from '../../src/queue/content-store.js'
-import { findAnyMessage, findMessage, findMessages, insertMessages } from '../../src/queue/message-store.js'
+import { insertAttempts, listAttempts, type Attempt } from '../../src/messages/attempt-store.js'
+import { findCapturedMail, insertCapturedMails, listCapturedMails } from '../../src/messages/capture-store.js'
+import { findContents } from '../../src/messages/content-store.js'
+import {
+  findAnyMessage,
+  findMessage,
+  findMessages,
+  insertMessages,
+} from '../../src/messages/message-store.js'
 import {
   deleteEntries,
   listEntries,
   retryNow,
   setHeld,
   summarize,
-} from '../../src/queue/queue-admin-store.js'
+} from '../../src/queue/operator/queue-admin-store.js'
 import {
   adoptOrphans,
   beginAttempt,
   findOrphans,
   letGo,
   takeBackAttempt,
-} from '../../src/queue/claim-store.js'
+} from '../../src/queue/claiming/claim-store.js'
 import {
   deferEntry,
   findEntries,
@@ -28,7 +33,7 @@ import {
 } from '../../src/queue/queue-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
-import { eachDatabase } from '../support/database.js'
+import { eachDatabase } from '../support/db/database.js'
 import { CONTENT, enqueue, laneTo, NOW } from '../support/mailroom.js'
 
 const idsOf = (entries: readonly { messageId: string }[]) => entries.map(({ messageId }) => messageId)

@@ -2,7 +2,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openTestAppliance, type TestAppliance } from '../support/appliance.js'
+import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
 const MINUTE_MS = 60_000

@@ -1,7 +1,7 @@
 /** The scheduler: when jobs run, and that neither a failing nor a slow one does any harm. */
 import t from 'tap'
 import { Scheduler, type Job } from '../../src/scheduler/scheduler.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { settleDown } from '../support/turns.js'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { AppError } from '../../src/core/errors.js'
 import { SmtpRefusal, type RcptCommand } from '../../src/smtp/receiver.js'
-import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp-service.js'
+import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp/smtp-service.js'
 
 t.test('a message is taken as it was sent, and the session goes on', async t => {
   const { dialogue, receiver } = await smtpService(t)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { MessageScanner, type ScanLimits } from '../../src/smtp/message-scanner.js'
 import { SmtpRefusal } from '../../src/smtp/receiver.js'
-import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp-service.js'
+import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp/smtp-service.js'
 import { until } from '../support/until.js'
 
 const LIMITS: ScanLimits = { messageSize: 1_000_000, textLine: 65_536, header: 262_144 }

@@ -1,7 +1,7 @@
 /** Paths and parameters of MAIL and RCPT. */
 import t from 'tap'
 import { readMail, readRcpt, type ParameterRules } from '../../src/smtp/mail-command.js'
-import { smtpService } from '../support/smtp-service.js'
+import { smtpService } from '../support/smtp/smtp-service.js'
 
 const rules: ParameterRules = { isEsmtp: true, dsn: true, smtpUtf8: true, auth: true, messageSize: 1_000 }
 

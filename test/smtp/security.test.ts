@@ -1,7 +1,7 @@
 /** TLS, logins, and clients that mean harm or do not know better. */
 import t from 'tap'
 import { SmtpRefusal } from '../../src/smtp/receiver.js'
-import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp-service.js'
+import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp/smtp-service.js'
 import { until } from '../support/until.js'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')

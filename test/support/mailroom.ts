@@ -3,11 +3,12 @@
  *
  * Written through the real stores, so that a test can only start from what the program itself would have written.
  */
-import { laneKey, PRIORITIES } from '../../src/queue/lane.js'
+import { laneKey } from '../../src/queue/lane.js'
+import { PRIORITIES } from '../../src/messages/mail-origin.js'
 import { insertWorkspace, NEW_WORKSPACE, type Workspace } from '../../src/accounts/workspace-store.js'
 import type { Database } from '../../src/db/database.js'
-import { insertContent, type MessageContent } from '../../src/queue/content-store.js'
-import { insertMessages } from '../../src/queue/message-store.js'
+import { insertContent, type MessageContent } from '../../src/messages/content-store.js'
+import { insertMessages } from '../../src/messages/message-store.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
 
 /** 2026-01-05T10:00:00Z, where a FakeClock starts. */

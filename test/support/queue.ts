@@ -1,14 +1,14 @@
 /** A running queue over a real database, with a clock that the test turns and an agent that it scripts. */
 import type { Test } from 'tap'
 import type { Database, Tx } from '../../src/db/database.js'
-import { JobLoader, type JobLoaderParts } from '../../src/queue/job-loader.js'
-import { findAnyMessage } from '../../src/queue/message-store.js'
-import { QueueRunner, type QueuePolicy } from '../../src/queue/queue-runner.js'
+import { JobLoader, type JobLoaderParts } from '../../src/queue/claiming/job-loader.js'
+import { findAnyMessage } from '../../src/messages/message-store.js'
+import { QueueManager, type QueuePolicy } from '../../src/queue/queue-manager.js'
 import { findEntries, type QueueEntry } from '../../src/queue/queue-store.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { sqliteDatabase } from './database.js'
+import { sqliteDatabase } from './db/database.js'
 import { enqueue } from './mailroom.js'
 import { bounced } from './outcomes.js'
 import { ScriptedAgent, type Script } from './scripted-agent.js'
@@ -35,7 +35,7 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
   const log = new FakeLog()
   const agent = new ScriptedAgent(script)
   let settledCount = 0
-  const runner = new QueueRunner({
+  const runner = new QueueManager({
     database,
     clock,
     log,

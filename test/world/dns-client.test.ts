@@ -1,8 +1,8 @@
 /** The resolver against a real server on the loopback. */
 import t from 'tap'
 import type { Answer } from 'dns-packet'
-import { openResolver } from '../../src/world/dns-client.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { openResolver } from '../../src/world/dns/dns-client.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import {
   dnsServer,
@@ -10,7 +10,7 @@ import {
   type AnswerWith,
   type DnsServer,
   type ScriptedAnswer,
-} from '../support/dns-server.js'
+} from '../support/smtp/dns-server.js'
 
 const TIMEOUT = 3_000
 

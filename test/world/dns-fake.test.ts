@@ -1,6 +1,6 @@
 /** The declared zone keeps the rules that the real resolver keeps. */
 import t from 'tap'
-import { fakeDns } from '../../src/world/fake-dns.js'
+import { fakeDns } from '../../src/world/dns/fake-dns.js'
 
 const resolver = fakeDns({
   'example.com': { MX: ['10 mx1.example.com', '20 mx2.example.com'], TXT: ['v=spf1 -all'] },

@@ -1,8 +1,8 @@
 /** Addresses as text, and names of the system. */
 import t from 'tap'
-import { isLoopbackOrUnspecified } from '../../src/world/address-kind.js'
-import { ipVersion, isSameAddress, parseAddressAndPort } from '../../src/world/ip-address.js'
-import { systemLookup } from '../../src/world/system-names.js'
+import { isLoopbackOrUnspecified } from '../../src/world/net/address-kind.js'
+import { ipVersion, isSameAddress, parseAddressAndPort } from '../../src/world/net/ip-address.js'
+import { systemLookup } from '../../src/world/dns/system-names.js'
 
 t.test('localhost is known to the system', async t => {
   const answer = await systemLookup('localhost')

@@ -1,6 +1,6 @@
 /** The clock that tests turn by hand. */
 import t from 'tap'
-import { FakeClock } from '../../src/world/fake-clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 
 t.test('time stands still until it is moved', async t => {
   const clock = new FakeClock('2026-03-01T00:00:00.000Z')

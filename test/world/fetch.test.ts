@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../src/world/clock.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { FakeHttpClient } from '../../src/world/fake-fetch.js'
-import { openReach } from '../../src/world/reach.js'
-import { openHttpClient, type HttpRequest } from '../../src/world/fetch.js'
-import { httpCertificate } from '../support/http-certificate.js'
+import { systemClock } from '../../src/world/time/clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { FakeHttpClient } from '../../src/world/net/fake-fetch.js'
+import { openReach } from '../../src/world/net/reach.js'
+import { openHttpClient, type HttpRequest } from '../../src/world/net/fetch.js'
+import { httpCertificate } from '../support/api/http-certificate.js'
 
 const client = openHttpClient(systemClock)
 

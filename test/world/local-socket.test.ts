@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openHttpClient } from '../../src/world/fetch.js'
-import { FakeClock } from '../../src/world/fake-clock.js'
-import { listenLocal } from '../../src/world/local-socket.js'
+import { openHttpClient } from '../../src/world/net/fetch.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { listenLocal } from '../../src/world/net/local-socket.js'
 
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'postroad-socket-'))

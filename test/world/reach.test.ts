@@ -1,10 +1,10 @@
 /** Which addresses are public, and that nothing else is dialled because a stranger says so. */
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
-import { addressKind, type AddressKind } from '../../src/world/address-kind.js'
-import { systemClock } from '../../src/world/clock.js'
-import { openDialler } from '../../src/world/dial.js'
-import { openReach } from '../../src/world/reach.js'
+import { addressKind, type AddressKind } from '../../src/world/net/address-kind.js'
+import { systemClock } from '../../src/world/time/clock.js'
+import { openDialler } from '../../src/world/net/dial.js'
+import { openReach } from '../../src/world/net/reach.js'
 
 const kinds: Readonly<Record<AddressKind, readonly string[]>> = {
   public: [

@@ -9,8 +9,8 @@
  */
 import { AppError } from '../../core/errors.js'
 import { parseAddress, type NamedAddress } from '../address.js'
-import { foldField, mailbox } from '../header-field.js'
-import { hasHeaderBreak } from '../header-text.js'
+import { foldField, mailbox } from '../compose/header-field.js'
+import { hasHeaderBreak } from '../compose/header-text.js'
 import type { FieldLines } from './field-lines.js'
 import type { RelayedHeader, RelayedMailbox } from './relayed-header.js'
 

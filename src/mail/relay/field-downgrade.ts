@@ -14,7 +14,7 @@ import {
   internationalMailbox,
   unstructured,
   type AddressForm,
-} from '../header-field.js'
+} from '../compose/header-field.js'
 import { readAddressList, type AddressList, type ListedGroup, type ListedMailbox } from './address-list.js'
 import type { FieldLines } from './field-lines.js'
 import { decodeOctets, decodeText, hasNonAscii, unfoldedValue } from './header-decode.js'

@@ -6,8 +6,8 @@
  * Standards: RFC 3463 (codes), RFC 3464 §2.3 (per-recipient fields), RFC 5321 §4.2.1 (4yz is transient).
  * Fails: never.
  */
-import { classifyReply, type ReplyClassification } from '../classify.js'
-import { findQuotedReply } from './quoted-reply.js'
+import { classifyReply, type ReplyClassification } from '../classify/classify.js'
+import { findQuotedReply } from './notices/quoted-reply.js'
 import type { ReturnedRecipient } from './returned-mail.js'
 import { chooseStatus, fittingStatus, readStatus } from './status-code.js'
 

@@ -6,7 +6,7 @@
  * Fails: never.
  */
 import { isAwaySubject } from './automatic-reply.js'
-import type { Notice } from './read-notice.js'
+import type { Notice } from './notices/read-notice.js'
 
 const DAEMON =
   /\b(?:mailer-?daemon|mail-?daemon|post_?master|mail(?:er)?[ ._-]?(?:delivery|administrator)|mail[ ._-]deliver(?:y|er)?[ ._-](?:sub)?system|mdaemon|bounces?|mail\.delivery\.system|internet mail delivery|system administrator)\b/i

@@ -8,7 +8,7 @@
  * Fails: never, whatever the bytes; what says nothing is `other` without recipients. Looks at the first 256 KB and at 64
  * MIME parts.
  */
-import { textBetweenTags } from '../html-tags.js'
+import { textBetweenTags } from '../compose/html-tags.js'
 import { assessRecipient } from './assess-recipient.js'
 import { isAwaySubject, readAutomaticReply } from './automatic-reply.js'
 import { looksLikeBounce, looksLikeDelay } from './bounce-signs.js'
@@ -16,10 +16,16 @@ import { readDeliveryStatus, type DeliveryStatus, type StatusGroup } from './del
 import { headerOfOriginalPart, readFeedbackReport } from './feedback-report.js'
 import { readHeader } from './header-section.js'
 import { readMimeMessage, type MimeMessage, type MimePart } from './mime-part.js'
-import { NOTICE_FORMS } from './notice-forms.js'
-import { GENERAL_FORM, LAST_FORM } from './notice-forms-general.js'
-import type { NoticeForm } from './notice-form.js'
-import { matchesForm, readNotice, withoutSenders, type Notice, type NoticeRecipient } from './read-notice.js'
+import { NOTICE_FORMS } from './notices/notice-forms.js'
+import { GENERAL_FORM, LAST_FORM } from './notices/notice-forms-general.js'
+import type { NoticeForm } from './notices/notice-form.js'
+import {
+  matchesForm,
+  readNotice,
+  withoutSenders,
+  type Notice,
+  type NoticeRecipient,
+} from './notices/read-notice.js'
 import { isSameAddress, readAddress, readAddressList } from './recipient-address.js'
 import type { ReturnedKind, ReturnedMail, ReturnedOriginal, ReturnedRecipient } from './returned-mail.js'
 import { cutOriginal, isOriginalPart, readOriginal } from './returned-original.js'

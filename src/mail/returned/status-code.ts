@@ -6,7 +6,7 @@
  * Fails: never.
  */
 import type { Permanence } from '../outcome.js'
-import type { Subtype } from '../classify-subtypes.js'
+import type { Subtype } from '../classify/classify-subtypes.js'
 
 const STATUS = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d)/
 

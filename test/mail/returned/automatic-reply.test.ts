@@ -1,7 +1,7 @@
 /** Automatic answers are no bounces: vacations, challenges, receipts, in many languages. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
-import { multipart, ORIGINAL, RETURN_PATH, wire } from '../../support/returned-mail.js'
+import { multipart, ORIGINAL, RETURN_PATH, wire } from '../../support/returned/returned-mail.js'
 
 function answer(fields: string, text = 'I am away until Monday.'): Buffer {
   return wire(`From: Ann <ann@example.net>\nTo: <${RETURN_PATH}>\n${fields}\n\n${text}\n`)

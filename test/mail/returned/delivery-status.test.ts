@@ -9,7 +9,7 @@ import {
   ORIGINAL_HEADER,
   REPORTER,
   wire,
-} from '../../support/returned-mail.js'
+} from '../../support/returned/returned-mail.js'
 
 t.test('a delivery report tells recipient, status, reply, host and message', async t => {
   const envelope = 'Original-Envelope-Id: env-1\n'

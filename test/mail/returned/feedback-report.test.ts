@@ -1,7 +1,7 @@
 /** Feedback reports: who complained, how it is called, and what was withheld. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
-import { multipart, ORIGINAL, RETURN_PATH, wire } from '../../support/returned-mail.js'
+import { multipart, ORIGINAL, RETURN_PATH, wire } from '../../support/returned/returned-mail.js'
 
 function feedback(
   fields: string,

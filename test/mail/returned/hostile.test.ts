@@ -1,8 +1,8 @@
 /** Whatever the bytes, the reader answers: broken, hostile and endless mail. `make fuzz-bounces` does more of the same. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
-import { notice, multipart, wire } from '../../support/returned-mail.js'
-import { brokenMail, hostileMails, seededNumbers } from '../../support/returned-mail-fuzz.js'
+import { notice, multipart, wire } from '../../support/returned/returned-mail.js'
+import { brokenMail, hostileMails, seededNumbers } from '../../support/returned/returned-mail-fuzz.js'
 
 const KINDS = ['bounce', 'delay', 'success', 'feedback', 'auto_reply', 'other']
 

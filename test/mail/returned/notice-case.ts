@@ -1,5 +1,5 @@
 /** A bounce written for people, and what has to be read from it. */
-import type { Subtype } from '../../../src/mail/classify-subtypes.js'
+import type { Subtype } from '../../../src/mail/classify/classify-subtypes.js'
 
 export interface NoticeCase {
   readonly name: string

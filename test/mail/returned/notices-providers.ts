@@ -2,7 +2,7 @@
  * Bounces of large providers, and of systems that nobody knows, written for people: in our own words where the system's are long, with its own where it
  * is known by them.
  */
-import { notice, ORIGINAL, ORIGINAL_HEADER } from '../../support/returned-mail.js'
+import { notice, ORIGINAL, ORIGINAL_HEADER } from '../../support/returned/returned-mail.js'
 import type { NoticeCase } from './notice-case.js'
 
 export const PROVIDER_NOTICES: readonly NoticeCase[] = [

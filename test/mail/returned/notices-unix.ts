@@ -2,7 +2,7 @@
  * Bounces of mail transfer agents, written for people: in our own words where the system's are long, with its own where it
  * is known by them.
  */
-import { notice, ORIGINAL, ORIGINAL_HEADER } from '../../support/returned-mail.js'
+import { notice, ORIGINAL, ORIGINAL_HEADER } from '../../support/returned/returned-mail.js'
 import type { NoticeCase } from './notice-case.js'
 
 export const UNIX_NOTICES: readonly NoticeCase[] = [

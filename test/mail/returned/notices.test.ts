@@ -1,8 +1,8 @@
 /** Bounces that are written for people: one rule for each system, and a general one for the rest. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
-import { NOTICE_FORMS } from '../../../src/mail/returned/notice-forms.js'
-import { notice } from '../../support/returned-mail.js'
+import { NOTICE_FORMS } from '../../../src/mail/returned/notices/notice-forms.js'
+import { notice } from '../../support/returned/returned-mail.js'
 import { NOTICES } from './notices.js'
 
 t.test('every system’s notice is read: who, why, and about which message', async t => {

@@ -1,0 +1,224 @@
+/**
+ * The program under test: an installation made through its own command line, and the server as a process of its own.
+ *
+ * Called by the scenarios. Durability is the program's default (WAL, synchronous=FULL) and mail is signed: the sending
+ * domain is vouched for and has its RSA-2048 keys. Fails: rejects with what the program wrote.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { cp, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { systemClock } from '../../src/world/time/clock.js'
+import { run, startNode, stop } from './children.js'
+
+/** The bundle: what operators run. */
+const PROGRAM = resolve('dist/main.js')
+const LOOP_DELAY = new URL('loop-delay.js', import.meta.url).href
+const START_LIMIT_MS = 30_000
+const STOP_LIMIT_MS = 30_000
+
+/** The sender of every mail here. */
+export const SENDER = 'news@bench.example'
+
+/** A data folder that is set up, with a key that has no limits. */
+export interface Installation {
+  readonly dataDir: string
+  readonly workspaceId: string
+  readonly key: string
+  readonly keyId: string
+  /** Leaves its domain with the RSA key alone; before a server runs on it. */
+  dropEd25519(): Promise<void>
+}
+
+/** Where mail goes and with how many connections. */
+export interface Outgoing {
+  /** Of the host on loopback that takes all mail. */
+  readonly port: number
+  readonly connections: number
+  readonly connectionsPerDestination: number
+  /** Delivery threads; one per core where absent. */
+  readonly workers?: number
+  /** Whether the server measures how late its event loop is, to be asked after `stop`. */
+  readonly reportsDelays?: boolean
+  /** `0s` where absent. */
+  readonly shutdownGrace?: string
+  /** TOML that says where mail goes, in place of the one host. */
+  readonly destinations?: string
+}
+
+export interface ServerProcess {
+  /** Of the REST API on loopback. */
+  readonly port: number
+  /** Of SMTP submission on loopback, which needs no login from there. */
+  readonly submissionPort: number
+  readonly inboundPort: number
+  readonly pid: number
+  /** From the start of the process to its saying that it serves. */
+  readonly startMs: number
+  /** CPU time used so far by all threads, user and system, seconds. */
+  cpuSeconds(): number
+  /** The most memory it has held, bytes. */
+  peakMemory(): number
+  /** How late its event loop was, 99th percentile and most, ms; known once it has stopped. */
+  delays(): { readonly p99Ms: number; readonly mostMs: number } | undefined
+  stop(): Promise<void>
+}
+
+const NO_MAIL: Outgoing = { port: 9, connections: 1, connectionsPerDestination: 1 }
+
+export async function install(folder: string): Promise<Installation> {
+  const dataDir = join(folder, 'installation')
+  const config = await writeConfig(dataDir, NO_MAIL)
+  const command = async (...args: string[]): Promise<unknown> =>
+    JSON.parse(await run(startNode([PROGRAM, ...args, '--json', '--config', config])))
+  const { workspace } = (await command('init')) as { workspace: { id: string } }
+  await command('workspace', 'set', workspace.id, 'hourly_limit=0', 'daily_limit=0')
+  await command(
+    'domain',
+    'add',
+    SENDER.slice(SENDER.indexOf('@') + 1),
+    '--workspace',
+    workspace.id,
+    '--vouch',
+  )
+  const limits = ['--rate-limit', '0', '--email-rate-limit', '0']
+  const created = await command('key', 'create', '--workspace', workspace.id, '--name', 'bench', ...limits)
+  const { id: keyId, key } = created as { id: string; key: string }
+  return installationAt({ dataDir, workspaceId: workspace.id, key, keyId })
+}
+
+function installationAt(facts: Omit<Installation, 'dropEd25519'>): Installation {
+  return {
+    ...facts,
+    async dropEd25519() {
+      const file = join(facts.dataDir, 'postroad.db')
+      const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
+      await database.write(tx => tx.db.deleteFrom('dkim_keys').where('algorithm', '=', 'ed25519').execute())
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A copy that a scenario may fill. No server runs on the original. */
+export async function copyInstallation(original: Installation, name: string): Promise<Installation> {
+  const dataDir = join(original.dataDir, '..', name)
+  await cp(original.dataDir, dataDir, { recursive: true })
+  return installationAt({ ...original, dataDir })
+}
+
+/** @param profileName where given, a CPU profile with this name is left in the working folder when the server stops */
+export async function serve(
+  { dataDir, keyId }: Installation,
+  outgoing: Outgoing = NO_MAIL,
+  profileName?: string,
+): Promise<ServerProcess> {
+  const config = await writeConfig(dataDir, outgoing, keyId)
+  const delays = `${dataDir}.delays.json`
+  const watching = outgoing.reportsDelays === true ? ['--import', LOOP_DELAY] : []
+  const profiling =
+    profileName === undefined ? [] : ['--cpu-prof', `--cpu-prof-name=${profileName}.cpuprofile`]
+  const startedAt = performance.now()
+  const child = startNode([...profiling, ...watching, PROGRAM, 'serve', '--config', config], {
+    env: { BENCH_LOOP_DELAYS: delays },
+  })
+  const { port, submissionPort, inboundPort } = await untilItServes(child)
+  const startMs = performance.now() - startedAt
+  const pid = child.pid!
+  return {
+    port,
+    submissionPort,
+    inboundPort,
+    pid,
+    startMs,
+    cpuSeconds: () => cpuSecondsOf(pid),
+    peakMemory: () => peakMemoryOf(pid),
+    delays: () =>
+      existsSync(delays)
+        ? (JSON.parse(readFileSync(delays, 'utf8')) as { p99Ms: number; mostMs: number })
+        : undefined,
+    stop: () => stop(child, STOP_LIMIT_MS),
+  }
+}
+
+async function writeConfig(dataDir: string, outgoing: Outgoing, keyId?: string): Promise<string> {
+  const file = `${dataDir}.toml`
+  await writeFile(
+    file,
+    `
+hostname = "mail.bench.example"
+data_dir = ${JSON.stringify(dataDir)}
+shutdown_grace = "${outgoing.shutdownGrace ?? '0s'}"
+[http]
+listen = ["127.0.0.1:0"]
+[submission]
+listen = ["127.0.0.1:0"]
+listen_tls = []
+require_tls = false
+${keyId === undefined ? '' : `[[submission.trusted_networks]]\nnetwork = "127.0.0.1"\nkey = "${keyId}"`}
+[inbound]
+listen = ["127.0.0.1:0"]
+greeting_delay = "0"
+[mta]
+connections = ${outgoing.connections}
+connections_per_destination = ${outgoing.connectionsPerDestination}
+workers = ${outgoing.workers ?? 0}
+${outgoing.destinations ?? oneHost(outgoing.port)}
+`,
+  )
+  return file
+}
+
+/** Takes all mail. */
+function oneHost(port: number): string {
+  return `[[mta.routes]]
+domain = "*"
+host = "127.0.0.1"
+port = ${port}
+tls = "none"`
+}
+
+interface Ports {
+  readonly port: number
+  readonly submissionPort: number
+  readonly inboundPort: number
+}
+
+/** @returns its ports, from its own log */
+async function untilItServes(child: ChildProcess): Promise<Ports> {
+  let complaint = ''
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  const limit = setTimeout(() => child.kill('SIGKILL'), START_LIMIT_MS)
+  const lines = createInterface({ input: child.stdout! })
+  return new Promise<Ports>((resolve, reject) => {
+    // Goes on reading after that: a log that nobody reads would block the server.
+    lines.on('line', line => {
+      const { event, http, submission, inbound } = JSON.parse(line) as Record<string, string | undefined>
+      const portOf = (address = '') => Number(address.split(':').at(-1))
+      if (event === 'postroad serves')
+        resolve({
+          port: portOf(http),
+          submissionPort: portOf(submission),
+          inboundPort: portOf(inbound),
+        })
+    })
+    child.once('close', () => reject(new Error(`the server ended before it served: ${complaint}`)))
+    child.once('error', reject)
+  }).finally(() => clearTimeout(limit))
+}
+
+/** USER_HZ, the unit of times in /proc/PID/stat: 100 on every Linux that Node runs on (proc(5), sysconf(3)). */
+const TICKS_PER_SECOND = 100
+
+function cpuSecondsOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  // The second field is the command in parentheses and may hold spaces; utime and stime are fields 14 and 15.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+function peakMemoryOf(pid: number): number {
+  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+  return Number(kilobytes) * 1_024
+}

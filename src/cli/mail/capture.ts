@@ -1,0 +1,43 @@
+/** `postroad capture list|show`: the local inbox that `mta.capture` fills instead of sending. */
+import type { Command } from 'commander'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { shownOctets } from '../../mail/shown-octets.js'
+import { headToApi } from '../../messages/capture-routes.js'
+import { findCapturedMail, listCapturedMails } from '../../messages/capture-store.js'
+import {
+  command,
+  printResult,
+  table,
+  wholeNumber,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
+
+export function captureCommands(program: Command, context: CliContext): void {
+  const group = program.command('capture').description('the local inbox of mta.capture')
+  command(group, 'list', 'caught mails, newest first')
+    .option('--limit <n>', 'at most so many (default: 50)', wholeNumber)
+    .action(async (options: CommonOptions & { limit?: number }) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const { items } = await listCapturedMails(database.reader, { limit: options.limit ?? 50, offset: 0 })
+        printResult(context, options, items.map(headToApi), () =>
+          table(
+            ['ID', 'CAUGHT', 'TO', 'SIZE', 'SUBJECT'],
+            items.map(mail => [mail.id, isoTime(mail.capturedAt), mail.recipient, mail.size, mail.subject]),
+          ),
+        )
+      })
+    })
+  command(group, 'show <id>', 'one mail as it would have left, by its number or message id').action(
+    async (id: string, options: CommonOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const mail = await findCapturedMail(database.reader, id)
+        if (!mail) throw new AppError('not_found', `no mail ${id} in the local inbox`)
+        const raw = shownOctets(Buffer.from(mail.raw))
+        printResult(context, options, { ...headToApi({ ...mail, size: mail.raw.length }), raw }, () => raw)
+      })
+    },
+  )
+}

@@ -1,0 +1,155 @@
+/** `postroad inbound list|show|reprocess`: the mail that came back, what it was read as, and having it read again. */
+import type { Command } from 'commander'
+import { AppError } from '../../core/errors.js'
+import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import {
+  findInboundMail,
+  listInboundMails,
+  markUnprocessed,
+  readInboundOctets,
+  type InboundMail,
+} from '../../inbound/inbound-mail-store.js'
+import {
+  command,
+  printResult,
+  table,
+  UsageError,
+  wholeNumber,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
+
+interface ListOptions extends CommonOptions {
+  readonly limit?: number
+  readonly result?: string
+  readonly waiting?: boolean
+}
+
+export function inboundCommands(program: Command, context: CliContext): void {
+  const group = program.command('inbound').description('mail that came back: bounces, complaints, reports')
+  listCommand(group, context)
+  showCommand(group, context)
+  command(group, 'reprocess <id>', 'have the server read a mail again, as after an update').action(
+    async (id: string, options: CommonOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const seq = readNumber(id)
+        if (!(await database.write(tx => markUnprocessed(tx.db, seq)))) throw noSuchMail(id)
+        const text = `mail ${seq} is read again within seconds, or when the server starts`
+        printResult(context, options, { id: seq, status: 'waiting' }, () => text)
+      })
+    },
+  )
+}
+
+function listCommand(group: Command, context: CliContext): void {
+  command(group, 'list', 'mails that came in, newest first')
+    .option('--limit <n>', 'at most so many (default: 50)', wholeNumber)
+    .option('--result <result>', 'only those with this result, e.g. bounce, unconfirmed, forged, failed')
+    .option('--waiting', 'only those that were not read yet')
+    .action(async (options: ListOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const filter = {
+          ...(options.result === undefined ? {} : { result: options.result }),
+          ...(options.waiting === undefined ? {} : { isWaiting: options.waiting }),
+        }
+        const page = { limit: options.limit ?? 50, offset: 0 }
+        const mails = await listInboundMails(database.reader, filter, page)
+        printResult(context, options, mails.map(toJson), () =>
+          table(
+            ['ID', 'RECEIVED', 'FROM', 'SIZE', 'RESULT', 'TO'],
+            mails.map(mail => [
+              mail.seq,
+              isoTime(mail.receivedAt),
+              `<${mail.envelopeSender}>`,
+              mail.size,
+              mail.result ?? 'waiting',
+              mail.recipients.map(({ address }) => address).join(', '),
+            ]),
+          ),
+        )
+      })
+    })
+}
+
+function showCommand(group: Command, context: CliContext): void {
+  command(group, 'show <id>', 'a mail as it came, and what became of it').action(
+    async (id: string, options: CommonOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const mail = await findInboundMail(database.reader, readNumber(id))
+        if (!mail) throw noSuchMail(id)
+        const raw = (await readInboundOctets(database.reader, mail)).toString('latin1')
+        printResult(context, options, { ...toJson(mail), raw }, () => `${factsOf(mail)}\n\n${printable(raw)}`)
+      })
+    },
+  )
+}
+
+function factsOf(mail: InboundMail): string {
+  const facts = [
+    ['mail', String(mail.seq)],
+    [
+      'received',
+      `${isoTime(mail.receivedAt)} from ${mail.heloName} [${mail.peerAddress}], session ${mail.session}`,
+    ],
+    ['sender', `<${mail.envelopeSender}>`],
+    ...mail.recipients.map(({ address, purpose, messageId }) => [
+      'recipient',
+      `<${address}> (${purpose}${messageId === undefined ? '' : `, message ${messageId}`})`,
+    ]),
+    ['processed', isoTimeOrNull(mail.processedAt) ?? 'not yet'],
+    ...mail.findings.map(({ result, messageId, isConfirmed, detail }) => [
+      'result',
+      [
+        result,
+        messageId === undefined ? '' : `message ${messageId}`,
+        isConfirmed === false ? 'not confirmed' : '',
+        detail ?? '',
+      ]
+        .filter(part => part !== '')
+        .join(', '),
+    ]),
+  ]
+  return facts.map(([name = '', value = '']) => printable(`${name.padEnd(10)} ${value}`)).join('\n')
+}
+
+function toJson(mail: InboundMail) {
+  return {
+    id: mail.seq,
+    received_at: isoTime(mail.receivedAt),
+    processed_at: isoTimeOrNull(mail.processedAt),
+    result: mail.result,
+    sender: mail.envelopeSender,
+    recipients: mail.recipients.map(({ address, purpose, messageId }) => ({
+      address,
+      purpose,
+      message_id: messageId ?? null,
+    })),
+    findings: mail.findings.map(({ recipient, result, messageId, isConfirmed, detail }) => ({
+      recipient,
+      result,
+      message_id: messageId ?? null,
+      confirmed: isConfirmed ?? null,
+      detail: detail ?? null,
+    })),
+    size: mail.size,
+    peer_address: mail.peerAddress,
+    helo: mail.heloName,
+    session: mail.session,
+  }
+}
+
+/** What a stranger wrote must not steer the operator's terminal. */
+function printable(text: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters are what has to go
+  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '?').replace(/\r(?!\n)/g, '?')
+}
+
+function readNumber(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${text} is no number of an inbound mail`)
+  return Number(text)
+}
+
+function noSuchMail(id: string): AppError {
+  return new AppError('not_found', `no inbound mail ${id}`)
+}

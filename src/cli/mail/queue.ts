@@ -1,0 +1,267 @@
+/** `postroad queue list|summary|show|hold|release|retry|delete`: by message id, domain, site, workspace, or all. */
+import type { Command } from 'commander'
+import type { Appliance } from '../../appliance.js'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { formatDuration } from '../../core/units.js'
+import type { Tx } from '../../db/database.js'
+import { isServing } from '../../db/sqlite/serve-lock.js'
+import {
+  deleteEntries,
+  listEntries,
+  retryNow,
+  selectedIds,
+  setHeld,
+  summarize,
+  type QueueListEntry,
+  type QueueSelection,
+  type SummaryRow,
+} from '../../queue/operator/queue-admin-store.js'
+import { QUEUE_RETRY_PATH } from '../../queue/operator/queue-status-routes.js'
+import { locateAll } from '../../queue/operator/queue-status-sites.js'
+import { siteLocator } from '../../open-delivery.js'
+import {
+  command,
+  printResult,
+  table,
+  UsageError,
+  wholeNumber,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
+import { readSelection, resolveSelection, selectOptions, type SelectOptions } from './queue-selection.js'
+import { askServer } from '../running-server.js'
+
+const AGE_BOUNDS_MS = [5, 10, 20, 40, 80, 160, 320, 640, 1280].map(minutes => minutes * 60_000)
+const AGES = [...AGE_BOUNDS_MS.map(bound => formatDuration(bound)), 'older']
+
+export function queueCommands(program: Command, context: CliContext): void {
+  const group = program.command('queue').description('mail that waits to be delivered')
+  selectOptions(command(group, 'list', 'waiting messages, longest waiting first'))
+    .option('--limit <n>', 'at most so many (default: 100)', wholeNumber)
+    .action(async (options: SelectOptions & { limit?: number }) => {
+      const named = readSelection(undefined, options, { isAll: true })
+      await withAppliance(context, options, async appliance => {
+        const selection = await resolveSelection(appliance, named)
+        const entries = await listEntries(appliance.database.reader, selection, options.limit ?? 100)
+        printResult(context, options, entries.map(toJson), () => entryTable(entries))
+      })
+    })
+  command(group, 'summary', 'how many wait, by age and by destination or site')
+    .option('--by <what>', 'domain or site (default: domain)', domainOrSite)
+    .option('--limit <n>', 'rows at most (default: 50)', wholeNumber)
+    .action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit?: number }) => {
+      await withAppliance(context, options, appliance =>
+        options.by === 'site'
+          ? summaryBySite(context, options, appliance)
+          : summaryByDomain(context, options, appliance),
+      )
+    })
+  command(group, 'show <id>', 'one waiting message').action(async (id: string, options: CommonOptions) => {
+    await withAppliance(context, options, async ({ database }) => {
+      const [entry] = await listEntries(database.reader, { messageId: id }, 1)
+      if (!entry)
+        throw new AppError('not_found', `message ${id} is not in the queue (see: postroad message show)`)
+      printResult(context, options, toJson(entry), () => JSON.stringify(toJson(entry), null, 2))
+    })
+  })
+  action(group, context, 'hold', 'keep messages back', (tx, selection) => setHeld(tx.db, selection, true))
+  action(group, context, 'release', 'let held messages go', (tx, selection) =>
+    setHeld(tx.db, selection, false),
+  )
+  action(
+    group,
+    context,
+    'retry',
+    'try messages now, at sites that rest as well',
+    (tx, selection, now) => retryNow(tx.db, selection, now),
+    (appliance, selection) => endRests(context, appliance, selection),
+  )
+  action(group, context, 'delete', 'take messages out of the queue', deleteEntries)
+}
+
+/** @param isServing a server runs beside the command */
+type Change = (tx: Tx, selection: QueueSelection, now: number, isServing: boolean) => Promise<number>
+
+function action(
+  group: Command,
+  context: CliContext,
+  name: string,
+  description: string,
+  change: Change,
+  afterwards?: (appliance: Appliance, selection: QueueSelection) => Promise<void>,
+): void {
+  selectOptions(
+    command(group, `${name} [id]`, `${description}: by id, --domain, --site, --workspace or --all`),
+  )
+    .option('--all', 'everything')
+    .action(async (id: string | undefined, options: SelectOptions) => {
+      const named = readSelection(id, options)
+      await withAppliance(context, options, async appliance => {
+        const selection = await resolveSelection(appliance, named)
+        const changed = await changeInBatches(appliance, selection, change)
+        await afterwards?.(appliance, selection)
+        if (changed === 0 && 'messageId' in named) context.fail()
+        printResult(context, options, { changed }, () => `${changed} changed`)
+      })
+    })
+}
+
+/**
+ * A batch at a time, and after each a rest as long as the batch took: a server that waits for the database looks again
+ * only now and then, and has to find it free.
+ */
+async function changeInBatches(
+  { config, database, world: { clock } }: Appliance,
+  selection: QueueSelection,
+  change: Change,
+): Promise<number> {
+  let changed = 0
+  for await (const messageIds of selectedIds(database.reader, selection)) {
+    const startedAt = clock.monotonic()
+    const isBeside = isServing(config.dataDir)
+    changed += await database.write(tx => change(tx, { messageIds }, clock.now(), isBeside))
+    await clock.sleep(clock.monotonic() - startedAt)
+  }
+  return changed
+}
+
+/** More destinations than this are asked for as all. */
+const MOST_NAMED = 1_000
+
+/** The server finds by itself that messages are due; that a site rests it alone knows. */
+async function endRests(context: CliContext, appliance: Appliance, selection: QueueSelection): Promise<void> {
+  const destinations = await destinationsIn(appliance, selection)
+  const named = destinations && destinations.length <= MOST_NAMED ? { destinations } : {}
+  const { serving, trouble } = await askServer(appliance, 'POST', QUEUE_RETRY_PATH, named)
+  if (serving && trouble !== null) context.complain(`sites that rest go on resting: ${trouble}`)
+}
+
+/** @returns undefined for no destinations in particular */
+async function destinationsIn(
+  { database }: Appliance,
+  selection: QueueSelection,
+): Promise<readonly string[] | undefined> {
+  if ('destination' in selection) return [selection.destination]
+  if ('destinations' in selection) return selection.destinations
+  if (!('messageId' in selection)) return undefined
+  return (await listEntries(database.reader, selection, 1)).map(entry => entry.destination)
+}
+
+interface SummaryOptions extends CommonOptions {
+  readonly limit?: number
+}
+
+const SUMMARY_ROWS = 50
+
+async function summaryByDomain(
+  context: CliContext,
+  options: SummaryOptions,
+  { database, world }: Appliance,
+): Promise<void> {
+  const limit = options.limit ?? SUMMARY_ROWS
+  const rows = await summarize(database.reader, world.clock.now(), AGE_BOUNDS_MS, limit)
+  const json = rows.map(row => ({ destination: row.destination, ...countsToJson(row) }))
+  printResult(context, options, json, () =>
+    table(
+      ['DESTINATION', 'TOTAL', 'HELD', ...AGES],
+      rows.map(row => [row.destination, row.total, row.held, ...row.byAge]),
+    ),
+  )
+}
+
+async function summaryBySite(
+  context: CliContext,
+  options: SummaryOptions,
+  appliance: Appliance,
+): Promise<void> {
+  const { database, world } = appliance
+  const rows = await summarize(database.reader, world.clock.now(), AGE_BOUNDS_MS, undefined)
+  const destinations = rows.map(row => row.destination)
+  const sites = sumBySite(rows, await locateAll(destinations, siteLocator(appliance)))
+  const shown = sites.slice(0, options.limit ?? SUMMARY_ROWS)
+  const json = shown.map(row => ({
+    site: row.site,
+    destinations: row.destinations,
+    ...countsToJson(row),
+  }))
+  printResult(context, options, json, () =>
+    table(
+      ['SITE', 'DOMAINS', 'TOTAL', 'HELD', ...AGES],
+      shown.map(row => [row.site, row.destinations, row.total, row.held, ...row.byAge]),
+    ),
+  )
+}
+
+type Counts = Pick<SummaryRow, 'total' | 'held' | 'byAge'>
+
+interface SiteSummary extends Counts {
+  readonly site: string
+  /** How many of its destinations have mail. */
+  readonly destinations: number
+}
+
+function sumBySite(rows: readonly SummaryRow[], siteOf: ReadonlyMap<string, string>): SiteSummary[] {
+  const sites = new Map<string, SiteSummary>()
+  for (const { destination, total, held, byAge } of rows) {
+    const site = siteOf.get(destination) ?? destination
+    const sum = sites.get(site) ?? { site, destinations: 0, total: 0, held: 0, byAge: AGES.map(() => 0) }
+    sites.set(site, {
+      site,
+      destinations: sum.destinations + 1,
+      total: sum.total + total,
+      held: sum.held + held,
+      byAge: sum.byAge.map((count, index) => count + (byAge[index] ?? 0)),
+    })
+  }
+  return [...sites.values()].sort((a, b) => b.total - a.total || (a.site < b.site ? -1 : 1))
+}
+
+function countsToJson({ total, held, byAge }: Counts) {
+  return {
+    total,
+    held,
+    by_age: Object.fromEntries(AGES.map((age, index) => [age, byAge[index] ?? 0])),
+  }
+}
+
+function domainOrSite(text: string): 'domain' | 'site' {
+  if (text !== 'domain' && text !== 'site') throw new UsageError(`${text} is neither domain nor site`)
+  return text
+}
+
+function entryTable(entries: readonly QueueListEntry[]): string {
+  return table(
+    ['ID', 'TO', 'ATTEMPTS', 'NEXT ATTEMPT', 'LAST REPLY'],
+    entries.map(entry => [
+      entry.messageId,
+      entry.recipient,
+      entry.attempts,
+      nextAttemptOf(entry),
+      entry.lastSummary,
+    ]),
+  )
+}
+
+/** One that is deleted is only listed while its last attempt is under way. */
+function nextAttemptOf({ isWithdrawn, isHeld, nextAttemptAt }: QueueListEntry): string {
+  if (isWithdrawn) return 'deleted'
+  return isHeld ? 'held' : isoTime(nextAttemptAt)
+}
+
+function toJson(entry: QueueListEntry) {
+  return {
+    message_id: entry.messageId,
+    workspace_id: entry.workspaceId,
+    to: entry.recipient,
+    destination: entry.destination,
+    attempts: entry.attempts,
+    held: entry.isHeld,
+    deleted: entry.isWithdrawn,
+    next_attempt_at: isoTime(entry.nextAttemptAt),
+    expires_at: isoTime(entry.expiresAt),
+    enqueued_at: isoTime(entry.enqueuedAt),
+    last_reply: entry.lastSummary,
+  }
+}

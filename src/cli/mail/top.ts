@@ -1,0 +1,128 @@
+/**
+ * `postroad top`: a live view of the queue, drawn again every second until it is interrupted.
+ *
+ * What waits and how attempts ended comes from the database; the pace of sites is in the running server's memory and is
+ * asked over HTTP on this machine. Never changes anything. Fails: a server that does not run or does not answer is named,
+ * and what the database knows is shown all the same.
+ */
+import type { Command } from 'commander'
+import type { Appliance } from '../../appliance.js'
+import { isoTime } from '../../core/moments.js'
+import { addRates, LastMinute, NO_RATES, type Rates } from '../../queue/operator/queue-status-rates.js'
+import { QUEUE_SITES_PATH, type QueueSites } from '../../queue/operator/queue-status-routes.js'
+import { locateAll } from '../../queue/operator/queue-status-sites.js'
+import { countByDestination, type DestinationCounts } from '../../queue/operator/queue-status-store.js'
+import { siteLocator } from '../../open-delivery.js'
+import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
+import { askServer } from '../running-server.js'
+import { frameLines, type Frame } from './top-frame.js'
+
+const REFRESH_MS = 1_000
+/** Sites and destinations shown. */
+const ROWS = 20
+/** Destinations whose site is looked up for its rates; those with most attempts in the last minute. */
+const LOCATED = 500
+
+export function topCommand(program: Command, context: CliContext): void {
+  command(program, 'top', 'live view of queues and rates; Ctrl-C ends it')
+    .option('--once', 'print one frame and end, as --json does')
+    .action(async (options: CommonOptions & { once?: boolean }) => {
+      await withAppliance(context, options, async appliance => {
+        const look = openView(appliance)
+        if (!options.once && !options.json) await drawForever(context, look)
+        const frame = await look()
+        printResult(context, options, frame, () => frameLines(frame).join('\n'))
+      })
+    })
+}
+
+const HOME = '\x1b[H'
+const TO_END_OF_LINE = '\x1b[K'
+const TO_END_OF_SCREEN = '\x1b[J'
+/** Where standard output is no terminal. */
+const USUAL_SIZE = { rows: 50, columns: 200 }
+
+/** Each frame over the last one, cut to the terminal: a line that scrolled would leave the old ones standing. */
+async function drawForever({ print, world }: CliContext, look: () => Promise<Frame>): Promise<never> {
+  for (;;) {
+    const lines = frameLines(await look())
+    const { rows, columns } = { ...USUAL_SIZE, ...terminalSize() }
+    const shown = lines.slice(0, rows - 1).map(line => `${line.slice(0, columns)}${TO_END_OF_LINE}`)
+    print(`${HOME}${shown.join('\n')}${TO_END_OF_SCREEN}`)
+    await world.clock.sleep(REFRESH_MS)
+  }
+}
+
+function terminalSize(): { rows: number; columns: number } | undefined {
+  const { isTTY, rows, columns } = process.stdout
+  return isTTY ? { rows, columns } : undefined
+}
+
+/** @returns what makes a frame; asked again, it reads only what is new of the attempt log */
+function openView(appliance: Appliance): () => Promise<Frame> {
+  const { database, world } = appliance
+  const locateSite = siteLocator(appliance)
+  const lastMinute = new LastMinute(database.reader)
+  return async () => {
+    const now = world.clock.now()
+    const counts = await countByDestination(database.reader, now)
+    const rates = await lastMinute.look(now)
+    const largest = counts.slice(0, ROWS)
+    const located = [...new Set([...largest.map(row => row.destination), ...busiest(rates)])]
+    const siteOf = await locateAll(located, locateSite)
+    const { serving, trouble, data } = await askServer(appliance, 'GET', QUEUE_SITES_PATH)
+    const answer = data as QueueSites | undefined
+    return {
+      time: isoTime(now),
+      serving,
+      trouble,
+      active: answer?.active ?? null,
+      total: { ...addUp(counts), ...addRates(rates.values()) },
+      sites: siteRows(answer, rates, siteOf).slice(0, ROWS),
+      destinations: largest.map(row => ({
+        ...row,
+        site: siteOf.get(row.destination) ?? row.destination,
+        ...(rates.get(row.destination) ?? NO_RATES),
+      })),
+    }
+  }
+}
+
+function busiest(rates: ReadonlyMap<string, Rates>): string[] {
+  return [...rates]
+    .sort(([, a], [, b]) => attemptsOf(b) - attemptsOf(a))
+    .slice(0, LOCATED)
+    .map(([destination]) => destination)
+}
+
+function attemptsOf({ delivered, deferred, bounced }: Rates): number {
+  return delivered + deferred + bounced
+}
+
+function addUp(counts: readonly DestinationCounts[]) {
+  const sum = (of: 'queued' | 'due' | 'held') => counts.reduce((total, row) => total + row[of], 0)
+  return { queued: sum('queued'), due: sum('due'), held: sum('held') }
+}
+
+/** The sites that the server told of, and those that had attempts in the last minute. */
+function siteRows(
+  answer: QueueSites | undefined,
+  rates: ReadonlyMap<string, Rates>,
+  siteOf: ReadonlyMap<string, string>,
+): Frame['sites'] {
+  const rows = new Map<string, Frame['sites'][number]>()
+  for (const site of answer?.sites ?? []) rows.set(site.site, { ...site, ...NO_RATES })
+  for (const [destination, ended] of rates) {
+    const site = siteOf.get(destination)
+    if (site === undefined) continue
+    const row = rows.get(site) ?? { site, active: null, window: null, resting_until: null, ...NO_RATES }
+    rows.set(site, { ...row, ...addRates([row, ended]) })
+  }
+  return [...rows.values()].sort(
+    (a, b) =>
+      (b.active ?? 0) - (a.active ?? 0) ||
+      Number(b.resting_until !== null) - Number(a.resting_until !== null) ||
+      attemptsOf(b) - attemptsOf(a) ||
+      (a.site < b.site ? -1 : 1),
+  )
+}

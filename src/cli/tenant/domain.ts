@@ -1,0 +1,127 @@
+/** `postroad domain add|list|verify|rotate|remove`. */
+import type { Command } from 'commander'
+import { findWorkspace } from '../../accounts/workspace-store.js'
+import type { Appliance } from '../../appliance.js'
+import { AppError } from '../../core/errors.js'
+import { SYSTEM_OWNER } from '../../core/owner.js'
+import { isoTime } from '../../core/moments.js'
+import { domainToApi } from '../../deliverability/domains/domain-schema.js'
+import { findDomainByName, listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
+import { addDomain, dropDomain, readDomainName, verifyDomain } from '../../deliverability/domains/domains.js'
+import { rotateDomain } from '../../deliverability/dkim/rotate-dkim.js'
+import {
+  command,
+  printResult,
+  table,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
+
+interface OwnedOptions extends CommonOptions {
+  readonly workspace: string
+}
+
+export function domainCommands(program: Command, context: CliContext): void {
+  const group = program.command('domain').description('sending domains')
+  command(group, 'add <name>', 'add a domain and print the DNS records to publish')
+    .requiredOption('--workspace <id>', 'the workspace that sends from it')
+    .option('--vouch', 'declare it verified without DNS (LAN domains, trials)')
+    .action(async (name: string, options: OwnedOptions & { vouch?: boolean }) => {
+      await withAppliance(context, options, async ({ database, domains, config }) => {
+        if (!(await findWorkspace(database.reader, options.workspace)))
+          throw new AppError('not_found', `no workspace ${options.workspace}`)
+        const domain = await addDomain(domains, options.workspace, name, options.vouch ? 'vouched' : 'dns')
+        printDomain(context, options, domain, config.dns.dkimZone)
+      })
+    })
+  command(group, 'list', 'all domains of all workspaces').action(async (options: CommonOptions) => {
+    await withAppliance(context, options, async ({ database, config }) => {
+      const all = await listAllDomains(database.reader)
+      const json = all.map(domain => ({
+        ...domainToApi(domain, config.dns.dkimZone),
+        workspace_id: domain.owner,
+      }))
+      printResult(context, options, json, () =>
+        table(
+          ['DOMAIN', 'STATE', 'WORKSPACE', 'ID', 'DKIM KEYS'],
+          all.map(domain => [domain.domain, stateOf(domain), domain.owner, domain.id, keysOf(domain)]),
+        ),
+      )
+    })
+  })
+  command(group, 'verify <name>', 'ask DNS for the records now')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .action(async (name: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const { id } = await mustFind(appliance, options, name)
+        const domain = await verifyDomain(appliance.domains, options.workspace, id)
+        printDomain(context, options, domain, appliance.config.dns.dkimZone)
+        if (domain.verifiedAt === null) context.fail()
+      })
+    })
+  command(group, 'rotate <name>', 'sign with the standby DKIM keys from now on')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .option('--force', 'without asking DNS for their records first')
+    .action(async (name: string, options: OwnedOptions & { force?: boolean }) => {
+      await withAppliance(context, options, async appliance => {
+        const { id } = await mustFind(appliance, options, name)
+        const domain = await rotateDomain(appliance.domains, options.workspace, id, options.force ?? false)
+        printDomain(context, options, domain, appliance.config.dns.dkimZone)
+      })
+    })
+  command(group, 'remove <name>', 'remove a domain')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .action(async (name: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        await dropDomain(appliance.domains, options.workspace, (await mustFind(appliance, options, name)).id)
+        printResult(context, options, { success: true }, () => 'removed')
+      })
+    })
+}
+
+async function mustFind({ database }: Appliance, options: OwnedOptions, name: string): Promise<Domain> {
+  const domain = await findDomainByName(database.reader, options.workspace, readDomainName(name))
+  if (!domain) throw new AppError('not_found', `workspace ${options.workspace} has no domain ${name}`)
+  return domain
+}
+
+function printDomain(context: CliContext, options: CommonOptions, domain: Domain, dkimZone: string): void {
+  const json = domainToApi(domain, dkimZone)
+  printResult(context, options, json, () =>
+    [
+      `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
+      '',
+      table(
+        ['STATUS', 'PURPOSE', 'KEY', 'TYPE', 'NAME', 'VALUE'],
+        json.dns_records.map(record => [
+          record.status,
+          record.required ? record.purpose : `${record.purpose} (optional)`,
+          record.key_state ? `${record.algorithm ?? ''} ${record.key_state}` : null,
+          record.type,
+          record.name,
+          record.value,
+        ]),
+      ),
+      ...json.dns_records.flatMap(({ alternative }) =>
+        alternative
+          ? ['', `instead of the CNAME ${alternative.name}, a TXT there with:`, alternative.value]
+          : [],
+      ),
+    ].join('\n'),
+  )
+}
+
+/** E.g. `pr0a1b2c3d4e1 active, pr0a1b2c3d4e2 standby`. */
+function keysOf({ selectors }: Domain): string {
+  return selectors.map(({ name, state }) => `${name} ${state}`).join(', ')
+}
+
+function stateOf(domain: Domain): string {
+  if (domain.owner === SYSTEM_OWNER) return 'shared address'
+  if (domain.isVouched) return 'vouched'
+  if (domain.verifiedAt === null) return 'not verified'
+  return domain.failingSince === null
+    ? 'verified'
+    : `verified, records wrong since ${isoTime(domain.failingSince)}`
+}

@@ -1,0 +1,101 @@
+/** `postroad key create|list|revoke`. A key is printed once, when it is made. */
+import type { Command } from 'commander'
+import { createKey, revokeKey, USUAL_KEY_LIMITS } from '../../accounts/keys.js'
+import { listApiKeys, type ApiKey } from '../../accounts/key-store.js'
+import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import {
+  command,
+  printResult,
+  table,
+  wholeNumber,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
+
+interface CreateOptions extends CommonOptions {
+  readonly workspace: string
+  readonly name: string
+  readonly sandbox?: boolean
+  readonly permissions?: string
+  readonly rateLimit?: number
+  readonly emailRateLimit?: number
+}
+
+export function keyCommands(program: Command, context: CliContext): void {
+  const group = program.command('key').description('API keys')
+  command(group, 'create', 'make a key and print it, this once')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .requiredOption('--name <name>', 'what it is for')
+    .option('--sandbox', 'nothing sent with it leaves the machine')
+    .option(
+      '--permissions <list>',
+      'comma-separated, e.g. email:send,email:read, or sending_access for all that sending takes (default: all)',
+    )
+    .option('--rate-limit <n>', 'requests per minute, 0 = unlimited (default: 100)', wholeNumber)
+    .option('--email-rate-limit <n>', 'recipients per minute, 0 = unlimited (default: 100)', wholeNumber)
+    .action(async (options: CreateOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const { row, key } = await createKey(
+          { ...appliance, ...appliance.world },
+          {
+            workspaceId: options.workspace,
+            name: options.name,
+            isSandbox: options.sandbox ?? false,
+            ...(options.permissions === undefined
+              ? {}
+              : { permissions: options.permissions.split(',').map(name => name.trim()) }),
+            rateLimit: options.rateLimit ?? USUAL_KEY_LIMITS.rateLimit,
+            emailRateLimit: options.emailRateLimit ?? USUAL_KEY_LIMITS.emailRateLimit,
+          },
+        )
+        printResult(context, options, { ...toJson(row), key }, () => key)
+      })
+    })
+  command(group, 'list', 'keys, without their secret part')
+    .option('--workspace <id>', 'of this workspace only')
+    .action(async (options: CommonOptions & { workspace?: string }) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const keys = await listApiKeys(database.reader, options.workspace)
+        printResult(context, options, keys.map(toJson), () =>
+          table(
+            ['ID', 'NAME', 'KEY', 'TYPE', 'RATE', 'EMAILS', 'WORKSPACE', 'REVOKED'],
+            keys.map(key => [
+              key.id,
+              key.name,
+              key.hint,
+              key.isSandbox ? `${key.type} sandbox` : key.type,
+              key.rateLimit,
+              key.emailRateLimit,
+              key.workspaceId,
+              isoTimeOrNull(key.revokedAt),
+            ]),
+          ),
+        )
+      })
+    })
+  command(group, 'revoke <id>', 'make a key stop working').action(
+    async (id: string, options: CommonOptions) => {
+      await withAppliance(context, options, async ({ database, world }) => {
+        await revokeKey({ database, clock: world.clock }, id)
+        printResult(context, options, { success: true }, () => 'revoked')
+      })
+    },
+  )
+}
+
+function toJson(key: ApiKey) {
+  return {
+    id: key.id,
+    workspace_id: key.workspaceId,
+    name: key.name,
+    hint: key.hint,
+    type: key.type,
+    permissions: key.permissions,
+    is_sandbox: key.isSandbox,
+    rate_limit: key.rateLimit,
+    email_rate_limit: key.emailRateLimit,
+    created_at: isoTime(key.createdAt),
+    revoked_at: isoTimeOrNull(key.revokedAt),
+  }
+}

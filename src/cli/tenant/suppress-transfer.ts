@@ -1,0 +1,174 @@
+/** `postroad suppress import|export`: suppressions as CSV, from another system and to one. */
+import { createReadStream } from 'node:fs'
+import type { Command } from 'commander'
+import { findWorkspace } from '../../accounts/workspace-store.js'
+import { CsvReader, csvRow, type CsvRow } from '../../core/csv.js'
+import { AppError, describeError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import type { Database } from '../../db/database.js'
+import { readSuppressionEntry } from '../../deliverability/suppressions/suppression-entry.js'
+import { suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
+import {
+  everySuppression,
+  suppressOrWiden,
+  type Suppressing,
+  type Suppression,
+  type SuppressionReason,
+  type SuppressionScope,
+} from '../../deliverability/suppressions/suppression-store.js'
+import { pauseFor } from '../../world/time/clock.js'
+import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
+
+interface OwnedOptions extends CommonOptions {
+  readonly workspace: string
+}
+
+const COLUMNS = ['email', 'reason', 'scope', 'source_message_id', 'created_at'] as const
+const REASONS: readonly string[] = [
+  'hard_bounce',
+  'complaint',
+  'unsubscribe',
+  'manual',
+] satisfies SuppressionReason[]
+const SCOPES: readonly string[] = ['all', 'marketing'] satisfies SuppressionScope[]
+/** Rows of one transaction: the server beside us waits for each, a few milliseconds. */
+const ROWS_AT_ONCE = 200
+/** Between two of them, so that the server's writes have their turn; it looks for one every 5 ms (`db/sqlite/write-lock.ts`). */
+const PAUSE_MS = 10
+const MOST_SHOWN = 20
+
+interface Rejected {
+  readonly line: number
+  readonly reason: string
+}
+
+export function suppressTransferCommands(group: Command, context: CliContext): void {
+  command(
+    group,
+    'import <file>',
+    'suppress every address of a CSV file (columns email, reason, scope; or one column)',
+  )
+    .requiredOption('--workspace <id>', 'the workspace concerned')
+    .action(async (file: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database, world }) => {
+        if (!(await findWorkspace(database.reader, options.workspace)))
+          throw new AppError('not_found', `no workspace ${options.workspace}`)
+        const importing = new Import(database, options.workspace, world.clock.now())
+        await readFile(file, async rows => {
+          await importing.take(rows)
+          if (importing.total % 10_000 < rows.length) context.complain(`${importing.total} lines`)
+        })
+        if (importing.rejected.length > 0) context.fail()
+        printResult(context, options, importing.toJson(), () => importing.toText())
+      })
+    })
+  command(group, 'export', 'all suppressions of a workspace as CSV')
+    .requiredOption('--workspace <id>', 'the workspace concerned')
+    .action(async (options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const pieces = everySuppression(database.reader, options.workspace)
+        if (options.json) {
+          const all: Suppression[] = []
+          for await (const piece of pieces) all.push(...piece)
+          context.print(
+            JSON.stringify(
+              all.map(one => suppressionToApi(one, false)),
+              null,
+              2,
+            ),
+          )
+          return
+        }
+        context.print(csvRow(COLUMNS))
+        for await (const piece of pieces) context.print(piece.map(one => csvRow(cellsOf(one))).join('\n'))
+      })
+    })
+}
+
+function cellsOf(one: Suppression): string[] {
+  return [one.email, one.reason, one.scope, one.sourceMessageId ?? '', isoTime(one.createdAt)]
+}
+
+/** Hands on the rows in pieces; the file may be of any size. @throws Error naming the file or the line */
+async function readFile(file: string, take: (rows: readonly CsvRow[]) => Promise<void>): Promise<void> {
+  const reader = new CsvReader()
+  for await (const piece of createReadStream(file, 'utf8')) {
+    const rows = reader.read(piece as string)
+    for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
+      await take(rows.slice(start, start + ROWS_AT_ONCE))
+  }
+  await take(reader.end())
+}
+
+class Import {
+  total = 0
+  readonly rejected: Rejected[] = []
+  private readonly counts: Record<Suppressing, number> = { added: 0, widened: 0, known: 0 }
+  private rejectedCount = 0
+  /** Of the first row, where it is a heading. */
+  private columns: readonly string[] | undefined
+  private readonly database: Database
+  private readonly workspaceId: string
+  private readonly now: number
+
+  constructor(database: Database, workspaceId: string, now: number) {
+    this.database = database
+    this.workspaceId = workspaceId
+    this.now = now
+  }
+
+  async take(rows: readonly CsvRow[]): Promise<void> {
+    const suppressions = rows.flatMap(row => this.read(row))
+    this.total += rows.length
+    await this.database.write(async tx => {
+      for (const suppression of suppressions) this.counts[await suppressOrWiden(tx.db, suppression)] += 1
+    })
+    if (rows.length === ROWS_AT_ONCE) await pauseFor(PAUSE_MS)
+  }
+
+  toJson() {
+    return { ...this.counts, rejected: this.rejectedCount, faults: this.rejected }
+  }
+
+  toText(): string {
+    const { added, widened, known } = this.counts
+    return [
+      `${added} added, ${widened} widened to all mail, ${known} suppressed already, ${this.rejectedCount} rejected`,
+      ...this.rejected.map(({ line, reason }) => `line ${line}: ${reason}`),
+      ...(this.rejectedCount > this.rejected.length ? ['...'] : []),
+    ].join('\n')
+  }
+
+  private read({ line, cells }: CsvRow): Suppression[] {
+    if (!this.columns) {
+      const names = cells.map(cell => cell.trim().toLowerCase())
+      this.columns = names.includes('email') ? names : ['email', 'reason', 'scope']
+      if (names.includes('email')) return []
+    }
+    const cell = (name: string) => (cells[this.columns?.indexOf(name) ?? -1] ?? '').trim()
+    try {
+      const reason = oneOf(REASONS, cell('reason').toLowerCase() || 'manual', 'reason') as SuppressionReason
+      const usualScope = reason === 'unsubscribe' ? 'marketing' : 'all'
+      return [
+        {
+          workspaceId: this.workspaceId,
+          email: readSuppressionEntry(cell('email')),
+          reason,
+          scope: oneOf(SCOPES, cell('scope').toLowerCase() || usualScope, 'scope') as SuppressionScope,
+          sourceMessageId: null,
+          createdAt: this.now,
+        },
+      ]
+    } catch (error) {
+      this.rejectedCount += 1
+      if (this.rejected.length < MOST_SHOWN) this.rejected.push({ line, reason: describeError(error) })
+      return []
+    }
+  }
+}
+
+function oneOf(known: readonly string[], word: string, name: string): string {
+  if (!known.includes(word))
+    throw new AppError('validation_error', `${name} ${word.slice(0, 40)} is none of ${known.join(', ')}`)
+  return word
+}

@@ -1,0 +1,183 @@
+/** `postroad workspace create|list|set|remove`. */
+import type { Command } from 'commander'
+import Type, { type Static } from 'typebox'
+import {
+  findWorkspace,
+  insertWorkspace,
+  listWorkspaces,
+  NEW_WORKSPACE,
+  removeWorkspace,
+  updateWorkspace,
+  type Workspace,
+} from '../../accounts/workspace-store.js'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { validator } from '../../http/validate.js'
+import { parseAddress } from '../../mail/address.js'
+import { hasHeaderBreak } from '../../mail/compose/header-text.js'
+import {
+  command,
+  printResult,
+  table,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
+
+const nullableText = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()])
+const limit = Type.Integer({ minimum: 0, maximum: 1_000_000_000 })
+
+/** The settings in the form that the command line and the API use. */
+const Settings = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    default_from_email: nullableText(254),
+    default_from_name: nullableText(100),
+    company_name: nullableText(200),
+    company_address: nullableText(500),
+    currency: Type.String({ pattern: '^[A-Z]{3}$' }),
+    timezone: Type.String({ minLength: 1, maxLength: 64 }),
+    attribution: Type.Boolean(),
+    hourly_limit: limit,
+    daily_limit: limit,
+    allow_private_webhooks: Type.Boolean(),
+    /** Who unsubscribed gets none of its mail. */
+    marketing: Type.Boolean(),
+  },
+  { additionalProperties: false },
+)
+type Settings = Static<typeof Settings>
+const checkSettings = validator(Settings, 'settings')
+
+export function workspaceCommands(program: Command, context: CliContext): void {
+  const group = program.command('workspace').description('tenants of this appliance')
+  command(group, 'create <name>', 'make a workspace').action(async (name: string, options: CommonOptions) => {
+    await withAppliance(context, options, async ({ database, newId, world }) => {
+      const workspace: Workspace = fromSettings(
+        { id: newId(), createdAt: world.clock.now() },
+        checkSettings({ ...toSettings({ ...NEW_WORKSPACE, name }) }),
+      )
+      await database.write(tx => insertWorkspace(tx.db, workspace))
+      printResult(context, options, toJson(workspace), () => workspace.id)
+    })
+  })
+  command(group, 'list', 'all workspaces').action(async (options: CommonOptions) => {
+    await withAppliance(context, options, async ({ database }) => {
+      const all = await listWorkspaces(database.reader)
+      printResult(context, options, all.map(toJson), () =>
+        table(
+          ['ID', 'NAME', 'DEFAULT FROM', 'HOURLY', 'DAILY'],
+          all.map(one => [one.id, one.name, one.defaultFromEmail, one.hourlyLimit, one.dailyLimit]),
+        ),
+      )
+    })
+  })
+  command(group, 'set <id> <settings...>', 'change settings, given as key=value (empty value: none)').action(
+    async (id: string, pairs: string[], options: CommonOptions) => {
+      const changes = readPairs(pairs)
+      await withAppliance(context, options, async ({ database }) => {
+        const changed = await database.write(async tx => {
+          const workspace = await findWorkspace(tx.db, id)
+          if (!workspace) throw new AppError('not_found', `no workspace ${id}`)
+          const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
+          await updateWorkspace(tx.db, next)
+          return next
+        })
+        printResult(context, options, toJson(changed), () => JSON.stringify(toJson(changed), null, 2))
+      })
+    },
+  )
+  command(group, 'remove <id>', 'remove a workspace; its keys stop working').action(
+    async (id: string, options: CommonOptions) => {
+      await withAppliance(context, options, async ({ database, world }) => {
+        if (!(await database.write(tx => removeWorkspace(tx.db, id, world.clock.now()))))
+          throw new AppError('not_found', `no workspace ${id}`)
+        printResult(context, options, { success: true }, () => 'removed')
+      })
+    },
+  )
+}
+
+/** Values are text on the command line; numbers, truth values and "none" are told by the setting's own type. */
+function readPairs(pairs: readonly string[]): Record<string, unknown> {
+  const kinds = Settings.properties as unknown as Record<string, { type?: string }>
+  return Object.fromEntries(
+    pairs.map((pair): [string, unknown] => {
+      const equals = pair.indexOf('=')
+      if (equals < 1) throw new UsageError(`${pair} is not key=value`)
+      const key = pair.slice(0, equals)
+      const text = pair.slice(equals + 1)
+      const type = kinds[key]?.type
+      if (type === 'integer' && /^\d{1,10}$/.test(text)) return [key, Number(text)]
+      if (type === 'boolean' && (text === 'true' || text === 'false')) return [key, text === 'true']
+      return [key, text === '' && type === undefined ? null : text]
+    }),
+  )
+}
+
+function checkChange(settings: unknown): Settings {
+  const checked = checkSettings(settings)
+  const { default_from_email: fromEmail, default_from_name: fromName } = checked
+  const from = fromEmail === null ? undefined : parseAddress(fromEmail)
+  if (fromEmail !== null && (!from || from.needsSmtpUtf8))
+    throw new AppError('validation_error', 'default_from_email is not an address with ASCII before the @', {
+      path: 'default_from_email',
+    })
+  if (fromName !== null && hasHeaderBreak(fromName))
+    throw new AppError('validation_error', 'default_from_name contains control characters', {
+      path: 'default_from_name',
+    })
+  if (!isTimezone(checked.timezone))
+    throw new AppError('validation_error', 'timezone is not an IANA time zone name', { path: 'timezone' })
+  return checked
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function toSettings(workspace: Omit<Workspace, 'id' | 'createdAt'>): Settings {
+  return {
+    name: workspace.name,
+    default_from_email: workspace.defaultFromEmail,
+    default_from_name: workspace.defaultFromName,
+    company_name: workspace.companyName,
+    company_address: workspace.companyAddress,
+    currency: workspace.currency,
+    timezone: workspace.timezone,
+    attribution: workspace.attribution,
+    hourly_limit: workspace.hourlyLimit,
+    daily_limit: workspace.dailyLimit,
+    allow_private_webhooks: workspace.allowPrivateWebhooks,
+    marketing: workspace.isMarketing,
+  }
+}
+
+function fromSettings({ id, createdAt }: Pick<Workspace, 'id' | 'createdAt'>, settings: Settings): Workspace {
+  return {
+    id,
+    createdAt,
+    name: settings.name,
+    defaultFromEmail: settings.default_from_email,
+    defaultFromName: settings.default_from_name,
+    companyName: settings.company_name,
+    companyAddress: settings.company_address,
+    currency: settings.currency,
+    timezone: settings.timezone,
+    attribution: settings.attribution,
+    hourlyLimit: settings.hourly_limit,
+    dailyLimit: settings.daily_limit,
+    allowPrivateWebhooks: settings.allow_private_webhooks,
+    isMarketing: settings.marketing,
+  }
+}
+
+function toJson(workspace: Workspace) {
+  return { id: workspace.id, ...toSettings(workspace), created_at: isoTime(workspace.createdAt) }
+}

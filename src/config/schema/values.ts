@@ -1,0 +1,102 @@
+/**
+ * The notations that a configuration value can have beyond durations and sizes: listen addresses, networks, names.
+ *
+ * Called by the schema to check and to decode. Pure; text that is not in the notation parses to `undefined`.
+ * Standards: RFC 1123 §2.1 (host names), RFC 4632 §3.1 (CIDR prefixes), RFC 3986 §3.2.2 (IPv6 in brackets).
+ */
+import { ipVersion, parseAddressAndPort } from '../../world/net/ip-address.js'
+
+/** Where to listen, or which server to ask. */
+export interface HostAndPort {
+  /** IP address without brackets, or a host name. */
+  readonly host: string
+  /** 0..65535; 0 lets the system choose, which only a listener can use. */
+  readonly port: number
+}
+
+/** Where the database is: `location` is the file's path for SQLite and the rest of the URL for PostgreSQL. */
+export interface DatabaseUrl {
+  readonly dialect: 'sqlite' | 'postgres'
+  readonly location: string
+}
+
+const LABEL = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?'
+const NAME = new RegExp(`^(?:${LABEL}\\.)*${LABEL}$`, 'i')
+
+/** An IPv4 or IPv6 address, without brackets or zone. */
+export function parseIpAddress(text: string): string | undefined {
+  return ipVersion(text) === 0 || text.includes('%') ? undefined : text
+}
+
+function parseIpv6(text: string): string | undefined {
+  return ipVersion(text) === 6 ? parseIpAddress(text) : undefined
+}
+
+/** A host or domain name in ASCII, given back in lower case; all-numeric last labels are refused, they are mistyped addresses. */
+export function parseDomain(text: string): string | undefined {
+  const name = text.toLowerCase()
+  if (name.length > 253 || !NAME.test(name) || /(?:^|\.)\d+$/.test(name)) return undefined
+  return name
+}
+
+/** A name or an IP address. */
+export function parseHost(text: string): string | undefined {
+  return parseIpAddress(text) ?? parseDomain(text)
+}
+
+/** `example.com`, `*.example.com` (every name below it, not itself) or `*`. */
+export function parseDomainPattern(text: string): string | undefined {
+  if (text === '*') return text
+  const name = parseDomain(text.startsWith('*.') ? text.slice(2) : text)
+  return name === undefined ? undefined : text.toLowerCase()
+}
+
+/** `host:port`, an IPv6 address in brackets. The host has to be there: an empty one would mean a different thing per system. */
+export function parseHostAndPort(text: string): HostAndPort | undefined {
+  const match = /^(?:\[([^\]]*)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
+  if (!match) return undefined
+  const [, bracketed, plain, digits] = match
+  const host = bracketed === undefined ? parseHost(plain ?? '') : parseIpv6(bracketed)
+  const port = Number(digits)
+  return host === undefined || port > 65_535 ? undefined : { host, port }
+}
+
+/** A name server: an IP address with or without a port (53). */
+export function parseNameServer(text: string): HostAndPort | undefined {
+  const server = parseAddressAndPort(text, 53)
+  return server && { host: server.address, port: server.port }
+}
+
+/** A network in CIDR notation; a bare address is a network of one. */
+export function parseNetwork(text: string): string | undefined {
+  const [address = '', prefix, ...rest] = text.split('/')
+  if (parseIpAddress(address) === undefined || rest.length > 0) return undefined
+  const longest = ipVersion(address) === 4 ? 32 : 128
+  if (prefix === undefined) return `${address}/${longest}`
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= longest ? text : undefined
+}
+
+/** `sqlite:FILE` or `postgres://...`. */
+export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
+  const match = /^(sqlite):(?!\/\/)(.+)$|^(postgres)(?:ql)?:\/\/(.+)$/.exec(text)
+  if (!match) return undefined
+  const [, sqlite, file, , rest] = match
+  return sqlite === undefined
+    ? { dialect: 'postgres', location: rest ?? '' }
+    : { dialect: 'sqlite', location: file ?? '' }
+}
+
+/** An `http:` or `https:` URL without query or fragment, given back without trailing slash. */
+export function parseWebUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  if (!/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '')
+    return undefined
+  return text.replace(/\/+$/, '')
+}
+
+/** A mail address of the plain kind that an operator configures: `local@domain`. */
+export function parseMailAddress(text: string): string | undefined {
+  const match = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(.+)$/i.exec(text)
+  return match && parseDomain(match[1] ?? '') !== undefined ? text : undefined
+}

@@ -1,0 +1,175 @@
+/**
+ * Watches the ground that the database stands on: its files, the room on their disk, and whether commits succeed.
+ *
+ * Used by a server's database (`open-sqlite.ts`). Each commit asks whether the files are still where they were before it is
+ * acknowledged: what is committed into a deleted file is gone with the process. New mail asks whether there is room; what
+ * was accepted is delivered and settled on the rest. Says each change of state in one line of the log.
+ *
+ * States: a file is missing (nothing is written until it is back at its place, or the server started anew); writing fails (it is
+ * tried again with each write, and over with the first that succeeds); room is short (new mail is refused until there is a tenth
+ * more than the reserve).
+ *
+ * Fails: by `unavailable`, with words for whoever asked.
+ */
+import { dirname } from 'node:path'
+import { AppError, describeError } from '../../core/errors.js'
+import type { Clock, Timer } from '../../world/time/clock.js'
+import type { Disk } from '../../world/disk.js'
+import type { Log } from '../../world/log.js'
+import { sqliteCode } from './storage-fault.js'
+
+export interface StorageWatchParts {
+  readonly disk: Disk
+  readonly log: Log
+  /** Octets of the disk below which new mail is refused; 0 = never. */
+  readonly reserve: number
+}
+
+/** Why the database does not do all that it should, for `/health`. */
+export interface StorageFault {
+  /** Whether what was accepted is still worked on. */
+  readonly isFatal: boolean
+  /** One sentence, for the operator. */
+  readonly reason: string
+}
+
+/** What others see of it. */
+export interface Storage {
+  /** To be asked before new mail is taken. @throws AppError unavailable */
+  requireRoom(): void
+  /** The worst that is known at this moment. */
+  readonly fault: StorageFault | undefined
+}
+
+/** For a database whose ground nobody watches. */
+export const UNWATCHED: Storage = { requireRoom() {}, fault: undefined }
+
+const LOOK_EVERY_MS = 1_000
+const RETRY_AFTER_MS = 60_000
+/** Lines on writes that still fail. */
+const REMIND_EVERY_MS = 60_000
+/** Room for new mail has to exceed the reserve by this before it is taken again. */
+const MARGIN = 1.1
+
+const GONE = 'the database files were moved, replaced or deleted while the server runs'
+
+export class StorageWatch implements Storage {
+  private readonly parts: StorageWatchParts
+  private readonly clock: Clock
+  private readonly folder: string
+  /** By path, as they were when the database was opened. */
+  private readonly files: ReadonlyMap<string, string | undefined>
+  private timer: Timer | undefined
+  private isClosed = false
+  private missing: string | undefined
+  private isShort = false
+  private failing: { readonly error: string; count: number; toldAt: number } | undefined
+
+  /** @param file of the database, which is open @param clock drives the looking */
+  constructor(parts: StorageWatchParts, clock: Clock, file: string) {
+    this.parts = parts
+    this.clock = clock
+    this.folder = dirname(file)
+    const paths = [file, `${file}-wal`, `${file}-shm`]
+    this.files = new Map(paths.map(path => [path, parts.disk.identityOf(path)]))
+  }
+
+  /** Looks once before it resolves, and from then on by the clock. */
+  async start(): Promise<void> {
+    await this.look()
+  }
+
+  close(): void {
+    this.isClosed = true
+    this.timer?.cancel()
+  }
+
+  get fault(): StorageFault | undefined {
+    this.lookAtFiles()
+    if (this.missing !== undefined) return { isFatal: true, reason: `${GONE}: ${this.missing}` }
+    if (this.failing)
+      return { isFatal: true, reason: `the database cannot be written: ${this.failing.error}` }
+    if (this.isShort)
+      return { isFatal: false, reason: 'the disk is nearly full (limits.disk_reserve): new mail is refused' }
+    return undefined
+  }
+
+  requireRoom(): void {
+    if (this.isShort)
+      throw new AppError('unavailable', 'the disk of the mail server is nearly full; try again later', {
+        retryAfterMs: RETRY_AFTER_MS,
+      })
+  }
+
+  /** To be called before a transaction begins and after it was committed. @throws AppError unavailable */
+  requireFiles(): void {
+    this.lookAtFiles()
+    if (this.missing !== undefined)
+      throw new AppError('unavailable', 'the mail server has lost its database; nothing was stored', {
+        retryAfterMs: RETRY_AFTER_MS,
+      })
+  }
+
+  /** A transaction is on disk. */
+  committed(): void {
+    if (!this.failing) return
+    this.parts.log.info('the database can be written again', { failures: this.failing.count })
+    this.failing = undefined
+  }
+
+  /** A transaction came to nothing. */
+  failed(error: unknown): void {
+    const code = sqliteCode(error)
+    // Of a lock whoever waits is told; it says nothing of the ground.
+    if (code === undefined || code.startsWith('SQLITE_BUSY')) return
+    const now = this.clock.monotonic()
+    this.failing ??= { error: describeError(error), count: 0, toldAt: -Infinity }
+    this.failing.count += 1
+    if (now - this.failing.toldAt < REMIND_EVERY_MS) return
+    this.failing.toldAt = now
+    this.parts.log.error('the database cannot be written', {
+      error: describeError(error),
+      code,
+      failures: this.failing.count,
+    })
+  }
+
+  private async look(): Promise<void> {
+    this.lookAtFiles()
+    await this.lookAtRoom()
+    if (!this.isClosed) this.timer = this.clock.after(LOOK_EVERY_MS, () => void this.look())
+  }
+
+  private lookAtFiles(): void {
+    const missing = this.findMissing()
+    if (missing === this.missing) return
+    this.missing = missing
+    if (missing === undefined) this.parts.log.info('the database files are at their place again')
+    else
+      this.parts.log.error('the database files are gone: nothing is accepted or sent', {
+        file: missing,
+        mend: `put the file back, or stop the server and restore a backup; until it is stopped the files can be copied from /proc/${process.pid}/fd`,
+      })
+  }
+
+  private findMissing(): string | undefined {
+    for (const [path, identity] of this.files) if (this.parts.disk.identityOf(path) !== identity) return path
+    return undefined
+  }
+
+  private async lookAtRoom(): Promise<void> {
+    const { disk, log, reserve } = this.parts
+    let free: number
+    try {
+      free = await disk.freeSpace(this.folder)
+    } catch {
+      // Files that are gone say so themselves; a file system that does not tell is no reason to refuse mail.
+      return
+    }
+    const isShort = free < (this.isShort ? reserve * MARGIN : reserve)
+    if (isShort === this.isShort) return
+    this.isShort = isShort
+    if (isShort) log.error('the disk is nearly full: new mail is refused', { free, reserve })
+    else log.info('the disk has room again: new mail is accepted', { free, reserve })
+  }
+}

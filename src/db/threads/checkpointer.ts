@@ -1,0 +1,174 @@
+/**
+ * Brings what was committed from the write-ahead log over into the database file, beside the server's work.
+ *
+ * SQLite does so inside of a commit, every so many pages: 16 MB to be copied and two fsyncs, some 40 ms in which nobody is
+ * answered. Here a thread with a connection of its own does it (`checkpoint-main.ts`) while others write. Since they do, it
+ * never quite comes to the end, and the log would grow for as long as they went on; so from a certain length the next group
+ * waits the few ms that the short rest takes, and the log begins anew.
+ *
+ * Used by `group-commit.ts`. How far both are stands in the wal-index, whose form is part of SQLite's file format
+ * (sqlite.org/walformat.html §2.1). Fails: never; while the thread cannot (a full disk, no thread to be had) the commits do it
+ * again, as they would by themselves, and now and then the thread is tried.
+ */
+import { closeSync, openSync, readSync } from 'node:fs'
+import { describeError } from '../../core/errors.js'
+import { pauseFor, type Clock } from '../../world/time/clock.js'
+import type { Log } from '../../world/log.js'
+import type { SpawnThread, Thread } from '../../world/threads.js'
+import type { CheckpointAnswer, CheckpointOptions } from './checkpoint-protocol.js'
+
+export interface CheckpointerParts {
+  readonly spawn: SpawnThread
+  readonly log: Log
+  readonly clock: Clock
+}
+
+export interface CheckpointedDatabase {
+  /** Path of the database file. */
+  readonly file: string
+  /** From now on commits do it themselves, or they leave it. */
+  readonly commitsCheckpoint: (isWanted: boolean) => void
+}
+
+/** Pages worth the two fsyncs: 8 MB. */
+const WORTHWHILE = 2_000
+/** Pages from which on the log shall begin anew: 64 MB. */
+const LONG = 16_000
+/** For the rest; a disk that takes longer is in trouble, and the log may grow. */
+const LONGEST_WAIT_MS = 1_000
+/** Between two trials after a failure, doubled with each. */
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+/** It needs a tenth of it. */
+const HEAP_MEGABYTES = 128
+
+const PROGRAM = new URL('./checkpoint-main.js', import.meta.url)
+
+/** It could not be done, and the commits do it meanwhile. */
+interface Trouble {
+  readonly pauseMs: number
+  /** On the monotonic clock. */
+  readonly retryAt: number
+}
+
+interface Lengths {
+  /** Pages in the log. */
+  readonly written: number
+  /** Of those, in the database file too. */
+  readonly broughtOver: number
+}
+
+export class Checkpointer {
+  private readonly parts: CheckpointerParts
+  private readonly database: CheckpointedDatabase
+  private thread: Thread | undefined
+  private isClosed = false
+  private trouble: Trouble | undefined
+  private index: number | undefined
+  private running: Promise<void> | undefined
+  private onAnswer: (() => void) | undefined
+  /** Pages in the log when it last was not brought over to its end, for somebody reads in it. */
+  private stuckAt = 0
+
+  constructor(parts: CheckpointerParts, database: CheckpointedDatabase) {
+    this.parts = parts
+    this.database = database
+    database.commitsCheckpoint(false)
+  }
+
+  /** To be called after each commit; costs one read of a few octets. */
+  committed(): void {
+    if (this.isClosed || this.running || this.mustWait()) return
+    const { written, broughtOver } = this.lengths()
+    if (written - broughtOver >= WORTHWHILE) void this.run()
+  }
+
+  /** To be awaited before the next commit where there is something to wait for. */
+  room(): Promise<void> | undefined {
+    if (this.isClosed || this.trouble) return undefined
+    const { written } = this.lengths()
+    if (written < LONG) this.stuckAt = 0
+    return written < this.stuckAt + LONG ? undefined : this.finish()
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    if (this.running) await Promise.race([this.running, pauseFor(LONGEST_WAIT_MS)])
+    await this.thread?.terminate()
+    if (this.index !== undefined) closeSync(this.index)
+    this.index = undefined
+  }
+
+  private async finish(): Promise<void> {
+    await Promise.race([this.finishRunning(), pauseFor(LONGEST_WAIT_MS)])
+    const { written, broughtOver } = this.lengths()
+    if (broughtOver < written) this.stuckAt = written
+  }
+
+  private async finishRunning(): Promise<void> {
+    await this.running
+    await this.run()
+  }
+
+  private run(): Promise<void> {
+    this.running = new Promise<void>(resolve => {
+      this.onAnswer = resolve
+      this.thread ??= this.start()
+      this.thread.post('checkpoint')
+    }).finally(() => (this.running = undefined))
+    return this.running
+  }
+
+  private start(): Thread {
+    const options: CheckpointOptions = { file: this.database.file }
+    return this.parts.spawn(PROGRAM, {
+      options,
+      heapMegabytes: HEAP_MEGABYTES,
+      onMessage: message => {
+        const { error } = message as CheckpointAnswer
+        if (error === undefined) this.succeeded()
+        else this.failed(error)
+        this.onAnswer?.()
+      },
+      onEnd: ({ exitCode, fault }) => {
+        this.thread = undefined
+        this.failed(fault?.message ?? `exit code ${exitCode}`)
+        this.onAnswer?.()
+      },
+    })
+  }
+
+  private mustWait(): boolean {
+    return this.trouble !== undefined && this.parts.clock.monotonic() < this.trouble.retryAt
+  }
+
+  private failed(error: string): void {
+    if (this.isClosed) return
+    if (!this.trouble) {
+      this.parts.log.error('checkpoints are left to the commits', { error })
+      this.database.commitsCheckpoint(true)
+    }
+    const pauseMs = this.trouble ? Math.min(2 * this.trouble.pauseMs, LAST_RETRY_MS) : FIRST_RETRY_MS
+    this.trouble = { pauseMs, retryAt: this.parts.clock.monotonic() + pauseMs }
+  }
+
+  private succeeded(): void {
+    if (!this.trouble) return
+    this.trouble = undefined
+    this.parts.log.info('checkpoints are made beside the commits again')
+    this.database.commitsCheckpoint(false)
+  }
+
+  /** Both in the order of octets of this machine. The log is as good as empty where there is no index yet. */
+  private lengths(): Lengths {
+    try {
+      this.index ??= openSync(`${this.database.file}-shm`, 'r')
+      const octets = new Uint32Array(25)
+      readSync(this.index, octets, 0, octets.byteLength, 0)
+      return { written: octets[4] ?? 0, broughtOver: octets[24] ?? 0 }
+    } catch (error) {
+      this.failed(describeError(error))
+      return { written: 0, broughtOver: 0 }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The program of the thread in which long reads run: one statement after the other, on a connection that cannot write.
+ *
+ * Started by `slow-reader.ts`, never imported. Each statement is a transaction of its own, so that it sees every commit made
+ * before it.
+ */
+import BetterSqlite from 'better-sqlite3'
+import { describeError } from '../../core/errors.js'
+import { ownThread } from '../../world/threads.js'
+import type { SlowAnswer, SlowQuestion, SlowReaderOptions } from './slow-reader-protocol.js'
+import { sqliteCode } from '../sqlite/storage-fault.js'
+
+/** Here nobody else waits while a lock is waited for. */
+const BUSY_TIMEOUT_MS = 2_000
+
+const thread = ownThread()
+const { file, mostRows } = thread.options as SlowReaderOptions
+const handle = new BetterSqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+
+function answer({ sql, parameters }: SlowQuestion): SlowAnswer {
+  const statement = handle.prepare<unknown[], unknown[]>(sql).raw(true)
+  const columns = statement.columns().map(({ name }) => name)
+  const rows: unknown[][] = []
+  for (const row of statement.iterate(...parameters)) {
+    if (rows.length === mostRows) throw new Error(`more than ${mostRows} rows in one answer`)
+    rows.push(row)
+  }
+  return { columns, rows }
+}
+
+thread.listen(question => {
+  try {
+    thread.post(answer(question as SlowQuestion))
+  } catch (error) {
+    const code = sqliteCode(error)
+    thread.post({ error: describeError(error), ...(code === undefined ? {} : { code }) })
+  }
+})

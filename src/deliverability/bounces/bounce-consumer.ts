@@ -1,0 +1,113 @@
+/**
+ * The one place where bounces are recorded and recipients suppressed for what they, or their servers, said.
+ *
+ * A consumer of the event log: a refusal on the spot and a mail that came back hours later are the same event and pass
+ * through here alike. Suppressed is only whose own cause it is: a mailbox that does not exist, a complaint, a wish; never
+ * a refusal of our host, domain or content, nor what may pass. That a whole domain does not exist is believed only once it
+ * was confirmed over time (`judge-denials.ts`): here it is noted. Idempotent: a message has one bounce, an address one entry.
+ */
+import type { NewId } from '../../core/ids.js'
+import type { EventConsumer } from '../../events/consumer.js'
+import type { EmailBounced } from '../../events/event.js'
+import type { StoredEvent } from '../../events/store.js'
+import { addressDomain, normalizedAddress } from '../../mail/address.js'
+import { insertBounces, type Bounce } from './bounce-store.js'
+import { insertDenials, type DomainDenial } from './domain-denial-store.js'
+import { ispName } from './isp-name.js'
+import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
+
+export function bounceConsumer(newId: NewId): EventConsumer {
+  return {
+    name: 'bounces',
+    startsAt: 'oldest',
+    kinds: ['email.bounced', 'email.complained', 'email.unsubscribed'],
+    async react(tx, events) {
+      await insertBounces(
+        tx.db,
+        events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event, newId)] : [])),
+      )
+      await suppressAll(tx.db, events.flatMap(toSuppression))
+      await insertDenials(tx.db, events.flatMap(toDenial))
+    },
+  }
+}
+
+function toBounce(event: EmailBounced, newId: NewId): Bounce {
+  const { to, bounceType, subtype, cause, scope, smtpStatus, diagnosticCode, remoteMta } = event.payload
+  const { contactId = null, campaignId = null } = event.payload
+  return {
+    id: newId(),
+    workspaceId: event.workspaceId,
+    messageId: event.messageId,
+    email: normalizedAddress(to),
+    contactId,
+    campaignId,
+    type: bounceType,
+    subtype,
+    cause,
+    scope,
+    smtpStatus,
+    diagnosticCode,
+    ispName: ispName(addressDomain(to), remoteMta),
+    remoteMta: remoteMta ?? null,
+    isSandbox: event.isSandbox,
+    createdAt: event.occurredAt,
+  }
+}
+
+function toSuppression(event: StoredEvent): Suppression[] {
+  // An outcome that is played can be played again; who wants to see a suppressed address suppresses one.
+  if (event.isSandbox) return []
+  const suppression = (email: string, why: Pick<Suppression, 'reason' | 'scope'>): Suppression[] => [
+    {
+      workspaceId: event.workspaceId,
+      email: normalizedAddress(email),
+      ...why,
+      sourceMessageId: event.messageId,
+      createdAt: event.occurredAt,
+    },
+  ]
+  switch (event.kind) {
+    case 'email.bounced':
+      return isDeadAddress(event)
+        ? suppression(event.payload.to, { reason: 'hard_bounce', scope: 'all' })
+        : []
+    case 'email.complained':
+      return suppression(event.payload.to, { reason: 'complaint', scope: 'all' })
+    case 'email.unsubscribed':
+      return suppression(event.payload.to, { reason: 'unsubscribe', scope: 'marketing' })
+    default:
+      return []
+  }
+}
+
+/** A domain that takes no mail counts for the address that was tried, never for all others at that domain. */
+function isDeadAddress(event: EmailBounced): boolean {
+  const { cause, scope, bounceType } = event.payload
+  if (cause !== 'recipient' || bounceType !== 'permanent' || isDenial(event)) return false
+  return scope === 'address' || scope === 'domain'
+}
+
+/**
+ * One look into DNS, ours or another server's, found no such domain, or no host for its mail. A null MX (RFC 7505) is no such
+ * case: it is the domain's owner who says that it takes no mail.
+ */
+function isDenial({ payload: { cause, scope, subtype, bounceType } }: EmailBounced): boolean {
+  const isPermanent = cause === 'recipient' && bounceType === 'permanent'
+  return isPermanent && scope === 'domain' && subtype !== 'domain_accepts_no_mail'
+}
+
+function toDenial(event: StoredEvent): DomainDenial[] {
+  if (event.isSandbox || event.kind !== 'email.bounced' || !isDenial(event)) return []
+  const email = normalizedAddress(event.payload.to)
+  return [
+    {
+      domain: addressDomain(email),
+      deniedAt: event.occurredAt,
+      workspaceId: event.workspaceId,
+      email,
+      messageId: event.messageId,
+      isOurs: event.payload.remoteMta === undefined,
+    },
+  ]
+}

@@ -1,0 +1,116 @@
+/** Routes of bounces: what was refused for good or came back. */
+import Type, { type Static } from 'typebox'
+import { AppError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import { isoTime } from '../../core/moments.js'
+import type { Queries } from '../../db/database.js'
+import { Id, IdOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
+import { normalizedAddress } from '../../mail/address.js'
+import { findBounce, listBounces, type Bounce } from './bounce-store.js'
+
+const BounceType = Type.Enum(['permanent', 'transient', 'undetermined'])
+
+const BounceSchema = Type.Object(
+  {
+    id: Id(),
+    message_id: Id(),
+    email: Type.String({ description: 'The recipient.' }),
+    contact_id: IdOrNull(),
+    campaign_id: IdOrNull(),
+    type: BounceType,
+    subtype: Type.String({ description: 'Finer, e.g. no_such_mailbox, mailbox_full, blocklisted.' }),
+    cause: Type.String({
+      description:
+        'Whose it is: recipient, reputation, content, policy, transient or config. Only a permanent one of the recipient ' +
+        'suppresses the address.',
+    }),
+    scope: Type.String({ description: 'What was refused: address, domain, source (our host) or sender.' }),
+    smtp_status: Type.String({ description: 'RFC 3463, e.g. 5.1.1.' }),
+    diagnostic_code: Type.String({ description: 'What the remote server said.' }),
+    isp_name: TextOrNull(),
+    remote_mta: TextOrNull(),
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+  },
+  { title: 'Bounce' },
+)
+
+const Filter = {
+  type: Type.Optional(BounceType),
+  subtype: Type.Optional(Type.String({ maxLength: 64 })),
+  email: Type.Optional(Type.String({ minLength: 1, maxLength: 320 })),
+  message_id: Type.Optional(Type.String({ maxLength: 64 })),
+  campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
+  ...timeRangeQuery,
+}
+
+/** @param slowReader for what may take long: the list */
+export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/bounces',
+      access: 'bounces:read',
+      operationId: 'listBounces',
+      chapter: 'Bounces',
+      summary: 'Messages that were refused for good or came back, newest first.',
+      description: 'One for each message, whether its server refused it at once or returned it later.',
+      query: Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false }),
+      item: BounceSchema,
+      async handle({ principal, query }, page) {
+        const { type, subtype, email, message_id: messageId, campaign_id: campaignId } = query
+        const filter = {
+          ...(type === undefined ? {} : { type }),
+          ...(subtype === undefined ? {} : { subtype }),
+          ...(email === undefined ? {} : { email: normalizedAddress(email) }),
+          ...(messageId === undefined ? {} : { messageId: messageId.toLowerCase() }),
+          ...(campaignId === undefined ? {} : { campaignId: campaignId.toLowerCase() }),
+          ...readTimeRange(query),
+        }
+        const { items, total } = await listBounces(slowReader, principal.workspaceId, filter, page)
+        return { items: items.map(bounceToApi), total }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/bounces/:id',
+      access: 'bounces:read',
+      operationId: 'getBounce',
+      chapter: 'Bounces',
+      summary: 'One bounce.',
+      params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
+      response: BounceSchema,
+      errors: ['not_found'],
+      async handle({ principal, params: { id } }) {
+        const bounce = isUuid(id)
+          ? await findBounce(reader, principal.workspaceId, id.toLowerCase())
+          : undefined
+        if (!bounce) throw new AppError('not_found', 'no such bounce')
+        return bounceToApi(bounce)
+      },
+    }),
+  ]
+}
+
+function bounceToApi(bounce: Bounce): Static<typeof BounceSchema> {
+  return {
+    id: bounce.id,
+    message_id: bounce.messageId,
+    email: bounce.email,
+    contact_id: bounce.contactId,
+    campaign_id: bounce.campaignId,
+    type: bounce.type,
+    subtype: bounce.subtype,
+    cause: bounce.cause,
+    scope: bounce.scope,
+    smtp_status: bounce.smtpStatus,
+    diagnostic_code: bounce.diagnosticCode,
+    isp_name: bounce.ispName,
+    remote_mta: bounce.remoteMta,
+    is_sandbox: bounce.isSandbox,
+    created_at: isoTime(bounce.createdAt),
+  }
+}

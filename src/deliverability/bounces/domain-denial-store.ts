@@ -1,0 +1,128 @@
+/**
+ * SQL of denied domains: bounces that rest on one look into DNS, until it is known whether to believe it.
+ *
+ * Written by the consumer `bounces` of the event log, judged by `judge-denials.ts`, removed by retention.
+ */
+import { sql, type Generated } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { deleteOldest } from '../../db/retention.js'
+import { inLists, inPieces } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+
+export type DenialVerdict = 'counts' | 'discredited'
+
+interface DomainDenialRow {
+  seq: Generated<number>
+  domain: string
+  denied_at: number
+  workspace_id: string
+  email: string
+  message_id: string
+  is_ours: Flag
+  verdict: DenialVerdict | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    domain_denials: DomainDenialRow
+  }
+}
+
+export interface DomainDenial {
+  /** As in a normalized address. */
+  readonly domain: string
+  /** Ms since epoch UTC. */
+  readonly deniedAt: number
+  readonly workspaceId: string
+  /** Normalized: who was to be mailed. */
+  readonly email: string
+  readonly messageId: string
+  /** Whether our own resolver said so; otherwise another server did. */
+  readonly isOurs: boolean
+}
+
+export interface StoredDenial extends DomainDenial {
+  readonly seq: number
+}
+
+/** One for each message; a repeat is nothing. */
+export async function insertDenials(db: Queries, denials: readonly DomainDenial[]): Promise<void> {
+  const rows = denials.map(denial => ({
+    domain: denial.domain,
+    denied_at: denial.deniedAt,
+    workspace_id: denial.workspaceId,
+    email: denial.email,
+    message_id: denial.messageId,
+    is_ours: flag(denial.isOurs),
+    verdict: null,
+  }))
+  for (const piece of inPieces(rows))
+    await db
+      .insertInto('domain_denials')
+      .values([...piece])
+      .onConflict(conflict => conflict.column('message_id').doNothing())
+      .execute()
+}
+
+/** Oldest first. @param before ms since epoch UTC */
+export async function listUnjudged(db: Queries, before: number, limit: number): Promise<StoredDenial[]> {
+  const rows = await db
+    .selectFrom('domain_denials')
+    .selectAll()
+    .where('verdict', 'is', null)
+    .where('denied_at', '<', before)
+    .orderBy('denied_at')
+    .limit(limit)
+    .execute()
+  return rows.map(denialFromRow)
+}
+
+/** Different domains that were denied in a time, whatever became of it; counts no further than `most`. */
+export async function countDenied(db: Queries, from: number, until: number, most: number): Promise<number> {
+  const { rows } = await sql<{ domains: number | string }>`
+    select count(*) as domains from (
+      select distinct domain from domain_denials where denied_at >= ${from} and denied_at < ${until} limit ${most}
+    ) as denied`.execute(db)
+  return Number(rows[0]?.domains ?? 0)
+}
+
+export async function judge(db: Queries, seqs: readonly number[], verdict: DenialVerdict): Promise<void> {
+  for (const list of inLists(seqs))
+    await db.updateTable('domain_denials').set({ verdict }).where('seq', 'in', list).execute()
+}
+
+/** Those of a domain that count, oldest first; at most `limit`. */
+export async function listCounting(
+  db: Queries,
+  domain: string,
+  from: number,
+  limit: number,
+): Promise<StoredDenial[]> {
+  const rows = await db
+    .selectFrom('domain_denials')
+    .selectAll()
+    .where('domain', '=', domain)
+    .where('denied_at', '>=', from)
+    .where('verdict', '=', 'counts')
+    .orderBy('denied_at')
+    .limit(limit)
+    .execute()
+  return rows.map(denialFromRow)
+}
+
+/** @returns how many, at most `limit` */
+export function deleteDenialsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'domain_denials', key: 'seq', time: 'denied_at' }, before, limit)
+}
+
+function denialFromRow(row: Omit<DomainDenialRow, 'seq'> & { seq: number }): StoredDenial {
+  return {
+    seq: row.seq,
+    domain: row.domain,
+    deniedAt: row.denied_at,
+    workspaceId: row.workspace_id,
+    email: row.email,
+    messageId: row.message_id,
+    isOurs: row.is_ours === 1,
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * The appliance's DKIM zone as name servers take it: the TXT records that customers' CNAMEs lead to.
+ *
+ * Called by `postroad dns zone`. Makes text; serves nothing.
+ * Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1 (master files).
+ */
+import type { Queries } from '../../db/database.js'
+import { dkimRecord } from '../../mail/dkim/dkim-record.js'
+import { listPublishedKeys } from './dkim-key-store.js'
+import { dkimTarget, TTL_SECONDS } from '../domains/dns-records.js'
+
+export interface ZoneRecord {
+  /** Without the dot at its end. */
+  readonly name: string
+  readonly type: 'TXT'
+  /** Seconds. */
+  readonly ttl: number
+  /** In one piece, however long. */
+  readonly value: string
+  /** The sending domain whose key it is. */
+  readonly domain: string
+}
+
+/** Mail waits in the queue for 30 days at most (`mta.retry.expire`), and is verified in the days after it was sent. */
+const REMOVED_MS = 37 * 24 * 3_600_000
+
+/** All keys there are, those of domains removed lately included: their queued mail is still signed. */
+export async function zoneRecords(db: Queries, dkimZone: string, now: number): Promise<ZoneRecord[]> {
+  const keys = await listPublishedKeys(db, now - REMOVED_MS)
+  return keys.map(key => ({
+    name: dkimTarget(key, dkimZone),
+    type: 'TXT',
+    ttl: TTL_SECONDS,
+    value: dkimRecord(key.algorithm, key.publicKey),
+    domain: key.domain,
+  }))
+}
+
+/** Lines to include in the zone's file; SOA and NS are the operator's. */
+export function zoneFile(records: readonly ZoneRecord[], dkimZone: string): string {
+  return [
+    `; DKIM keys of ${dkimZone}: include this below its SOA and NS records, and again after each change.`,
+    `$ORIGIN ${dkimZone}.`,
+    ...records.map(
+      ({ name, ttl, value, domain }) => `${name}. ${ttl} IN TXT ( ${strings(value)} ) ; ${domain}`,
+    ),
+  ].join('\n')
+}
+
+/** One string holds 255 octets at most; a verifier joins them without anything between (RFC 6376 §3.6.2.2). */
+function strings(value: string): string {
+  return (value.match(/.{1,255}/g) ?? []).map(piece => `"${piece}"`).join(' ')
+}

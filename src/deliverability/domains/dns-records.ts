@@ -1,0 +1,88 @@
+/**
+ * The DNS records that a sending domain needs, and what was last found of each.
+ *
+ * Two DKIM CNAMEs point into the appliance's own zone, so that keys can be rotated without asking the domain's owner
+ * again; where CNAMEs are not possible, a TXT with the key itself at the same name does as well. Two more, for Ed25519
+ * (RFC 8463), are optional: without them mail is signed with RSA alone.
+ */
+import { dkimRecord } from '../../mail/dkim/dkim-record.js'
+import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
+
+export interface DnsRecord {
+  readonly type: 'CNAME' | 'TXT'
+  readonly name: string
+  readonly value: string
+  /** Seconds; what we suggest. */
+  readonly ttl: number
+  readonly purpose: 'dkim' | 'verification' | 'dmarc'
+  readonly status: Finding['status']
+  /** What DNS held when last asked. */
+  readonly found: readonly string[]
+  /** Verification waits for it. */
+  readonly required: boolean
+  /** Of DKIM records: what the key there is for; see `Selector`. */
+  readonly algorithm?: Selector['algorithm']
+  readonly keyState?: Selector['state']
+  /** Accepted in its place. */
+  readonly alternative?: { readonly type: 'TXT'; readonly name: string; readonly value: string }
+}
+
+export const TTL_SECONDS = 3_600
+
+/** @param dkimZone the appliance's own zone, `dns.dkim_zone` */
+export function dnsRecords(domain: Domain, dkimZone: string): DnsRecord[] {
+  const record = (fields: Omit<DnsRecord, 'ttl' | 'status' | 'found'>): DnsRecord => {
+    const { status, found } = domain.findings[fields.name] ?? { status: 'pending', found: [] }
+    return { ...fields, ttl: TTL_SECONDS, status, found }
+  }
+  return [
+    record({
+      type: 'TXT',
+      name: verificationName(domain),
+      value: verificationValue(domain),
+      purpose: 'verification',
+      required: true,
+    }),
+    ...domain.selectors.map(selector => {
+      const name = dkimName(domain, selector)
+      return record({
+        type: 'CNAME',
+        name,
+        value: dkimTarget(selector, dkimZone),
+        purpose: 'dkim',
+        required: isRequired(selector),
+        algorithm: selector.algorithm,
+        keyState: selector.state,
+        alternative: { type: 'TXT', name, value: dkimRecord(selector.algorithm, selector.publicKey) },
+      })
+    }),
+    record({
+      type: 'TXT',
+      name: dmarcName(domain),
+      value: 'v=DMARC1; p=none',
+      purpose: 'dmarc',
+      required: false,
+    }),
+  ]
+}
+
+export function verificationName({ domain }: Domain): string {
+  return `_postroad.${domain}`
+}
+
+export function verificationValue({ verificationToken }: Domain): string {
+  return `postroad-verification=${verificationToken}`
+}
+
+export function dmarcName({ domain }: Domain): string {
+  return `_dmarc.${domain}`
+}
+
+/** Every verifier knows RSA (RFC 8301 §3.1); Ed25519 is an offer. */
+export function isRequired({ algorithm }: Pick<Selector, 'algorithm'>): boolean {
+  return algorithm === 'rsa'
+}
+
+export function dkimTarget({ name }: Pick<Selector, 'name'>, dkimZone: string): string {
+  return `${name}.${dkimZone}`
+}

@@ -1,0 +1,132 @@
+/** Routes of sending domains. */
+import Type from 'typebox'
+import { AppError } from '../../core/errors.js'
+import { keyActor } from '../../events/activity-store.js'
+import { Done } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import { DomainParams, DomainSchema, domainToApi, NewDomainBody } from './domain-schema.js'
+import { findDomain, listDomains } from './domain-store.js'
+import type { DomainParts } from './domain-parts.js'
+import { addDomain, dropDomain, verifyDomain } from './domains.js'
+import { rotateDomain } from '../dkim/rotate-dkim.js'
+
+export function domainRoutes(parts: DomainParts): Route[] {
+  const { database, dkimZone } = parts
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/domains',
+      access: 'domains:read',
+      operationId: 'listDomains',
+      chapter: 'Domains',
+      summary: 'The sending domains of this workspace.',
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: DomainSchema,
+      async handle({ principal }, page) {
+        const { items, total } = await listDomains(database.reader, principal.workspaceId, page)
+        return { items: items.map(domain => domainToApi(domain, dkimZone)), total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/domains',
+      access: 'domains:write',
+      operationId: 'addDomain',
+      chapter: 'Domains',
+      summary: 'Add a sending domain; answers the DNS records to publish.',
+      description:
+        'Makes a pair of DKIM keys for RSA and one for Ed25519. Each DKIM CNAME has a TXT `alternative` that is ' +
+        'accepted in its place. Publish the required records, then call verify. With the optional Ed25519 records ' +
+        'published as well, mail carries a second signature. With a sandbox key the domain is verified at once, for the ' +
+        'sandbox alone.',
+      body: NewDomainBody,
+      response: DomainSchema,
+      status: 201,
+      errors: ['duplicate'],
+      handle: async ({ principal, body }) =>
+        domainToApi(
+          await addDomain(
+            parts,
+            principal.workspaceId,
+            body.domain,
+            principal.isSandbox ? 'sandbox' : 'dns',
+            keyActor(principal),
+          ),
+          dkimZone,
+        ),
+    }),
+    route({
+      method: 'GET',
+      path: '/domains/:id',
+      access: 'domains:read',
+      operationId: 'getDomain',
+      chapter: 'Domains',
+      summary: 'A sending domain with the status of each record as last checked.',
+      params: DomainParams,
+      response: DomainSchema,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        const domain = await findDomain(database.reader, principal.workspaceId, params.id)
+        if (!domain) throw new AppError('not_found', 'no such domain')
+        return domainToApi(domain, dkimZone)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/domains/:id/verify',
+      access: 'domains:write',
+      operationId: 'verifyDomain',
+      chapter: 'Domains',
+      summary: 'Ask DNS for the records now.',
+      description:
+        'Answers 200 whether or not it is verified; each record says what was found. DNS is asked without this as well: ' +
+        'often after a domain was added or verify was called, then daily. A verified domain whose records are wrong ' +
+        'keeps sending for 3 days, unless verify is called meanwhile.',
+      params: DomainParams,
+      response: DomainSchema,
+      errors: ['not_found'],
+      handle: async ({ principal, params }) =>
+        domainToApi(
+          await verifyDomain(parts, principal.workspaceId, params.id, keyActor(principal)),
+          dkimZone,
+        ),
+    }),
+    route({
+      method: 'POST',
+      path: '/domains/:id/rotate-dkim',
+      access: 'domains:write',
+      operationId: 'rotateDomainKeys',
+      chapter: 'Domains',
+      summary: 'Sign with the standby keys from now on.',
+      description:
+        "The standby key's record has to be found in DNS, else 409 with its name. The former key stays published for " +
+        '7 days (`key_state` retiring), during which another rotation is a 409; after that its selector gets a new ' +
+        'key and becomes the standby. With CNAMEs nothing has to be done; with TXT records, publish the new value ' +
+        'once `dns_records` shows it.',
+      params: DomainParams,
+      response: DomainSchema,
+      errors: ['not_found', 'conflict'],
+      handle: async ({ principal, params }) =>
+        domainToApi(
+          await rotateDomain(parts, principal.workspaceId, params.id, false, keyActor(principal)),
+          dkimZone,
+        ),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/domains/:id',
+      access: 'domains:write',
+      operationId: 'removeDomain',
+      chapter: 'Domains',
+      summary: 'Remove a sending domain. Mail that was accepted before is still signed and sent.',
+      params: DomainParams,
+      response: Done,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        await dropDomain(parts, principal.workspaceId, params.id, keyActor(principal))
+        return { success: true as const }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,312 @@
+/**
+ * SQL of sending domains, and of their DKIM keys as they are added and as they sign; `dkim-key-store.ts` has what
+ * rotation and the zone do with keys.
+ */
+import type { Selectable } from 'kysely'
+import { statement } from '../../db/statement.js'
+import type { Queries } from '../../db/database.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
+import { keyPlace, type KeySeal } from '../dkim/key-seal.js'
+
+interface DomainRow {
+  id: string
+  owner: string
+  domain: string
+  verification_token: string
+  is_vouched: Flag
+  is_sandbox: Flag
+  verified_at: number | null
+  checked_at: number | null
+  findings: string | null
+  created_at: number
+  removed_at: number | null
+  next_check_at: number | null
+  failing_since: number | null
+  failed_checks: number
+  watched_since: number
+}
+
+interface DkimKeyRow {
+  id: string
+  domain_id: string
+  selector: string
+  algorithm: 'rsa' | 'ed25519'
+  /** PEM, or that sealed. */
+  private_key: string
+  public_key: string
+  state: 'active' | 'standby' | 'retiring'
+  created_at: number
+  retire_at: number | null
+  replaced_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    domains: DomainRow
+    dkim_keys: DkimKeyRow
+  }
+}
+
+/** What DNS answered for one record when it was last asked. */
+export interface Finding {
+  readonly status: 'pending' | 'verified' | 'failed'
+  /** DNS did not answer: nothing was learnt. */
+  readonly isUnanswered?: true
+  /** The values that stood there, or in words why nothing was learnt; at most 10 of at most 300 characters. */
+  readonly found: readonly string[]
+}
+
+/** Half of a selector pair as everybody may see it; a domain has a pair for each algorithm. */
+export interface Selector {
+  /** First label of `<name>._domainkey.<domain>`; unique on this appliance. */
+  readonly name: string
+  readonly algorithm: DkimKey['algorithm']
+  /** Base64 as in the `p=` tag. */
+  readonly publicKey: string
+  /**
+   * The active one signs; the standby is published beforehand, for rotation; the retiring one signed until then and stays
+   * published for the mail that is under way.
+   */
+  readonly state: DkimKeyRow['state']
+  /** Only while retiring: from when on the selector may be given another key. */
+  readonly retireAt: number | null
+  /** Only of a standby whose selector had another key before: from when on it is this one. */
+  readonly replacedAt: number | null
+}
+
+export interface Domain {
+  readonly id: string
+  /** A workspace's id, or `SYSTEM_OWNER`. */
+  readonly owner: string
+  /** A-labels, lower case. */
+  readonly domain: string
+  readonly verificationToken: string
+  /** The operator declared it verified without DNS. */
+  readonly isVouched: boolean
+  /** Of a sandbox: verified at once, without DNS, and of use for nothing that leaves the appliance. */
+  readonly isSandbox: boolean
+  readonly verifiedAt: number | null
+  readonly checkedAt: number | null
+  /** By record name. */
+  readonly findings: Readonly<Record<string, Finding>>
+  readonly createdAt: number
+  readonly selectors: readonly Selector[]
+  /** When DNS is asked again without anybody's asking; null for a vouched domain. */
+  readonly nextCheckAt: number | null
+  /** Of a verified domain whose records were found wrong since; see `next-check.ts`. */
+  readonly failingSince: number | null
+  /** In a row, since `failingSince`. */
+  readonly failedChecks: number
+  /** When somebody last cared: added, verified by hand, or lost. */
+  readonly watchedSince: number
+}
+
+/** A key pair on its way into the database; the private half never comes out but for signing. */
+export interface NewDkimKey extends Selector {
+  readonly id: string
+  /** PKCS#8 PEM. */
+  readonly privateKey: string
+}
+
+/** Where the key's record stands (RFC 6376 §3.6.2.1). */
+export function dkimName({ domain }: Pick<Domain, 'domain'>, { name }: Pick<Selector, 'name'>): string {
+  return `${name}._domainkey.${domain}`
+}
+
+/** Nothing was checked yet. */
+export type NewDomain = Omit<
+  Domain,
+  'selectors' | 'findings' | 'checkedAt' | 'failingSince' | 'failedChecks' | 'watchedSince'
+>
+
+export async function insertDomain(
+  db: Queries,
+  domain: NewDomain,
+  keys: readonly NewDkimKey[],
+  seal: KeySeal,
+): Promise<void> {
+  await db
+    .insertInto('domains')
+    .values({
+      id: domain.id,
+      owner: domain.owner,
+      domain: domain.domain,
+      verification_token: domain.verificationToken,
+      is_vouched: flag(domain.isVouched),
+      is_sandbox: flag(domain.isSandbox),
+      verified_at: domain.verifiedAt,
+      checked_at: null,
+      findings: null,
+      created_at: domain.createdAt,
+      removed_at: null,
+      next_check_at: domain.nextCheckAt,
+      failing_since: null,
+      failed_checks: 0,
+      watched_since: domain.createdAt,
+    })
+    .execute()
+  await db
+    .insertInto('dkim_keys')
+    .values(
+      keys.map(key => ({
+        id: key.id,
+        domain_id: domain.id,
+        selector: key.name,
+        algorithm: key.algorithm,
+        private_key: seal.seal(key.privateKey, keyPlace(key.id)),
+        public_key: key.publicKey,
+        state: key.state,
+        created_at: domain.createdAt,
+        retire_at: key.retireAt,
+        replaced_at: key.replacedAt,
+      })),
+    )
+    .execute()
+}
+
+export async function findDomain(db: Queries, owner: string, id: string): Promise<Domain | undefined> {
+  const rows = await present(db).where('owner', '=', owner).where('id', '=', id).execute()
+  return (await withSelectors(db, rows))[0]
+}
+
+export async function findDomainByName(
+  db: Queries,
+  owner: string,
+  domain: string,
+): Promise<Domain | undefined> {
+  const rows = await present(db).where('owner', '=', owner).where('domain', '=', domain).execute()
+  return (await withSelectors(db, rows))[0]
+}
+
+const selectByName = statement((db, { owner, domain }: { owner: string; domain: string }) =>
+  present(db).where('owner', '=', owner).where('domain', '=', domain),
+)
+
+/** What sending has to know of a domain; read for every mail. */
+export async function findSendingDomain(
+  db: Queries,
+  owner: string,
+  domain: string,
+): Promise<Pick<Domain, 'id' | 'domain' | 'verifiedAt'> | undefined> {
+  const [row] = (await selectByName(db, { owner, domain })).rows
+  return row && { id: row.id, domain: row.domain, verifiedAt: row.verified_at }
+}
+
+export async function listDomains(db: Queries, owner: string, page: Page): Promise<Listing<Domain>> {
+  const rows = await present(db)
+    .where('owner', '=', owner)
+    .orderBy('domain')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const { total } = await db
+    .selectFrom('domains')
+    .select(e => e.fn.countAll<number>().as('total'))
+    .where('owner', '=', owner)
+    .where('removed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return { items: await withSelectors(db, rows), total }
+}
+
+/** Every owner's domains, for the operator; those of sandboxes are nobody's. */
+export async function listAllDomains(db: Queries): Promise<Domain[]> {
+  const rows = await present(db).where('is_sandbox', '=', 0).orderBy('owner').orderBy('domain').execute()
+  return withSelectors(db, rows)
+}
+
+/** @returns whether there was one */
+export async function removeDomain(db: Queries, owner: string, id: string, now: number): Promise<boolean> {
+  const result = await db
+    .updateTable('domains')
+    .set({ removed_at: now, next_check_at: null })
+    .where('owner', '=', owner)
+    .where('id', '=', id)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+/**
+ * The keys that sign for these domains now, RSA first; removed domains included: their queued mail is still signed.
+ *
+ * Ed25519 signs only where its record was found: a verifier may take a signature whose key it cannot find for a broken
+ * one. A vouched domain's records are the operator's word.
+ *
+ * @param seal what opens the keys
+ */
+export async function readSigningKeys(
+  db: Queries,
+  domainIds: readonly string[],
+  seal: KeySeal,
+): Promise<Map<string, DkimKey[]>> {
+  const keys = new Map<string, DkimKey[]>()
+  if (domainIds.length === 0) return keys
+  const rows = await db
+    .selectFrom('dkim_keys')
+    .innerJoin('domains', 'domains.id', 'dkim_keys.domain_id')
+    .selectAll('domains')
+    .select(['dkim_keys.id as key_id', 'domain_id', 'selector', 'algorithm', 'private_key'])
+    .where('domain_id', 'in', domainIds)
+    .where('state', '=', 'active')
+    .orderBy('algorithm', 'desc') // RSA first: what every verifier knows
+    .execute()
+  for (const row of rows) {
+    if (row.algorithm === 'ed25519' && !isPublished(row, row.selector)) continue
+    const { domain, selector, algorithm } = row
+    const privateKey = seal.open(row.private_key, keyPlace(row.key_id))
+    keys.set(row.domain_id, [...(keys.get(row.domain_id) ?? []), { domain, selector, algorithm, privateKey }])
+  }
+  return keys
+}
+
+function isPublished(row: Selectable<DomainRow>, selector: string): boolean {
+  return row.is_vouched === 1 || findingsOf(row)[dkimName(row, { name: selector })]?.status === 'verified'
+}
+
+function present(db: Queries) {
+  return db.selectFrom('domains').selectAll().where('removed_at', 'is', null)
+}
+
+export async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]): Promise<Domain[]> {
+  if (rows.length === 0) return []
+  const ids = rows.map(row => row.id)
+  const keys = await db
+    .selectFrom('dkim_keys')
+    .select(['domain_id', 'selector', 'algorithm', 'public_key', 'state', 'retire_at', 'replaced_at'])
+    .where('domain_id', 'in', ids)
+    .orderBy('algorithm', 'desc')
+    .orderBy('selector')
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    owner: row.owner,
+    domain: row.domain,
+    verificationToken: row.verification_token,
+    isVouched: row.is_vouched === 1,
+    isSandbox: row.is_sandbox === 1,
+    verifiedAt: row.verified_at,
+    checkedAt: row.checked_at,
+    findings: findingsOf(row),
+    createdAt: row.created_at,
+    nextCheckAt: row.next_check_at,
+    failingSince: row.failing_since,
+    failedChecks: row.failed_checks,
+    watchedSince: row.watched_since,
+    selectors: keys
+      .filter(key => key.domain_id === row.id)
+      .map(key => ({
+        name: key.selector,
+        algorithm: key.algorithm,
+        publicKey: key.public_key,
+        state: key.state,
+        retireAt: key.retire_at,
+        replacedAt: key.replaced_at,
+      })),
+  }))
+}
+
+function findingsOf({ findings }: Selectable<DomainRow>): Domain['findings'] {
+  return findings === null ? {} : (JSON.parse(findings) as Domain['findings'])
+}

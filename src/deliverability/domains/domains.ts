@@ -1,0 +1,138 @@
+/**
+ * Sending domains: adding one with its DKIM key pairs, verifying it, removing it.
+ *
+ * Called by the domain routes, the command line and, for the shared sending address, by the composition root.
+ */
+import { AppError } from '../../core/errors.js'
+import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
+import { asciiDomain } from '../../mail/address.js'
+import { firstCheckAt } from './next-check.js'
+import { makeSelectorPairs } from '../dkim/dkim-keys.js'
+import { recordCheck } from './domain-check-store.js'
+import type { DomainParts } from './domain-parts.js'
+import { findDomain, findDomainByName, insertDomain, removeDomain, type Domain } from './domain-store.js'
+import { keepCheck } from './record-check.js'
+import { renewRetired } from '../dkim/renew-dkim.js'
+import { resolverFor } from './sandbox-zone.js'
+import { checkDomain } from './verify-domain.js'
+
+/**
+ * What verifies a domain: its records in DNS, the operator's word (LAN domains, trials), or that it is a sandbox's, of which
+ * nothing leaves.
+ */
+export type DomainProof = 'dns' | 'vouched' | 'sandbox'
+
+/** @throws AppError validation_error (no domain name), duplicate */
+export async function addDomain(
+  parts: DomainParts,
+  owner: string,
+  name: string,
+  proof: DomainProof = 'dns',
+  actor: Actor = OPERATOR,
+): Promise<Domain> {
+  const domain = readDomainName(name)
+  const isVouched = proof === 'vouched'
+  // Made outside the transaction: two RSA keys take about 200 ms.
+  const keys = await makeSelectorPairs(parts)
+  const now = parts.clock.now()
+  const id = parts.newId()
+  return parts.database.write(async tx => {
+    if (await findDomainByName(tx.db, owner, domain))
+      throw new AppError('duplicate', `${domain} has been added already`, { path: 'domain' })
+    await insertDomain(
+      tx.db,
+      {
+        id,
+        owner,
+        domain,
+        verificationToken: parts.random.bytes(16).toString('hex'),
+        isVouched,
+        isSandbox: proof === 'sandbox',
+        verifiedAt: proof === 'dns' ? null : now,
+        createdAt: now,
+        nextCheckAt: proof === 'dns' ? firstCheckAt(now) : null,
+      },
+      keys,
+      parts.seal,
+    )
+    await recordActivity(tx, {
+      workspaceId: owner,
+      actor,
+      action: 'domain.added',
+      subject: domain,
+      details: { id, vouched: isVouched },
+      createdAt: now,
+    })
+    tx.onCommit(() => parts.onChanged?.())
+    const added = mustFind(await findDomain(tx.db, owner, id))
+    if (!added.isSandbox) return added
+    const { findings } = await checkDomain(added, parts.dkimZone, resolverFor(added, parts))
+    await recordCheck(tx.db, id, { ...added, checkedAt: now, findings })
+    return { ...added, checkedAt: now, findings }
+  })
+}
+
+/**
+ * Asks DNS and keeps what it said. A vouched domain stays verified; so does one whose name servers did not answer.
+ *
+ * @throws AppError not_found
+ */
+export async function verifyDomain(
+  parts: DomainParts,
+  owner: string,
+  id: string,
+  actor: Actor = OPERATOR,
+): Promise<Domain> {
+  await renewRetired(parts, parts.clock.now(), id)
+  const domain = mustFind(await findDomain(parts.database.reader, owner, id))
+  const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
+  return mustFind((await keepCheck(parts, domain, check, actor))?.after)
+}
+
+/** Mail that is queued already is still signed and sent. @throws AppError not_found */
+export async function dropDomain(
+  parts: DomainParts,
+  owner: string,
+  id: string,
+  actor: Actor = OPERATOR,
+): Promise<void> {
+  const now = parts.clock.now()
+  await parts.database.write(async tx => {
+    const { domain } = mustFind(await findDomain(tx.db, owner, id))
+    await removeDomain(tx.db, owner, id, now)
+    tx.onCommit(() => parts.onChanged?.())
+    await recordActivity(tx, {
+      workspaceId: owner,
+      actor,
+      action: 'domain.removed',
+      subject: domain,
+      details: { id },
+      createdAt: now,
+    })
+  })
+}
+
+/** The system's own domain for the shared sending address, with keys; made on first use. */
+export async function ensureSystemDomain(parts: DomainParts, owner: string, name: string): Promise<Domain> {
+  const known = await findDomainByName(parts.database.reader, owner, readDomainName(name))
+  return known ?? addDomain(parts, owner, name, 'vouched', { type: 'system' })
+}
+
+function mustFind(domain: Domain | undefined): Domain {
+  if (!domain) throw new AppError('not_found', 'no such domain')
+  return domain
+}
+
+/** RFC 1035 §2.3.4 allows 253 characters; the names of our records below it need room. */
+const LONGEST_DOMAIN = 220
+
+/** @returns A-labels, lower case. @throws AppError validation_error */
+export function readDomainName(text: string): string {
+  const domain = asciiDomain(text.trim().replace(/\.$/, ''))
+  const isName = domain !== undefined && domain.length <= LONGEST_DOMAIN
+  if (!isName)
+    throw new AppError('validation_error', 'domain must be a domain name such as example.com', {
+      path: 'domain',
+    })
+  return domain
+}

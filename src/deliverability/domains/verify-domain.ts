@@ -1,0 +1,97 @@
+/**
+ * Asks DNS whether a domain's records are in place.
+ *
+ * A definite wrong answer fails a record; an answer that did not come (SERVFAIL, timeout) leaves it pending and
+ * says so. What the domain's owner publishes is what is judged: a CNAME into our zone counts whether or not the
+ * operator serves that zone yet.
+ */
+import { recordHoldsKey } from '../../mail/dkim/dkim-record.js'
+import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
+import { dkimTarget, dmarcName, isRequired, verificationName, verificationValue } from './dns-records.js'
+import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
+
+export interface DomainCheck {
+  readonly findings: Record<string, Finding>
+  /** Verified, definitely not, or unknown because DNS did not answer. */
+  readonly verdict: 'verified' | 'failed' | 'unknown'
+}
+
+export async function checkDomain(domain: Domain, dkimZone: string, dns: Resolver): Promise<DomainCheck> {
+  const required = await Promise.all([
+    checkText(verificationName(domain), text => text.trim() === verificationValue(domain), dns),
+    ...domain.selectors.filter(isRequired).map(selector => checkSelector(domain, selector, dkimZone, dns)),
+  ])
+  const optional = await Promise.all(
+    domain.selectors
+      .filter(selector => !isRequired(selector))
+      .map(selector => checkSelector(domain, selector, dkimZone, dns)),
+  )
+  // A DMARC record may also stand at the organizational domain (RFC 7489 §6.6.3), so it is only a hint.
+  const dmarc = await checkText(dmarcName(domain), text => /^v=DMARC1\s*(;|$)/.test(text), dns)
+  return {
+    findings: Object.fromEntries([...required, ...optional, dmarc]),
+    verdict: required.every(([, finding]) => finding.status === 'verified')
+      ? 'verified'
+      : required.some(([, finding]) => finding.status === 'failed')
+        ? 'failed'
+        : 'unknown',
+  }
+}
+
+async function checkText(
+  name: string,
+  isRight: (text: string) => boolean,
+  dns: Resolver,
+): Promise<[string, Finding]> {
+  const answer = await dns.txt(name)
+  return [name, judge(answer, answer.kind === 'found' && answer.records.some(isRight))]
+}
+
+/**
+ * Right is either the CNAME we asked for or, in its place, a TXT that holds this very key.
+ *
+ * A standby whose selector had another key before is waited for: it signs nothing yet, and a domain that is verified
+ * does not stop being so because its owner has not published a new value.
+ *
+ * @returns name of the record, and what was found there
+ */
+export async function checkSelector(
+  domain: Domain,
+  selector: Selector,
+  dkimZone: string,
+  dns: Resolver,
+): Promise<[string, Finding]> {
+  const name = dkimName(domain, selector)
+  const finding = await findKey(name, selector, dkimZone, dns)
+  const isAwaited = finding.status === 'failed' && selector.replacedAt !== null
+  return [name, isAwaited ? { ...finding, status: 'pending' } : finding]
+}
+
+async function findKey(name: string, selector: Selector, dkimZone: string, dns: Resolver): Promise<Finding> {
+  const alias = await dns.cname(name)
+  if (alias.kind === 'found') {
+    const target = dkimTarget(selector, dkimZone).toLowerCase()
+    const isRight = alias.records.some(record => record.toLowerCase() === target)
+    return judge(alias, isRight)
+  }
+  if (alias.kind === 'unavailable') return judge(alias, false)
+  const text = await dns.txt(name)
+  return judge(text, text.kind === 'found' && text.records.some(r => recordHoldsKey(r, selector.publicKey)))
+}
+
+const SHOWN_RECORDS = 10
+const SHOWN_CHARACTERS = 300
+
+function judge(answer: DnsAnswer<string>, isRight: boolean): Finding {
+  switch (answer.kind) {
+    case 'found':
+      return {
+        status: isRight ? 'verified' : 'failed',
+        found: answer.records.slice(0, SHOWN_RECORDS).map(record => record.slice(0, SHOWN_CHARACTERS)),
+      }
+    case 'missing':
+      return { status: 'failed', found: [] }
+    case 'unavailable':
+      return { status: 'pending', found: [`DNS did not answer: ${answer.reason}`], isUnanswered: true }
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * SQL of reports about domains: what other systems saw of mail in a domain's name (DMARC aggregate, RFC 7489 §7.2) and of
+ * TLS towards it (TLSRPT, RFC 8460).
+ *
+ * Whoever sends such a report is not authenticated; so one is kept only for a domain that is here, each once, and no more
+ * than so many for a domain and day.
+ */
+import type { Queries } from '../../db/database.js'
+import type { Listing, Page } from '../../http/pagination.js'
+
+export type ReportKind = 'dmarc' | 'tlsrpt'
+
+interface DomainReportRow {
+  id: string
+  kind: ReportKind
+  domain: string
+  org_name: string
+  report_id: string
+  begin_at: number
+  end_at: number
+  received_at: number
+  summary: string
+  records: string
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    domain_reports: DomainReportRow
+  }
+}
+
+/** JSON values of bounded size; their names are those of the API. */
+export type ReportFields = Readonly<Record<string, unknown>>
+
+export interface DomainReport {
+  readonly id: string
+  readonly kind: ReportKind
+  /** A-labels, lower case. */
+  readonly domain: string
+  /** Who reports, as they call themselves. */
+  readonly orgName: string
+  /** Theirs; unique for each of them. */
+  readonly reportId: string
+  /** The time that is reported about, ms since epoch UTC. */
+  readonly beginAt: number
+  readonly endAt: number
+  readonly receivedAt: number
+  readonly summary: ReportFields
+  readonly records: readonly ReportFields[]
+}
+
+/** On its way in: the records are JSON text already. */
+export interface NewDomainReport extends Omit<DomainReport, 'records'> {
+  readonly recordsJson: string
+}
+
+/** Of one domain and kind within a day; the busiest have some hundred reporters. */
+const MOST_A_DAY = 500
+const DAY_MS = 86_400_000
+
+/** `known`: it is here already. `too_many`: more came today than anybody honest sends. */
+export type StoreVerdict = 'stored' | 'known' | 'too_many'
+
+export async function insertReport(db: Queries, report: NewDomainReport): Promise<StoreVerdict> {
+  const { received } = await db
+    .selectFrom('domain_reports')
+    .select(e => e.fn.countAll<number>().as('received'))
+    .where('domain', '=', report.domain)
+    .where('kind', '=', report.kind)
+    .where('received_at', '>', report.receivedAt - DAY_MS)
+    .executeTakeFirstOrThrow()
+  if (received >= MOST_A_DAY) return 'too_many'
+  const result = await db
+    .insertInto('domain_reports')
+    .values({
+      id: report.id,
+      kind: report.kind,
+      domain: report.domain,
+      org_name: report.orgName,
+      report_id: report.reportId,
+      begin_at: report.beginAt,
+      end_at: report.endAt,
+      received_at: report.receivedAt,
+      summary: JSON.stringify(report.summary),
+      records: report.recordsJson,
+    })
+    .onConflict(conflict => conflict.columns(['domain', 'kind', 'org_name', 'report_id']).doNothing())
+    .executeTakeFirst()
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n ? 'stored' : 'known'
+}
+
+/** Which of these domains anybody here has added; a sandbox adds whatever it likes. */
+export async function domainsPresent(db: Queries, domains: readonly string[]): Promise<Set<string>> {
+  if (domains.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('domains')
+    .select('domain')
+    .distinct()
+    .where('domain', 'in', domains)
+    .where('is_sandbox', '=', 0)
+    .where('removed_at', 'is', null)
+    .execute()
+  return new Set(rows.map(row => row.domain))
+}
+
+export interface ReportFilter {
+  readonly kind?: ReportKind
+  /** Reports about a time that ends after this moment, ms since epoch UTC. */
+  readonly since?: number
+}
+
+/** The latest time reported about comes first; without records. */
+export async function listReports(
+  db: Queries,
+  domain: string,
+  filter: ReportFilter,
+  page: Page,
+): Promise<Listing<Omit<DomainReport, 'records'>>> {
+  const rows = await matching(db, domain, filter)
+    .select(['id', 'kind', 'domain', 'org_name', 'report_id', 'begin_at', 'end_at', 'received_at', 'summary'])
+    .orderBy('begin_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const { total } = await matching(db, domain, filter)
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { items: rows.map(headFromRow), total }
+}
+
+export async function findReport(db: Queries, domain: string, id: string): Promise<DomainReport | undefined> {
+  const row = await db
+    .selectFrom('domain_reports')
+    .selectAll()
+    .where('id', '=', id)
+    .where('domain', '=', domain)
+    .executeTakeFirst()
+  return row && { ...headFromRow(row), records: JSON.parse(row.records) as ReportFields[] }
+}
+
+/** @returns how many, at most `limit` */
+export async function deleteReportsBefore(
+  db: Queries,
+  receivedBefore: number,
+  limit: number,
+): Promise<number> {
+  const rows = await db
+    .selectFrom('domain_reports')
+    .select('id')
+    .where('received_at', '<', receivedBefore)
+    .orderBy('received_at')
+    .limit(limit)
+    .execute()
+  if (rows.length === 0) return 0
+  const ids = rows.map(row => row.id)
+  await db.deleteFrom('domain_reports').where('id', 'in', ids).execute()
+  return rows.length
+}
+
+function matching(db: Queries, domain: string, { kind, since }: ReportFilter) {
+  let query = db.selectFrom('domain_reports').where('domain', '=', domain)
+  if (kind !== undefined) query = query.where('kind', '=', kind)
+  if (since !== undefined) query = query.where('end_at', '>', since)
+  return query
+}
+
+function headFromRow(row: Omit<DomainReportRow, 'records'>): Omit<DomainReport, 'records'> {
+  return {
+    id: row.id,
+    kind: row.kind,
+    domain: row.domain,
+    orgName: row.org_name,
+    reportId: row.report_id,
+    beginAt: row.begin_at,
+    endAt: row.end_at,
+    receivedAt: row.received_at,
+    summary: JSON.parse(row.summary) as ReportFields,
+  }
+}

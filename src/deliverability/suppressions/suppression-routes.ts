@@ -1,0 +1,143 @@
+/** Routes of suppressions: who this workspace no longer mails. */
+import Type, { type Static } from 'typebox'
+import { isoTime } from '../../core/moments.js'
+import type { Database } from '../../db/database.js'
+import { keyActor } from '../../events/activity-store.js'
+import { Done, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, Reply, route, type Route } from '../../http/route.js'
+import { normalizedAddress } from '../../mail/address.js'
+import type { Clock } from '../../world/time/clock.js'
+import { readSuppressionEntry } from './suppression-entry.js'
+import { pageSuppressions, type Suppression } from './suppression-store.js'
+import { addSuppression, removeSuppression } from './suppressions.js'
+
+export interface SuppressionParts {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+const Reason = Type.Enum(['hard_bounce', 'complaint', 'unsubscribe', 'manual'])
+const Scope = Type.Enum(['all', 'marketing'])
+
+/** Room for an address or `@domain`, so that a longer one is told what is wrong with it. */
+const Email = Type.String({ minLength: 1, maxLength: 320 })
+
+const NewSuppressionBody = Type.Object(
+  {
+    email: Email,
+    reason: Type.Optional(Reason),
+    scope: Type.Optional(Scope),
+  },
+  { additionalProperties: false, title: 'NewSuppression' },
+)
+
+const SuppressionSchema = Type.Object(
+  {
+    email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
+    reason: Reason,
+    scope: Type.Enum(['all', 'marketing'], {
+      description: '`all`: every mail; `marketing`: campaigns and automations only.',
+    }),
+    source_message_id: IdOrNull(),
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+  },
+  { title: 'Suppression' },
+)
+
+export function suppressionRoutes({ database, clock }: SuppressionParts): Route[] {
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/suppressions',
+      access: 'suppressions:read',
+      operationId: 'listSuppressions',
+      chapter: 'Suppressions',
+      summary: 'Who is not mailed any more, newest first.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          reason: Type.Optional(Reason),
+          scope: Type.Optional(Scope),
+          email: Type.Optional(Email),
+        },
+        { additionalProperties: false },
+      ),
+      item: SuppressionSchema,
+      async handle({ principal, query }, page) {
+        const { reason, scope, email } = query
+        const filter = {
+          ...(reason === undefined ? {} : { reason }),
+          ...(scope === undefined ? {} : { scope }),
+          ...(email === undefined ? {} : { email: normalizedAddress(email) }),
+        }
+        const { slowReader } = database
+        const { items, total } = await pageSuppressions(slowReader, principal.workspaceId, page, filter)
+        return { items: items.map(one => suppressionToApi(one, principal.isSandbox)), total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/suppressions',
+      access: 'suppressions:write',
+      operationId: 'addSuppression',
+      chapter: 'Suppressions',
+      summary: 'Suppress an address, or a whole domain as `@example.com`.',
+      description:
+        'Without a reason it is `manual`. Without a scope it stops every mail, or marketing only where the reason is ' +
+        '`unsubscribe`. An entry that stops marketing only is widened where the new scope is `all`: that is a 200, and reason ' +
+        'and time are the new ones. One that stops as much already stays as it is, which is a 409, whatever the reason. ' +
+        'Addresses are kept in one form: lower case, the domain as an A-label.',
+      body: NewSuppressionBody,
+      response: SuppressionSchema,
+      status: 201,
+      otherAnswers: { 200: SuppressionSchema },
+      errors: ['duplicate'],
+      async handle({ principal, body }) {
+        const { reason = 'manual' } = body
+        const suppression: Suppression = {
+          workspaceId: principal.workspaceId,
+          email: readSuppressionEntry(body.email),
+          reason,
+          scope: body.scope ?? (reason === 'unsubscribe' ? 'marketing' : 'all'),
+          sourceMessageId: null,
+          createdAt: clock.now(),
+        }
+        const result = await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
+        return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression, principal.isSandbox))
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/suppressions/:email',
+      access: 'suppressions:write',
+      operationId: 'removeSuppression',
+      chapter: 'Suppressions',
+      summary: 'Let an address, or a domain as `@example.com`, be mailed again.',
+      params: Type.Object({ email: Email }),
+      response: Done,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        const email = normalizedAddress(params.email)
+        const removal = { workspaceId: principal.workspaceId, email, createdAt: clock.now() }
+        await database.write(tx => removeSuppression(tx, removal, keyActor(principal)))
+        return { success: true as const }
+      },
+    }),
+  ]
+}
+
+export function suppressionToApi(
+  suppression: Suppression,
+  isSandbox: boolean,
+): Static<typeof SuppressionSchema> {
+  return {
+    email: suppression.email,
+    reason: suppression.reason,
+    scope: suppression.scope,
+    source_message_id: suppression.sourceMessageId,
+    is_sandbox: isSandbox,
+    created_at: isoTime(suppression.createdAt),
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * SQL of suppressions: addresses, or whole domains as `@example.com`, that a workspace's mail no longer goes to.
+ *
+ * Checked at acceptance; what writes them is the recipient's own refusal, complaint or wish, or a person's hand.
+ */
+import type { Generated, Insertable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { inLists, inPieces, statement } from '../../db/statement.js'
+import type { Listing, Page } from '../../http/pagination.js'
+
+export type SuppressionReason = 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual'
+/** `all` stops every mail; `marketing` stops campaigns and automations, never single or batch sends. */
+export type SuppressionScope = 'all' | 'marketing'
+
+interface SuppressionRow {
+  seq: Generated<number>
+  workspace_id: string
+  email: string
+  reason: SuppressionReason
+  scope: SuppressionScope
+  source_message_id: string | null
+  created_at: number
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    suppressions: SuppressionRow
+  }
+}
+
+export interface Suppression {
+  readonly workspaceId: string
+  /** As `normalizedAddress` writes it; `@example.com` for a whole domain. */
+  readonly email: string
+  readonly reason: SuppressionReason
+  readonly scope: SuppressionScope
+  readonly sourceMessageId: string | null
+  readonly createdAt: number
+}
+
+/** @returns false where the address was suppressed already; that entry stays as it was */
+export async function insertSuppression(db: Queries, suppression: Suppression): Promise<boolean> {
+  const result = await db
+    .insertInto('suppressions')
+    .values(toRow(suppression))
+    .onConflict(conflict => conflict.columns(['workspace_id', 'email']).doNothing())
+    .executeTakeFirst()
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** `widened`: it stopped marketing only, and stops everything now. `known`: it stops as much already, and stays as it is. */
+export type Suppressing = 'added' | 'widened' | 'known'
+
+/** For what a person's hand, a client or a file asks for; `suppressAll` is for many that nobody waits to hear of. */
+export async function suppressOrWiden(db: Queries, suppression: Suppression): Promise<Suppressing> {
+  if (await insertSuppression(db, suppression)) return 'added'
+  if (suppression.scope !== 'all') return 'known'
+  const { email, workspace_id: workspaceId, ...changes } = toRow(suppression)
+  const result = await db
+    .updateTable('suppressions')
+    .set(changes)
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .where('scope', '=', 'marketing')
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n ? 'widened' : 'known'
+}
+
+const upsertRows = statement((db, { rows }: { rows: readonly Insertable<SuppressionRow>[] }) =>
+  db
+    .insertInto('suppressions')
+    .values(rows)
+    .onConflict(conflict =>
+      conflict
+        .columns(['workspace_id', 'email'])
+        .doUpdateSet(e => ({
+          reason: e.ref('excluded.reason'),
+          scope: e.ref('excluded.scope'),
+          source_message_id: e.ref('excluded.source_message_id'),
+          created_at: e.ref('excluded.created_at'),
+        }))
+        .where('suppressions.scope', '=', 'marketing')
+        .where('excluded.scope', '=', 'all'),
+    ),
+)
+
+/**
+ * For what recipients and their servers cause. An entry that is there stays as it was, unless it stops marketing only and
+ * the new one stops everything: who unsubscribed and whose mailbox then vanished is not to be mailed at all.
+ */
+export async function suppressAll(db: Queries, suppressions: readonly Suppression[]): Promise<void> {
+  // One statement may touch a row once only.
+  const strongest = new Map<string, Suppression>()
+  for (const one of suppressions) {
+    const key = `${one.workspaceId} ${one.email}`
+    const other = strongest.get(key)
+    if (!other || (other.scope === 'marketing' && one.scope === 'all')) strongest.set(key, one)
+  }
+  const rows = [...strongest.values()].map(toRow)
+  for (const piece of inPieces(rows)) await upsertRows(db, { rows: piece })
+}
+
+export async function findSuppression(
+  db: Queries,
+  workspaceId: string,
+  email: string,
+): Promise<Suppression | undefined> {
+  const row = await db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+const selectEntries = statement(
+  (db, { workspaceId, emails }: { workspaceId: string; emails: readonly string[] }) =>
+    db
+      .selectFrom('suppressions')
+      .select(['email', 'scope'])
+      .where('workspace_id', '=', workspaceId)
+      .where('email', 'in', emails),
+)
+
+/**
+ * Which of these addresses are suppressed for a kind of mail.
+ *
+ * @param emails lower case
+ * @param isMarketing who unsubscribed is suppressed for that as well
+ */
+export async function findSuppressed(
+  db: Queries,
+  workspaceId: string,
+  emails: readonly string[],
+  isMarketing: boolean,
+): Promise<Set<string>> {
+  const domainEntry = (email: string) => email.slice(email.lastIndexOf('@'))
+  const entries = new Set<string>()
+  for (const list of inLists([...new Set([...emails, ...emails.map(domainEntry)])]))
+    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
+      if (row.scope === 'all' || isMarketing) entries.add(row.email)
+  return new Set(emails.filter(email => entries.has(email) || entries.has(domainEntry(email))))
+}
+
+/** @returns whether there was one */
+export async function deleteSuppression(db: Queries, workspaceId: string, email: string): Promise<boolean> {
+  const result = await db
+    .deleteFrom('suppressions')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .executeTakeFirst()
+  return result.numDeletedRows > 0n
+}
+
+export interface SuppressionFilter {
+  readonly reason?: SuppressionReason
+  readonly scope?: SuppressionScope
+  readonly email?: string
+}
+
+/** Newest first. */
+export async function listSuppressions(
+  db: Queries,
+  workspaceId: string,
+  page: Page,
+  filter: SuppressionFilter = {},
+): Promise<Suppression[]> {
+  const rows = await matching(db, workspaceId, filter)
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return rows.map(fromRow)
+}
+
+/** The same with the number of all that match. */
+export async function pageSuppressions(
+  db: Queries,
+  workspaceId: string,
+  page: Page,
+  filter: SuppressionFilter,
+): Promise<Listing<Suppression>> {
+  const { total } = await matching(db, workspaceId, filter)
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { items: await listSuppressions(db, workspaceId, page, filter), total }
+}
+
+/** All of a workspace, oldest first, piece by piece; what is added meanwhile comes as well. */
+export async function* everySuppression(db: Queries, workspaceId: string): AsyncGenerator<Suppression[]> {
+  for (let last = 0; ;) {
+    const rows = await db
+      .selectFrom('suppressions')
+      .selectAll()
+      .where('workspace_id', '=', workspaceId)
+      .where('seq', '>', last)
+      .orderBy('seq')
+      .limit(1_000)
+      .execute()
+    const end = rows.at(-1)
+    if (!end) return
+    yield rows.map(fromRow)
+    last = end.seq
+  }
+}
+
+function matching(db: Queries, workspaceId: string, { reason, scope, email }: SuppressionFilter) {
+  let query = db.selectFrom('suppressions').where('workspace_id', '=', workspaceId)
+  if (reason !== undefined) query = query.where('reason', '=', reason)
+  if (scope !== undefined) query = query.where('scope', '=', scope)
+  if (email !== undefined) query = query.where('email', '=', email)
+  return query
+}
+
+function toRow(suppression: Suppression): Insertable<SuppressionRow> {
+  return {
+    workspace_id: suppression.workspaceId,
+    email: suppression.email,
+    reason: suppression.reason,
+    scope: suppression.scope,
+    source_message_id: suppression.sourceMessageId,
+    created_at: suppression.createdAt,
+  }
+}
+
+function fromRow(row: Omit<SuppressionRow, 'seq'>): Suppression {
+  return {
+    workspaceId: row.workspace_id,
+    email: row.email,
+    reason: row.reason,
+    scope: row.scope,
+    sourceMessageId: row.source_message_id,
+    createdAt: row.created_at,
+  }
+}

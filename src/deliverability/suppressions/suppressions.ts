@@ -1,0 +1,47 @@
+/**
+ * Adding and removing suppressions by hand, each with its line in the activity log.
+ *
+ * Called by the routes and the command line inside their transaction. What bounces and complaints suppress is the work of
+ * `bounce-consumer.ts`, which is nobody's act and not logged.
+ */
+import { AppError } from '../../core/errors.js'
+import type { Tx } from '../../db/database.js'
+import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
+import {
+  deleteSuppression,
+  suppressOrWiden,
+  type Suppressing,
+  type Suppression,
+} from './suppression-store.js'
+
+/** Adds an entry, or widens one that stops marketing only. @throws AppError duplicate for one that stops as much already */
+export async function addSuppression(
+  tx: Tx,
+  suppression: Suppression,
+  actor: Actor = OPERATOR,
+): Promise<Exclude<Suppressing, 'known'>> {
+  const { workspaceId, email, reason, scope, createdAt } = suppression
+  const result = await suppressOrWiden(tx.db, suppression)
+  if (result === 'known') throw new AppError('duplicate', `${email} is suppressed already`, { path: 'email' })
+  await recordActivity(tx, {
+    workspaceId,
+    actor,
+    action: `suppression.${result}`,
+    subject: email,
+    details: { reason, scope },
+    createdAt,
+  })
+  return result
+}
+
+/** @throws AppError not_found */
+export async function removeSuppression(
+  tx: Tx,
+  removal: Pick<Suppression, 'workspaceId' | 'email' | 'createdAt'>,
+  actor: Actor = OPERATOR,
+): Promise<void> {
+  const { workspaceId, email, createdAt } = removal
+  if (!(await deleteSuppression(tx.db, workspaceId, email)))
+    throw new AppError('not_found', `${email} is not suppressed`)
+  await recordActivity(tx, { workspaceId, actor, action: 'suppression.removed', subject: email, createdAt })
+}

@@ -1,0 +1,44 @@
+/**
+ * Turns whatever was thrown into the contract's error answer. Only here do error codes become HTTP statuses.
+ */
+import { AppError, ERRORS, type ErrorCode, type UsedWindow } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+
+export interface ErrorAnswer {
+  readonly status: number
+  readonly code: ErrorCode
+  readonly body: {
+    readonly error: { readonly code: ErrorCode; readonly message: string; readonly path?: string }
+  }
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Anything but an AppError is answered as internal_error, telling nothing of the inside. */
+export function errorAnswer(thrown: unknown): ErrorAnswer {
+  const error =
+    thrown instanceof AppError
+      ? thrown
+      : new AppError('internal_error', 'unexpected error; it was logged and is safe to retry')
+  const { code, message, path, retryAfterMs, window } = error
+  return {
+    status: ERRORS[code].status,
+    code,
+    body: { error: { code, message, ...(path === undefined ? {} : { path }) } },
+    // RFC 9110 §10.2.3: whole seconds; rounded up so that a client that waits exactly so long succeeds.
+    headers: {
+      ...(retryAfterMs === undefined
+        ? {}
+        : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) }),
+      ...(window === undefined ? {} : windowHeaders(window)),
+    },
+  }
+}
+
+/** What every answer carries of the window that was counted. */
+export function windowHeaders({ limit, remaining, resetAt }: UsedWindow): Readonly<Record<string, string>> {
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': isoTime(resetAt),
+  }
+}

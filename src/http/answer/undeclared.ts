@@ -1,0 +1,39 @@
+/**
+ * What is answered to a request that no route declares: OPTIONS, another method of a path there is, a path there is not.
+ *
+ * Called by `app.ts`. Below the API's base whoever names no open path has to show a key first, as for everything there.
+ * Standards: RFC 9110 §9.3.7 (OPTIONS), §15.5.6 (405 with Allow).
+ * Fails: AppError not_found, method_not_allowed, and as the gate does.
+ */
+import type { Context } from 'koa'
+import { AppError } from '../../core/errors.js'
+import type { Gate } from '../gate.js'
+import type { Route } from '../route.js'
+
+/** @param declared the routes of this path, whatever their method @param isInApi whether the path lies below the base */
+export async function answerUndeclared(
+  ctx: Context,
+  gate: Gate,
+  declared: readonly Route[],
+  isInApi: boolean,
+): Promise<void> {
+  const known = declared.filter(({ head }) => head.access !== 'loopback' || gate.isFromThisMachine(ctx))
+  const isOpen = known.some(({ head }) => head.access === 'public' || head.access === 'loopback')
+  const allowed = allowedMethods(known)
+  if (ctx.method === 'OPTIONS' && known.length > 0) {
+    gate.countAddress(ctx)
+    ctx.set('Allow', allowed)
+    ctx.status = 204
+    return
+  }
+  if (isInApi && !isOpen) await gate.admit(ctx, 'key')
+  if (known.length === 0) throw new AppError('not_found', 'no such path')
+  ctx.set('Allow', allowed)
+  throw new AppError('method_not_allowed', `this path takes ${allowed}`)
+}
+
+/** HEAD goes with GET, and OPTIONS with everything. */
+function allowedMethods(routes: readonly Route[]): string {
+  const methods = routes.map(({ head }) => head.method as string)
+  return [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].sort().join(', ')
+}

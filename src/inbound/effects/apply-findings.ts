@@ -1,0 +1,202 @@
+/**
+ * From what was read of a batch of mails to what it brings about, all in one transaction with the note that they were
+ * processed: after a crash either all of it is done or none.
+ *
+ * Called by the processor. Fails: as the database does; nothing is done then.
+ */
+import type { Database, Tx } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
+import { domainsPresent, insertReport } from '../../deliverability/reports/report-store.js'
+import type { NewId } from '../../core/ids.js'
+import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
+import { Effects, type Effect } from './effects.js'
+import type { Forwarder } from './forward.js'
+import type { OwnNames } from '../intake/inbound-address.js'
+import {
+  markProcessed,
+  readInboundOctets,
+  type InboundFinding,
+  type InboundMail,
+  type InboundRecipient,
+} from '../inbound-mail-store.js'
+import { matchMessage, possibleMessages, type Messages } from './match-message.js'
+import type { MessageTokens } from './message-tokens.js'
+import type { MailFinding, ReturnedFinding, WrittenReport } from '../reading/parser-protocol.js'
+import type { InboundResult } from '../results.js'
+
+export interface ApplyParts {
+  readonly newId: NewId
+  readonly names: OwnNames
+  readonly tokens: MessageTokens
+  readonly forwarder: Forwarder
+}
+
+/** A mail and what was read of it. */
+export interface ReadMail {
+  readonly mail: InboundMail
+  readonly finding: MailFinding
+}
+
+export interface Applied {
+  readonly results: readonly InboundResult[]
+  /** The event log has grown. */
+  readonly hasEvents: boolean
+}
+
+const MOST_DETAIL = 300
+
+export async function applyFindings(
+  database: Database,
+  parts: ApplyParts,
+  batch: readonly ReadMail[],
+  now: number,
+): Promise<Applied> {
+  return database.write(async tx => {
+    const messages = await lookUp(tx, parts, batch)
+    const effects = new Effects(now)
+    const results: InboundResult[] = []
+    for (const read of batch) {
+      const application = new Application(tx, parts, messages, effects, read, now)
+      const findings: InboundFinding[] = []
+      for (const recipient of distinct(read.mail.recipients)) {
+        for (const { message, isConfirmed, result, detail } of await application.to(recipient)) {
+          results.push(result)
+          findings.push({
+            recipient: recipient.address,
+            result,
+            ...(message === undefined ? {} : { messageId: message.id }),
+            ...(isConfirmed === undefined ? {} : { isConfirmed }),
+            ...(detail === undefined ? {} : { detail: detail.slice(0, MOST_DETAIL) }),
+          })
+        }
+      }
+      await markProcessed(tx.db, read.mail.seq, now, findings)
+    }
+    await effects.write(tx)
+    return { results, hasEvents: effects.areAny }
+  })
+}
+
+async function lookUp(tx: Tx, { names }: ApplyParts, batch: readonly ReadMail[]): Promise<Messages> {
+  const ids = batch.flatMap(({ mail, finding }) => [
+    ...mail.recipients.flatMap(({ messageId }) => messageId ?? []),
+    ...(finding.returned ? possibleMessages(finding.returned, names.hostname) : []),
+  ])
+  const messages = new Map<string, Message>()
+  for (const list of inLists([...new Set(ids)]))
+    for (const message of [...(await findMessages(tx.db, list)), ...(await findCopies(tx.db, list))])
+      messages.set(message.id, message)
+  return messages
+}
+
+/** What it would have been, for the operator. */
+function unconfirmedDetail({ kind, form, recipients: [first] }: ReturnedFinding): string {
+  const said = kind === 'feedback' ? first?.feedbackType : first?.status
+  return `${kind === 'feedback' ? 'complaint' : 'bounce'} without a token of ours (${form}${said === undefined ? '' : `, ${said}`})`
+}
+
+/** Twice the same address, or postmaster and abuse, are one. */
+function distinct(recipients: readonly InboundRecipient[]): InboundRecipient[] {
+  const found = new Map<string, InboundRecipient>()
+  for (const recipient of recipients) {
+    const key = `${recipient.purpose} ${recipient.messageId ?? ''}`
+    if (!found.has(key)) found.set(key, recipient)
+  }
+  return [...found.values()]
+}
+
+interface Outcome extends Effect {
+  readonly message?: Message
+  /** Whether a token of ours says that it is about this message. */
+  readonly isConfirmed?: boolean
+}
+
+/** One mail's effects, recipient by recipient. */
+class Application {
+  private readonly tx: Tx
+  private readonly parts: ApplyParts
+  private readonly messages: Messages
+  private readonly effects: Effects
+  private readonly read: ReadMail
+  private readonly now: number
+
+  constructor(tx: Tx, parts: ApplyParts, messages: Messages, effects: Effects, read: ReadMail, now: number) {
+    this.tx = tx
+    this.parts = parts
+    this.messages = messages
+    this.effects = effects
+    this.read = read
+    this.now = now
+  }
+
+  async to(recipient: InboundRecipient): Promise<Outcome[]> {
+    switch (recipient.purpose) {
+      case 'return_path':
+      case 'feedback':
+        return [await this.toReturned(recipient)]
+      case 'unsubscribe':
+        return [await this.toUnsubscribe(recipient)]
+      case 'reports':
+        return this.toReports()
+      case 'contact':
+        return [await this.toContact()]
+    }
+  }
+
+  private async toReturned({ messageId }: InboundRecipient): Promise<Outcome> {
+    const { returned } = this.read.finding
+    if (!returned) return this.failed()
+    const { tokens, names } = this.parts
+    const matching = { messages: this.messages, tokens, hostname: names.hostname }
+    const match = matchMessage(matching, returned, messageId)
+    // What would not have had an effect anyway needs no message, and no proof.
+    const isMeant = returned.kind === 'bounce' || returned.kind === 'feedback'
+    if (typeof match === 'string') return { result: isMeant ? match : returned.kind, detail: returned.form }
+    const { message, isConfirmed } = match
+    if (isConfirmed || !isMeant)
+      return { message, isConfirmed, ...(await this.effects.take(this.tx, message, returned)) }
+    return { message, isConfirmed, result: 'unconfirmed', detail: unconfirmedDetail(returned) }
+  }
+
+  private async toUnsubscribe({ messageId = '' }: InboundRecipient): Promise<Outcome> {
+    const message = this.messages.get(messageId)
+    return message
+      ? { message, isConfirmed: true, ...(await this.effects.takeUnsubscribe(this.tx, message)) }
+      : { result: 'unmatched' }
+  }
+
+  private async toReports(): Promise<Outcome[]> {
+    const { reports = [], fault } = this.read.finding
+    if (reports.length === 0) return [fault === undefined ? { result: 'other' } : this.failed()]
+    const present = await domainsPresent(this.tx.db, [...new Set(reports.map(({ domain }) => domain))])
+    const { hostname, returnPathDomain } = this.parts.names
+    const outcomes: Outcome[] = []
+    for (const report of reports) {
+      const isOurs = present.has(report.domain) || [hostname, returnPathDomain].includes(report.domain)
+      outcomes.push(isOurs ? await this.keep(report) : { result: 'foreign_report', detail: report.domain })
+    }
+    return outcomes
+  }
+
+  private async keep(report: WrittenReport): Promise<Outcome> {
+    const verdict = await insertReport(this.tx.db, {
+      id: this.parts.newId(),
+      receivedAt: this.read.mail.receivedAt,
+      ...report,
+    })
+    const detail = `${report.kind} of ${report.orgName} about ${report.domain}`
+    if (verdict === 'too_many') return { result: 'failed', detail: `too many reports today: ${detail}` }
+    return { result: verdict === 'stored' ? 'report' : 'report_known', detail }
+  }
+
+  private toContact(): Promise<Outcome> {
+    const { mail, finding } = this.read
+    return this.parts.forwarder.take(this.tx, mail, finding.head, this.now, most =>
+      readInboundOctets(this.tx.db, mail, most),
+    )
+  }
+
+  private failed(): Outcome {
+    return { result: 'failed', detail: this.read.finding.fault ?? 'it could not be read' }
+  }
+}

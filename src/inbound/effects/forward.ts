@@ -1,0 +1,133 @@
+/**
+ * Mail to postmaster@ and abuse@ on its way to the person who reads it: as an attachment of a mail of our own, so that no
+ * signature or policy of the original's author stands in its way.
+ *
+ * Called by the processor inside its transaction. Never forwarded are mails that were forwarded before (a loop), and more
+ * than a hundred in an hour. Standards: RFC 5321 §4.5.1, RFC 2142 (somebody is to read it), RFC 3834 §5 (Auto-Submitted).
+ * Fails: as the database does.
+ */
+import type { Tx } from '../../db/database.js'
+import { foldField, unstructured } from '../../mail/compose/header-field.js'
+import { enqueueReport, type ReportParts } from '../../queue/enqueue-report.js'
+import type { InboundMail } from '../inbound-mail-store.js'
+import type { MailHead } from '../reading/parser-protocol.js'
+import type { Effect } from './effects.js'
+
+export interface ForwardParts extends ReportParts {
+  readonly hostname: string
+  /** Absent: nothing is forwarded. */
+  readonly forwardTo: string | undefined
+}
+
+const HOUR_MS = 3_600_000
+const MOST_AN_HOUR = 100
+/** Octets of the original; in base64 and with what is around it they fit one part of a relayed message. */
+const MOST_ATTACHED = 180_000
+const MOST_SUBJECT = 200
+
+export class Forwarder {
+  private readonly parts: ForwardParts
+  /** When the last ones were forwarded, ms since epoch UTC. */
+  private recent: number[] = []
+
+  constructor(parts: ForwardParts) {
+    this.parts = parts
+  }
+
+  /** @param readOriginal the mail's first octets, so many at most */
+  async take(
+    tx: Tx,
+    mail: InboundMail,
+    head: MailHead | undefined,
+    now: number,
+    readOriginal: (most: number) => Promise<Buffer>,
+  ): Promise<Effect> {
+    const { forwardTo } = this.parts
+    if (forwardTo === undefined) return { result: 'kept', detail: 'inbound.forward_to is empty' }
+    if (!head) return { result: 'kept', detail: 'its header could not be read' }
+    if (head.loops.some(loop => loop.trim().toLowerCase() === this.mark))
+      return { result: 'kept', detail: 'it was forwarded before' }
+    this.recent = this.recent.filter(at => at > now - HOUR_MS)
+    if (this.recent.length >= MOST_AN_HOUR)
+      return { result: 'kept', detail: `more than ${MOST_AN_HOUR} within an hour` }
+    this.recent.push(now)
+    const subject = forwardedSubject(mail, head)
+    const message = this.compose(mail, forwardTo, subject, await readOriginal(MOST_ATTACHED), now)
+    await enqueueReport(tx, this.parts, {
+      from: this.mark,
+      to: forwardTo,
+      subject,
+      message,
+      signingDomainId: null,
+      createdAt: now,
+    })
+    return { result: 'forwarded', detail: `to ${forwardTo}` }
+  }
+
+  /** What a mail that we forwarded has in X-Loop; also its author. */
+  private get mark(): string {
+    return `postmaster@${this.parts.hostname}`
+  }
+
+  private compose(mail: InboundMail, to: string, subject: string, original: Buffer, now: number): Buffer {
+    const id = this.parts.newId()
+    const boundary = `=_${id}`
+    const isCut = original.length < mail.size
+    const lines = [
+      foldField('From', `Postroad <${this.mark}>`),
+      foldField('To', to),
+      foldField('Subject', unstructured(subject)),
+      `Date: ${new Date(now).toUTCString().replace('GMT', '+0000')}`,
+      `Message-ID: <${id}@${this.parts.hostname}>`,
+      'Auto-Submitted: auto-generated',
+      `X-Loop: ${this.mark}`,
+      'MIME-Version: 1.0',
+      `Content-Type: multipart/mixed; boundary="${boundary}"`,
+      '',
+      `--${boundary}`,
+      'Content-Type: text/plain; charset=us-ascii',
+      '',
+      ...explain(mail, isCut).map(line => line.replace(/[^\x20-\x7e]/g, '?')),
+      '',
+      `--${boundary}`,
+      // RFC 2046 §5.2.1 allows message/rfc822 no base64, and the original may be 8-bit.
+      'Content-Type: application/octet-stream; name="original.eml"',
+      'Content-Disposition: attachment; filename="original.eml"',
+      'Content-Transfer-Encoding: base64',
+      '',
+      ...(original.toString('base64').match(/.{1,76}/g) ?? []),
+      `--${boundary}--`,
+      '',
+    ]
+    return Buffer.from(lines.filter(line => line !== undefined).join('\r\n'), 'latin1')
+  }
+}
+
+function forwardedSubject({ recipients }: InboundMail, { subject }: MailHead): string {
+  const clean = subject
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, MOST_SUBJECT)
+  const local =
+    recipients.find(({ purpose }) => purpose === 'contact')?.address.split('@', 1)[0] ?? 'postmaster'
+  return `[${local.toLowerCase()}] ${clean === '' ? '(no subject)' : clean}`
+}
+
+function explain(mail: InboundMail, isCut: boolean): string[] {
+  return [
+    'This mail came to a mailbox of your mail server that a person has to read.',
+    '',
+    `To:       ${mail.recipients
+      .map(({ address }) => address)
+      .slice(0, 10)
+      .join(', ')
+      .slice(0, 800)}`,
+    `Sender:   <${mail.envelopeSender.slice(0, 320)}>`,
+    `Client:   ${mail.heloName.slice(0, 255)} [${mail.peerAddress}]`,
+    `Received: ${new Date(mail.receivedAt).toISOString()}, ${mail.size} octets`,
+    '',
+    isCut
+      ? `Its beginning is attached; all of it: postroad inbound show ${mail.seq}`
+      : 'It is attached as it came. It has not been examined for viruses.',
+  ]
+}

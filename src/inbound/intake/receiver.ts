@@ -1,0 +1,287 @@
+/**
+ * Takes the mail that comes back: decides on recipients, and stores what it accepts before it says so.
+ *
+ * Given to the SMTP engine as its receiver. Takes only what is meant for the appliance itself (signed return paths,
+ * unsubscribe addresses, feedback, reports, postmaster, abuse) and so can never be a relay; never answers with mail of its
+ * own. What a mail says is read later, by the processor. Standards: RFC 5321 §3.6.2 (relaying), §4.5.1, §6.1 (what 250
+ * promises). Mail of which every recipient is a signed address is never refused for what others send: it is held to the
+ * budget of its own message, all other to those of its client and of all (`intake-budget.ts`, `kept-mail.ts`).
+ * Memory: one part per session, and a bound over all sessions together.
+ * Fails: by SmtpRefusal (550, 552, 452, 421); a database that cannot be written to rejects as it is, which is a 451.
+ */
+import type { NewId } from '../../core/ids.js'
+import type { Database } from '../../db/database.js'
+import {
+  SmtpRefusal,
+  type MailCommand,
+  type MailReceiver,
+  type MailTransaction,
+  type RcptCommand,
+  type SessionFacts,
+} from '../../smtp/receiver.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Log } from '../../world/log.js'
+import { readInboundAddress, type OwnNames } from './inbound-address.js'
+import type { IntakeBudget } from './intake-budget.js'
+import type { KeptMail } from './kept-mail.js'
+import type { InboundCounters } from '../results.js'
+import {
+  deleteInboundParts,
+  insertInboundMail,
+  insertInboundPart,
+  PART_OCTETS,
+  type InboundRecipient,
+} from '../inbound-mail-store.js'
+import type { MessageTokens } from '../effects/message-tokens.js'
+
+export interface ReceiverParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly newId: NewId
+  readonly names: OwnNames
+  readonly tokens: MessageTokens
+  readonly counters: InboundCounters
+  /** Octets of a mail at most. */
+  readonly messageSize: number
+  /** The same for mail that has a recipient without a token. */
+  readonly unsignedMessageSize: number
+  readonly budget: IntakeBudget
+  readonly kept: KeptMail
+  /** A mail was committed. @param isSigned whether each recipient is a signed address */
+  readonly onStored: (isSigned: boolean) => void
+}
+
+/**
+ * Octets of unfinished mails in memory, all sessions together. Mail without a token may take half of it; mail with one is
+ * never refused for it, but written in smaller parts.
+ */
+const MOST_HELD = 64 * 1_024 * 1_024
+
+export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefined> {
+  const memory = new HeldOctets(MOST_HELD)
+  return {
+    beginMail(session, _, mail) {
+      parts.database.storage.requireRoom()
+      return new InboundTransaction(parts, memory, session, mail)
+    },
+  }
+}
+
+/** Counts what all unfinished mails hold. */
+class HeldOctets {
+  private readonly most: number
+  private held = 0
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  /** Beyond it, whoever holds octets writes them. */
+  get isFull(): boolean {
+    return this.held > this.most
+  }
+
+  /** @throws SmtpRefusal */
+  take(octets: number, isSigned: boolean): void {
+    if (!isSigned && this.held + octets > this.most / 2)
+      throw new SmtpRefusal(452, '4.3.1', 'too much mail is arriving at once, try again later')
+    this.held += octets
+  }
+
+  giveBack(octets: number): void {
+    this.held -= octets
+  }
+}
+
+class InboundTransaction implements MailTransaction {
+  private readonly parts: ReceiverParts
+  private readonly memory: HeldOctets
+  private readonly session: SessionFacts
+  private readonly mail: MailCommand
+  private readonly bodyId: string
+  private readonly recipients: InboundRecipient[] = []
+  /** What has come since the last part was written. */
+  private pieces: Buffer[] = []
+  private pending = 0
+  /** Whether every recipient so far is a signed address. */
+  private isSigned = true
+  private size = 0
+  /** Octets that were added to what is kept. */
+  private counted = 0
+  private writtenParts = 0
+  private isOver = false
+  private isRefusalLogged = false
+
+  constructor(parts: ReceiverParts, memory: HeldOctets, session: SessionFacts, mail: MailCommand) {
+    this.parts = parts
+    this.memory = memory
+    this.session = session
+    this.mail = mail
+    this.bodyId = parts.newId()
+  }
+
+  async addRecipient({ address }: RcptCommand): Promise<void> {
+    const { tokens, names, counters } = this.parts
+    const known = readInboundAddress(address, names)
+    switch (known.kind) {
+      case 'foreign':
+        throw new SmtpRefusal(550, '5.7.1', 'relaying denied')
+      case 'unknown':
+        throw noSuchMailbox()
+      case 'return_path':
+      case 'unsubscribe': {
+        const message = await tokens.find(known)
+        if (!message) {
+          counters.forged += 1
+          this.logRefused(known.kind)
+          throw noSuchMailbox()
+        }
+        this.parts.budget.beginSigned(message.id)
+        this.recipients.push({ address, purpose: known.kind, messageId: message.id })
+        return
+      }
+      case 'feedback':
+      case 'reports':
+      case 'contact':
+        this.beginUnsigned()
+        this.recipients.push({ address, purpose: known.kind })
+    }
+  }
+
+  /** @throws SmtpRefusal */
+  private beginUnsigned(): void {
+    if (!this.isSigned) return
+    const { budget, kept, unsignedMessageSize } = this.parts
+    const { size = 0 } = this.mail
+    if (size > unsignedMessageSize) throw tooLarge()
+    if (!kept.hasRoomFor(size)) throw noRoom()
+    budget.beginUnsigned(this.session.peerAddress)
+    this.isSigned = false
+  }
+
+  openMessage(): void {
+    // Nothing to prepare: octets are taken as they come.
+  }
+
+  async write(piece: Buffer): Promise<void> {
+    this.count(piece.length)
+    this.memory.take(piece.length, this.isSigned)
+    // The engine may use its buffer again.
+    this.pieces.push(Buffer.from(piece))
+    this.pending += piece.length
+    while (this.pending >= PART_OCTETS) await this.writePart(PART_OCTETS)
+    if (this.memory.isFull) await this.writePart(this.pending)
+  }
+
+  /** @throws SmtpRefusal where it is more than may come */
+  private count(octets: number): void {
+    const { budget, kept, messageSize, unsignedMessageSize } = this.parts
+    this.size += octets
+    if (this.size > (this.isSigned ? messageSize : Math.min(messageSize, unsignedMessageSize)))
+      throw tooLarge()
+    if (!this.isSigned) {
+      if (!kept.hasRoomFor(octets)) throw noRoom()
+      budget.takeUnsigned(this.session.peerAddress, octets)
+    }
+    for (const { messageId } of this.recipients)
+      if (messageId !== undefined) budget.takeSigned(messageId, octets)
+    kept.add(octets)
+    this.counted += octets
+  }
+
+  async finish(): Promise<string> {
+    const { database, clock, counters, onStored } = this.parts
+    const rest = this.takePending(this.pending)
+    try {
+      database.storage.requireRoom()
+      const number = await database.write(async tx => {
+        if (rest.length > 0) await insertInboundPart(tx.db, this.bodyId, this.writtenParts, rest)
+        const seq = await insertInboundMail(tx.db, {
+          bodyId: this.bodyId,
+          receivedAt: clock.now(),
+          session: this.session.id,
+          peerAddress: this.session.peerAddress,
+          heloName: this.session.heloName.slice(0, 255),
+          envelopeSender: this.mail.address,
+          recipients: this.recipients,
+          size: this.size,
+        })
+        tx.onCommit(() => onStored(this.isSigned))
+        return seq
+      })
+      counters.received += 1
+      return `stored as ${number}`
+    } catch (error) {
+      this.drop()
+      throw error
+    } finally {
+      this.isOver = true
+      this.memory.giveBack(rest.length)
+    }
+  }
+
+  abandon(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.memory.giveBack(this.pending)
+    this.pieces = []
+    this.pending = 0
+    this.drop()
+  }
+
+  private drop(): void {
+    this.parts.kept.takeOff(this.counted)
+    this.counted = 0
+    if (this.writtenParts === 0) return
+    const { database, log } = this.parts
+    // Should this fail, the next start removes them.
+    database
+      .write(tx => deleteInboundParts(tx.db, this.bodyId))
+      .catch(() => log.warn('parts of an unfinished inbound mail were left', { session: this.session.id }))
+  }
+
+  private async writePart(length: number): Promise<void> {
+    const octets = this.takePending(length)
+    const part = this.writtenParts
+    this.writtenParts += 1
+    try {
+      await this.parts.database.write(tx => insertInboundPart(tx.db, this.bodyId, part, octets))
+    } finally {
+      this.memory.giveBack(octets.length)
+    }
+    if (this.isOver) await this.parts.database.write(tx => deleteInboundParts(tx.db, this.bodyId))
+  }
+
+  /** Cuts so many octets off the front; they stay counted until the caller gives them back. */
+  private takePending(octets: number): Buffer {
+    const all = this.pieces.length === 1 && this.pieces[0] ? this.pieces[0] : Buffer.concat(this.pieces)
+    const rest = all.subarray(octets)
+    this.pieces = rest.length > 0 ? [rest] : []
+    this.pending -= octets
+    return all.subarray(0, octets)
+  }
+
+  /** Once for each mail: a guesser may name many. */
+  private logRefused(kind: string): void {
+    if (this.isRefusalLogged) return
+    this.isRefusalLogged = true
+    this.parts.log.info('inbound address with a token that is not ours', {
+      kind,
+      peer: this.session.peerAddress,
+      session: this.session.id,
+    })
+  }
+}
+
+function tooLarge(): SmtpRefusal {
+  return new SmtpRefusal(552, '5.3.4', 'message too large')
+}
+
+function noRoom(): SmtpRefusal {
+  return new SmtpRefusal(452, '4.3.1', 'no room for mail without a return path of ours, try again later')
+}
+
+function noSuchMailbox(): SmtpRefusal {
+  return new SmtpRefusal(550, '5.1.1', 'no such mailbox here')
+}

@@ -1,0 +1,94 @@
+/**
+ * TLS reports: what a sender saw of TLS on its way to a domain's mail hosts.
+ *
+ * Called in the reading thread. Pure. Standard: RFC 8460 §4.
+ * Fails: throws a plain Error that says what is wrong.
+ */
+import { parseJson } from './parse-json.js'
+import type { ParsedReport } from '../reading/parser-protocol.js'
+import {
+  indispensable,
+  MOST_RECORDS,
+  reportCount,
+  reportDomain,
+  reportMoment,
+  reportText,
+} from './report-fields.js'
+
+/** Domains that one report tells of; a reporter sends one report for each policy domain. */
+const MOST_POLICIES = 20
+const MOST_STRINGS = 20
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** One for each policy domain. @throws Error */
+export function readTlsReport(text: string): ParsedReport[] {
+  const report = fieldsOf(parseJson(text))
+  const range = fieldsOf(report['date-range'])
+  const head = {
+    kind: 'tlsrpt' as const,
+    orgName: indispensable(report['organization-name'], 'organization-name'),
+    reportId: indispensable(report['report-id'], 'report-id'),
+    beginAt: reportMoment(Date.parse(reportText(range['start-datetime']))),
+    endAt: reportMoment(Date.parse(reportText(range['end-datetime']))),
+  }
+  const byDomain = new Map<string, Fields[]>()
+  for (const entry of listOf(report['policies']).slice(0, MOST_POLICIES)) {
+    const domain = reportDomain(fieldsOf(fieldsOf(entry)['policy'])['policy-domain'])
+    byDomain.set(domain, [...(byDomain.get(domain) ?? []), fieldsOf(entry)])
+  }
+  if (byDomain.size === 0) throw new Error('it has no policies')
+  const contact = reportText(report['contact-info'])
+  return [...byDomain].map(([domain, entries]) => ({ ...head, domain, ...tell(entries, contact) }))
+}
+
+function tell(entries: readonly Fields[], contact: string): Pick<ParsedReport, 'summary' | 'records'> {
+  const totals = { succeeded: 0, failed: 0 }
+  const policies: Fields[] = []
+  const records: Fields[] = []
+  let failures = 0
+  for (const entry of entries) {
+    const summary = fieldsOf(entry['summary'])
+    const policy = fieldsOf(entry['policy'])
+    totals.succeeded += reportCount(summary['total-successful-session-count'])
+    totals.failed += reportCount(summary['total-failure-session-count'])
+    policies.push({
+      type: reportText(policy['policy-type']),
+      strings: textsOf(policy['policy-string']),
+      mx_hosts: textsOf(policy['mx-host']),
+    })
+    const details = listOf(entry['failure-details'])
+    failures += details.length
+    for (const detail of details.slice(0, MOST_RECORDS - records.length))
+      records.push(failureOf(fieldsOf(detail)))
+  }
+  return {
+    summary: { policies, contact, ...totals, records: failures, is_truncated: failures > records.length },
+    records,
+  }
+}
+
+function failureOf(detail: Fields): Fields {
+  return {
+    result_type: reportText(detail['result-type']),
+    sending_mta_ip: reportText(detail['sending-mta-ip']),
+    receiving_ip: reportText(detail['receiving-ip']),
+    receiving_mx_hostname: reportText(detail['receiving-mx-hostname']),
+    failed_sessions: reportCount(detail['failed-session-count']),
+    reason_code: reportText(detail['failure-reason-code']),
+    additional_information: reportText(detail['additional-information']),
+  }
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** Some send a single string where a list belongs. */
+function textsOf(value: unknown): string[] {
+  return (typeof value === 'string' ? [value] : listOf(value)).slice(0, MOST_STRINGS).map(reportText)
+}

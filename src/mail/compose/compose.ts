@@ -1,0 +1,225 @@
+/**
+ * Composes a message: content and letterhead in, the octets that are signed and sent out.
+ *
+ * Called by the delivery agent for every message. What it makes is 7-bit (but for addresses in the header that only SMTPUTF8
+ * can carry, in letters that only it can carry), has CRLF line ends and no long lines, and is the same to the octet when
+ * composed again: a retry sends what the first attempt sent. Encodings and boundaries are
+ * chosen here; nodemailer contributes quoted-printable, base64 and encoded-words. Never touches files or the network.
+ * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047,
+ * RFC 6532 (UTF-8 in headers).
+ * Fails: rejects with AppError `validation_error`, its path naming the field, for a value that no header can hold.
+ */
+import { createHash } from 'node:crypto'
+import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from 'nodemailer/lib/qp'
+import { AppError } from '../../core/errors.js'
+import { attachmentPart, inBase64, type Attachment } from './attachment-part.js'
+import { readAddress, type EmailAddress, type NamedAddress } from '../address.js'
+import { foldField, internationalMailbox, mailbox, unstructured, type AddressForm } from './header-field.js'
+import { hasHeaderBreak } from './header-text.js'
+import { plainTextOf } from './plain-text.js'
+
+/** Finished content of one message: merged, links rewritten. */
+export interface ComposedContent {
+  readonly kind: 'composed'
+  readonly from: NamedAddress
+  readonly replyTo?: NamedAddress
+  readonly subject: string
+  readonly html?: string
+  /** Made from the HTML when missing; callers that send one HTML to many do that once (`plainTextOf`). */
+  readonly text?: string
+  /** Further fields, e.g. List-Unsubscribe; in this order, after the composer's own. */
+  readonly headers?: readonly HeaderField[]
+  /** Absent where each recipient sees itself alone. */
+  readonly addressees?: Addressees
+  /** What stands before the @ of the Message-ID, where several messages are copies of one mail; else each has its own. */
+  readonly mailId?: string
+  readonly attachments?: readonly Attachment[]
+}
+
+/**
+ * Whom a letter names. Where somebody gets a copy, all see all of them; where there are only blind copies, each recipient
+ * of `to` sees itself alone and a blind copy shows whom the letter went to. Blind copies are named nowhere.
+ */
+export interface Addressees {
+  readonly to: readonly NamedAddress[]
+  readonly cc: readonly NamedAddress[]
+  /** Somebody has a copy, open or blind: all recipients have the same mail, with the same Message-ID. */
+  readonly hasCopies: boolean
+}
+
+export interface HeaderField {
+  readonly name: string
+  readonly value: string
+}
+
+export interface Letter {
+  /** Recipient as the header shows it; one address. */
+  readonly to: string
+  /** Ms since epoch UTC. */
+  readonly date: number
+  /** `left@right`, without angle brackets. */
+  readonly messageId: string
+}
+
+/** Fields that are written here and nowhere else; a second one of these would be a second opinion. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  'from',
+  'to',
+  'cc',
+  'bcc',
+  'reply-to',
+  'subject',
+  'date',
+  'message-id',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+])
+
+/** RFC 5322 §2.2: printable ASCII except the colon. */
+const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/
+/** RFC 2045 §6.7 (5), §6.8. */
+const ENCODED_LINE = 76
+
+/** @returns the complete message, unsigned, without a Return-Path or Received field */
+export async function composeMessage(content: ComposedContent, letter: Letter): Promise<Buffer> {
+  const fields = [...letterhead(content, letter), ...furtherFields(content), field('MIME-Version', '1.0')]
+  const entity = bodyOf(content, letter.messageId)
+  const end = entity.endsWith('\r\n') ? '' : '\r\n'
+  return Buffer.from(`${fields.join('\r\n')}\r\n${entity}${end}`, 'latin1')
+}
+
+function letterhead(content: ComposedContent, letter: Letter): string[] {
+  const { date, messageId } = letter
+  const head = [
+    field('From', ownMailbox(content.from, 'from')),
+    ...recipientFields(content, letter),
+    field('Subject', unstructured(checked(content.subject, 'subject')), 'subject'),
+    // RFC 5322 §3.3: UTC is written +0000; GMT is obsolete syntax (§4.3).
+    field('Date', new Date(date).toUTCString().replace('GMT', '+0000')),
+    field('Message-ID', `<${checked(messageId, 'message_id')}>`),
+  ]
+  if (content.replyTo) head.push(field('Reply-To', ownMailbox(content.replyTo, 'reply_to')))
+  return head
+}
+
+function recipientFields({ addressees }: ComposedContent, { to }: Letter): string[] {
+  // Only a server with SMTPUTF8 can take a letter for such a recipient at all, and takes its header in UTF-8 as well.
+  const form = address(to, 'to').needsSmtpUtf8 ? 'utf8' : 'group'
+  if (!addressees) return [field('To', recipients([{ address: to }], 'to', form))]
+  const own = addressees.to.find(one => one.address === to)
+  const shown = addressees.cc.length > 0 || !own ? addressees.to : [own]
+  return [
+    // RFC 5322 §3.4: an empty group, where none of those named was an address.
+    field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to', form)),
+    ...(addressees.cc.length === 0 ? [] : [field('Cc', recipients(addressees.cc, 'cc', form))]),
+  ]
+}
+
+function recipients(named: readonly NamedAddress[], path: string, form: AddressForm): string {
+  return named
+    .map(({ name, address: text }) => internationalMailbox(address(text, path), form, name))
+    .join(', ')
+}
+
+/** Why a caller's own field cannot be written; undefined where it can. One phrase that completes "the header ...". */
+export function headerFault({ name, value }: HeaderField): string | undefined {
+  try {
+    furtherField({ name, value })
+    return undefined
+  } catch (error) {
+    return error instanceof AppError ? error.message : undefined
+  }
+}
+
+function furtherFields({ headers = [] }: ComposedContent): string[] {
+  return headers.map(furtherField)
+}
+
+function furtherField({ name, value }: HeaderField): string {
+  const path = `headers.${name}`
+  if (!FIELD_NAME.test(name)) throw new AppError('validation_error', 'not a header field name', { path })
+  if (OWN_FIELDS.has(name.toLowerCase()))
+    throw new AppError('validation_error', 'this header field is set by the server', { path })
+  checked(value, path)
+  // Unknown fields may be structured (List-Unsubscribe is): ASCII stays as it is.
+  return field(name, /[^\x20-\x7e\t]/.test(value) ? unstructured(value) : value, path)
+}
+
+/** From and Reply-To have to be answerable, so their local part has to fit into an ASCII header. */
+function ownMailbox({ name, address: text }: NamedAddress, path: string): string {
+  const parsed = address(text, path)
+  if (parsed.needsSmtpUtf8)
+    throw new AppError('validation_error', `${path}: the part before the @ must be ASCII`, { path })
+  return mailbox(parsed, name === undefined ? undefined : checked(name, `${path}_name`))
+}
+
+/** Whether single labels are welcome was decided where the address came in. */
+function address(text: string, path: string): EmailAddress {
+  const result = readAddress(text, { allowSingleLabel: true })
+  if ('fault' in result)
+    throw new AppError('validation_error', `${path}: the address ${result.fault}`, { path })
+  return result
+}
+
+function checked(text: string, path: string): string {
+  if (hasHeaderBreak(text))
+    throw new AppError('validation_error', `${path} contains a line break or control character`, { path })
+  return text
+}
+
+function field(name: string, value: string, path = name.toLowerCase()): string {
+  const folded = foldField(name, value)
+  if (folded === undefined)
+    throw new AppError('validation_error', `${path} is too long for a header line`, { path })
+  return folded
+}
+
+/** RFC 2046 §5.1.3, RFC 2387: what the HTML shows stands beside it, what the reader opens beside both. */
+function bodyOf(content: ComposedContent, messageId: string): string {
+  const { html, attachments = [] } = content
+  const text = textPart('plain', content.text ?? (html === undefined ? '' : plainTextOf(html)))
+  // RFC 2046 §5.1.4: the richest form last.
+  const readable =
+    html === undefined ? text : multipart('alternative', [text, textPart('html', html)], messageId)
+  const isShown = (one: Attachment) => html !== undefined && one.contentId !== undefined
+  const shown = attachments.filter(isShown).map(one => attachmentPart(one, true))
+  const listed = attachments.filter(one => !isShown(one)).map(one => attachmentPart(one, false))
+  const related =
+    shown.length === 0
+      ? readable
+      : multipart('related; type="multipart/alternative"', [readable, ...shown], `${messageId} related`)
+  return listed.length === 0 ? related : multipart('mixed', [related, ...listed], `${messageId} mixed`)
+}
+
+/** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary its own */
+function multipart(subtype: string, parts: readonly string[], name: string): string {
+  // `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no such content can hold the boundary; a
+  // message that is attached as it is was written before this one had an identifier.
+  const boundary = `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
+  const delimited = parts.map(part => `--${boundary}\r\n${part}\r\n`)
+  return `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n\r\n${delimited.join('')}--${boundary}--\r\n`
+}
+
+/** @returns header and body of one entity; the body ends as the text does, with or without CRLF */
+function textPart(subtype: 'plain' | 'html', text: string): string {
+  const octets = Buffer.from(text.replace(/\r\n?|\n/g, '\r\n'))
+  const isBase64 = isCheaperInBase64(octets)
+  const body = isBase64 ? inBase64(octets) : wrapQuotedPrintable(encodeQuotedPrintable(octets), ENCODED_LINE)
+  const head = [
+    `Content-Type: text/${subtype}; charset=utf-8`,
+    `Content-Transfer-Encoding: ${isBase64 ? 'base64' : 'quoted-printable'}`,
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}
+
+/** Quoted-printable makes three octets of one, base64 four of three plus line ends: even at 18 % to be encoded. */
+function isCheaperInBase64(octets: Buffer): boolean {
+  let toEncode = 0
+  // Indexed: an iterator takes as long as the encoding itself.
+  for (let at = 0; at < octets.length; at++) {
+    const octet = octets[at] as number
+    if (octet >= 0x7f || octet === 0x3d) toEncode++
+  }
+  return toEncode > octets.length * 0.18
+}

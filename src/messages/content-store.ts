@@ -1,0 +1,351 @@
+/**
+ * SQL of contents: what all recipients of one request share, kept once. Composed from fields, or a finished message
+ * that was relayed to us.
+ *
+ * A relayed message's first part stands in the content's own row, which is all there is of nearly every mail; what is
+ * longer goes on in `message_parts`, written while it still arrives and worth nothing before its content row exists. The
+ * octets of attachments all stand there, one attachment after the other.
+ */
+import type { Insertable } from 'kysely'
+import type { Queries } from '../db/database.js'
+import { inLists, inPieces, statement } from '../db/statement.js'
+import { flag, type Flag } from '../db/tables.js'
+import type { NamedAddress } from '../mail/address.js'
+import type { Attachment } from '../mail/compose/attachment-part.js'
+import type { Addressees, HeaderField } from '../mail/compose/compose.js'
+import { isMarketingMail, originOf, type MailOrigin, type PartOf } from './mail-origin.js'
+
+/** From so many octets of attachments or relayed message on, a message waits for memory and not before small ones. */
+export const LARGE_OCTETS = 256 * 1_024
+
+interface MessageContentRow {
+  id: string
+  workspace_id: string
+  from_address: string
+  from_name: string | null
+  /** JSON `{name?, address}`. */
+  reply_to: string | null
+  subject: string
+  html: string | null
+  text: string | null
+  signing_domain_id: string | null
+  track_opens: Flag
+  track_clicks: Flag
+  created_at: number
+  raw: Buffer | null
+  raw_size: number | null
+  submitter: string | null
+  dsn_ret: 'FULL' | 'HDRS' | null
+  dsn_envid: string | null
+  /** JSON string[]. */
+  tags: string | null
+  /** JSON `Addressees`; an address without a name as text alone. */
+  addressees: string | null
+  /** JSON `{name, value}[]`. */
+  headers: string | null
+  /** JSON `AttachmentFacts[]`. */
+  attachments: string | null
+  scheduled_at: number | null
+  batch_id: string | null
+  batch_index: number | null
+  pruned_at: number | null
+  is_marketing: Flag
+  campaign_id: string | null
+  automation_id: string | null
+  template_id: string | null
+}
+
+interface MessagePartRow {
+  content_id: string
+  /** 1 for the first after the content row's own. */
+  part: number
+  octets: Buffer
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    message_contents: MessageContentRow
+    message_parts: MessagePartRow
+  }
+}
+
+/** What all recipients of one request share. */
+export interface MessageContent extends PartOf {
+  readonly id: string
+  readonly workspaceId: string
+  readonly from: { readonly name?: string; readonly address: string }
+  readonly replyTo?: { readonly name?: string; readonly address: string }
+  readonly subject: string
+  readonly html?: string
+  readonly text?: string
+  /** Whose DKIM keys sign; null leaves the mail unsigned. */
+  readonly signingDomainId: string | null
+  readonly trackOpens: boolean
+  readonly trackClicks: boolean
+  readonly createdAt: number
+  readonly tags?: readonly string[]
+  /** Absent where each recipient sees itself alone. */
+  readonly addressees?: Addressees
+  /** The caller's own header fields. */
+  readonly headers?: readonly HeaderField[]
+  /** Their octets are in `message_parts`. */
+  readonly attachments?: readonly AttachmentFacts[]
+  /** When it is to be sent, ms since epoch UTC; `createdAt` is when it was asked for. */
+  readonly scheduledAt?: number
+  /** Instead of html and text. */
+  readonly relayed?: RelayedMessage
+  /** Text, header fields and octets were deleted; it cannot be sent any more. */
+  readonly isPruned?: true
+}
+
+/** An attachment without its octets. */
+export interface AttachmentFacts extends Omit<Attachment, 'octets'> {
+  readonly size: number
+}
+
+/** A message that came finished. */
+export interface RelayedMessage {
+  /** The message, or the beginning of one whose other parts are in `message_parts`. */
+  readonly firstPart: Buffer
+  /** Octets of all parts together. */
+  readonly size: number
+  /**
+   * Envelope sender as submitted, who is told of failures; empty for nobody (RFC 5321 §4.5.5). Absent for the appliance's
+   * own reports and forwards, which leave with the null return path themselves.
+   */
+  readonly submitter?: string
+  readonly ret?: 'FULL' | 'HDRS'
+  readonly envid?: string
+}
+
+/** Octets of one part at most; also what a message takes in memory while it arrives. */
+export const PART_OCTETS = 256 * 1_024
+
+const insertRows = statement((db, { rows }: { rows: readonly Insertable<MessageContentRow>[] }) =>
+  db.insertInto('message_contents').values(rows),
+)
+
+export async function insertContent(db: Queries, content: MessageContent): Promise<void> {
+  await insertRows(db, { rows: [rowFrom(content)] })
+}
+
+export async function insertContents(db: Queries, contents: readonly MessageContent[]): Promise<void> {
+  for (const piece of inPieces(contents)) await insertRows(db, { rows: piece.map(rowFrom) })
+}
+
+function rowFrom(content: MessageContent): MessageContentRow {
+  const { relayed, batch } = content
+  return {
+    id: content.id,
+    workspace_id: content.workspaceId,
+    from_address: content.from.address,
+    from_name: content.from.name ?? null,
+    reply_to: content.replyTo ? JSON.stringify(content.replyTo) : null,
+    subject: content.subject,
+    html: content.html ?? null,
+    text: content.text ?? null,
+    signing_domain_id: content.signingDomainId,
+    track_opens: flag(content.trackOpens),
+    track_clicks: flag(content.trackClicks),
+    created_at: content.createdAt,
+    raw: relayed?.firstPart ?? null,
+    raw_size: relayed?.size ?? null,
+    submitter: relayed?.submitter ?? null,
+    dsn_ret: relayed?.ret ?? null,
+    dsn_envid: relayed?.envid ?? null,
+    tags: jsonOrNull(content.tags),
+    addressees: content.addressees ? addresseesToJson(content.addressees) : null,
+    headers: jsonOrNull(content.headers),
+    attachments: jsonOrNull(content.attachments),
+    scheduled_at: content.scheduledAt ?? null,
+    batch_id: batch?.id ?? null,
+    batch_index: batch?.index ?? null,
+    pruned_at: null,
+    is_marketing: flag(isMarketingMail(content)),
+    campaign_id: content.campaignId ?? null,
+    automation_id: content.automationId ?? null,
+    template_id: content.templateId ?? null,
+  }
+}
+
+function jsonOrNull(value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}
+
+const selectRows = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.selectFrom('message_contents').selectAll().where('id', 'in', ids),
+)
+
+export async function findContents(db: Queries, ids: readonly string[]): Promise<MessageContent[]> {
+  const contents: MessageContent[] = []
+  for (const list of inLists(ids))
+    for (const row of (await selectRows(db, { ids: list })).rows) contents.push(contentFromRow(row))
+  return contents
+}
+
+const selectOrigins = statement((db, { ids }: { ids: readonly string[] }) =>
+  db
+    .selectFrom('message_contents')
+    .select(['id', 'is_marketing', 'campaign_id', 'automation_id', 'template_id', 'batch_id', 'batch_index'])
+    .where('id', 'in', ids),
+)
+
+/** What the mail of these contents is, by content. */
+export async function findOrigins(db: Queries, ids: readonly string[]): Promise<Map<string, MailOrigin>> {
+  const origins = new Map<string, MailOrigin>()
+  for (const list of inLists(ids))
+    for (const row of (await selectOrigins(db, { ids: list })).rows)
+      origins.set(row.id, originOf({ ...ownOriginFromRow(row), ...batchFromRow(row) }))
+  return origins
+}
+
+/** When a content is to be sent; undefined where it never was scheduled, or is another workspace's. */
+export async function findScheduledAt(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('message_contents')
+    .select('scheduled_at')
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row?.scheduled_at ?? undefined
+}
+
+/** @param part 1 for the first after the content row's own */
+export async function insertPart(
+  db: Queries,
+  contentId: string,
+  part: number,
+  octets: Buffer,
+): Promise<void> {
+  await db.insertInto('message_parts').values({ content_id: contentId, part, octets }).execute()
+}
+
+/** The whole of a relayed message, all parts joined. */
+export async function readRelayed(
+  db: Queries,
+  contentId: string,
+  { firstPart, size }: RelayedMessage,
+): Promise<Buffer> {
+  if (firstPart.length === size) return firstPart
+  const message = Buffer.alloc(size)
+  return readParts(db, contentId, message, firstPart.copy(message))
+}
+
+/** The octets of all attachments, one after the other. */
+export function readAttached(
+  db: Queries,
+  contentId: string,
+  attachments: readonly AttachmentFacts[],
+): Promise<Buffer> {
+  return readParts(db, contentId, Buffer.alloc(octetsOf(attachments)), 0)
+}
+
+/** Whether its messages wait for memory, and not before small ones. */
+export function isLargeContent({ attachments, relayed }: MessageContent): boolean {
+  return (relayed?.size ?? octetsOf(attachments ?? [])) > LARGE_OCTETS
+}
+
+export function octetsOf(attachments: readonly AttachmentFacts[]): number {
+  return attachments.reduce((sum, { size }) => sum + size, 0)
+}
+
+/** Fills the message from `length` on. */
+async function readParts(db: Queries, contentId: string, message: Buffer, filled: number): Promise<Buffer> {
+  let length = filled
+  // One by one: a statement that returned them all would hold the whole message a second time.
+  for (let part = 1; length < message.length; part += 1) {
+    const row = await db
+      .selectFrom('message_parts')
+      .select('octets')
+      .where('content_id', '=', contentId)
+      .where('part', '=', part)
+      .executeTakeFirst()
+    if (!row) throw new Error(`part ${part} of content ${contentId} is missing`)
+    length += Buffer.from(row.octets).copy(message, length)
+  }
+  return message
+}
+
+/** Parts of messages that were never accepted: given up, or cut off by a crash. */
+export async function deleteParts(db: Queries, contentId: string): Promise<void> {
+  await db.deleteFrom('message_parts').where('content_id', '=', contentId).execute()
+}
+
+/** Of messages whose acceptance a crash cut off. Call it before anything is accepted. */
+export async function deleteOrphanedParts(db: Queries): Promise<void> {
+  await db
+    .deleteFrom('message_parts')
+    .where('content_id', 'not in', query => query.selectFrom('message_contents').select('id'))
+    .execute()
+}
+
+function contentFromRow(row: MessageContentRow): MessageContent {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    from: { ...(row.from_name === null ? {} : { name: row.from_name }), address: row.from_address },
+    ...(row.reply_to === null
+      ? {}
+      : { replyTo: JSON.parse(row.reply_to) as { name?: string; address: string } }),
+    subject: row.subject,
+    ...(row.html === null ? {} : { html: row.html }),
+    ...(row.text === null ? {} : { text: row.text }),
+    signingDomainId: row.signing_domain_id,
+    trackOpens: row.track_opens === 1,
+    trackClicks: row.track_clicks === 1,
+    createdAt: row.created_at,
+    ...(row.tags === null ? {} : { tags: JSON.parse(row.tags) as string[] }),
+    ...(row.addressees === null ? {} : { addressees: addresseesFromJson(row.addressees) }),
+    ...(row.headers === null ? {} : { headers: JSON.parse(row.headers) as HeaderField[] }),
+    ...(row.attachments === null ? {} : { attachments: JSON.parse(row.attachments) as AttachmentFacts[] }),
+    ...(row.scheduled_at === null ? {} : { scheduledAt: row.scheduled_at }),
+    ...batchFromRow(row),
+    ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
+    ...(row.pruned_at === null ? {} : { isPruned: true }),
+    ...ownOriginFromRow(row),
+  }
+}
+
+function addresseesToJson({ to, cc, hasCopies }: Addressees): string {
+  const short = (list: readonly NamedAddress[]) =>
+    list.map(one => (one.name === undefined ? one.address : one))
+  return JSON.stringify({ to: short(to), cc: short(cc), hasCopies })
+}
+
+function addresseesFromJson(json: string): Addressees {
+  type Kept = readonly (string | NamedAddress)[]
+  const { to, cc, hasCopies = false } = JSON.parse(json) as { to: Kept; cc: Kept; hasCopies?: boolean }
+  const whole = (list: Kept) => list.map(one => (typeof one === 'string' ? { address: one } : one))
+  // What was kept before copies shared a Message-ID goes on as it began: a retry is the same mail.
+  return { to: whole(to), cc: whole(cc), hasCopies }
+}
+
+function ownOriginFromRow(
+  row: Pick<MessageContentRow, 'is_marketing' | 'campaign_id' | 'automation_id' | 'template_id'>,
+) {
+  return {
+    ...(row.is_marketing === 1 ? { isMarketing: true } : {}),
+    ...(row.campaign_id === null ? {} : { campaignId: row.campaign_id }),
+    ...(row.automation_id === null ? {} : { automationId: row.automation_id }),
+    ...(row.template_id === null ? {} : { templateId: row.template_id }),
+  }
+}
+
+function batchFromRow(row: Pick<MessageContentRow, 'batch_id' | 'batch_index'>) {
+  return row.batch_id === null ? {} : { batch: { id: row.batch_id, index: row.batch_index ?? 0 } }
+}
+
+function relayedFromRow(row: MessageContentRow, raw: Uint8Array): RelayedMessage {
+  return {
+    // PostgreSQL gives a Uint8Array.
+    firstPart: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength),
+    size: row.raw_size ?? raw.length,
+    ...(row.submitter === null ? {} : { submitter: row.submitter }),
+    ...(row.dsn_ret === null ? {} : { ret: row.dsn_ret }),
+    ...(row.dsn_envid === null ? {} : { envid: row.dsn_envid }),
+  }
+}

@@ -1,0 +1,107 @@
+/** `GET /email`: the log of a workspace's messages. */
+import Type, { type Static } from 'typebox'
+import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import type { Queries } from '../../db/database.js'
+import { Id, IdOrNull, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, type Route } from '../../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
+import { parseNamedAddress } from '../../mail/named-address.js'
+import { MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
+import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
+
+const LoggedMessageSchema = Type.Object(
+  {
+    message_id: Id(),
+    status: MessageStatusEnum,
+    to: Type.String(),
+    subject: Type.String(),
+    reason: Type.Optional(SkipReasonEnum),
+    campaign_id: IdOrNull(),
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+    sent_at: MomentOrNull(),
+    delivered_at: MomentOrNull(),
+    opened_at: MomentOrNull(),
+    clicked_at: MomentOrNull(),
+    bounced_at: MomentOrNull(),
+    complained_at: MomentOrNull(),
+    bounce_type: orNull(Type.Enum(['permanent', 'transient', 'undetermined'])),
+  },
+  { title: 'LoggedMessage' },
+)
+
+const Filter = {
+  to: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 320, description: 'The whole address, in any case.' }),
+  ),
+  status: Type.Optional(MessageStatusEnum),
+  ...timeRangeQuery,
+  campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
+  tag: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'Messages that were sent with this tag, to the letter.',
+    }),
+  ),
+  is_sandbox: Type.Optional(Type.Boolean({ description: 'Messages of sandbox keys, or only others.' })),
+}
+const Query = Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false })
+
+export function messageLogRoutes(reader: Queries): Route[] {
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/email',
+      access: 'email:read',
+      operationId: 'listEmails',
+      chapter: 'Email',
+      summary: 'The messages of the workspace, newest first.',
+      description:
+        'One for each recipient. total is exact up to 10,000 messages beyond the page; there are at least so many where ' +
+        'it says more. Several of to, status, campaign_id and is_sandbox, and status sent or delivered, is_sandbox or tag ' +
+        'alone, are looked for among the newest 20,000 messages that they may be in: give since and until for older ones.',
+      query: Query,
+      item: LoggedMessageSchema,
+      async handle({ principal, query }, page) {
+        const { items, total } = await listMessages(reader, principal.workspaceId, readFilter(query), page)
+        return { items: items.map(toApi), total }
+      },
+    }),
+  ]
+}
+
+function readFilter(query: Static<typeof Query>): MessageFilter {
+  const { to, status, campaign_id: campaignId, tag, is_sandbox: isSandbox } = query
+  const named = to === undefined ? undefined : parseNamedAddress(to)?.address
+  return {
+    // As it is mailed: the domain as A-labels.
+    ...(to === undefined ? {} : { to: named ?? to }),
+    ...(status === undefined ? {} : { status }),
+    ...(campaignId === undefined ? {} : { campaignId }),
+    ...(tag === undefined ? {} : { tag }),
+    ...(isSandbox === undefined ? {} : { isSandbox }),
+    ...readTimeRange(query),
+  }
+}
+
+function toApi(message: LoggedMessage): Static<typeof LoggedMessageSchema> {
+  return {
+    message_id: message.id,
+    status: message.status,
+    to: message.recipient,
+    subject: message.subject,
+    ...(message.reason === null ? {} : { reason: message.reason }),
+    campaign_id: message.campaignId ?? null,
+    is_sandbox: message.isSandbox,
+    created_at: isoTime(message.createdAt),
+    sent_at: isoTimeOrNull(message.sentAt),
+    delivered_at: isoTimeOrNull(message.deliveredAt),
+    opened_at: isoTimeOrNull(message.openedAt),
+    clicked_at: isoTimeOrNull(message.clickedAt),
+    bounced_at: isoTimeOrNull(message.bouncedAt),
+    complained_at: isoTimeOrNull(message.complainedAt),
+    bounce_type: message.bounceType,
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * SQL of the message log: a workspace's messages, newest first.
+ *
+ * Every look is bounded, however many messages there are; but for a recipient's, which goes through a 256th of them in an
+ * index. Identifiers are UUIDv7, so that `(workspace_id, id)` is the order in time as well, and recipients, campaigns and rare
+ * states have indexes of their own. The two states that most messages are in (sent, delivered) have none, since every message
+ * would pay for it. One index finds the candidates; what else was asked for is looked for among the newest of them.
+ */
+import { sql, type SelectQueryBuilder } from 'kysely'
+import { firstIdAt } from '../../core/ids.js'
+import type { Queries } from '../../db/database.js'
+import { flag, type Tables } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { MessageStatus } from '../../messages/message-status.js'
+import { messageFromRow, recipientBucket, type Message } from '../../messages/message-store.js'
+import { nextTurn } from '../../world/time/clock.js'
+
+export interface MessageFilter {
+  readonly to?: string
+  readonly status?: MessageStatus
+  /** Ms since epoch UTC; `since` included, `until` not. */
+  readonly since?: number
+  readonly until?: number
+  readonly campaignId?: string
+  readonly isSandbox?: boolean
+  /** One of those that the request gave its mail. */
+  readonly tag?: string
+}
+
+/** Counted beyond the page at most. */
+export const MOST_COUNTED = 10_000
+/** Candidates looked through for what their index does not tell. */
+export const MOST_LOOKED_AT = 20_000
+/** Passed over before others have their turn: some milliseconds' work at most. */
+const SKIPPED_AT_ONCE = 20_000
+
+export interface LoggedMessage extends Message {
+  readonly subject: string
+}
+
+/** `total` is exact up to `MOST_COUNTED` rows beyond the page, and says so many where there are more. */
+export async function listMessages(
+  db: Queries,
+  workspaceId: string,
+  filter: MessageFilter,
+  page: Page,
+): Promise<Listing<LoggedMessage>> {
+  const found = matching(db, workspaceId, filter)
+  if (filter.tag !== undefined) return listTagged(db, found, filter.tag, page)
+  const start = await skip(db, found, page.offset)
+  if (start.isPastEnd) return { items: [], total: start.skipped }
+  const items = await withSubjects(db, olderThan(found, start.after), page.limit)
+  const last = items.length < page.limit ? undefined : items.at(-1)
+  const beyond = last ? await count(db, olderThan(found, last.id), MOST_COUNTED) : 0
+  return { items, total: page.offset + items.length + beyond }
+}
+
+type Found = SelectQueryBuilder<Tables, 'messages', object>
+
+/** The newest of them. */
+async function withSubjects(db: Queries, found: Found, limit: number): Promise<LoggedMessage[]> {
+  const rows = await db
+    .selectFrom(found.selectAll().orderBy('id', 'desc').limit(limit).as('messages'))
+    .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+    .selectAll('messages')
+    .select('message_contents.subject')
+    .orderBy('messages.id', 'desc')
+    .execute()
+  return rows.map(row => ({ ...messageFromRow(row), subject: row.subject }))
+}
+
+/** Messages whose contents are looked at for a tag before others have their turn. */
+const CONTENTS_AT_ONCE = 500
+
+/**
+ * Tags stand with the content and in no index, which every mail with tags would pay for: the contents of the newest candidates are
+ * looked at, step by step. Those without tags cost next to nothing. `total` counts among those looked at.
+ */
+async function listTagged(
+  db: Queries,
+  found: Found,
+  tag: string,
+  page: Page,
+): Promise<Listing<LoggedMessage>> {
+  const tagged: string[] = []
+  let after: string | undefined
+  for (let looked = 0; looked < MOST_LOOKED_AT; looked += CONTENTS_AT_ONCE) {
+    if (looked > 0) await nextTurn()
+    const candidates = olderThan(found, after).select(['id', 'content_id']).orderBy('id', 'desc')
+    const rows = await db
+      .selectFrom(candidates.limit(CONTENTS_AT_ONCE).as('messages'))
+      .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+      .select(['messages.id', 'message_contents.tags'])
+      .orderBy('messages.id', 'desc')
+      .execute()
+    tagged.push(...rows.filter(({ tags }) => hasTag(tags, tag)).map(({ id }) => id))
+    if (rows.length < CONTENTS_AT_ONCE) break
+    after = rows.at(-1)?.id
+  }
+  const shown = tagged.slice(page.offset, page.offset + page.limit)
+  if (shown.length === 0) return { items: [], total: tagged.length }
+  const items = await withSubjects(db, db.selectFrom('messages').where('id', 'in', shown), page.limit)
+  return { items, total: tagged.length }
+}
+
+function hasTag(json: string | null, tag: string): boolean {
+  // Most are not it: what cannot hold it is not parsed.
+  return json !== null && json.includes(JSON.stringify(tag)) && (JSON.parse(json) as string[]).includes(tag)
+}
+
+/** In steps, so that a page deep in the log keeps nobody waiting but who asked for it. */
+async function skip(
+  db: Queries,
+  found: Found,
+  offset: number,
+): Promise<{ isPastEnd: boolean; skipped: number; after?: string }> {
+  const start: { skipped: number; after?: string } = { skipped: 0 }
+  while (start.skipped < offset) {
+    if (start.skipped > 0) await nextTurn()
+    const step = Math.min(offset - start.skipped, SKIPPED_AT_ONCE)
+    const rest = olderThan(found, start.after)
+    const last = await rest
+      .select('id')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(step - 1)
+      .executeTakeFirst()
+    if (!last) return { isPastEnd: true, skipped: start.skipped + (await count(db, rest, step)) }
+    start.after = last.id
+    start.skipped += step
+  }
+  return { ...start, isPastEnd: false }
+}
+
+function olderThan(found: Found, id: string | undefined): Found {
+  return id === undefined ? found : found.where('id', '<', id)
+}
+
+async function count(db: Queries, found: Found, most: number): Promise<number> {
+  const { total } = await db
+    .selectFrom(found.select('id').limit(most).as('counted'))
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** The index that leaves the fewest candidates: the recipient's, a rare state's, the campaign's, or only the workspace's. */
+function matching(db: Queries, workspaceId: string, filter: MessageFilter): Found {
+  const { to, status, campaignId, isSandbox } = filter
+  const candidates = within(db, workspaceId, filter)
+  if (to !== undefined) return among(db, candidates.where(isTo(to)), { status, campaignId, isSandbox })
+  if (status !== undefined && status !== 'sent' && status !== 'delivered') {
+    const inState = candidates
+      .where('status', '=', status)
+      // A partial index is only taken where its own condition stands in the query, to the letter.
+      .where(sql<boolean>`status not in ('sent', 'delivered')`)
+    return campaignId === undefined
+      ? among(db, inState, { isSandbox })
+      : among(db, inState.where(duringCampaign(campaignId)), { campaignId, isSandbox })
+  }
+  if (campaignId !== undefined)
+    return among(db, candidates.where('campaign_id', '=', campaignId), { status, isSandbox })
+  return among(db, candidates, { status, isSandbox })
+}
+
+/** A 256th of the workspace's messages is passed over within the index, newest first. */
+function isTo(address: string) {
+  return sql<boolean>`recipient_bucket = ${recipientBucket(address)} and lower(recipient) = lower(${address})`
+}
+
+interface Rest {
+  readonly status?: MessageStatus | undefined
+  readonly campaignId?: string | undefined
+  readonly isSandbox?: boolean | undefined
+}
+
+/** Those candidates that have all the rest as well; of the newest only, where there is any rest. */
+function among(db: Queries, candidates: Found, { status, campaignId, isSandbox }: Rest): Found {
+  if (status === undefined && campaignId === undefined && isSandbox === undefined) return candidates
+  const newest = candidates.selectAll().orderBy('id', 'desc').limit(MOST_LOOKED_AT).as('messages')
+  let query = db.selectFrom(newest) as unknown as Found
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (campaignId !== undefined) query = query.where('campaign_id', '=', campaignId)
+  if (isSandbox !== undefined) query = query.where('is_sandbox', '=', flag(isSandbox))
+  return query
+}
+
+/** Between the first message of a campaign and its last, which its own index tells at once. */
+function duringCampaign(id: string) {
+  const ofCampaign = sql`from messages as sent where sent.campaign_id = ${id}`
+  return sql<boolean>`id between (select min(sent.id) ${ofCampaign}) and (select max(sent.id) ${ofCampaign})`
+}
+
+/** An identifier is made a moment after the message's own time was read. */
+const ID_LAG_MS = 1_000
+
+function within(db: Queries, workspaceId: string, { since, until }: MessageFilter): Found {
+  let query = db.selectFrom('messages').where('workspace_id', '=', workspaceId)
+  if (since !== undefined) query = query.where('id', '>=', firstIdAt(since)).where('created_at', '>=', since)
+  if (until !== undefined)
+    query = query.where('id', '<', firstIdAt(until + ID_LAG_MS)).where('created_at', '<', until)
+  return query
+}

@@ -1,0 +1,126 @@
+/**
+ * Begins a sandbox's scheduled mail at its time, as the queue begins live mail; nothing leaves the machine.
+ *
+ * Opened by the composition root; `accept.ts` tells it what was scheduled. What begins a mail and what calls it back are both
+ * transactions that take its row away, so exactly one of them happens. Like the scheduler it trusts no long timer: a clock
+ * that is set is noticed within half a minute. Fails: never; a database that cannot be written to is asked again.
+ */
+import { describeError } from '../../core/errors.js'
+import type { Database, Tx } from '../../db/database.js'
+import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
+import { normalizedAddress } from '../../mail/address.js'
+import { recordHappenings } from '../../messages/message-history.js'
+import { markStarted } from '../../messages/message-status-store.js'
+import type { Clock, Timer } from '../../world/time/clock.js'
+import type { Log } from '../../world/log.js'
+import { deleteScheduled, listDue, nextDueAt, type DueMail } from './sandbox-schedule-store.js'
+import { playOutcomes } from './simulator.js'
+
+export interface SandboxRunnerParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** The event log has grown. */
+  readonly onEvents: () => void
+}
+
+/** A few ms of work, in one transaction. */
+const MAILS_AT_ONCE = 100
+const LOOK_EVERY_MS = 30_000
+const AGAIN_AFTER_MS = 5_000
+
+export class SandboxRunner {
+  private readonly parts: SandboxRunnerParts
+  private timer: Timer | undefined
+  /** When the timer fires, on the monotonic clock; Infinity without one. */
+  private firesAt = Infinity
+  private running: Promise<void> | undefined
+  private isStopped = false
+
+  constructor(parts: SandboxRunnerParts) {
+    this.parts = parts
+  }
+
+  /** What fell due while nobody ran begins at once. */
+  start(): void {
+    this.lookIn(0)
+  }
+
+  /** Mail was scheduled for this moment, ms since epoch UTC. */
+  noteScheduled(dueAt: number): void {
+    this.lookIn(dueAt - this.parts.clock.now())
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true
+    this.timer?.cancel()
+    await this.running
+  }
+
+  private lookIn(delayMs: number): void {
+    const { clock } = this.parts
+    const waitMs = Math.min(Math.max(0, delayMs), LOOK_EVERY_MS)
+    if (this.isStopped || clock.monotonic() + waitMs >= this.firesAt) return
+    this.timer?.cancel()
+    this.firesAt = clock.monotonic() + waitMs
+    this.timer = clock.after(waitMs, () => {
+      this.firesAt = Infinity
+      this.running = (this.running ?? Promise.resolve()).then(() => this.look())
+    })
+  }
+
+  private async look(): Promise<void> {
+    const { database, clock, log } = this.parts
+    try {
+      while (!this.isStopped && (await this.beginDue()) === MAILS_AT_ONCE);
+      const next = this.isStopped ? undefined : await nextDueAt(database.reader)
+      if (next !== undefined) this.lookIn(next - clock.now())
+    } catch (error) {
+      log.error('scheduled mail of a sandbox was not begun', { error: describeError(error) })
+      this.lookIn(AGAIN_AFTER_MS)
+    }
+  }
+
+  /** @returns how many there were */
+  private async beginDue(): Promise<number> {
+    const { database, clock, onEvents } = this.parts
+    const now = clock.now()
+    // Without anything due nothing is written.
+    if ((await listDue(database.reader, now, 1)).length === 0) return 0
+    return database.write(async tx => {
+      const mails = await listDue(tx.db, now, MAILS_AT_ONCE)
+      await begin(tx, mails, now)
+      tx.onCommit(onEvents)
+      return mails.length
+    })
+  }
+}
+
+async function begin(tx: Tx, mails: readonly DueMail[], now: number): Promise<void> {
+  const ids = mails.map(({ messageId }) => messageId)
+  await deleteScheduled(tx.db, ids)
+  await markStarted(tx.db, ids, now)
+  const suppressed = new Set(await suppressedSince(tx, mails))
+  await recordHappenings(
+    tx,
+    [...suppressed].map(({ messageId }) => ({ what: 'suppressed', messageId, at: now })),
+  )
+  await playOutcomes(
+    tx,
+    mails.filter(mail => !suppressed.has(mail)),
+    now,
+  )
+}
+
+/** The last look that the queue takes as well: whoever was suppressed since the mail was accepted is not mailed. */
+async function suppressedSince(tx: Tx, mails: readonly DueMail[]): Promise<DueMail[]> {
+  const suppressed: DueMail[] = []
+  for (const workspaceId of new Set(mails.map(mail => mail.workspaceId)))
+    for (const isMarketing of [false, true]) {
+      const own = mails.filter(one => one.workspaceId === workspaceId && one.isMarketing === isMarketing)
+      const emails = own.map(({ to }) => normalizedAddress(to))
+      const found = await findSuppressed(tx.db, workspaceId, emails, isMarketing)
+      suppressed.push(...own.filter(({ to }) => found.has(normalizedAddress(to))))
+    }
+  return suppressed
+}

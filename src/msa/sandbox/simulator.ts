@@ -1,0 +1,117 @@
+/**
+ * The simulator of the sandbox: addresses at `simulator.test` play the outcome that they are named after.
+ *
+ * Called by `accept.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when the time of
+ * scheduled mail has come. What is played is written as the real thing is, status and events, marked sandbox, so that webhooks
+ * can be tried out; nothing is queued, nobody is suppressed. `+` and anything after it is ignored: `bounced+1@simulator.test`.
+ * Fails: as the database does.
+ */
+import type { Tx } from '../../db/database.js'
+import { addressDomain } from '../../mail/address.js'
+import { isMarketingMail } from '../../messages/mail-origin.js'
+import { recordHappenings, type Happening } from '../../messages/message-history.js'
+import type { Letter } from '../letter.js'
+import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
+
+/** Reserved for tests (RFC 2606 §2), so nobody has a mailbox there. */
+const DOMAIN = 'simulator.test'
+const REMOTE_MTA = `mx.${DOMAIN}`
+
+type Step = 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked'
+
+/** What happens to the mail, in this order. */
+const PLAYS: ReadonlyMap<string, readonly Step[]> = new Map([
+  ['delivered', ['delivered']],
+  ['bounced', ['bounced']],
+  ['complained', ['delivered', 'complained']],
+  ['opened', ['delivered', 'opened']],
+  ['clicked', ['delivered', 'opened', 'clicked']],
+])
+
+interface Player extends DueMail {
+  readonly steps: readonly Step[]
+}
+
+export interface Simulated {
+  readonly hasPlayed: boolean
+  /** When the first of what waits is due, ms since epoch UTC. */
+  readonly firstDueAt: number | undefined
+}
+
+/** Does in a sandbox what the queue does live: plays what leaves at once, and keeps what is scheduled until then. */
+export async function simulate(tx: Tx, letters: readonly Letter[], now: number): Promise<Simulated> {
+  const scheduled = letters.filter(({ content }) => content.scheduledAt !== undefined)
+  for (const letter of scheduled) {
+    const ids = mailsOf(letter).map(({ messageId }) => messageId)
+    await insertScheduled(tx.db, ids, letter.dueAt)
+  }
+  const dueAts = scheduled.map(({ dueAt }) => dueAt)
+  const atOnce = letters.filter(({ content }) => content.scheduledAt === undefined)
+  return {
+    hasPlayed: await playOutcomes(tx, atOnce.flatMap(mailsOf), now),
+    firstDueAt: dueAts.length === 0 ? undefined : Math.min(...dueAts),
+  }
+}
+
+function mailsOf({ content, submitted }: Letter): DueMail[] {
+  return submitted
+    .filter(({ skip }) => skip === null)
+    .map(({ messageId, address }) => ({
+      messageId,
+      workspaceId: content.workspaceId,
+      to: address,
+      isMarketing: isMarketingMail(content),
+    }))
+}
+
+/** @returns whether anything was played */
+export async function playOutcomes(tx: Tx, mails: readonly DueMail[], now: number): Promise<boolean> {
+  const players = mails.flatMap(toPlayer)
+  if (players.length === 0) return false
+  await recordHappenings(
+    tx,
+    players.flatMap(player => happeningsOf(player, now)),
+  )
+  return true
+}
+
+function toPlayer(mail: DueMail): Player[] {
+  if (addressDomain(mail.to) !== DOMAIN) return []
+  const [role = ''] = mail.to.slice(0, mail.to.lastIndexOf('@')).toLowerCase().split('+')
+  const steps = PLAYS.get(role)
+  return steps ? [{ ...mail, steps }] : []
+}
+
+function happeningsOf({ messageId, steps }: Player, at: number): Happening[] {
+  return [
+    { messageId, at, what: 'handed_over' },
+    ...steps.map((step): Happening => ({ messageId, at, ...happening(step) })),
+  ]
+}
+
+function happening(step: Step) {
+  const seen = { ip: '192.0.2.1', userAgent: 'Postroad simulator', isBot: false }
+  switch (step) {
+    case 'delivered':
+      return { what: step, facts: { remoteMta: REMOTE_MTA } } as const
+    case 'bounced':
+      return {
+        what: step,
+        facts: {
+          bounceType: 'permanent',
+          cause: 'recipient',
+          scope: 'address',
+          subtype: 'no_such_mailbox',
+          smtpStatus: '5.1.1',
+          diagnosticCode: 'smtp; 550 5.1.1 simulated: no such mailbox',
+          remoteMta: REMOTE_MTA,
+        },
+      } as const
+    case 'complained':
+      return { what: step, facts: { feedbackType: 'abuse' } } as const
+    case 'opened':
+      return { what: step, facts: seen } as const
+    case 'clicked':
+      return { what: step, facts: { ...seen, url: `https://${DOMAIN}/` } } as const
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Takes a message that came finished (SMTP submission) through the door: the same rules as the REST API's, applied to
+ * what the message says of itself.
+ *
+ * Called at the end of DATA. The body is never touched here, and of the header only what `mail/relay/edit-header.ts` names;
+ * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
+ * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
+ */
+import { AppError } from '../../core/errors.js'
+import type { Principal } from '../../http/principal.js'
+import { readControls, type RelayControls } from '../../mail/relay/controls.js'
+import { editRelayedHeader, type HeaderEdits } from '../../mail/relay/edit-header.js'
+import { receivedField, transmissionProtocol } from '../../mail/relay/received-field.js'
+import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../../mail/relay/relayed-header.js'
+import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
+import type { Reporting, Submitted } from '../letter.js'
+import { authorOf } from './relayed-author.js'
+import type { SenderMemory } from '../sender-memory.js'
+import type { SubmissionDesk } from '../submission-desk.js'
+import type { SubmitParts } from '../submit.js'
+
+export interface RelayMailParts extends SubmitParts {
+  readonly senders: SenderMemory
+  readonly desk: SubmissionDesk
+  /** Our own name, for Received and Message-ID. */
+  readonly hostname: string
+}
+
+export interface RelayRequest {
+  readonly principal: Principal
+  /** Not by its network alone. */
+  readonly isLoggedIn: boolean
+  readonly session: SessionFacts
+  readonly mail: MailCommand
+  /** As given, each found to be an address. */
+  readonly recipients: readonly string[]
+  readonly reporting: ReadonlyMap<string, Reporting>
+  readonly contentId: string
+  /** The message, or its beginning where the rest is stored under `contentId`. */
+  readonly firstPart: Buffer
+  /** Octets of the stored rest. */
+  readonly laterOctets: number
+}
+
+/** Received fields with which a message is taken to go round in circles. */
+const MOST_HOPS = 50
+
+/** Ids in one reply; a list of a thousand would be no line any more. */
+const MOST_IDS = 12
+
+/** @returns the text of the reply: what the message is known as */
+export async function relayMail(parts: RelayMailParts, request: RelayRequest): Promise<string> {
+  const { principal, firstPart } = request
+  const workspace = await parts.senders.workspace(principal.workspaceId)
+  const header = readRelayedHeader(firstPart)
+  refuseFaulty(header)
+  refuseLoop(header)
+  const controls = checkedControls(readControls(header))
+  const { sender, edits } = await authorOf(parts.senders, workspace, header)
+  const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits })
+  const message = Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
+  const submitted = await parts.desk.submit({
+    principal,
+    workspace,
+    to: request.recipients,
+    sender,
+    subject: header.subject,
+    contentId: request.contentId,
+    relayed: {
+      firstPart: message,
+      size: message.length + request.laterOctets,
+      submitter: request.mail.address,
+      ...(request.mail.ret === undefined ? {} : { ret: request.mail.ret }),
+      ...(request.mail.envid === undefined ? {} : { envid: request.mail.envid }),
+    },
+    trackOpens: controls.track?.opens ?? false,
+    trackClicks: controls.track?.clicks ?? false,
+    ...(controls.tags.length === 0 ? {} : { tags: controls.tags }),
+    reporting: request.reporting,
+  })
+  return replyText(submitted)
+}
+
+/** RFC 5321 §6.3. A host that relays to us what we route to it would do so for ever. */
+function refuseLoop({ fields }: RelayedHeader): void {
+  if (fields.filter(({ name }) => name === 'received').length >= MOST_HOPS)
+    throw new SmtpRefusal(554, '5.4.6', `The message has gone through ${MOST_HOPS} hosts or more: a loop`)
+}
+
+/** Nothing that was asked for is silently left out. */
+function checkedControls(controls: RelayControls): RelayControls {
+  if (controls.templateId !== undefined)
+    throw new AppError('template_not_found', 'X-Postroad-Template: no template has this id')
+  if (controls.mergeData !== undefined)
+    throw new AppError('validation_error', 'X-Postroad-Data is of use with X-Postroad-Template only', {
+      path: 'X-Postroad-Data',
+    })
+  if (controls.footer === true)
+    throw new AppError('validation_error', 'X-Postroad-Footer: there is no footer to be added', {
+      path: 'X-Postroad-Footer',
+    })
+  return controls
+}
+
+/** What every message gets that lacks it. */
+function addedBy(
+  { clock, hostname, newId }: RelayMailParts,
+  { session, mail, contentId, isLoggedIn }: RelayRequest,
+): HeaderEdits {
+  const now = clock.now()
+  return {
+    received: receivedField({
+      helo: session.heloName,
+      peerAddress: session.peerAddress,
+      hostname,
+      protocol: transmissionProtocol({
+        isEsmtp: session.isEsmtp,
+        hasTls: session.tls !== undefined,
+        isAuthenticated: isLoggedIn,
+        smtpUtf8: mail.smtpUtf8,
+      }),
+      id: contentId,
+      date: now,
+      ...(session.tls ? { tls: session.tls } : {}),
+    }),
+    dateToAdd: now,
+    messageIdToAdd: `${newId()}@${hostname}`,
+  }
+}
+
+function replyText(submitted: readonly Submitted[]): string {
+  const ids = submitted.slice(0, MOST_IDS).map(({ messageId }) => messageId)
+  const more = submitted.length - ids.length
+  return `Accepted as ${ids.join(' ')}${more > 0 ? ` and ${more} more` : ''}`
+}

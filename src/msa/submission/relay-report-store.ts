@@ -1,0 +1,41 @@
+/** SQL of reports to submitters: what a report needs to know of the mail that it is about, and no more of that mail. */
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+
+/** A relayed message as its submitter handed it in. */
+export interface SubmittedMail {
+  /** Envelope sender; not empty. */
+  readonly submitter: string
+  readonly ret?: 'FULL' | 'HDRS'
+  readonly envid?: string
+  /** Its beginning, `atMost` octets. */
+  readonly beginning: Buffer
+}
+
+/** @returns undefined for what was composed here, for our own reports, and for mail from `<>` */
+export async function findSubmittedMail(
+  db: Queries,
+  contentId: string,
+  atMost: number,
+): Promise<SubmittedMail | undefined> {
+  const row = await db
+    .selectFrom('message_contents')
+    .select(['submitter', 'dsn_ret', 'dsn_envid'])
+    .select(sql<Uint8Array>`substr(raw, 1, ${sql.lit(atMost)})`.as('beginning'))
+    .where('id', '=', contentId)
+    .where('raw', 'is not', null)
+    .where('submitter', '<>', '')
+    .executeTakeFirst()
+  if (!row || row.submitter === null) return undefined
+  return {
+    submitter: row.submitter,
+    ...(row.dsn_ret === null ? {} : { ret: row.dsn_ret }),
+    ...(row.dsn_envid === null ? {} : { envid: row.dsn_envid }),
+    beginning: Buffer.from(row.beginning),
+  }
+}
+
+export async function hasContent(db: Queries, id: string): Promise<boolean> {
+  const row = await db.selectFrom('message_contents').select('id').where('id', '=', id).executeTakeFirst()
+  return row !== undefined
+}

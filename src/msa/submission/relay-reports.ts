@@ -1,0 +1,182 @@
+/**
+ * Tells who submitted mail by SMTP what became of it: delivery status notifications, made of the event log.
+ *
+ * A consumer of the dispatcher: it only writes rows, the report itself goes through the queue like any mail, from the null
+ * return path, so that nothing is ever reported about a report. A recipient is told of once per outcome, also where the
+ * same bounce comes twice.
+ *
+ *   event               told                                             action
+ *   email.bounced       unless NOTIFY leaves FAILURE out                 failed
+ *   email.failed        unless NOTIFY leaves FAILURE out                 failed
+ *   email.suppressed    only where NOTIFY has FAILURE                    failed
+ *   email.delivered     only where NOTIFY has SUCCESS                    relayed: the last that is known here
+ *
+ * A suppressed recipient failed or objected before, and the submitter was told then; a report each time again would bury
+ * those that are new, so it is for those who ask in so many words. Nobody is told of delays.
+ *
+ * Standards: RFC 3461 §4.1 (NOTIFY), §4.3 (RET), §5.2, RFC 3464, RFC 5321 §6.1 (null return path).
+ * Fails: as the database does; a report that cannot be made is logged and left out, so that it holds up no other.
+ */
+import { describeError } from '../../core/errors.js'
+import { SYSTEM_OWNER } from '../../core/owner.js'
+import { inLists } from '../../db/statement.js'
+import type { Tx } from '../../db/database.js'
+import { findSendingDomain } from '../../deliverability/domains/domain-store.js'
+import type { EventConsumer } from '../../events/consumer.js'
+import type { EmailBounced, EmailDelivered, EmailFailed, EmailSuppressed } from '../../events/event.js'
+import type { StoredEvent } from '../../events/store.js'
+import { parseAddress } from '../../mail/address.js'
+import { writeDsn, type DsnRecipient } from '../../mail/compose/dsn-write.js'
+import { enqueueReport, type ReportParts } from '../../queue/enqueue-report.js'
+import { findMessages, type Message } from '../../messages/message-store.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Log } from '../../world/log.js'
+import { findSubmittedMail, hasContent, type SubmittedMail } from './relay-report-store.js'
+
+export interface RelayReportParts extends ReportParts {
+  readonly clock: Clock
+  readonly log: Log
+  /** Our own name. */
+  readonly hostname: string
+}
+
+type Reported = Extract<StoredEvent, EmailBounced | EmailDelivered | EmailFailed | EmailSuppressed>
+type Verdict = Pick<DsnRecipient, 'action' | 'status' | 'diagnostic' | 'remoteMta'>
+
+/** Writing one takes up to a millisecond: the original is read, and goes into it. */
+const REPORTS_PER_TURN = 10
+
+const KINDS: readonly Reported['kind'][] = [
+  'email.bounced',
+  'email.failed',
+  'email.suppressed',
+  'email.delivered',
+]
+/** One octet more than is ever returned whole, so that what is longer is seen to be. */
+const READ_OCTETS = 65_537
+
+export function relayReports(parts: RelayReportParts): EventConsumer {
+  return {
+    name: 'relay-reports',
+    // Nobody wants to hear now of what failed weeks ago.
+    startsAt: 'newest',
+    kinds: KINDS,
+    eventsPerTurn: REPORTS_PER_TURN,
+    // Nearly all mail is delivered, and of nearly none of it does anybody want to be told.
+    concerns: event => event.kind !== 'email.delivered' || event.payload.notify !== undefined,
+    async react(tx, events) {
+      const reported = events.filter(isReported)
+      const messages = await messagesOf(tx, reported)
+      for (const event of reported) {
+        const message = messages.get(event.messageId)
+        if (message && isWanted(event, message.notify)) await report(tx, parts, event, message)
+      }
+    },
+  }
+}
+
+async function messagesOf(tx: Tx, events: readonly Reported[]): Promise<Map<string, Message>> {
+  const messages = new Map<string, Message>()
+  for (const ids of inLists([...new Set(events.map(event => event.messageId))]))
+    for (const message of await findMessages(tx.db, ids)) messages.set(message.id, message)
+  return messages
+}
+
+function isReported(event: StoredEvent): event is Reported {
+  return KINDS.some(kind => kind === event.kind) && !event.isSandbox
+}
+
+function isWanted({ kind }: Reported, notify: string | undefined): boolean {
+  const wishes = notify?.split(',')
+  switch (kind) {
+    case 'email.bounced':
+    case 'email.failed':
+      return wishes?.includes('FAILURE') ?? true
+    case 'email.suppressed':
+      return wishes?.includes('FAILURE') ?? false
+    case 'email.delivered':
+      return wishes?.includes('SUCCESS') ?? false
+  }
+}
+
+async function report(tx: Tx, parts: RelayReportParts, event: Reported, message: Message): Promise<void> {
+  const verdict = verdictOf(event)
+  const contentId = `${message.id}-${verdict.action}`
+  const mail = await findSubmittedMail(tx.db, message.contentId, READ_OCTETS)
+  if (!mail || (await hasContent(tx.db, contentId))) return
+  const now = parts.clock.now()
+  let dsn: Buffer
+  try {
+    dsn = compose(parts, { event, message, mail, verdict, contentId, now })
+  } catch (error) {
+    parts.log.warn('no report to the submitter', { messageId: message.id, error: describeError(error) })
+    return
+  }
+  const domain = await findSendingDomain(tx.db, SYSTEM_OWNER, parts.hostname)
+  await enqueueReport(tx, parts, {
+    contentId,
+    from: `mailer-daemon@${parts.hostname}`,
+    to: mail.submitter,
+    subject: verdict.action === 'failed' ? 'Undelivered mail' : 'Mail handed on',
+    message: dsn,
+    signingDomainId: domain?.id ?? null,
+    createdAt: now,
+  })
+}
+
+function verdictOf(event: Reported): Verdict {
+  switch (event.kind) {
+    case 'email.bounced': {
+      const { smtpStatus, diagnosticCode, remoteMta } = event.payload
+      const diagnostic = diagnosticCode.replace(/^smtp; ?/i, '')
+      return {
+        action: 'failed',
+        status: smtpStatus,
+        ...(diagnostic === '' ? {} : { diagnostic }),
+        ...(remoteMta === undefined ? {} : { remoteMta }),
+      }
+    }
+    case 'email.failed':
+      return { action: 'failed', status: '5.6.0', diagnostic: event.payload.reason }
+    case 'email.suppressed':
+      return { action: 'failed', status: '5.7.1', diagnostic: 'the recipient is on the suppression list' }
+    case 'email.delivered':
+      // The next host was not asked for confirmations, since they would come to our return path (RFC 3461 §5.2.2).
+      return { action: 'relayed', status: '2.0.0', remoteMta: event.payload.remoteMta }
+  }
+}
+
+interface ReportFacts {
+  readonly event: Reported
+  readonly message: Message
+  readonly mail: SubmittedMail
+  readonly verdict: Verdict
+  readonly contentId: string
+  readonly now: number
+}
+
+/** @throws Error where nobody can be written to */
+function compose({ hostname }: RelayReportParts, facts: ReportFacts): Buffer {
+  const { event, message, mail, verdict, contentId, now } = facts
+  // `root@web1`, `app@[192.0.2.1]`: such addresses are taken as a sender, and no mail reaches them from here.
+  if (!parseAddress(mail.submitter)) throw new Error('the envelope sender takes no mail')
+  const { originalRecipient } = message
+  const recipient: DsnRecipient = {
+    finalRecipient: message.recipient,
+    ...(originalRecipient === undefined ? {} : { originalRecipient }),
+    ...verdict,
+    lastAttemptAt: event.occurredAt,
+  }
+  return writeDsn({
+    hostname,
+    to: mail.submitter,
+    messageId: `${contentId}@${hostname}`,
+    date: now,
+    arrivedAt: message.createdAt,
+    ...(mail.envid === undefined ? {} : { envelopeId: mail.envid }),
+    recipients: [recipient],
+    original: mail.beginning,
+    // RFC 3461 §4.3: RET is about failures; of what went well the header is enough.
+    returns: verdict.action === 'failed' ? (mail.ret ?? 'FULL') : 'HDRS',
+  })
+}

@@ -1,0 +1,94 @@
+/**
+ * What the submission listener does with its clients: who may log in, and who needs not to.
+ *
+ * The SMTP engine speaks the protocol (`smtp/`); this decides. A message itself is `submission-transaction.ts`.
+ * A session can last for hours, so what its key may do is asked again for each message.
+ * Standards: RFC 6409 (message submission), RFC 4954 (AUTH), RFC 8314 §3. Fails: with the reply codes of the error table;
+ * 454 4.7.0 for an address that is locked out.
+ */
+import { AppError } from '../../core/errors.js'
+import { mayDo, type Authenticate, type Principal } from '../../http/principal.js'
+import { SmtpRefusal, type MailReceiver, type SessionFacts } from '../../smtp/receiver.js'
+import { NetworkList } from '../../world/net/ip-address.js'
+import { LoginGuard, type LoginGuardLimits } from './login-guard.js'
+import { SubmissionTransaction, type RelayParts } from './submission-transaction.js'
+import type { Submitter } from './submitter.js'
+
+export interface SubmissionParts extends RelayParts {
+  readonly authenticate: Authenticate
+  /** The key with this id; asked for each message, so it remembers for a moment. @throws AppError unauthorized, workspace_not_found */
+  readonly principalOfKey: (keyId: string) => Promise<Principal>
+  readonly logins: LoginGuardLimits
+  /** Devices that cannot authenticate; the first network that holds the address counts. */
+  readonly trustedNetworks: readonly { readonly network: string; readonly key: string }[]
+}
+
+/** As user name it says nothing; the password is the key. */
+const ANY_WORKSPACE = 'apikey'
+
+export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Submitter> {
+  const guard = new LoginGuard(parts.clock, parts.logins)
+  const trusted = parts.trustedNetworks.map(({ network, key }) => ({
+    list: new NetworkList([network]),
+    key,
+  }))
+
+  return {
+    async connect({ peerAddress }) {
+      const match = trusted.find(({ list }) => list.contains(peerAddress))
+      if (match === undefined) return undefined
+      try {
+        return { principal: await parts.principalOfKey(match.key), isTrusted: true }
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error
+        // The device cannot log in, so without that key it can only be told that the server is not ready for it.
+        parts.log.warn('the key of a trusted network cannot be used', {
+          network: peerAddress,
+          key: match.key,
+        })
+        return undefined
+      }
+    },
+    async authenticate(session, username, password) {
+      const waitMs = guard.lockedForMs(session.peerAddress)
+      if (waitMs > 0) throw lockedOut(waitMs)
+      try {
+        const principal = await parts.authenticate(password)
+        if (username.toLowerCase() !== ANY_WORKSPACE && username !== principal.liveWorkspaceId)
+          throw new AppError(
+            'unauthorized',
+            'the user name is neither `apikey` nor the workspace of this key',
+          )
+        guard.succeeded(session.peerAddress)
+        return { principal, isTrusted: false }
+      } catch (error) {
+        if (error instanceof AppError) noteFailure(session)
+        throw error
+      }
+    },
+    async beginMail(session, submitter, mail) {
+      if (submitter === undefined) throw new SmtpRefusal(530, '5.7.0', 'Log in first')
+      const { isTrusted } = submitter
+      const principal = await parts.principalOfKey(submitter.principal.keyId)
+      if (!mayDo(principal, 'smtp:send'))
+        throw new AppError('forbidden', 'this key lacks the permission smtp:send')
+      parts.database.storage.requireRoom()
+      return new SubmissionTransaction(parts, session, { principal, isTrusted }, mail)
+    },
+  }
+
+  function noteFailure({ peerAddress }: SessionFacts): void {
+    guard.failed(peerAddress)
+    if (guard.lockedForMs(peerAddress) > 0)
+      parts.log.warn('submission logins locked out', {
+        peer: peerAddress,
+        lockoutMs: parts.logins.lockoutMs,
+      })
+  }
+}
+
+/** 454 and not 535: the password was not looked at (RFC 4954 §6), and the client may try again. */
+function lockedOut(waitMs: number): SmtpRefusal {
+  const minutes = Math.ceil(waitMs / 60_000)
+  return new SmtpRefusal(454, '4.7.0', `Too many failed logins, try again in ${minutes} min`, false)
+}

@@ -1,0 +1,40 @@
+/**
+ * The addresses of a mail host, both families, in the order to be dialled.
+ *
+ * Called by `route.ts`. Fails: never rejects; no address and a `problem` means that DNS could not say.
+ */
+import type { Resolver } from '../../world/dns/dns.js'
+import { ipVersion } from '../../world/net/ip-address.js'
+
+export interface HostAddresses {
+  readonly host: string
+  readonly addresses: readonly string[]
+  /** What DNS could not answer; then there may be more addresses than these. */
+  readonly problem?: string
+}
+
+/** Addresses of one host that are tried, so that one host with many cannot keep the others from their turn. */
+const MOST_ADDRESSES = 4
+
+export async function findAddresses(resolver: Resolver, host: string): Promise<HostAddresses> {
+  const [ipv6, ipv4] = await Promise.all([resolver.ipv6(host), resolver.ipv4(host)])
+  const addresses = interleave(
+    [ipv6, ipv4].flatMap(answer => (answer.kind === 'found' ? answer.records : [])),
+  )
+  const failed = [ipv6, ipv4].find(answer => answer.kind === 'unavailable')
+  return { host, addresses, ...(failed?.kind === 'unavailable' ? { problem: failed.reason } : {}) }
+}
+
+/**
+ * IPv6 and IPv4 in turn: where one family does not work from here, the second address dialled is of the other one
+ * (RFC 5321 §5.2).
+ */
+export function interleave(addresses: readonly string[]): string[] {
+  const ipv6 = addresses.filter(address => ipVersion(address) === 6)
+  const ipv4 = addresses.filter(address => ipVersion(address) === 4)
+  const rounds = Math.max(ipv6.length, ipv4.length)
+  return Array.from({ length: rounds }, (_, round) => [ipv6[round], ipv4[round]])
+    .flat()
+    .filter(address => address !== undefined)
+    .slice(0, MOST_ADDRESSES)
+}

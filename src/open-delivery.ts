@@ -1,0 +1,135 @@
+/**
+ * The way out, wired: the queue, what loads its jobs, and the delivery threads with what they need to know.
+ *
+ * Part of the composition root, used by `server.ts`; commands take the router and the site locator from here, so that they see
+ * what the server would do. Holds no decision of its own but how the configuration becomes options.
+ */
+import { nameServers, openResolver, type Appliance } from './appliance.js'
+import type { Config } from './config/config.js'
+import { readSigningKeys } from './deliverability/domains/domain-store.js'
+import { openSiteLocator } from './mta/routing/locate-site.js'
+import { StsPolicies } from './mta/routing/mta-sts.js'
+import type { AgentOptions } from './mta/workers/worker-agent.js'
+import { openWorkerPool, type WorkerPool } from './mta/workers/worker-pool.js'
+import type { DeliveryAgent, LocateSite } from './queue/delivery-agent.js'
+import { JobLoader } from './queue/claiming/job-loader.js'
+import { QueueManager } from './queue/queue-manager.js'
+import { openHttpClient } from './world/net/fetch.js'
+import { openReach } from './world/net/reach.js'
+import { availableThreads, spawnThread } from './world/threads.js'
+
+export function openJobs({ world, database, domains, returnPath }: Appliance): JobLoader {
+  return new JobLoader({
+    reader: database.reader,
+    clock: world.clock,
+    returnPath,
+    readSigningKeys: ids => readSigningKeys(database.reader, ids, domains.seal),
+  })
+}
+
+export function openQueue(
+  appliance: Appliance,
+  agent: DeliveryAgent,
+  jobs: JobLoader,
+  onSettled: () => void,
+): QueueManager {
+  const { config, world, database } = appliance
+  const { connections, retry } = config.mta
+  return new QueueManager({
+    ...world,
+    database,
+    agent,
+    jobs,
+    locateSite: siteLocator(appliance),
+    policy: { retry, connections },
+    incarnation: appliance.newId(),
+    onSettled,
+  })
+}
+
+/** Which site a destination belongs to; commands that work by site find it as the queue does. */
+export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world'>): LocateSite {
+  return openSiteLocator({
+    resolver: openResolver(config, world),
+    routes: routerOptions(config).routes,
+    sites: config.mta.sites,
+    connectionsPerSite: config.mta.connectionsPerDestination,
+  })
+}
+
+/** Delivers in threads, which get what they need to know as plain values. */
+export function openAgent({
+  config,
+  world: { clock, log },
+}: Pick<Appliance, 'config' | 'world'>): WorkerPool {
+  const { workers, connectionIdleMs, timeouts } = config.mta
+  const count = workers === 0 ? availableThreads() : workers
+  return openWorkerPool({
+    clock,
+    log,
+    spawn: spawnThread,
+    workers: count,
+    agent: agentOptions(config, count),
+    idleMs: connectionIdleMs,
+    quitMs: timeouts.quitMs,
+  })
+}
+
+function agentOptions(config: Config, workers: number): AgentOptions {
+  const { hostname, mta, dns } = config
+  if (mta.capture) return { kind: 'capture', hostname }
+  return {
+    kind: 'smtp',
+    ...routerOptions(config),
+    dns: { servers: nameServers(config), timeoutMs: dns.timeoutMs },
+    mtaSts: mta.mtaSts,
+    allowPrivate: mta.allowPrivate,
+    timeouts: {
+      attempt: mta.timeouts.attemptMs,
+      connect: mta.timeouts.connectMs,
+      greeting: mta.timeouts.greetingMs,
+      ehlo: mta.timeouts.ehloMs,
+      starttls: mta.timeouts.starttlsMs,
+      mail: mta.timeouts.mailMs,
+      rcpt: mta.timeouts.rcptMs,
+      data: mta.timeouts.dataMs,
+      block: mta.timeouts.blockMs,
+      finalDot: mta.timeouts.finalDotMs,
+      quit: mta.timeouts.quitMs,
+    },
+    sourceAddresses: mta.sourceAddresses,
+    sourcePools: mta.sourcePools,
+    pool: {
+      messagesPerConnection: mta.connectionMessages,
+      idleMs: mta.connectionIdleMs,
+      // Each thread has a pool of its own.
+      idleConnections: Math.ceil(mta.connections / workers),
+    },
+  }
+}
+
+/** What finding a route takes; `postroad send --dry-run` shows the result. */
+export function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
+  const { clock, systemLookup, random } = world
+  const resolver = openResolver(config, world)
+  const reach = openReach(config.mta)
+  const sts = { clock, resolver, http: openHttpClient(clock, { reach }) }
+  return {
+    ...routerOptions(config),
+    resolver,
+    reach,
+    systemLookup,
+    random,
+    ...(config.mta.mtaSts ? { stsPolicies: new StsPolicies(sts) } : {}),
+  }
+}
+
+function routerOptions({ hostname, mta }: Config) {
+  return {
+    hostname,
+    port: mta.port,
+    ownAddresses: [...mta.sourceAddresses, ...mta.sourcePools.flatMap(({ addresses }) => addresses)],
+    routes: mta.routes.map(({ credentials, ...route }) => ({ ...route, ...credentials })),
+    tlsSites: mta.sites,
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * The claimer: asks the schedule whose turn it is, claims that mail and makes complete jobs of it.
+ *
+ * Used by the queue runner, one round at a time. What it hands over is claimed on disk, and every claim ends in exactly one of
+ * three ways: handed over, dropped because its row is gone, or handed back (due again, the attempt not counted). Never begins
+ * a delivery. Fails: a round that the database refuses is told to the schedule as if nothing had been found.
+ */
+import type { BackoffPolicy } from '../../core/backoff.js'
+import { describeError } from '../../core/errors.js'
+import type { Database } from '../../db/database.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Log } from '../../world/log.js'
+import type { Random } from '../../world/random.js'
+import { letGo, takeBackAttempt } from './claim-store.js'
+import { claim, type Claimed } from './claim.js'
+import type { DeliveryJob } from '../delivery-agent.js'
+import type { JobLoader } from './job-loader.js'
+import { LARGE_OCTETS } from '../../messages/content-store.js'
+import type { OctetSemaphore } from '../delivery/octet-semaphore.js'
+import type { Schedule } from '../pacing/schedule.js'
+import type { Site, Turn } from '../pacing/site.js'
+import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
+import { dropWithdrawn } from './withdrawn.js'
+
+/** A message that is claimed and complete. */
+export interface Ready {
+  readonly job: DeliveryJob
+  readonly turn: Turn
+  /** Octets that are still to be read of its message. */
+  readonly octets: number
+  /** Why it cannot be delivered now; it is put off without asking the agent. */
+  readonly fault: string | undefined
+  /** Gives back the memory that was set apart for it. */
+  readonly release: () => void
+}
+
+export interface ClaimerParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly jobs: JobLoader
+  readonly schedule: Schedule
+  readonly memory: OctetSemaphore<Site>
+  readonly retry: BackoffPolicy
+  readonly incarnation: string
+  /** Something was settled without a delivery; the event log has grown. */
+  readonly onSettled: () => void
+}
+
+export interface ClaimRound {
+  /** `nothing`: there was no turn to give. `failed`: the database had trouble; what fails now would only fail again. */
+  readonly kind: 'nothing' | 'done' | 'failed'
+  readonly ready: readonly Ready[]
+}
+
+/** Lanes looked at in one claiming transaction. */
+const LANES_PER_CLAIM = 40
+/** A large message among small ones that finds no memory lets those behind it go first. */
+const NO_MEMORY_MS = 5_000
+/** Between two tries to hand back what was claimed. */
+const HAND_BACK_PAUSE_MS = 1_000
+
+interface InHand {
+  readonly turn: Turn
+  readonly messageId: string
+}
+
+export class Claimer {
+  private readonly parts: ClaimerParts
+
+  constructor(parts: ClaimerParts) {
+    this.parts = parts
+  }
+
+  /**
+   * Turns are given out when the transaction begins, so that they are for all slots that were freed until then.
+   *
+   * @param freeSlots deliveries that may begin
+   * @param isBusy whether so much is under way that waiting a few ms for company costs nobody anything
+   */
+  async claimNext(freeSlots: () => number, isBusy: boolean): Promise<ClaimRound> {
+    const { database, clock, random, retry, schedule, incarnation, log, onSettled } = this.parts
+    if (!schedule.hasTurn || freeSlots() === 0) return { kind: 'nothing', ready: [] }
+    let turns: readonly Turn[] = []
+    let claimed: readonly Claimed[]
+    try {
+      claimed = await database.write(
+        async tx => {
+          turns = schedule.takeTurns(freeSlots(), LANES_PER_CLAIM)
+          const terms = { now: clock.now(), retry, fraction: random.fraction(), incarnation }
+          return dropWithdrawn(tx, await claim(tx.db, turns, terms), terms.now, onSettled)
+        },
+        { canWait: isBusy },
+      )
+    } catch (error) {
+      log.error('queue could not be claimed', { error: describeError(error) })
+      for (const turn of turns) schedule.looked(turn, 0, clock.now())
+      return { kind: 'failed', ready: [] }
+    }
+    for (const { turn, entries, nextDueAt } of claimed) schedule.looked(turn, entries.length, nextDueAt)
+    return turns.length === 0 ? { kind: 'nothing', ready: [] } : this.makeReady(claimed)
+  }
+
+  /** Gives back what was claimed and not begun: due again, the attempt not counted. Tries until the database takes it. */
+  async handBack(claimed: readonly InHand[], dueAt: number): Promise<void> {
+    if (claimed.length === 0) return
+    const ids = claimed.map(({ messageId }) => messageId)
+    await this.insist('queue could not be handed back', db => takeBackAttempt(db, ids, dueAt))
+    for (const { turn } of claimed) this.parts.schedule.dropped(turn, dueAt)
+  }
+
+  private async makeReady(claimed: readonly Claimed[]): Promise<ClaimRound> {
+    const inHand = claimed.flatMap(({ turn, entries }) =>
+      entries.map(entry => ({ turn, messageId: entry.messageId, entry })),
+    )
+    try {
+      const loaded = await this.parts.jobs.load(inHand.map(({ entry }) => entry))
+      const suppressed = await this.dropSuppressed(loaded.jobs)
+      const byMessage = new Map(loaded.jobs.map(job => [job.messageId, job]))
+      const ready: Ready[] = []
+      const withoutMemory: InHand[] = []
+      const gone: InHand[] = []
+      for (const one of inHand) {
+        const job = byMessage.get(one.messageId)
+        if (job && suppressed.has(job)) this.parts.schedule.dropped(one.turn)
+        else if (!job) gone.push(one)
+        else {
+          const made = this.withMemory(one.turn, job, loaded.faults.get(job.messageId))
+          if (made) ready.push(made)
+          else withoutMemory.push(one)
+        }
+      }
+      await this.putOff(withoutMemory)
+      await this.letGo(gone)
+      return { kind: 'done', ready }
+    } catch (error) {
+      this.parts.log.error('queue could not be read', { error: describeError(error) })
+      await this.handBack(inHand, this.parts.clock.now())
+      return { kind: 'failed', ready: [] }
+    }
+  }
+
+  private withMemory(turn: Turn, job: DeliveryJob, fault: string | undefined): Ready | undefined {
+    const { jobs, memory } = this.parts
+    const octets = jobs.missingOctets(job)
+    if (octets <= LARGE_OCTETS) return { job, turn, octets, fault, release: () => {} }
+    const release = memory.take(turn.site, octets, turn.standing === 'proven')
+    return release && { job, turn, octets, fault, release }
+  }
+
+  /** They hold no connection and no place; their lane waits for memory, where it is one of large messages only. */
+  private async putOff(claimed: readonly InHand[]): Promise<void> {
+    const now = this.parts.clock.now()
+    await this.handBack(
+      claimed.filter(({ turn }) => turn.lane.isLarge),
+      now,
+    )
+    await this.handBack(
+      claimed.filter(({ turn }) => !turn.lane.isLarge),
+      now + NO_MEMORY_MS,
+    )
+  }
+
+  /** An operator took the row away while it was being claimed, or its content is not there: it is tried again later. */
+  private async letGo(claimed: readonly InHand[]): Promise<void> {
+    if (claimed.length === 0) return
+    const ids = claimed.map(({ messageId }) => messageId)
+    await this.insist('queue could not be handed back', db => letGo(db, ids))
+    for (const { turn } of claimed) this.parts.schedule.dropped(turn, undefined)
+  }
+
+  private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
+    const { database, clock, onSettled } = this.parts
+    const suppressed = await suppressedJobs(database.reader, jobs)
+    if (suppressed.size > 0) {
+      await database.write(tx => dropSuppressed(tx, [...suppressed], clock.now()))
+      onSettled()
+    }
+    return suppressed
+  }
+
+  /** What is in hand has to be let go of: nobody else may take it. */
+  private async insist(
+    complaint: string,
+    work: (db: Parameters<typeof letGo>[0]) => Promise<void>,
+  ): Promise<void> {
+    const { database, clock, log } = this.parts
+    for (;;)
+      try {
+        await database.write(tx => work(tx.db))
+        return
+      } catch (error) {
+        log.error(complaint, { error: describeError(error) })
+        await clock.sleep(HAND_BACK_PAUSE_MS)
+      }
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * Makes complete delivery jobs of claimed queue entries: content, keys, return path.
+ *
+ * What many messages share (content, keys) is read once and kept for a while, bounded in bytes and time; what was accepted
+ * a moment ago need not be read at all. Fails: a message whose content or keys cannot be had is a fault of its own and
+ * does not keep the others of its claim.
+ */
+import { describeError } from '../../core/errors.js'
+import type { Queries } from '../../db/database.js'
+import type { ComposedContent } from '../../mail/compose/compose.js'
+import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
+import type { RelayedContent } from '../../mail/relayed-content.js'
+import type { Clock } from '../../world/time/clock.js'
+import {
+  findContents,
+  octetsOf,
+  readAttached,
+  readRelayed,
+  type AttachmentFacts,
+  type MessageContent,
+  type RelayedMessage,
+} from '../../messages/content-store.js'
+import type { DeliveryJob } from '../delivery-agent.js'
+import { originOf, type MailOrigin } from '../../messages/mail-origin.js'
+import type { QueueEntry } from '../queue-store.js'
+
+export interface JobLoaderParts {
+  readonly reader: Queries
+  readonly clock: Clock
+  /** Envelope sender for a message and its recipient. */
+  readonly returnPath: (messageId: string, recipient: string) => string
+  /** The keys that sign for these domains (by domain id). @throws Error where one cannot be opened */
+  readonly readSigningKeys: (domainIds: readonly string[]) => Promise<Map<string, DkimKey[]>>
+}
+
+export interface Loaded {
+  /** In no particular order. An entry whose content is gone gives neither job nor fault. */
+  readonly jobs: DeliveryJob[]
+  /** Why a message cannot be delivered now, by message id; for the trace, so without secrets. */
+  readonly faults: ReadonlyMap<string, string>
+}
+
+interface LoadedContent {
+  readonly content: ComposedContent | RelayedContent
+  readonly signingDomainId: string | null
+  readonly createdAt: number
+  /** The appliance's own reports go out from `<>` (RFC 3464 §2: no report about a report). */
+  readonly hasNullReturnPath: boolean
+  /** Absent where it is part of nothing. */
+  readonly origin?: MailOrigin
+  readonly bytes: number
+}
+
+interface KeptKeys {
+  readonly keys: readonly DkimKey[]
+  readonly fault: string | undefined
+  readonly until: number
+}
+
+/** What is still to be read of a message. */
+interface Missing {
+  /** Octets that it takes in memory. */
+  readonly size: number
+  read(): Promise<DeliveryJob['content']>
+}
+
+const KEPT_CONTENT_BYTES = 32 * 1_024 * 1_024
+/** A rotation takes effect within this time. */
+const KEPT_KEYS_MS = 5_000
+
+export class JobLoader {
+  private readonly parts: JobLoaderParts
+  private readonly contents = new Map<string, LoadedContent>()
+  private contentBytes = 0
+  private readonly keys = new Map<string, KeptKeys>()
+  /** Whose message is longer than what the content holds. */
+  private readonly incomplete = new WeakMap<DeliveryJob['content'], Missing>()
+
+  constructor(parts: JobLoaderParts) {
+    this.parts = parts
+  }
+
+  /** Keeps a content that was just committed: its messages are likely to be next. */
+  offer(content: MessageContent): void {
+    // A newsletter's content is the same object for all its messages; what is larger than a part is read when needed.
+    if (!this.contents.has(content.id)) this.keep(content.id, this.toLoaded(content))
+    this.dropOldest()
+  }
+
+  async load(entries: readonly QueueEntry[]): Promise<Loaded> {
+    const contents = await this.loadContents([...new Set(entries.map(entry => entry.contentId))])
+    await this.loadKeys([...contents.values()])
+    const jobs: DeliveryJob[] = []
+    const faults = new Map<string, string>()
+    for (const entry of entries) {
+      const loaded = contents.get(entry.contentId)
+      if (!loaded) continue
+      const keys = loaded.signingDomainId === null ? undefined : this.keys.get(loaded.signingDomainId)
+      if (keys?.fault !== undefined) faults.set(entry.messageId, keys.fault)
+      jobs.push(this.toJob(entry, loaded, keys?.keys ?? []))
+    }
+    return { jobs, faults }
+  }
+
+  /** Octets of its message that are still to be read, and will be in memory then. */
+  missingOctets(job: DeliveryJob): number {
+    return this.incomplete.get(job.content)?.size ?? 0
+  }
+
+  /** The job with the whole of its message in memory. */
+  async complete(job: DeliveryJob): Promise<DeliveryJob> {
+    const missing = this.incomplete.get(job.content)
+    return missing ? { ...job, content: await missing.read() } : job
+  }
+
+  private toJob(entry: QueueEntry, loaded: LoadedContent, signingKeys: readonly DkimKey[]): DeliveryJob {
+    return {
+      messageId: entry.messageId,
+      workspaceId: entry.workspaceId,
+      envelopeSender: loaded.hasNullReturnPath ? '' : this.parts.returnPath(entry.messageId, entry.recipient),
+      recipient: entry.recipient,
+      attempt: entry.attempts,
+      acceptedAt: loaded.createdAt,
+      content: loaded.content,
+      signingKeys,
+      ...(loaded.origin === undefined ? {} : { origin: loaded.origin }),
+    }
+  }
+
+  private async loadContents(ids: readonly string[]): Promise<Map<string, LoadedContent>> {
+    const found = new Map<string, LoadedContent>()
+    const missing: string[] = []
+    for (const id of ids) {
+      const kept = this.contents.get(id)
+      if (kept) found.set(id, kept)
+      else missing.push(id)
+    }
+    for (const content of await findContents(this.parts.reader, missing)) {
+      // Retention keeps off what is queued; were it ever not so, an empty mail would be worse than none.
+      if (content.isPruned) continue
+      const loaded = this.toLoaded(content)
+      this.keep(content.id, loaded)
+      found.set(content.id, loaded)
+    }
+    this.dropOldest()
+    return found
+  }
+
+  private keep(id: string, content: LoadedContent): void {
+    this.contents.set(id, content)
+    this.contentBytes += content.bytes
+  }
+
+  private dropOldest(): void {
+    for (const [id, { bytes }] of this.contents) {
+      if (this.contentBytes <= KEPT_CONTENT_BYTES) break
+      this.contents.delete(id)
+      this.contentBytes -= bytes
+    }
+  }
+
+  private async loadKeys(contents: readonly LoadedContent[]): Promise<void> {
+    const now = this.parts.clock.monotonic()
+    const ids = new Set(contents.flatMap(content => content.signingDomainId ?? []))
+    const stale = [...ids].filter(id => (this.keys.get(id)?.until ?? 0) <= now)
+    if (stale.length === 0) return
+    if (this.keys.size > 1_000) this.keys.clear()
+    for (const [id, kept] of await this.readKeys(stale))
+      this.keys.set(id, { ...kept, until: now + KEPT_KEYS_MS })
+  }
+
+  /** All at once; where that fails one by one, so that one domain's trouble is only its own. */
+  private async readKeys(ids: readonly string[]): Promise<[string, Omit<KeptKeys, 'until'>][]> {
+    try {
+      const fresh = await this.parts.readSigningKeys(ids)
+      return ids.map(id => [id, { keys: fresh.get(id) ?? [], fault: undefined }])
+    } catch (error) {
+      const [only, ...others] = ids
+      if (only === undefined) return []
+      if (others.length === 0)
+        return [[only, { keys: [], fault: `the DKIM keys cannot be had: ${describeError(error)}` }]]
+      return (await Promise.all(ids.map(id => this.readKeys([id])))).flat()
+    }
+  }
+
+  private longer(id: string, own: RelayedContent, relayed: RelayedMessage): Missing {
+    const { reader } = this.parts
+    return {
+      size: relayed.size,
+      read: async () => ({ ...own, message: await readRelayed(reader, id, relayed) }),
+    }
+  }
+
+  private attached(id: string, own: ComposedContent, attachments: readonly AttachmentFacts[]): Missing {
+    const { reader } = this.parts
+    return {
+      size: octetsOf(attachments),
+      async read() {
+        const octets = await readAttached(reader, id, attachments)
+        let start = 0
+        return {
+          ...own,
+          attachments: attachments.map(({ size, ...facts }) => ({
+            ...facts,
+            octets: octets.subarray(start, (start += size)),
+          })),
+        }
+      },
+    }
+  }
+
+  private toLoaded(content: MessageContent): LoadedContent {
+    const { signingDomainId, relayed } = content
+    // The Date of a scheduled letter is the day it leaves.
+    const facts = {
+      signingDomainId,
+      createdAt: content.scheduledAt ?? content.createdAt,
+      ...originIn(content),
+    }
+    if (relayed === undefined) {
+      const composed = toComposed(content)
+      if (content.attachments)
+        this.incomplete.set(composed, this.attached(content.id, composed, content.attachments))
+      return { ...facts, content: composed, hasNullReturnPath: false, bytes: bytesOf(content) }
+    }
+    const { firstPart: message, size } = relayed
+    const own: RelayedContent = { kind: 'relayed', subject: content.subject, message }
+    if (message.length < size) this.incomplete.set(own, this.longer(content.id, own, relayed))
+    return {
+      ...facts,
+      content: own,
+      hasNullReturnPath: relayed.submitter === undefined,
+      bytes: message.length + 1_000,
+    }
+  }
+}
+
+function originIn(content: MessageContent): { origin?: MailOrigin } {
+  const origin = originOf(content)
+  return Object.keys(origin).length === 0 ? {} : { origin }
+}
+
+function toComposed(content: MessageContent): ComposedContent {
+  const { from, replyTo, subject, html, text, headers, addressees } = content
+  return {
+    kind: 'composed',
+    from,
+    ...(replyTo ? { replyTo } : {}),
+    subject,
+    ...(html === undefined ? {} : { html }),
+    ...(text === undefined ? {} : { text }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(addressees === undefined ? {} : { addressees }),
+    ...(addressees?.hasCopies ? { mailId: content.id } : {}),
+  }
+}
+
+/** Strings take up to two bytes a character in memory. */
+function bytesOf({ subject, html, text }: MessageContent): number {
+  return 2 * (subject.length + (html?.length ?? 0) + (text?.length ?? 0)) + 1_000
+}

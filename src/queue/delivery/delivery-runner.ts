@@ -1,0 +1,231 @@
+/**
+ * The delivery runner: has ready messages delivered, each when its site has a free place, and their outcomes written down.
+ *
+ * Used by the queue runner. A message is under way from `takeIn` until its outcome is on disk. Knows no SMTP (that is the
+ * delivery agent's). Fails: an agent that breaks its promise never to reject defers the message.
+ *
+ *   ready ──place──> begun ──outcome──> its connection and memory are free ──on disk──> over
+ *     │                 └── others wait for its connection, it has had its time: broken off, and deferred
+ *     └── its site rests, or the server stops: handed back
+ */
+import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
+import { describeError } from '../../core/errors.js'
+import type { Deferred, Outcome } from '../../mail/outcome.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Log } from '../../world/log.js'
+import type { Random } from '../../world/random.js'
+import type { Ready } from '../claiming/claimer.js'
+import type { ClockSteps } from '../clock/clock-steps.js'
+import type { Standing } from '../pacing/connection-shares.js'
+import type { DeliveryAgent, DeliveryJob } from '../delivery-agent.js'
+import type { JobLoader } from '../claiming/job-loader.js'
+import { hangingAt, overdue, type Begun } from '../pacing/overdue.js'
+import { paceSignal } from '../pacing/pace-signal.js'
+import { ReadyQueue } from './ready-queue.js'
+import type { Schedule } from '../pacing/schedule.js'
+import type { Settler } from './outcome-batches.js'
+
+export interface DeliveryRunnerParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly agent: DeliveryAgent
+  readonly jobs: JobLoader
+  readonly schedule: Schedule
+  readonly settler: Settler
+  readonly steps: ClockSteps
+  readonly retry: BackoffPolicy
+  /** These were ready and shall not begin now. */
+  readonly handBack: (ready: readonly Ready[]) => Promise<void>
+  /** A connection is free, or something falls due again. */
+  readonly onChange: () => void
+  /** Outcomes have been committed; the event log has grown. */
+  readonly onSettled: () => void
+}
+
+interface Delivery extends Begun {
+  readonly ready: Ready
+}
+
+export class DeliveryRunner {
+  private readonly parts: DeliveryRunnerParts
+  private readonly room = new ReadyQueue<Ready>()
+  private readonly begun = new Set<Delivery>()
+  /** Begun or ready to begin, without an outcome. */
+  private active = 0
+  /** What has to be on disk before the end. */
+  private readonly pending = new Set<Promise<void>>()
+  private isAborting = false
+
+  constructor(parts: DeliveryRunnerParts) {
+    this.parts = parts
+  }
+
+  /** Deliveries begun, or ready to begin, whose outcome has not come. */
+  get activeCount(): number {
+    return this.active
+  }
+
+  /** Those, and the ones whose outcome is not on disk yet. */
+  get unsettledCount(): number {
+    return this.pending.size
+  }
+
+  /** Messages that have been handed to the agent and have no outcome. */
+  get begunIds(): string[] {
+    return [...this.begun].map(({ ready }) => ready.job.messageId)
+  }
+
+  takeIn(ready: Ready): void {
+    this.active += 1
+    if (this.room.enter(ready)) this.begin(ready)
+  }
+
+  /** Breaks off what has had its time, of these shares, so that others may begin. @param most how many at most */
+  makeRoom(standings: readonly Standing[], most: number): void {
+    const now = this.parts.clock.monotonic()
+    for (const delivery of overdue(this.begun, standings, now).slice(0, most)) this.breakOff(delivery)
+  }
+
+  /** Nothing that waits for a place begins any more; it is handed back. */
+  async giveUpReady(): Promise<void> {
+    await this.giveUp(this.room.takeAll())
+  }
+
+  /** Breaks off everything that is not past the final dot, from now on. */
+  abort(): void {
+    this.isAborting = true
+    for (const { controller } of this.begun) controller.abort()
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async idle(): Promise<void> {
+    while (this.pending.size > 0) await Promise.all(this.pending)
+  }
+
+  private begin(ready: Ready): void {
+    const delivery: Delivery = {
+      ready,
+      turn: ready.turn,
+      octets: ready.octets,
+      startedAt: this.parts.clock.monotonic(),
+      controller: new AbortController(),
+      state: 'under way',
+    }
+    this.begun.add(delivery)
+    if (this.isAborting) delivery.controller.abort()
+    this.keep(this.deliver(delivery))
+  }
+
+  private keep(work: Promise<void>): void {
+    const kept: Promise<void> = work.finally(() => this.pending.delete(kept))
+    this.pending.add(kept)
+  }
+
+  private breakOff(delivery: Delivery): void {
+    // If it can end, it has ended in a moment; if it is past the final dot, it shall not keep others waiting meanwhile.
+    delivery.state = this.parts.schedule.setAside(delivery.turn) ? 'set aside' : 'broken off'
+    delivery.controller.abort()
+  }
+
+  /**
+   * The connection is free as soon as the outcome is known: the next message of the site is claimed in the same commit that
+   * writes this outcome down, and the connection does not wait for both.
+   */
+  private async deliver(delivery: Delivery): Promise<void> {
+    const { clock, log, schedule, settler, steps, onChange, onSettled } = this.parts
+    const { job, turn } = delivery.ready
+    const startedAt = clock.now()
+    const outcome = await this.attempt(delivery)
+    delivery.ready.release()
+    const durationMs = clock.monotonic() - delivery.startedAt
+    const finishedAt = clock.now()
+    const clockAheadMs = steps.since(job.acceptedAt)
+    const retryAt = this.retryAt(job, outcome, finishedAt)
+    logOutcome(log, job, outcome)
+    this.begun.delete(delivery)
+    this.active -= 1
+    const settled = settler.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs }, this.active)
+    schedule.ended(turn, paceSignal(outcome), durationMs, delivery.state === 'set aside')
+    for (const next of this.room.leave(turn.site)) this.begin(next)
+    this.giveBackWhatFailedSitesHold(delivery)
+    onChange()
+    const nextAttemptAt = await settled
+    schedule.settled(turn, nextAttemptAt)
+    onSettled()
+    onChange()
+  }
+
+  /** A site that rests has no use for what waits for it, and where nobody answers, none for what hangs there as well. */
+  private giveBackWhatFailedSitesHold({ turn: { site } }: Delivery): void {
+    this.keep(this.giveUp(this.room.takeStuck(site)))
+    if (!site.pace.isGivenUp) return
+    for (const other of hangingAt(this.begun, site, this.parts.clock.monotonic())) this.breakOff(other)
+  }
+
+  private async giveUp(ready: readonly Ready[]): Promise<void> {
+    if (ready.length === 0) return
+    this.active -= ready.length
+    await this.parts.handBack(ready)
+  }
+
+  private async attempt(delivery: Delivery): Promise<Outcome> {
+    const { agent, jobs, log } = this.parts
+    const { job, fault } = delivery.ready
+    if (fault !== undefined) return notReady(fault)
+    try {
+      const outcome = await agent.deliver(await jobs.complete(job), delivery.controller.signal)
+      return this.isAborting ? outcome : toldApart(outcome, delivery)
+    } catch (error) {
+      log.error('delivery agent failed', { messageId: job.messageId, error: describeError(error) })
+      return agentFailure
+    }
+  }
+
+  /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
+  private retryAt(job: DeliveryJob, outcome: Outcome, now: number): number {
+    if (outcome.kind === 'deferred' && outcome.subtype === 'shutdown') return now
+    const { retry } = this.parts
+    const asked = outcome.kind === 'deferred' ? (outcome.retryAfterMs ?? 0) : 0
+    const planned = retryDelayMs(retry, job.attempt, this.parts.random.fraction())
+    return now + Math.max(planned, Math.min(asked, retry.maxMs))
+  }
+}
+
+/** What we broke off because the other side was too slow is the other side's failure, not our stopping. */
+function toldApart(outcome: Outcome, { state }: Delivery): Outcome {
+  if (state === 'under way' || outcome.kind !== 'deferred' || outcome.subtype !== 'shutdown') return outcome
+  return {
+    ...outcome,
+    cause: 'transient',
+    scope: 'domain',
+    subtype: 'too_slow',
+    summary: 'the server did not answer in time, and other mail was waiting for the connection',
+  }
+}
+
+const agentFailure: Deferred = {
+  kind: 'deferred',
+  cause: 'transient',
+  scope: 'source',
+  permanence: 'transient',
+  subtype: 'internal_error',
+  summary: 'the delivery agent failed; see the log',
+  tried: [],
+}
+
+/** The operator can mend it, so the message waits; nothing was learnt about the site. */
+function notReady(fault: string): Outcome {
+  return { ...agentFailure, cause: 'config', subtype: 'signing_key', summary: fault }
+}
+
+function logOutcome(log: Log, job: DeliveryJob, outcome: Outcome): void {
+  const fields = {
+    messageId: job.messageId,
+    attempt: job.attempt,
+    outcome: outcome.kind,
+    summary: outcome.summary,
+  }
+  if (outcome.kind === 'delivered') log.debug('delivery attempted', fields)
+  else log.info('delivery attempted', fields)
+}

@@ -1,0 +1,86 @@
+/**
+ * The ready queue: messages that are claimed and complete, waiting for a delivery of their site to end.
+ *
+ * Used by the queue runner. Between the end of a delivery and the next claim lie a commit and a read; a site that is quick
+ * would stand idle for most of the time. So its pace lets a few more be claimed than may be under way, and they wait here,
+ * for some 50 ms. Never larger than the pace allows; empty for slow sites, where waiting would be long.
+ */
+import { PRIORITIES } from '../../messages/mail-origin.js'
+import type { Site, Turn } from '../pacing/site.js'
+
+interface Place<T> {
+  underWay: number
+  readonly transactional: T[]
+  readonly campaigns: T[]
+  turns: number
+}
+
+/** As in the site's own line: neither priority starves the other. */
+const CAMPAIGN_TURN_EVERY = 4
+
+export class ReadyQueue<T extends { readonly turn: Turn }> {
+  private readonly places = new Map<Site, Place<T>>()
+
+  /** @returns whether it may begin now; else it is kept, and comes out of `leave` when it may */
+  enter(item: T): boolean {
+    const { site, lane } = item.turn
+    const place = this.placeOf(site)
+    if (place.underWay < site.pace.atATime) {
+      place.underWay += 1
+      return true
+    }
+    place[lane.priority === PRIORITIES.campaign ? 'campaigns' : 'transactional'].push(item)
+    return false
+  }
+
+  /** A delivery of this site has ended. @returns what may begin now */
+  leave(site: Site): T[] {
+    const place = this.placeOf(site)
+    place.underWay -= 1
+    const next: T[] = []
+    while (place.underWay < site.pace.atATime) {
+      const item = nextOf(place)
+      if (item === undefined) break
+      place.underWay += 1
+      next.push(item)
+    }
+    this.forgetIfEmpty(site, place)
+    return next
+  }
+
+  /** Takes out what waits for a site that rests now: nobody knows for how long. */
+  takeStuck(site: Site): T[] {
+    const place = this.places.get(site)
+    if (place === undefined || site.pace.atATime > 0) return []
+    return [...place.transactional.splice(0), ...place.campaigns.splice(0)]
+  }
+
+  /** Takes out everything. */
+  takeAll(): T[] {
+    return [...this.places.values()].flatMap(place => [
+      ...place.transactional.splice(0),
+      ...place.campaigns.splice(0),
+    ])
+  }
+
+  private placeOf(site: Site): Place<T> {
+    const known = this.places.get(site)
+    if (known) return known
+    const place = { underWay: 0, transactional: [], campaigns: [], turns: 0 }
+    this.places.set(site, place)
+    return place
+  }
+
+  private forgetIfEmpty(site: Site, place: Place<T>): void {
+    if (place.underWay === 0 && place.transactional.length === 0 && place.campaigns.length === 0)
+      this.places.delete(site)
+  }
+}
+
+function nextOf<T>(place: Place<T>): T | undefined {
+  place.turns += 1
+  const isCampaignTurn = place.turns % CAMPAIGN_TURN_EVERY === 0
+  return isCampaignTurn
+    ? (place.campaigns.shift() ?? place.transactional.shift())
+    : (place.transactional.shift() ?? place.campaigns.shift())
+}

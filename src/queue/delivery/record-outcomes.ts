@@ -1,0 +1,203 @@
+/**
+ * Writes down what became of attempts: attempt log, queue row, and what happened to the message, all in one transaction per
+ * batch.
+ *
+ * Called by the settler with whatever outcomes have come in since the last commit. Decides only what an attempt means for its
+ * message; what that changes and who is told is the state machine's. A message may have lost its queue row meanwhile, since a
+ * bounce of an earlier attempt came back: the attempt is logged, and the message learns of its end as far as it still can.
+ * Batches share one moment for the status, the attempt log and the events have each one's own.
+ */
+import type { Tx } from '../../db/database.js'
+import type { Bounced, Classification, Deferred, Outcome, Stage } from '../../mail/outcome.js'
+import { insertAttempts, type Attempt } from '../../messages/attempt-store.js'
+import { insertCapturedMails } from '../../messages/capture-store.js'
+import type { DeliveryJob } from '../delivery-agent.js'
+import type { MailOrigin } from '../../messages/mail-origin.js'
+import { recordHappenings, type FactsOf, type Happening } from '../../messages/message-history.js'
+import { findHeads } from '../../messages/message-status-store.js'
+import { deferEntry, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
+import { WITHDRAWN } from '../claiming/withdrawn.js'
+
+/** One finished attempt. */
+export interface Finished {
+  readonly job: DeliveryJob
+  readonly startedAt: number
+  readonly finishedAt: number
+  readonly outcome: Outcome
+  /** When to try again, should it have been deferred; ms since epoch UTC. */
+  readonly retryAt: number
+  /** How far the clock was set forward since the message was accepted, ms: it is so much younger than it looks. */
+  readonly clockAheadMs?: number
+}
+
+/** What the message is now, after this attempt. */
+type Verdict =
+  | { readonly kind: 'delivered'; readonly remoteMta: string }
+  | { readonly kind: 'deferred'; readonly nextAttemptAt: number }
+  | { readonly kind: 'bounced'; readonly bounce: Omit<Bounced, 'kind' | 'tried' | 'summary'> }
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** Put off, and not queued any more. */
+  | { readonly kind: 'over' }
+
+interface Settled extends Finished {
+  readonly entry: QueueEntry | undefined
+  readonly verdict: Verdict
+}
+
+/** @returns when each message that stays queued falls due again, by message id */
+export async function settle(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, number>> {
+  const entries = await takeEntries(tx, batch)
+  const all = batch.map((finished): Settled => {
+    const entry = entries.get(finished.job.messageId)
+    return { ...finished, entry, verdict: judge(finished, entry) }
+  })
+  const settled = await withoutVanished(tx, all)
+  await insertAttempts(tx.db, settled.map(toAttempt))
+  await insertCapturedMails(tx.db, settled.flatMap(toCapturedMail))
+  await recordHappenings(tx, settled.flatMap(toHappenings), originsOf(settled))
+  const dueAgain = new Map<string, number>()
+  for (const { job, verdict, outcome } of settled) {
+    if (verdict.kind !== 'deferred') continue
+    await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isHandedOver(outcome))
+    dueAgain.set(job.messageId, verdict.nextAttemptAt)
+  }
+  return dueAgain
+}
+
+/** A message without a queue row may be none any more, and the attempt log is about messages. */
+async function withoutVanished(tx: Tx, settled: readonly Settled[]): Promise<readonly Settled[]> {
+  const unqueued = settled.filter(({ entry }) => entry === undefined).map(({ job }) => job.messageId)
+  if (unqueued.length === 0) return settled
+  const known = new Set((await findHeads(tx.db, unqueued)).map(({ id }) => id))
+  return settled.filter(({ entry, job }) => entry !== undefined || known.has(job.messageId))
+}
+
+/** Contents were read for the jobs, so nobody need look them up again. */
+function originsOf(settled: readonly Settled[]): Map<string, MailOrigin> {
+  return new Map(settled.flatMap(({ entry, job }) => (entry ? [[entry.contentId, job.origin ?? {}]] : [])))
+}
+
+/** Those of deferred messages stay until it is clear that they are not to be tried again. */
+async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, QueueEntry>> {
+  const idsWhere = (isDeferred: boolean) =>
+    batch
+      .filter(({ outcome }) => (outcome.kind === 'deferred') === isDeferred)
+      .map(({ job }) => job.messageId)
+  const entries = [
+    ...(await removeEntries(tx.db, idsWhere(false))),
+    ...(await findEntries(tx.db, idsWhere(true))),
+  ]
+  return new Map(entries.map(entry => [entry.messageId, entry]))
+}
+
+/**
+ * A deferral past the message's expiry is final. It is reported as what it was, transient: nothing was learnt about
+ * the mailbox (RFC 3463 §3.5, 4.4.7 "delivery time expired").
+ */
+function judge(
+  { outcome, finishedAt, retryAt, clockAheadMs = 0 }: Finished,
+  entry: QueueEntry | undefined,
+): Verdict {
+  const expiresAt = (entry?.expiresAt ?? 0) + clockAheadMs
+  switch (outcome.kind) {
+    case 'delivered':
+      return { kind: 'delivered', remoteMta: outcome.remoteMta }
+    case 'bounced':
+      return { kind: 'bounced', bounce: outcome }
+    case 'unsendable':
+      return { kind: 'failed', reason: outcome.summary }
+    case 'deferred':
+      if (!entry) return { kind: 'over' }
+      if (entry.isWithdrawn) return { kind: 'failed', reason: WITHDRAWN }
+      return finishedAt >= expiresAt
+        ? { kind: 'bounced', bounce: { ...outcome, permanence: 'transient', status: '4.4.7' } }
+        : // The last try comes at the expiry itself, not before it.
+          { kind: 'deferred', nextAttemptAt: Math.min(retryAt, expiresAt) }
+  }
+}
+
+function toAttempt({ job, startedAt, finishedAt, outcome }: Settled): Attempt {
+  return {
+    messageId: job.messageId,
+    number: job.attempt,
+    startedAt,
+    finishedAt,
+    kind: outcome.kind,
+    summary: outcome.summary,
+    replyCode: outcome.reply?.code ?? null,
+    status: outcome.reply?.enhanced ?? (outcome.kind === 'bounced' ? outcome.status : null),
+    classification:
+      outcome.kind === 'deferred' || outcome.kind === 'bounced' ? classificationOf(outcome) : null,
+    tried: outcome.tried,
+  }
+}
+
+function classificationOf({ cause, scope, permanence, subtype }: Deferred | Bounced): Classification {
+  return { cause, scope, permanence, subtype }
+}
+
+function toCapturedMail({ job, outcome, finishedAt }: Settled) {
+  if (outcome.kind !== 'delivered' || outcome.captured === undefined) return []
+  return [
+    {
+      messageId: job.messageId,
+      capturedAt: finishedAt,
+      envelopeSender: job.envelopeSender,
+      recipient: job.recipient,
+      subject: job.content.subject,
+      raw: outcome.captured,
+    },
+  ]
+}
+
+function toHappenings({ job, entry, outcome, verdict, finishedAt }: Settled): Happening[] {
+  const head = { messageId: job.messageId, at: finishedAt }
+  const happenings: Happening[] = []
+  if (entry && !entry.wasHandedOver && isHandedOver(outcome))
+    happenings.push({ ...head, what: 'handed_over' })
+  switch (verdict.kind) {
+    case 'delivered': {
+      const { remoteMta } = verdict
+      const notify = entry?.notify
+      const facts = { remoteMta, ...(notify === undefined ? {} : { notify }) }
+      happenings.push({ ...head, what: 'delivered', facts })
+      break
+    }
+    case 'bounced':
+      happenings.push({ ...head, what: 'bounced', facts: bounceFacts(verdict.bounce, outcome) })
+      break
+    case 'failed':
+      happenings.push({ ...head, what: 'failed', facts: { reason: verdict.reason } })
+      break
+    case 'deferred':
+    case 'over':
+      break
+  }
+  return happenings
+}
+
+function bounceFacts(
+  { permanence, cause, scope, subtype, status, reply }: Omit<Bounced, 'kind' | 'tried' | 'summary'>,
+  { summary, remoteMta }: Outcome,
+): FactsOf<'email.bounced'> {
+  return {
+    bounceType: permanence,
+    cause,
+    scope,
+    subtype,
+    smtpStatus: status,
+    diagnosticCode: reply
+      ? `smtp; ${reply.code} ${reply.enhanced ?? ''} ${reply.text}`.replace(/ +/g, ' ')
+      : summary,
+    ...(remoteMta === undefined ? {} : { remoteMta }),
+  }
+}
+
+const STAGES_OF_A_TRANSACTION: readonly Stage[] = ['mail', 'rcpt', 'data', 'final_dot']
+
+/** Whether any server was offered the message: from MAIL on it knows of it (RFC 5321 §3.3). */
+function isHandedOver(outcome: Outcome): boolean {
+  return (
+    outcome.kind === 'delivered' || outcome.tried.some(host => STAGES_OF_A_TRANSACTION.includes(host.stage))
+  )
+}

@@ -1,0 +1,55 @@
+/**
+ * How the attempts of the last minute ended, by destination: what `postroad top` shows as rates.
+ *
+ * Keeps the minute in memory and reads only what is new of the attempt log at each look. Never writes.
+ */
+import type { Queries } from '../../db/database.js'
+import { readAttemptTail, type EndedAttempt } from './queue-status-store.js'
+
+const MINUTE_MS = 60_000
+
+/** Attempts that ended in the last minute. */
+export interface Rates {
+  readonly delivered: number
+  readonly deferred: number
+  /** Refused for good, or not to be built. */
+  readonly bounced: number
+}
+
+export const NO_RATES: Rates = { delivered: 0, deferred: 0, bounced: 0 }
+
+export class LastMinute {
+  private readonly reader: Queries
+  /** Newest first. */
+  private attempts: readonly EndedAttempt[] = []
+  private seenSeq = 0
+
+  constructor(reader: Queries) {
+    this.reader = reader
+  }
+
+  /** @returns rates by destination */
+  async look(now: number): Promise<Map<string, Rates>> {
+    const fresh = await readAttemptTail(this.reader, this.seenSeq, now - MINUTE_MS)
+    this.seenSeq = Math.max(this.seenSeq, ...fresh.slice(0, 1).map(({ seq }) => seq))
+    this.attempts = [...fresh, ...this.attempts].filter(({ finishedAt }) => finishedAt > now - MINUTE_MS)
+    const rates = new Map<string, Rates>()
+    for (const { destination, kind } of this.attempts) {
+      const counted = kind === 'unsendable' ? 'bounced' : kind
+      const sum = rates.get(destination) ?? NO_RATES
+      rates.set(destination, { ...sum, [counted]: sum[counted] + 1 })
+    }
+    return rates
+  }
+}
+
+export function addRates(rates: Iterable<Rates>): Rates {
+  let sum = NO_RATES
+  for (const { delivered, deferred, bounced } of rates)
+    sum = {
+      delivered: sum.delivered + delivered,
+      deferred: sum.deferred + deferred,
+      bounced: sum.bounced + bounced,
+    }
+  return sum
+}

@@ -1,0 +1,95 @@
+/**
+ * Which site each destination belongs to: what was found is remembered, what is unknown stands in line for DNS.
+ *
+ * Used by the schedule. A destination that is known never stands in that line: when its answer has grown old it is believed
+ * until a newer one has come. The line is fair by priority and workspace, and what has just come is not behind thousands of
+ * names that no server answers for. Bounded: names remembered, and names asked for at once; those that wait are lanes with
+ * mail due. Fails: never; a destination that DNS is silent about is a site by itself.
+ */
+import type { Clock } from '../../world/time/clock.js'
+import type { LocateSite, SiteFacts } from '../delivery-agent.js'
+import { FairLine, type Claimant } from './fair-line.js'
+
+export interface DirectoryParts {
+  readonly clock: Clock
+  readonly locateSite: LocateSite
+  /** A destination that somebody waited for is known now. */
+  readonly onLocated: (destination: string, facts: SiteFacts) => void
+}
+
+interface Known {
+  readonly facts: SiteFacts
+  /** On the monotonic clock, ms. */
+  readonly freshUntil: number
+}
+
+/** How long a destination's site is believed without asking anew. */
+const FRESH_MS = 10 * 60_000
+/** The one used longest ago gives way; some 200 octets each. */
+const MOST_KNOWN = 50_000
+/** Destinations asked for at the same time; the rest waits its turn. */
+const ASKED_AT_ONCE = 100
+/** Of those for campaigns and for answers that have grown old, which nobody waits for. */
+const BULK_AT_ONCE = 75
+const NOBODY: Claimant = { isBulk: true, workspaceId: '' }
+
+export class SiteDirectory {
+  private readonly parts: DirectoryParts
+  /** The one used longest ago first. */
+  private readonly known = new Map<string, Known>()
+  private readonly line = new FairLine<string>('both ends')
+  private readonly asking = new Set<string>()
+  private bulkAsking = 0
+
+  constructor(parts: DirectoryParts) {
+    this.parts = parts
+  }
+
+  /** Its site as far as that is known; an answer that has grown old is asked for anew, and used meanwhile. */
+  find(destination: string): SiteFacts | undefined {
+    const known = this.recall(destination)
+    if (known && known.freshUntil <= this.parts.clock.monotonic()) this.ask(destination, NOBODY)
+    return known?.facts
+  }
+
+  /** Stands in line for it; `onLocated` tells. */
+  ask(destination: string, claimant: Claimant): void {
+    if (this.asking.has(destination)) return
+    this.line.add(destination, claimant)
+    this.askNext()
+  }
+
+  private recall(destination: string): Known | undefined {
+    const known = this.known.get(destination)
+    if (!known) return undefined
+    this.known.delete(destination)
+    this.known.set(destination, known)
+    return known
+  }
+
+  private askNext(): void {
+    while (this.asking.size < ASKED_AT_ONCE) {
+      const next = this.line.next(this.bulkAsking < BULK_AT_ONCE)
+      if (next === undefined) return
+      void this.locate(next.item, next.isBulk)
+    }
+  }
+
+  private async locate(destination: string, isBulk: boolean): Promise<void> {
+    this.asking.add(destination)
+    if (isBulk) this.bulkAsking += 1
+    const facts = await this.parts.locateSite(destination)
+    this.asking.delete(destination)
+    if (isBulk) this.bulkAsking -= 1
+    this.remember(destination, facts)
+    this.parts.onLocated(destination, facts)
+    this.askNext()
+  }
+
+  private remember(destination: string, facts: SiteFacts): void {
+    this.known.delete(destination)
+    this.known.set(destination, { facts, freshUntil: this.parts.clock.monotonic() + FRESH_MS })
+    const eldest = this.known.size > MOST_KNOWN ? this.known.keys().next().value : undefined
+    if (eldest !== undefined) this.known.delete(eldest)
+  }
+}

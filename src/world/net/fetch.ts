@@ -1,0 +1,179 @@
+/**
+ * HTTP requests: the only place that sends one.
+ *
+ * For webhooks, MTA-STS policies and whatever else asks a web server; for commands that ask the server beside them. Never follows a redirect, never decodes or
+ * interprets a body, never keeps a connection. `fake-fetch.ts` answers from a script.
+ * Standards: RFC 9110; certificates are checked against the URL's host (RFC 9110 §4.3.4), whatever address is dialled.
+ * An address out of reach (`reach.ts`) is not called unless the operator named it, however it was found.
+ * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT or EADDRNOTPUBLIC, or with a TypeError for a URL that is
+ * not http(s).
+ */
+import { lookup, type LookupAddress } from 'node:dns'
+import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import type { Clock } from '../time/clock.js'
+import { ipVersion } from './ip-address.js'
+import { assertWithin, PUBLIC_REACH, type Named, type Reach } from './reach.js'
+
+export interface HttpRequest extends Named {
+  readonly method: string
+  /** Absolute http or https URL. */
+  readonly url: string
+  /** Host and Content-Length are set here. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+  /** For everything from the look-up to the last byte of the body, ms. */
+  readonly timeoutMs: number
+  /** Bytes of the body that are kept; the connection is dropped when more come. */
+  readonly maxBytes: number
+  /**
+   * IP address to dial instead of looking the URL's host up, so that the address that was checked is the one that is
+   * called. Host field, TLS server name and certificate stay the URL's.
+   */
+  readonly address?: string
+  /** Unix socket to connect to instead; then no name is looked up and no address dialled. */
+  readonly socketPath?: string
+}
+
+export interface HttpResponse {
+  /** Any final status; 3xx is an answer like another. */
+  readonly status: number
+  /** Names in lower case; repeated fields joined by `, `. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The first `maxBytes` bytes, as they came. */
+  readonly body: Buffer
+  /** Whether there was more than `maxBytes`. */
+  readonly isTruncated: boolean
+}
+
+export interface HttpClient {
+  request(request: HttpRequest): Promise<HttpResponse>
+}
+
+export interface HttpClientOptions {
+  /** PEM of certificate authorities to trust instead of the public ones. */
+  readonly authorities?: string
+  /** Where requests may go; the public Internet where absent. */
+  readonly reach?: Reach
+}
+
+export function openHttpClient(
+  clock: Clock,
+  { authorities, reach = PUBLIC_REACH }: HttpClientOptions = {},
+): HttpClient {
+  return {
+    async request(request) {
+      const { protocol, ...options } = optionsOf(request)
+      // Node looks up nothing where it is given an address.
+      if (ipVersion(options.host) !== 0) assertWithin(reach, request, options.host)
+      else options.lookup = lookupWithin(reach, request)
+      const trust = authorities === undefined ? {} : { ca: authorities }
+      if (protocol === 'https:')
+        return exchange(clock, request, listen => requestHttps({ ...options, ...trust }, listen))
+      if (protocol === 'http:') return exchange(clock, request, listen => requestHttp(options, listen))
+      throw new TypeError(`${protocol} is neither http: nor https:`)
+    },
+  }
+}
+
+function optionsOf({
+  method,
+  url,
+  headers,
+  address,
+  socketPath,
+}: HttpRequest): RequestOptions & { protocol: string; host: string; servername?: string } {
+  const { protocol, hostname, host, port, pathname, search } = new URL(url)
+  const name = hostname.replace(/^\[|\]$/g, '')
+  return {
+    protocol,
+    method,
+    ...(socketPath === undefined
+      ? { host: address ?? name, ...(port === '' ? {} : { port }) }
+      : { host: name, socketPath }),
+    path: `${pathname}${search}`,
+    headers: { ...headers, host },
+    // An address is no server name (RFC 6066 §3); without one the certificate is checked against the address dialled.
+    ...(ipVersion(name) === 0 ? { servername: name } : {}),
+    // A pooled connection might lead to another address than the one asked for.
+    agent: false,
+  }
+}
+
+/** The look-up of a connection, without the addresses that are out of reach: what was checked is what is called. */
+function lookupWithin(reach: Reach, named: Named): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error) callback(error, [])
+      else answer(found)
+    })
+    const answer = (found: readonly LookupAddress[]) => {
+      const { namedBy } = named
+      const within = found.filter(
+        ({ address }) => namedBy === 'operator' || reach.refusal(address) === undefined,
+      )
+      const [first] = within
+      if (first === undefined) callback(outOfReach(reach, named, found), [])
+      else if (options.all === true) callback(null, within)
+      else callback(null, first.address, first.family)
+    }
+  }
+}
+
+function outOfReach(reach: Reach, named: Named, found: readonly LookupAddress[]): Error {
+  try {
+    for (const { address } of found) assertWithin(reach, named, address)
+    return Object.assign(new Error('the host has no address'), { code: 'ENOTFOUND' })
+  } catch (error) {
+    return error as Error
+  }
+}
+
+type Send = (listen: (response: IncomingMessage) => void) => ReturnType<typeof requestHttp>
+
+function exchange(
+  clock: Clock,
+  { body, timeoutMs, maxBytes }: HttpRequest,
+  send: Send,
+): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => {
+      timer.cancel()
+      reject(error)
+    }
+    const timer = clock.after(timeoutMs, () => {
+      fail(Object.assign(new Error('request timed out'), { code: 'ETIMEDOUT' }))
+      outgoing.destroy()
+    })
+    const outgoing = send(response => {
+      readBody(response, maxBytes).then(({ kept, isTruncated }) => {
+        timer.cancel()
+        resolve({ status: response.statusCode ?? 0, headers: headersOf(response), body: kept, isTruncated })
+      }, fail)
+    })
+    outgoing.on('error', fail)
+    outgoing.end(body)
+  })
+}
+
+/** Leaving the loop early destroys the response and with it the connection. */
+async function readBody(response: IncomingMessage, maxBytes: number) {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxBytes) break
+  }
+  return { kept: Buffer.concat(chunks).subarray(0, maxBytes), isTruncated: length > maxBytes }
+}
+
+function headersOf({ headers }: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  )
+}

@@ -1,0 +1,204 @@
+/**
+ * What the clients of an HTTP server may hold of it: how many connections, how many requests begun, how long an answer that they
+ * do not fetch.
+ *
+ * Called by `listen.ts`. Of the requests that a client sends ahead on one connection (RFC 9112 §9.3.2) one is executed at a time,
+ * the next when the answer before has left; while many wait nothing more is read. Knows no routes; what is said to whoever
+ * speaks no HTTP is made by the handler's owner.
+ * Fails: never throws; a connection that goes past a bound is closed, after an answer where one can still be given.
+ */
+import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock, Timer } from '../time/clock.js'
+import { addressKey } from './ip-address.js'
+import { timeForOctets } from './transfer-time.js'
+
+/** What is wrong with a connection, in terms of what its client may do about it. */
+export type HttpFault = 'malformed' | 'headers-too-large' | 'too-slow' | 'too-many-connections'
+
+export interface HttpHandler {
+  /** Resolves when all of the answer has been handed over, whether or not it has left. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** What is said before the connection closes. */
+  answerFault(fault: HttpFault, address: string): RawAnswer
+}
+
+/** An answer to what never became a request. */
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface HttpLimits {
+  readonly connections: number
+  /** From one address (one /64 of IPv6). */
+  readonly connectionsPerAddress: number
+}
+
+/** Requests sent ahead on one connection beyond which nothing is read, and beyond which it is closed. */
+const MANY_WAITING = 16
+const MOST_WAITING = 200
+/** For a client to read the answer after which its connection closes. */
+const LINGER_MS = 2_000
+/** Turned away at a time with an answer; beyond it without. */
+const MOST_TURNED_AWAY = 200
+
+interface Connection {
+  readonly socket: Socket
+  readonly address: string
+  /** The answer under way. */
+  current: ServerResponse | undefined
+  readonly waiting: ServerResponse[]
+  isPaused: boolean
+  /** Said when the answer under way has left. */
+  fault: HttpFault | undefined
+  isEnding: boolean
+}
+
+export class HttpConnections {
+  private readonly handler: HttpHandler
+  private readonly limits: HttpLimits
+  private readonly clock: Clock
+  private readonly connections = new Map<Socket, Connection>()
+  private readonly perAddress = new Map<string, number>()
+  private turnedAway = 0
+
+  constructor(handler: HttpHandler, limits: HttpLimits, clock: Clock) {
+    this.handler = handler
+    this.limits = limits
+    this.clock = clock
+  }
+
+  watch(server: Server): void {
+    server.on('connection', socket => this.open(socket))
+    const onRequest = (request: IncomingMessage, response: ServerResponse) =>
+      this.take(request.socket, response)
+    // The body is asked for by whoever reads it; what else a client may expect is left to what it gets.
+    server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
+    server.on('timeout', (socket: Socket) => this.endIdle(socket))
+  }
+
+  private open(socket: Socket): void {
+    const address = addressKey(socket.remoteAddress ?? '')
+    const connection: Connection = {
+      socket,
+      address,
+      current: undefined,
+      waiting: [],
+      isPaused: false,
+      fault: undefined,
+      isEnding: false,
+    }
+    const theirs = (this.perAddress.get(address) ?? 0) + 1
+    this.perAddress.set(address, theirs)
+    this.connections.set(socket, connection)
+    socket.once('close', () => this.forget(connection))
+    if (this.connections.size - this.turnedAway > this.limits.connections) this.turnAway(connection)
+    else if (theirs > this.limits.connectionsPerAddress) this.turnAway(connection)
+  }
+
+  private turnAway(connection: Connection): void {
+    this.turnedAway += 1
+    connection.socket.once('close', () => (this.turnedAway -= 1))
+    if (this.turnedAway > MOST_TURNED_AWAY) connection.socket.destroy()
+    else this.endWith(connection, 'too-many-connections')
+  }
+
+  private forget({ socket, address, waiting }: Connection): void {
+    waiting.length = 0
+    this.connections.delete(socket)
+    const left = (this.perAddress.get(address) ?? 0) - 1
+    if (left > 0) this.perAddress.set(address, left)
+    else this.perAddress.delete(address)
+  }
+
+  private take(socket: Socket, response: ServerResponse): void {
+    const connection = this.connections.get(socket)
+    if (!connection || connection.isEnding) return
+    if (!connection.current) this.begin(connection, response)
+    else if (connection.waiting.length === MOST_WAITING) socket.destroy()
+    else {
+      connection.waiting.push(response)
+      if (connection.waiting.length === MANY_WAITING) this.holdBack(connection)
+    }
+  }
+
+  /** Once what has come already is parsed, which reads on after each request. */
+  private holdBack(connection: Connection): void {
+    connection.isPaused = true
+    setImmediate(() => {
+      if (connection.isPaused) connection.socket.pause()
+    })
+  }
+
+  private begin(connection: Connection, response: ServerResponse): void {
+    connection.current = response
+    let stalled: Timer | undefined
+    response.once('close', () => {
+      stalled?.cancel()
+      this.next(connection)
+    })
+    const onHandedOver = () => {
+      if (response.closed || connection.socket.destroyed) return
+      const { socket } = connection
+      stalled = this.clock.after(timeForOctets(socket.writableLength), () => socket.destroy())
+    }
+    void this.handler.handle(response.req, response).then(onHandedOver, onHandedOver)
+  }
+
+  private next(connection: Connection): void {
+    const { socket, waiting } = connection
+    connection.current = undefined
+    if (socket.destroyed) return
+    const response = waiting.shift()
+    if (response) this.begin(connection, response)
+    else if (connection.fault !== undefined) this.endWith(connection, connection.fault)
+    if (connection.isPaused && waiting.length < MANY_WAITING / 2) {
+      connection.isPaused = false
+      socket.resume()
+    }
+  }
+
+  /** What came is no HTTP, or did not come in time. */
+  private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
+    const connection = this.connections.get(socket)
+    if (!connection || code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    connection.fault ??= faultOf(code)
+    const { current } = connection
+    // Of a request that is broken off nothing more comes; the answers to those before it are waited for.
+    if (!current || (!current.req.complete && !current.headersSent))
+      this.endWith(connection, connection.fault)
+    else if (!current.req.complete) socket.destroy()
+  }
+
+  private endWith(connection: Connection, fault: HttpFault): void {
+    if (connection.isEnding) return
+    connection.isEnding = true
+    const { socket, address } = connection
+    socket.end(asText(this.handler.answerFault(fault, address)))
+    const cut = this.clock.after(LINGER_MS, () => socket.destroy())
+    socket.once('close', () => cut.cancel())
+  }
+
+  /** Between two requests; while one is executed its own bounds hold. */
+  private endIdle(socket: Socket): void {
+    if (!this.connections.get(socket)?.current) socket.destroy()
+  }
+}
+
+/** RFC 9112 §4, §9.6. */
+function asText({ status, headers, body }: RawAnswer): string {
+  const all = { ...headers, 'Content-Length': Buffer.byteLength(body), Connection: 'close' }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`
+}
+
+function faultOf(code: string | undefined): HttpFault {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headers-too-large'
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'too-slow' : 'malformed'
+}

@@ -1,0 +1,56 @@
+/** What is remembered for a moment, and what is not. */
+import t from 'tap'
+import { SharedWatch, TtlCache } from '../../src/core/ttl-cache.js'
+
+t.test('what was found is not looked up again until the time is over', async t => {
+  let now = 0
+  let lookUps = 0
+  const memory = new TtlCache<number>({ monotonic: () => now, version: () => 0 }, 1_000)
+  const find = async () => (lookUps += 1)
+  t.equal(await memory.get('a', find), 1)
+  now = 999
+  t.equal(await memory.get('a', find), 1)
+  t.equal(await memory.get('b', find), 2)
+  now = 1_000
+  t.equal(await memory.get('a', find), 3)
+})
+
+t.test('a refusal is looked up again at once', async t => {
+  const memory = new TtlCache<string>({ monotonic: () => 0, version: () => 0 }, 1_000)
+  await t.rejects(
+    memory.get('a', () => Promise.reject(new Error('not yet'))),
+    /not yet/,
+  )
+  t.equal(await memory.get('a', async () => 'now'), 'now')
+})
+
+t.test('what was changed, here or by another process, is looked up again at once', async t => {
+  let foreign = 1
+  const watch = new SharedWatch(
+    () => 0,
+    () => foreign,
+  )
+  const memory = new TtlCache<number>(watch, 1_000)
+  let lookUps = 0
+  const find = async () => (lookUps += 1)
+  t.equal(await memory.get('a', find), 1)
+  foreign = 2
+  t.equal(await memory.get('a', find), 2)
+  t.equal(await memory.get('a', find), 2)
+  watch.noteChange()
+  t.equal(await memory.get('a', find), 3)
+})
+
+t.test('what is changed while it is looked up is not remembered as it was', async t => {
+  const watch = new SharedWatch(
+    () => 0,
+    () => 0,
+  )
+  const memory = new TtlCache<string>(watch, 1_000)
+  const before = await memory.get('a', async () => {
+    watch.noteChange()
+    return 'valid'
+  })
+  t.equal(before, 'valid')
+  t.equal(await memory.get('a', async () => 'revoked'), 'revoked')
+})

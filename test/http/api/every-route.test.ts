@@ -1,0 +1,225 @@
+/**
+ * What holds for every route of the running appliance, found in its own description: no key, no permission, what belongs to
+ * another workspace, and requests that no client should send.
+ */
+import { Validator } from '@seriousme/openapi-schema-validator'
+import t, { type Test } from 'tap'
+import { Compile } from 'typebox/compile'
+import { SeededRandom } from '../../../src/world/fake-random.js'
+import {
+  ask,
+  faultOf,
+  readOperations,
+  usualAsking,
+  type Asking,
+  type Operation,
+} from '../../support/api/api-document.js'
+import { RequestFuzz } from '../../support/api/api-fuzz.js'
+import { openTestAppliance } from '../../support/program/appliance.js'
+
+const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
+
+async function open(t: Test) {
+  const appliance = await openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '0' } })
+  const operations = await readOperations(appliance.baseUrl)
+  return {
+    ...appliance,
+    operations,
+    keyed: operations.filter(({ needsKey }) => needsKey),
+    ask: (asking: Asking) => ask(appliance.baseUrl, asking),
+    /** A workspace of its own, from which mail can be sent by the shared address. */
+    makeWorkspace: async (name: string): Promise<string> => {
+      const { id } = await appliance.json<{ id: string }>('workspace', 'create', name)
+      await appliance.run(
+        'workspace',
+        'set',
+        id,
+        'default_from_email=shop@sender.example',
+        'hourly_limit=0',
+        'daily_limit=0',
+      )
+      return appliance.makeKey('--workspace', id)
+    },
+  }
+}
+
+function codeOf(text: string): unknown {
+  return (JSON.parse(text) as { error?: { code?: unknown } }).error?.code
+}
+
+/** A value for a parameter that names nothing. */
+function madeUp(name: string): string {
+  return name === 'email' ? 'nobody@nowhere.example' : MADE_UP
+}
+
+t.test('the description is valid OpenAPI 3.1, and its examples pass their own schemas', async t => {
+  const { baseUrl, operations } = await open(t)
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as never
+  t.same((await new Validator().validate(document)).errors, undefined)
+  for (const { name, body, responses } of operations) {
+    if (body) t.ok(Compile(body.schema).Check(body.example), `${name}: request`)
+    for (const [status, { content }] of Object.entries(responses)) {
+      const { schema, example } = (content['application/json'] ?? {}) as {
+        schema?: object
+        example?: unknown
+      }
+      if (schema && example !== undefined) t.ok(Compile(schema).Check(example), `${name}: ${status}`)
+    }
+  }
+})
+
+t.test('operations have names of their own, as people would give them, and stand in chapters', async t => {
+  const { operations } = await open(t)
+  const ids = operations.map(({ operationId }) => operationId)
+  t.equal(new Set(ids).size, ids.length)
+  for (const id of ids)
+    t.match(id, /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|delete)[A-Z]\w+$/)
+  for (const { name, tags } of operations) t.match(tags, [/^[A-Z]/], name)
+})
+
+function isAsDescribed({ responses }: Operation, status: number, text: string): boolean {
+  const { schema } = responses[String(status)]?.content['application/json'] ?? {}
+  return schema !== undefined && Compile(schema).Check(JSON.parse(text))
+}
+
+/** What there has to be before, which the example alone does not make. */
+const NEEDS_A_CONTACT = new Set(['createConversion', 'trackProductView'])
+
+t.test('examples of requests work as they are pasted, and answers are what is described', async t => {
+  const { keyed, ask, key, ...appliance } = await open(t)
+  await appliance.run('domain', 'add', 'example.com', '--workspace', appliance.workspaceId, '--vouch')
+  const creating = keyed.filter(
+    ({ method, pathParameters }) => method === 'POST' && pathParameters.length === 0,
+  )
+  t.ok(creating.length >= 5)
+  for (const operation of creating) {
+    const asking = usualAsking(operation, madeUp, key)
+    // What the operator has declared verified is there already.
+    const body = operation.operationId === 'addDomain' ? '{"domain":"shop.example.org"}' : asking.body
+    const { status, text } = await ask({ ...asking, body })
+    if (NEEDS_A_CONTACT.has(operation.operationId)) t.equal(codeOf(text), 'contact_not_found', operation.name)
+    else
+      t.ok(status < 300 && isAsDescribed(operation, status, text), `${operation.name}: ${text.slice(0, 300)}`)
+  }
+  for (const operation of keyed.filter(
+    ({ method, pathParameters }) => method === 'GET' && pathParameters.length === 0,
+  )) {
+    const { status, text } = await ask(usualAsking(operation, madeUp, key))
+    t.ok(isAsDescribed(operation, status, text), `${operation.name}: ${text.slice(0, 300)}`)
+  }
+})
+
+t.test('without a key, or with one that is none, every route but the open ones is a 401', async t => {
+  const { keyed, ask } = await open(t)
+  t.ok(keyed.length >= 10)
+  for (const operation of keyed)
+    for (const key of [undefined, `ts_live_${'0'.repeat(40)}`, 'x']) {
+      const { status, text, headers } = await ask(usualAsking(operation, madeUp, key))
+      t.same([status, codeOf(text)], [401, 'unauthorized'], operation.name)
+      t.equal(headers.get('www-authenticate'), 'Bearer')
+    }
+})
+
+t.test('with a key that lacks the permission, every route that needs one is a 403', async t => {
+  const { keyed, ask, ...appliance } = await open(t)
+  const keys = {
+    'smtp:send': await appliance.makeKey('--permissions', 'smtp:send'),
+    'email:read': await appliance.makeKey('--permissions', 'email:read'),
+  }
+  for (const operation of keyed) {
+    const permission = operation['x-permission']
+    if (permission === undefined) continue
+    for (const [other, key] of Object.entries(keys))
+      if (other !== permission) {
+        const { status, text } = await ask(usualAsking(operation, madeUp, key))
+        t.same([status, codeOf(text)], [403, 'forbidden'], operation.name)
+      }
+  }
+})
+
+t.test('what does not exist is a 404 on every route that names one thing', async t => {
+  const { operations, ask, key } = await open(t)
+  const naming = operations.filter(({ pathParameters }) => pathParameters.length > 0)
+  t.ok(naming.length >= 5)
+  for (const operation of naming)
+    for (const valueOf of [madeUp, () => 'nonsense', () => '0', () => "x' or '1'='1"]) {
+      const answer = await ask(usualAsking(operation, valueOf, operation.needsKey ? key : undefined))
+      t.equal(answer.status, 404, operation.name)
+      t.equal(faultOf(operation, answer), undefined, operation.name)
+    }
+})
+
+t.test("another workspace's things are a 404 as well", async t => {
+  const { keyed, ask, makeWorkspace } = await open(t)
+  const [owner, stranger] = [await makeWorkspace('owner'), await makeWorkspace('stranger')]
+  const owned = await makeOne(keyed, asking => ask({ ...asking, key: owner }))
+  const naming = keyed.filter(({ pathParameters }) => pathParameters.length === 1)
+  const proven = new Set<string>()
+  for (const operation of naming)
+    for (const value of owned.get(resourceOf(operation)) ?? []) {
+      const { status } = await ask(usualAsking(operation, () => value, stranger))
+      t.equal(status, 404, `${operation.name} with ${value}`)
+    }
+  for (const operation of naming.filter(({ method }) => method === 'GET' || method === 'DELETE'))
+    for (const value of owned.get(resourceOf(operation)) ?? []) {
+      const { status } = await ask(usualAsking(operation, () => value, owner))
+      if (status !== 404) proven.add(resourceOf(operation))
+    }
+  // Their owner does find them: otherwise nothing was shown above.
+  for (const resource of ['domains', 'email', 'suppressions']) t.ok(proven.has(resource), resource)
+})
+
+/** First word of the path below the version. */
+function resourceOf({ path }: Operation): string {
+  return path.replace('/api/v1/', '').split('/')[0] ?? ''
+}
+
+/** Makes one of everything that can be made from an example alone. @returns names of what was made, by resource */
+async function makeOne(
+  operations: readonly Operation[],
+  ask: (asking: Asking) => Promise<{ status: number; text: string }>,
+): Promise<Map<string, Set<string>>> {
+  const made = new Map<string, Set<string>>()
+  for (const operation of operations) {
+    if (operation.method !== 'POST' || operation.pathParameters.length > 0) continue
+    const { status, text } = await ask(usualAsking(operation, madeUp))
+    if (status >= 300) continue
+    const names = made.get(resourceOf(operation)) ?? new Set<string>()
+    made.set(resourceOf(operation), names)
+    const collect = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return
+      for (const [key, inner] of Object.entries(value)) {
+        if (typeof inner === 'string' && /^(id|email|\w+_id)$/.test(key)) names.add(inner)
+        collect(inner)
+      }
+    }
+    collect((JSON.parse(text) as { data: unknown }).data)
+  }
+  return made
+}
+
+const REQUESTS_PER_ROUTE = 60
+
+t.test('whatever is sent, the answer is described and never an error of the server', async t => {
+  const { operations, ask, makeWorkspace, log } = await open(t)
+  const key = await makeWorkspace('fuzz')
+  const fuzz = new RequestFuzz(new SeededRandom(20260105))
+  const faults: string[] = []
+  const statuses = new Map<number, number>()
+  for (const operation of operations)
+    for (let count = 0; count < REQUESTS_PER_ROUTE; count += 1) {
+      const asking = fuzz.ask(operation, key)
+      const answer = await ask(asking)
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+      const fault = faultOf(operation, answer)
+      if (fault !== undefined && faults.length < 10)
+        faults.push(`${asking.method} ${asking.path} ${String(asking.body).slice(0, 300)}: ${fault}`)
+    }
+  t.same(faults, [])
+  t.same(
+    log.lines.filter(({ level }) => level === 'error'),
+    [],
+  )
+  t.ok((statuses.get(400) ?? 0) > 100, 'much was refused')
+  t.ok((statuses.get(200) ?? 0) > 10, 'something was not')
+})

@@ -1,0 +1,105 @@
+/**
+ * The API's description as a client generator sees it: what @hey-api/openapi-ts makes of it compiles under strict TypeScript,
+ * and a program written with it sends a mail.
+ */
+import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@hey-api/openapi-ts'
+import { build } from 'esbuild'
+import t, { type Test } from 'tap'
+import ts from 'typescript'
+import { openTestAppliance } from '../../support/program/appliance.js'
+
+/** As a user would write it: nothing in it is known to anybody but the generator. */
+const PROGRAM = `
+import { createClient } from './client/client'
+import { addDomain, getEmail, getEmailStatus, listEmails, sendEmail } from './client'
+import type { Domain, Message, SendResult } from './client'
+
+export async function run(baseUrl: string, key: string) {
+  const client = createClient({ baseUrl, auth: key, throwOnError: true })
+  const domain: Domain = (await addDomain({ client, throwOnError: true, body: { domain: 'shop.example' } })).data.data
+  const { data: answer } = await sendEmail({
+    client,
+    throwOnError: true,
+    headers: { 'Idempotency-Key': 'order 1' },
+    body: { to: ['ann@example.net'], from_email: 'shop@sender.example', subject: 'Order', text: 'Thank you.' },
+  })
+  const sent = answer.data
+  if (!('results' in sent)) throw new Error('scheduled')
+  const result: SendResult = sent
+  const messageId = result.results[0]!.message_id
+  const message: Message = (await getEmail({ client, throwOnError: true, path: { messageId } })).data.data
+  const { data: status } = await getEmailStatus({ client, throwOnError: true, path: { messageId } })
+  const { data: log } = await listEmails({ client, throwOnError: true, query: { limit: 1 } })
+  const { error } = await sendEmail({ client, throwOnError: false, body: { to: 'ann@example.net', subject: 'No content' } })
+  return {
+    records: domain.dns_records.length,
+    to: result.results[0]!.to,
+    subject: message.subject,
+    status: status.data.status,
+    total: log.pagination.total,
+    refusal: error?.error.code,
+  }
+}
+`
+
+/** @returns the folder that the client lies in, below a program that uses it */
+async function generate(t: Test, document: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-client-'))
+  writeFileSync(join(folder, 'openapi.json'), document)
+  writeFileSync(join(folder, 'program.ts'), PROGRAM)
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  await createClient({
+    input: join(folder, 'openapi.json'),
+    output: join(folder, 'client'),
+    plugins: ['@hey-api/typescript', '@hey-api/sdk', '@hey-api/client-fetch'],
+    logs: { level: 'silent', file: false },
+  })
+  t.ok(readFileSync(join(folder, 'client', 'sdk.gen.ts'), 'utf8').includes('export const sendEmail ='))
+  return folder
+}
+
+function faultsOf(file: string): string[] {
+  const program = ts.createProgram([file], {
+    strict: true,
+    noEmit: true,
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+    types: [],
+    skipLibCheck: true,
+  })
+  return ts
+    .getPreEmitDiagnostics(program)
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+}
+
+t.test('a client that a generator made of the description compiles and sends a mail', async t => {
+  const appliance = await openTestAppliance(t)
+  const document = await (await fetch(`${appliance.baseUrl}/openapi.json`)).text()
+  const folder = await generate(t, document)
+  t.same(faultsOf(join(folder, 'program.ts')), [])
+  await build({
+    entryPoints: [join(folder, 'program.ts')],
+    outfile: join(folder, 'program.mjs'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    logLevel: 'silent',
+  })
+  const { run } = (await import(pathToFileURL(join(folder, 'program.mjs')).href)) as {
+    run: (baseUrl: string, key: string) => Promise<unknown>
+  }
+  t.match(await run(`${appliance.baseUrl}/api/v1`, appliance.key), {
+    records: Number,
+    to: 'ann@example.net',
+    subject: 'Order',
+    status: 'sent',
+    total: 1,
+    refusal: 'no_content',
+  })
+})

@@ -1,0 +1,88 @@
+/** What the running appliance answers to anybody: its health, its description, and paths that are none. */
+import t from 'tap'
+import { openTestAppliance } from '../../support/program/appliance.js'
+
+t.test('health needs no key, below the version and at the root', async t => {
+  const postroad = await openTestAppliance(t)
+  for (const path of ['/api/v1/health', '/health'])
+    t.match(await postroad.get(path), {
+      status: 200,
+      body: { data: { status: 'ok', version: /^\d+\.\d+\.\d+/ } },
+    })
+  t.match(
+    await postroad.get('/health', { key: 'ts_live_wrong' }),
+    { status: 200 },
+    'nor is a wrong one looked at',
+  )
+})
+
+t.test(
+  'the description stands at /openapi.json, with the base URL, and tells of nothing that is internal',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { status, body } = await postroad.get('/openapi.json')
+    t.match({ status, body }, { status: 200, body: { openapi: /^3\.1\./, paths: Object } })
+    t.match(body.servers, [{ url: /^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/ }])
+    const paths = Object.keys(body.paths as object)
+    t.ok(paths.includes('/email/send'))
+    t.same(
+      paths.filter(path => /^\/(api\/|capture|docs|openapi|queue)/.test(path)),
+      [],
+    )
+  },
+)
+
+t.test('an unknown path is a 404 in the form of every error', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  for (const [name, answer] of Object.entries({
+    root: await postroad.get('/', { key }),
+    'unknown path': await postroad.get('/api/v1/nothing', { key }),
+    'other version': await postroad.get('/api/v2/health'),
+  })) {
+    t.same(
+      [answer.status, answer.body],
+      [404, { error: { code: 'not_found', message: 'no such path' } }],
+      name,
+    )
+    t.match(answer.headers.get('x-ratelimit-limit'), /^\d+$/, name)
+  }
+})
+
+t.test('callers without a valid key are counted by address, and refused beyond their rate', async t => {
+  const postroad = await openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '3' } })
+  const { key } = postroad
+  const statuses: number[] = []
+  for (let guess = 0; guess < 5; guess += 1)
+    statuses.push((await postroad.get('/api/v1/analytics', { key: `ts_live_${guess}` })).status)
+  t.same(statuses, [401, 401, 401, 429, 429])
+  const refused = await postroad.get('/api/v1/analytics')
+  t.match(refused, { status: 429, body: { error: { code: 'rate_limited' } } })
+  t.match(refused.headers.get('Retry-After'), /^\d+$/)
+  t.match(
+    await postroad.get('/api/v1/analytics', { key }),
+    { status: 200 },
+    'a valid key has a rate of its own',
+  )
+  t.match(await postroad.get('/health'), { status: 200 }, 'and health is always told')
+})
+
+t.test('the local inbox is read by nobody but this machine, and by no page of another origin', async t => {
+  const postroad = await openTestAppliance(t)
+  const { port } = new URL(postroad.baseUrl)
+  t.match(await postroad.get('/capture'), { status: 200 })
+  const own = `http://127.0.0.1:${port}`
+  for (const headers of [{ 'Sec-Fetch-Site': 'same-origin', Origin: own }, { 'Sec-Fetch-Site': 'none' }])
+    t.match(await postroad.get('/capture', { headers }), { status: 200 }, JSON.stringify(headers))
+  for (const headers of [
+    { Origin: 'https://evil.example' },
+    { Origin: 'null' },
+    { Origin: `http://localhost:${port}` },
+    { Origin: `${own}1` },
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { 'Sec-Fetch-Site': 'same-site' },
+    { 'X-Forwarded-For': '192.0.2.7' },
+  ] as Record<string, string>[])
+    for (const path of ['/capture', '/capture/1'])
+      t.match(await postroad.get(path, { headers }), { status: 404 }, `${path} ${JSON.stringify(headers)}`)
+})

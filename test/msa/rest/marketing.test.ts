@@ -1,0 +1,105 @@
+/** Mail that is marketing, by campaign or because its workspace says so: who unsubscribed does not get it. */
+import t from 'tap'
+import BetterSqlite from 'better-sqlite3'
+import { join } from 'node:path'
+import type { Database } from '../../../src/db/database.js'
+import { insertSuppression } from '../../../src/deliverability/suppressions/suppression-store.js'
+import { readEventsAfter } from '../../../src/events/store.js'
+import { acceptLetters } from '../../../src/msa/accept.js'
+import { sortRecipients } from '../../../src/msa/recipients.js'
+import { JobLoader } from '../../../src/queue/claiming/job-loader.js'
+import { findEntries } from '../../../src/queue/queue-store.js'
+import { suppressedJobs } from '../../../src/queue/claiming/suppress-queued.js'
+import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { openTestAppliance } from '../../support/program/appliance.js'
+import { eachDatabase } from '../../support/db/database.js'
+import { CONTENT, DAY_MS, NOW } from '../../support/mailroom.js'
+
+const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
+
+t.test('a workspace may mark its mail as marketing: who unsubscribed does not get it', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key, workspaceId } = postroad
+  await postroad.post('/api/v1/suppressions', { email: 'ann@one.test', reason: 'unsubscribe' }, { key })
+  const send = (fields: object) => postroad.send(key, { ...good, to: 'ann@one.test', ...fields })
+  t.match(await send({}), { body: { data: { sent: 1 } } }, 'transactional mail she still gets')
+  t.match(await postroad.json('workspace', 'set', workspaceId, 'marketing=true'), { marketing: true })
+  t.match(await send({}), { body: { data: { sent: 0, results: [{ reason: 'suppressed' }] } } })
+  const messages = [
+    { ...good, to: 'ann@one.test' },
+    { ...good, to: 'bob@one.test' },
+  ]
+  t.match(await postroad.post('/api/v1/email/batch', { messages }, { key }), {
+    body: { data: { sent: 1, skipped: 1 } },
+  })
+  const late = await send({ to: 'carl@one.test', send_at: '2026-01-05T10:05:00Z' })
+  await postroad.post('/api/v1/suppressions', { email: 'carl@one.test', reason: 'unsubscribe' }, { key })
+  await postroad.clock.advance(300_000)
+  await postroad.messageOnce(key, String(late.body.data.message_id), 'suppressed')
+  const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'), { readonly: true })
+  t.teardown(() => database.close())
+  const told = database
+    .prepare("select payload from events where payload like '%carl@one.test%' order by seq")
+    .all() as { payload: string }[]
+  t.same(
+    told.map(({ payload }) => JSON.parse(payload) as unknown),
+    [
+      { to: 'carl@one.test', isMarketing: true },
+      { to: 'carl@one.test', isMarketing: true },
+    ],
+  )
+})
+
+const unsubscribe = (database: Database, email: string) =>
+  database.write(({ db }) =>
+    insertSuppression(db, {
+      workspaceId: 'w1',
+      email,
+      reason: 'unsubscribe',
+      scope: 'marketing',
+      sourceMessageId: null,
+      createdAt: NOW,
+    }),
+  )
+
+eachDatabase(
+  t,
+  'a campaign never mails who unsubscribed, before or after it was queued',
+  async (t, database) => {
+    const campaign = { campaignId: 'spring', templateId: 't1' }
+    await unsubscribe(database, 'ann@x.example')
+    const asked = ['ann@x.example', 'bob@x.example', 'carl@x.example']
+    const sorted = await sortRecipients(database.reader, 'w1', asked, true)
+    t.same(
+      sorted.map(({ skip }) => skip),
+      ['suppressed', null, null],
+    )
+    const submitted = sorted.map(one => ({ ...one, messageId: one.asked }))
+    const enqueued: string[] = []
+    const parts = {
+      newId: () => 'x',
+      expireMs: DAY_MS,
+      onEnqueued: (lane: string) => void enqueued.push(lane),
+    }
+    const letter = { content: { ...CONTENT, ...campaign }, submitted, dueAt: NOW }
+    await database.write(tx => acceptLetters(tx, parts, [letter], false, NOW))
+    t.same(enqueued, ['x.example 1 w1'], 'in a lane of its own, behind what somebody waits for')
+    await unsubscribe(database, 'bob@x.example')
+    const jobs = new JobLoader({
+      reader: database.reader,
+      clock: new FakeClock(),
+      returnPath: id => `r+${id}@bounce.example`,
+      readSigningKeys: async () => new Map(),
+    })
+    const loaded = await jobs.load(await findEntries(database.reader, asked))
+    t.match(loaded.jobs[0]?.origin, { isMarketing: true, ...campaign })
+    const dropped = await suppressedJobs(database.reader, loaded.jobs)
+    t.same(
+      [...dropped].map(({ recipient }) => recipient),
+      ['bob@x.example'],
+    )
+    const events = await readEventsAfter(database.reader, 0, ['email.accepted', 'email.suppressed'], 10)
+    t.equal(events.length, 3)
+    for (const { payload } of events) t.match(payload, { isMarketing: true, ...campaign })
+  },
+)

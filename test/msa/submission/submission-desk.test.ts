@@ -1,0 +1,158 @@
+/** Many submissions at once: stored together, each with a fate of its own. */
+import t from 'tap'
+import { AppError } from '../../../src/core/errors.js'
+import { uuidv7 } from '../../../src/core/ids.js'
+import type { Database } from '../../../src/db/database.js'
+import type { Principal } from '../../../src/http/principal.js'
+import { SlidingWindow } from '../../../src/http/sliding-window.js'
+import { SubmissionDesk } from '../../../src/msa/submission-desk.js'
+import type { Submission } from '../../../src/msa/submit.js'
+import type { Workspace } from '../../../src/accounts/workspace-store.js'
+import { findAnyMessage } from '../../../src/messages/message-store.js'
+import { findEntries, listLanes } from '../../../src/queue/queue-store.js'
+import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { SeededRandom } from '../../../src/world/fake-random.js'
+import { sqliteDatabase } from '../../support/db/database.js'
+import { addWorkspace } from '../../support/mailroom.js'
+
+function openDesk(database: Database) {
+  const clock = new FakeClock()
+  const random = new SeededRandom()
+  return new SubmissionDesk({
+    database,
+    clock,
+    newId: () => uuidv7(clock.now(), random.bytes(10)),
+    emailWindows: new SlidingWindow(clock),
+    expireMs: 86_400_000,
+    onEnqueued: () => {},
+  })
+}
+
+function submission(workspace: Workspace, to: string, principal: Partial<Principal> = {}): Submission {
+  const message = Buffer.from(`From: <app@sender.test>\r\nTo: <${to}>\r\n\r\nHello.\r\n`)
+  return {
+    principal: {
+      keyId: 'k1',
+      keyName: 'app',
+      workspaceId: workspace.id,
+      liveWorkspaceId: workspace.id,
+      keyType: 'full_access',
+      permissions: ['*'],
+      isSandbox: false,
+      rateLimit: 0,
+      emailRateLimit: 0,
+      ...principal,
+    },
+    workspace,
+    to: [to],
+    sender: { from: { address: 'app@sender.test' }, signingDomainId: null },
+    subject: 'Hello',
+    relayed: { firstPart: message, size: message.length, submitter: 'app@sender.test' },
+    trackOpens: false,
+    trackClicks: false,
+  }
+}
+
+const outcomes = async (all: readonly Promise<unknown>[]) =>
+  (await Promise.allSettled(all)).map(one =>
+    one.status === 'fulfilled'
+      ? 'accepted'
+      : one.reason instanceof AppError
+        ? one.reason.code
+        : String(one.reason),
+  )
+
+t.test('a hundred submissions at once are stored, each under its own id, and queued', async t => {
+  const database = await sqliteDatabase(t)
+  const workspace = await addWorkspace(database)
+  const desk = openDesk(database)
+  const addresses = Array.from({ length: 100 }, (_, n) => `user${n}@x.example`)
+  const submitted = (await Promise.all(addresses.map(to => desk.submit(submission(workspace, to))))).flat()
+  t.same(
+    submitted.map(one => one.asked),
+    addresses,
+    'each hears of its own recipient',
+  )
+  t.equal(new Set(submitted.map(one => one.messageId)).size, 100)
+  for (const { messageId, asked } of submitted)
+    t.match(await findAnyMessage(database.reader, messageId), { recipient: asked, status: 'sent' })
+  t.equal(
+    (
+      await findEntries(
+        database.reader,
+        submitted.map(one => one.messageId),
+      )
+    ).length,
+    100,
+  )
+})
+
+t.test('what crosses the workspace limit is refused alone, in the order in which it came', async t => {
+  const database = await sqliteDatabase(t)
+  const workspace = await addWorkspace(database, 'w1', { hourlyLimit: 2 })
+  const desk = openDesk(database)
+  const three = ['a@x.example', 'b@x.example', 'c@x.example']
+  t.same(await outcomes(three.map(to => desk.submit(submission(workspace, to)))), [
+    'accepted',
+    'accepted',
+    'limit_reached',
+  ])
+  t.same(await outcomes([desk.submit(submission(workspace, 'd@x.example'))]), ['limit_reached'])
+})
+
+t.test(
+  "what crosses the key's rate is refused alone and uses up nothing of the workspace's limit",
+  async t => {
+    const database = await sqliteDatabase(t)
+    const workspace = await addWorkspace(database, 'w1', { hourlyLimit: 3 })
+    const desk = openDesk(database)
+    const slow = { keyId: 'slow', emailRateLimit: 1 }
+    t.same(
+      await outcomes([
+        desk.submit(submission(workspace, 'a@x.example', slow)),
+        desk.submit(submission(workspace, 'b@x.example', slow)),
+        desk.submit(submission(workspace, 'c@x.example')),
+        desk.submit(submission(workspace, 'd@x.example')),
+        desk.submit(submission(workspace, 'e@x.example')),
+      ]),
+      ['accepted', 'rate_limited', 'accepted', 'accepted', 'limit_reached'],
+    )
+  },
+)
+
+t.test('workspaces and sandboxes that come together stay apart', async t => {
+  const database = await sqliteDatabase(t)
+  const one = await addWorkspace(database, 'w1')
+  const other = await addWorkspace(database, 'w2', { dailyLimit: 1 })
+  const desk = openDesk(database)
+  const sandbox = { isSandbox: true }
+  t.same(
+    await outcomes([
+      desk.submit(submission(one, 'a@x.example')),
+      desk.submit(submission(other, 'b@x.example', sandbox)),
+      desk.submit(submission(other, 'c@y.example')),
+      desk.submit(submission(other, 'd@y.example')),
+    ]),
+    ['accepted', 'accepted', 'accepted', 'limit_reached'],
+  )
+  const lanes = (await listLanes(database.reader)).map(({ lane }) => lane)
+  t.same(lanes, ['x.example 0 w1', 'y.example 0 w2'], 'nothing of a sandbox is queued')
+})
+
+t.test(
+  'when the database cannot write, everybody who waited hears of it, and later ones are taken',
+  async t => {
+    const database = await sqliteDatabase(t)
+    const workspace = await addWorkspace(database)
+    let isBroken = true
+    const desk = openDesk({
+      ...database,
+      write: (work, options) =>
+        isBroken ? Promise.reject(new Error('disk full')) : database.write(work, options),
+    })
+    const two = ['a@x.example', 'b@x.example'].map(to => desk.submit(submission(workspace, to)))
+    t.same(await outcomes(two), ['Error: disk full', 'Error: disk full'])
+    isBroken = false
+    t.same(await outcomes([desk.submit(submission(workspace, 'c@x.example'))]), ['accepted'])
+  },
+)

@@ -1,0 +1,341 @@
+/** What a domain's MTA-STS policy does to a delivery, and what the trace tells of it. */
+import t from 'tap'
+import type { FakeZone } from '../../../src/world/dns/fake-dns.js'
+import { goOn, makeJob } from '../../support/smtp/mta.js'
+import { announced, policyText, served, stsWorld } from '../../support/smtp/mta-sts.js'
+import { certificate, scriptedServer } from '../../support/smtp/scripted-server.js'
+
+const offered = `
+  S 220 mx.example ESMTP
+  C EHLO mail.sender.example
+  S 250-mx.example
+  S 250 STARTTLS
+  C STARTTLS`
+
+const mail = `
+  C MAIL FROM:<...>...
+  S 250 ok
+  C RCPT TO:<...>
+  S 250 ok
+  C DATA
+  S 354 go on
+  M
+  S 250 2.0.0 queued`
+
+const secured = `${offered}
+  S 220 2.0.0 ready
+  TLS
+  C EHLO mail.sender.example
+  S 250 mx.example
+  ${mail}`
+
+const handshake = `${offered}
+  S 220 2.0.0 ready
+  TLS`
+
+const withoutTls = `
+  S 220 mx.example ESMTP
+  C EHLO ...
+  S 250 mx.example`
+
+const trusted = certificate.cert
+
+const stsFailure = { kind: 'deferred', cause: 'policy', scope: 'domain', subtype: 'mta_sts_failure' }
+
+const twoExchangers: FakeZone = {
+  'example.com': { MX: ['10 mx1.other', '20 mx.example'] },
+  'mx1.other': { A: ['192.0.2.1', '192.0.2.2'] },
+}
+
+t.test('under an enforced policy mail goes over TLS to a listed host with a right certificate', async t => {
+  const mx = await scriptedServer(t, secured)
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText()))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [
+      {
+        tls: { verified: true },
+        tlsPolicy: 'verify',
+        tlsPolicySource: 'mta-sts',
+        sts: { mode: 'enforce', result: 'passed' },
+      },
+    ],
+  })
+})
+
+t.test('a listed host may match by its left-most label', async t => {
+  const mx = await scriptedServer(t, secured)
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText({ mx: ['mx.other', '*.EXAMPLE'] })))
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ sts: { result: 'passed' } }] })
+})
+
+t.test(
+  'under an enforced policy a certificate nobody vouches for defers, and nothing goes in clear',
+  async t => {
+    const mx = await scriptedServer(t, handshake)
+    const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
+    http.answer(served(policyText()))
+    t.match(await agent.deliver(makeJob(), goOn), {
+      ...stsFailure,
+      permanence: 'transient',
+      summary:
+        'mx.example [192.0.2.25]: MTA-STS demands TLS with a right certificate: self-signed certificate',
+      tried: [
+        { stage: 'starttls', sts: { mode: 'enforce', result: 'failed', reason: 'self-signed certificate' } },
+      ],
+    })
+    t.equal(mx.connections, 1)
+    t.equal(mx.messages.length, 0)
+  },
+)
+
+t.test('under an enforced policy a certificate for another name defers', async t => {
+  const mx = await scriptedServer(t, handshake)
+  const zone = { 'example.com': { MX: ['10 mx9.example'] }, 'mx9.example': { A: ['192.0.2.25'] } }
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted, zone })
+  http.answer(served(policyText({ mx: ['mx9.example'] })))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    ...stsFailure,
+    tried: [{ sts: { reason: 'certificate is for another name' } }],
+  })
+})
+
+for (const [what, script, reason] of [
+  ['is not offered', withoutTls, 'server does not offer STARTTLS'],
+  ['is refused for now', `${offered} \n S 454 4.7.0 not now`, 'STARTTLS was refused'],
+  ['is refused for good', `${offered} \n S 554 5.7.0 never`, 'STARTTLS was refused'],
+  ['is broken', `${offered} \n S 220 ready \n RAW "this is no TLS\\r\\n"`, String],
+] as const)
+  t.test(`under an enforced policy mail waits where STARTTLS ${what}, and nothing goes in clear`, async t => {
+    const mx = await scriptedServer(t, script)
+    const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+    http.answer(served(policyText()))
+    t.match(await agent.deliver(makeJob(), goOn), {
+      ...stsFailure,
+      tried: [{ stage: 'starttls', sts: { mode: 'enforce', result: 'failed', reason } }],
+    })
+    t.equal(mx.connections, 1)
+  })
+
+t.test('a server that is too busy for STARTTLS has not failed the policy', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 421 4.3.2 too busy`)
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText()))
+  const outcome = await agent.deliver(makeJob(), goOn)
+  t.match(outcome, { kind: 'deferred', reply: { code: 421 }, tried: [{ sts: { mode: 'enforce' } }] })
+  t.notMatch(outcome, { subtype: 'mta_sts_failure' })
+})
+
+t.test('a host that only others speak to in clear is not spoken to in clear under a policy', async t => {
+  const broken = `${offered} \n S 220 ready \n RAW "this is no TLS\\r\\n"`
+  const mx = await scriptedServer(
+    t,
+    broken,
+    `S 220 mx.example \n C EHLO ... \n S 250 STARTTLS \n ${mail}`,
+    broken,
+  )
+  const zone = { 'lax.example': { MX: ['10 mx.example'] } }
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted, zone })
+  http.answer(served(policyText()))
+  t.match(await agent.deliver(makeJob({ recipient: 'ann@lax.example' }), goOn), { kind: 'delivered' })
+  t.match(await agent.deliver(makeJob(), goOn), stsFailure)
+  t.equal(mx.messages.length, 1)
+})
+
+t.test('a host that cannot be reached is no failure of the policy', async t => {
+  const { agent, http } = stsWorld(t, {}, { trusted })
+  http.answer(served(policyText()))
+  const outcome = await agent.deliver(makeJob(), goOn)
+  t.match(outcome, { kind: 'deferred', cause: 'transient', subtype: 'host_unreachable' })
+  t.same(outcome.tried[0]?.sts, { mode: 'enforce' })
+})
+
+t.test('under an enforced policy the next listed host gets what the first could not take', async t => {
+  const first = await scriptedServer(t, withoutTls)
+  const second = await scriptedServer(t, secured)
+  const { agent, http } = stsWorld(
+    t,
+    { '192.0.2.1': first, '192.0.2.2': 'refused', '192.0.2.25': second },
+    { trusted, zone: twoExchangers },
+  )
+  http.answer(served(policyText({ mx: ['mx1.other', 'mx.example'] })))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    remoteMta: 'mx.example',
+    tried: [{ sts: { result: 'failed' } }, {}, { sts: { result: 'passed' } }],
+  })
+})
+
+t.test(
+  'under an enforced policy a host that is not listed is passed over, and the trace says so',
+  async t => {
+    const mx = await scriptedServer(t, secured)
+    const { agent, http, dialler } = stsWorld(t, { '192.0.2.25': mx }, { trusted, zone: twoExchangers })
+    http.answer(served(policyText()))
+    const outcome = await agent.deliver(makeJob(), goOn)
+    t.match(outcome, {
+      kind: 'delivered',
+      remoteMta: 'mx.example',
+      tried: [
+        {
+          host: 'mx1.other',
+          stage: 'resolve',
+          error: 'not tried: not in the MTA-STS policy',
+          sts: { mode: 'enforce', result: 'failed', reason: 'the host is not in the policy' },
+        },
+        { host: 'mx.example', sts: { result: 'passed' } },
+      ],
+    })
+    t.equal(outcome.tried.length, 2)
+    t.same(dialler.dialled, ['192.0.2.25'])
+  },
+)
+
+t.test('where an enforced policy lists none of the hosts the mail waits and nobody is dialled', async t => {
+  const { agent, http, dialler } = stsWorld(t, {}, { trusted })
+  http.answer(served(policyText({ mx: ['*.mx.example', 'example'] })))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    ...stsFailure,
+    permanence: 'transient',
+    summary: 'the MTA-STS policy of example.com lists no mail exchanger that has an address',
+    tried: [{ host: 'mx.example', stage: 'resolve' }],
+  })
+  t.same(dialler.dialled, [])
+})
+
+t.test('what an enforced policy kept back is delivered when a new one allows it', async t => {
+  const mx = await scriptedServer(t, secured)
+  const { agent, http, zone } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText({ mx: ['old.example'] }))).answer(served(policyText()))
+  t.match(await agent.deliver(makeJob(), goOn), stsFailure)
+  zone['_mta-sts.example.com'] = announced('2')
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+})
+
+t.test('an enforced policy holds when DNS and the policy host fail', async t => {
+  const mx = await scriptedServer(t, withoutTls, withoutTls)
+  const { agent, http, zone } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText()))
+  t.match(await agent.deliver(makeJob(), goOn), stsFailure)
+  zone['_mta-sts.example.com'] = 'servfail'
+  t.match(await agent.deliver(makeJob(), goOn), stsFailure)
+})
+
+t.test('a domain that is its own exchanger is checked like another host', async t => {
+  const zone = { 'example.com': { A: ['192.0.2.25'] } }
+  const { agent, http, dialler } = stsWorld(t, {}, { trusted, zone })
+  http.answer(served(policyText()))
+  t.match(await agent.deliver(makeJob(), goOn), stsFailure)
+  t.same(dialler.dialled, [])
+})
+
+for (const [what, scripts, reason] of [
+  ['TLS is broken', [`${offered} \n S 220 ready \n RAW "no TLS\\r\\n"`, `${withoutTls} ${mail}`], 'no TLS'],
+  ['TLS is not offered', [`${withoutTls} ${mail}`], 'no TLS'],
+  ['the certificate is not trusted', [secured], 'self-signed certificate'],
+] as const)
+  t.test(
+    `under a policy that is only tested mail is delivered where ${what}, and the trace says it`,
+    async t => {
+      const mx = await scriptedServer(t, ...scripts)
+      const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
+      http.answer(served(policyText({ mode: 'testing' })))
+      const outcome = await agent.deliver(makeJob(), goOn)
+      t.equal(outcome.kind, 'delivered')
+      t.match(outcome.tried.at(-1), {
+        tlsPolicy: 'opportunistic',
+        tlsPolicySource: 'default',
+        sts: { mode: 'testing', result: 'failed', reason },
+      })
+    },
+  )
+
+t.test('under a policy that is only tested a host that is not listed gets the mail', async t => {
+  const mx = await scriptedServer(t, secured)
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText({ mode: 'testing', mx: ['other.example'] })))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [{ sts: { mode: 'testing', result: 'failed', reason: 'the host is not in the policy' } }],
+  })
+})
+
+t.test(
+  'where a policy is announced but cannot be had, mail goes as without one and the trace says why',
+  async t => {
+    const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+    const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
+    http.answer(served('', { status: 404 }))
+    t.match(await agent.deliver(makeJob(), goOn), {
+      kind: 'delivered',
+      tried: [
+        { tlsPolicy: 'opportunistic', sts: { mode: 'unavailable', reason: 'the policy host answered 404' } },
+      ],
+    })
+  },
+)
+
+t.test('a domain without a policy leaves no word of it in the trace', async t => {
+  const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+  const { agent } = stsWorld(t, { '192.0.2.25': mx }, { zone: { '_mta-sts.example.com': {} } })
+  const { tried } = await agent.deliver(makeJob(), goOn)
+  t.match(tried, [{ tlsPolicy: 'opportunistic', tlsPolicySource: 'default' }])
+  t.notOk(tried[0] && 'sts' in tried[0])
+})
+
+t.test('a static route is the last word: the policy is not even looked up', async t => {
+  const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+  const routes = [{ domain: 'example.com', host: '192.0.2.25', port: 25, tls: 'none' }] as const
+  const { agent, resolver } = stsWorld(t, { '192.0.2.25': mx }, { routes })
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [{ tlsPolicy: 'none', tlsPolicySource: 'route', sts: undefined }],
+  })
+  t.same(resolver.asked, [])
+})
+
+t.test('a shutdown does not wait for a policy host that does not answer', async t => {
+  const { agent, http, dialler } = stsWorld(t, {}, { trusted })
+  const shutdown = new AbortController()
+  http.request = request => {
+    http.requests.push(request)
+    shutdown.abort()
+    return new Promise(() => {})
+  }
+  t.match(await agent.deliver(makeJob(), shutdown.signal), { kind: 'deferred', subtype: 'shutdown' })
+  t.equal(http.requests.length, 1)
+  t.same(dialler.dialled, [])
+})
+
+t.test('a shutdown in the middle of the handshake is no failure of the policy', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n STALL`)
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText()))
+  const shutdown = new AbortController()
+  const delivery = agent.deliver(makeJob(), shutdown.signal)
+  await mx.reached(7)
+  shutdown.abort()
+  t.match(await delivery, { kind: 'deferred', subtype: 'shutdown' })
+})
+
+t.test('mail under a policy that was met is refused for reasons of its own', async t => {
+  const mx = await scriptedServer(
+    t,
+    `${handshake}
+     C EHLO ...
+     S 250 mx.example
+     C MAIL ...
+     S 250 ok
+     C RCPT ...
+     S 550 5.1.1 no such user`,
+  )
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+  http.answer(served(policyText()))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'bounced',
+    status: '5.1.1',
+    tried: [{ sts: { mode: 'enforce', result: 'passed' } }],
+  })
+})

@@ -1,0 +1,156 @@
+/** What the operator demands of TLS for MX hosts and domains, beside what MTA-STS demands. */
+import t from 'tap'
+import type { TlsSite } from '../../../src/mta/mta-options.js'
+import { goOn, makeJob } from '../../support/smtp/mta.js'
+import { policyText, served, stsWorld } from '../../support/smtp/mta-sts.js'
+import { certificate, scriptedServer } from '../../support/smtp/scripted-server.js'
+
+const mail = `
+  C MAIL FROM:<...>...
+  S 250 ok
+  C RCPT TO:<...>
+  S 250 ok
+  C DATA
+  S 354 go on
+  M
+  S 250 2.0.0 queued`
+
+const handshake = `
+  S 220 mx.example ESMTP
+  C EHLO ...
+  S 250-mx.example
+  S 250 STARTTLS
+  C STARTTLS
+  S 220 ready
+  TLS`
+
+const secured = `${handshake}
+  C EHLO ...
+  S 250 mx.example
+  ${mail}`
+
+const withoutTls = `
+  S 220 mx.example ESMTP
+  C EHLO ...
+  S 250 mx.example`
+
+const noPolicy = { '_mta-sts.example.com': {} }
+
+function mxSite(mx: string, tls: TlsSite['tls']): TlsSite {
+  return { mx, domain: undefined, tls }
+}
+
+function domainSite(domain: string, tls: TlsSite['tls']): TlsSite {
+  return { mx: undefined, domain, tls }
+}
+
+for (const [what, site] of [
+  ['the MX host', mxSite('*.example', 'require')],
+  ['the domain', domainSite('example.com', 'require')],
+] as const)
+  t.test(`a site that requires TLS, found by ${what}, defers where it is not offered`, async t => {
+    const mx = await scriptedServer(t, withoutTls)
+    const { agent } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [site], zone: noPolicy })
+    t.match(await agent.deliver(makeJob(), goOn), {
+      kind: 'deferred',
+      subtype: 'tls_unavailable',
+      tried: [{ tlsPolicy: 'require', tlsPolicySource: 'site' }],
+    })
+  })
+
+t.test('a site that requires TLS takes any certificate', async t => {
+  const mx = await scriptedServer(t, secured)
+  const { agent } = stsWorld(
+    t,
+    { '192.0.2.25': mx },
+    { tlsSites: [mxSite('mx.example', 'require')], zone: noPolicy },
+  )
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ tls: { verified: false } }] })
+})
+
+t.test('a site that verifies defers on a certificate nobody vouches for', async t => {
+  const mx = await scriptedServer(t, handshake)
+  const { agent } = stsWorld(
+    t,
+    { '192.0.2.25': mx },
+    { tlsSites: [mxSite('mx.example', 'verify')], zone: noPolicy },
+  )
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'tls_untrusted' })
+})
+
+for (const site of [
+  mxSite('mx2.example', 'verify'),
+  mxSite('*.mx.example', 'verify'),
+  mxSite('example.com', 'verify'),
+  domainSite('mx.example', 'verify'),
+  domainSite('*.example.com', 'verify'),
+])
+  t.test(`a site for ${site.mx ?? site.domain ?? ''} demands nothing of another`, async t => {
+    const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+    const { agent } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [site], zone: noPolicy })
+    t.match(await agent.deliver(makeJob(), goOn), {
+      kind: 'delivered',
+      tried: [{ tlsPolicy: 'opportunistic', tlsPolicySource: 'default' }],
+    })
+  })
+
+t.test('of several sites the strictest counts, wherever it stands', async t => {
+  const tlsSites = [
+    mxSite('*', 'opportunistic'),
+    domainSite('example.com', 'verify'),
+    mxSite('*.example', 'require'),
+  ]
+  const mx = await scriptedServer(t, handshake)
+  const { agent } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites, zone: noPolicy })
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'deferred',
+    subtype: 'tls_untrusted',
+    tried: [{ tlsPolicy: 'verify', tlsPolicySource: 'site' }],
+  })
+})
+
+t.test('a site cannot make less of an enforced policy', async t => {
+  const mx = await scriptedServer(t, handshake)
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [mxSite('*', 'require')] })
+  http.answer(served(policyText()))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'deferred',
+    subtype: 'mta_sts_failure',
+    tried: [{ tlsPolicy: 'verify', tlsPolicySource: 'mta-sts' }],
+  })
+})
+
+t.test('a policy that is only tested cannot make less of a site', async t => {
+  const mx = await scriptedServer(t, handshake)
+  const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [mxSite('*', 'verify')] })
+  http.answer(served(policyText({ mode: 'testing' })))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'deferred',
+    subtype: 'tls_untrusted',
+    tried: [{ tlsPolicySource: 'site', sts: { mode: 'testing', result: 'failed' } }],
+  })
+})
+
+t.test('a site that asks for less leaves the policy its word', async t => {
+  const mx = await scriptedServer(t, secured)
+  const { agent, http } = stsWorld(
+    t,
+    { '192.0.2.25': mx },
+    { tlsSites: [mxSite('*', 'opportunistic')], trusted: certificate.cert },
+  )
+  http.answer(served(policyText()))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [{ tlsPolicy: 'verify', tlsPolicySource: 'mta-sts' }],
+  })
+})
+
+t.test('a static route keeps its own TLS, whatever the sites demand', async t => {
+  const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+  const routes = [{ domain: '*', host: 'mx.example', port: 25, tls: 'opportunistic' }] as const
+  const { agent } = stsWorld(t, { '192.0.2.25': mx }, { routes, tlsSites: [mxSite('*', 'verify')] })
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [{ tlsPolicy: 'opportunistic', tlsPolicySource: 'route' }],
+  })
+})

@@ -1,0 +1,281 @@
+/** STARTTLS under each policy, and what a broken or forged one leads to. */
+import t from 'tap'
+import type { Route } from '../../../src/mta/mta-options.js'
+import { certificate, scriptedServer } from '../../support/smtp/scripted-server.js'
+import { goOn, makeJob, testMta, timeouts } from '../../support/smtp/mta.js'
+
+const offered = `
+  S 220 mx.example ESMTP
+  C EHLO mail.sender.example
+  S 250-mx.example
+  S 250 STARTTLS
+  C STARTTLS`
+
+const mail = `
+  C MAIL FROM:<...>...
+  S 250 ok
+  C RCPT TO:<...>
+  S 250 ok
+  C DATA
+  S 354 go on
+  M
+  S 250 2.0.0 queued`
+
+const secured = `${offered}
+  S 220 2.0.0 ready
+  TLS
+  C EHLO mail.sender.example
+  S 250-mx.example
+  S 250 SIZE 1000000`
+
+const inClear = `
+  S 220 mx.example ESMTP
+  C EHLO ...
+  S 250-mx.example
+  S 250 STARTTLS
+  ${mail}`
+
+function routed(parts: Partial<Route>): { routes: Route[] } {
+  return { routes: [{ domain: '*', host: '192.0.2.25', port: 25, tls: 'opportunistic', ...parts }] }
+}
+
+t.test(
+  'STARTTLS is used where offered, whatever the certificate, and the trace says what it was',
+  async t => {
+    const mx = await scriptedServer(t, `${secured} ${mail}`)
+    const { agent } = testMta(t, { '192.0.2.25': mx })
+    t.match(await agent.deliver(makeJob(), goOn), {
+      kind: 'delivered',
+      tried: [
+        {
+          tls: {
+            version: 'TLSv1.3',
+            cipher: /^TLS_/,
+            verified: false,
+            unverifiedReason: 'self-signed certificate',
+          },
+        },
+      ],
+    })
+  },
+)
+
+t.test('a certificate that is trusted and names the host is told as verified', async t => {
+  const mx = await scriptedServer(t, `${secured} ${mail}`)
+  const { agent } = testMta(t, { '192.0.2.25': mx }, { trusted: certificate.cert })
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [{ tls: { verified: true, unverifiedReason: undefined } }],
+  })
+})
+
+t.test('a host whose handshake fails is spoken to in clear, and for an hour without another try', async t => {
+  const broken = `${offered}
+    S 220 ready
+    RAW "this is no TLS\\r\\n"`
+  const mx = await scriptedServer(t, broken, inClear, inClear, broken, inClear)
+  const limits = { messagesPerConnection: 1, idleMs: 1, idleConnections: 1 }
+  const { agent, clock } = testMta(t, { '192.0.2.25': mx }, { pool: limits })
+
+  const first = await agent.deliver(makeJob(), goOn)
+  t.match(first, { kind: 'delivered', tried: [{ stage: 'starttls', error: String }, { stage: 'final_dot' }] })
+  t.equal(first.tried[1]?.tls, undefined)
+
+  await clock.advance(59 * 60_000)
+  const second = await agent.deliver(makeJob(), goOn)
+  t.equal(second.tried.length, 1, 'TLS is not tried again within the hour')
+
+  await clock.advance(60_001)
+  const third = await agent.deliver(makeJob(), goOn)
+  t.equal(third.tried.length, 2, 'after the hour it is')
+  t.equal(mx.messages.length, 3)
+})
+
+t.test('a server that closes after STARTTLS is spoken to in clear', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n CLOSE`, inClear)
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+})
+
+t.test('a server that hangs in the handshake is spoken to in clear when its time is over', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n STALL`, inClear)
+  const { agent, clock } = testMta(t, { '192.0.2.25': mx })
+  const delivery = agent.deliver(makeJob(), goOn)
+  await mx.reached(7)
+  // The handshake's time begins when the 220 has arrived, some turns from now.
+  while (mx.connections < 2) await clock.advance(timeouts.connect / 10)
+  t.match(await delivery, {
+    kind: 'delivered',
+    tried: [{ stage: 'starttls', error: 'connection timed out' }, {}],
+  })
+})
+
+t.test(
+  'a shutdown in the middle of the handshake defers the message, and nothing goes out in clear',
+  async t => {
+    const mx = await scriptedServer(t, `${offered} \n S 220 ready \n STALL`)
+    const { agent } = testMta(t, { '192.0.2.25': mx })
+    const shutdown = new AbortController()
+    const delivery = agent.deliver(makeJob(), shutdown.signal)
+    await mx.reached(7)
+    shutdown.abort()
+    const outcome = await delivery
+    t.match(outcome, { kind: 'deferred', subtype: 'shutdown', tried: [{ stage: 'starttls' }] })
+    t.equal(outcome.tried.length, 1, 'no second try in clear')
+  },
+)
+
+t.test('a server that refuses STARTTLS for now gets the mail in clear over the same connection', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 454 4.7.0 TLS not available \n ${mail}`)
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+  t.equal(mx.connections, 1)
+})
+
+t.test('replies put in clear behind the answer to STARTTLS are not taken for answers under TLS', async t => {
+  const mx = await scriptedServer(
+    t,
+    `${offered}
+     RAW "220 ready\\r\\n250 mx.example\\r\\n250 ok\\r\\n250 ok\\r\\n354 go on\\r\\n250 forged\\r\\n"
+     TLS
+     C EHLO mail.sender.example
+     S 250 mx.example
+     C MAIL FROM:<...>
+     S 250 ok
+     C RCPT TO:<...>
+     S 550 5.1.1 no such user`,
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'bounced',
+    status: '5.1.1',
+    tried: [{ tls: { version: 'TLSv1.3' } }],
+  })
+})
+
+t.test('what a server offered in clear does not count under TLS', async t => {
+  const mx = await scriptedServer(
+    t,
+    `S 220 mx.example ESMTP
+     C EHLO ...
+     S 250-mx.example
+     S 250-STARTTLS
+     S 250-SIZE 1000
+     S 250 PIPELINING
+     C STARTTLS
+     S 220 ready
+     TLS
+     C EHLO ...
+     S 250 mx.example
+     C MAIL FROM:<b+token@bounce.sender.example>
+     S 250 ok
+     C RCPT ...
+     S 250 ok
+     C DATA
+     S 354 go on
+     M
+     S 250 ok`,
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+})
+
+t.test('a route without TLS does not use STARTTLS', async t => {
+  const mx = await scriptedServer(t, inClear)
+  const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'none' }))
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+})
+
+t.test('a route that requires TLS defers where it is not offered', async t => {
+  const mx = await scriptedServer(t, `S 220 mx.example ESMTP \n C EHLO ... \n S 250 mx.example`)
+  const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'deferred',
+    subtype: 'tls_unavailable',
+    tried: [{ stage: 'starttls', error: 'server does not offer STARTTLS' }],
+  })
+})
+
+t.test(
+  'a route that requires TLS defers where it is refused for good, and never goes on in clear',
+  async t => {
+    const mx = await scriptedServer(t, `${offered} \n S 554 5.7.0 not for you`)
+    const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
+    t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', tried: [{ stage: 'starttls' }] })
+    t.equal(mx.connections, 1)
+  },
+)
+
+t.test('a route that requires TLS defers where the handshake fails, and never goes on in clear', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n RAW "this is no TLS\\r\\n"`)
+  const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'tls_failed' })
+  t.equal(mx.connections, 1)
+})
+
+t.test('a route that requires TLS takes any certificate', async t => {
+  const mx = await scriptedServer(t, `${secured} ${mail}`)
+  const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ tls: { verified: false } }] })
+})
+
+t.test('a route that verifies defers on a certificate nobody vouches for', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n TLS`)
+  const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'verify' }))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'deferred',
+    subtype: 'tls_untrusted',
+    tried: [
+      {
+        stage: 'starttls',
+        error: 'certificate not trusted: self-signed certificate',
+        tls: { verified: false, unverifiedReason: 'self-signed certificate' },
+      },
+    ],
+  })
+})
+
+t.test('a route that verifies defers on a certificate for another name', async t => {
+  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n TLS`)
+  const { agent } = testMta(
+    t,
+    { '192.0.2.25': mx },
+    {
+      ...routed({ tls: 'verify', host: 'relay.example' }),
+      zone: { 'relay.example': { A: ['192.0.2.25'] } },
+      trusted: certificate.cert,
+    },
+  )
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'deferred',
+    subtype: 'tls_untrusted',
+    tried: [{ tls: { unverifiedReason: 'certificate is for another name' } }],
+  })
+})
+
+t.test('a route that verifies delivers where chain and address are right', async t => {
+  const mx = await scriptedServer(t, `${secured} ${mail}`)
+  const { agent } = testMta(
+    t,
+    { '192.0.2.25': mx },
+    { ...routed({ tls: 'verify' }), trusted: certificate.cert },
+  )
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ tls: { verified: true } }] })
+})
+
+t.test('on port 465 TLS begins with the first octet', async t => {
+  const mx = await scriptedServer(
+    t,
+    `TLS
+     S 220 relay.example ESMTP
+     C EHLO ...
+     S 250-relay.example
+     S 250 STARTTLS
+     ${mail}`,
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ port: 465, tls: 'require' }))
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [{ port: 465, tls: { version: 'TLSv1.3' } }],
+  })
+})

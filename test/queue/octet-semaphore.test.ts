@@ -1,0 +1,72 @@
+/** Memory for large messages, shared out by site. */
+import t from 'tap'
+import { OctetSemaphore } from '../../src/queue/delivery/octet-semaphore.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+
+const site = (name: string) => ({ name })
+
+function openBudget() {
+  let freed = 0
+  const clock = new FakeClock()
+  const budget = new OctetSemaphore<{ name: string }>(clock, 100, () => (freed += 1))
+  return { clock, budget, freed: () => freed }
+}
+
+t.test('one site gets a quarter, and one message more than that when it holds nothing', t => {
+  const { budget, freed } = openBudget()
+  const a = site('a')
+  const first = budget.take(a, 20, true)
+  t.ok(first)
+  t.notOk(budget.take(a, 20, true))
+  t.notOk(budget.mayAsk(a))
+  const large = budget.take(site('b'), 60, true)
+  t.ok(large, 'another site is not behind it')
+  first?.()
+  first?.()
+  t.equal(freed(), 1)
+  t.ok(budget.mayAsk(a))
+  t.ok(budget.take(a, 20, true))
+  t.equal(budget.heldOctets, 80)
+  t.end()
+})
+
+t.test('sites that have not answered have half of it together', t => {
+  const { budget } = openBudget()
+  const held = Array.from({ length: 8 }, (_, n) => budget.take(site(`tarpit ${n}`), 10, false))
+  t.equal(held.filter(Boolean).length, 5)
+  t.ok(budget.take(site('answers'), 25, true))
+  t.end()
+})
+
+t.test('one that is larger than all of it passes alone', t => {
+  const { budget } = openBudget()
+  const small = budget.take(site('a'), 1, true)
+  const huge = site('b')
+  t.notOk(budget.take(huge, 1_000, true))
+  small?.()
+  t.ok(budget.take(huge, 1_000, true))
+  t.notOk(budget.take(site('c'), 1, true))
+  t.end()
+})
+
+t.test('many smaller ones do not pass one for which there was too little, for a while', async t => {
+  const { budget, clock } = openBudget()
+  const first = budget.take(site('a'), 60, true)
+  const second = budget.take(site('b'), 20, true)
+  const waits = site('waits')
+  const other = site('other')
+  t.notOk(budget.take(waits, 50, true))
+  t.notOk(budget.mayAsk(other))
+  t.notOk(budget.take(other, 1, true))
+  second?.()
+  t.notOk(budget.mayAsk(other), 'still too little for the first')
+  t.notOk(budget.mayAsk(waits))
+  first?.()
+  t.ok(budget.take(waits, 50, true))
+  t.ok(budget.take(other, 1, true))
+  const gone = site('gone')
+  t.notOk(budget.take(gone, 60, true))
+  t.notOk(budget.mayAsk(site('third')))
+  await clock.advance(30_000)
+  t.ok(budget.mayAsk(site('third')), 'a site that does not come back holds nobody up')
+})

@@ -1,0 +1,79 @@
+/**
+ * Databases for tests: a temporary SQLite file, and the same tables on PostgreSQL (PGlite), each brought up to date by
+ * the real migrations, once in a process. `eachDatabase` runs a test on both, since a store has to mean the same on either.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Database } from '../../../src/db/database.js'
+import { GroupCommit } from '../../../src/db/group-commit.js'
+import { openSqlite } from '../../../src/db/sqlite/open-sqlite.js'
+import { UNWATCHED } from '../../../src/db/sqlite/storage-watch.js'
+import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { emptyPostgres, endPostgres } from './postgres.js'
+
+/** A fresh database in a file of its own, closed and removed with the test; what a given file holds already stays. */
+export async function sqliteDatabase(t: Test, file = sqliteFile(t)): Promise<Database> {
+  if (!existsSync(file)) writeFileSync(file, await (migrated ??= migrate()))
+  const database = await openSqlite({ file, clock: new FakeClock() })
+  t.teardown(() => database[Symbol.asyncDispose]())
+  return database
+}
+
+/** Path for a database of this test; its folder is removed with the test. */
+export function sqliteFile(t: Test): string {
+  return join(t.testdir(), 'test.db')
+}
+
+/** A database after all migrations: they are twenty times as long as everything else that a fresh one takes. */
+let migrated: Promise<Buffer> | undefined
+
+async function migrate(): Promise<Buffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
+  try {
+    const file = join(folder, 'test.db')
+    const database = await openSqlite({ file, clock: new FakeClock() })
+    await database[Symbol.asyncDispose]()
+    return readFileSync(file)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function postgresDatabase(): Promise<Database> {
+  const db = await emptyPostgres()
+  const groups = new GroupCommit(db, new FakeClock())
+  return {
+    dialect: 'postgres',
+    reader: db,
+    slowReader: db,
+    storage: UNWATCHED,
+    write: work => groups.write(work),
+    hasForeignWrites: () => false,
+    foreignVersion: () => 0,
+    async [Symbol.asyncDispose]() {
+      await groups.idle()
+      await db.destroy()
+    },
+  }
+}
+
+/**
+ * Declares a test twice, on SQLite and on PostgreSQL, which ends with the last test of the file.
+ *
+ * @param name a sentence of behaviour, the same on both
+ */
+export function eachDatabase(
+  t: Test,
+  name: string,
+  test: (t: Test, database: Database) => Promise<void>,
+): void {
+  t.teardown(endPostgres)
+  void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
+  void t.test(`${name} (PostgreSQL)`, async t => {
+    const database = await postgresDatabase()
+    t.teardown(() => database[Symbol.asyncDispose]())
+    await test(t, database)
+  })
+}

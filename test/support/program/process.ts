@@ -1,0 +1,230 @@
+/**
+ * The real program in tests: its server as a child process on a data folder of its own, and its commands beside it.
+ *
+ * Spawns the bundle in `dist/`, which is what operators run (`make test` builds it first); commands run inside the test's
+ * process, which spares each of them its loading. Every process is killed and the folder removed when the test ends, however it
+ * ends.
+ */
+import BetterSqlite from 'better-sqlite3'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Test } from 'tap'
+import { runCli } from '../../../src/cli/program.js'
+import { FakeLog } from '../../../src/world/fake-log.js'
+import { systemWorld } from '../../../src/world/world.js'
+import { endWithTest } from './children.js'
+import { clientOf, type Client } from '../api/client.js'
+import { until } from '../until.js'
+
+const program = resolve('dist/main.js')
+
+/** Settings that make tests quick and keep everything on loopback; `toml` and `env` of a test come on top. */
+const USUAL_ENVIRONMENT = {
+  POSTROAD_HTTP_LISTEN: '127.0.0.1:0',
+  POSTROAD_SUBMISSION_LISTEN: '127.0.0.1:0',
+  POSTROAD_SUBMISSION_LISTEN_TLS: '127.0.0.1:0',
+  POSTROAD_INBOUND_LISTEN: '127.0.0.1:0',
+  // The disk of whoever runs the tests may be as full as it likes.
+  POSTROAD_LIMITS_DISK_RESERVE: '0B',
+  POSTROAD_MTA_RETRY_FIRST: '1s',
+  POSTROAD_MTA_WORKERS: '1',
+  POSTROAD_MTA_SHARED_ADDRESS: 'notify@mail.postroad.test',
+  // Nobody answers there: what has no route must not ask the machine's name servers.
+  POSTROAD_DNS_SERVERS: '127.0.0.1:9',
+}
+
+export interface Ended {
+  /** Exit status; null when a signal ended it. */
+  readonly status: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly out: string
+  readonly err: string
+}
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly level: string; readonly event: string }
+
+export interface InstallOptions {
+  /** Tables of the configuration file. */
+  readonly toml?: string
+  /** Overrides, `POSTROAD_SECTION_KEY`. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A data folder with its configuration file. */
+export interface Installation {
+  readonly dataDir: string
+  readonly configFile: string
+  /** As the program sees it. */
+  readonly environment: Readonly<Record<string, string>>
+  writeConfig(toml: string): void
+  /** Runs a command to its end, in this process. */
+  run(...args: string[]): Promise<Ended>
+  /** The same in a process of its own. */
+  spawn(...args: string[]): Promise<Ended>
+  /** Runs a command with `--json`, which has to succeed, and reads what it prints. */
+  json<T = unknown>(...args: string[]): Promise<T>
+  /** How many rows each table holds now. */
+  rowCounts(): Record<string, number>
+  /** Starts the server and resolves once it serves. */
+  serve(): Promise<Serving>
+}
+
+/** An installation after `init`. */
+export interface Initialised extends Installation {
+  readonly workspaceId: string
+  /** A live key without limits: tests ask more often than a client would. */
+  readonly key: string
+}
+
+export interface Serving extends Client {
+  readonly pid: number
+  /** Lines written so far. */
+  readonly log: readonly LogLine[]
+  /** Resolves with the first line of this event from the given position on. */
+  logged(event: string, from?: number): Promise<LogLine>
+  signal(signal: NodeJS.Signals): void
+  /** Sends the signal and resolves once the process has ended. */
+  end(signal: NodeJS.Signals): Promise<Ended>
+  readonly ended: Promise<Ended>
+}
+
+/** Not set up yet: `init` is the test's business. */
+export function install(t: Test, { toml = '', env = {} }: InstallOptions = {}): Installation {
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
+  const dataDir = join(folder, 'state')
+  const configFile = join(folder, 'postroad.toml')
+  const writeConfig = (text: string) =>
+    writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n${text}\n`)
+  writeConfig(toml)
+  const environment = { POSTROAD_CONFIG: configFile, ...USUAL_ENVIRONMENT, ...env }
+  // Undone in reverse order: the processes end before their folder goes.
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const start = (args: readonly string[]): Running => {
+    const child = spawn(process.execPath, [program, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], ...environment },
+    })
+    endWithTest(t, child)
+    return running(child)
+  }
+
+  const run = (...args: string[]) => runHere(args, environment)
+  return {
+    dataDir,
+    configFile,
+    environment,
+    writeConfig,
+    run,
+    spawn: (...args) => start(args).ended,
+    async json<T>(...args: string[]) {
+      const { status, out, err } = await run(...args, '--json')
+      if (status !== 0) throw new Error(`postroad ${args.join(' ')} ended with ${String(status)}: ${err}`)
+      return JSON.parse(out) as T
+    },
+    rowCounts: () => countRows(join(dataDir, 'postroad.db')),
+    async serve() {
+      const server = start(['serve'])
+      const line = await Promise.race([server.logged('postroad serves'), server.ended])
+      if (!('event' in line)) throw new Error(`the server did not start: ${line.err}${line.out}`)
+      const baseUrl = `http://${String(line['http']).split(', ')[0] ?? ''}`
+      return { ...server, ...clientOf(baseUrl) }
+    },
+  }
+}
+
+/** Set up and ready to serve. */
+export async function initialise(t: Test, options: InstallOptions = {}): Promise<Initialised> {
+  const installation = install(t, options)
+  const { dataDir, workspaceId, key } = await (template ??= makeTemplate())
+  cpSync(dataDir, installation.dataDir, { recursive: true })
+  return { ...installation, workspaceId, key }
+}
+
+/** What `init` made, once per test file: copying it is quicker than making keys again. */
+let template: Promise<{ dataDir: string; workspaceId: string; key: string }> | undefined
+
+async function makeTemplate() {
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const dataDir = join(folder, 'state')
+  const configFile = join(folder, 'postroad.toml')
+  writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n`)
+  const json = async (...args: string[]) => {
+    const { out } = await runHere([...args, '--json'], { POSTROAD_CONFIG: configFile, ...USUAL_ENVIRONMENT })
+    return JSON.parse(out) as unknown
+  }
+  const { workspace } = (await json('init')) as { workspace: { id: string } }
+  const unlimited = ['--rate-limit', '0', '--email-rate-limit', '0']
+  const options = ['--workspace', workspace.id, '--name', 'of the tests', ...unlimited]
+  const { key } = (await json('key', 'create', ...options)) as { key: string }
+  return { dataDir, workspaceId: workspace.id, key }
+}
+
+/** A route that takes all mail to a port of this machine. */
+export function routeTo(port: number): Record<string, string> {
+  return { POSTROAD_MTA_ROUTES: JSON.stringify([{ domain: '*', host: '127.0.0.1', port }]) }
+}
+
+function countRows(file: string): Record<string, number> {
+  const handle = new BetterSqlite(file, { readonly: true })
+  try {
+    const tables = handle
+      .prepare(`select name from sqlite_master where type = 'table'`)
+      .pluck()
+      .all() as string[]
+    return Object.fromEntries(
+      tables.map(name => [name, handle.prepare(`select count(*) from "${name}"`).pluck().get() as number]),
+    )
+  } finally {
+    handle.close()
+  }
+}
+
+async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {
+  let out = ''
+  let err = ''
+  const status = await runCli(args, {
+    env,
+    world: { ...systemWorld(), log: new FakeLog() },
+    print: text => (out += `${text}\n`),
+    complain: text => (err += `${text}\n`),
+  })
+  return { status, signal: null, out, err }
+}
+
+type Running = Pick<Serving, 'pid' | 'log' | 'logged' | 'signal' | 'end' | 'ended'>
+
+function running(child: ChildProcess): Running {
+  const log: LogLine[] = []
+  let out = ''
+  let err = ''
+  let unfinished = ''
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+    const lines = (unfinished + text).split('\n')
+    unfinished = lines.pop() ?? ''
+    log.push(...lines.filter(line => line.startsWith('{"level"')).map(line => JSON.parse(line) as LogLine))
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const ended = once(child, 'close').then((end): Ended => {
+    const [status, signal] = end as [number | null, NodeJS.Signals | null]
+    return { status, signal, out, err }
+  })
+  return {
+    pid: child.pid ?? 0,
+    log,
+    logged: (event, from = 0) =>
+      until(`the log line "${event}"`, () => log.slice(from).find(line => line.event === event)),
+    signal: signal => void child.kill(signal),
+    async end(signal) {
+      child.kill(signal)
+      return ended
+    },
+    ended,
+  }
+}

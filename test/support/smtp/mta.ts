@@ -1,0 +1,151 @@
+/**
+ * The outgoing side as tests need it: an SMTP agent in a declared world, jobs for it, and a dialler that maps the
+ * addresses of that world to servers on the loopback.
+ */
+import type { DeliveryAgent, DeliveryJob } from '../../../src/queue/delivery-agent.js'
+import type { ComposedContent } from '../../../src/mail/compose/compose.js'
+import { DEFAULT_POOL_LIMITS, type Timeouts } from '../../../src/mta/mta-options.js'
+import { openSmtpAgent, type SmtpAgentParts } from '../../../src/mta/smtp-agent.js'
+import { openDialler, type Dialler } from '../../../src/world/net/dial.js'
+import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { fakeDns, type FakeZone } from '../../../src/world/dns/fake-dns.js'
+import { SeededRandom } from '../../../src/world/fake-random.js'
+import { assertWithin, PUBLIC_REACH, type Reach } from '../../../src/world/net/reach.js'
+import type { SystemLookup } from '../../../src/world/dns/system-names.js'
+
+/** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can tell the two apart. */
+export const timeouts: Timeouts = {
+  attempt: 600_000,
+  connect: 30_000,
+  starttls: 40_000,
+  greeting: 300_000,
+  mail: 300_000,
+  rcpt: 300_000,
+  data: 120_000,
+  block: 180_000,
+  finalDot: 600_000,
+  quit: 5_000,
+}
+
+/** What is at an address: a server, nothing (`refused`), or a hole that swallows packets (`silent`). */
+export type Place = { readonly port: number } | 'refused' | 'silent'
+
+export interface MappedDialler extends Dialler {
+  /** Addresses dialled, in order, with source address where one was given: `192.0.2.1`, `192.0.2.1 from 192.0.2.7`. */
+  readonly dialled: readonly string[]
+}
+
+/**
+ * @param places by IP address; `*` stands for every other address
+ * @param trusted certificates to trust beside the system's
+ */
+export function mappedDialler(
+  clock: FakeClock,
+  places: Record<string, Place>,
+  trusted?: Buffer,
+  reach: Reach = PUBLIC_REACH,
+): MappedDialler {
+  const real = openDialler(clock)
+  const dialled: string[] = []
+  return {
+    dialled,
+    async connect({ address, timeoutMs, localAddress, ...target }) {
+      assertWithin(reach, target, address)
+      dialled.push(localAddress === undefined ? address : `${address} from ${localAddress}`)
+      const place = places[address] ?? places['*'] ?? 'refused'
+      if (place === 'refused')
+        return Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+      if (place === 'silent')
+        return new Promise((_, reject) => {
+          const fail = (code: string) => () => reject(Object.assign(new Error(code), { code }))
+          clock.after(timeoutMs, fail('ETIMEDOUT'))
+          target.signal?.addEventListener('abort', fail('ABORT_ERR'), { once: true })
+        })
+      return real.connect({
+        ...target,
+        namedBy: 'operator',
+        address: '127.0.0.1',
+        port: place.port,
+        timeoutMs,
+      })
+    },
+    secure: (socket, options) =>
+      real.secure(socket, { ...options, ...(trusted === undefined ? {} : { ca: trusted }) }),
+  }
+}
+
+/** One domain, one exchanger, one address. */
+export const simpleZone: FakeZone = {
+  'example.com': { MX: ['10 mx.example'] },
+  'mx.example': { A: ['192.0.2.25'] },
+}
+
+export const noSystemNames: SystemLookup = async () => ({ kind: 'missing', why: 'nxdomain', ttlSeconds: 0 })
+
+export interface TestMta {
+  readonly agent: DeliveryAgent
+  readonly clock: FakeClock
+  readonly dialler: MappedDialler
+}
+
+export interface MtaSetting extends Partial<Omit<SmtpAgentParts, 'resolver' | 'dialler' | 'clock'>> {
+  readonly zone?: FakeZone
+  readonly trusted?: Buffer
+}
+
+/** An agent whose world holds these places; everything else has a sensible default. */
+export function testMta(
+  t: { teardown(end: () => Promise<void>): unknown },
+  places: Record<string, Place>,
+  { zone = simpleZone, trusted, reach = PUBLIC_REACH, ...parts }: MtaSetting = {},
+): TestMta {
+  const clock = new FakeClock()
+  const dialler = mappedDialler(clock, places, trusted, reach)
+  const agent = openSmtpAgent({
+    clock,
+    dialler,
+    resolver: fakeDns(zone),
+    systemLookup: noSystemNames,
+    random: new SeededRandom(),
+    hostname: 'mail.sender.example',
+    port: 25,
+    reach,
+    routes: [],
+    ownAddresses: [],
+    sourceAddresses: [],
+    timeouts,
+    pool: DEFAULT_POOL_LIMITS,
+    ...parts,
+  })
+  t.teardown(async () => {
+    const closed = agent.close()
+    await clock.advance(timeouts.quit)
+    await closed
+  })
+  return { agent, clock, dialler }
+}
+
+/** A job that can be sent as it is. */
+export const LETTER: ComposedContent = {
+  kind: 'composed',
+  from: { name: 'Shop', address: 'shop@sender.example' },
+  subject: 'Your order',
+  text: 'It is on its way.\n',
+}
+
+export function makeJob(parts: Partial<DeliveryJob> = {}): DeliveryJob {
+  return {
+    messageId: '01890a5d-ac96-774b-bcce-b302099a8057',
+    workspaceId: '01890a5d-ac96-774b-bcce-b302099a8058',
+    envelopeSender: 'b+token@bounce.sender.example',
+    recipient: 'ann@example.com',
+    attempt: 1,
+    acceptedAt: Date.UTC(2026, 0, 5, 9, 59),
+    content: LETTER,
+    signingKeys: [],
+    ...parts,
+  }
+}
+
+/** A signal that never aborts. */
+export const goOn: AbortSignal = new AbortController().signal
