@@ -1,0 +1,71 @@
+/**
+ * Brings a merged value into the form that its place in a mail takes, so that it cannot become markup, another attribute, another
+ * header field, or a link that runs a script.
+ *
+ * Called by `render-template.ts` for every value. Pure. Fails: never throws.
+ * Standards: HTML Living Standard §13.1.2.3 (attributes), RFC 3986 §2 (percent-encoding).
+ */
+import { toUSVString } from 'node:util'
+import { stripTags } from '../../mail/compose/header-text.js'
+import type { HtmlPlace } from './merge-tree.js'
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Schemes that a link or an image of a mail may have. */
+const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'mailto', 'tel', 'sms', 'cid'])
+/** Stands for a URL that a mail must not have. */
+const NO_URL = '#'
+
+export function escapeHtml(text: string): string {
+  return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '') : text
+}
+
+export function escapeForPlace(text: string, place: HtmlPlace): string {
+  switch (place) {
+    case 'text':
+    case 'attribute':
+      return escapeHtml(text)
+    case 'tag':
+      // No quotes hold it: whatever ends an unquoted value is written as a character reference.
+      return escapeHtml(text).replace(/[\s=`]/g, character => `&#${character.charCodeAt(0)};`)
+    case 'url start':
+      return escapeHtml(encodeUrl(hasRefusedScheme(text) ? NO_URL : text.trim()))
+    case 'url path':
+      return escapeHtml(encodeUrl(text))
+    case 'url query':
+      return encodeQueryValue(text)
+  }
+}
+
+/** As browsers find a scheme: control characters and spaces before and inside of it do not count. */
+function hasRefusedScheme(url: string): boolean {
+  // eslint-disable-next-line no-control-regex -- browsers drop control characters of a URL
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url.replace(/[\x00-\x20]+/g, ''))?.[1]
+  return scheme !== undefined && !SCHEMES.has(scheme.toLowerCase())
+}
+
+/** Encodes what no URL holds; what means something in one stays as it is. */
+function encodeUrl(text: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters stand in no URL
+  return toUSVString(text).replace(/[\x00-\x20"<>\\^`{|}\x7f]|[^\x00-\x7f]+/g, encodeURIComponent)
+}
+
+/** One value of a query, whatever it holds; what is percent-encoded already is not encoded twice. */
+function encodeQueryValue(text: string): string {
+  return toUSVString(text)
+    .split(/(%[0-9A-Fa-f]{2})/)
+    .map((piece, index) => (index % 2 === 1 ? piece : encodeURIComponent(piece).replaceAll("'", '%27')))
+    .join('')
+}
+
+/** Text for a subject: no tags, one line. */
+export function escapeForSubject(text: string): string {
+  // eslint-disable-next-line no-control-regex -- what would end the header field is what this is for
+  return stripTags(text).replace(/[\x00-\x1f\x7f]+/g, ' ')
+}

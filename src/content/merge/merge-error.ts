@@ -1,0 +1,31 @@
+/**
+ * What is wrong with a merge template, and where: for whoever wrote it.
+ *
+ * Thrown by `parse-template.ts` when a template or a body is submitted, and by `render-template.ts` where rendering goes past its
+ * bounds. Pure.
+ */
+export class MergeError extends Error {
+  override readonly name = 'MergeError'
+  /** From 1; 0 where the fault is no place of the source. */
+  readonly line: number
+  /** From 1, in UTF-16 units as editors count; 0 where the fault is no place of the source. */
+  readonly column: number
+
+  /** @param reason one sentence without a full stop; may quote the source, never a value */
+  constructor(reason: string, line = 0, column = 0) {
+    super(line === 0 ? reason : `line ${line}, column ${column}: ${reason}`)
+    this.line = line
+    this.column = column
+  }
+}
+
+/** @param offset of the source, in UTF-16 units */
+export function mergeErrorAt(source: string, offset: number, reason: string): MergeError {
+  let line = 1
+  let start = 0
+  for (let end = source.indexOf('\n'); end >= 0 && end < offset; end = source.indexOf('\n', end + 1)) {
+    line++
+    start = end + 1
+  }
+  return new MergeError(reason, line, offset - start + 1)
+}

@@ -1,0 +1,73 @@
+/**
+ * A merge template, parsed: what `parse-template.ts` makes of a source and `render-template.ts` renders for each recipient.
+ *
+ * Plain values, so that a tree can be handed to a delivery thread. Holds no logic.
+ */
+
+/** What the source becomes: decides how values are escaped. A subject is one line of text. */
+export type MergePlace = 'html' | 'text' | 'subject'
+
+export const FORMATS = ['text', 'uppercase', 'lowercase', 'capitalize'] as const
+export type Format = (typeof FORMATS)[number]
+
+export const COMPARISONS = ['==', '!=', '>=', '<=', '>', '<'] as const
+export type Comparison = (typeof COMPARISONS)[number]
+
+/**
+ * Where a value lands in HTML: text and attributes are escaped alike; in a URL the place decides what is encoded.
+ * `url start`: the value begins the URL and may be all of it. `url path`: before any `?`. `url query`: behind one.
+ * `tag`: inside a tag but in no quoted value, where a space would begin another attribute.
+ */
+export type HtmlPlace = 'text' | 'attribute' | 'tag' | 'url start' | 'url path' | 'url query'
+
+/** Where a value is looked up. */
+export type Lookup =
+  /** By its whole name first, then along its dots. */
+  | { readonly of: 'root'; readonly name: string; readonly path: readonly string[] }
+  /** The item of the innermost loop, or what the path leads to in it. */
+  | { readonly of: 'this'; readonly path: readonly string[] }
+  | { readonly of: 'loop'; readonly variable: 'index' | 'first' | 'last' }
+
+export type Operand = { readonly literal: string | number | boolean | null } | { readonly lookup: Lookup }
+
+export interface Expression {
+  readonly left: Operand
+  /** Absent where the expression is one operand. */
+  readonly right?: { readonly comparison: Comparison; readonly operand: Operand }
+}
+
+export interface ValueNode {
+  readonly kind: 'value'
+  readonly lookup: Lookup
+  /** Stands for a value that is empty. */
+  readonly fallback: string
+  readonly format: Format
+  /** `plain`: no HTML, so nothing to escape. `unescaped`: `{{{key}}}`, which gives template_data as it is. */
+  readonly place: HtmlPlace | 'plain' | 'unescaped'
+}
+
+export interface ChoiceNode {
+  readonly kind: 'choice'
+  readonly expression: Expression
+  /** Rendered where the expression is true, or for `#unless` where it is not. */
+  readonly whenTrue: readonly MergeNode[]
+  readonly whenFalse: readonly MergeNode[]
+}
+
+export interface LoopNode {
+  readonly kind: 'loop'
+  readonly list: Lookup
+  readonly body: readonly MergeNode[]
+  /** For a list that is missing or empty. */
+  readonly whenEmpty: readonly MergeNode[]
+}
+
+/** A text stands for itself. */
+export type MergeNode = string | ValueNode | ChoiceNode | LoopNode
+
+export interface MergeTemplate {
+  readonly place: MergePlace
+  readonly nodes: readonly MergeNode[]
+  /** Names of the values that it asks for outside of loops' items, each once: `unsubscribe_url`. */
+  readonly names: readonly string[]
+}

@@ -1,0 +1,195 @@
+/**
+ * Parses the merge language: `{{name|fallback|format}}`, `{{{key}}}`, `#if`, `#unless`, `#each`, `else`, nested.
+ *
+ * Called when a template or a body is submitted, whose author is told of every fault with line and column, and once per content
+ * before it is rendered for its recipients. Pure. Linear in the length of the source.
+ * Fails: throws MergeError at the first fault.
+ */
+import { AT_START, passValue, placeAt, readOn, type HtmlCursor } from './html-place.js'
+import { mergeErrorAt } from './merge-error.js'
+import type { Expression, Lookup, MergeNode, MergePlace, MergeTemplate } from './merge-tree.js'
+import { Fault, quoted, readExpression, readLookup, readValue } from './read-expression.js'
+import { splitTags, type Piece } from './split-tags.js'
+
+export const MERGE_BOUNDS = {
+  /** Blocks inside of blocks. */
+  depth: 20,
+  /** Tags of one source. */
+  tags: 10_000,
+} as const
+
+type Tag = Extract<Piece, { kind: 'tag' }>
+
+/** A block that is not closed yet. */
+interface OpenBlock {
+  readonly kind: 'if' | 'unless' | 'each'
+  readonly tag: Tag
+  readonly condition: Expression | undefined
+  readonly list: Lookup | undefined
+  readonly first: MergeNode[]
+  second: MergeNode[] | undefined
+  /** `{{else if}}`: closed by the end of the block that it stands in. */
+  readonly isElseIf: boolean
+  /** Where in the HTML it began: each branch begins there. */
+  readonly cursor: HtmlCursor
+}
+
+export function parseTemplate(source: string, place: MergePlace): MergeTemplate {
+  return new Parser(source, place).parse()
+}
+
+class Parser {
+  private readonly source: string
+  private readonly place: MergePlace
+  private readonly names = new Set<string>()
+  private readonly nodes: MergeNode[] = []
+  private readonly open: OpenBlock[] = []
+  private cursor: HtmlCursor = AT_START
+
+  constructor(source: string, place: MergePlace) {
+    this.source = source
+    this.place = place
+  }
+
+  parse(): MergeTemplate {
+    let tags = 0
+    for (const piece of splitTags(this.source))
+      if (piece.kind === 'text') this.addText(piece.text)
+      else if (++tags > MERGE_BOUNDS.tags)
+        throw this.fault(piece, `there are more than ${MERGE_BOUNDS.tags} tags`)
+      else this.readTag(piece)
+    const unclosed = this.open.findLast(({ isElseIf }) => !isElseIf)
+    if (unclosed) throw this.fault(unclosed.tag, `this #${unclosed.kind} has no {{/${unclosed.kind}}}`)
+    return { place: this.place, nodes: this.nodes, names: [...this.names] }
+  }
+
+  private addText(text: string): void {
+    this.add(text)
+    if (this.place === 'html') this.cursor = readOn(this.cursor, text)
+  }
+
+  private add(node: MergeNode): void {
+    const block = this.open.at(-1)
+    if (!block) this.nodes.push(node)
+    else (block.second ?? block.first).push(node)
+  }
+
+  private readTag(tag: Tag): void {
+    // Editors of HTML write the `>` of a comparison as a character reference.
+    const inner = this.place === 'html' ? readReferences(tag.inner) : tag.inner
+    try {
+      if (tag.isRaw) this.readRaw(inner)
+      else if (inner.startsWith('#')) this.openBlock(tag, inner)
+      else if (inner.startsWith('/')) this.closeBlock(tag, inner.slice(1).trim())
+      else if (/^else(\s|$)/.test(inner)) this.readElse(tag, inner.slice('else'.length).trim())
+      else this.addValue(readValue(inner, this.isInLoop))
+    } catch (error) {
+      throw error instanceof Fault ? this.fault(tag, error.message) : error
+    }
+  }
+
+  private addValue(value: ReturnType<typeof readValue>): void {
+    this.note(value.lookup)
+    this.add({ kind: 'value', ...value, place: this.place === 'html' ? placeAt(this.cursor) : 'plain' })
+    this.cursor = passValue(this.cursor)
+  }
+
+  private readRaw(inner: string): void {
+    const lookup = readLookup(inner, this.isInLoop)
+    this.note(lookup)
+    this.add({ kind: 'value', lookup, fallback: '', format: 'text', place: 'unescaped' })
+    this.cursor = passValue(this.cursor)
+  }
+
+  private openBlock(tag: Tag, inner: string): void {
+    const [, kind = '', rest = ''] = /^#\s*(\S*)\s*(.*)$/s.exec(inner) ?? []
+    if (kind !== 'if' && kind !== 'unless' && kind !== 'each')
+      throw new Fault(`there is no block ${quoted(`#${kind}`)}; blocks are #if, #unless and #each`)
+    if (rest === '') throw new Fault(`#${kind} of what?`)
+    this.push(tag, kind, rest, false)
+  }
+
+  private push(tag: Tag, kind: OpenBlock['kind'], of: string, isElseIf: boolean): void {
+    if (this.open.length >= MERGE_BOUNDS.depth)
+      throw new Fault(`blocks stand in each other more than ${MERGE_BOUNDS.depth} deep`)
+    const list = kind === 'each' ? readLookup(of, this.isInLoop) : undefined
+    const condition = kind === 'each' ? undefined : readExpression(of, this.isInLoop)
+    if (list) this.note(list)
+    for (const operand of [condition?.left, condition?.right?.operand])
+      if (operand && 'lookup' in operand) this.note(operand.lookup)
+    this.open.push({
+      kind,
+      tag,
+      condition,
+      list,
+      first: [],
+      second: undefined,
+      isElseIf,
+      cursor: this.cursor,
+    })
+  }
+
+  private readElse(tag: Tag, rest: string): void {
+    const block = this.open.at(-1)
+    if (!block) throw new Fault('{{else}} stands in no block')
+    if (block.second) throw new Fault(`this #${block.kind} has an {{else}} already`)
+    block.second = []
+    this.cursor = block.cursor
+    if (rest === '') return
+    const condition = /^if\s+(.+)$/s.exec(rest)?.[1]
+    if (condition === undefined || block.kind === 'each')
+      throw new Fault(`there is no ${quoted(`else ${rest}`)}`)
+    this.push(tag, 'if', condition, true)
+  }
+
+  private closeBlock(tag: Tag, kind: string): void {
+    if (this.open.length === 0) throw new Fault(`{{/${kind}}} closes nothing`)
+    const opener = this.open.findLast(({ isElseIf }) => !isElseIf)
+    if (opener?.kind !== kind)
+      throw this.fault(tag, `{{/${kind}}} stands where {{/${opener?.kind ?? ''}}} has to`)
+    for (let block = this.open.pop(); block; block = this.open.pop()) {
+      this.add(toNode(block))
+      if (!block.isElseIf) break
+    }
+  }
+
+  private get isInLoop(): boolean {
+    return this.open.some(({ kind, second }) => kind === 'each' && second === undefined)
+  }
+
+  private note(lookup: Lookup): void {
+    if (lookup.of === 'root') this.names.add(lookup.name)
+  }
+
+  private fault(tag: Tag, reason: string) {
+    return mergeErrorAt(this.source, tag.offset, reason)
+  }
+}
+
+function toNode({ kind, condition, list, first, second = [] }: OpenBlock): MergeNode {
+  if (list) return { kind: 'loop', list, body: first, whenEmpty: second }
+  // A block that is no loop has a condition.
+  const expression = condition ?? { left: { literal: null } }
+  return kind === 'unless'
+    ? { kind: 'choice', expression, whenTrue: second, whenFalse: first }
+    : { kind: 'choice', expression, whenTrue: first, whenFalse: second }
+}
+
+const REFERENCES: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  '#39': "'",
+  '#34': '"',
+  nbsp: ' ',
+}
+
+function readReferences(inner: string): string {
+  if (!inner.includes('&') && !inner.includes('\u00a0')) return inner
+  return inner
+    .replaceAll('\u00a0', ' ')
+    .replace(/&(amp|lt|gt|quot|apos|nbsp|#39|#34);/g, (found, name: string) => REFERENCES[name] ?? found)
+    .trim()
+}

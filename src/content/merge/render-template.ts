@@ -1,0 +1,120 @@
+/**
+ * Renders a parsed merge template for one recipient.
+ *
+ * Called in the delivery threads for every mail, and for previews. Bounded in steps and in what it writes, so that no template
+ * and no data can hold a thread up. Pure.
+ * Fails: throws MergeError where a bound is passed; nothing else, whatever the values are.
+ */
+import { compare } from './compare-values.js'
+import { escapeForPlace, escapeForSubject } from './escape-value.js'
+import { MergeError } from './merge-error.js'
+import type { Expression, Format, MergeNode, MergeTemplate, Operand, ValueNode } from './merge-tree.js'
+import { findRawValue, findValue, isTrue, textOf, type LoopTurn, type MergeValues } from './merge-values.js'
+
+export interface RenderBounds {
+  /** Tags and turns of loops that are looked at. */
+  readonly steps: number
+  /** UTF-16 units that are written. */
+  readonly units: number
+}
+
+export const RENDER_BOUNDS: RenderBounds = { steps: 200_000, units: 10 * 1_024 * 1_024 }
+
+export function renderTemplate(
+  { nodes, place }: MergeTemplate,
+  values: MergeValues,
+  bounds: RenderBounds = RENDER_BOUNDS,
+): string {
+  const rendering = new Rendering(values, bounds, place === 'subject')
+  rendering.write(nodes, undefined)
+  return rendering.written
+}
+
+class Rendering {
+  written = ''
+  private steps = 0
+  private readonly values: MergeValues
+  private readonly bounds: RenderBounds
+  private readonly isSubject: boolean
+
+  constructor(values: MergeValues, bounds: RenderBounds, isSubject: boolean) {
+    this.values = values
+    this.bounds = bounds
+    this.isSubject = isSubject
+  }
+
+  write(nodes: readonly MergeNode[], turn: LoopTurn | undefined): void {
+    for (const node of nodes) {
+      if (typeof node === 'string') {
+        this.put(node)
+        continue
+      }
+      this.step()
+      if (node.kind === 'value') this.put(this.textFor(node, turn))
+      else if (node.kind === 'choice')
+        this.write(this.holds(node.expression, turn) ? node.whenTrue : node.whenFalse, turn)
+      else {
+        const list = findValue(node.list, this.values, turn)
+        const items = Array.isArray(list) ? (list as readonly unknown[]) : []
+        if (items.length === 0) this.write(node.whenEmpty, turn)
+        for (const [index, item] of items.entries()) {
+          this.step()
+          this.write(node.body, { item, index, count: items.length })
+        }
+      }
+    }
+  }
+
+  private put(text: string): void {
+    if (this.written.length + text.length > this.bounds.units)
+      throw new MergeError(`what is rendered is longer than ${this.bounds.units} characters`)
+    this.written += text
+  }
+
+  private step(): void {
+    if (++this.steps > this.bounds.steps)
+      throw new MergeError(`rendering takes more than ${this.bounds.steps} steps`)
+  }
+
+  private textFor({ lookup, fallback, format, place }: ValueNode, turn: LoopTurn | undefined): string {
+    if (place === 'unescaped') return this.plain(textOf(findRawValue(lookup, this.values, turn)))
+    const found = textOf(findValue(lookup, this.values, turn))
+    const text = applyFormat(found.trim() === '' ? fallback : found, format)
+    return place === 'plain' ? this.plain(text) : escapeForPlace(text, place)
+  }
+
+  private plain(text: string): string {
+    return this.isSubject ? escapeForSubject(text) : text
+  }
+
+  private holds({ left, right }: Expression, turn: LoopTurn | undefined): boolean {
+    const value = this.operand(left, turn)
+    return right ? compare(value, right.comparison, this.operand(right.operand, turn)) : isTrue(value)
+  }
+
+  private operand(operand: Operand, turn: LoopTurn | undefined): unknown {
+    return 'literal' in operand ? operand.literal : findValue(operand.lookup, this.values, turn)
+  }
+}
+
+function applyFormat(text: string, format: Format): string {
+  switch (format) {
+    case 'text':
+      return text
+    case 'uppercase':
+      return text.toUpperCase()
+    case 'lowercase':
+      return text.toLowerCase()
+    case 'capitalize':
+      return capitalize(text)
+  }
+}
+
+/** Each word begins with a capital; the rest stays (McDonald), but for a text in nothing but capitals. */
+function capitalize(text: string): string {
+  const base = text === text.toUpperCase() ? text.toLowerCase() : text
+  return base.replace(
+    /(^|[\s-])(\p{L})/gu,
+    (_, before: string, letter: string) => before + letter.toUpperCase(),
+  )
+}
