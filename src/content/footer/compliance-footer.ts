@@ -1,0 +1,104 @@
+/**
+ * The footer that every HTML mail needs: who sent it, from where, and how to have no more of it.
+ *
+ * Called once per content, before the merge language is parsed: what is added holds merge tags, which are filled for each
+ * recipient. What the author wrote stays octet for octet. Pure.
+ * Source: the contract's table "Compliance footer"; an address is there where the text has `{{company_address}}` or the
+ * workspace's own address.
+ * Fails: never throws; linear in the length of the HTML.
+ */
+import { escapeHtml } from '../merge/escape-value.js'
+import { findEndOfBody } from './find-end-of-body.js'
+import type { FooterTexts } from './footer-texts.js'
+import { de } from './languages/de.js'
+import { en } from './languages/en.js'
+import { es } from './languages/es.js'
+import { fr } from './languages/fr.js'
+
+const LANGUAGES: Readonly<Record<string, FooterTexts>> = { de, en, es, fr }
+
+export interface Brand {
+  readonly companyAddress: string
+  /** A line at the very end, text; empty for none. */
+  readonly attribution: string
+}
+
+/** `kept`: the author's footer is whole. `completed`: it had no address. `added`: there was no unsubscribe link. */
+export type FooterCase = 'kept' | 'completed' | 'added'
+
+export function footerCase(html: string, brand: Brand): FooterCase {
+  if (!/\{\{\s*unsubscribe_url\s*(\|[^}]{0,1000})?\}\}/.test(html)) return 'added'
+  return hasAddress(html, brand) ? 'kept' : 'completed'
+}
+
+export function addComplianceFooter(html: string, brand: Brand): string {
+  const added = footerFor(footerCase(html, brand), html, brand)
+  if (added === '') return html
+  const at = findEndOfBody(html)
+  return html.slice(0, at) + added + html.slice(at)
+}
+
+function hasAddress(html: string, { companyAddress }: Brand): boolean {
+  if (/\{\{\s*company_address\s*(\|[^}]{0,1000})?\}\}/.test(html)) return true
+  const address = squeezed(companyAddress)
+  return address !== '' && squeezed(html.replace(/<[^<>]*>/g, ' ')).includes(address)
+}
+
+/** An address is the same on one line and on several, in capitals or not. */
+function squeezed(text: string): string {
+  return text
+    .replace(/&amp;/g, '&')
+    .replace(/&nbsp;|&#160;/g, ' ')
+    .replace(/[\s,]+/g, ' ')
+    .trim()
+    .toLowerCase()
+}
+
+function footerFor(kind: FooterCase, html: string, { attribution }: Brand): string {
+  const texts = LANGUAGES[languageOf(html)] ?? en
+  const links = [
+    `<a href="{{unsubscribe_url}}" style="${LINK_STYLE}">${texts.unsubscribe}</a>`,
+    `<a href="{{preferences_url}}" style="${LINK_STYLE}">${texts.preferences}</a>`,
+  ]
+  const lines = [
+    ...(kind === 'kept'
+      ? []
+      : [`{{#if company_name}}{{company_name}}{{#if company_address}}, {{/if}}{{/if}}{{company_address}}`]),
+    ...(kind === 'added' ? [links.join(' &nbsp;·&nbsp; ')] : []),
+    ...(attribution === '' ? [] : [escapeHtml(attribution).replaceAll('{{', '&#123;&#123;')]),
+  ]
+  return lines.length === 0 ? '' : table(lines, widthOf(html), directionOf(html))
+}
+
+/** A grey that can be read on white as on black, and no background: dark mode leaves both as they are. */
+const TEXT_STYLE = 'font-family:Arial,Helvetica,sans-serif;font-size:12px;line-height:18px;color:#777777;'
+const LINK_STYLE = 'color:#777777;text-decoration:underline;'
+
+/** A table, since Outlook's engine gives nothing else a width; `max-width` is for all others. */
+function table(lines: readonly string[], width: number, direction: 'ltr' | 'rtl'): string {
+  return (
+    `<table role="presentation" dir="${direction}" align="center" width="100%" cellpadding="0" cellspacing="0" border="0"` +
+    ` style="max-width:${width}px;margin:0 auto;"><tr><td align="center" style="padding:24px 16px;${TEXT_STYLE}">` +
+    `${lines.join('<br>')}</td></tr></table>`
+  )
+}
+
+const USUAL_WIDTH = 600
+
+/** The width of the mail's own column: what its outermost elements ask for most often, within reason. */
+function widthOf(html: string): number {
+  const counts = new Map<number, number>()
+  for (const [, style, attribute] of html.matchAll(/max-width:\s*(\d{3,4})px|\swidth=["']?(\d{3,4})\b/gi)) {
+    const width = Number(style ?? attribute)
+    if (width >= 320 && width <= 1_000) counts.set(width, (counts.get(width) ?? 0) + 1)
+  }
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? USUAL_WIDTH
+}
+
+function directionOf(html: string): 'ltr' | 'rtl' {
+  return /<(html|body)\b[^>]{0,2000}\sdir\s*=\s*["']?rtl\b/i.test(html) ? 'rtl' : 'ltr'
+}
+
+function languageOf(html: string): string {
+  return /<html\b[^>]{0,2000}\slang\s*=\s*["']?([a-z]{2})\b/i.exec(html)?.[1]?.toLowerCase() ?? 'en'
+}

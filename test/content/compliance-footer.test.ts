@@ -1,0 +1,120 @@
+/** The compliance footer: which of the three cases a mail is, where the footer goes, and that nothing else changes. */
+import { Parser } from 'htmlparser2'
+import t from 'tap'
+import { addComplianceFooter, footerCase } from '../../src/content/footer/compliance-footer.js'
+import { findEndOfBody } from '../../src/content/footer/find-end-of-body.js'
+import { parseTemplate } from '../../src/content/merge/parse-template.js'
+import { renderTemplate } from '../../src/content/merge/render-template.js'
+
+const brand = { companyAddress: '1 Main Street, 12345 Town', attribution: 'Sent with Postroad' }
+const system = {
+  unsubscribe_url: 'https://m.example/u/1',
+  preferences_url: 'https://m.example/p/1',
+  company_name: 'Birds & Co',
+  company_address: brand.companyAddress,
+}
+
+const render = (html: string, values = system) =>
+  renderTemplate(parseTemplate(addComplianceFooter(html, brand), 'html'), { system: values })
+
+function textOf(html: string): string {
+  let text = ''
+  const parser = new Parser({ ontext: piece => (text += piece) })
+  parser.end(html)
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+t.test('without an unsubscribe link a mail gets a full footer', async t => {
+  const html = '<html><body><p>Hi</p></body></html>'
+  t.equal(footerCase(html, brand), 'added')
+  const rendered = render(html)
+  t.equal(
+    textOf(rendered),
+    'HiBirds & Co, 1 Main Street, 12345 TownUnsubscribe · Email preferencesSent with Postroad',
+  )
+  t.match(rendered, 'href="https://m.example/u/1"')
+  t.match(rendered, 'href="https://m.example/p/1"')
+})
+
+t.test('an unsubscribe link without an address is completed', async t => {
+  const html = '<body><a href="{{unsubscribe_url}}">Stop</a></body>'
+  t.equal(footerCase(html, brand), 'completed')
+  t.equal(textOf(render(html)), 'StopBirds & Co, 1 Main Street, 12345 TownSent with Postroad')
+})
+
+t.test('a whole footer is kept and gets the attribution alone', async t => {
+  const tag = '<body><a href="{{ unsubscribe_url }}">Stop</a> {{company_address}}</body>'
+  const literal = '<body><a href="{{unsubscribe_url}}">Stop</a> 1 MAIN STREET<br>12345&nbsp;Town</body>'
+  for (const html of [tag, literal]) t.equal(footerCase(html, brand), 'kept')
+  t.equal(textOf(render(tag)), 'Stop 1 Main Street, 12345 TownSent with Postroad')
+  t.equal(addComplianceFooter(tag, { ...brand, attribution: '' }), tag, 'nothing to add, nothing changed')
+})
+
+t.test('an unsubscribe link of the sender is not recognized', async t => {
+  t.equal(footerCase('<a href="https://own.example/unsubscribe">Stop</a>', brand), 'added')
+})
+
+t.test('an unset company name or address leaves no comma behind', async t => {
+  t.match(textOf(render('<p>x</p>', { ...system, company_name: '' })), 'x1 Main Street, 12345 TownUnsub')
+  t.match(textOf(render('<p>x</p>', { ...system, company_address: '' })), 'xBirds & CoUnsub')
+})
+
+t.test('the footer goes before the end of the body, however that is written', async t => {
+  const cases: [string, string][] = [
+    ['<body>a</body>', '</body>'],
+    ['<BODY>a</BODY ></HTML>', '</BODY ></HTML>'],
+    ['<html><p>a</html>', '</html>'],
+    ['<p>a', ''],
+    ['<body>a</body><!-- </body> -->', '</body><!-- </body> -->'],
+    ['<body>a<!--[if mso]></body><![endif]--></body\n>', '</body\n>'],
+    ['<body>a<style>/* </body> */</style></body>', '</body>'],
+    ['<body>a<script>"</body>"</script><p title="</body>">b</p></body>', '</body>'],
+    ['<body>a</body><body>b</body></html>', '</body></html>'],
+    ["<body><p title='a>b'>a</p></body>", '</body>'],
+    ["<body><p>don't</p></body>", '</body>'],
+    ['<body><p title="never closed>a</p></body>', '</body>'],
+    ['<body>a<!-- never closed </body>', ''],
+  ]
+  for (const [html, rest] of cases) t.equal(html.slice(findEndOfBody(html)), rest, html)
+})
+
+t.test('what the author wrote stays as it was', async t => {
+  const html = '<!DOCTYPE html>\r\n<html>\n<body >\t<p>é{{x}}</p>\r\n</body>\n</html>\n'
+  const done = addComplianceFooter(html, brand)
+  const at = findEndOfBody(html)
+  t.ok(done.startsWith(html.slice(0, at)) && done.endsWith(html.slice(at)))
+})
+
+t.test('the footer has the width, the direction and the language of the mail', async t => {
+  const html = '<html lang="de-AT" dir="rtl"><body><div style="max-width: 640px"></div></body></html>'
+  const done = addComplianceFooter(html, brand)
+  t.match(done, 'max-width:640px')
+  t.match(done, 'dir="rtl"')
+  t.match(done, '>Abmelden</a>')
+  t.match(addComplianceFooter('<p>x', brand), 'max-width:600px')
+  t.match(addComplianceFooter('<html lang="xx"><p>x', brand), '>Unsubscribe</a>')
+})
+
+t.test('an attribution is text, never markup or a tag', async t => {
+  const html = addComplianceFooter('<p>x', { ...brand, attribution: '<b>{{email}}</b>' })
+  t.match(
+    renderTemplate(parseTemplate(html, 'html'), { system, data: { email: 'ann' } }),
+    '&lt;b&gt;&#123;&#123;email}}',
+  )
+})
+
+t.test('hostile HTML takes time in proportion to its length', async t => {
+  const scraps = [
+    '<a title="',
+    '<!--',
+    '</body',
+    '<style>',
+    "<p a='",
+    '<body ',
+    '="',
+    '<html lang',
+    '{{unsubscribe_url|',
+    ' width=',
+  ]
+  for (const scrap of scraps) t.ok(addComplianceFooter(scrap.repeat(50_000), brand).length > 50_000, scrap)
+})
