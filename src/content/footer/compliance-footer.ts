@@ -27,7 +27,7 @@ export interface Brand {
 export type FooterCase = 'kept' | 'completed' | 'added'
 
 export function footerCase(html: string, brand: Brand): FooterCase {
-  if (!/\{\{\s*unsubscribe_url\s*(\|[^}]{0,1000})?\}\}/.test(html)) return 'added'
+  if (!/\{\{\s*unsubscribe_url\s*(\|[^{}]{0,1000})?\}\}/.test(html)) return 'added'
   return hasAddress(html, brand) ? 'kept' : 'completed'
 }
 
@@ -39,7 +39,7 @@ export function addComplianceFooter(html: string, brand: Brand): string {
 }
 
 function hasAddress(html: string, { companyAddress }: Brand): boolean {
-  if (/\{\{\s*company_address\s*(\|[^}]{0,1000})?\}\}/.test(html)) return true
+  if (/\{\{\s*company_address\s*(\|[^{}]{0,1000})?\}\}/.test(html)) return true
   const address = squeezed(companyAddress)
   return address !== '' && squeezed(html.replace(/<[^<>]*>/g, ' ')).includes(address)
 }
@@ -96,9 +96,9 @@ function widthOf(html: string): number {
 }
 
 function directionOf(html: string): 'ltr' | 'rtl' {
-  return /<(html|body)\b[^>]{0,2000}\sdir\s*=\s*["']?rtl\b/i.test(html) ? 'rtl' : 'ltr'
+  return /<(html|body)\b[^<>]{0,2000}?\sdir\s*=\s*["']?rtl\b/i.test(html) ? 'rtl' : 'ltr'
 }
 
 function languageOf(html: string): string {
-  return /<html\b[^>]{0,2000}\slang\s*=\s*["']?([a-z]{2})\b/i.exec(html)?.[1]?.toLowerCase() ?? 'en'
+  return /<html\b[^<>]{0,2000}?\slang\s*=\s*["']?([a-z]{2})\b/i.exec(html)?.[1]?.toLowerCase() ?? 'en'
 }
