@@ -1,0 +1,156 @@
+/**
+ * The blocks that hold no other blocks, as rows of a table. Pure. Fails: never throws.
+ */
+import { authored, row, style, table } from './markup.js'
+import type { ContentOf, PlainType, Settings } from './structure.js'
+
+type Render<T extends PlainType> = (content: ContentOf<T>, settings: Settings, width: number) => string
+
+/** What a button is drawn in when nothing is said. */
+const ACCENT = '#2563eb'
+const ON_ACCENT = '#ffffff'
+const HEADING_SIZES = { 1: 28, 2: 22, 3: 18 } as const
+
+/** @param width of the column that the block stands in, pixels */
+export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
+  header: ({ text = '', level = 1, alignment = 'left', color }, settings) => {
+    const size = HEADING_SIZES[level]
+    const rules = { margin: '0', 'font-size': size, ...lines(size * 1.25), ...letters(settings, color) }
+    return row(`<h${level}${style(rules)}>${authored(text)}</h${level}>`, alignment)
+  },
+
+  text: ({ html = '', alignment = 'left', color }, settings) =>
+    row(`<div${style(body(settings, color))}>${html}</div>`, alignment, { 'text-align': alignment }),
+
+  button: (content, settings) => row(button(content, settings), content.alignment ?? 'center'),
+
+  image: ({ src = '', alt = '', width = 'auto', alignment = 'center', url }, _, column) => {
+    if (src === '') return ''
+    const isFull = width === 'full'
+    const pixels = typeof width === 'number' ? Math.min(width, column) : isFull ? column : undefined
+    return row(image(src, alt, url, pixels), alignment, { padding: isFull ? '0' : '8px 24px' })
+  },
+
+  divider: ({ color = '#dddddd', thickness = 1, style: line = 'solid', width = 100 }) => {
+    const rules = { 'border-top': `${thickness}px ${line} ${color}`, 'font-size': '0', 'line-height': '0' }
+    const cell = `<tr><td${style(rules)}>&nbsp;</td></tr>`
+    return row(table(cell, ` width="${width}%"`), 'center')
+  },
+
+  spacer: ({ height = 20 }) =>
+    `<tr><td height="${height}"${style({ height, 'font-size': '0', ...lines(height) })}>&nbsp;</td></tr>\n`,
+
+  html: ({ html = '' }) => `<tr><td>${html}</td></tr>\n`,
+
+  social: ({ links = [], alignment = 'center', color }, settings) => {
+    const look = { ...body(settings, color), 'text-decoration': 'underline' }
+    const shown = links.map(({ platform, url, label = platform, icon }) => {
+      const inner = icon === undefined ? authored(label) : picture(icon, label, 24)
+      return `<a href="${authored(url)}"${style(look)}>${inner}</a>`
+    })
+    return shown.length === 0 ? '' : row(shown.join(' &nbsp; '), alignment, body(settings, color))
+  },
+
+  hero: (content, settings, width) => {
+    const {
+      title = '',
+      text = '',
+      src,
+      alt = '',
+      backgroundColor = '#1f2937',
+      textColor = '#ffffff',
+    } = content
+    const { alignment = 'center', buttonText, buttonUrl, buttonColor = ACCENT } = content
+    const heading = { margin: '0 0 12px', 'font-size': 32, ...lines(40), ...letters(settings, textColor) }
+    const inner = [
+      src === undefined ? '' : row(picture(src, alt, width), 'center', { padding: '0' }),
+      title === ''
+        ? ''
+        : row(`<h1${style(heading)}>${authored(title)}</h1>`, alignment, { padding: '32px 24px 0' }),
+      text === '' ? '' : row(`<div${style(body(settings, textColor))}>${authored(text)}</div>`, alignment),
+      buttonText === undefined || buttonUrl === undefined
+        ? ''
+        : row(
+            button({ text: buttonText, url: buttonUrl, backgroundColor: buttonColor }, settings),
+            alignment,
+            {
+              padding: '8px 24px 32px',
+            },
+          ),
+    ]
+    return `<tr><td bgcolor="${backgroundColor}"${style({ 'background-color': backgroundColor })}>${table(inner.join(''))}</td></tr>\n`
+  },
+
+  profile: ({ src, name = '', role = '', text = '', url, alignment = 'center' }, settings) => {
+    const small = { ...body(settings, undefined), 'font-size': 13, ...lines(20) }
+    const strong = { ...body(settings, undefined), 'font-weight': 'bold' }
+    const inner = [
+      src === undefined ? '' : image(src, name, url, 96, { 'border-radius': '50%' }),
+      name === '' ? '' : `<div${style(strong)}>${authored(name)}</div>`,
+      role === '' ? '' : `<div${style(small)}>${authored(role)}</div>`,
+      text === '' ? '' : `<div${style(body(settings, undefined))}>${authored(text)}</div>`,
+    ]
+    return row(inner.join(''), alignment, { 'text-align': alignment })
+  },
+}
+
+/** A cell with a background, since Outlook draws no padding of links: the border of the link makes all of it a target elsewhere. */
+function button(content: ContentOf<'button'>, settings: Settings): string {
+  const { text = '', url = '', backgroundColor = ACCENT, textColor = ON_ACCENT, borderRadius = 4 } = content
+  const link = {
+    ...letters(settings, textColor),
+    'font-size': 16,
+    ...lines(20),
+    'font-weight': 'bold',
+    'text-decoration': 'none',
+    display: 'inline-block',
+    padding: '12px 24px',
+    'mso-padding-alt': '0',
+  }
+  const cell = {
+    'border-radius': borderRadius,
+    'background-color': backgroundColor,
+    'mso-padding-alt': '12px 24px',
+  }
+  const width = content.fullWidth === true ? ' width="100%"' : ''
+  return table(
+    `<tr><td align="center" bgcolor="${backgroundColor}"${style(cell)}><a href="${authored(url)}"${style(link)}>${authored(text)}</a></td></tr>`,
+    width,
+  )
+}
+
+function image(
+  src: string,
+  alt: string,
+  url: string | undefined,
+  pixels: number | undefined,
+  rules: Readonly<Record<string, string>> = {},
+): string {
+  const shown = picture(src, alt, pixels, rules)
+  return url === undefined
+    ? shown
+    : `<a href="${authored(url)}"${style({ 'text-decoration': 'none' })}>${shown}</a>`
+}
+
+function picture(
+  src: string,
+  alt: string,
+  pixels: number | undefined,
+  rules: Readonly<Record<string, string>> = {},
+): string {
+  const width = pixels === undefined ? '' : ` width="${Math.round(pixels)}"`
+  const look = { display: 'block', border: '0', 'max-width': '100%', height: 'auto', ...rules }
+  return `<img src="${authored(src)}" alt="${authored(alt)}"${width}${style(look)}>`
+}
+
+function letters({ fontFamily, defaultTextColor }: Settings, color: string | undefined) {
+  return { 'font-family': fontFamily, color: color ?? defaultTextColor }
+}
+
+function body(settings: Settings, color: string | undefined) {
+  return { ...letters(settings, color), 'font-size': 16, ...lines(24) }
+}
+
+function lines(height: number) {
+  return { 'line-height': Math.round(height), 'mso-line-height-rule': 'exactly' }
+}
