@@ -263,18 +263,20 @@ export class JsonReader {
 /**
  * What a reader refuses besides broken JSON, looked for in a value that somebody else has built.
  *
+ * @param mayHoldHalfPairs whether its texts are looked through for them, which takes longer than everything else here
  * @throws AppError validation_error
  */
-export function refuseUnfit(value: unknown, depth = 0): void {
-  if (typeof value === 'string') refuseHalfPairs(value)
-  else if (typeof value === 'number') refuseOutOfRange(value)
+export function refuseUnfit(value: unknown, mayHoldHalfPairs: boolean, depth = 0): void {
+  if (typeof value === 'string') {
+    if (mayHoldHalfPairs) refuseHalfPairs(value)
+  } else if (typeof value === 'number') refuseOutOfRange(value)
   else if (typeof value === 'object' && value !== null) {
     if (depth === DEEPEST) throw tooDeep()
-    if (Array.isArray(value)) for (const entry of value) refuseUnfit(entry, depth + 1)
+    if (Array.isArray(value)) for (const entry of value) refuseUnfit(entry, mayHoldHalfPairs, depth + 1)
     else
       for (const name in value) {
         refuseName(name)
-        refuseUnfit((value as Record<string, unknown>)[name], depth + 1)
+        refuseUnfit((value as Record<string, unknown>)[name], mayHoldHalfPairs, depth + 1)
       }
   }
 }

@@ -15,7 +15,8 @@ export const SMALL_BODY_VALUES = SMALL_BODY / 2
 export function readWholeJson(body: Buffer, bounds: JsonBounds): unknown {
   const value = parse(body)
   if (value !== undefined) {
-    refuseUnfit(value)
+    // Valid UTF-8 holds whole characters (RFC 3629 §3): half a pair can only be written as an escape.
+    refuseUnfit(value, body.includes('\\u'))
     return value
   }
   // It knows what is wrong, and where.

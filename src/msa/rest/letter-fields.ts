@@ -3,9 +3,9 @@
  * and attachments have files of their own.
  *
  * Called by `send-email.ts` and `batch-letters.ts` before anything is stored. Whatever passes here can be composed: nothing that
- * was accepted may turn out to be unbuildable. Pure. Fails: AppError validation_error with the field's path, and no_content.
+ * was accepted may turn out to be unbuildable. Texts are of whole characters: whoever reads a request refuses half a surrogate
+ * pair. Pure. Fails: AppError validation_error with the field's path, and no_content.
  */
-import { toUSVString } from 'node:util'
 import { AppError } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
 import type { HeaderField } from '../../mail/compose/compose.js'
@@ -48,7 +48,7 @@ export function readLetterFields(body: MessageFields, messageLimit: number): Let
 function readSubject(text: string): string {
   if (hasHeaderBreak(text))
     throw invalidField('subject', 'subject contains line breaks or control characters')
-  const subject = toUSVString(stripTags(text))
+  const subject = stripTags(text)
   if (subject.trim() === '') throw invalidField('subject', 'subject is empty once its HTML tags are stripped')
   return subject
 }
@@ -56,7 +56,7 @@ function readSubject(text: string): string {
 /** One that is given twice is given once. */
 function readTags(tags: readonly string[]): string[] {
   tags.forEach((tag, index) => refuseControls(tag, `tags.${index}`))
-  return [...new Set(tags.map(toUSVString))]
+  return [...new Set(tags)]
 }
 
 /** Empty text is no content. */
@@ -65,15 +65,20 @@ function readContent(body: MessageFields): { html?: string; text?: string } {
   for (const field of ['html', 'text'] as const) {
     const value = body[field]
     if (value === undefined || value === '') continue
-    if (Buffer.byteLength(value) > BODY_OCTETS[field])
+    if (isLongerThan(BODY_OCTETS[field], value))
       throw invalidField(field, `${field} must have at most ${formatSize(BODY_OCTETS[field])} in UTF-8`)
     // RFC 5322 §4: no message holds one, and some databases do not either.
     if (value.includes('\0')) throw invalidField(field, `${field} contains a NUL character`)
-    content[field] = toUSVString(value)
+    content[field] = value
   }
   if (content.html === undefined && content.text === undefined && body.template_id === undefined)
     throw new AppError('no_content', 'give html, text or template_id')
   return content
+}
+
+/** Counts only where it can matter: a UTF-16 code unit has three octets at most. */
+function isLongerThan(octets: number, text: string): boolean {
+  return 3 * text.length > octets && Buffer.byteLength(text) > octets
 }
 
 /** Encoded as it leaves: base64 makes four octets of three and breaks lines; text is counted as it is. */
