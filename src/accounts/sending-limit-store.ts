@@ -60,16 +60,38 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
     ),
 )
 
-/** @throws AppError limit_reached: the request is refused whole, and told when it may come again */
+/** In one statement, which most mail needs; it counts before it is known whether there is room. */
+const addUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }) =>
+  db
+    .insertInto('sending_usage')
+    .values(rows)
+    .onConflict(conflict =>
+      conflict.columns(['workspace_id', 'window_kind', 'window_start']).doUpdateSet(row => ({
+        accepted: row('sending_usage.accepted', '+', row.ref('excluded.accepted')),
+      })),
+    )
+    .returning(['window_kind', 'accepted']),
+)
+
+/**
+ * In a transaction that comes to nothing where this throws.
+ *
+ * @throws AppError limit_reached: the request is refused whole, and told when it may come again
+ */
 export async function countAgainstLimits(
   db: Queries,
   workspace: LimitedWorkspace,
   recipients: number,
   now: number,
 ): Promise<void> {
-  const usage = await openUsage(db, workspace, now)
-  usage.add(recipients)
-  await usage.write()
+  if (recipients === 0) return
+  const windows = WINDOWS.map(kind => windowOf(workspace, kind, now))
+  const { rows } = await addUsage(db, { rows: windows.map(row => ({ ...row, accepted: recipients })) })
+  for (const kind of WINDOWS) {
+    const before = (rows.find(row => row.window_kind === kind)?.accepted ?? recipients) - recipients
+    refuseOverLimit(workspace, kind, before, recipients, now)
+    if (before === 0) await forgetOldest(db, workspace.id, kind)
+  }
 }
 
 /**
@@ -132,24 +154,36 @@ function limitReached({ kind, limit, left, recipients }: FullWindow, now: number
   )
 }
 
+/** @throws AppError limit_reached @param accepted in the window so far */
+function refuseOverLimit(
+  workspace: LimitedWorkspace,
+  kind: WindowKind,
+  accepted: number,
+  recipients: number,
+  now: number,
+): void {
+  const limit = kind === 'hour' ? workspace.hourlyLimit : workspace.dailyLimit
+  if (limit > 0 && accepted + recipients > limit)
+    throw limitReached({ kind, limit, left: Math.max(0, limit - accepted), recipients }, now)
+}
+
+function windowOf({ id }: LimitedWorkspace, kind: WindowKind, now: number): SendingUsageRow {
+  return { workspace_id: id, window_kind: kind, window_start: windowStart(kind, now), accepted: 0 }
+}
+
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
   const starts = WINDOWS.map(kind => windowStart(kind, now))
   const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
   const find = (kind: WindowKind, start: number | undefined) =>
     rows.find(row => row.window_kind === kind && row.window_start === start)
-  const counted = WINDOWS.map((kind, at) => {
-    const start = starts[at] ?? 0
-    const accepted = find(kind, start)?.accepted ?? 0
-    return { workspace_id: workspace.id, window_kind: kind, window_start: start, accepted }
+  const counted = WINDOWS.map(kind => {
+    const window = windowOf(workspace, kind, now)
+    return { ...window, accepted: find(kind, window.window_start)?.accepted ?? 0 }
   })
-  const limitOf = (kind: WindowKind) => (kind === 'hour' ? workspace.hourlyLimit : workspace.dailyLimit)
   return {
     add(recipients) {
-      for (const { window_kind: kind, accepted } of counted) {
-        const limit = limitOf(kind)
-        if (limit > 0 && accepted + recipients > limit)
-          throw limitReached({ kind, limit, left: Math.max(0, limit - accepted), recipients }, now)
-      }
+      for (const { window_kind: kind, accepted } of counted)
+        refuseOverLimit(workspace, kind, accepted, recipients, now)
       for (const window of counted) window.accepted += recipients
     },
     takeBack(recipients) {
