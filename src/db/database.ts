@@ -47,6 +47,9 @@ export interface Database extends AsyncDisposable {
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** Whether another process has committed anything since this was last asked; a cheap question. */
   hasForeignWrites(): boolean
-  /** Grows with commits of other processes, whoever asks and however often; where that cannot be known it stays. A microsecond. */
+  /**
+   * Grows with commits of other processes, however often it is asked; where that cannot be known it stays. Looked up once in a
+   * turn of the event loop: what is asked for within one comes at the same time.
+   */
   foreignVersion(): number
 }

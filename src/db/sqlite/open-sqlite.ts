@@ -7,7 +7,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
 import { describeError } from '../../core/errors.js'
-import type { Clock } from '../../world/time/clock.js'
+import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { checkContent, checkHeader, DamagedDatabaseError } from './check-file.js'
 import { Checkpointer, type CheckpointerParts } from '../threads/checkpointer.js'
 import type { Database } from '../database.js'
@@ -99,6 +99,7 @@ export async function openSqlite({
   const selectVersion = writeHandle.prepare('pragma data_version').pluck()
   const dataVersion = () => Number(selectVersion.get())
   let seenVersion = dataVersion()
+  let versionOfTurn: number | undefined
   return {
     dialect: 'sqlite',
     reader,
@@ -110,7 +111,13 @@ export async function openSqlite({
       seenVersion = dataVersion()
       return seenVersion !== before
     },
-    foreignVersion: dataVersion,
+    foreignVersion() {
+      if (versionOfTurn === undefined) {
+        versionOfTurn = dataVersion()
+        void nextTurn().then(() => (versionOfTurn = undefined))
+      }
+      return versionOfTurn
+    },
     async [Symbol.asyncDispose]() {
       await groups.idle()
       storage?.close()
