@@ -31,6 +31,7 @@ import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { emailRoutes } from './msa/rest/email-routes.js'
 import { relayReports } from './msa/submission/relay-reports.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
+import { SenderMemory } from './msa/sender-memory.js'
 import type { SubmitParts } from './msa/submit.js'
 import { openAgent, openJobs, openQueue } from './open-delivery.js'
 import { captureRoutes } from './messages/capture-routes.js'
@@ -194,14 +195,14 @@ function submitParts({ config, world, database, newId }: Appliance, queue: Queue
 }
 
 function routesOf(appliance: Appliance, submit: SubmitParts): Route[] {
-  const { config, database, domains, world } = appliance
+  const { config, database, domains, watch, world } = appliance
   return [
     ...healthRoutes(VERSION, healthOf(database, world.clock)),
     ...accountRoutes(),
     ...domainRoutes(domains),
     ...emailRoutes({
       ...submit,
-      sharedAddress: config.mta.sharedAddress ?? '',
+      senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
       messageLimit: config.limits.messageSizeBytes,
     }),
     ...(config.mta.capture ? captureRoutes(database.reader) : []),

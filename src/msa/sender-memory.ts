@@ -7,11 +7,13 @@ import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace
 import { AppError } from '../core/errors.js'
 import { TtlCache, type Watch } from '../core/ttl-cache.js'
 import type { Queries } from '../db/database.js'
+import type { NamedAddress } from '../mail/address.js'
 import { resolveSender, type Sender } from './sender.js'
 
 export interface Author {
   readonly fromAddress: string
   readonly name: string | undefined
+  readonly replyTo?: NamedAddress | undefined
 }
 
 const REMEMBERED_MS = 1_000
@@ -40,10 +42,12 @@ export class SenderMemory {
   }
 
   /** @throws AppError domain_invalid */
-  sender(workspace: ActingWorkspace, { fromAddress, name }: Author): Promise<Sender> {
+  async sender(workspace: ActingWorkspace, { fromAddress, name, replyTo }: Author): Promise<Sender> {
     const asked = { fromAddress, name, replyTo: undefined }
-    return this.senders.get(JSON.stringify([workspace.id, fromAddress, name]), () =>
+    const sender = await this.senders.get(JSON.stringify([workspace.id, fromAddress, name]), () =>
       resolveSender(this.reader, workspace, asked, this.sharedAddress),
     )
+    // It may be another one in each mail, and decides nothing else.
+    return replyTo ? { ...sender, replyTo } : sender
   }
 }

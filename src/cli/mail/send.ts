@@ -17,6 +17,7 @@ import { shownOctets } from '../../mail/shown-octets.js'
 import { messageWithTrace } from '../../msa/log/message-view.js'
 import { sendEmail } from '../../msa/rest/send-email.js'
 import { readSenderFields, resolveSender, withWorkspaceSender } from '../../msa/sender.js'
+import { SenderMemory } from '../../msa/sender-memory.js'
 import { openRenderer } from '../../mta/render.js'
 import { findRoute } from '../../mta/routing/route.js'
 import { findAnyMessage, type Message } from '../../messages/message-store.js'
@@ -75,7 +76,7 @@ async function send(
   context: CliContext,
   options: SendOptions,
 ): Promise<void> {
-  const { config, world, database, newId } = appliance
+  const { config, world, database, newId, watch } = appliance
   const { value } = await sendEmail(
     {
       database,
@@ -84,7 +85,7 @@ async function send(
       emailWindows: new SlidingWindow(world.clock),
       expireMs: config.mta.retry.expireMs,
       onEnqueued: () => {}, // the server notices by itself
-      sharedAddress: config.mta.sharedAddress ?? '',
+      senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
       messageLimit: config.limits.messageSizeBytes,
     },
     operatorOf(workspace),

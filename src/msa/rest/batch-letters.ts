@@ -13,7 +13,8 @@ import { invalidField } from './field-fault.js'
 import { readLetterFields, type LetterFields } from './letter-fields.js'
 import { refuseTemplate, type SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
-import { readSenderFields, resolveSender, withWorkspaceSender, type Sender } from '../sender.js'
+import { readSenderFields, withWorkspaceSender, type Sender } from '../sender.js'
+import type { SenderMemory } from '../sender-memory.js'
 
 /** A message of a batch that may be accepted. */
 export interface BatchLetter extends Envelope, LetterFields {
@@ -39,7 +40,7 @@ export async function readBatchLetters(
   messages: readonly BatchMessage[],
 ): Promise<BatchLetters> {
   refuseTooManyCopies(messages)
-  const findSender = senderFinder(parts, workspace)
+  const findSender = senderFinder(parts.senders, workspace)
   const letters: BatchLetter[] = []
   const errors: BatchError[] = []
   for (const [index, message] of messages.entries()) {
@@ -91,15 +92,14 @@ async function readLetter(
   return { index, ...envelope, ...fields, sender, trackOpens, trackClicks }
 }
 
-/** The messages of a batch mostly have the same sender, who is looked up once. */
-function senderFinder(parts: SendParts, workspace: ActingWorkspace): FindSender {
+/** The messages of a batch mostly have the same sender, who is looked up once, and refused once. */
+function senderFinder(senders: SenderMemory, workspace: ActingWorkspace): FindSender {
   const known = new Map<string, Promise<Sender>>()
   return message => {
     const asked = withWorkspaceSender(readSenderFields(message), workspace)
     refuseTemplate(message)
     const name = JSON.stringify([asked.fromAddress, asked.name, asked.replyTo])
-    const found =
-      known.get(name) ?? resolveSender(parts.database.reader, workspace, asked, parts.sharedAddress)
+    const found = known.get(name) ?? senders.sender(workspace, asked)
     known.set(name, found)
     return found
   }

@@ -16,7 +16,7 @@ import { readBatchLetters, type BatchLetter, type BatchLetters } from './batch-l
 import { findLastRelease, insertBatch, type Batch } from '../batch-store.js'
 import type { Letter } from '../letter.js'
 import { sortAllRecipients, type Recipient } from '../recipients.js'
-import { mustFindWorkspace, type SendParts } from './send-email.js'
+import type { SendParts } from './send-email.js'
 import type { BatchMessage } from './send-schema.js'
 import { withPartsStored } from '../store-ahead.js'
 
@@ -29,7 +29,7 @@ export async function sendBatch<A>(
   toAnswer: (batch: Batch, now: number) => { status: number; value: A },
 ): Promise<{ status: number; value: A }> {
   parts.database.storage.requireRoom()
-  const workspace = await mustFindWorkspace(parts, principal)
+  const workspace = await parts.senders.workspace(principal.workspaceId)
   const read = await readBatchLetters(parts, workspace, messages)
   const now = parts.clock.now()
   const batchId = parts.newId()

@@ -3,7 +3,6 @@
  */
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
-import { findActingWorkspace, type ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
@@ -12,13 +11,13 @@ import type { Submitted } from '../letter.js'
 import { readEnvelope } from './envelope.js'
 import { readLetterFields } from './letter-fields.js'
 import { asScheduleFailure, checkSendAt, readSendAt } from '../schedule.js'
-import { readSenderFields, resolveSender, shownSender, withWorkspaceSender } from '../sender.js'
+import { readSenderFields, shownSender, withWorkspaceSender } from '../sender.js'
+import type { SenderMemory } from '../sender-memory.js'
 import type { MessageFields, ScheduledResult, SendBody, SendResult } from './send-schema.js'
 import { submit, type Submission, type SubmitParts } from '../submit.js'
 
 export interface SendParts extends SubmitParts {
-  /** `mta.shared_address`; empty when there is none. */
-  readonly sharedAddress: string
+  readonly senders: SenderMemory
   /** Octets of a message, everything encoded. */
   readonly messageLimit: number
 }
@@ -53,14 +52,14 @@ export async function sendEmail(
 }
 
 async function toSubmission(parts: SendParts, principal: Principal, body: SendBody, now: number) {
-  const workspace = await mustFindWorkspace(parts, principal)
+  const workspace = await parts.senders.workspace(principal.workspaceId)
   const { recipients, addressees } = readEnvelope(body)
   const senderFields = readSenderFields(body)
   const sendAt = readSendAt(body.send_at)
   const letter = readLetterFields(body, parts.messageLimit)
   const asked = withWorkspaceSender(senderFields, workspace)
   refuseTemplate(body)
-  const sender = await resolveSender(parts.database.reader, workspace, asked, parts.sharedAddress)
+  const sender = await parts.senders.sender(workspace, asked)
   checkSendAt(sendAt, now)
   const submission: Submission & { contentId: string } = {
     principal,
@@ -75,13 +74,6 @@ async function toSubmission(parts: SendParts, principal: Principal, body: SendBo
     trackClicks: body.track_clicks ?? true,
   }
   return { submission, sendAt, shown: shownSender(sender, asked) }
-}
-
-/** @throws AppError workspace_not_found */
-export async function mustFindWorkspace(parts: SendParts, principal: Principal): Promise<ActingWorkspace> {
-  const workspace = await findActingWorkspace(parts.database.reader, principal.workspaceId)
-  if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
-  return workspace
 }
 
 /** No template exists before templates do; the answer is the right one for any id. @throws AppError template_not_found */

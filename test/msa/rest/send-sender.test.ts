@@ -103,3 +103,11 @@ t.test("the workspace's defaults stand in for what the request leaves out", asyn
   t.match(await sendersOf(postroad, { from_name: 'Ann' }), { from: 'Ann|shop@shop.test' })
   t.match(await sendersOf(postroad, { from_email: 'me@shop.test' }), { from: 'The Shop|me@shop.test' })
 })
+
+t.test('a domain that is added and vouched for between two mails is the sender of the second', async t => {
+  const postroad = await openTestAppliance(t)
+  const from_email = 'me@sender.test'
+  t.match(await sendersOf(postroad, { from_email }), { from: '|notify@mail.postroad.test' })
+  await postroad.json('domain', 'add', 'sender.test', '--vouch', '--workspace', postroad.workspaceId)
+  t.match(await sendersOf(postroad, { from_email }), { from: '|me@sender.test' })
+})
