@@ -142,7 +142,7 @@ export class GroupCommit {
     const group: Work[] = []
     let callers = 0
     try {
-      this.storage?.requireFiles()
+      this.storage?.mayBegin()
       await this.writer.transaction().execute(async db => {
         const started = this.clock.monotonic()
         runDirectly(db, this.run)

@@ -55,6 +55,18 @@ t.test('a file that is deleted while its transaction runs keeps that from being 
   await t.rejects(written, LOST)
 })
 
+t.test('nothing is written any more into files that were moved away', async t => {
+  const { file, clock, database, write } = await open(t)
+  await write()
+  renameSync(file, `${file}.aside`)
+  await clock.advance(20)
+  await t.rejects(write(), LOST)
+  renameSync(`${file}.aside`, file)
+  await write()
+  const { rows } = await sql<{ notes: number }>`select count(*) as notes from notes`.execute(database.reader)
+  t.same(rows, [{ notes: 2 }])
+})
+
 t.test(
   'a file replaced by another one is noticed by the clock; one that is put back is used again',
   async t => {

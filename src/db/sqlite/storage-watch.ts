@@ -48,6 +48,8 @@ const LOOK_EVERY_MS = 1_000
 const RETRY_AFTER_MS = 60_000
 /** Lines on writes that still fail. */
 const REMIND_EVERY_MS = 60_000
+/** For so long a look holds where a transaction begins; a commit is looked after each time. */
+const LOOK_HOLDS_MS = 20
 /** Room for new mail has to exceed the reserve by this before it is taken again. */
 const MARGIN = 1.1
 
@@ -62,6 +64,8 @@ export class StorageWatch implements Storage {
   private timer: Timer | undefined
   private isClosed = false
   private missing: string | undefined
+  /** When the files were looked at, on the monotonic clock. */
+  private lookedAt = -Infinity
   private isShort = false
   private failing: { readonly error: string; count: number; toldAt: number } | undefined
 
@@ -101,7 +105,13 @@ export class StorageWatch implements Storage {
       })
   }
 
-  /** To be called before a transaction begins and after it was committed. @throws AppError unavailable */
+  /** To be called before a transaction begins. @throws AppError unavailable */
+  mayBegin(): void {
+    if (this.missing !== undefined || this.clock.monotonic() - this.lookedAt >= LOOK_HOLDS_MS)
+      this.requireFiles()
+  }
+
+  /** To be called after a transaction was committed and before anybody is told of it. @throws AppError unavailable */
   requireFiles(): void {
     this.lookAtFiles()
     if (this.missing !== undefined)
@@ -141,6 +151,7 @@ export class StorageWatch implements Storage {
   }
 
   private lookAtFiles(): void {
+    this.lookedAt = this.clock.monotonic()
     const missing = this.findMissing()
     if (missing === this.missing) return
     this.missing = missing
