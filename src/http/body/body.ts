@@ -106,7 +106,8 @@ class BodyReading {
     return new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
-      this.watchTime()
+      // Most bodies come together with their header.
+      if (!request.complete) this.watchTime()
       source.on('data', this.onData).on('end', this.onEnd)
       request.on('error', this.onCut).on('close', this.onCut)
       if (gunzip) {

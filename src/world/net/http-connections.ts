@@ -141,8 +141,9 @@ export class HttpConnections {
       this.next(connection)
     })
     const onHandedOver = () => {
-      if (response.closed || connection.socket.destroyed) return
       const { socket } = connection
+      const hasLeft = response.writableEnded && socket.writableLength === 0
+      if (hasLeft || response.closed || socket.destroyed) return
       stalled = this.clock.after(timeForOctets(socket.writableLength), () => socket.destroy())
     }
     void this.handler.handle(response.req, response).then(onHandedOver, onHandedOver)
