@@ -5,45 +5,34 @@
  * what came back is read and consumers finish, then the database.
  */
 import { answerFinder } from './accounts/idempotency-store.js'
-import { activityRoute } from './accounts/activity-route.js'
-import { accountRoutes, healthRoutes } from './accounts/routes.js'
 import { keyAuthenticator } from './accounts/keys.js'
-import { lastEngagement } from './analytics/attribution-store.js'
-import { countingConsumer } from './analytics/counting-consumer.js'
-import { analyticsRoutes } from './analytics/routes.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
 import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
 import { openControl } from './control.js'
 import { AsyncDisposableStack } from './core/async-disposable-stack.js'
 import { VERSION } from './core/version.js'
-import { healthOf } from './db/health.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
-import { domainRoutes } from './deliverability/domains/domain-routes.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
 import { documentationRoutes } from './http/openapi/routes.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
 import { openInbound } from './inbound/open-inbound.js'
-import { jobsOf } from './jobs.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
-import { emailRoutes } from './msa/rest/email-routes.js'
-import { relayReports } from './msa/submission/relay-reports.js'
+import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { SenderMemory } from './msa/sender-memory.js'
-import type { SubmitParts } from './msa/submit.js'
 import { openAgent, openJobs, openQueue } from './open-delivery.js'
-import { captureRoutes } from './messages/capture-routes.js'
-import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
-import type { JobLoader } from './queue/claiming/job-loader.js'
-import type { QueueManager } from './queue/queue-manager.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
+import type { QueueManager } from './queue/queue-manager.js'
+import { retentionJobs } from './resource/retention.js'
+import { CHAPTERS, openResources } from './resources.js'
 import { Scheduler } from './scheduler/scheduler.js'
-import type { Clock } from './world/time/clock.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/net/listen.js'
 import { spawnThread } from './world/threads.js'
+import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
@@ -87,37 +76,50 @@ async function openParts(
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => dispatcher.wake()
   const inbound = await openInbound({ ...inboundParts(appliance), onEnqueued, onAppended })
-  const reports = { ...world, newId: appliance.newId, hostname: config.hostname }
-  const dispatcher: Dispatcher = new Dispatcher({ database: appliance.database, ...world }, [
-    ...inbound.consumers,
-    countingConsumer(),
-    relayReports({ ...reports, expireMs: config.mta.retry.expireMs, onEnqueued }),
-  ])
+  const jobs = openJobs(appliance)
+  const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
+  const submit = {
+    ...submitParts(appliance),
+    onEnqueued,
+    onStored: (content: MessageContent) => jobs.offer(content),
+    onSuppressed: onAppended,
+    onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
+  }
+  const resources = openResources(
+    {
+      ...resourceParts(appliance),
+      send: {
+        ...submit,
+        senders: new SenderMemory(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
+        messageLimit: config.limits.messageSizeBytes,
+      },
+      keptMail: inbound.kept,
+      eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
+      onEvents: onAppended,
+    },
+    config,
+  )
+  const dispatcher: Dispatcher = new Dispatcher(
+    { database: appliance.database, ...world },
+    resources.flatMap(({ consumers = [] }) => consumers),
+  )
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
   const agent = openAgent(appliance)
   closing.defer(() => agent.terminate())
-  const jobs = openJobs(appliance)
   const queue: QueueManager = openQueue(appliance, agent, jobs, onAppended)
   await appliance.database.write(tx => deleteOrphanedParts(tx.db))
   await dispatcher.start()
   await queue.start()
   inbound.processor.start()
-  const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
   sandboxes.start()
   closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const submit = {
-    ...submitParts(appliance, queue, jobs),
-    onSuppressed: onAppended,
-    onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
-  }
-  const handler = openApi(appliance, [
-    ...routesOf(appliance, submit),
-    ...inbound.routes,
-    ...statisticsRoutes(appliance, onAppended),
-  ])
+  const handler = openApi(
+    appliance,
+    resources.flatMap(({ routes = [] }) => routes),
+  )
   const control = await openControl(appliance, queueStatusRoutes(queue))
   closing.defer(() => control.close(graceLeft()))
   const listeners: Listener[] = []
@@ -126,7 +128,11 @@ async function openParts(
     listeners.push(await listenHttp(address, handler, config.http, world.clock))
   const mail = await openMailListeners(appliance, submit, inbound.receiver)
   closing.defer(() => mail.close(graceLeft()))
-  const scheduler = new Scheduler(world, jobsOf(appliance, { dispatcher, keptMail: inbound.kept }))
+  const retentions = resources.flatMap(({ retention = [] }) => retention)
+  const scheduler = new Scheduler(world, [
+    ...resources.flatMap(({ jobs = [] }) => jobs),
+    ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
+  ])
   scheduler.start()
   closing.defer(() => scheduler.stop(graceLeft()))
   const http = listeners.map(listener => listener.address)
@@ -145,23 +151,26 @@ function openApi(
       anonymousRateLimit: config.http.anonymousRateLimit,
       findAnswer: answerFinder(database.reader),
     },
-    [...routes, ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config) })],
+    [
+      ...routes,
+      ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config), chapters: CHAPTERS }),
+    ],
   )
 }
 
-/** No contact exists before contacts do: what names one is told so. */
-function statisticsRoutes({ world, database, newId }: Appliance, onEvents: () => void): Route[] {
-  return [
-    activityRoute(database.slowReader),
-    ...analyticsRoutes({
-      database,
-      clock: world.clock,
-      newId,
-      findContact: () => Promise.resolve(undefined),
-      findAttribution: lastEngagement,
-      onEvents,
-    }),
-  ]
+function resourceParts({ config, world, database, newId, domains }: Appliance) {
+  return {
+    ...world,
+    database,
+    newId,
+    domains,
+    freshResolver: domains.freshResolver,
+    hostname: config.hostname,
+    isCaptured: config.mta.capture,
+    keptMailMs: config.inbound.keepMs,
+    // No contact exists before contacts do: what names one is told so.
+    findContact: () => Promise.resolve(undefined),
+  }
 }
 
 function inboundParts({ config, world, database, newId, returnPathKeys }: Appliance) {
@@ -182,31 +191,14 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
   }
 }
 
-function submitParts({ config, world, database, newId }: Appliance, queue: QueueManager, jobs: JobLoader) {
+function submitParts({ config, world, database, newId }: Appliance) {
   return {
     database,
     clock: world.clock,
     newId,
     emailWindows: new SlidingWindow(world.clock),
     expireMs: config.mta.retry.expireMs,
-    onEnqueued: (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt),
-    onStored: (content: MessageContent) => jobs.offer(content),
   }
-}
-
-function routesOf(appliance: Appliance, submit: SubmitParts): Route[] {
-  const { config, database, domains, watch, world } = appliance
-  return [
-    ...healthRoutes(VERSION, healthOf(database, world.clock)),
-    ...accountRoutes(),
-    ...domainRoutes(domains),
-    ...emailRoutes({
-      ...submit,
-      senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
-      messageLimit: config.limits.messageSizeBytes,
-    }),
-    ...(config.mta.capture ? captureRoutes(database.reader) : []),
-  ]
 }
 
 /** What is left of the one grace that all steps of closing share, ms; it begins with the first that asks. */

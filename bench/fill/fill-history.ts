@@ -8,7 +8,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
-import type { CounterName, DailyCount } from '../../src/analytics/daily-counter-store.js'
+import type { CounterName, DailyCount } from '../../src/analytics/statistics/daily-counter-store.js'
 import { dayOf } from '../../src/analytics/day.js'
 import type { EventKind } from '../../src/events/event.js'
 import { recipientBucket } from '../../src/messages/message-store.js'

@@ -5,8 +5,8 @@
  * Called by `fill-history.ts`, after the messages.
  */
 import { join } from 'node:path'
-import { insertConversion } from '../../src/analytics/conversion-store.js'
-import { addToCounters, type DailyCount } from '../../src/analytics/daily-counter-store.js'
+import { insertConversion } from '../../src/analytics/conversions/conversion-store.js'
+import { addToCounters, type DailyCount } from '../../src/analytics/statistics/daily-counter-store.js'
 import { NEW_WORKSPACE, insertWorkspace } from '../../src/accounts/workspace-store.js'
 import type { Database, Tx } from '../../src/db/database.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'

@@ -1,6 +1,7 @@
 /** `postroad config check|show|reference`: none of them opens the database. */
 import type { Command } from 'commander'
 import { referenceMarkdown, showConfig } from '../config/generate.js'
+import { CONFIG_SCHEMA } from '../resources.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function configCommands(program: Command, context: CliContext): void {
@@ -15,12 +16,12 @@ export function configCommands(program: Command, context: CliContext): void {
   })
   command(group, 'show', 'what is in force, defaults and environment included; secrets hidden').action(
     (options: CommonOptions) => {
-      const shown = showConfig(readConfig(context, options))
+      const shown = showConfig(CONFIG_SCHEMA, readConfig(context, options))
       printResult(context, options, { toml: shown }, () => shown)
     },
   )
   command(group, 'reference', 'every key, what it does and its default').action((options: CommonOptions) => {
-    const reference = referenceMarkdown()
+    const reference = referenceMarkdown(CONFIG_SCHEMA)
     printResult(context, options, { markdown: reference }, () => reference)
   })
 }

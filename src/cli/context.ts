@@ -8,6 +8,7 @@ import { openAppliance, type Appliance, type OpenRequest } from '../appliance.js
 import type { Config } from '../config/config.js'
 import { chooseConfigFile, type Environment } from '../config/environment.js'
 import { loadConfig, type LoadedConfig } from '../config/load.js'
+import { CONFIG_SCHEMA } from '../resources.js'
 import type { World } from '../world/world.js'
 
 export interface CliContext {
@@ -39,7 +40,7 @@ export function command(parent: Command, nameAndArgs: string, description: strin
 
 /** @throws ConfigError */
 export function readConfig({ env }: CliContext, options: CommonOptions): LoadedConfig {
-  return loadConfig({ file: chooseConfigFile(options.config, env), env })
+  return loadConfig({ schema: CONFIG_SCHEMA, file: chooseConfigFile(options.config, env), env })
 }
 
 /** Opens the appliance for one command and closes it again. */

@@ -77,21 +77,11 @@ export interface Config {
     /** Free space below which new mail is refused; 0 = none. */
     readonly diskReserveBytes: number
   }
-  readonly retention: RetentionConfig
+  /** By key, in ms; 0 = for ever. */
+  readonly retention: Readonly<Record<string, number>>
+  /** By name, decoded; for the resources that declare some. */
+  readonly sections: Readonly<Record<string, unknown>>
   readonly log: { readonly level: LogLevel }
-}
-
-/** 0 = for ever. */
-export interface RetentionConfig {
-  readonly contentMs: number
-  readonly messagesMs: number
-  readonly bouncesMs: number
-  readonly eventsMs: number
-  readonly statisticsMs: number
-  readonly reportsMs: number
-  readonly activityMs: number
-  readonly conversionsMs: number
-  readonly productViewsMs: number
 }
 
 export interface MtaConfig {
@@ -209,22 +199,9 @@ export function toConfig(settings: Settings): Config {
       messageSizeBytes: settings.limits.message_size,
       diskReserveBytes: settings.limits.disk_reserve,
     },
-    retention: toRetentionConfig(settings.retention),
+    retention: settings.retention,
+    sections: settings,
     log: settings.log,
-  }
-}
-
-function toRetentionConfig(retention: Settings['retention']): RetentionConfig {
-  return {
-    contentMs: retention.content,
-    messagesMs: retention.messages,
-    bouncesMs: retention.bounces,
-    eventsMs: retention.events,
-    statisticsMs: retention.statistics,
-    reportsMs: retention.reports,
-    activityMs: retention.activity,
-    conversionsMs: retention.conversions,
-    productViewsMs: retention.product_views,
   }
 }
 

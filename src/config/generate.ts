@@ -1,14 +1,14 @@
 /**
  * The files that are made from the schema: `config/postroad.toml`, `config/REFERENCE.md`, and what `config show` prints.
  *
- * Called by `write-generated.ts`, by the test that finds drift, and by the command line. Pure.
+ * Called by `src/cli/write-generated.ts`, by the test that finds drift, and by the command line. Pure.
  */
 import { stringify } from 'smol-toml'
 import { nodeOf, type SchemaNode } from './schema/fields.js'
 import { environmentName, isTableList } from './key-names.js'
 import type { LoadedConfig } from './load.js'
 import { isTable, type Table } from './read-tables.js'
-import { SCHEMA } from './schema/schema.js'
+import type { ConfigSchema } from './schema/schema.js'
 
 const WITHOUT_EFFECT = 'No effect in this version.'
 const LINE_WIDTH = 100
@@ -39,7 +39,9 @@ function sectionsOf(
   return [here, ...below]
 }
 
-const SECTIONS = sectionsOf(nodeOf(SCHEMA), [], true, false)
+function allSections(schema: ConfigSchema): Section[] {
+  return sectionsOf(nodeOf(schema), [], true, false)
+}
 
 /** Keys that stand in this section itself. */
 function keysOf({ node }: Section): [name: string, node: SchemaNode][] {
@@ -69,13 +71,13 @@ function comment(text: string): string {
 }
 
 /** The commented configuration file: every key with its default, commented out, so that a later default takes effect. */
-export function commentedToml(): string {
+export function commentedToml(schema: ConfigSchema): string {
   const head =
     'Postroad configuration (TOML). Every key is here with its default, commented out; a list of tables is shown with an ' +
     'example. Durations are like 90s, 5m, 1h30m, 3d; sizes like 64KB, 25MB. An environment variable overrides its key: ' +
     'POSTROAD_MTA_RETRY_FIRST is first in [mta.retry]. REFERENCE.md says more. ' +
     'Generated from the schema (src/config/schema/schema.ts).'
-  return `${comment(head)}\n\n${SECTIONS.map(sectionToml).join('\n\n')}\n`
+  return `${comment(head)}\n\n${allSections(schema).map(sectionToml).join('\n\n')}\n`
 }
 
 function sectionToml(section: Section): string {
@@ -100,7 +102,7 @@ function keyToml(name: string, node: SchemaNode, section: Section): string {
 }
 
 /** The reference page in Markdown. */
-export function referenceMarkdown(): string {
+export function referenceMarkdown(schema: ConfigSchema): string {
   return `# Configuration reference
 
 Generated from the schema (\`src/config/schema/schema.ts\`); do not edit. The file is TOML, by default
@@ -112,7 +114,7 @@ Generated from the schema (\`src/config/schema/schema.ts\`); do not edit. The fi
 - An unknown key or variable is an error. \`postroad config check\` reports everything that is wrong at once.
 - Keys marked "no effect in this version" are accepted and checked, and \`serve\` warns when one is set.
 
-${SECTIONS.map(sectionMarkdown).join('\n\n')}
+${allSections(schema).map(sectionMarkdown).join('\n\n')}
 `
 }
 
@@ -144,8 +146,8 @@ function rowMarkdown(name: string, node: SchemaNode, section: Section): string {
 }
 
 /** What is in force, as TOML that can be loaded again but for the secrets, which are hidden. */
-export function showConfig({ tables }: LoadedConfig): string {
-  return stringify(withoutSecrets(nodeOf(SCHEMA), tables))
+export function showConfig(schema: ConfigSchema, { tables }: LoadedConfig): string {
+  return stringify(withoutSecrets(nodeOf(schema), tables))
 }
 
 function withoutSecrets(node: SchemaNode, tables: Table): Table {

@@ -1,12 +1,12 @@
 /**
  * The names of configuration keys: dotted paths, environment variables, and what a mistyped one may have meant.
  *
- * Called by the loader and the generators. Pure. A list of tables is one key here; its tables' keys have the path of
+ * Called by the loader and the generators with the schema. Pure. A list of tables is one key here; its tables' keys have the path of
  * the list and their own name (`mta.routes.host`).
  */
 import { nodeOf, type SchemaNode } from './schema/fields.js'
 import { nearestName } from './nearest.js'
-import { SCHEMA } from './schema/schema.js'
+import type { ConfigSchema } from './schema/schema.js'
 
 export interface KnownKey {
   /** Segments, e.g. `['mta', 'retry', 'first']`. */
@@ -44,22 +44,28 @@ export function keysBelow(
   })
 }
 
-export const KNOWN_KEYS: readonly KnownKey[] = keysBelow(nodeOf(SCHEMA))
+/** Every key there is. */
+export function knownKeys(schema: ConfigSchema): KnownKey[] {
+  return keysBelow(nodeOf(schema))
+}
 
 /** `mta.retry.first` -> `POSTROAD_MTA_RETRY_FIRST`. */
 export function environmentName(path: readonly string[]): string {
   return `POSTROAD_${path.join('_').toUpperCase()}`
 }
 
-/** Every key that an environment variable can override. */
-export const ENVIRONMENT_KEYS: ReadonlyMap<string, KnownKey> = new Map(
-  KNOWN_KEYS.filter(key => !key.inList).map(key => [environmentName(key.path), key]),
-)
+/** Every key that an environment variable can override, by its variable. */
+export function environmentKeys(schema: ConfigSchema): ReadonlyMap<string, KnownKey> {
+  const keys = knownKeys(schema).filter(key => !key.inList)
+  return new Map(keys.map(key => [environmentName(key.path), key]))
+}
 
 /** Dotted names of all keys and of the sections they stand in. */
-const DOTTED_NAMES = new Set(
-  KNOWN_KEYS.flatMap(({ path }) => path.map((_, index) => path.slice(0, index + 1).join('.'))),
-)
+export function dottedNames(schema: ConfigSchema): ReadonlySet<string> {
+  return new Set(
+    knownKeys(schema).flatMap(({ path }) => path.map((_, index) => path.slice(0, index + 1).join('.'))),
+  )
+}
 
 /**
  * What a mistyped key may have meant: a key of the same table, else any key that reads alike, else one that has the
@@ -67,13 +73,16 @@ const DOTTED_NAMES = new Set(
  *
  * @param path where it stands, list positions included
  * @param siblings keys that its table knows
+ * @param all dotted names of all keys
  */
-export function suggestKey(path: readonly string[], siblings: readonly string[]): string | undefined {
+export function suggestKey(
+  path: readonly string[],
+  siblings: readonly string[],
+  all: ReadonlySet<string>,
+): string | undefined {
   const name = path.at(-1) ?? ''
   const sibling = nearestName(name, siblings)
   if (sibling !== undefined) return [...path.slice(0, -1), sibling].join('.')
   const withoutPositions = path.filter(segment => !/^\d+$/.test(segment)).join('.')
-  return (
-    nearestName(withoutPositions, DOTTED_NAMES) ?? [...DOTTED_NAMES].find(known => known.endsWith(`.${name}`))
-  )
+  return nearestName(withoutPositions, all) ?? [...all].find(known => known.endsWith(`.${name}`))
 }

@@ -14,13 +14,22 @@ import { toConfig, type Config } from './config.js'
 import type { Environment } from './environment.js'
 import { ConfigError } from './faults.js'
 import { nodeOf } from './schema/fields.js'
-import { environmentName, isTableList, KNOWN_KEYS, type KnownKey } from './key-names.js'
+import {
+  dottedNames,
+  environmentKeys,
+  environmentName,
+  isTableList,
+  knownKeys,
+  type KnownKey,
+} from './key-names.js'
 import { overrideFromEnvironment, type Overridden } from './overrides.js'
 import { isTable, readTable, type Table } from './read-tables.js'
-import { SCHEMA } from './schema/schema.js'
+import type { ConfigSchema } from './schema/schema.js'
 import { parseDatabaseUrl } from './schema/values.js'
 
 export interface LoadRequest {
+  /** As the composition root puts it together. */
+  readonly schema: ConfigSchema
   /** Path of the TOML file. */
   readonly file: string
   readonly env: Environment
@@ -38,23 +47,29 @@ export interface LoadedConfig {
 
 /** @throws ConfigError */
 export function loadConfig({
+  schema,
   file,
   env,
   readFile = path => readFileSync(path, 'utf8'),
 }: LoadRequest): LoadedConfig {
-  const given = overrideFromEnvironment(parseToml(file, readText(file, readFile)), env)
+  const given = overrideFromEnvironment(
+    parseToml(file, readText(file, readFile)),
+    env,
+    environmentKeys(schema),
+  )
   const faults = [...given.faults]
-  const tables = readTable(nodeOf(SCHEMA), given.tables, [], {
+  const tables = readTable(nodeOf(schema), given.tables, [], {
     faults,
+    names: dottedNames(schema),
     origin: path => originOf(given, path),
   })
   faults.push(...faultsBetweenKeys(tables))
   if (faults.length > 0) throw new ConfigError(file, faults)
   const complete = withDerived(tables)
   return {
-    config: toConfig(Value.Decode(SCHEMA, complete)),
+    config: toConfig(Value.Decode(schema, complete)),
     tables: complete,
-    keysWithoutEffect: keysWithoutEffect(given.tables),
+    keysWithoutEffect: keysWithoutEffect(knownKeys(schema), given.tables),
   }
 }
 
@@ -144,8 +159,8 @@ function withDerived(tables: Table): Table {
   }
 }
 
-function keysWithoutEffect(given: Table): string[] {
-  return KNOWN_KEYS.filter(key => !key.effective && isGiven(given, key)).map(({ path }) => path.join('.'))
+function keysWithoutEffect(known: readonly KnownKey[], given: Table): string[] {
+  return known.filter(key => !key.effective && isGiven(given, key)).map(({ path }) => path.join('.'))
 }
 
 function isGiven(given: Table, { path, node, inList }: KnownKey): boolean {

@@ -5,7 +5,7 @@
  * check of the key says what it expects; only JSON is judged here.
  */
 import type { Environment } from './environment.js'
-import { ENVIRONMENT_KEYS, isTableList, type KnownKey } from './key-names.js'
+import { isTableList, type KnownKey } from './key-names.js'
 import { nearestName } from './nearest.js'
 import { isTable, type Table } from './read-tables.js'
 
@@ -21,15 +21,20 @@ export interface Overridden {
   readonly faults: readonly string[]
 }
 
-export function overrideFromEnvironment(tables: Table, env: Environment): Overridden {
+/** @param known keys by their variable */
+export function overrideFromEnvironment(
+  tables: Table,
+  env: Environment,
+  known: ReadonlyMap<string, KnownKey>,
+): Overridden {
   const keys = new Set<string>()
   const faults: string[] = []
   let merged = tables
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith(PREFIX) || name === NOT_A_KEY || value === undefined) continue
-    const key = ENVIRONMENT_KEYS.get(name)
+    const key = known.get(name)
     if (key === undefined) {
-      const meant = nearestName(name, [...ENVIRONMENT_KEYS.keys(), NOT_A_KEY])
+      const meant = nearestName(name, [...known.keys(), NOT_A_KEY])
       faults.push(`${name}: unknown variable${meant === undefined ? '' : `, did you mean ${meant}?`}`)
       continue
     }

@@ -15,6 +15,8 @@ export interface Reading {
   readonly faults: string[]
   /** Says where the value of a key came from, e.g. ` (POSTROAD_HTTP_LISTEN)`; empty for the file. */
   readonly origin: (path: readonly string[]) => string
+  /** Dotted names of all keys, for what a mistyped one may have meant. */
+  readonly names: ReadonlySet<string>
 }
 
 export function isTable(value: unknown): value is Table {
@@ -35,7 +37,7 @@ export function readTable(
   const known = node.properties ?? {}
   for (const name of Object.keys(given ?? {})) {
     if (Object.hasOwn(known, name)) continue
-    const meant = suggestKey([...path, name], Object.keys(known))
+    const meant = suggestKey([...path, name], Object.keys(known), reading.names)
     addFault(reading, [...path, name], `unknown key${meant === undefined ? '' : `, did you mean ${meant}?`}`)
   }
   return Object.fromEntries(

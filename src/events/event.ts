@@ -1,6 +1,11 @@
 /**
  * The kinds of events and what each one tells. Appended in the transaction of the change they report; everything
  * above the queue learns of things by reading them.
+ *
+ * What happens to mail stands here, since all floors above tell and hear of it. A resource declares its own kinds beside the
+ * code that appends them, with
+ *
+ *   declare module '../events/event.js' { interface ContactEvents { 'product.viewed': ProductViewed } }
  */
 import type { Cause, Permanence, Scope } from '../mail/outcome.js'
 
@@ -80,29 +85,12 @@ export type EmailOpened = EventHead<'email.opened', Visit>
 export type EmailClicked = EventHead<'email.clicked', Visit & { readonly url: string }>
 
 /** What a contact did elsewhere. The message is the one that it is put down to, if any. */
-interface ContactEventHead<Kind extends string, Payload> extends Omit<EventHead<Kind, Payload>, 'messageId'> {
+export interface ContactEventOf<Kind extends string, Payload> extends Omit<
+  EventHead<Kind, Payload>,
+  'messageId'
+> {
   readonly messageId: string | null
 }
-
-/** The record as the API shows it. */
-export type ConversionCreated = ContactEventHead<
-  'conversion.created',
-  {
-    readonly id: string
-    readonly contact_id: string
-    readonly value: number
-    readonly currency: string
-    readonly metadata: Readonly<Record<string, unknown>>
-    readonly message_id: string | null
-    readonly campaign_id: string | null
-    readonly is_sandbox: boolean
-    readonly created_at: string
-  }
->
-export type ProductViewed = ContactEventHead<
-  'product.viewed',
-  { readonly contactId: string; readonly productId: string }
->
 
 /** About one message. */
 export type Event =
@@ -117,8 +105,9 @@ export type Event =
   | EmailOpened
   | EmailClicked
 
-/** About a contact, whether or not a message led to it. */
-export type ContactEvent = ConversionCreated | ProductViewed
+/** About a contact, whether or not a message led to it: by kind, filled by resources. */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
+export interface ContactEvents {}
 
-export type AnyEvent = Event | ContactEvent
+export type AnyEvent = Event | ContactEvents[keyof ContactEvents]
 export type EventKind = AnyEvent['kind']

@@ -11,7 +11,6 @@ import type { BodyBounds } from './body/body.js'
 import type { IdempotencyClaim } from './idempotency.js'
 import { SMALL_BODY_VALUES } from './body/json-whole.js'
 import { pageOf, type Listing, type Page } from './pagination.js'
-import type { Chapter } from './openapi/chapters.js'
 import type { Permission, Principal } from './principal.js'
 import { absentWhereNull } from './absent-fields.js'
 import { largeValidator } from './validate-large.js'
@@ -40,7 +39,8 @@ export class Reply<T> {
 interface Described {
   /** What a client generator calls it, e.g. `sendEmail`; unique, and as fixed as the path. */
   readonly operationId: string
-  readonly chapter: Chapter
+  /** One that a resource declares. */
+  readonly chapter: string
 }
 
 interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> extends Partial<Described> {

@@ -1,16 +1,11 @@
 /**
  * Puts together what receives and reads the mail that comes back.
  *
- * Called by the composition root, which hands the receiver to an SMTP service and the consumers to the event dispatcher.
+ * Called by the composition root, which hands the receiver to an SMTP service. What follows from such mail is for consumers of the
+ * event log.
  */
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
-import { bounceConsumer } from '../deliverability/bounces/bounce-consumer.js'
-import { bounceRoutes } from '../deliverability/bounces/bounce-routes.js'
-import { reportRoutes } from '../deliverability/reports/report-routes.js'
-import { suppressionRoutes } from '../deliverability/suppressions/suppression-routes.js'
-import type { EventConsumer } from '../events/consumer.js'
-import type { Route } from '../http/route.js'
 import type { ReturnPathKey } from '../mail/return-path.js'
 import type { MailReceiver } from '../smtp/receiver.js'
 import type { Clock } from '../world/time/clock.js'
@@ -62,13 +57,11 @@ export interface Inbound {
   readonly processor: InboundProcessor
   /** What retention deletes from. */
   readonly kept: KeptMail
-  readonly consumers: readonly EventConsumer[]
-  readonly routes: readonly Route[]
 }
 
 /** Also removes what a crash left of mail that was never accepted. */
 export async function openInbound(parts: InboundParts): Promise<Inbound> {
-  const { database, clock, keys, newId } = parts
+  const { database, clock, keys } = parts
   await database.write(tx => deleteOrphanedInboundParts(tx.db))
   const hostname = parts.hostname.toLowerCase()
   const shared = {
@@ -88,11 +81,5 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     receiver: openInboundReceiver({ ...shared, onStored: isSigned => processor.wake(isSigned) }),
     processor,
     kept: shared.kept,
-    consumers: [bounceConsumer(newId)],
-    routes: [
-      ...bounceRoutes(database.reader, database.slowReader),
-      ...suppressionRoutes({ database, clock }),
-      ...reportRoutes(database.reader, database.slowReader),
-    ],
   }
 }

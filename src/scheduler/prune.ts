@@ -1,7 +1,7 @@
 /**
  * Deletes what is too old, step by step, so that nobody who writes meanwhile waits long.
  *
- * Run by the jobs of `jobs.ts`. The number of rows of a step follows from how long the last one took; between two steps
+ * Run by the jobs of `resource/retention.ts`. The number of rows of a step follows from how long the last one took; between two steps
  * others have their turn, and at shutdown the step in hand is the last. Fails: as a step does, with what was removed before
  * it gone.
  */

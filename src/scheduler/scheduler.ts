@@ -1,7 +1,7 @@
 /**
  * Runs jobs at their times: the in-process cron.
  *
- * The composition root hands it the table of jobs (`jobs.ts`), starts it when all else runs and stops it first. A job never
+ * The composition root hands it the jobs of the resources, starts it when all else runs and stops it first. A job never
  * overlaps with itself; one that fails is logged and comes again at its next time. It looks at the clock at least twice a
  * minute and trusts no long timer, so that a machine that slept or whose clock was set misses nothing and waits for nothing:
  * times that were slept through are made up for once. Nothing is kept over a restart, so a schedule is hourly at the rarest

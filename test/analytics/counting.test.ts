@@ -1,7 +1,7 @@
 /** What happened to mail is counted day by day, once, and told by `GET /analytics`. */
 import t, { type Test } from 'tap'
-import { countingConsumer } from '../../src/analytics/counting-consumer.js'
-import { reportRoute } from '../../src/analytics/report-route.js'
+import { countingConsumer } from '../../src/analytics/statistics/counting-consumer.js'
+import { reportRoute } from '../../src/analytics/statistics/report-route.js'
 import type { Database } from '../../src/db/database.js'
 import { SYSTEM_OWNER } from '../../src/core/owner.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'

@@ -1,6 +1,7 @@
 /** `GET /analytics` on the running appliance: what was sent is counted by day, for its own workspace, without the sandbox. */
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
+import { CONFIG_SCHEMA } from '../../src/resources.js'
 import { openServer } from '../../src/server.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -36,7 +37,11 @@ async function open(t: Test) {
 async function openDays(t: Test, env: Readonly<Record<string, string>>) {
   const installation = await initialise(t, { env })
   const { key } = installation
-  const { config } = loadConfig({ file: installation.configFile, env: installation.environment })
+  const { config } = loadConfig({
+    schema: CONFIG_SCHEMA,
+    file: installation.configFile,
+    env: installation.environment,
+  })
   return {
     key,
     report: async (client: Client, query: string) =>

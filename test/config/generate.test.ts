@@ -2,33 +2,31 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { commentedToml, referenceMarkdown, showConfig } from '../../src/config/generate.js'
-import { ENVIRONMENT_KEYS, KNOWN_KEYS } from '../../src/config/key-names.js'
+import { environmentKeys, knownKeys } from '../../src/config/key-names.js'
 import { loadConfig } from '../../src/config/load.js'
+import { CONFIG_SCHEMA } from '../../src/resources.js'
 
 function load(toml: string) {
-  return loadConfig({ file: 'postroad.toml', env: {}, readFile: () => toml })
+  return loadConfig({ schema: CONFIG_SCHEMA, file: 'postroad.toml', env: {}, readFile: () => toml })
 }
 
-t.test(
-  'the files on disk are what the schema generates (node build/src/config/write-generated.js)',
-  async t => {
-    t.equal(readFileSync('config/postroad.toml', 'utf8'), commentedToml())
-    t.equal(readFileSync('config/REFERENCE.md', 'utf8'), referenceMarkdown())
-  },
-)
+t.test('the files on disk are what the schema generates (node build/src/cli/write-generated.js)', async t => {
+  t.equal(readFileSync('config/postroad.toml', 'utf8'), commentedToml(CONFIG_SCHEMA))
+  t.equal(readFileSync('config/REFERENCE.md', 'utf8'), referenceMarkdown(CONFIG_SCHEMA))
+})
 
 t.test('the commented file loads as it is, and says nothing but the defaults', async t => {
-  t.same(load(commentedToml()).config, load('hostname = "mail.example.com"').config)
+  t.same(load(commentedToml(CONFIG_SCHEMA)).config, load('hostname = "mail.example.com"').config)
 })
 
 t.test('every line of the commented file holds when it is commented in', async t => {
-  const withoutExamples = commentedToml()
+  const withoutExamples = commentedToml(CONFIG_SCHEMA)
     .split('\n\n')
     .filter(block => !block.includes('#[['))
     .join('\n\n')
   const uncomment = (toml: string) => toml.replace(/^#(?=\[\[|[a-z_]+ = )/gm, '')
   t.same(load(uncomment(withoutExamples)).config, load('hostname = "mail.example.com"').config)
-  t.match(load(uncomment(commentedToml())).config.mta.routes, [
+  t.match(load(uncomment(commentedToml(CONFIG_SCHEMA))).config.mta.routes, [
     { domain: '*.corp.example', host: '10.0.0.5' },
   ])
 })
@@ -36,9 +34,9 @@ t.test('every line of the commented file holds when it is commented in', async t
 t.test(
   'every key is in the commented file and in the reference, with a sentence and its variable',
   async t => {
-    const toml = commentedToml()
-    const reference = referenceMarkdown()
-    for (const { path, node } of KNOWN_KEYS) {
+    const toml = commentedToml(CONFIG_SCHEMA)
+    const reference = referenceMarkdown(CONFIG_SCHEMA)
+    for (const { path, node } of knownKeys(CONFIG_SCHEMA)) {
       const name = path.join('.')
       t.ok(node.description.length > 5, `${name} is described`)
       t.match(
@@ -47,12 +45,13 @@ t.test(
         `${name} in postroad.toml`,
       )
     }
-    for (const variable of ENVIRONMENT_KEYS.keys()) t.match(reference, `\`${variable}\``, variable)
+    for (const variable of environmentKeys(CONFIG_SCHEMA).keys())
+      t.match(reference, `\`${variable}\``, variable)
   },
 )
 
 t.test('no two keys share an environment variable', async t => {
-  t.equal(ENVIRONMENT_KEYS.size, KNOWN_KEYS.filter(key => !key.inList).length)
+  t.equal(environmentKeys(CONFIG_SCHEMA).size, knownKeys(CONFIG_SCHEMA).filter(key => !key.inList).length)
 })
 
 t.test('what config show prints has defaults and derived values, hides secrets, and loads again', async t => {
@@ -65,7 +64,7 @@ t.test('what config show prints has defaults and derived values, hides secrets, 
     username = "relay"
     password = "hunter2"
   `)
-  const shown = showConfig(loaded)
+  const shown = showConfig(CONFIG_SCHEMA, loaded)
   t.notMatch(shown, /hunter2/)
   t.match(shown, 'dkim_zone = "dkim.mail.example.com"')
   const { mta, ...rest } = load(shown).config

@@ -3,11 +3,12 @@ import t from 'tap'
 import { chooseConfigFile } from '../../src/config/environment.js'
 import { ConfigError } from '../../src/config/faults.js'
 import { loadConfig, type LoadedConfig } from '../../src/config/load.js'
+import { CONFIG_SCHEMA } from '../../src/resources.js'
 
 const HOSTNAME = 'hostname = "mail.example.com"\n'
 
 function load(toml: string, env: Record<string, string> = {}): LoadedConfig {
-  return loadConfig({ file: '/etc/postroad/postroad.toml', env, readFile: () => toml })
+  return loadConfig({ schema: CONFIG_SCHEMA, file: '/etc/postroad/postroad.toml', env, readFile: () => toml })
 }
 
 /** Fault lines of a configuration that must not load. */
@@ -153,7 +154,7 @@ t.test('broken TOML is reported with line and column, without quoting the file',
 
 t.test('a missing file is named, with how to make one', async t => {
   try {
-    loadConfig({ file: '/nonexistent/postroad.toml', env: {} })
+    loadConfig({ schema: CONFIG_SCHEMA, file: '/nonexistent/postroad.toml', env: {} })
     t.fail('it loaded')
   } catch (error) {
     t.match(error, {

@@ -5,6 +5,7 @@ import type { FindAnswer, IdempotencyClaim } from '../../src/http/idempotency.js
 import { openApiDocument } from '../../src/http/openapi/document.js'
 import { Reply, route } from '../../src/http/route.js'
 import { serveRoutes } from '../support/api/api.js'
+import { TEST_CHAPTERS } from '../support/api/test-routes.js'
 
 async function serveOrders(t: Test) {
   const kept = new Map<string, { status: number; value: unknown; bodyHash: string }>()
@@ -127,7 +128,11 @@ t.test('a body that is nested without end is refused, not unfolded', async t => 
 
 t.test('the description shows the header where it is taken', async t => {
   const { routes } = await serveOrders(t)
-  const { paths } = openApiDocument(routes, { version: '1', origin: 'http://127.0.0.1:8025' }) as {
+  const { paths } = openApiDocument(routes, {
+    version: '1',
+    origin: 'http://127.0.0.1:8025',
+    chapters: TEST_CHAPTERS,
+  }) as {
     paths: Record<string, Record<string, object>>
   }
   t.match(paths['/orders']?.['post'], {

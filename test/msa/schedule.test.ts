@@ -1,6 +1,7 @@
 /** Scheduled sends: accepted now, mailed later, called back in between. */
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
+import { CONFIG_SCHEMA } from '../../src/resources.js'
 import { openServer } from '../../src/server.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -256,7 +257,11 @@ t.test('with a sandbox key a scheduled send reads as sent when its time has come
 
 t.test('a restart changes nothing, and expiry counts from send_at', async t => {
   const installation = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
-  const { config } = loadConfig({ file: installation.configFile, env: installation.environment })
+  const { config } = loadConfig({
+    schema: CONFIG_SCHEMA,
+    file: installation.configFile,
+    env: installation.environment,
+  })
   const clock = new FakeClock()
   const open = async () => {
     const server = await openServer(config, { ...systemWorld(), clock, log: new FakeLog() })

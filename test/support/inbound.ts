@@ -5,6 +5,7 @@
 import type { Test } from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
+import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
 import { findCursor, newestSeq, readEventsAfter, type StoredEvent } from '../../src/events/store.js'
 import { findInboundMail, findWaitingMails, type InboundMail } from '../../src/inbound/inbound-mail-store.js'
@@ -62,7 +63,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     onAppended: () => dispatcher.wake(),
     ...options,
   })
-  const dispatcher = new Dispatcher({ database, clock, random, log }, inbound.consumers)
+  const dispatcher = new Dispatcher({ database, clock, random, log }, [bounceConsumer(newId)])
   await dispatcher.start()
   let isStopped = false
   const stop = async () => {

@@ -1,15 +1,16 @@
 /**
  * Every key of the configuration: default, unit, bounds, meaning and example, in the order of the generated file.
  *
- * Read by the loader (checking, decoding), by the generators (`config/postroad.toml`, `config/REFERENCE.md`) and by
- * nobody else: the program is handed a `Config`. A key that only a later version will read says `effective: false`,
+ * What resources add (`src/resource/`) is handed in by the composition root, so that this floor knows none of them. Read by the
+ * loader (checking, decoding), by the generators (`config/postroad.toml`, `config/REFERENCE.md`) and by nobody else: the program
+ * is handed a `Config`. A key that only a later version will read says `effective: false`,
  * so that the operator hears of it. Defaults are written as the operator would write them.
  */
-import { type StaticDecode } from 'typebox'
+import type { StaticDecode, TObject } from 'typebox'
 import { choice, duration, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
 import { INBOUND_SECTION, SUBMISSION_SECTION, TLS_SECTION } from './schema-listeners.js'
 import { MTA_SECTION } from './schema-mta.js'
-import { RETENTION_SECTION } from './schema-retention.js'
+import { retentionSection, type KeptFor } from './schema-retention.js'
 import { SECRETS_SECTION } from './secret-key.js'
 import {
   parseDatabaseUrl,
@@ -24,7 +25,8 @@ const item = { description: '' }
 const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:8025 or [::1]:8025', item)
 const NETWORK = parsed(parseNetwork, 'a network, e.g. 192.168.7.0/24', item)
 
-export const SCHEMA = table({
+/** What the appliance itself is configured by. */
+const APPLIANCE = {
   hostname: parsed(parseDomain, 'a host name', {
     example: 'mail.example.com',
     description: 'Name of this machine as DNS knows it; used in EHLO, Received and Message-ID. Required.',
@@ -125,35 +127,52 @@ export const SCHEMA = table({
     },
     { effective: false, description: 'Calls to customers about events.' },
   ),
-  limits: table(
-    {
-      message_size: size({
-        default: '25MB',
-        min: '64KB',
-        max: '1GB',
-        description: 'Largest message accepted, everything encoded.',
-      }),
-      disk_reserve: size({
-        default: '500MB',
-        min: '0B',
-        max: '1000GB',
-        description:
-          'Free space on the disk of the database below which new mail is refused (452, 503), while what was accepted is still delivered; 0B = none.',
-      }),
-    },
-    { description: 'What is accepted at all.' },
-  ),
-  retention: RETENTION_SECTION,
-  log: table(
-    {
-      level: choice(['debug', 'info', 'warn', 'error', 'silent'], {
-        default: 'info',
-        description: 'Least important event that is written, as JSON lines on standard output.',
-      }),
-    },
-    { description: 'What is written down.' },
-  ),
-})
+}
+
+const LIMITS_SECTION = table(
+  {
+    message_size: size({
+      default: '25MB',
+      min: '64KB',
+      max: '1GB',
+      description: 'Largest message accepted, everything encoded.',
+    }),
+    disk_reserve: size({
+      default: '500MB',
+      min: '0B',
+      max: '1000GB',
+      description:
+        'Free space on the disk of the database below which new mail is refused (452, 503), while what was accepted is still delivered; 0B = none.',
+    }),
+  },
+  { description: 'What is accepted at all.' },
+)
+
+const LOG_SECTION = table(
+  {
+    level: choice(['debug', 'info', 'warn', 'error', 'silent'], {
+      default: 'info',
+      description: 'Least important event that is written, as JSON lines on standard output.',
+    }),
+  },
+  { description: 'What is written down.' },
+)
+
+/** What resources add to the configuration. */
+export interface AddedKeys {
+  /** Sections of their own, by name. */
+  readonly sections: Readonly<Record<string, TObject>>
+  /** Keys of `[retention]`. */
+  readonly kept: Readonly<Record<string, KeptFor>>
+}
+
+export function configSchema({ sections, kept }: AddedKeys) {
+  const own = { ...APPLIANCE, limits: LIMITS_SECTION, retention: retentionSection(kept), log: LOG_SECTION }
+  // In the order of the file. What is added has no type here: it is read by the resource that declares it.
+  return table<typeof own>({ ...APPLIANCE, ...sections, ...own })
+}
+
+export type ConfigSchema = ReturnType<typeof configSchema>
 
 /** The configuration in the file's words, decoded: durations in ms, sizes in bytes, addresses in parts. */
-export type Settings = StaticDecode<typeof SCHEMA>
+export type Settings = StaticDecode<ConfigSchema>

@@ -14,7 +14,7 @@ import { KEY_HEADER } from '../idempotency.js'
 import { DEEPEST } from '../body/json-reader.js'
 import { listSchema } from '../pagination.js'
 import { bodyBounds, type Access, type Route } from '../route.js'
-import { CHAPTERS } from './chapters.js'
+import type { Chapters } from './chapters.js'
 import { Components } from './components.js'
 import { errorExamples, ErrorSchema, explain } from './errors.js'
 import { answerExample, exampleOf } from './example.js'
@@ -49,9 +49,11 @@ export interface Edition {
   readonly version: string
   /** Where the API is reached, e.g. `http://127.0.0.1:8025`. */
   readonly origin: string
+  /** All there are; those without an operation are left out. */
+  readonly chapters: Chapters
 }
 
-export function openApiDocument(routes: readonly Route[], { version, origin }: Edition): object {
+export function openApiDocument(routes: readonly Route[], { version, origin, chapters }: Edition): object {
   const components = new Components()
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes.filter(isDescribed)) {
@@ -59,13 +61,13 @@ export function openApiDocument(routes: readonly Route[], { version, origin }: E
     paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route, components) }
   }
   components.show(ErrorSchema)
-  const used = new Set(routes.filter(isDescribed).map(({ head }) => head.chapter))
+  const used = usedChapters(routes, chapters)
   return {
     openapi: '3.1.0',
     info: { title: 'Postroad', version, description: ABOUT },
     servers: [{ url: origin + API_BASE }],
-    tags: Object.entries(CHAPTERS)
-      .filter(([name]) => used.has(name as keyof typeof CHAPTERS))
+    tags: Object.entries(chapters)
+      .filter(([name]) => used.has(name))
       .map(([name, description]) => ({ name, description })),
     paths,
     components: {
@@ -75,6 +77,17 @@ export function openApiDocument(routes: readonly Route[], { version, origin }: E
       schemas: components.schemas,
     },
   }
+}
+
+/** @throws Error for one that nobody declares: a fault of the program */
+function usedChapters(routes: readonly Route[], chapters: Chapters): Set<string> {
+  const used = new Set<string>()
+  for (const { head } of routes.filter(isDescribed)) {
+    const { chapter = '' } = head
+    if (!Object.hasOwn(chapters, chapter)) throw new Error(`${head.path} stands in no chapter: "${chapter}"`)
+    used.add(chapter)
+  }
+  return used
 }
 
 function isDescribed({ head }: Route): boolean {

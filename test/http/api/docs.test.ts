@@ -5,7 +5,7 @@ import Type from 'typebox'
 import { documentationRoutes } from '../../../src/http/openapi/routes.js'
 import { openRoute } from '../../../src/http/route.js'
 import { serveRoutes } from '../../support/api/api.js'
-import { testRoutes } from '../../support/api/test-routes.js'
+import { TEST_CHAPTERS, testRoutes } from '../../support/api/test-routes.js'
 
 const hostile = openRoute({
   method: 'POST',
@@ -25,7 +25,11 @@ async function readPage(t: Test) {
   const routes = [...testRoutes, hostile]
   const { port } = await serveRoutes(t, [
     ...routes,
-    ...documentationRoutes(routes, { version: '1.2.3', origin: 'http://127.0.0.1:8025' }),
+    ...documentationRoutes(routes, {
+      version: '1.2.3',
+      origin: 'http://127.0.0.1:8025',
+      chapters: TEST_CHAPTERS,
+    }),
   ])
   const response = await fetch(`http://127.0.0.1:${port}/docs`)
   return { response, page: await response.text() }

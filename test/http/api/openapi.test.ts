@@ -7,7 +7,7 @@ import { openApiDocument } from '../../../src/http/openapi/document.js'
 import { documentationRoutes } from '../../../src/http/openapi/routes.js'
 import { openRoute } from '../../../src/http/route.js'
 import { serveRoutes } from '../../support/api/api.js'
-import { testRoutes } from '../../support/api/test-routes.js'
+import { TEST_CHAPTERS, testRoutes } from '../../support/api/test-routes.js'
 
 interface Operation {
   operationId: string
@@ -35,7 +35,7 @@ interface Operation {
 type Paths = Record<string, Record<string, Operation>>
 
 const routes = [...testRoutes]
-const edition = { version: '1.2.3', origin: 'https://mail.example.com' }
+const edition = { version: '1.2.3', origin: 'https://mail.example.com', chapters: TEST_CHAPTERS }
 const withSelf = [...routes, ...documentationRoutes(routes, edition)]
 
 async function readDocument(t: Parameters<typeof serveRoutes>[0]) {
@@ -80,7 +80,14 @@ t.test(
 t.test('operations have the names and chapters that their routes give them', async t => {
   const { paths, tags } = await readDocument(t)
   t.match(paths['/notes/{id}']?.['get'], { operationId: 'getNote', tags: ['Email'] })
-  t.match(tags, [{ name: 'Email', description: /./ }])
+  t.same(tags, [{ name: 'Email', description: TEST_CHAPTERS.Email }], 'those that have operations')
+})
+
+t.test('an operation in a chapter that nobody declares is a fault of the program', async t => {
+  t.throws(
+    () => openApiDocument(routes, { ...edition, chapters: { Idle: 'Nothing.' } }),
+    /no chapter: "Email"/,
+  )
 })
 
 t.test('a schema with a name stands once, and is referred to wherever it is used', async t => {

@@ -9,6 +9,9 @@ const NoteParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
 const notes = Array.from({ length: 5 }, (_, n) => ({ id: `n${n + 1}`, text: `note ${n + 1}` }))
 
+/** `Idle` has no operation. */
+export const TEST_CHAPTERS = { Email: 'Mail and notes.', Idle: 'Nothing.' }
+
 export const testRoutes: readonly Route[] = [
   openRoute({
     method: 'GET',

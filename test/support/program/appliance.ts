@@ -5,6 +5,7 @@
  */
 import type { Test } from 'tap'
 import { loadConfig } from '../../../src/config/load.js'
+import { CONFIG_SCHEMA } from '../../../src/resources.js'
 import { openServer, type ServerAddresses } from '../../../src/server.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { FakeDisk } from '../../../src/world/fake-disk.js'
@@ -36,7 +37,11 @@ export async function openTestAppliance(
     ...options,
     env: { POSTROAD_MTA_CAPTURE: 'true', ...options.env },
   })
-  const { config } = loadConfig({ file: installation.configFile, env: installation.environment })
+  const { config } = loadConfig({
+    schema: CONFIG_SCHEMA,
+    file: installation.configFile,
+    env: installation.environment,
+  })
   const clock = new FakeClock()
   const log = new FakeLog()
   const disk = new FakeDisk()

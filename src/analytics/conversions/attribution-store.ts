@@ -4,10 +4,10 @@
  * Read from an index of opened messages alone (a click also marks its message as opened), whatever the number of messages.
  */
 import { sql } from 'kysely'
-import type { Queries } from '../db/database.js'
-import { flag } from '../db/tables.js'
-import { normalizedAddress } from '../mail/address.js'
-import { DAY_MS } from './day.js'
+import type { Queries } from '../../db/database.js'
+import { flag } from '../../db/tables.js'
+import { normalizedAddress } from '../../mail/address.js'
+import { DAY_MS } from '../day.js'
 
 export interface Attribution {
   readonly messageId: string

@@ -4,8 +4,8 @@
  * Written by the consumer `analytics` as things happen and read by `GET /analytics`; no report ever counts messages.
  */
 import { sql, type Insertable } from 'kysely'
-import type { Queries } from '../db/database.js'
-import { inPieces, statement } from '../db/statement.js'
+import type { Queries } from '../../db/database.js'
+import { inPieces, statement } from '../../db/statement.js'
 
 /** What is counted. `sends` is not: it is the sum of the two kinds of sends. */
 export const COUNTER_NAMES = [
@@ -28,7 +28,7 @@ interface DailyCounterRow {
   count: number
 }
 
-declare module '../db/tables.js' {
+declare module '../../db/tables.js' {
   interface Tables {
     daily_counters: DailyCounterRow
   }

@@ -5,10 +5,10 @@
  * appliance itself writes (reports to submitters, forwarded mail) is counted apart, as nobody's. Left out: opens and clicks by
  * machines.
  */
-import type { EventConsumer } from '../events/consumer.js'
-import type { StoredEvent } from '../events/store.js'
+import type { EventConsumer } from '../../events/consumer.js'
+import type { StoredEvent } from '../../events/store.js'
 import { addToCounters, type CounterName, type DailyCount } from './daily-counter-store.js'
-import { dayOf } from './day.js'
+import { dayOf } from '../day.js'
 
 export function countingConsumer(): EventConsumer {
   return {

@@ -1,16 +1,16 @@
 /** Routes of conversions: a purchase or other success, put down to the message that led to it. */
 import Type, { type Static } from 'typebox'
-import { findActingWorkspace } from '../accounts/workspace-store.js'
-import { AppError } from '../core/errors.js'
-import { isUuid, type NewId } from '../core/ids.js'
-import { isoTime } from '../core/moments.js'
-import type { Database, Tx } from '../db/database.js'
-import { appendEvents } from '../events/store.js'
-import { Id, IdOrNull, Moment } from '../http/answer/answer-fields.js'
-import { pageQuery } from '../http/pagination.js'
-import type { Principal } from '../http/principal.js'
-import { listRoute, route, type Route } from '../http/route.js'
-import type { Clock } from '../world/time/clock.js'
+import { findActingWorkspace } from '../../accounts/workspace-store.js'
+import { AppError } from '../../core/errors.js'
+import { isUuid, type NewId } from '../../core/ids.js'
+import { isoTime } from '../../core/moments.js'
+import type { Database, Tx } from '../../db/database.js'
+import { appendEvents } from '../../events/store.js'
+import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import type { Principal } from '../../http/principal.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { Clock } from '../../world/time/clock.js'
 import type { FindAttribution } from './attribution-store.js'
 import type { FindContact } from './contacts.js'
 import { insertConversion, listConversions, type Conversion } from './conversion-store.js'
@@ -50,6 +50,13 @@ const ConversionSchema = Type.Object(
   },
   { title: 'Conversion' },
 )
+
+declare module '../../events/event.js' {
+  interface ContactEvents {
+    /** It tells the record as the API shows it. */
+    'conversion.created': ContactEventOf<'conversion.created', Static<typeof ConversionSchema>>
+  }
+}
 
 export function conversionRoutes(parts: ConversionParts): Route[] {
   const { database } = parts

@@ -1,8 +1,8 @@
 /** SQL of product views: what contacts looked at in a shop. */
 import type { Generated } from 'kysely'
-import type { Queries } from '../db/database.js'
-import { deleteOldest } from '../db/retention.js'
-import { flag, type Flag } from '../db/tables.js'
+import type { Queries } from '../../db/database.js'
+import { deleteOldest } from '../../db/retention.js'
+import { flag, type Flag } from '../../db/tables.js'
 
 interface ProductViewRow {
   seq: Generated<number>
@@ -15,7 +15,7 @@ interface ProductViewRow {
   viewed_at: number
 }
 
-declare module '../db/tables.js' {
+declare module '../../db/tables.js' {
   interface Tables {
     product_views: ProductViewRow
   }

@@ -1,8 +1,8 @@
 /** SQL of conversions: what contacts bought or did, and the message that it is put down to. */
-import type { Queries } from '../db/database.js'
-import { deleteOldest } from '../db/retention.js'
-import { flag, type Flag } from '../db/tables.js'
-import type { Listing, Page } from '../http/pagination.js'
+import type { Queries } from '../../db/database.js'
+import { deleteOldest } from '../../db/retention.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
 
 interface ConversionRow {
   id: string
@@ -17,7 +17,7 @@ interface ConversionRow {
   created_at: number
 }
 
-declare module '../db/tables.js' {
+declare module '../../db/tables.js' {
   interface Tables {
     conversions: ConversionRow
   }

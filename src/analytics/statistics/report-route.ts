@@ -1,11 +1,11 @@
 /** `GET /analytics`: totals of a period and of each of its days. */
 import Type, { type Static } from 'typebox'
-import { isoTime } from '../core/moments.js'
-import type { Queries } from '../db/database.js'
-import { route, type Route } from '../http/route.js'
-import type { Clock } from '../world/time/clock.js'
+import { isoTime } from '../../core/moments.js'
+import type { Queries } from '../../db/database.js'
+import { route, type Route } from '../../http/route.js'
+import type { Clock } from '../../world/time/clock.js'
 import { COUNTER_NAMES, readCounters, type CounterName } from './daily-counter-store.js'
-import { DAY_MS, dayOf } from './day.js'
+import { DAY_MS, dayOf } from '../day.js'
 
 const PERIOD_DAYS = { '1d': 1, '7d': 7, '30d': 30, '90d': 90 } as const
 type Period = keyof typeof PERIOD_DAYS

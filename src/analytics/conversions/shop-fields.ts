@@ -4,7 +4,7 @@
  * Pure. Fails with AppError validation_error, naming the field.
  */
 import Type from 'typebox'
-import { AppError } from '../core/errors.js'
+import { AppError } from '../../core/errors.js'
 
 export const Currency = Type.String({ minLength: 3, maxLength: 3, description: 'ISO 4217, e.g. EUR.' })
 

@@ -1,14 +1,14 @@
 /** `POST /track/product-view`: a shop tells which product a contact looked at. */
 import Type from 'typebox'
-import { AppError } from '../core/errors.js'
-import type { NewId } from '../core/ids.js'
-import { isoTime } from '../core/moments.js'
-import type { Database } from '../db/database.js'
-import { appendEvents } from '../events/store.js'
-import { Id, Moment } from '../http/answer/answer-fields.js'
-import { route, type Route } from '../http/route.js'
-import { parseAddress } from '../mail/address.js'
-import type { Clock } from '../world/time/clock.js'
+import { AppError } from '../../core/errors.js'
+import type { NewId } from '../../core/ids.js'
+import { isoTime } from '../../core/moments.js'
+import type { Database } from '../../db/database.js'
+import { appendEvents } from '../../events/store.js'
+import { Id, Moment } from '../../http/answer/answer-fields.js'
+import { route, type Route } from '../../http/route.js'
+import { parseAddress } from '../../mail/address.js'
+import type { Clock } from '../../world/time/clock.js'
 import type { FindContact } from './contacts.js'
 import { insertProductView, type ProductView } from './product-view-store.js'
 import { checkCurrency, checkMetadata, Currency, Metadata, Money } from './shop-fields.js'
@@ -20,6 +20,15 @@ export interface ProductViewParts {
   readonly findContact: FindContact
   /** The event log has grown. */
   readonly onEvents: () => void
+}
+
+declare module '../../events/event.js' {
+  interface ContactEvents {
+    'product.viewed': ContactEventOf<
+      'product.viewed',
+      { readonly contactId: string; readonly productId: string }
+    >
+  }
 }
 
 const Url = (description: string) => Type.String({ minLength: 1, maxLength: 2_048, description })

@@ -1,40 +1,7 @@
-/** Routes about the service and the calling key: health, key introspection. */
+/** `GET /health`, for monitors: whether the service works. */
 import Type from 'typebox'
 import type { CheckHealth } from '../db/health.js'
-import { PERMISSIONS } from '../http/principal.js'
-import { openRoute, Reply, route, type Route } from '../http/route.js'
-
-const KeyPermissions = Type.Object(
-  {
-    name: Type.String(),
-    type: Type.Enum(['full_access', 'sending_access', 'custom']),
-    permissions: Type.Array(Type.Enum(['*', ...PERMISSIONS]), { description: '`*` stands for all.' }),
-    rate_limit: Type.Integer({ description: 'Requests per minute; 0 = unlimited.' }),
-    is_sandbox: Type.Boolean(),
-  },
-  { title: 'KeyPermissions' },
-)
-
-export function accountRoutes(): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/api-key/permissions',
-      access: 'key',
-      operationId: 'getKeyPermissions',
-      chapter: 'Workspace',
-      summary: 'What the calling key is and may do.',
-      response: KeyPermissions,
-      handle: async ({ principal }) => ({
-        name: principal.keyName,
-        type: principal.keyType,
-        permissions: [...principal.permissions],
-        rate_limit: principal.rateLimit,
-        is_sandbox: principal.isSandbox,
-      }),
-    }),
-  ]
-}
+import { openRoute, Reply, type Route } from '../http/route.js'
 
 const Health = Type.Object(
   {

@@ -1,5 +1,5 @@
 /** What analytics ask of contacts. The composition root hands in who answers. */
-import type { Queries } from '../db/database.js'
+import type { Queries } from '../../db/database.js'
 
 export interface Contact {
   readonly id: string

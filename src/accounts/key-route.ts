@@ -1,0 +1,34 @@
+/** `GET /api-key/permissions`: what the calling key may do. */
+import Type from 'typebox'
+import { PERMISSIONS } from '../http/principal.js'
+import { route, type Route } from '../http/route.js'
+
+const KeyPermissions = Type.Object(
+  {
+    name: Type.String(),
+    type: Type.Enum(['full_access', 'sending_access', 'custom']),
+    permissions: Type.Array(Type.Enum(['*', ...PERMISSIONS]), { description: '`*` stands for all.' }),
+    rate_limit: Type.Integer({ description: 'Requests per minute; 0 = unlimited.' }),
+    is_sandbox: Type.Boolean(),
+  },
+  { title: 'KeyPermissions' },
+)
+
+export function keyRoute(): Route {
+  return route({
+    method: 'GET',
+    path: '/api-key/permissions',
+    access: 'key',
+    operationId: 'getKeyPermissions',
+    chapter: 'Workspace',
+    summary: 'What the calling key is and may do.',
+    response: KeyPermissions,
+    handle: async ({ principal }) => ({
+      name: principal.keyName,
+      type: principal.keyType,
+      permissions: [...principal.permissions],
+      rate_limit: principal.rateLimit,
+      is_sandbox: principal.isSandbox,
+    }),
+  })
+}

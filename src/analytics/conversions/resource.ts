@@ -1,0 +1,23 @@
+/** What recipients did afterwards, as a resource: conversions and product views. */
+import { deletesOldest } from '../../resource/retention.js'
+import { resource } from '../../resource/resource.js'
+import { lastEngagement } from './attribution-store.js'
+import { conversionRoutes, type ConversionParts } from './conversion-routes.js'
+import { deleteConversionsBefore } from './conversion-store.js'
+import { productViewRoute } from './product-view-route.js'
+import { deleteProductViewsBefore } from './product-view-store.js'
+
+export const conversions = resource({
+  chapters: { Conversions: 'What recipients did afterwards: purchases and product views.' },
+  kept: {
+    conversions: { default: '0', description: 'Conversions.' },
+    product_views: { default: '90d', description: 'Product views.' },
+  },
+  open: (parts: Omit<ConversionParts, 'findAttribution'>) => ({
+    routes: [...conversionRoutes({ ...parts, findAttribution: lastEngagement }), productViewRoute(parts)],
+    retention: [
+      deletesOldest({ what: 'conversions', keep: ['conversions'] }, deleteConversionsBefore),
+      deletesOldest({ what: 'product views', keep: ['product_views'] }, deleteProductViewsBefore),
+    ],
+  }),
+})

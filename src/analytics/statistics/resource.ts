@@ -1,0 +1,34 @@
+/** The counts of what was sent and what followed, as a resource. */
+import type { Database } from '../../db/database.js'
+import { deletesOldest } from '../../resource/retention.js'
+import { resource } from '../../resource/resource.js'
+import type { Clock } from '../../world/time/clock.js'
+import { countingConsumer } from './counting-consumer.js'
+import { deleteCountersBefore } from './daily-counter-store.js'
+import { dayOf } from '../day.js'
+import { reportRoute } from './report-route.js'
+
+export interface StatisticsParts {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+export const statistics = resource({
+  chapters: { Analytics: 'Counts of what was sent and what followed.' },
+  kept: {
+    statistics: {
+      default: '400d',
+      min: '90d',
+      description: 'Daily counters of analytics, which show 90 days at most.',
+    },
+  },
+  open: ({ database, clock }: StatisticsParts) => ({
+    routes: [reportRoute(database.reader, clock)],
+    consumers: [countingConsumer()],
+    retention: [
+      deletesOldest({ what: 'daily counters', keep: ['statistics'] }, (db, before, limit) =>
+        deleteCountersBefore(db, dayOf(before), limit),
+      ),
+    ],
+  }),
+})

@@ -1,0 +1,11 @@
+/**
+ * Writes `config/postroad.toml` and `config/REFERENCE.md` anew after a change of the schema.
+ *
+ * Run from the project's folder: `node build/src/cli/write-generated.js`. Never part of the running program.
+ */
+import { writeFileSync } from 'node:fs'
+import { commentedToml, referenceMarkdown } from '../config/generate.js'
+import { CONFIG_SCHEMA } from '../resources.js'
+
+writeFileSync('config/postroad.toml', commentedToml(CONFIG_SCHEMA))
+writeFileSync('config/REFERENCE.md', referenceMarkdown(CONFIG_SCHEMA))

@@ -1,0 +1,36 @@
+/** Sending domains and their keys as a resource. */
+import type { Log } from '../../world/log.js'
+import { resource } from '../../resource/resource.js'
+import { renewRetired } from '../dkim/renew-dkim.js'
+import type { DomainParts } from './domain-parts.js'
+import { domainRoutes } from './domain-routes.js'
+import { recheckDomains } from './recheck-domains.js'
+
+export interface DomainResourceParts {
+  readonly domains: DomainParts
+  readonly log: Log
+}
+
+export const domains = resource({
+  chapters: {
+    Domains: 'Sending domains, their DNS records and keys, and the reports that receivers send about them.',
+  },
+  open: ({ domains, log }: DomainResourceParts) => ({
+    routes: domainRoutes(domains),
+    jobs: [
+      {
+        name: 'recheck-domains',
+        schedule: '* * * * *',
+        run: stopping => recheckDomains({ ...domains, log }, stopping),
+      },
+      {
+        name: 'renew-dkim',
+        schedule: '23 * * * *',
+        async run() {
+          const selectors = await renewRetired(domains, domains.clock.now())
+          if (selectors > 0) log.info('retired DKIM keys replaced', { selectors })
+        },
+      },
+    ],
+  }),
+})

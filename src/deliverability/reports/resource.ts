@@ -1,0 +1,18 @@
+/** Reports about domains as a resource. They stand in the chapter of the domains. */
+import type { Database } from '../../db/database.js'
+import { deletesOldest } from '../../resource/retention.js'
+import { resource } from '../../resource/resource.js'
+import { reportRoutes } from './report-routes.js'
+import { deleteReportsBefore } from './report-store.js'
+
+export interface ReportParts {
+  readonly database: Database
+}
+
+export const domainReports = resource({
+  kept: { reports: { default: '400d', description: 'DMARC and TLS reports about domains.' } },
+  open: ({ database }: ReportParts) => ({
+    routes: reportRoutes(database.reader, database.slowReader),
+    retention: [deletesOldest({ what: 'domain reports', keep: ['reports'] }, deleteReportsBefore)],
+  }),
+})

@@ -1,0 +1,17 @@
+/** Health as a resource: what a monitor asks for. */
+import { VERSION } from '../core/version.js'
+import type { Database } from '../db/database.js'
+import { healthOf } from '../db/health.js'
+import { resource } from '../resource/resource.js'
+import type { Clock } from '../world/time/clock.js'
+import { healthRoutes } from './health-routes.js'
+
+export interface HealthParts {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+export const health = resource({
+  chapters: { Health: 'Whether the service works.' },
+  open: ({ database, clock }: HealthParts) => ({ routes: healthRoutes(VERSION, healthOf(database, clock)) }),
+})

@@ -1,0 +1,70 @@
+/**
+ * The list of resources: the one place that knows which there are.
+ *
+ * Part of the composition root. `server.ts` opens them all with the parts it has; each takes of these what it names. Their order is
+ * that of the chapters in the API's description and of the keys in `[retention]`.
+ */
+import { activity } from './accounts/activity-resource.js'
+import { accounts } from './accounts/resource.js'
+import { conversions } from './analytics/conversions/resource.js'
+import { statistics } from './analytics/statistics/resource.js'
+import type { Config } from './config/config.js'
+import { configSchema } from './config/schema/schema.js'
+import { bounces } from './deliverability/bounces/resource.js'
+import { domains } from './deliverability/domains/resource.js'
+import { domainReports } from './deliverability/reports/resource.js'
+import { suppressions } from './deliverability/suppressions/resource.js'
+import { health } from './health/resource.js'
+import type { Chapters } from './http/openapi/chapters.js'
+import { inboundMail } from './inbound/resource.js'
+import { messages } from './messages/resource.js'
+import { email } from './msa/resource.js'
+import { eventLog } from './resource/event-log.js'
+import type { OpenResource, Resource } from './resource/resource.js'
+
+const RESOURCES = [
+  messages,
+  email,
+  domains,
+  suppressions,
+  bounces,
+  eventLog,
+  statistics,
+  domainReports,
+  activity,
+  conversions,
+  accounts,
+  health,
+  inboundMail,
+] as const satisfies readonly Resource<never>[]
+
+/** What the resources take together. */
+export type ResourceParts = PartsOf<(typeof RESOURCES)[number]>
+
+/** Of a union of resources the intersection of what each takes. */
+type PartsOf<R> = (R extends Resource<infer Parts> ? (parts: Parts) => void : never) extends (
+  parts: infer All,
+) => void
+  ? All
+  : never
+
+export const CONFIG_SCHEMA = configSchema({
+  sections: merged(RESOURCES.map(({ section }) => (section ? { [section.name]: section.schema } : {}))),
+  kept: merged(RESOURCES.map(({ kept = {} }) => kept)),
+})
+
+export const CHAPTERS: Chapters = merged(RESOURCES.map(({ chapters = {} }) => chapters))
+
+export function openResources(parts: ResourceParts, { sections }: Pick<Config, 'sections'>): OpenResource[] {
+  return RESOURCES.map(({ open, section }) => open(parts, section && sections[section.name]))
+}
+
+/** @throws Error for a name that two of them declare: a fault of the program */
+function merged<T>(parts: readonly Readonly<Record<string, T>>[]): Record<string, T> {
+  const all: Record<string, T> = {}
+  for (const [name, value] of parts.flatMap(part => Object.entries(part))) {
+    if (Object.hasOwn(all, name)) throw new Error(`two resources declare ${name}`)
+    all[name] = value
+  }
+  return all
+}
