@@ -7,7 +7,7 @@
 import { join } from 'node:path'
 import type { BackoffPolicy } from '../core/backoff.js'
 import type { LogLevel } from '../world/log.js'
-import type { Settings } from './schema/schema.js'
+import { addedSections, type Settings } from './schema/schema.js'
 import type { SecretKeySource } from './schema/secret-key.js'
 import type { HostAndPort } from './schema/values.js'
 
@@ -200,7 +200,7 @@ export function toConfig(settings: Settings): Config {
       diskReserveBytes: settings.limits.disk_reserve,
     },
     retention: settings.retention,
-    sections: settings,
+    sections: addedSections(settings),
     log: settings.log,
   }
 }

@@ -166,13 +166,22 @@ export interface AddedKeys {
   readonly kept: Readonly<Record<string, KeptFor>>
 }
 
+const OWN = { ...APPLIANCE, limits: LIMITS_SECTION, log: LOG_SECTION }
+
 export function configSchema({ sections, kept }: AddedKeys) {
-  const own = { ...APPLIANCE, limits: LIMITS_SECTION, retention: retentionSection(kept), log: LOG_SECTION }
+  const { log, limits, ...rest } = OWN
+  const known = { ...rest, limits, retention: retentionSection(kept), log }
   // In the order of the file. What is added has no type here: it is read by the resource that declares it.
-  return table<typeof own>({ ...APPLIANCE, ...sections, ...own })
+  return table<typeof known>({ ...rest, ...sections, ...known })
 }
 
 export type ConfigSchema = ReturnType<typeof configSchema>
 
 /** The configuration in the file's words, decoded: durations in ms, sizes in bytes, addresses in parts. */
 export type Settings = StaticDecode<ConfigSchema>
+
+/** @returns by name */
+export function addedSections(settings: Settings): Record<string, unknown> {
+  const isAdded = ([name]: [string, unknown]) => name !== 'retention' && !Object.hasOwn(OWN, name)
+  return Object.fromEntries(Object.entries(settings).filter(isAdded))
+}
