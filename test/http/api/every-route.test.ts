@@ -199,6 +199,8 @@ async function makeOne(
 }
 
 const REQUESTS_PER_ROUTE = 60
+/** With the other fields of a head it may come to 16 KB. */
+const LONG_PATH = 15_000
 
 t.test('whatever is sent, the answer is described and never an error of the server', async t => {
   const { operations, ask, makeWorkspace, log } = await open(t)
@@ -211,7 +213,9 @@ t.test('whatever is sent, the answer is described and never an error of the serv
       const asking = fuzz.ask(operation, key)
       const answer = await ask(asking)
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-      const fault = faultOf(operation, answer)
+      // The head of a request has its bound before any route is known.
+      const isLong = asking.path.length > LONG_PATH && answer.status === 431
+      const fault = isLong ? undefined : faultOf(operation, answer)
       if (fault !== undefined && faults.length < 10)
         faults.push(`${asking.method} ${asking.path} ${String(asking.body).slice(0, 300)}: ${fault}`)
     }
