@@ -11,7 +11,7 @@ import { toUSVString } from 'node:util'
 import { readAddress, type AddressRules, type EmailAddress, type NamedAddress } from './address.js'
 import { hasHeaderBreak } from './compose/header-text.js'
 import { mailboxesOf, readAddressList } from './relay/address-list.js'
-import { decodeWords } from './relay/header-decode.js'
+import { decodeWords } from './mime/encoded-word.js'
 
 export interface NamedMailbox extends EmailAddress {
   /** Decoded, never empty, at most 255 characters. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { simpleParser } from 'mailparser'
 import { writeDsn, type DsnFacts } from '../../src/mail/compose/dsn-write.js'
-import { isSevenBit } from '../../src/mail/relay/transfer-encoding.js'
+import { isSevenBit } from '../../src/mail/mime/transfer-encoding.js'
 import { mimeCorpus } from '../support/mime-corpus/corpus.js'
 
 const date = Date.UTC(2026, 0, 5, 7, 8, 9)

@@ -8,6 +8,8 @@
  */
 import type { Tx } from '../../db/database.js'
 import { foldField, unstructured } from '../../mail/compose/header-field.js'
+import { headerDate } from '../../mail/mime/header-date.js'
+import { encodeBase64 } from '../../mail/mime/transfer-encoding.js'
 import { enqueueReport, type ReportParts } from '../../queue/enqueue-report.js'
 import type { InboundMail } from '../inbound-mail-store.js'
 import type { MailHead } from '../reading/parser-protocol.js'
@@ -77,7 +79,7 @@ export class Forwarder {
       foldField('From', `Postroad <${this.mark}>`),
       foldField('To', to),
       foldField('Subject', unstructured(subject)),
-      `Date: ${new Date(now).toUTCString().replace('GMT', '+0000')}`,
+      `Date: ${headerDate(now)}`,
       `Message-ID: <${id}@${this.parts.hostname}>`,
       'Auto-Submitted: auto-generated',
       `X-Loop: ${this.mark}`,
@@ -95,7 +97,7 @@ export class Forwarder {
       'Content-Disposition: attachment; filename="original.eml"',
       'Content-Transfer-Encoding: base64',
       '',
-      ...(original.toString('base64').match(/.{1,76}/g) ?? []),
+      encodeBase64(original).toString('latin1'),
       `--${boundary}--`,
       '',
     ]

@@ -5,8 +5,7 @@
  * are verified where the database is. Fails: throws for what cannot be read at all.
  */
 import { describeError } from '../../core/errors.js'
-import { decodeFieldText } from '../../mail/returned/decode-text.js'
-import { splitHeader } from '../../mail/returned/header-section.js'
+import { readMessageHeader } from '../../mail/mime/header-section.js'
 import type { ReturnedMail } from '../../mail/returned/returned-mail.js'
 import { findAttachments } from './attachments.js'
 import { readReport } from '../reports/read-report.js'
@@ -85,10 +84,10 @@ function written({ records, ...report }: ParsedReport): WrittenReport {
 }
 
 function readHead(source: Buffer): MailHead {
-  const { header } = splitHeader(source.toString('latin1', 0, HEAD_OCTETS).replaceAll('\r\n', '\n'))
+  const header = readMessageHeader(source.toString('latin1', 0, HEAD_OCTETS))
   return {
-    subject: decodeFieldText(header.raw('subject')).slice(0, MOST_TEXT),
-    from: decodeFieldText(header.raw('from')).slice(0, MOST_TEXT),
+    subject: header.text('subject').slice(0, MOST_TEXT),
+    from: header.text('from').slice(0, MOST_TEXT),
     loops: header.all('x-loop').slice(0, 20),
   }
 }

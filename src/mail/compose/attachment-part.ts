@@ -6,6 +6,7 @@
  * (Content-ID). Fails: never; values are checked where they enter, and a message that 7-bit lines cannot carry is a file like
  * any other.
  */
+import { encodeBase64 } from '../mime/transfer-encoding.js'
 import { toSevenBit } from '../relay/seven-bit.js'
 
 export interface Attachment {
@@ -58,12 +59,8 @@ function asSevenBitMessage(octets: Uint8Array): string | undefined {
   }
 }
 
-/** RFC 2045 §6.8: lines of 76. */
-export function inBase64(octets: Uint8Array): string {
-  const buffer = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength)
-  const lines: string[] = []
-  for (let at = 0; at < buffer.length; at += 57) lines.push(buffer.toString('base64', at, at + 57))
-  return lines.join('\r\n')
+function inBase64(octets: Uint8Array): string {
+  return encodeBase64(Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength)).toString('latin1')
 }
 
 /** Characters of a value that stands whole in one line. */

@@ -10,10 +10,10 @@
 import { createHash } from 'node:crypto'
 import { parseAddress } from '../address.js'
 import { foldField, internationalMailbox } from './header-field.js'
-import { headerDate } from '../relay/edit-header.js'
+import { headerDate } from '../mime/header-date.js'
 import { MAX_HEADER_OCTETS, readRelayedHeader } from '../relay/relayed-header.js'
 import { toSevenBit } from '../relay/seven-bit.js'
-import { encodeText, isSevenBit } from '../relay/transfer-encoding.js'
+import { encodeText, isSevenBit } from '../mime/transfer-encoding.js'
 
 export type DsnAction = 'failed' | 'delayed' | 'delivered' | 'relayed'
 

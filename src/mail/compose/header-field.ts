@@ -5,15 +5,12 @@
  * Standards: RFC 5322 §2.2.3 (folding), §3.2.4 (quoted-string), §3.4 (addresses); RFC 2047 (encoded-word).
  * Fails: `foldField` returns undefined where a value has no place to fold at and is too long for one line.
  */
-import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import type { EmailAddress } from '../address.js'
+import { encodeWords } from '../mime/encoded-word.js'
+import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
 
 /** RFC 2047 §2: a line with an encoded-word is at most 76 long; the rest keep the same measure. */
 const FOLD_AT = 76
-/** RFC 5322 §2.1.1, CRLF not counted. */
-const MAX_LINE_OCTETS = 998
-/** Of one encoded-word; less than the 75 of RFC 2047 §2, so that it fits behind a field name. */
-const MAX_ENCODED_WORD = 52
 
 /**
  * What has to be encoded: anything but printable ASCII; what would be read as an encoded-word though it is meant
@@ -23,12 +20,12 @@ const NEEDS_ENCODING = /[^\x20-\x7e]|=\?|^ | $| {2}|[^ ]{60}/
 
 /** A Subject or any other unstructured value. */
 export function unstructured(text: string): string {
-  return NEEDS_ENCODING.test(text) ? encodedWords(text) : text
+  return NEEDS_ENCODING.test(text) ? encodeWords(text) : text
 }
 
 /** A display name: bare, quoted or encoded, whichever is the least that carries it. */
 export function displayName(name: string): string {
-  if (NEEDS_ENCODING.test(name)) return encodedWords(name)
+  if (NEEDS_ENCODING.test(name)) return encodeWords(name)
   if (/^[A-Za-z0-9 ]+$/.test(name)) return name
   return `"${name.replace(/["\\]/g, '\\$&')}"`
 }
@@ -49,7 +46,7 @@ export type AddressForm = 'utf8' | 'group'
 /** @returns octets as a latin1 string; `mailbox` for whom ASCII will do */
 export function internationalMailbox(address: EmailAddress, form: AddressForm, name?: string): string {
   if (!address.needsSmtpUtf8) return mailbox(address, name)
-  if (form === 'group') return `${encodedWords(address.address)}:;`
+  if (form === 'group') return `${encodeWords(address.address)}:;`
   return Buffer.from(mailbox(address, name), 'utf8').toString('latin1')
 }
 
@@ -74,10 +71,4 @@ export function foldField(name: string, value: string): string | undefined {
   }
   lines.push(line)
   return lines.every(({ length }) => length <= MAX_LINE_OCTETS) ? lines.join('\r\n') : undefined
-}
-
-/** Q where most of the text is ASCII and stays readable, else B, which is shorter. */
-function encodedWords(text: string): string {
-  const ascii = text.replace(/[^\x20-\x7e]+/g, '').length
-  return encodeWord(text, ascii * 2 >= text.length ? 'Q' : 'B', MAX_ENCODED_WORD)
 }

@@ -7,14 +7,12 @@
  * Fails: `assertSignable` throws a plain Error; the rest never throws.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
+import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
 
 const TAB = 0x09
 const LF = 0x0a
 const CR = 0x0d
 const SP = 0x20
-
-/** RFC 5322 §2.1.1, CRLF not counted. */
-const MAX_LINE_OCTETS = 998
 
 export interface MessageParts {
   /** Header fields in order, as written: folded, without the CRLF that ends them. Octets as latin1 strings. */

@@ -7,7 +7,7 @@
  * Standards: RFC 5322 §3.4 (address-list), §4.4 (obsolete addressing), RFC 6854 (groups in From), RFC 2047 §5.
  * Fails: never throws; a list that cannot be read has a `fault`, one phrase that completes "the field ...". Linear.
  */
-import { decodeWords } from './header-decode.js'
+import { decodeWords } from '../mime/encoded-word.js'
 
 /** A mailbox as it stands in a list. */
 export interface ListedMailbox {

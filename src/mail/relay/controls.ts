@@ -7,7 +7,7 @@
  * is given twice where it may not be, and an X-Postroad field there is none of: a misspelt wish is not ignored.
  */
 import { AppError } from '../../core/errors.js'
-import type { FieldLines } from './field-lines.js'
+import type { HeaderField } from '../mime/header-fields.js'
 import { fieldText, type RelayedHeader } from './relayed-header.js'
 
 /** Absent fields leave it to the workspace's settings. */
@@ -134,7 +134,7 @@ function readYesOrNo(path: string, text: string): boolean {
 }
 
 /** As the submitter wrote it. */
-function nameOf({ raw }: FieldLines): string {
+function nameOf({ raw }: HeaderField): string {
   return raw.slice(0, raw.indexOf(':')).trimEnd()
 }
 

@@ -11,7 +11,8 @@ import { AppError } from '../../core/errors.js'
 import { parseAddress, type NamedAddress } from '../address.js'
 import { foldField, mailbox } from '../compose/header-field.js'
 import { hasHeaderBreak } from '../compose/header-text.js'
-import type { FieldLines } from './field-lines.js'
+import { headerDate } from '../mime/header-date.js'
+import type { HeaderField } from '../mime/header-fields.js'
 import type { RelayedHeader, RelayedMailbox } from './relayed-header.js'
 
 export interface HeaderEdits {
@@ -80,7 +81,7 @@ function removedNames(header: RelayedHeader, { removals = [], ...edits }: Header
   return removed
 }
 
-function isRemoved({ name }: FieldLines, removed: ReadonlySet<string>): boolean {
+function isRemoved({ name }: HeaderField, removed: ReadonlySet<string>): boolean {
   return removed.has(name) || name.startsWith(CONTROL_PREFIX)
 }
 
@@ -98,11 +99,6 @@ function addedFields(header: RelayedHeader, edits: HeaderEdits): string[] {
     if (authors.length > 0) added.push(`${written('Reply-To', authors.join(', '))}\r\n`)
   }
   return added
-}
-
-/** RFC 5322 §3.3: UTC is written +0000; GMT is obsolete syntax (§4.3). */
-export function headerDate(moment: number): string {
-  return new Date(moment).toUTCString().replace('GMT', '+0000')
 }
 
 function author({ name, address }: RelayedMailbox): string {

@@ -16,10 +16,12 @@ import {
   type AddressForm,
 } from '../compose/header-field.js'
 import { readAddressList, type AddressList, type ListedGroup, type ListedMailbox } from './address-list.js'
-import type { FieldLines } from './field-lines.js'
-import { decodeOctets, decodeText, hasNonAscii, unfoldedValue } from './header-decode.js'
-import { readMediaType, writeMediaType } from './media-type.js'
-import { MAX_LINE_OCTETS } from './transfer-encoding.js'
+import { decodeOctets, hasNonAscii } from '../mime/charset.js'
+import { decodeText } from '../mime/encoded-word.js'
+import { unfoldedValue, type HeaderField } from '../mime/header-fields.js'
+import { readMediaType } from '../mime/media-type.js'
+import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
+import { writeMediaType } from './write-media-type.js'
 
 /** RFC 5322 §3.6: fields that are lists of addresses, and the ones that other standards added. */
 const ADDRESS_FIELDS: ReadonlySet<string> = new Set([
@@ -60,12 +62,12 @@ export function needsDowngrade(raw: string): boolean {
 }
 
 /** Replaced, not removed: what it parted may become the name of another field, or an empty line. */
-export function withoutNul(text: string): string {
+function withoutNul(text: string): string {
   return text.replaceAll('\0', '?')
 }
 
 /** @returns the field without the CRLF at its end, octets as a latin1 string: beyond ASCII only in addresses, in the form `utf8` */
-export function downgradeField(field: FieldLines, rules: DowngradeRules): string {
+export function downgradeField(field: HeaderField, rules: DowngradeRules): string {
   const raw = withoutNul(field.raw)
   const name = raw.slice(0, Math.max(raw.indexOf(':'), 0)).trimEnd()
   // A line without a colon, or a name that is none: nothing reads it.
@@ -82,7 +84,7 @@ export function downgradeField(field: FieldLines, rules: DowngradeRules): string
 }
 
 /** The field in ASCII and in lines, and nothing more: for what nobody reads, at the cost of one look at it. */
-export function crudeField({ raw }: FieldLines): string {
+export function crudeField({ raw }: HeaderField): string {
   const colon = raw.indexOf(':')
   const name = colon > 0 && /^[\x21-\x7e]+$/.test(raw.slice(0, colon)) ? raw.slice(0, colon) : 'X-Unreadable'
   const value = unfoldedValue(raw).replace(/[^\x20-\x7e]+/g, '?')

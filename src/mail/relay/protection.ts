@@ -6,6 +6,7 @@
  * Standards: RFC 1847 (multipart/signed, multipart/encrypted), RFC 8551 (S/MIME), RFC 3156 and RFC 9580 §6 (OpenPGP).
  * Fails: never throws.
  */
+import { decodeTransfer } from '../mime/transfer-encoding.js'
 import { findField, fieldText, type RelayedHeader } from './relayed-header.js'
 
 /** `pgp-text`: armour in the text itself. */
@@ -52,5 +53,5 @@ function hasArmour(body: Buffer): boolean {
 function decoded(header: RelayedHeader, body: Buffer): Buffer {
   const field = findField(header, 'content-transfer-encoding')
   if (!field || fieldText(header, field).toLowerCase() !== 'base64') return Buffer.alloc(0)
-  return Buffer.from(body.toString('latin1', 0, MAX_DECODED), 'base64')
+  return decodeTransfer(body.subarray(0, MAX_DECODED), 'base64')
 }

@@ -6,7 +6,7 @@
  * Standards: RFC 5321 §4.4 (grammar), RFC 3848 and RFC 6531 §4.3 (protocol names).
  * Fails: never throws.
  */
-import { headerDate } from './edit-header.js'
+import { headerDate } from '../mime/header-date.js'
 
 export interface ReceivedFacts {
   /** What the client called itself in EHLO; any text. */

@@ -11,9 +11,10 @@
 import { AppError, type ErrorCode } from '../../core/errors.js'
 import { readAddress, type EmailAddress } from '../address.js'
 import { mailboxesOf, readAddressList } from './address-list.js'
-import { fieldLines, type FieldLines } from './field-lines.js'
-import { decodeOctets, decodeText, hasNonAscii, unfoldedValue } from './header-decode.js'
-import { parameter, readMediaType, type MediaType } from './media-type.js'
+import { decodeOctets, hasNonAscii } from '../mime/charset.js'
+import { decodeText } from '../mime/encoded-word.js'
+import { readFields, unfoldedValue, type HeaderField } from '../mime/header-fields.js'
+import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
 
 /** A mailbox of From, Sender or Reply-To. */
 export interface RelayedMailbox {
@@ -35,7 +36,7 @@ export interface RelayedHeader {
   readonly text: string
   /** Octets of the message before the body, the empty line included. */
   readonly bodyStart: number
-  readonly fields: readonly FieldLines[]
+  readonly fields: readonly HeaderField[]
   /** All of From; more than one only with a Sender (RFC 5322 §3.6.2), or it is a fault. */
   readonly from: readonly RelayedMailbox[]
   readonly sender?: RelayedMailbox
@@ -92,7 +93,7 @@ export function readRelayedHeader(message: Buffer): RelayedHeader {
   if (end > MAX_HEADER_OCTETS)
     faults.push(invalid('header', `the header is longer than ${MAX_HEADER_OCTETS} octets`))
   else text = message.toString('latin1', 0, end)
-  const fields = fieldLines(text, MAX_HEADER_FIELDS)
+  const fields = readFields(text, MAX_HEADER_FIELDS)
   if (fields.length > MAX_HEADER_FIELDS)
     faults.push(invalid('header', `the header has more than ${MAX_HEADER_FIELDS} fields`))
   if (text.includes('\0')) faults.push(invalid('header', 'the header has a NUL character'))
@@ -106,12 +107,12 @@ export function refuseFaulty({ faults: [fault] }: RelayedHeader): void {
 }
 
 /** @param name lower case */
-export function findField(header: RelayedHeader, name: string): FieldLines | undefined {
+export function findField(header: RelayedHeader, name: string): HeaderField | undefined {
   return header.fields.find(field => field.name === name)
 }
 
 /** The value of a field as a reader sees it: unfolded, raw octets and encoded-words decoded. */
-export function fieldText(header: RelayedHeader, field: FieldLines): string {
+export function fieldText(header: RelayedHeader, field: HeaderField): string {
   return decodeText(unfoldedValue(field.raw), parameter(header.contentType, 'charset'))
 }
 
@@ -125,7 +126,7 @@ function headerEnd(message: Buffer): { end: number; bodyStart: number } {
 }
 
 /** First of each name; faults of names and repetitions. */
-function indexFields(fields: readonly FieldLines[], faults: HeaderFault[]): Map<string, string> {
+function indexFields(fields: readonly HeaderField[], faults: HeaderFault[]): Map<string, string> {
   const byName = new Map<string, string>()
   for (const { name, raw } of fields) {
     if (name === '' || !FIELD_NAME.test(name) || raw.charCodeAt(name.length) !== 0x3a) {

@@ -13,23 +13,11 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
-import {
-  crudeField,
-  downgradeField,
-  needsDowngrade,
-  withoutNul,
-  type DowngradeRules,
-} from './field-downgrade.js'
-import type { FieldLines } from './field-lines.js'
-import { decodeOctets, hasNonAscii, unfoldedValue } from './header-decode.js'
-import { parameter, readMediaType, writeMediaType, type MediaType } from './media-type.js'
-import {
-  findDelimiter,
-  readPartHeader,
-  type Delimiter,
-  type OpenBoundaries,
-  type PartHeader,
-} from './mime-lines.js'
+import { crudeField, downgradeField, needsDowngrade, type DowngradeRules } from './field-downgrade.js'
+import { decodeOctets, hasNonAscii } from '../mime/charset.js'
+import { unfoldedValue, type HeaderField } from '../mime/header-fields.js'
+import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
+import { readMimeStructure, type MimeEntity, type MimeRules, type Span } from '../mime/mime-structure.js'
 import {
   asSevenBitFiller,
   decodeQuotedPrintable,
@@ -38,7 +26,9 @@ import {
   hasLongLine,
   isSevenBit,
   rewrapBase64,
-} from './transfer-encoding.js'
+} from '../mime/transfer-encoding.js'
+import { MAX_HEADER_FIELDS, MAX_HEADER_OCTETS } from './relayed-header.js'
+import { writeMediaType } from './write-media-type.js'
 
 export interface SevenBitMessage {
   /** The very Buffer that came in where nothing had to change. */
@@ -65,12 +55,9 @@ interface Edit {
   readonly octets: Buffer
 }
 
-interface Walk {
+interface Conversion {
   readonly message: Buffer
   readonly edits: Edit[]
-  readonly open: OpenBoundaries
-  parts: number
-  fields: number
   /** Octets of fields that had to be written anew. */
   rewrittenOctets: number
   /** Of the first text that declares one; raw header octets are likely in it too. */
@@ -87,12 +74,17 @@ interface Relabelling {
   readonly charset?: string
 }
 
-type PartKind = 'message' | 'part'
+type EntityKind = 'message' | 'part'
 
-const MAX_DEPTH = 100
-const MAX_PARTS = 10_000
-/** Fields of all parts together. */
-const MAX_FIELDS = 50_000
+const RULES: MimeRules = {
+  isLenient: false,
+  maxDepth: 100,
+  maxParts: 10_000,
+  maxHeaderOctets: MAX_HEADER_OCTETS,
+  maxFields: MAX_HEADER_FIELDS,
+  maxFieldsOfAll: 50_000,
+  opens,
+}
 /**
  * Octets of fields that are read and written anew with all their meaning, a second's work for hostile ones. Real mail has some
  * hundred; beyond it they only become ASCII.
@@ -106,8 +98,6 @@ const KEPT_TYPES: ReadonlySet<string> = new Set([
 ])
 /** Encodings that encode nothing; RFC 2045 §6.1 has 7bit where the field is missing. */
 const IDENTITIES: ReadonlySet<string> = new Set(['', '7bit', '8bit', 'binary'])
-const PLAIN: MediaType = { value: 'text/plain', parameters: [] }
-const DIGEST_PART: MediaType = { value: 'message/rfc822', parameters: [] }
 
 /** @param message CRLF line ends only */
 export function toSevenBit(
@@ -115,25 +105,22 @@ export function toSevenBit(
   { isInternational = false }: SevenBitRules = {},
 ): SevenBitMessage {
   if (isSevenBit(message)) return { message, isEightBit: false, hasLongLines: false, needsSmtpUtf8: false }
-  const walk: Walk = {
+  const walk: Conversion = {
     message,
     edits: [],
-    open: new Map(),
     charset: undefined,
-    parts: 0,
-    fields: 0,
     rewrittenOctets: 0,
     isEightBit: false,
     hasLongLines: false,
     isInternational,
     needsSmtpUtf8: false,
   }
-  walkEntity(walk, 0, 0, 'message', PLAIN)
+  convertEntity(walk, readMimeStructure(message, RULES), 'message', 0)
   const { isEightBit, hasLongLines, needsSmtpUtf8 } = walk
   return { message: edited(walk), isEightBit, hasLongLines, needsSmtpUtf8 }
 }
 
-function edited({ message, edits }: Walk): Buffer {
+function edited({ message, edits }: Conversion): Buffer {
   if (edits.length === 0) return message
   // The label of a part is known only after what is in it.
   edits.sort((one, other) => one.start - other.start || one.end - other.end)
@@ -147,124 +134,73 @@ function edited({ message, edits }: Walk): Buffer {
   return Buffer.concat(pieces)
 }
 
-/**
- * One message or part with all that is in it.
- *
- * @returns the delimiter of an outer multipart that ends it, or undefined at the end of the message
- */
-function walkEntity(
-  walk: Walk,
-  start: number,
-  depth: number,
-  kind: PartKind,
-  defaultType: MediaType,
-): Delimiter | undefined {
-  if (depth > MAX_DEPTH) throw refusal(`the message has parts nested too deep, more than ${MAX_DEPTH}`)
-  if (++walk.parts > MAX_PARTS) throw refusal(`the message has more than ${MAX_PARTS} parts`)
-  const header = readPartHeader(walk.message, walk.open, start)
-  walk.fields += header.fields.length
-  if (walk.fields > MAX_FIELDS)
-    throw refusal(`the message has more than ${MAX_FIELDS} header fields in its parts`)
-  const type = typeOf(header) ?? defaultType
-  const charset = parameter(type, 'charset')
-  if (type.value.startsWith('text/')) walk.charset ??= charset
-  const { delimiter, relabelling } = walkBody(walk, header, type, depth)
-  fixHeader(walk, header, relabelling, kind, depth)
-  return delimiter
+/** A part with all that is in it: first the body, which may ask for other labels. */
+function convertEntity(walk: Conversion, entity: MimeEntity, kind: EntityKind, depth: number): void {
+  const charset = parameter(entity.type, 'charset')
+  if (entity.type.value.startsWith('text/')) walk.charset ??= charset
+  const relabelling = entity.hasBody ? convertBody(walk, entity, depth) : {}
+  convertHeader(walk, entity, relabelling, kind, depth)
 }
 
-function walkBody(
-  walk: Walk,
-  header: PartHeader,
-  type: MediaType,
-  depth: number,
-): { delimiter: Delimiter | undefined; relabelling: Relabelling } {
-  if (header.delimiter || header.isLast) return { delimiter: header.delimiter, relabelling: {} }
-  const encoding = encodingOf(header)
-  const isContainer = !KEPT_TYPES.has(type.value)
-  const wasEightBit = walk.isEightBit
-  if (isContainer && type.value.startsWith('multipart/')) {
+function convertBody(walk: Conversion, entity: MimeEntity, depth: number): Relabelling {
+  const { type, encoding, parts, bodyStart, end } = entity
+  const isMultipart = type.value.startsWith('multipart/')
+  if (opens(type.value, encoding)) {
+    const wasEightBit = walk.isEightBit
     walk.isEightBit = false
-    const delimiter = walkMultipart(walk, header, type, depth)
-    return { delimiter, relabelling: containerLabel(walk, encoding, wasEightBit) }
+    if (isMultipart) convertMultipart(walk, entity, depth)
+    else for (const part of parts) convertEntity(walk, part, 'message', depth + 1)
+    return containerLabel(walk, encoding, wasEightBit)
   }
-  if (isContainer && type.value === 'message/rfc822' && IDENTITIES.has(encoding)) {
-    walk.isEightBit = false
-    const delimiter = walkEntity(walk, header.bodyStart, depth + 1, 'message', PLAIN)
-    return { delimiter, relabelling: containerLabel(walk, encoding, wasEightBit) }
-  }
-  const delimiter = findDelimiter(walk.message, walk.open, header.bodyStart)
-  const end = delimiter?.contentEnd ?? walk.message.length
-  const body = walk.message.subarray(header.bodyStart, end)
-  if (
-    !isContainer ||
-    !(IDENTITIES.has(encoding) || encoding === 'base64' || encoding === 'quoted-printable')
-  ) {
-    keep(walk, body)
-    return { delimiter, relabelling: {} }
-  }
-  const isWhole = delimiter === undefined && depth === 0
-  return { delimiter, relabelling: encodeLeaf(walk, header.bodyStart, body, { type, encoding, isWhole }) }
+  const body = walk.message.subarray(bodyStart, end)
+  const isKnown = IDENTITIES.has(encoding) || encoding === 'base64' || encoding === 'quoted-printable'
+  if (isKnown && !KEPT_TYPES.has(type.value)) return encodeLeaf(walk, entity, body, depth)
+  keep(walk, body)
+  return {}
+}
+
+/** What is taken apart: all that may not be encoded as a whole (RFC 2045 §6.4), but for what is protected. */
+function opens(type: string, encoding: string): boolean {
+  if (KEPT_TYPES.has(type)) return false
+  return type.startsWith('multipart/') || (type === 'message/rfc822' && IDENTITIES.has(encoding))
 }
 
 /** RFC 2045 §6.4: the label of a container is the widest of what is in it. */
-function containerLabel(walk: Walk, encoding: string, wasEightBit: boolean): Relabelling {
+function containerLabel(walk: Conversion, encoding: string, wasEightBit: boolean): Relabelling {
   const isSeven = !walk.isEightBit
   walk.isEightBit ||= wasEightBit
   return isSeven && (encoding === '8bit' || encoding === 'binary') ? { encoding: '7bit' } : {}
 }
 
 /** What may not be changed, or in an encoding that nobody here knows. */
-function keep(walk: Walk, body: Buffer): void {
+function keep(walk: Conversion, body: Buffer): void {
   walk.isEightBit ||= !isAscii(body) || body.includes(0)
   walk.hasLongLines ||= hasLongLine(body)
 }
 
-function walkMultipart(
-  walk: Walk,
-  header: PartHeader,
-  type: MediaType,
-  depth: number,
-): Delimiter | undefined {
-  const { message, open } = walk
-  const boundary = parameter(type, 'boundary')?.trimEnd() ?? ''
-  const isOurs = boundary !== '' && !open.has(boundary)
-  if (isOurs) open.set(boundary, depth)
-  let delimiter = findDelimiter(message, open, header.bodyStart)
-  const preambleEnd = delimiter?.contentEnd ?? message.length
-  const hasParts = delimiter?.level === depth && isOurs
-  if (!hasParts && !isSevenBit(message.subarray(header.bodyStart, preambleEnd)))
-    throw refusal('the message has a multipart without its parts')
-  cleanFiller(walk, header.bodyStart, preambleEnd)
-  const partType = type.value === 'multipart/digest' ? DIGEST_PART : PLAIN
-  while (isOurs && delimiter?.level === depth && !delimiter.closes)
-    delimiter = walkEntity(walk, delimiter.next, depth + 1, 'part', partType)
-  if (!isOurs) return delimiter
-  open.delete(boundary)
-  if (delimiter?.level !== depth) return delimiter
-  const epilogue = delimiter.next
-  delimiter = findDelimiter(message, open, epilogue)
-  cleanFiller(walk, epilogue, delimiter?.contentEnd ?? message.length)
-  return delimiter
+function convertMultipart(walk: Conversion, entity: MimeEntity, depth: number): void {
+  const { message } = walk
+  const { bodyStart, end, parts, preamble, epilogue } = entity
+  if (!preamble && !isSevenBit(message.subarray(bodyStart, end)))
+    throw new AppError('validation_error', 'the message has a multipart without its parts', { path: 'body' })
+  if (preamble) replaceFiller(walk, preamble)
+  for (const part of parts) convertEntity(walk, part, 'part', depth + 1)
+  if (epilogue) replaceFiller(walk, epilogue)
 }
 
 /** Preamble and epilogue, which no reader shows (RFC 2046 §5.1.1). */
-function cleanFiller(walk: Walk, start: number, end: number): void {
+function replaceFiller(walk: Conversion, { start, end }: Span): void {
   const filler = walk.message.subarray(start, end)
   if (!isSevenBit(filler)) walk.edits.push({ start, end, octets: asSevenBitFiller(filler) })
 }
 
-function encodeLeaf(
-  walk: Walk,
-  start: number,
-  body: Buffer,
-  part: { readonly type: MediaType; readonly encoding: string; readonly isWhole: boolean },
-): Relabelling {
-  const { type, encoding } = part
+function encodeLeaf(walk: Conversion, entity: MimeEntity, body: Buffer, depth: number): Relabelling {
+  const { type, encoding, bodyStart: start } = entity
+  const isWhole = depth === 0
   if (isSevenBit(body)) return encoding === '8bit' || encoding === 'binary' ? { encoding: '7bit' } : {}
   const replace = (octets: Buffer): void => {
     // Base64 has no line end of its own; the message does.
-    const pieces = part.isWhole && octets.at(-1) !== 0x0a ? [octets, Buffer.from('\r\n')] : [octets]
+    const pieces = isWhole && octets.at(-1) !== 0x0a ? [octets, Buffer.from('\r\n')] : [octets]
     walk.edits.push({ start, end: start + body.length, octets: Buffer.concat(pieces) })
   }
   if (encoding === 'base64') {
@@ -278,7 +214,7 @@ function encodeLeaf(
     return { encoding: 'base64' }
   }
   const { encoding: chosen, encoded } = encodeText(content)
-  if (chosen === 'base64' || !part.isWhole) replace(encoded)
+  if (chosen === 'base64' || !isWhole) replace(encoded)
   else walk.edits.push({ start, end: start + body.length, octets: encoded })
   const charset = charsetToDeclare(type, content)
   return charset === undefined ? { encoding: chosen } : { encoding: chosen, charset }
@@ -293,27 +229,33 @@ function charsetToDeclare(type: MediaType, content: Buffer): string | undefined 
 }
 
 /** Fields in 7 bits, and labels for what the body has become: one edit for the whole header. */
-function fixHeader(walk: Walk, header: PartHeader, label: Relabelling, kind: PartKind, depth: number): void {
-  const charset = walk.charset ?? parameter(typeOf(header) ?? PLAIN, 'charset')
-  if (depth === 0) walk.isInternational ||= header.fields.some(field => isInternationalAuthor(field, charset))
+function convertHeader(
+  walk: Conversion,
+  { fields, type, start, headerEnd }: MimeEntity,
+  label: Relabelling,
+  kind: EntityKind,
+  depth: number,
+): void {
+  const charset = walk.charset ?? parameter(type, 'charset')
+  if (depth === 0) walk.isInternational ||= fields.some(field => isInternationalAuthor(field, charset))
   // A message in a message is to be read and not answered.
   const addresses = depth === 0 && walk.isInternational ? 'utf8' : 'group'
   const missing = missingFields(label, kind)
-  const rewritten = header.fields.map(
-    field => fixedField(walk, field, label, { charset, addresses, depth }) ?? field.raw,
+  const rewritten = fields.map(
+    field => convertField(walk, field, label, { charset, addresses, depth }) ?? field.raw,
   )
-  for (const { name } of header.fields) missing.delete(name)
-  if (missing.size === 0 && header.fields.every(({ raw }, index) => raw === rewritten[index])) return
+  for (const { name } of fields) missing.delete(name)
+  if (missing.size === 0 && fields.every(({ raw }, index) => raw === rewritten[index])) return
   // The last line of a message may have no end.
-  const lines = header.fields.map(
+  const lines = fields.map(
     ({ raw, start, end }, index) => `${rewritten[index] ?? raw}${raw.length === end - start ? '' : '\r\n'}`,
   )
   for (const line of missing.values()) lines.push(`${line}\r\n`)
-  walk.edits.push({ start: header.start, end: header.end, octets: Buffer.from(lines.join(''), 'latin1') })
+  walk.edits.push({ start, end: headerEnd, octets: Buffer.from(lines.join(''), 'latin1') })
 }
 
 /** By name in lower case: what the header has to have and may not. */
-function missingFields(label: Relabelling, kind: PartKind): Map<string, string> {
+function missingFields(label: Relabelling, kind: EntityKind): Map<string, string> {
   const missing = new Map<string, string>()
   if (label.encoding !== undefined)
     missing.set('content-transfer-encoding', `Content-Transfer-Encoding: ${label.encoding}`)
@@ -325,9 +267,9 @@ function missingFields(label: Relabelling, kind: PartKind): Map<string, string> 
 }
 
 /** @returns the field without the CRLF at its end; undefined where it stays */
-function fixedField(
-  walk: Walk,
-  field: FieldLines,
+function convertField(
+  walk: Conversion,
+  field: HeaderField,
   label: Relabelling,
   rules: DowngradeRules & { readonly depth: number },
 ): string | undefined {
@@ -351,29 +293,7 @@ function fixedField(
 }
 
 /** Without an address in From nobody has written the message, and no policy of a domain (RFC 7489 §6.6.1) can be asked. */
-function isInternationalAuthor(field: FieldLines, charset: string | undefined): boolean {
+function isInternationalAuthor(field: HeaderField, charset: string | undefined): boolean {
   if (field.name !== 'from' || !hasNonAscii(field.raw)) return false
   return hasNonAscii(downgradeField(field, { charset, addresses: 'utf8' }))
-}
-
-function typeOf({ fields }: PartHeader): MediaType | undefined {
-  const field = fields.find(({ name }) => name === 'content-type')
-  const type = field && readMediaType(labelOf(field))
-  // RFC 2045 §5.2: what has no valid syntax is plain text.
-  return type?.value.includes('/') ? type : undefined
-}
-
-function encodingOf({ fields }: PartHeader): string {
-  const field = fields.find(({ name }) => name === 'content-transfer-encoding')
-  // Some write `8bit;` or add a comment.
-  return field ? (/^[^\s;(]*/.exec(labelOf(field).toLowerCase())?.[0] ?? '') : ''
-}
-
-/** As it reads once the field is 7-bit. */
-function labelOf(field: FieldLines): string {
-  return withoutNul(unfoldedValue(field.raw))
-}
-
-function refusal(message: string): AppError {
-  return new AppError('validation_error', message, { path: 'body' })
 }

@@ -11,7 +11,7 @@ import {
   CHALLENGE_TEXTS,
   RECEIPT_SUBJECTS,
 } from './automatic-reply-phrases.js'
-import type { HeaderSection } from './header-section.js'
+import type { HeaderSection } from '../mime/header-section.js'
 import type { MimeMessage } from './mime-part.js'
 
 export type AutomaticReply = 'vacation' | 'challenge' | 'receipt' | 'automatic'

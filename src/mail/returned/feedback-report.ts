@@ -6,7 +6,7 @@
  * a multipart/mixed; reports in plain text; the mail with which mail programs unsubscribe from a list.
  * Fails: never; undefined for what is no report. A recipient that was redacted is the empty text.
  */
-import { readHeader, splitHeader, type HeaderSection } from './header-section.js'
+import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-section.js'
 import type { MimeMessage, MimePart } from './mime-part.js'
 import { readAddress, readAddressList } from './recipient-address.js'
 import type { ReturnedRecipient } from './returned-mail.js'
@@ -58,7 +58,7 @@ export function readFeedbackReport(
 /** The part of the report that is for machines; some send it as text. */
 function findReport({ type, header, parts }: MimeMessage): HeaderSection | undefined {
   const part = parts.find(one => one.type === 'message/feedback-report')
-  if (part) return readHeader(part.text.replace(/^\n+/, ''))
+  if (part) return readHeaderSection(part.text.replace(/^\n+/, ''))
   if (parts.some(one => one.type === 'message/delivery-status')) return undefined
   const isReport = type === 'multipart/report' && /feedback-report/i.test(header.raw('content-type'))
   for (const { text } of parts.filter(one => one.type.startsWith('text/'))) {
@@ -67,9 +67,9 @@ function findReport({ type, header, parts }: MimeMessage): HeaderSection | undef
     // Fields that stand before it belong to it as well.
     const start = text.lastIndexOf('\n\n', at)
     const end = text.indexOf('\n\n', at)
-    return readHeader(text.slice(start < 0 ? 0 : start + 2, end < 0 ? undefined : end))
+    return readHeaderSection(text.slice(start < 0 ? 0 : start + 2, end < 0 ? undefined : end))
   }
-  return isReport ? readHeader('') : undefined
+  return isReport ? readHeaderSection('') : undefined
 }
 
 function fromFields(
@@ -163,5 +163,5 @@ function firstText(parts: readonly MimePart[]): string {
 /** Header of the returned message, when it came as a part. */
 export function headerOfOriginalPart(parts: readonly MimePart[]): HeaderSection | undefined {
   const part = parts.find(isOriginalPart)
-  return part === undefined ? undefined : splitHeader(part.text).header
+  return part === undefined ? undefined : readMessageHeader(part.text)
 }

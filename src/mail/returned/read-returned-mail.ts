@@ -9,12 +9,12 @@
  * MIME parts.
  */
 import { textBetweenTags } from '../compose/html-tags.js'
+import { readHeaderSection } from '../mime/header-section.js'
 import { assessRecipient } from './assess-recipient.js'
 import { isAwaySubject, readAutomaticReply } from './automatic-reply.js'
 import { looksLikeBounce, looksLikeDelay } from './bounce-signs.js'
 import { readDeliveryStatus, type DeliveryStatus, type StatusGroup } from './delivery-status.js'
 import { headerOfOriginalPart, readFeedbackReport } from './feedback-report.js'
-import { readHeader } from './header-section.js'
 import { readMimeMessage, type MimeMessage, type MimePart } from './mime-part.js'
 import { NOTICE_FORMS } from './notices/notice-forms.js'
 import { GENERAL_FORM, LAST_FORM } from './notices/notice-forms-general.js'
@@ -91,7 +91,7 @@ function readFeedback(
 ): ReturnedMail | undefined {
   const header =
     headerOfOriginalPart(message.parts) ??
-    (quoted === undefined ? undefined : readHeader(quoted.slice(0, 16_384)))
+    (quoted === undefined ? undefined : readHeaderSection(quoted.slice(0, 16_384)))
   const report = readFeedbackReport(message, header)
   return report && { kind: 'feedback', ...report, ...original }
 }

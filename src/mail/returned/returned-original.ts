@@ -5,7 +5,7 @@
  * Standards: RFC 3462 §2 (message/rfc822, text/rfc822-headers), RFC 6533 §6 (global forms), RFC 5322 §3.6.4 (Message-ID).
  * Fails: never; undefined where nothing of the original came back.
  */
-import { readHeader, splitHeader, type HeaderSection } from './header-section.js'
+import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-section.js'
 import type { MimePart } from './mime-part.js'
 import type { ReturnedOriginal } from './returned-mail.js'
 
@@ -110,7 +110,7 @@ export function readOriginal(
 function headerOfOriginal(parts: readonly MimePart[], quoted: string | undefined): HeaderSection | undefined {
   for (const part of parts) {
     if (!isOriginalPart(part)) continue
-    const { header } = splitHeader(part.text)
+    const header = readMessageHeader(part.text)
     if (header.size > 0) return header
   }
   const byQuote = quoted === undefined ? undefined : quotedHeader(quoted)
@@ -118,7 +118,7 @@ function headerOfOriginal(parts: readonly MimePart[], quoted: string | undefined
   // A header attached as plain text, under a name of its own.
   for (const part of parts.slice(1)) {
     if (!/^(?:text\/plain|application\/octet-stream)$/.test(part.type)) continue
-    const { header } = splitHeader(part.text)
+    const header = readMessageHeader(part.text)
     if (header.has('message-id') || (header.has('received') && header.has('from'))) return header
   }
   return undefined
@@ -132,7 +132,7 @@ function quotedHeader(quoted: string): HeaderSection | undefined {
   const indent = /^[ \t>]{0,8}/.exec(lines[first] ?? '')?.[0] ?? ''
   const moved = lines.slice(first).map(line => (line.startsWith(indent) ? line.slice(indent.length) : line))
   const end = moved.findIndex(line => line.trim() === '')
-  const header = readHeader(moved.slice(0, end < 0 ? undefined : end).join('\n'))
+  const header = readHeaderSection(moved.slice(0, end < 0 ? undefined : end).join('\n'))
   return header.size > 0 ? header : undefined
 }
 

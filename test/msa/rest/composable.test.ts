@@ -5,7 +5,7 @@
 import t from 'tap'
 import { AppError } from '../../../src/core/errors.js'
 import type { ComposedContent } from '../../../src/mail/compose/compose.js'
-import { isSevenBit } from '../../../src/mail/relay/transfer-encoding.js'
+import { isSevenBit } from '../../../src/mail/mime/transfer-encoding.js'
 import { readEnvelope } from '../../../src/msa/rest/envelope.js'
 import { readLetterFields } from '../../../src/msa/rest/letter-fields.js'
 import { SendBody } from '../../../src/msa/rest/send-schema.js'

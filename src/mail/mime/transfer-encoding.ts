@@ -1,8 +1,8 @@
 /**
  * Transfer encodings at the level of octets: quoted-printable and base64, and what needs them.
  *
- * Called by the 7-bit conversion of relayed mail. Octets in, octets out: the charset is nobody's business here, which is
- * why this is not the composer's encoder of text. Pure.
+ * Called by the composers, the 7-bit conversion of relayed mail, and the readers of inbound mail. Octets in, octets out: the
+ * charset is nobody's business here. Pure.
  * Standards: RFC 2045 §2.7, §2.8 (7bit, 8bit), §6.7 (quoted-printable), §6.8 (base64); RFC 5322 §2.1.1 (998 octets).
  * Fails: never throws; malformed encodings are read as readers do. Linear; a result is at most some three times its input.
  */
@@ -18,10 +18,16 @@ const QUESTION_MARK = 0x3f
 /** RFC 5322 §2.1.1, CRLF not counted. */
 export const MAX_LINE_OCTETS = 998
 /** RFC 2045 §6.7 (5), §6.8. */
-const ENCODED_LINE = 76
+export const ENCODED_LINE = 76
 /** Where a line of filler is broken. */
 const FILLER_LINE = 900
 const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
+const NO_DIGIT = -1_000
+/** Of each octet as a hexadecimal digit. */
+const HEX_VALUES = Int16Array.from({ length: 256 }, (_, octet) => {
+  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(octet).toLowerCase())
+  return digit < 0 ? NO_DIGIT : digit
+})
 
 /** ASCII without NUL, lines of at most 998 octets: the domain of `7bit` (RFC 2045 §2.7). */
 export function isSevenBit(octets: Buffer): boolean {
@@ -61,27 +67,39 @@ export function asSevenBitFiller(octets: Buffer): Buffer {
   return filler.subarray(0, length)
 }
 
+/** The content of a part, its transfer encoding undone. @param encoding lower case; an unknown one leaves the octets as they are */
+export function decodeTransfer(octets: Buffer, encoding: string): Buffer {
+  if (encoding === 'base64') return Buffer.from(octets.toString('latin1'), 'base64')
+  return encoding === 'quoted-printable' ? decodeQuotedPrintable(octets) : octets
+}
+
 /** Text in the shorter of the two encodings. */
 export function encodeText(octets: Buffer): { encoding: 'quoted-printable' | 'base64'; encoded: Buffer } {
+  return isShorterInBase64(octets)
+    ? { encoding: 'base64', encoded: encodeBase64(octets) }
+    : { encoding: 'quoted-printable', encoded: encodeQuotedPrintable(octets, ENCODED_LINE) }
+}
+
+/** Than in quoted-printable, which makes three octets of one; base64 makes four of three, plus line ends: even at 18 %. */
+export function isShorterInBase64(octets: Buffer): boolean {
   let toEncode = 0
-  let lineEnds = 0
   // Indexed: an iterator takes as long as the encoding itself.
   for (let at = 0; at < octets.length; at++) {
     const octet = octets[at] as number
     if (octet >= 0x7f || octet === EQUALS || (octet < SP && octet !== TAB)) toEncode++
-    if (octet === LF && octets[at - 1] === CR) lineEnds++
+    if (octet === LF && octets[at - 1] === CR) toEncode -= 2
   }
-  toEncode -= 2 * lineEnds
-  // Quoted-printable makes three octets of one, base64 four of three plus line ends: even at 18 % to be encoded.
-  if (toEncode > octets.length * 0.18) return { encoding: 'base64', encoded: encodeBase64(octets) }
-  // At a line end or the end one blank may have to be encoded too.
-  const plain = octets.length + 2 * (toEncode + lineEnds + 1)
-  const room = plain + 3 * Math.ceil(plain / (ENCODED_LINE - 3))
-  return { encoding: 'quoted-printable', encoded: encodeQuotedPrintable(octets, Buffer.allocUnsafe(room)) }
+  return toEncode > octets.length * 0.18
 }
 
-/** CRLF stays a line end; a CR or LF alone is encoded. */
-function encodeQuotedPrintable(octets: Buffer, encoded: Buffer): Buffer {
+/**
+ * CRLF stays a line end; a CR or LF alone is encoded.
+ *
+ * @param maxLine octets of a line; longer ones are broken where they have to be. Infinity for a caller that breaks them itself
+ */
+export function encodeQuotedPrintable(octets: Buffer, maxLine: number): Buffer {
+  const most = 3 * octets.length
+  const encoded = Buffer.allocUnsafe(most + 3 * Math.ceil(most / (maxLine - 3)))
   let length = 0
   let column = 0
   for (let at = 0; at < octets.length; at++) {
@@ -94,11 +112,13 @@ function encodeQuotedPrintable(octets: Buffer, encoded: Buffer): Buffer {
       continue
     }
     const isPlain =
-      octet === SP || octet === TAB
-        ? at + 1 < octets.length && !(octets[at + 1] === CR && octets[at + 2] === LF)
-        : octet > SP && octet < 0x7f && octet !== EQUALS
+      octet > SP
+        ? octet < 0x7f && octet !== EQUALS
+        : (octet === SP || octet === TAB) &&
+          at + 1 < octets.length &&
+          !(octets[at + 1] === CR && octets[at + 2] === LF)
     const width = isPlain ? 1 : 3
-    if (column + width >= ENCODED_LINE) {
+    if (column + width >= maxLine) {
       encoded[length++] = EQUALS
       encoded[length++] = CR
       encoded[length++] = LF
@@ -116,7 +136,10 @@ function encodeQuotedPrintable(octets: Buffer, encoded: Buffer): Buffer {
   return encoded.subarray(0, length)
 }
 
-/** An `=` that encodes nothing is taken literally; white space at line ends was added on the way (RFC 2045 §6.7 (3)). */
+/**
+ * An `=` that encodes nothing is taken literally; white space at line ends was added on the way (RFC 2045 §6.7 (3)). Lines end in
+ * CRLF or LF.
+ */
 export function decodeQuotedPrintable(octets: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(octets.length)
   let length = 0
@@ -124,20 +147,19 @@ export function decodeQuotedPrintable(octets: Buffer): Buffer {
   let kept = 0
   for (let at = 0; at < octets.length; at++) {
     const octet = octets[at] as number
-    if (octet === CR && octets[at + 1] === LF) {
+    if (octet === LF || (octet === CR && octets[at + 1] === LF)) {
       length = kept
-      decoded[length++] = CR
+      if (octet === CR) decoded[length++] = octets[at++] as number
       decoded[length++] = LF
       kept = length
-      at++
     } else if (octet === EQUALS) {
-      const softEnd = softBreakEnd(octets, at)
-      const value = softEnd < 0 ? hexValue(octets[at + 1]) * 16 + hexValue(octets[at + 2]) : -1
-      if (softEnd >= 0) {
-        at = softEnd - 1
-      } else if (value >= 0) {
+      const value = hexValue(octets[at + 1]) * 16 + hexValue(octets[at + 2])
+      const softEnd = value < 0 && (octets[at + 1] ?? 0) <= SP ? softBreakEnd(octets, at) : -1
+      if (value >= 0) {
         decoded[length++] = value
         at += 2
+      } else if (softEnd >= 0) {
+        at = softEnd - 1
       } else {
         decoded[length++] = octet
       }
@@ -154,16 +176,13 @@ export function decodeQuotedPrintable(octets: Buffer): Buffer {
 function softBreakEnd(octets: Buffer, equals: number): number {
   let at = equals + 1
   while (octets[at] === SP || octets[at] === TAB) at++
-  if (at >= octets.length) return at
-  return octets[at] === CR && octets[at + 1] === LF ? at + 2 : -1
+  if (octets[at] === CR && octets[at + 1] === LF) return at + 2
+  return octets[at] === LF ? at + 1 : at >= octets.length ? at : -1
 }
 
 /** @returns far below zero for what is no hexadecimal digit */
 function hexValue(octet: number | undefined): number {
-  if (octet === undefined) return -1_000
-  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
-  const letter = octet | 0x20
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1_000
+  return octet === undefined ? NO_DIGIT : (HEX_VALUES[octet] as number)
 }
 
 /** Lines of 76, CRLF between them and none at the end. */

@@ -1,0 +1,161 @@
+/**
+ * Finds the delimiter lines between the parts of a multipart, for all multiparts that are open where a reader stands.
+ *
+ * Used by the reader of MIME structure, which goes forward through a message. Every line that begins with `--` is looked at
+ * once. Pure but for what it remembers of the way.
+ * Standards: RFC 2046 §5.1.1 (delimiters; the line end before one belongs to it).
+ * Fails: never throws. Linear in the length of what is passed.
+ */
+
+/** A line that ends a part. */
+export interface Delimiter {
+  /** Where the content before it ends; its line end is not part of that. */
+  readonly contentEnd: number
+  /** Where the line after it begins. */
+  readonly next: number
+  /** Of the multipart it belongs to. */
+  readonly level: number
+  readonly closes: boolean
+}
+
+/** RFC 2046 §5.1.1 allows 70; some programs write more. */
+const MAX_BOUNDARY = 200
+/** White space behind a boundary, and the two dashes that close. */
+const MAX_BEHIND = 80
+/** Octets that are looked at one by one before a search is begun, which for a short line takes longer than the line. */
+const NEAR = 256
+const LF = 0x0a
+const CR = 0x0d
+const SP = 0x20
+const DASH = 0x2d
+
+/** Next line that begins so; kept, so that a search that went far is not made again. */
+interface Sought {
+  readonly octets: Buffer
+  from: number
+  /** -1: none from there on. */
+  at: number
+}
+
+export class DelimiterScan {
+  private readonly message: Buffer
+  private readonly isLenient: boolean
+  private readonly sought: readonly Sought[]
+  /** Boundary to level. The outer one wins where two are the same. */
+  private readonly open = new Map<string, number>()
+  private readonly boundaries = new Map<number, string>()
+  /** How many open boundaries begin with each octet: most lines of dashes are no delimiters, and one octet tells most of them. */
+  private readonly begins = new Uint16Array(256)
+
+  /** @param isLenient takes delimiters that are moved in by one blank, which is not right, but seen */
+  constructor(message: Buffer, isLenient: boolean) {
+    this.message = message
+    this.isLenient = isLenient
+    const starts = isLenient ? ['\n--', '\n --'] : ['\n--']
+    this.sought = starts.map(text => ({ octets: Buffer.from(text, 'latin1'), from: Infinity, at: -1 }))
+  }
+
+  /**
+   * Opens a multipart. Nothing is opened without a boundary, or where an outer multipart has the same.
+   *
+   * @param level one more than that of the multipart around it
+   * @returns the first delimiter of any open multipart
+   */
+  openAt(boundary: string, level: number, from: number): Delimiter | undefined {
+    if (boundary !== '' && boundary.length <= MAX_BOUNDARY && !this.open.has(boundary)) {
+      this.open.set(boundary, level)
+      this.boundaries.set(level, boundary)
+      this.count(boundary, 1)
+    }
+    return this.find(from)
+  }
+
+  close(level: number): void {
+    const boundary = this.boundaries.get(level)
+    if (boundary === undefined) return
+    this.open.delete(boundary)
+    this.boundaries.delete(level)
+    this.count(boundary, -1)
+  }
+
+  private count(boundary: string, change: 1 | -1): void {
+    const octet = boundary.charCodeAt(0) & 0xff
+    this.begins[octet] = (this.begins[octet] ?? 0) + change
+  }
+
+  /** @param from start of a line, where the content begins that the delimiter may end */
+  find(from: number): Delimiter | undefined {
+    if (this.open.size === 0) return undefined
+    const first = this.readAt(from, from)
+    if (first) return first
+    for (let line = this.nextLine(from); line >= 0; line = this.nextLine(line)) {
+      const delimiter = this.readAt(line, from)
+      if (delimiter) return delimiter
+    }
+    return undefined
+  }
+
+  /** The delimiter that the line is, with no content before it. @param lineStart start of a line */
+  at(lineStart: number): Delimiter | undefined {
+    return this.open.size === 0 ? undefined : this.readAt(lineStart, lineStart)
+  }
+
+  /** @returns where the line after the one that holds `at` begins, or the end of the message */
+  afterLine(at: number): number {
+    const { message } = this
+    const near = Math.min(at + NEAR, message.length)
+    for (let end = at; end < near; end++) if (message[end] === LF) return end + 1
+    const end = message.indexOf(LF, near)
+    return end < 0 ? message.length : end + 1
+  }
+
+  /** @returns start of the first line behind `from` that may be a delimiter, or -1 */
+  private nextLine(from: number): number {
+    const { message } = this
+    const near = Math.min(from + NEAR, message.length)
+    for (let at = from; at < near; at++)
+      if (message[at] === LF && message[this.dashesOf(at + 1)] === DASH) return at + 1
+    let next = -1
+    for (const sought of this.sought) {
+      if (sought.from > near || (sought.at >= 0 && sought.at < near)) {
+        sought.from = near
+        sought.at = message.indexOf(sought.octets, near)
+      }
+      if (sought.at >= 0 && (next < 0 || sought.at < next)) next = sought.at
+    }
+    return next < 0 ? -1 : next + 1
+  }
+
+  private readAt(lineStart: number, contentStart: number): Delimiter | undefined {
+    const { message } = this
+    const dashes = this.dashesOf(lineStart)
+    if (message[dashes] !== DASH || message[dashes + 1] !== DASH) return undefined
+    if (!this.begins[message[dashes + 2] ?? 0]) return undefined
+    const lineEnd = this.endOfDelimiter(dashes + 2)
+    if (lineEnd < 0) return undefined
+    const text = message.toString('latin1', dashes + 2, lineEnd).trimEnd()
+    const own = this.open.get(text)
+    const level = own ?? (text.endsWith('--') ? this.open.get(text.slice(0, -2)) : undefined)
+    if (level === undefined) return undefined
+    const lineEndBefore = message[lineStart - 2] === CR ? 2 : 1
+    return {
+      contentEnd: Math.max(contentStart, lineStart - lineEndBefore),
+      next: Math.min(lineEnd + 1, message.length),
+      level,
+      closes: own === undefined,
+    }
+  }
+
+  /** Where the dashes would stand in a line. */
+  private dashesOf(lineStart: number): number {
+    return this.isLenient && this.message[lineStart] === SP ? lineStart + 1 : lineStart
+  }
+
+  /** @returns where the LF stands, or the end of the message; -1 for a line that is longer than any delimiter */
+  private endOfDelimiter(from: number): number {
+    const { message } = this
+    const most = from + MAX_BOUNDARY + MAX_BEHIND
+    for (let at = from; at <= most; at++) if (at >= message.length || message[at] === LF) return at
+    return -1
+  }
+}

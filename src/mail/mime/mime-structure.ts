@@ -1,0 +1,279 @@
+/**
+ * Where the parts of a MIME message begin and end, within bounds, whatever the message: the one reader of MIME structure.
+ *
+ * Called by the 7-bit conversion of relayed mail (strictly) and by the readers of inbound mail (leniently). Copies nothing
+ * and decodes nothing: parts are told by where they stand. Our own and not mailparser, because the input is hostile and
+ * mailparser has no bounds, and because what is signed must keep its octets. One pass: each line is looked at once, however
+ * deep the parts are nested. Lines end in CRLF or LF. Pure.
+ * Standards: RFC 2045 §3 (headers of parts), §5.2 (default type), RFC 2046 §5.1.1 (delimiters; the line end before one
+ * belongs to it), §5.1.5 (digest).
+ * Fails: strictly, AppError `validation_error` for what is out of bounds; leniently never, and what is out of bounds is left
+ * out or not taken apart.
+ */
+import { AppError } from '../../core/errors.js'
+import { labelValue, readFields, type HeaderField } from './header-fields.js'
+import { isFieldName } from './header-section.js'
+import { DelimiterScan, type Delimiter } from './delimiter-scan.js'
+import { parameter, readMediaType, type MediaType } from './media-type.js'
+
+/** A message or a part of one. Positions are octets from the start of what was read. */
+export interface MimeEntity {
+  /** As they stand; positions from `start`. */
+  readonly fields: readonly HeaderField[]
+  /** As labelled, or what RFC 2045 §5.2 and RFC 2046 §5.1.5 make of no label, or of one without a slash. */
+  readonly type: MediaType
+  /** Content-Transfer-Encoding, lower case, without what some add to it; empty where there is none. */
+  readonly encoding: string
+  readonly start: number
+  /** After the last field. */
+  readonly headerEnd: number
+  /** False where it ends with its header, without even an empty line. */
+  readonly hasBody: boolean
+  readonly bodyStart: number
+  /** Of the content; the line end before a delimiter is not part of it. */
+  readonly end: number
+  /** Of a multipart, or the message in a message/rfc822: only where the rules open it, and it has any. */
+  readonly parts: readonly MimeEntity[]
+  /** Of a multipart with parts: what stands before the first delimiter and behind the last, which no reader shows. */
+  readonly preamble?: Span
+  readonly epilogue?: Span
+}
+
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+export interface MimeRules {
+  /**
+   * Reads what mail systems get wrong as they meant it: empty lines before the header, parts without one, delimiters moved in by a
+   * blank, a boundary that is not the one that is stated.
+   */
+  readonly isLenient: boolean
+  readonly maxDepth: number
+  /** Parts of all levels, the message itself included. */
+  readonly maxParts: number
+  /** Octets of one header. */
+  readonly maxHeaderOctets: number
+  /** Of one header. */
+  readonly maxFields: number
+  /** Of all headers. */
+  readonly maxFieldsOfAll: number
+  /** Whether a multipart, or a message within the message, is taken apart. */
+  readonly opens: (type: string, encoding: string) => boolean
+}
+
+/** For mail that anybody may have written: its multiparts are taken apart, messages in it are not. */
+export const LENIENT: MimeRules = {
+  isLenient: true,
+  maxDepth: 8,
+  maxParts: 128,
+  maxHeaderOctets: 65_536,
+  maxFields: 2_000,
+  maxFieldsOfAll: 20_000,
+  opens: type => type.startsWith('multipart/'),
+}
+
+const PLAIN: MediaType = { value: 'text/plain', parameters: [] }
+const DIGEST_PART: MediaType = { value: 'message/rfc822', parameters: [] }
+/** Each one goes through a multipart again. */
+const MAX_GUESSES = 3
+/** Octets of a multipart in which a delimiter is looked for that its label does not tell. */
+const MAX_GUESSED = 65_536
+
+/** @throws AppError validation_error, strictly */
+export function readMimeStructure(message: Buffer, rules: MimeRules): MimeEntity {
+  const start = rules.isLenient ? afterEmptyLines(message) : 0
+  return new StructureReader(message, rules).readEntity(start, 0, PLAIN).entity
+}
+
+/** The parts that hold content, in the order they stand; the message itself where it has no parts. */
+export function leavesOf(entity: MimeEntity): MimeEntity[] {
+  return entity.parts.length === 0 ? [entity] : entity.parts.flatMap(leavesOf)
+}
+
+/** A part, and what ended it: a delimiter of a multipart around it, or nothing at the end of the message. */
+interface EntityRead {
+  readonly entity: MimeEntity
+  readonly delimiter: Delimiter | undefined
+}
+
+interface HeaderRead {
+  readonly fields: readonly HeaderField[]
+  readonly headerEnd: number
+  readonly bodyStart: number
+  readonly hasBody: boolean
+  /** The part ends with its header. */
+  readonly delimiter?: Delimiter
+}
+
+type Body = Pick<MimeEntity, 'parts' | 'preamble' | 'epilogue'> & {
+  readonly delimiter: Delimiter | undefined
+}
+
+class StructureReader {
+  private readonly message: Buffer
+  private readonly rules: MimeRules
+  private readonly scan: DelimiterScan
+  private parts = 0
+  private fields = 0
+  private guesses = 0
+
+  constructor(message: Buffer, rules: MimeRules) {
+    this.message = message
+    this.rules = rules
+    this.scan = new DelimiterScan(message, rules.isLenient)
+  }
+
+  readEntity(start: number, depth: number, defaultType: MediaType): EntityRead {
+    this.parts += 1
+    this.refuseExcess(depth)
+    const header = this.readHeader(start, depth)
+    const { fields, headerEnd, bodyStart, hasBody } = header
+    const type = typeOf(fields) ?? defaultType
+    const encoding = encodingOf(fields)
+    const isOpened = hasBody && depth < this.openDepth && this.rules.opens(type.value, encoding)
+    const { delimiter, ...body }: Body = !hasBody
+      ? { parts: [], delimiter: header.delimiter }
+      : isOpened
+        ? this.readBody(type, bodyStart, depth)
+        : { parts: [], delimiter: this.scan.find(bodyStart) }
+    const end = hasBody ? (delimiter?.contentEnd ?? this.message.length) : bodyStart
+    const entity = { fields, type, encoding, start, headerEnd, hasBody, bodyStart, end, ...body }
+    return { entity, delimiter }
+  }
+
+  /** Strictly, what is nested deeper is looked at and refused. */
+  private get openDepth(): number {
+    return this.rules.isLenient ? this.rules.maxDepth : Infinity
+  }
+
+  private refuseExcess(depth: number): void {
+    const { isLenient, maxDepth, maxParts } = this.rules
+    if (isLenient) return
+    if (depth > maxDepth) throw refusal(`has parts nested too deep, more than ${maxDepth}`)
+    if (this.parts > maxParts) throw refusal(`has more than ${maxParts} parts`)
+  }
+
+  private readBody(type: MediaType, bodyStart: number, depth: number): Body {
+    if (type.value.startsWith('multipart/')) return this.readMultipart(type, bodyStart, depth)
+    const { entity, delimiter } = this.readEntity(bodyStart, depth + 1, PLAIN)
+    return { parts: [entity], delimiter }
+  }
+
+  private readMultipart(type: MediaType, bodyStart: number, depth: number): Body {
+    const { scan, message } = this
+    const stated = parameter(type, 'boundary')?.trimEnd() ?? ''
+    let first = scan.openAt(stated, depth, bodyStart)
+    if (first?.level !== depth && this.rules.isLenient) {
+      scan.close(depth)
+      first = scan.openAt(this.guessBoundary(bodyStart, first), depth, bodyStart)
+    }
+    if (first?.level !== depth) {
+      scan.close(depth)
+      return { parts: [], delimiter: first }
+    }
+    const preamble = { start: bodyStart, end: first.contentEnd }
+    const partType = type.value === 'multipart/digest' ? DIGEST_PART : PLAIN
+    const parts: MimeEntity[] = []
+    let delimiter: Delimiter | undefined = first
+    while (delimiter?.level === depth && !delimiter.closes) {
+      // The rest is left out, and with it where this one ends.
+      if (this.isFull) return { parts, preamble, delimiter: undefined }
+      const part = this.readEntity(delimiter.next, depth + 1, partType)
+      parts.push(part.entity)
+      delimiter = part.delimiter
+    }
+    scan.close(depth)
+    if (delimiter?.level !== depth) return { parts, preamble, delimiter }
+    const start = delimiter.next
+    delimiter = scan.find(start)
+    return { parts, preamble, epilogue: { start, end: delimiter?.contentEnd ?? message.length }, delimiter }
+  }
+
+  private get isFull(): boolean {
+    const { isLenient, maxParts, maxFieldsOfAll } = this.rules
+    return isLenient && (this.parts >= maxParts || this.fields >= maxFieldsOfAll)
+  }
+
+  /**
+   * A relay that rewrote one and not the other: the first line that is followed by a part's header is the delimiter.
+   *
+   * @param end the delimiter of an outer multipart that ends this one, if any
+   */
+  private guessBoundary(bodyStart: number, end: Delimiter | undefined): string {
+    if (++this.guesses > MAX_GUESSES) return ''
+    const bodyEnd = Math.min(end?.contentEnd ?? this.message.length, bodyStart + MAX_GUESSED)
+    const body = this.message.toString('latin1', bodyStart, bodyEnd)
+    return /^--(\S{1,200})[ \t]{0,80}\r?\ncontent-[a-z-]{1,40}:/im.exec(body)?.[1] ?? ''
+  }
+
+  private readHeader(start: number, depth: number): HeaderRead {
+    const { scan, message } = this
+    const { isLenient, maxHeaderOctets } = this.rules
+    let at = start
+    for (;;) {
+      if (at >= message.length) return this.toHeader(start, at, { bodyStart: at, hasBody: false }, depth)
+      const bodyStart = afterEmptyLine(message, at)
+      if (bodyStart > 0) return this.toHeader(start, at, { bodyStart, hasBody: true }, depth)
+      const delimiter = scan.at(at)
+      if (delimiter) return this.toHeader(start, at, { bodyStart: at, hasBody: false, delimiter }, depth)
+      at = scan.afterLine(at)
+      if (!isLenient && at - start > maxHeaderOctets)
+        throw headerRefusal(`is longer than ${maxHeaderOctets} octets`)
+    }
+  }
+
+  private toHeader(
+    start: number,
+    headerEnd: number,
+    how: Omit<HeaderRead, 'fields' | 'headerEnd'>,
+    depth: number,
+  ): HeaderRead {
+    const { isLenient, maxHeaderOctets, maxFields, maxFieldsOfAll } = this.rules
+    const text = this.message.toString('latin1', start, Math.min(headerEnd, start + maxHeaderOctets))
+    const fields = readFields(text, maxFields)
+    this.fields += fields.length
+    if (!isLenient && fields.length > maxFields) throw headerRefusal(`has more than ${maxFields} fields`)
+    if (!isLenient && this.fields > maxFieldsOfAll)
+      throw refusal(`has more than ${maxFieldsOfAll} header fields in its parts`)
+    // Whatever stands in place of a header without being one is text that somebody wants read.
+    const mayBeText = isLenient && start !== headerEnd && (depth > 0 || !how.hasBody)
+    if (mayBeText && !fields.some(({ name }) => isFieldName(name)))
+      return { fields: [], headerEnd: start, bodyStart: start, hasBody: true }
+    return { fields, headerEnd, ...how }
+  }
+}
+
+function typeOf(fields: readonly HeaderField[]): MediaType | undefined {
+  const field = fields.find(({ name }) => name === 'content-type')
+  const type = field && readMediaType(labelValue(field))
+  // RFC 2045 §5.2: what has no valid syntax is plain text.
+  return type?.value.includes('/') ? type : undefined
+}
+
+function encodingOf(fields: readonly HeaderField[]): string {
+  const field = fields.find(({ name }) => name === 'content-transfer-encoding')
+  // Some write `8bit;` or add a comment.
+  return field ? (/^[^\s;(]*/.exec(labelValue(field).toLowerCase())?.[0] ?? '') : ''
+}
+
+/** @returns where the next line begins if this one is empty, else -1 */
+function afterEmptyLine(message: Buffer, at: number): number {
+  if (message[at] === 0x0a) return at + 1
+  return message[at] === 0x0d && message[at + 1] === 0x0a ? at + 2 : -1
+}
+
+function afterEmptyLines(message: Buffer): number {
+  let at = 0
+  for (let next = afterEmptyLine(message, at); next > 0; next = afterEmptyLine(message, at)) at = next
+  return at
+}
+
+function refusal(why: string): AppError {
+  return new AppError('validation_error', `the message ${why}`, { path: 'body' })
+}
+
+function headerRefusal(why: string): AppError {
+  return new AppError('validation_error', `the header of a part ${why}`, { path: 'header' })
+}
