@@ -80,7 +80,18 @@ t.test(
       findings: [{ result: 'bounce', message_id: 'm1' }],
       received_at: new Date(NOW).toISOString(),
       raw: RAW,
+      content: { text: String, html: null, attachments: [] },
     })
+    const folder = join(t.testdir({}), 'saved')
+    t.match(await postroad.run('inbound', 'show', String(first), '--save', folder), {
+      status: 0,
+      out: /saved .*text\.txt/,
+    })
+    t.match(await postroad.run('inbound', 'show', String(first), '--save', folder), {
+      status: 1,
+      err: /exists/,
+    })
+    t.match((await postroad.run('inbound', 'show', String(first), '--raw')).out, /caf.\?31m/)
     t.match(await postroad.run('inbound', 'show', '999'), { status: 1, err: /no inbound mail 999/ })
     t.match(await postroad.run('inbound', 'show', 'x'), { status: 2 })
   },

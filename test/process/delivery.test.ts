@@ -165,10 +165,17 @@ t.test('a captured mail stays on this machine and can be looked at', async t => 
   const listed = await postroad.json<{ message_id: string }[]>('capture', 'list')
   t.equal(listed.length, 2)
   t.equal((await postroad.json<unknown[]>('capture', 'list', '--limit', '1')).length, 1)
-  const shown = await postroad.run('capture', 'show', id)
+  const read = await postroad.run('capture', 'show', id)
+  t.match(read.out, `Subject: ${mail.subject}`)
+  t.notMatch(read.out, 'DKIM-Signature')
+  const shown = await postroad.run('capture', 'show', id, '--raw')
   t.equal(shown.status, 0)
   t.equal(shown.out, `${raw.toString('latin1')}\n`)
-  t.match(await postroad.json('capture', 'show', id), { message_id: id, raw: raw.toString('latin1') })
+  t.match(await postroad.json('capture', 'show', id), {
+    message_id: id,
+    raw: raw.toString('latin1'),
+    content: { html, attachments: [] },
+  })
   t.match(await postroad.run('capture', 'show', 'none'), { status: 1, err: /no mail none/ })
   t.equal(sink.begun, 0)
 })

@@ -5,6 +5,7 @@ import { isoTime } from '../../core/moments.js'
 import { shownOctets } from '../../mail/shown-octets.js'
 import { headToApi } from '../../messages/capture-routes.js'
 import { findCapturedMail, listCapturedMails } from '../../messages/capture-store.js'
+import { printMail, showOptions, type ShowOptions } from './show-mail.js'
 import {
   command,
   printResult,
@@ -30,13 +31,15 @@ export function captureCommands(program: Command, context: CliContext): void {
         )
       })
     })
-  command(group, 'show <id>', 'one mail as it would have left, by its number or message id').action(
-    async (id: string, options: CommonOptions) => {
+  showOptions(command(group, 'show <id>', 'one mail, by its number or message id')).action(
+    async (id: string, options: ShowOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const mail = await findCapturedMail(database.reader, id)
         if (!mail) throw new AppError('not_found', `no mail ${id} in the local inbox`)
-        const raw = shownOctets(Buffer.from(mail.raw))
-        printResult(context, options, { ...headToApi({ ...mail, size: mail.raw.length }), raw }, () => raw)
+        const octets = Buffer.from(mail.raw)
+        const raw = shownOctets(octets)
+        const head = headToApi({ ...mail, size: octets.length })
+        await printMail(context, options, { octets, json: { ...head, raw }, raw })
       })
     },
   )

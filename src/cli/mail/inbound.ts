@@ -9,6 +9,8 @@ import {
   readInboundOctets,
   type InboundMail,
 } from '../../inbound/inbound-mail-store.js'
+import { printable } from './mail-view.js'
+import { printMail, showOptions, type ShowOptions } from './show-mail.js'
 import {
   command,
   printResult,
@@ -73,13 +75,15 @@ function listCommand(group: Command, context: CliContext): void {
 }
 
 function showCommand(group: Command, context: CliContext): void {
-  command(group, 'show <id>', 'a mail as it came, and what became of it').action(
-    async (id: string, options: CommonOptions) => {
+  showOptions(command(group, 'show <id>', 'a mail that came in, and what became of it')).action(
+    async (id: string, options: ShowOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const mail = await findInboundMail(database.reader, readNumber(id))
         if (!mail) throw noSuchMail(id)
-        const raw = (await readInboundOctets(database.reader, mail)).toString('latin1')
-        printResult(context, options, { ...toJson(mail), raw }, () => `${factsOf(mail)}\n\n${printable(raw)}`)
+        const octets = await readInboundOctets(database.reader, mail)
+        const raw = octets.toString('latin1')
+        const what = { octets, json: { ...toJson(mail), raw }, raw: printable(raw), facts: factsOf(mail) }
+        await printMail(context, options, what)
       })
     },
   )
@@ -137,12 +141,6 @@ function toJson(mail: InboundMail) {
     helo: mail.heloName,
     session: mail.session,
   }
-}
-
-/** What a stranger wrote must not steer the operator's terminal. */
-function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what has to go
-  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '?').replace(/\r(?!\n)/g, '?')
 }
 
 function readNumber(text: string): number {
