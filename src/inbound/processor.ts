@@ -1,16 +1,16 @@
 /**
- * Has the mail that was stored read and take effect, in two lanes that do not wait for each other: `reading-lane.ts`.
+ * Has the mail that was stored read and take effect, in two loops that do not wait for each other: `processing-loop.ts`.
  *
- * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Each lane has its own
+ * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Each loop has its own
  * thread, so that one is never busy with what has no token of ours. Fails: never; see there.
  */
 import type { Timer } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
 import { ParserThread } from './reading/parser-thread.js'
-import { ReadingLane, type LaneParts } from './reading-lane.js'
+import { ProcessingLoop, type ProcessingParts } from './processing-loop.js'
 import type { InboundCounters } from './results.js'
 
-export interface ProcessorParts extends LaneParts {
+export interface ProcessorParts extends ProcessingParts {
   readonly spawn: SpawnThread
 }
 
@@ -18,14 +18,14 @@ const LOOK_EVERY_MS = 5_000
 
 export class InboundProcessor {
   private readonly parts: ProcessorParts
-  private readonly signed: ReadingLane
-  private readonly unsigned: ReadingLane
+  private readonly signed: ProcessingLoop
+  private readonly unsigned: ProcessingLoop
   private lookTimer: Timer | undefined
 
   constructor(parts: ProcessorParts) {
     this.parts = parts
-    this.signed = new ReadingLane(parts, true, new ParserThread(parts))
-    this.unsigned = new ReadingLane(parts, false, new ParserThread(parts))
+    this.signed = new ProcessingLoop(parts, true, new ParserThread(parts))
+    this.unsigned = new ProcessingLoop(parts, false, new ParserThread(parts))
   }
 
   get counters(): InboundCounters {

@@ -1,7 +1,7 @@
 /**
  * A reading thread as the server sees it: started with the first mail, replaced when it ends.
  *
- * Each lane of the processor has one of its own and makes one request at a time. A mail that sends the reader round in
+ * Each loop of the processor has one of its own and makes one request at a time. A mail that sends the reader round in
  * circles, or uses up its memory, costs this thread and nothing else; each mail has a time limit of its own.
  * Fails: never rejects; that the thread ended is an answer, and with it which mail it was busy with.
  */

@@ -7,14 +7,14 @@
  */
 import type { ParsedReport } from '../reading/parser-protocol.js'
 import {
-  indispensable,
+  requiredText,
   MOST_RECORDS,
   reportCount,
   reportDomain,
   reportMoment,
   reportText,
 } from './report-fields.js'
-import { scanXml, type XmlTaker } from './scan-xml.js'
+import { scanXml, type XmlHandler } from './scan-xml.js'
 
 /** No report nests deeper than 6. */
 const MAX_DEPTH = 12
@@ -37,7 +37,7 @@ export function readDmarcReport(octets: Buffer): ParsedReport {
   return reading.finish()
 }
 
-class DmarcReading implements XmlTaker {
+class DmarcReading implements XmlHandler {
   /** Of the open elements: each one's path below the root, which is `feedback`. */
   private readonly paths: string[] = []
   private text = ''
@@ -77,8 +77,8 @@ class DmarcReading implements XmlTaker {
     return {
       kind: 'dmarc',
       domain: reportDomain(value('policy_published/domain')),
-      orgName: indispensable(value('report_metadata/org_name'), 'org_name'),
-      reportId: indispensable(value('report_metadata/report_id'), 'report_id'),
+      orgName: requiredText(value('report_metadata/org_name'), 'org_name'),
+      reportId: requiredText(value('report_metadata/report_id'), 'report_id'),
       beginAt: seconds('report_metadata/date_range/begin'),
       endAt: seconds('report_metadata/date_range/end'),
       summary: {

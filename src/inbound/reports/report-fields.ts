@@ -1,7 +1,7 @@
 /**
  * Values out of a report by somebody who is not known: each with a bound, none believed.
  *
- * Called by the readers of DMARC and TLS reports. Pure. Fails: where a value is indispensable, with a plain Error.
+ * Called by the readers of DMARC and TLS reports. Pure. Fails: where a value is required, with a plain Error.
  */
 import { asciiDomain } from '../../mail/address.js'
 
@@ -45,7 +45,7 @@ export function reportMoment(at: number): number {
 }
 
 /** @throws Error */
-export function indispensable(value: unknown, name: string): string {
+export function requiredText(value: unknown, name: string): string {
   const text = reportText(value)
   if (text === '') throw new Error(`it has no ${name}`)
   return text

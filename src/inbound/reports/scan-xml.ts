@@ -8,7 +8,7 @@
  * Fails: throws a plain Error that says what is wrong.
  */
 
-export interface XmlTaker {
+export interface XmlHandler {
   /** @param name with its prefix, if any */
   open(name: string): void
   /** Decoded; a long text is cut. May come in several pieces. */
@@ -28,26 +28,26 @@ const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi
 const KNOWN: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /** @throws Error */
-export function scanXml(text: string, taker: XmlTaker): void {
+export function scanXml(text: string, handler: XmlHandler): void {
   const open: string[] = []
   let elements = 0
   let at = text.startsWith('\ufeff') ? 1 : 0
   while (at < text.length) {
     const start = text.indexOf('<', at)
     const end = start < 0 ? text.length : start
-    if (end > at && open.length > 0) taker.addText(decode(text.slice(at, Math.min(end, at + MOST_TEXT))))
+    if (end > at && open.length > 0) handler.addText(decode(text.slice(at, Math.min(end, at + MOST_TEXT))))
     if (start < 0) break
     if (text.startsWith('<!--', start)) at = behind(text, '-->', start + 4)
     else if (text.startsWith('<?', start)) at = behind(text, '?>', start + 2)
     else if (text.startsWith('<![CDATA[', start)) {
       at = behind(text, ']]>', start + 9)
-      if (open.length > 0) taker.addText(text.slice(start + 9, Math.min(at - 3, start + 9 + MOST_TEXT)))
+      if (open.length > 0) handler.addText(text.slice(start + 9, Math.min(at - 3, start + 9 + MOST_TEXT)))
     } else if (text.startsWith('<!', start)) {
       throw new Error('it declares a document type')
     } else if (text.startsWith('</', start)) {
       at = behind(text, '>', start + 2)
       if (at - start > MOST_TAG || text.slice(start + 2, at - 1).trimEnd() !== open.pop()) throw damaged()
-      taker.close()
+      handler.close()
     } else {
       at = endOfTag(text, start + 1)
       const isEmpty = text[at - 2] === '/'
@@ -55,8 +55,8 @@ export function scanXml(text: string, taker: XmlTaker): void {
       if (open.length === 0 && elements > 0) throw damaged()
       elements += 1
       if (elements > MOST_ELEMENTS) throw new Error('its XML has too many elements')
-      taker.open(name)
-      if (isEmpty) taker.close()
+      handler.open(name)
+      if (isEmpty) handler.close()
       else open.push(name)
     }
   }

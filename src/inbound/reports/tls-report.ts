@@ -7,7 +7,7 @@
 import { parseJson } from './parse-json.js'
 import type { ParsedReport } from '../reading/parser-protocol.js'
 import {
-  indispensable,
+  requiredText,
   MOST_RECORDS,
   reportCount,
   reportDomain,
@@ -27,8 +27,8 @@ export function readTlsReport(text: string): ParsedReport[] {
   const range = fieldsOf(report['date-range'])
   const head = {
     kind: 'tlsrpt' as const,
-    orgName: indispensable(report['organization-name'], 'organization-name'),
-    reportId: indispensable(report['report-id'], 'report-id'),
+    orgName: requiredText(report['organization-name'], 'organization-name'),
+    reportId: requiredText(report['report-id'], 'report-id'),
     beginAt: reportMoment(Date.parse(reportText(range['start-datetime']))),
     endAt: reportMoment(Date.parse(reportText(range['end-datetime']))),
   }
@@ -39,10 +39,10 @@ export function readTlsReport(text: string): ParsedReport[] {
   }
   if (byDomain.size === 0) throw new Error('it has no policies')
   const contact = reportText(report['contact-info'])
-  return [...byDomain].map(([domain, entries]) => ({ ...head, domain, ...tell(entries, contact) }))
+  return [...byDomain].map(([domain, entries]) => ({ ...head, domain, ...summarise(entries, contact) }))
 }
 
-function tell(entries: readonly Fields[], contact: string): Pick<ParsedReport, 'summary' | 'records'> {
+function summarise(entries: readonly Fields[], contact: string): Pick<ParsedReport, 'summary' | 'records'> {
   const totals = { succeeded: 0, failed: 0 }
   const policies: Fields[] = []
   const records: Fields[] = []

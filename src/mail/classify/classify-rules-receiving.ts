@@ -11,6 +11,14 @@ import type { ReplyRule } from './classify-rule.js'
 const OURS =
   /\b(?:ip|client|sender|sending|from) (?:address|host|account)|\byour (?:ip|host|domain|server|account|address|e?-?mail address)\b/
 
+const TRY_LATER: readonly RegExp[] = [
+  /(?:try|retry|send)\b.{0,20} (?:again|later)/,
+  /retry later/,
+  /try (?:\w{1,20} ){0,2}later/,
+  /please wait/,
+  /temporarily (?:rejected|refused|unavailable|blocked)/,
+]
+
 export const RECEIVING_RULES: readonly ReplyRule[] = [
   // Relaying: the host we were led to does not take mail for that domain (Postfix, Sendmail, qmail, Exim, Exchange).
   {
@@ -234,25 +242,13 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     subtype: 'recipient_refused',
   },
   {
-    text: [
-      /(?:try|retry|send)\b.{0,20} (?:again|later)/,
-      /retry later/,
-      /try (?:\w{1,20} ){0,2}later/,
-      /please wait/,
-      /temporarily (?:rejected|refused|unavailable|blocked)/,
-    ],
+    text: TRY_LATER,
     code: /^45[0-2]/,
     stage: ['rcpt', 'data', 'final_dot'],
     subtype: 'greylisted',
   },
   {
-    text: [
-      /(?:try|retry|send)\b.{0,20} (?:again|later)/,
-      /retry later/,
-      /try (?:\w{1,20} ){0,2}later/,
-      /please wait/,
-      /temporarily (?:rejected|refused|unavailable|blocked)/,
-    ],
+    text: TRY_LATER,
     subtype: 'server_busy',
   },
   {

@@ -1,8 +1,8 @@
 /**
- * Composes a message: content and letterhead in, the octets that are signed and sent out.
+ * Composes a message: content and what is one recipient's own in, the octets that are signed and sent out.
  *
  * Called by the delivery agent for every message. What it makes is 7-bit (but for addresses in the header that only SMTPUTF8
- * can carry, in letters that only it can carry), has CRLF line ends and no long lines, and is the same to the octet when
+ * can carry, in messages that only it can carry), has CRLF line ends and no long lines, and is the same to the octet when
  * composed again: a retry sends what the first attempt sent. Encodings and boundaries are
  * chosen here; libqp breaks lines of quoted-printable. Never touches files or the network.
  * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047,
@@ -44,8 +44,8 @@ export interface ComposedContent {
 }
 
 /**
- * Whom a letter names. Where somebody gets a copy, all see all of them; where there are only blind copies, each recipient
- * of `to` sees itself alone and a blind copy shows whom the letter went to. Blind copies are named nowhere.
+ * Whom a message names. Where somebody gets a copy, all see all of them; where there are only blind copies, each recipient
+ * of `to` sees itself alone and a blind copy shows whom the mail went to. Blind copies are named nowhere.
  */
 export interface Addressees {
   readonly to: readonly NamedAddress[]
@@ -59,7 +59,8 @@ export interface HeaderField {
   readonly value: string
 }
 
-export interface Letter {
+/** What the message of one recipient has of its own. */
+export interface MessageCopy {
   /** Recipient as the header shows it; one address. */
   readonly to: string
   /** Ms since epoch UTC. */
@@ -87,18 +88,18 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/
 
 /** @returns the complete message, unsigned, without a Return-Path or Received field */
-export async function composeMessage(content: ComposedContent, letter: Letter): Promise<Buffer> {
-  const fields = [...letterhead(content, letter), ...furtherFields(content), field('MIME-Version', '1.0')]
-  const entity = bodyOf(content, letter.messageId)
+export async function composeMessage(content: ComposedContent, copy: MessageCopy): Promise<Buffer> {
+  const fields = [...ownFields(content, copy), ...furtherFields(content), field('MIME-Version', '1.0')]
+  const entity = bodyOf(content, copy.messageId)
   const end = entity.endsWith('\r\n') ? '' : '\r\n'
   return Buffer.from(`${fields.join('\r\n')}\r\n${entity}${end}`, 'latin1')
 }
 
-function letterhead(content: ComposedContent, letter: Letter): string[] {
-  const { date, messageId } = letter
+function ownFields(content: ComposedContent, copy: MessageCopy): string[] {
+  const { date, messageId } = copy
   const head = [
     field('From', ownMailbox(content.from, 'from')),
-    ...recipientFields(content, letter),
+    ...recipientFields(content, copy),
     field('Subject', unstructured(checked(content.subject, 'subject')), 'subject'),
     field('Date', headerDate(date)),
     field('Message-ID', `<${checked(messageId, 'message_id')}>`),
@@ -107,8 +108,8 @@ function letterhead(content: ComposedContent, letter: Letter): string[] {
   return head
 }
 
-function recipientFields({ addressees }: ComposedContent, { to }: Letter): string[] {
-  // Only a server with SMTPUTF8 can take a letter for such a recipient at all, and takes its header in UTF-8 as well.
+function recipientFields({ addressees }: ComposedContent, { to }: MessageCopy): string[] {
+  // Only a server with SMTPUTF8 can take a message for such a recipient at all, and takes its header in UTF-8 as well.
   const form = address(to, 'to').needsSmtpUtf8 ? 'utf8' : 'group'
   if (!addressees) return [field('To', recipients([{ address: to }], 'to', form))]
   const own = addressees.to.find(one => one.address === to)

@@ -84,7 +84,7 @@ export function downgradeField(field: HeaderField, rules: DowngradeRules): strin
 }
 
 /** The field in ASCII and in lines, and nothing more: for what nobody reads, at the cost of one look at it. */
-export function crudeField({ raw }: HeaderField): string {
+export function asciiField({ raw }: HeaderField): string {
   const colon = raw.indexOf(':')
   const name = colon > 0 && /^[\x21-\x7e]+$/.test(raw.slice(0, colon)) ? raw.slice(0, colon) : 'X-Unreadable'
   const value = unfoldedValue(raw).replace(/[^\x20-\x7e]+/g, '?')

@@ -13,7 +13,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
-import { crudeField, downgradeField, needsDowngrade, type DowngradeRules } from './field-downgrade.js'
+import { asciiField, downgradeField, needsDowngrade, type DowngradeRules } from './field-downgrade.js'
 import { decodeOctets, hasNonAscii } from '../mime/charset.js'
 import { unfoldedValue, type HeaderField } from '../mime/header-fields.js'
 import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
@@ -105,7 +105,7 @@ export function toSevenBit(
   { isInternational = false }: SevenBitRules = {},
 ): SevenBitMessage {
   if (isSevenBit(message)) return { message, isEightBit: false, hasLongLines: false, needsSmtpUtf8: false }
-  const walk: Conversion = {
+  const conversion: Conversion = {
     message,
     edits: [],
     charset: undefined,
@@ -115,9 +115,9 @@ export function toSevenBit(
     isInternational,
     needsSmtpUtf8: false,
   }
-  convertEntity(walk, readMimeStructure(message, RULES), 'message', 0)
-  const { isEightBit, hasLongLines, needsSmtpUtf8 } = walk
-  return { message: edited(walk), isEightBit, hasLongLines, needsSmtpUtf8 }
+  convertEntity(conversion, readMimeStructure(message, RULES), 'message', 0)
+  const { isEightBit, hasLongLines, needsSmtpUtf8 } = conversion
+  return { message: edited(conversion), isEightBit, hasLongLines, needsSmtpUtf8 }
 }
 
 function edited({ message, edits }: Conversion): Buffer {
@@ -135,27 +135,27 @@ function edited({ message, edits }: Conversion): Buffer {
 }
 
 /** A part with all that is in it: first the body, which may ask for other labels. */
-function convertEntity(walk: Conversion, entity: MimeEntity, kind: EntityKind, depth: number): void {
+function convertEntity(conversion: Conversion, entity: MimeEntity, kind: EntityKind, depth: number): void {
   const charset = parameter(entity.type, 'charset')
-  if (entity.type.value.startsWith('text/')) walk.charset ??= charset
-  const relabelling = entity.hasBody ? convertBody(walk, entity, depth) : {}
-  convertHeader(walk, entity, relabelling, kind, depth)
+  if (entity.type.value.startsWith('text/')) conversion.charset ??= charset
+  const relabelling = entity.hasBody ? convertBody(conversion, entity, depth) : {}
+  convertHeader(conversion, entity, relabelling, kind, depth)
 }
 
-function convertBody(walk: Conversion, entity: MimeEntity, depth: number): Relabelling {
+function convertBody(conversion: Conversion, entity: MimeEntity, depth: number): Relabelling {
   const { type, encoding, parts, bodyStart, end } = entity
   const isMultipart = type.value.startsWith('multipart/')
   if (opens(type.value, encoding)) {
-    const wasEightBit = walk.isEightBit
-    walk.isEightBit = false
-    if (isMultipart) convertMultipart(walk, entity, depth)
-    else for (const part of parts) convertEntity(walk, part, 'message', depth + 1)
-    return containerLabel(walk, encoding, wasEightBit)
+    const wasEightBit = conversion.isEightBit
+    conversion.isEightBit = false
+    if (isMultipart) convertMultipart(conversion, entity, depth)
+    else for (const part of parts) convertEntity(conversion, part, 'message', depth + 1)
+    return containerLabel(conversion, encoding, wasEightBit)
   }
-  const body = walk.message.subarray(bodyStart, end)
+  const body = conversion.message.subarray(bodyStart, end)
   const isKnown = IDENTITIES.has(encoding) || encoding === 'base64' || encoding === 'quoted-printable'
-  if (isKnown && !KEPT_TYPES.has(type.value)) return encodeLeaf(walk, entity, body, depth)
-  keep(walk, body)
+  if (isKnown && !KEPT_TYPES.has(type.value)) return encodeLeaf(conversion, entity, body, depth)
+  noteProtected(conversion, body)
   return {}
 }
 
@@ -166,42 +166,42 @@ function opens(type: string, encoding: string): boolean {
 }
 
 /** RFC 2045 §6.4: the label of a container is the widest of what is in it. */
-function containerLabel(walk: Conversion, encoding: string, wasEightBit: boolean): Relabelling {
-  const isSeven = !walk.isEightBit
-  walk.isEightBit ||= wasEightBit
+function containerLabel(conversion: Conversion, encoding: string, wasEightBit: boolean): Relabelling {
+  const isSeven = !conversion.isEightBit
+  conversion.isEightBit ||= wasEightBit
   return isSeven && (encoding === '8bit' || encoding === 'binary') ? { encoding: '7bit' } : {}
 }
 
 /** What may not be changed, or in an encoding that nobody here knows. */
-function keep(walk: Conversion, body: Buffer): void {
-  walk.isEightBit ||= !isAscii(body) || body.includes(0)
-  walk.hasLongLines ||= hasLongLine(body)
+function noteProtected(conversion: Conversion, body: Buffer): void {
+  conversion.isEightBit ||= !isAscii(body) || body.includes(0)
+  conversion.hasLongLines ||= hasLongLine(body)
 }
 
-function convertMultipart(walk: Conversion, entity: MimeEntity, depth: number): void {
-  const { message } = walk
+function convertMultipart(conversion: Conversion, entity: MimeEntity, depth: number): void {
+  const { message } = conversion
   const { bodyStart, end, parts, preamble, epilogue } = entity
   if (!preamble && !isSevenBit(message.subarray(bodyStart, end)))
     throw new AppError('validation_error', 'the message has a multipart without its parts', { path: 'body' })
-  if (preamble) replaceFiller(walk, preamble)
-  for (const part of parts) convertEntity(walk, part, 'part', depth + 1)
-  if (epilogue) replaceFiller(walk, epilogue)
+  if (preamble) replaceFiller(conversion, preamble)
+  for (const part of parts) convertEntity(conversion, part, 'part', depth + 1)
+  if (epilogue) replaceFiller(conversion, epilogue)
 }
 
 /** Preamble and epilogue, which no reader shows (RFC 2046 §5.1.1). */
-function replaceFiller(walk: Conversion, { start, end }: Span): void {
-  const filler = walk.message.subarray(start, end)
-  if (!isSevenBit(filler)) walk.edits.push({ start, end, octets: asSevenBitFiller(filler) })
+function replaceFiller(conversion: Conversion, { start, end }: Span): void {
+  const filler = conversion.message.subarray(start, end)
+  if (!isSevenBit(filler)) conversion.edits.push({ start, end, octets: asSevenBitFiller(filler) })
 }
 
-function encodeLeaf(walk: Conversion, entity: MimeEntity, body: Buffer, depth: number): Relabelling {
+function encodeLeaf(conversion: Conversion, entity: MimeEntity, body: Buffer, depth: number): Relabelling {
   const { type, encoding, bodyStart: start } = entity
   const isWhole = depth === 0
   if (isSevenBit(body)) return encoding === '8bit' || encoding === 'binary' ? { encoding: '7bit' } : {}
   const replace = (octets: Buffer): void => {
     // Base64 has no line end of its own; the message does.
     const pieces = isWhole && octets.at(-1) !== 0x0a ? [octets, Buffer.from('\r\n')] : [octets]
-    walk.edits.push({ start, end: start + body.length, octets: Buffer.concat(pieces) })
+    conversion.edits.push({ start, end: start + body.length, octets: Buffer.concat(pieces) })
   }
   if (encoding === 'base64') {
     replace(rewrapBase64(body))
@@ -215,7 +215,7 @@ function encodeLeaf(walk: Conversion, entity: MimeEntity, body: Buffer, depth: n
   }
   const { encoding: chosen, encoded } = encodeText(content)
   if (chosen === 'base64' || !isWhole) replace(encoded)
-  else walk.edits.push({ start, end: start + body.length, octets: encoded })
+  else conversion.edits.push({ start, end: start + body.length, octets: encoded })
   const charset = charsetToDeclare(type, content)
   return charset === undefined ? { encoding: chosen } : { encoding: chosen, charset }
 }
@@ -230,19 +230,19 @@ function charsetToDeclare(type: MediaType, content: Buffer): string | undefined 
 
 /** Fields in 7 bits, and labels for what the body has become: one edit for the whole header. */
 function convertHeader(
-  walk: Conversion,
+  conversion: Conversion,
   { fields, type, start, headerEnd }: MimeEntity,
   label: Relabelling,
   kind: EntityKind,
   depth: number,
 ): void {
-  const charset = walk.charset ?? parameter(type, 'charset')
-  if (depth === 0) walk.isInternational ||= fields.some(field => isInternationalAuthor(field, charset))
+  const charset = conversion.charset ?? parameter(type, 'charset')
+  if (depth === 0) conversion.isInternational ||= fields.some(field => isInternationalAuthor(field, charset))
   // A message in a message is to be read and not answered.
-  const addresses = depth === 0 && walk.isInternational ? 'utf8' : 'group'
+  const addresses = depth === 0 && conversion.isInternational ? 'utf8' : 'group'
   const missing = missingFields(label, kind)
   const rewritten = fields.map(
-    field => convertField(walk, field, label, { charset, addresses, depth }) ?? field.raw,
+    field => convertField(conversion, field, label, { charset, addresses, depth }) ?? field.raw,
   )
   for (const { name } of fields) missing.delete(name)
   if (missing.size === 0 && fields.every(({ raw }, index) => raw === rewritten[index])) return
@@ -251,7 +251,7 @@ function convertHeader(
     ({ raw, start, end }, index) => `${rewritten[index] ?? raw}${raw.length === end - start ? '' : '\r\n'}`,
   )
   for (const line of missing.values()) lines.push(`${line}\r\n`)
-  walk.edits.push({ start, end: headerEnd, octets: Buffer.from(lines.join(''), 'latin1') })
+  conversion.edits.push({ start, end: headerEnd, octets: Buffer.from(lines.join(''), 'latin1') })
 }
 
 /** By name in lower case: what the header has to have and may not. */
@@ -268,7 +268,7 @@ function missingFields(label: Relabelling, kind: EntityKind): Map<string, string
 
 /** @returns the field without the CRLF at its end; undefined where it stays */
 function convertField(
-  walk: Conversion,
+  conversion: Conversion,
   field: HeaderField,
   label: Relabelling,
   rules: DowngradeRules & { readonly depth: number },
@@ -285,10 +285,10 @@ function convertField(
   if (!needsDowngrade(field.raw)) return undefined
   const { depth } = rules
   // The header of the message itself has a bound of its own, and somebody reads it.
-  if (depth > 0) walk.rewrittenOctets += field.raw.length
-  if (depth > 0 && walk.rewrittenOctets > MAX_REWRITTEN_OCTETS) return crudeField(field)
+  if (depth > 0) conversion.rewrittenOctets += field.raw.length
+  if (depth > 0 && conversion.rewrittenOctets > MAX_REWRITTEN_OCTETS) return asciiField(field)
   const downgraded = downgradeField(field, rules)
-  walk.needsSmtpUtf8 ||= hasNonAscii(downgraded)
+  conversion.needsSmtpUtf8 ||= hasNonAscii(downgraded)
   return downgraded
 }
 

@@ -1,8 +1,8 @@
 /**
- * One lane of inbound mail: reads what was stored, batch by batch in the order of its arrival, and has it take effect.
+ * Processes inbound mail: reads what was stored, batch by batch in the order of its arrival, and has it take effect.
  *
  * Made by the processor, one for mail whose every recipient is a signed address and one for all other, so that what
- * anybody may send never stands before a bounce. Reading is the work of a thread that is this lane's alone; here only rows are
+ * anybody may send never stands before a bounce. Reading is the work of a thread that is this loop's alone; here only rows are
  * read and written, a few milliseconds at a time. A mail over which the thread ends twice, or takes too long twice, is `failed`
  * and kept; what was read before it in the same batch counts. Fails: never; trouble with the database is logged and tried
  * again after a pause.
@@ -10,7 +10,8 @@
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
-import { nextTurn, type Clock, type Timer } from '../world/time/clock.js'
+import { nextTurn, type Clock } from '../world/time/clock.js'
+import { RetryingLoop } from '../world/time/retrying-loop.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { applyFindings, type ApplyParts, type ReadMail } from './effects/apply-findings.js'
@@ -19,7 +20,7 @@ import type { MailFinding, ParseTask, Wanted } from './reading/parser-protocol.j
 import type { ParserThread } from './reading/parser-thread.js'
 import type { InboundCounters, InboundResult } from './results.js'
 
-export interface LaneParts extends ApplyParts {
+export interface ProcessingParts extends ApplyParts {
   readonly database: Database
   readonly clock: Clock
   readonly random: Random
@@ -37,7 +38,8 @@ const REPORT_WEIGHT = BATCH_OCTETS / 2
 const MOST_ENDED_THREADS = 2
 /** Of a mail whose effects cannot be written though the database can. */
 const MOST_FAILED_WRITES = 5
-const PAUSES: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
+/** After trouble with the database. */
+const RESTS: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 /** What is looked at of a mail, octets. The reader of returned mail looks at half a million. */
 const MOST_OF_REPORTS = 16_000_000
@@ -50,61 +52,48 @@ const UNREADABLE = {
 } as const satisfies Record<string, MailFinding>
 const UNWRITABLE: MailFinding = { fault: 'what it brings about could not be written; see the log' }
 
-export class ReadingLane {
-  private readonly parts: LaneParts
+export class ProcessingLoop {
+  private readonly parts: ProcessingParts
   private readonly isSigned: boolean
   private readonly parser: ParserThread
-  private running: Promise<void> | undefined
-  private isWoken = false
-  private isStopped = false
-  private failures = 0
-  private pause: Timer | undefined
+  private readonly loop: RetryingLoop
   /** Mails that are written one by one, for the effects of one of them cannot be. */
   private singly = 0
 
   /** @param isSigned which mail it takes */
-  constructor(parts: LaneParts, isSigned: boolean, parser: ParserThread) {
+  constructor(parts: ProcessingParts, isSigned: boolean, parser: ParserThread) {
     this.parts = parts
     this.isSigned = isSigned
     this.parser = parser
+    const { clock, random, log } = parts
+    this.loop = new RetryingLoop({
+      clock,
+      restMs: failures => retryDelayMs(RESTS, failures, random.fraction()),
+      takeTurn: () => this.takeTurn(),
+      // Requests that came meanwhile go first.
+      afterTurn: nextTurn,
+      onFailure: (error, retryInMs) => {
+        log.error('inbound mail could not be processed', { error: describeError(error), retryInMs })
+      },
+    })
   }
 
   /** A mail was stored. Cheap. */
   wake(): void {
-    this.isWoken = true
-    if (this.isStopped || this.running || this.pause) return
-    this.running = this.run().finally(() => {
-      this.running = undefined
-      if (this.isWoken) this.wake()
-    })
+    this.loop.wake()
   }
 
   /** Has its thread ready for the first mail. */
   prepare(): void {
-    if (!this.isStopped) this.parser.prepare()
+    if (!this.loop.isStopped) this.parser.prepare()
   }
 
   /** Finishes the batch in hand; what waits is taken up at the next start. */
   async stop(): Promise<void> {
-    this.isStopped = true
-    this.pause?.cancel()
+    this.loop.halt()
     // What is being read can be read again; it is not waited for.
     await this.parser.close()
-    await this.running
-  }
-
-  private async run(): Promise<void> {
-    try {
-      let mayHaveMore = true
-      while (mayHaveMore && !this.isStopped) {
-        this.isWoken = false
-        mayHaveMore = await this.takeTurn()
-        // Requests that came meanwhile go first.
-        await nextTurn()
-      }
-    } catch (error) {
-      this.rest(describeError(error))
-    }
+    await this.loop.stop()
   }
 
   /** @returns whether there may be more */
@@ -125,11 +114,11 @@ export class ReadingLane {
     const found = new Map(wanting.map((mail, index) => [mail.seq, findings[index]]))
     const read = lost === undefined ? mails : mails.slice(0, mails.indexOf(lost))
     if (read.length > 0) await this.apply(read.map(mail => ({ mail, finding: found.get(mail.seq) ?? {} })))
-    if (this.isStopped) return false
+    if (this.loop.isStopped) return false
     if (end === 'unavailable') throw new Error('the thread that reads inbound mail does not start')
     if (end !== 'read' && lost) await this.countLost(lost, end)
     this.singly = Math.max(0, this.singly - 1)
-    this.failures = 0
+    this.loop.succeed()
     return true
   }
 
@@ -180,17 +169,6 @@ export class ReadingLane {
     if (forged === 0) return
     counters.forged += forged
     log.info('inbound mail with a token that is not ours', { mails: forged })
-  }
-
-  private rest(error: string): void {
-    const { clock, random, log } = this.parts
-    this.failures += 1
-    const delayMs = retryDelayMs(PAUSES, this.failures, random.fraction())
-    log.error('inbound mail could not be processed', { error, retryInMs: delayMs })
-    this.pause = clock.after(delayMs, () => {
-      this.pause = undefined
-      this.wake()
-    })
   }
 }
 
