@@ -19,7 +19,7 @@ import {
 import type { Routing } from './routing/choose-endpoints.js'
 import type { BreakKind, SmtpEnd } from './smtp-end.js'
 import { STS_FAILURE } from './routing/routing-verdict.js'
-import { replyText } from './smtp/smtp-reply.js'
+import { replyText } from '../mail/reply-text.js'
 
 /** One round through the hosts of a domain. */
 export interface Attempt {

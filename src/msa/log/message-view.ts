@@ -2,7 +2,8 @@
 import type { Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import type { HostTried, SmtpReply } from '../../mail/outcome.js'
+import type { HostTried } from '../../mail/outcome.js'
+import { replyText } from '../../mail/reply-text.js'
 import { listAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../../messages/content-store.js'
 import type { Message } from '../../messages/message-store.js'
@@ -114,9 +115,4 @@ function hostToApi(tried: HostTried): Static<typeof MessageSchema>['trace'][numb
     duration_ms: Math.round(tried.durationMs),
     reused_connection: tried.reused,
   }
-}
-
-/** `550 5.1.1 no such user`. */
-export function replyText({ code, enhanced, text }: SmtpReply): string {
-  return [code, enhanced, text].filter(part => part !== undefined && part !== '').join(' ')
 }

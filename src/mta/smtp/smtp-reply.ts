@@ -93,8 +93,3 @@ function printable(text: string): string {
 export function withoutLines({ code, enhanced, text }: ReplyLines): SmtpReply {
   return { code, ...(enhanced === undefined ? {} : { enhanced }), text }
 }
-
-/** `450 4.2.1 slow down`, for summaries. */
-export function replyText({ code, enhanced, text }: SmtpReply): string {
-  return [code, enhanced, text].filter(part => part !== undefined && part !== '').join(' ')
-}
