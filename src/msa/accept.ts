@@ -8,13 +8,8 @@ import type { NewId } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
-import {
-  insertContents,
-  insertPart,
-  isLargeContent,
-  PART_OCTETS,
-  type MessageContent,
-} from '../messages/content-store.js'
+import { insertContents, insertPart, isLargeContent, type MessageContent } from '../messages/content-store.js'
+import { PART_OCTETS } from '../mail/message-spool.js'
 import { laneKey } from '../queue/lane.js'
 import { originOf, priorityOf, type MailOrigin } from '../messages/mail-origin.js'
 import { insertAllMessages } from '../messages/message-store.js'

@@ -5,7 +5,8 @@
  * Called by `submit.ts` and `batch-send.ts`. Fails: as the database does; nothing then stays behind.
  */
 import type { Database } from '../db/database.js'
-import { deleteParts, insertPart, PART_OCTETS } from '../messages/content-store.js'
+import { PART_OCTETS } from '../mail/message-spool.js'
+import { deleteParts, insertPart } from '../messages/content-store.js'
 
 interface Attaching {
   readonly contentId: string
