@@ -7,9 +7,9 @@
 import { keyAuthenticator, keyFinder } from './accounts/keys.js'
 import type { Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
-import type { SubmitParts } from './msa/submit.js'
+import type { SubmitParts } from './msa/submit-parts.js'
 import { SenderMemory } from './msa/sender-memory.js'
-import { SubmissionDesk } from './msa/submission-desk.js'
+import { SubmissionGatherer } from './msa/submission/submission-gatherer.js'
 import { openSubmissionReceiver } from './msa/submission/submission-receiver.js'
 import type { MailReceiver } from './smtp/receiver.js'
 import { openSmtpService, type SmtpService } from './smtp/service.js'
@@ -103,7 +103,7 @@ function openSubmission(
     newId,
     log: world.log,
     hostname,
-    desk: new SubmissionDesk(submit),
+    gatherer: new SubmissionGatherer(submit),
     senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
     authenticate: keyAuthenticator(database, watch),
     principalOfKey: keyFinder(database, watch),

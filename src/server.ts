@@ -82,7 +82,7 @@ async function openParts(
     ...submitParts(appliance),
     onEnqueued,
     onStored: (content: MessageContent) => jobs.offer(content),
-    onSuppressed: onAppended,
+    onEvents: onAppended,
     onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
   }
   const resources = openResources(

@@ -7,14 +7,7 @@ import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace
 import { AppError } from '../core/errors.js'
 import { TtlCache, type Watch } from '../core/ttl-cache.js'
 import type { Queries } from '../db/database.js'
-import type { NamedAddress } from '../mail/address.js'
-import { resolveSender, type Sender } from './sender.js'
-
-export interface Author {
-  readonly fromAddress: string
-  readonly name: string | undefined
-  readonly replyTo?: NamedAddress | undefined
-}
+import { resolveSender, type Author, type Sender } from './sender.js'
 
 const REMEMBERED_MS = 1_000
 

@@ -20,7 +20,7 @@ import {
 } from '../../smtp/receiver.js'
 import type { Log } from '../../world/log.js'
 import { relayMail, type RelayMailParts } from './relay-mail.js'
-import type { Reporting } from '../letter.js'
+import type { DsnParameters } from '../mail-submission.js'
 import type { Submitter } from './submitter.js'
 
 export interface RelayParts extends RelayMailParts {
@@ -35,7 +35,7 @@ export class SubmissionTransaction implements MailTransaction {
   private readonly mail: MailCommand
   private readonly contentId: string
   private readonly recipients: string[] = []
-  private readonly reporting = new Map<string, Reporting>()
+  private readonly dsn = new Map<string, DsnParameters>()
   /** Its parts follow the first one, which becomes part of the content's own row. */
   private readonly spool: MessageSpool
   /** Once others follow it. */
@@ -66,7 +66,7 @@ export class SubmissionTransaction implements MailTransaction {
       )
     this.recipients.push(address)
     if (notify !== undefined || orcpt !== undefined)
-      this.reporting.set(address, {
+      this.dsn.set(address, {
         ...(notify === undefined ? {} : { notify: notify.join(',') }),
         ...(orcpt === undefined ? {} : { originalRecipient: orcpt }),
       })
@@ -105,7 +105,7 @@ export class SubmissionTransaction implements MailTransaction {
       session: this.session,
       mail: this.mail,
       recipients: this.recipients,
-      reporting: this.reporting,
+      dsn: this.dsn,
       contentId: this.contentId,
       firstPart,
       laterOctets: this.spool.written,

@@ -1,10 +1,10 @@
 /**
  * Reads the header fields that a caller adds to a message: which there may be, and whether they can be written.
  *
- * Called by `letter-fields.ts`. Pure. Fails: AppError validation_error, its path naming the field (`headers.X-Order`).
+ * Called by `content-fields.ts`. Pure. Fails: AppError validation_error, its path naming the field (`headers.X-Order`).
  */
 import { toUSVString } from 'node:util'
-import { headerFault, type HeaderField } from '../../mail/compose/compose.js'
+import { headerFault, type HeaderField } from '../../../mail/compose/compose.js'
 import { invalidField } from './field-fault.js'
 
 /** Fields that the server or the servers on the way write; all `List-Unsubscribe`, `Content-`, `Resent-` ones are as well. */
@@ -17,7 +17,7 @@ const OWNED = new Set(
 )
 const OWNED_FAMILY = /^(?:list-unsubscribe|content-|resent-|arc-|x-postroad-)/
 
-export function readLetterHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
+export function readHeaderFields(headers: Readonly<Record<string, string>>): HeaderField[] {
   const seen = new Set<string>()
   return Object.entries(headers).map(([name, text]) => {
     const path = `headers.${name}`
