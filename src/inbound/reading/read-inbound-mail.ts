@@ -8,6 +8,7 @@ import { describeError } from '../../core/errors.js'
 import { decodeFieldText } from '../../mail/returned/decode-text.js'
 import { splitHeader } from '../../mail/returned/header-section.js'
 import type { ReturnedMail } from '../../mail/returned/returned-mail.js'
+import { TOKEN_FIELD } from '../../mail/server-fields.js'
 import { findAttachments } from './attachments.js'
 import { readReport } from '../reports/read-report.js'
 import { MOST_UNPACKED } from '../reports/unpack.js'
@@ -22,7 +23,6 @@ import type {
 
 export type ReadReturned = (source: Buffer) => ReturnedMail | Promise<ReturnedMail>
 
-const TOKEN_FIELD = 'x-postroad-id'
 const MOST_RECIPIENTS = 100
 const MOST_REPORTS = 5
 /** Of a field that is looked at. */
@@ -42,7 +42,7 @@ export async function readInboundMail(task: ParseTask, readReturned: ReadReturne
 
 function toFinding(mail: ReturnedMail): ReturnedFinding {
   const { kind, form, recipients, original, envelopeId, originalSender } = mail
-  const token = original?.header.get(TOKEN_FIELD)
+  const token = original?.header.get(TOKEN_FIELD.toLowerCase())
   const to = original?.header.get('to')
   const returnPaths = [original?.header.get('return-path'), originalSender].filter(one => one !== undefined)
   return {
