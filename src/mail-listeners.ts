@@ -8,7 +8,7 @@ import { keyAuthenticator, keyFinder } from './accounts/keys.js'
 import type { Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import type { SubmitParts } from './msa/submit-parts.js'
-import { SenderMemory } from './msa/sender-memory.js'
+import { SenderCache } from './msa/sender-cache.js'
 import { SubmissionGatherer } from './msa/submission/submission-gatherer.js'
 import { openSubmissionReceiver } from './msa/submission/submission-receiver.js'
 import type { MailReceiver } from './smtp/receiver.js'
@@ -104,7 +104,7 @@ function openSubmission(
     log: world.log,
     hostname,
     gatherer: new SubmissionGatherer(submit),
-    senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
+    senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
     authenticate: keyAuthenticator(database, watch),
     principalOfKey: keyFinder(database, watch),
     logins: { failures: submission.loginFailures, lockoutMs: submission.loginLockoutMs },

@@ -15,7 +15,7 @@ import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js
 import { refuseTemplate, type SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
 import type { Sender } from '../sender.js'
-import type { SenderMemory } from '../sender-memory.js'
+import type { SenderCache } from '../sender-cache.js'
 
 /** A message of a batch that may be accepted. */
 export interface ReadMessage extends Recipients, ContentFields {
@@ -94,7 +94,7 @@ async function readMessage(
 }
 
 /** The messages of a batch mostly have the same sender, who is looked up once, and refused once. */
-function senderFinder(senders: SenderMemory, workspace: ActingWorkspace): FindSender {
+function senderFinder(senders: SenderCache, workspace: ActingWorkspace): FindSender {
   const known = new Map<string, Promise<Sender>>()
   return message => {
     const asked = withWorkspaceSender(readSenderFields(message), workspace)

@@ -10,7 +10,7 @@ import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
 import type { Submission, SubmittedRecipient } from '../mail-submission.js'
 import { shownSender } from '../sender.js'
-import type { SenderMemory } from '../sender-memory.js'
+import type { SenderCache } from '../sender-cache.js'
 import { withAttachmentsStored } from '../store-attachments.js'
 import { submitAll } from '../submit.js'
 import type { SubmitParts } from '../submit-parts.js'
@@ -21,7 +21,7 @@ import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js
 import type { MessageFields, ScheduledResult, SendBody, SendResult } from './send-schema.js'
 
 export interface SendParts extends SubmitParts {
-  readonly senders: SenderMemory
+  readonly senders: SenderCache
   /** Octets of a message, everything encoded. */
   readonly messageLimit: number
 }

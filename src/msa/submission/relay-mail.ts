@@ -15,12 +15,12 @@ import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../../mail/
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
 import type { DsnParameters, SubmittedRecipient } from '../mail-submission.js'
 import { authorOf } from './relayed-author.js'
-import type { SenderMemory } from '../sender-memory.js'
+import type { SenderCache } from '../sender-cache.js'
 import type { SubmitParts } from '../submit-parts.js'
 import type { SubmissionGatherer } from './submission-gatherer.js'
 
 export interface RelayMailParts extends SubmitParts {
-  readonly senders: SenderMemory
+  readonly senders: SenderCache
   readonly gatherer: SubmissionGatherer
   /** Our own name, for Received and Message-ID. */
   readonly hostname: string

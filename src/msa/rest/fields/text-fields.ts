@@ -1,7 +1,8 @@
 /**
  * Reads subject, html, text and tags of a message, as far as a schema cannot: characters, and size in octets.
  *
- * Called by `content-fields.ts`. Texts are of whole characters: whoever reads a request refuses half a surrogate pair. Pure. Fails: AppError validation_error with the field's path, and no_content.
+ * Called by `content-fields.ts`. Texts are of whole characters: whoever reads a request refuses half a surrogate pair.
+ * Pure. Fails: AppError validation_error with the field's path, and no_content.
  */
 import { AppError } from '../../../core/errors.js'
 import { formatSize } from '../../../core/units.js'

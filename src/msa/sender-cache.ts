@@ -1,7 +1,8 @@
 /**
- * Workspaces and senders as submission asks for them: looked up once a second at most, however much mail comes.
+ * Workspaces and senders as submissions ask for them: looked up once a second at most, however much mail comes.
  *
- * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect at once (`core/ttl-cache.ts`). Fails: as the look-ups do.
+ * Used by `relay-mail.ts` and the REST sends. A limit, default or domain that changes takes effect at once (`core/ttl-cache.ts`).
+ * Fails: as the look-ups do.
  */
 import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
@@ -11,7 +12,7 @@ import { resolveSender, type Author, type Sender } from './sender.js'
 
 const REMEMBERED_MS = 1_000
 
-export class SenderMemory {
+export class SenderCache {
   private readonly reader: Queries
   private readonly sharedAddress: string
   private readonly workspaces: TtlCache<ActingWorkspace>
