@@ -47,9 +47,12 @@ export interface SubmittedRecipient extends Recipient {
 }
 
 /** A submission that was let in and is to be stored. */
-export interface AcceptedSubmission extends Pick<Submission, 'attached' | 'dsn' | 'isContentStored'> {
+export interface AcceptedSubmission {
   readonly content: MessageContent
   readonly recipients: readonly SubmittedRecipient[]
   /** When it may leave, ms since epoch UTC. */
   readonly dueAt: number
+  readonly attached: Submission['attached'] | undefined
+  readonly dsn: Submission['dsn'] | undefined
+  readonly isContentStored: boolean | undefined
 }

@@ -42,7 +42,9 @@ export async function storeSubmissions(
   }
 }
 
-function inPieces(accepted: readonly AcceptedSubmission[]): AcceptedSubmission[][] {
+function inPieces(accepted: readonly AcceptedSubmission[]): (readonly AcceptedSubmission[])[] {
+  // Nearly always it is one.
+  if (accepted.length === 1 && isPiece(accepted[0])) return [accepted]
   const pieces: AcceptedSubmission[][] = []
   let [messages, characters] = [MESSAGES_AT_ONCE, 0]
   for (const one of accepted.flatMap(inSlices)) {
@@ -61,12 +63,16 @@ function inPieces(accepted: readonly AcceptedSubmission[]): AcceptedSubmission[]
 /** All but the first add recipients to a content that is stored. */
 function inSlices(one: AcceptedSubmission): AcceptedSubmission[] {
   const { recipients } = one
-  if (recipients.length <= MESSAGES_AT_ONCE) return [one]
+  if (isPiece(one)) return [one]
   return Array.from({ length: Math.ceil(recipients.length / MESSAGES_AT_ONCE) }, (_, index) => {
     const from = index * MESSAGES_AT_ONCE
     const slice = { ...one, recipients: recipients.slice(from, from + MESSAGES_AT_ONCE) }
     return index === 0 ? slice : { ...slice, isContentStored: true }
   })
+}
+
+function isPiece(one: AcceptedSubmission | undefined): boolean {
+  return one !== undefined && one.recipients.length <= MESSAGES_AT_ONCE
 }
 
 async function storePiece(

@@ -12,8 +12,9 @@
  *
  * One content for more recipients than a transaction should have, as that of a campaign, is stored once: the first transaction
  * submits it with the first recipients, each later one the same content, by the same id, with `isContentStored` and the next. Whoever
- * does so writes in each of them how far it has come.
+ * does so writes in each of them how far it has come, and names nobody twice: repeated recipients are found within a transaction.
  */
+import type { Workspace } from '../accounts/workspace-store.js'
 import type { NewId } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
 import { isMarketingMail } from '../messages/mail-origin.js'
@@ -106,22 +107,25 @@ function accept(
   recipients: readonly Recipient[],
   now: number,
 ): AcceptedSubmission {
-  const { to: _, key: _key, content: submitted, ...rest } = submission
-  const content: MessageContent = {
-    ...submitted,
-    workspaceId: workspace.id,
-    ...(workspace.isMarketing ? { isMarketing: true } : {}),
-    createdAt: now,
-  }
+  const { attached, dsn, isContentStored } = submission
+  const content = toContent(submission.content, workspace, now)
   return {
-    ...rest,
     content,
     recipients: recipients.map((one, at) => ({
       ...one,
       messageId: hasIdOfContent(content, at, recipients.length) ? content.id : newId(),
     })),
     dueAt: content.scheduledAt ?? pace?.next(countMailed(recipients)) ?? now,
+    attached,
+    dsn,
+    isContentStored,
   }
+}
+
+function toContent(submitted: SubmittedContent, workspace: Workspace, now: number): MessageContent {
+  // Each a copy with something added, which is quick; every mail comes by here.
+  const content = { ...submitted, workspaceId: workspace.id, createdAt: now }
+  return workspace.isMarketing ? { ...content, isMarketing: true } : content
 }
 
 /**

@@ -8,7 +8,7 @@ import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { nextTurn } from '../../world/time/clock.js'
 import type { BatchError } from '../batch-store.js'
-import { readContentFields, type ContentFields } from './fields/content-fields.js'
+import { readContentFields, type ReadContent } from './fields/content-fields.js'
 import { invalidField } from './fields/field-fault.js'
 import { readRecipientFields, shownRecipient, type Recipients } from './fields/recipient-fields.js'
 import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
@@ -18,7 +18,7 @@ import type { Sender } from '../sender.js'
 import type { SenderCache } from '../sender-cache.js'
 
 /** A message of a batch that may be accepted. */
-export interface ReadMessage extends Recipients, ContentFields {
+export interface ReadMessage extends Recipients, ReadContent {
   /** From 0, within the batch. */
   readonly index: number
   readonly sender: Sender

@@ -63,9 +63,17 @@ async function openPace(tx: Tx, principal: Principal, now: number): Promise<Rele
 }
 
 function toSubmission(message: ReadMessage, id: string, batchId: string): Submission {
-  const { index, sender, recipients, attached, copyFault: _, ...content } = message
+  const { index, sender, recipients, addressees, attached, trackOpens, trackClicks } = message
   return {
-    content: { id, ...sender, ...content, batch: { id: batchId, index } },
+    content: {
+      ...message.content,
+      ...sender,
+      id,
+      ...(addressees === undefined ? {} : { addressees }),
+      trackOpens,
+      trackClicks,
+      batch: { id: batchId, index },
+    },
     to: recipients,
     ...(attached === undefined ? {} : { attached }),
   }

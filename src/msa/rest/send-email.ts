@@ -64,15 +64,15 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
   const { recipients, addressees } = readRecipientFields(body)
   const senderFields = readSenderFields(body)
   const scheduledAt = readSendAt(body.send_at)
-  const { attached, ...fields } = readContentFields(body, parts.messageLimit)
+  const { content: fields, attached } = readContentFields(body, parts.messageLimit)
   const asked = withWorkspaceSender(senderFields, workspace)
   refuseTemplate(body)
   const sender = await parts.senders.sender(workspace, asked)
   checkSendAt(scheduledAt, now)
   const content = {
-    id: parts.newId(),
-    ...sender,
     ...fields,
+    ...sender,
+    id: parts.newId(),
     ...(addressees === undefined ? {} : { addressees }),
     ...(scheduledAt === undefined ? {} : { scheduledAt }),
     trackOpens: body.track_opens ?? true,

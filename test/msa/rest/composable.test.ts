@@ -205,7 +205,8 @@ function read(message: unknown): { recipients: readonly string[]; content: Compo
     const body = check(message)
     const { recipients, addressees } = readRecipientFields(body)
     const { fromAddress = '', name, replyTo } = readSenderFields(body)
-    const { subject, html, text, headers, attachments = [], attached } = readContentFields(body, 1_000_000)
+    const { content: fields, attached } = readContentFields(body, 1_000_000)
+    const { subject, html, text, headers, attachments = [] } = fields
     let start = 0
     const content: ComposedContent = {
       kind: 'composed',

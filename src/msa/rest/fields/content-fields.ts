@@ -21,12 +21,16 @@ export interface ContentFields {
   readonly tags?: readonly string[]
   readonly headers?: readonly HeaderField[]
   readonly attachments?: readonly AttachmentFacts[]
-  /** Of all attachments, one after the other. */
-  readonly attached?: Buffer
+}
+
+export interface ReadContent {
+  readonly content: ContentFields
+  /** Octets of all attachments, one after the other. */
+  readonly attached: Buffer | undefined
 }
 
 /** @param messageLimit octets of the message, everything encoded */
-export function readContentFields(body: MessageFields, messageLimit: number): ContentFields {
+export function readContentFields(body: MessageFields, messageLimit: number): ReadContent {
   const subject = readSubject(body.subject)
   const headers = readHeaderFields(body.headers ?? {})
   const tags = readTags(body.tags ?? [])
@@ -36,15 +40,17 @@ export function readContentFields(body: MessageFields, messageLimit: number): Co
     ...readTexts(body),
     ...(tags.length === 0 ? {} : { tags }),
     ...(headers.length === 0 ? {} : { headers }),
-    ...(attachments ? { attachments: attachments.facts, attached: attachments.octets } : {}),
+    ...(attachments ? { attachments: attachments.facts } : {}),
   }
-  refuseTooLarge(content, messageLimit)
-  return content
+  const read = { content, attached: attachments?.octets }
+  refuseTooLarge(read, messageLimit)
+  return read
 }
 
 /** Encoded as it leaves: base64 makes four octets of three and breaks lines; text is counted as it is. */
-function refuseTooLarge({ html = '', text = '', attached }: ContentFields, messageLimit: number): void {
+function refuseTooLarge({ content, attached }: ReadContent, messageLimit: number): void {
   if (!attached) return
+  const { html = '', text = '' } = content
   const size = Math.ceil(attached.length / 57) * 78 + Buffer.byteLength(html) + Buffer.byteLength(text)
   if (size > messageLimit)
     throw invalidField(
