@@ -7,9 +7,9 @@
 import { keyAuthenticator, keyFinder } from './accounts/keys.js'
 import type { Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
-import type { SubmitParts } from './msa/submit.js'
-import { SenderMemory } from './msa/sender-memory.js'
-import { SubmissionDesk } from './msa/submission-desk.js'
+import type { SubmitParts } from './msa/submit-parts.js'
+import { SenderCache } from './msa/sender-cache.js'
+import { SubmissionGatherer } from './msa/submission/submission-gatherer.js'
 import { openSubmissionReceiver } from './msa/submission/submission-receiver.js'
 import type { MailReceiver } from './smtp/receiver.js'
 import { openSmtpService, type SmtpService } from './smtp/service.js'
@@ -103,8 +103,8 @@ function openSubmission(
     newId,
     log: world.log,
     hostname,
-    desk: new SubmissionDesk(submit),
-    senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
+    gatherer: new SubmissionGatherer(submit),
+    senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
     authenticate: keyAuthenticator(database, watch),
     principalOfKey: keyFinder(database, watch),
     logins: { failures: submission.loginFailures, lockoutMs: submission.loginLockoutMs },

@@ -22,7 +22,7 @@ import { openInbound } from './inbound/open-inbound.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
-import { SenderMemory } from './msa/sender-memory.js'
+import { SenderCache } from './msa/sender-cache.js'
 import { openAgent, openJobs, openQueue } from './open-delivery.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
@@ -82,7 +82,7 @@ async function openParts(
     ...submitParts(appliance),
     onEnqueued,
     onStored: (content: MessageContent) => jobs.offer(content),
-    onSuppressed: onAppended,
+    onEvents: onAppended,
     onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
   }
   const resources = openResources(
@@ -90,7 +90,7 @@ async function openParts(
       ...resourceParts(appliance),
       send: {
         ...submit,
-        senders: new SenderMemory(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
+        senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
         messageLimit: config.limits.messageSizeBytes,
       },
       keptMail: inbound.kept,

@@ -41,9 +41,6 @@ declare module '../db/tables.js' {
   }
 }
 
-/** Octets of one part at most; also what a mail takes in memory while it arrives. */
-export const PART_OCTETS = 256 * 1_024
-
 export interface InboundRecipient {
   readonly address: string
   readonly purpose: Purpose

@@ -19,7 +19,8 @@ export interface SmtpReply {
 export type Cause = 'recipient' | 'reputation' | 'content' | 'policy' | 'transient' | 'config'
 /** What the refusal is about: this address, its whole domain, our sending host, or our sender address. */
 export type Scope = 'address' | 'domain' | 'source' | 'sender'
-export type Permanence = 'permanent' | 'transient' | 'undetermined'
+export const PERMANENCES = ['permanent', 'transient', 'undetermined'] as const
+export type Permanence = (typeof PERMANENCES)[number]
 
 /** How far the dialogue had come when it ended. */
 export type Stage =
@@ -126,3 +127,10 @@ export interface Unsendable extends OutcomeFacts {
 }
 
 export type Outcome = Delivered | Deferred | Bounced | Unsendable
+
+export const OUTCOME_KINDS = [
+  'delivered',
+  'deferred',
+  'bounced',
+  'unsendable',
+] as const satisfies Outcome['kind'][]

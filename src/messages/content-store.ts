@@ -118,9 +118,6 @@ export interface RelayedMessage {
   readonly envid?: string
 }
 
-/** Octets of one part at most; also what a message takes in memory while it arrives. */
-export const PART_OCTETS = 256 * 1_024
-
 const insertRows = statement((db, { rows }: { rows: readonly Insertable<MessageContentRow>[] }) =>
   db.insertInto('message_contents').values(rows),
 )

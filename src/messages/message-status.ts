@@ -43,7 +43,8 @@ export const MESSAGE_STATUSES = [
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
 
 /** Why a recipient of a send was not mailed. */
-export type SkipReason = 'suppressed' | 'invalid' | 'duplicate'
+export const SKIP_REASONS = ['suppressed', 'invalid', 'duplicate'] as const
+export type SkipReason = (typeof SKIP_REASONS)[number]
 
 export const HAPPENINGS = [
   /** Its time has come: it is claimed for its first attempt. */

@@ -1,5 +1,5 @@
 /**
- * SQL of batches: what became of a request for many messages. Its letters carry the batch's id and their index.
+ * SQL of batches: what became of a request for many messages. The contents of its messages carry its id and their index.
  */
 import type { Queries } from '../db/database.js'
 import { deleteOldest } from '../db/retention.js'

@@ -1,7 +1,4 @@
-/**
- * Sorts the recipients of one request: who is mailed, and who is skipped for which reason. None of them fails the
- * others.
- */
+/** Sorts recipients: who is mailed, and who is skipped for which reason. None of them fails the others. */
 import type { Queries } from '../db/database.js'
 import { findSuppressed } from '../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress, parseAddress } from '../mail/address.js'
@@ -17,33 +14,25 @@ export interface Recipient {
   readonly skip: SkipReason | null
 }
 
+/**
+ * Those of many submissions, who are asked after at once; a repeated one is one that repeats within its submission.
+ *
+ * @param lists addresses as they were given, by submission
+ * @param isMarketing who unsubscribed is skipped as well
+ * @returns by submission, in the order given
+ */
 export async function sortRecipients(
   db: Queries,
   workspaceId: string,
-  asked: readonly string[],
-  isMarketing: boolean,
-): Promise<Recipient[]> {
-  const [sorted = []] = await sortAllRecipients(db, workspaceId, [asked], isMarketing)
-  return sorted
-}
-
-/**
- * The recipients of many letters, who are asked after at once; a repeated one is one that repeats within its letter.
- *
- * @param isMarketing who unsubscribed is skipped as well
- */
-export async function sortAllRecipients(
-  db: Queries,
-  workspaceId: string,
-  letters: readonly (readonly string[])[],
+  lists: readonly (readonly string[])[],
   isMarketing: boolean,
 ): Promise<Recipient[][]> {
   const all = new Set<string>()
-  const sorted = letters.map(asked => readRecipients(asked, all))
+  const sorted = lists.map(asked => readRecipients(asked, all))
   const suppressed = await findSuppressed(db, workspaceId, [...all], isMarketing)
   if (suppressed.size === 0) return sorted
-  return sorted.map(letter =>
-    letter.map(recipient =>
+  return sorted.map(recipients =>
+    recipients.map(recipient =>
       recipient.skip === null && suppressed.has(normalizedAddress(recipient.address))
         ? { ...recipient, skip: 'suppressed' }
         : recipient,

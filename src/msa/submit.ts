@@ -1,141 +1,137 @@
 /**
  * The door: every message that enters, by whatever way, passes here.
  *
- * authorise -> suppress -> store -> enqueue -> event, the last four in one transaction; the caller hears of success
- * only after that transaction is on disk, so nothing that was accepted can be lost.
+ * Recipients are sorted, limits counted, messages made and stored (`store-submissions.ts`), all in the transaction of the caller,
+ * who answers only after that is on disk, so that nothing that was accepted can be lost. Whoever comes hands over a batch of
+ * submissions; a single send is a batch of one. What belongs to the same decision, as the answer to be kept, the caller writes in
+ * the same transaction.
+ *
+ *   POST /email/send     one submission         `submitAll`
+ *   POST /email/batch    a thousand, at a pace  `submitAll`
+ *   SMTP                 those that wait for the same commit, each with a fate of its own   `submitEach`
+ *
+ * One content for more recipients than a transaction should have, as that of a campaign, is stored once: the first transaction
+ * submits it with the first recipients, each later one the same content, by the same id, with `isContentStored` and the next. Whoever
+ * does so writes in each of them how far it has come, and names nobody twice: repeated recipients are found within a transaction.
  */
-import { countAgainstLimits } from '../accounts/sending-limit-store.js'
 import type { Workspace } from '../accounts/workspace-store.js'
-import { AppError } from '../core/errors.js'
-import type { Database, Tx } from '../db/database.js'
-import type { Principal } from '../http/principal.js'
-import type { SlidingWindow } from '../http/sliding-window.js'
-import type { Addressees, HeaderField } from '../mail/compose/compose.js'
-import type { AttachmentFacts, MessageContent, RelayedMessage } from '../messages/content-store.js'
-import type { Clock } from '../world/time/clock.js'
-import { acceptLetters, type AcceptParts } from './accept.js'
-import type { Letter, Reporting, Submitted } from './letter.js'
-import { sortRecipients } from './recipients.js'
-import type { Sender } from './sender.js'
-import { withPartsStored } from './store-ahead.js'
+import type { NewId } from '../core/ids.js'
+import type { Tx } from '../db/database.js'
+import { isMarketingMail } from '../messages/mail-origin.js'
+import type { MessageContent } from '../messages/content-store.js'
+import { countAll, openCount } from './count-mails.js'
+import type {
+  AcceptedSubmission,
+  Submission,
+  SubmissionBatch,
+  SubmittedContent,
+  SubmittedRecipient,
+} from './mail-submission.js'
+import { sortRecipients, type Recipient } from './recipients.js'
+import { storeSubmissions } from './store-submissions.js'
+import type { StoreParts, SubmitParts } from './submit-parts.js'
 
-export interface SubmitParts extends AcceptParts {
-  readonly database: Database
-  readonly clock: Clock
-  /** Counts recipients per key and minute. */
-  readonly emailWindows: SlidingWindow
+export type DoorParts = StoreParts & Pick<SubmitParts, 'newId' | 'emailWindows'>
+
+/**
+ * All or nothing: where it throws, the caller's work has to come to nothing as well.
+ *
+ * @param now when they came, ms since epoch UTC; read before ids for them were made
+ * @returns by submission: each recipient in the order of `to`
+ * @throws AppError rate_limited, limit_reached, validation_error
+ */
+export async function submitAll(
+  tx: Tx,
+  parts: DoorParts,
+  batch: SubmissionBatch,
+  now: number,
+): Promise<(readonly SubmittedRecipient[])[]> {
+  const sorted = await sortBatch(tx, batch)
+  if (!batch.isSandbox) await countAll(tx, parts, batch, sorted.map(countMailed), now)
+  const accepted = batch.submissions.map((one, at) => accept(parts, batch, one, sorted[at] ?? [], now))
+  await storeSubmissions(tx, parts, accepted, batch.isSandbox, now)
+  return accepted.map(({ recipients }) => recipients)
 }
 
-export interface Submission {
-  readonly principal: Principal
-  readonly workspace: Workspace
-  readonly to: readonly string[]
-  readonly sender: Sender
-  readonly subject: string
-  readonly html?: string
-  readonly text?: string
-  /** Instead of html and text: a message that came finished. */
-  readonly relayed?: RelayedMessage
-  /** Where parts of the message are stored already under this id. */
-  readonly contentId?: string
-  readonly trackOpens: boolean
-  readonly trackClicks: boolean
-  readonly tags?: readonly string[]
-  readonly addressees?: Addressees
-  readonly headers?: readonly HeaderField[]
-  readonly attachments?: readonly AttachmentFacts[]
-  /** Octets of all attachments, one after the other. */
-  readonly attached?: Buffer
-  /** When it is to leave, ms since epoch UTC; at once where absent. */
-  readonly scheduledAt?: number
-  /** What the submitter asked to be told of a recipient, by the recipient as in `to` (RFC 3461). */
-  readonly reporting?: ReadonlyMap<string, Reporting>
+/** How a submission among others ended. */
+export type Fate =
+  | { readonly recipients: readonly SubmittedRecipient[] }
+  /** An AppError rate_limited, limit_reached or validation_error. */
+  | { readonly refusal: unknown }
+
+/** Each by itself, in order: a refusal of one leaves the others as they are. @returns by submission */
+export async function submitEach(
+  tx: Tx,
+  parts: DoorParts,
+  batch: SubmissionBatch,
+  now: number,
+): Promise<Fate[]> {
+  const sorted = await sortBatch(tx, batch)
+  const count = batch.isSandbox ? undefined : await openCount(tx, parts, batch.workspace, now)
+  const accepted: AcceptedSubmission[] = []
+  const fates = batch.submissions.map((submission, at): Fate => {
+    const recipients = sorted[at] ?? []
+    try {
+      count?.add(submission, countMailed(recipients))
+    } catch (refusal) {
+      return { refusal }
+    }
+    const one = accept(parts, batch, submission, recipients, now)
+    accepted.push(one)
+    return { recipients: one.recipients }
+  })
+  if (accepted.length === 0) return fates
+  await count?.write()
+  await storeSubmissions(tx, parts, accepted, batch.isSandbox, now)
+  return fates
 }
 
-/** Writes more in the transaction that accepts the mail: the answer that is to be kept. */
-export type AlsoInTransaction = (tx: Tx, submitted: readonly Submitted[]) => Promise<void>
+function sortBatch(tx: Tx, { workspace, submissions }: SubmissionBatch): Promise<Recipient[][]> {
+  const isMarketing = workspace.isMarketing || submissions.some(({ content }) => isMarketingMail(content))
+  return sortRecipients(
+    tx.db,
+    workspace.id,
+    submissions.map(({ to }) => to),
+    isMarketing,
+  )
+}
 
-/** @throws AppError rate_limited, limit_reached, validation_error, unavailable */
-export async function submit(
-  parts: SubmitParts,
+function countMailed(recipients: readonly Recipient[]): number {
+  return recipients.filter(({ skip }) => skip === null).length
+}
+
+function accept(
+  { newId }: { readonly newId: NewId },
+  { workspace, pace }: SubmissionBatch,
   submission: Submission,
-  also?: AlsoInTransaction,
-): Promise<Submitted[]> {
-  parts.database.storage.requireRoom()
-  const { principal, workspace, scheduledAt, attached } = submission
-  const now = parts.clock.now()
-  const content = toContent(submission, submission.contentId ?? parts.newId(), now)
-  const accept = () =>
-    parts.database.write(async tx => {
-      const recipients = await sortRecipients(tx.db, workspace.id, submission.to, workspace.isMarketing)
-      const submitted = recipients.map(recipient => ({
-        ...recipient,
-        // The id of a scheduled send is its content's: it stands for all recipients, and for a single one it is the same.
-        messageId: scheduledAt !== undefined && recipients.length === 1 ? content.id : parts.newId(),
-      }))
-      if (!principal.isSandbox) {
-        const mailed = submitted.filter(one => one.skip === null)
-        await countAgainstLimits(tx.db, workspace, mailed.length, now)
-        // Last of all refusals, so that a request refused for another reason uses nothing up.
-        takeFromKeyLimit(parts.emailWindows, principal, mailed.length)
-      }
-      const letter: Letter = {
-        content,
-        submitted,
-        dueAt: scheduledAt ?? now,
-        ...(attached === undefined ? {} : { attached }),
-        ...(submission.reporting === undefined ? {} : { reporting: submission.reporting }),
-      }
-      await acceptLetters(tx, parts, [letter], principal.isSandbox, now)
-      await also?.(tx, submitted)
-      return submitted
-    })
-  return attached === undefined
-    ? accept()
-    : withPartsStored(parts.database, [{ contentId: content.id, attached }], accept)
-}
-
-/** What is stored of a submission, without its recipients. */
-export function toContent(submission: Submission, id: string, now: number): MessageContent {
-  const { html, text, relayed, tags, addressees, headers, attachments, scheduledAt } = submission
+  recipients: readonly Recipient[],
+  now: number,
+): AcceptedSubmission {
+  const { attached, dsn, isContentStored } = submission
+  const content = toContent(submission.content, workspace, now)
   return {
-    id,
-    workspaceId: submission.workspace.id,
-    ...submission.sender,
-    subject: submission.subject,
-    ...(html === undefined ? {} : { html }),
-    ...(text === undefined ? {} : { text }),
-    ...(relayed === undefined ? {} : { relayed }),
-    ...(tags === undefined ? {} : { tags }),
-    ...(addressees === undefined ? {} : { addressees }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(attachments === undefined ? {} : { attachments }),
-    ...(scheduledAt === undefined ? {} : { scheduledAt }),
-    ...(submission.workspace.isMarketing ? { isMarketing: true } : {}),
-    trackOpens: submission.trackOpens,
-    trackClicks: submission.trackClicks,
-    createdAt: now,
+    content,
+    recipients: recipients.map((one, at) => ({
+      ...one,
+      messageId: hasIdOfContent(content, at, recipients.length) ? content.id : newId(),
+    })),
+    dueAt: content.scheduledAt ?? pace?.next(countMailed(recipients)) ?? now,
+    attached,
+    dsn,
+    isContentStored,
   }
 }
 
+function toContent(submitted: SubmittedContent, workspace: Workspace, now: number): MessageContent {
+  // Each a copy with something added, which is quick; every mail comes by here.
+  const content = { ...submitted, workspaceId: workspace.id, createdAt: now }
+  return workspace.isMarketing ? { ...content, isMarketing: true } : content
+}
+
 /**
- * @param mails recipients that are mailed; who is skipped costs nothing
- * @throws AppError rate_limited; validation_error where no minute ever has room for so many, so that nobody tries for ever
+ * The first message of a batch's content has the id of its content: that is how results find it. So has that of a scheduled send
+ * to one recipient: the id of such a send is its content's, which stands for all recipients.
  */
-export function takeFromKeyLimit(windows: SlidingWindow, principal: Principal, mails: number): void {
-  const { keyId, emailRateLimit } = principal
-  if (emailRateLimit > 0 && mails > emailRateLimit)
-    throw new AppError(
-      'validation_error',
-      `to, cc and bcc have ${mails} recipients, and this key may send ${emailRateLimit} mails per minute: ` +
-        'send to fewer at once, or as a batch, whose messages leave at that rate',
-      { path: 'to' },
-    )
-  const state = windows.take(keyId, mails, emailRateLimit)
-  if (!state.isAllowed)
-    throw new AppError(
-      'rate_limited',
-      `this key may send ${state.limit} mails per minute; ${state.remaining} are left in this one`,
-      { retryAfterMs: state.retryAfterMs, window: state },
-    )
+function hasIdOfContent({ batch, scheduledAt }: SubmittedContent, at: number, recipients: number): boolean {
+  return batch === undefined ? scheduledAt !== undefined && recipients === 1 : at === 0
 }

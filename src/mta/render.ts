@@ -11,12 +11,10 @@ import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim/d
 import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
 import { toSevenBit } from '../mail/relay/seven-bit.js'
+import { TOKEN_FIELD } from '../mail/server-fields.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
 import type { Clock } from '../world/time/clock.js'
 import { findBareLineEnd } from './smtp/smtp-data.js'
-
-/** Holds what stands before the @ of the return path; read again by `inbound/`. */
-const TOKEN_FIELD = 'X-Postroad-ID'
 
 export interface RenderParts {
   readonly clock: Clock

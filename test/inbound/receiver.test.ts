@@ -1,6 +1,7 @@
 /** Which mail is taken in at the port for returned mail, and that what is taken is on disk. */
 import t, { type Test } from 'tap'
-import { readInboundOctets, PART_OCTETS } from '../../src/inbound/inbound-mail-store.js'
+import { readInboundOctets } from '../../src/inbound/inbound-mail-store.js'
+import { PART_OCTETS } from '../../src/mail/message-spool.js'
 import { IntakeBudget, type IntakeLimits } from '../../src/inbound/intake/intake-budget.js'
 import { KeptMail } from '../../src/inbound/intake/kept-mail.js'
 import { openInboundReceiver } from '../../src/inbound/intake/receiver.js'

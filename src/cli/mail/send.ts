@@ -16,8 +16,9 @@ import { addressDomain, parseAddress } from '../../mail/address.js'
 import { shownOctets } from '../../mail/shown-octets.js'
 import { messageWithTrace } from '../../msa/log/message-view.js'
 import { sendEmail } from '../../msa/rest/send-email.js'
-import { readSenderFields, resolveSender, withWorkspaceSender } from '../../msa/sender.js'
-import { SenderMemory } from '../../msa/sender-memory.js'
+import { readSenderFields, withWorkspaceSender } from '../../msa/rest/fields/sender-fields.js'
+import { resolveSender } from '../../msa/sender.js'
+import { SenderCache } from '../../msa/sender-cache.js'
 import { openRenderer } from '../../mta/render.js'
 import { findRoute } from '../../mta/routing/route.js'
 import { findAnyMessage, type Message } from '../../messages/message-store.js'
@@ -85,7 +86,7 @@ async function send(
       emailWindows: new SlidingWindow(world.clock),
       expireMs: config.mta.retry.expireMs,
       onEnqueued: () => {}, // the server notices by itself
-      senders: new SenderMemory(database.reader, watch, config.mta.sharedAddress ?? ''),
+      senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
       messageLimit: config.limits.messageSizeBytes,
     },
     operatorOf(workspace),

@@ -9,9 +9,10 @@ import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { normalizedAddress } from '../../mail/address.js'
+import { PERMANENCES } from '../../mail/outcome.js'
 import { findBounce, listBounces, type Bounce } from './bounce-store.js'
 
-const BounceType = Type.Enum(['permanent', 'transient', 'undetermined'])
+const BounceType = Type.Enum([...PERMANENCES])
 
 const BounceSchema = Type.Object(
   {

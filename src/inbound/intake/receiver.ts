@@ -11,6 +11,7 @@
  */
 import type { NewId } from '../../core/ids.js'
 import type { Database } from '../../db/database.js'
+import { MessageSpool } from '../../mail/message-spool.js'
 import {
   SmtpRefusal,
   type MailCommand,
@@ -29,7 +30,6 @@ import {
   deleteInboundParts,
   insertInboundMail,
   insertInboundPart,
-  PART_OCTETS,
   type InboundRecipient,
 } from '../inbound-mail-store.js'
 import type { MessageTokens } from '../effects/message-tokens.js'
@@ -101,15 +101,12 @@ class InboundTransaction implements MailTransaction {
   private readonly mail: MailCommand
   private readonly bodyId: string
   private readonly recipients: InboundRecipient[] = []
-  /** What has come since the last part was written. */
-  private pieces: Buffer[] = []
-  private pending = 0
+  private readonly spool: MessageSpool
   /** Whether every recipient so far is a signed address. */
   private isSigned = true
   private size = 0
   /** Octets that were added to what is kept. */
   private counted = 0
-  private writtenParts = 0
   private isOver = false
   private isRefusalLogged = false
 
@@ -119,6 +116,10 @@ class InboundTransaction implements MailTransaction {
     this.session = session
     this.mail = mail
     this.bodyId = parts.newId()
+    this.spool = new MessageSpool({
+      write: (part, octets) => this.writePart(part, octets),
+      remove: () => parts.database.write(tx => deleteInboundParts(tx.db, this.bodyId)),
+    })
   }
 
   async addRecipient({ address }: RcptCommand): Promise<void> {
@@ -167,11 +168,9 @@ class InboundTransaction implements MailTransaction {
   async write(piece: Buffer): Promise<void> {
     this.count(piece.length)
     this.memory.take(piece.length, this.isSigned)
-    // The engine may use its buffer again.
-    this.pieces.push(Buffer.from(piece))
-    this.pending += piece.length
-    while (this.pending >= PART_OCTETS) await this.writePart(PART_OCTETS)
-    if (this.memory.isFull) await this.writePart(this.pending)
+    this.spool.add(piece)
+    await this.spool.writeWholeParts()
+    if (this.memory.isFull) await this.spool.write()
   }
 
   /** @throws SmtpRefusal where it is more than may come */
@@ -192,11 +191,11 @@ class InboundTransaction implements MailTransaction {
 
   async finish(): Promise<string> {
     const { database, clock, counters, onStored } = this.parts
-    const rest = this.takePending(this.pending)
+    const rest = this.spool.take()
     try {
       database.storage.requireRoom()
       const number = await database.write(async tx => {
-        if (rest.length > 0) await insertInboundPart(tx.db, this.bodyId, this.writtenParts, rest)
+        if (rest.length > 0) await insertInboundPart(tx.db, this.bodyId, this.spool.partsWritten, rest)
         const seq = await insertInboundMail(tx.db, {
           bodyId: this.bodyId,
           receivedAt: clock.now(),
@@ -224,42 +223,26 @@ class InboundTransaction implements MailTransaction {
   abandon(): void {
     if (this.isOver) return
     this.isOver = true
-    this.memory.giveBack(this.pending)
-    this.pieces = []
-    this.pending = 0
+    this.memory.giveBack(this.spool.held)
     this.drop()
   }
 
   private drop(): void {
     this.parts.kept.takeOff(this.counted)
     this.counted = 0
-    if (this.writtenParts === 0) return
-    const { database, log } = this.parts
+    const { log } = this.parts
     // Should this fail, the next start removes them.
-    database
-      .write(tx => deleteInboundParts(tx.db, this.bodyId))
+    this.spool
+      .discard()
       .catch(() => log.warn('parts of an unfinished inbound mail were left', { session: this.session.id }))
   }
 
-  private async writePart(length: number): Promise<void> {
-    const octets = this.takePending(length)
-    const part = this.writtenParts
-    this.writtenParts += 1
+  private async writePart(part: number, octets: Buffer): Promise<void> {
     try {
       await this.parts.database.write(tx => insertInboundPart(tx.db, this.bodyId, part, octets))
     } finally {
       this.memory.giveBack(octets.length)
     }
-    if (this.isOver) await this.parts.database.write(tx => deleteInboundParts(tx.db, this.bodyId))
-  }
-
-  /** Cuts so many octets off the front; they stay counted until the caller gives them back. */
-  private takePending(octets: number): Buffer {
-    const all = this.pieces.length === 1 && this.pieces[0] ? this.pieces[0] : Buffer.concat(this.pieces)
-    const rest = all.subarray(octets)
-    this.pieces = rest.length > 0 ? [rest] : []
-    this.pending -= octets
-    return all.subarray(0, octets)
   }
 
   /** Once for each mail: a guesser may name many. */

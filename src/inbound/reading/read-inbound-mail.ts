@@ -7,6 +7,7 @@
 import { describeError } from '../../core/errors.js'
 import { readMessageHeader } from '../../mail/mime/header-section.js'
 import type { ReturnedMail } from '../../mail/returned/returned-mail.js'
+import { TOKEN_FIELD } from '../../mail/server-fields.js'
 import { findAttachments } from './attachments.js'
 import { readReport } from '../reports/read-report.js'
 import { MOST_UNPACKED } from '../reports/unpack.js'
@@ -21,7 +22,6 @@ import type {
 
 export type ReadReturned = (source: Buffer) => ReturnedMail | Promise<ReturnedMail>
 
-const TOKEN_FIELD = 'x-postroad-id'
 const MOST_RECIPIENTS = 100
 const MOST_REPORTS = 5
 /** Of a field that is looked at. */
@@ -41,7 +41,7 @@ export async function readInboundMail(task: ParseTask, readReturned: ReadReturne
 
 function toFinding(mail: ReturnedMail): ReturnedFinding {
   const { kind, form, recipients, original, envelopeId, originalSender } = mail
-  const token = original?.header.get(TOKEN_FIELD)
+  const token = original?.header.get(TOKEN_FIELD.toLowerCase())
   const to = original?.header.get('to')
   const returnPaths = [original?.header.get('return-path'), originalSender].filter(one => one !== undefined)
   return {

@@ -14,6 +14,7 @@ import { wrap } from 'libqp'
 import { AppError } from '../../core/errors.js'
 import { attachmentPart, type Attachment } from './attachment-part.js'
 import { readAddress, type EmailAddress, type NamedAddress } from '../address.js'
+import { isComposedField } from '../server-fields.js'
 import { foldField, internationalMailbox, mailbox, unstructured, type AddressForm } from './header-field.js'
 import { headerDate } from '../mime/header-date.js'
 import {
@@ -68,21 +69,6 @@ export interface MessageCopy {
   /** `left@right`, without angle brackets. */
   readonly messageId: string
 }
-
-/** Fields that are written here and nowhere else; a second one of these would be a second opinion. */
-const OWN_FIELDS: ReadonlySet<string> = new Set([
-  'from',
-  'to',
-  'cc',
-  'bcc',
-  'reply-to',
-  'subject',
-  'date',
-  'message-id',
-  'mime-version',
-  'content-type',
-  'content-transfer-encoding',
-])
 
 /** RFC 5322 §2.2: printable ASCII except the colon. */
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/
@@ -144,7 +130,7 @@ function furtherFields({ headers = [] }: ComposedContent): string[] {
 function furtherField({ name, value }: HeaderField): string {
   const path = `headers.${name}`
   if (!FIELD_NAME.test(name)) throw new AppError('validation_error', 'not a header field name', { path })
-  if (OWN_FIELDS.has(name.toLowerCase()))
+  if (isComposedField(name))
     throw new AppError('validation_error', 'this header field is set by the server', { path })
   checked(value, path)
   // Unknown fields may be structured (List-Unsubscribe is): ASCII stays as it is.

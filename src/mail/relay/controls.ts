@@ -8,6 +8,7 @@
  */
 import { AppError } from '../../core/errors.js'
 import type { HeaderField } from '../mime/header-fields.js'
+import { POSTROAD_PREFIX } from '../server-fields.js'
 import { fieldText, type RelayedHeader } from './relayed-header.js'
 
 /** Absent fields leave it to the workspace's settings. */
@@ -24,7 +25,6 @@ export interface RelayControls {
   readonly footer?: boolean
 }
 
-const PREFIX = 'x-postroad-'
 const MAX_TAGS = 20
 /** Characters. */
 const MAX_TAG_LENGTH = 100
@@ -38,7 +38,7 @@ const NO_CONTROLS: RelayControls = { tags: [] }
 
 /** @throws AppError validation_error */
 export function readControls(header: RelayedHeader): RelayControls {
-  const fields = header.fields.filter(({ name }) => name.startsWith(PREFIX))
+  const fields = header.fields.filter(({ name }) => name.startsWith(POSTROAD_PREFIX))
   if (fields.length === 0) return NO_CONTROLS
   const controls: { -readonly [Key in keyof RelayControls]: RelayControls[Key] } = { tags: [] }
   const seen = new Set<string>()

@@ -13,6 +13,7 @@ import { foldField, mailbox } from '../compose/header-field.js'
 import { hasHeaderBreak } from '../compose/header-text.js'
 import { headerDate } from '../mime/header-date.js'
 import type { HeaderField } from '../mime/header-fields.js'
+import { POSTROAD_PREFIX } from '../server-fields.js'
 import type { RelayedHeader, RelayedMailbox } from './relayed-header.js'
 
 export interface HeaderEdits {
@@ -33,8 +34,6 @@ export interface HeaderEdits {
   readonly removals?: readonly string[]
 }
 
-/** Fields that only submission reads. */
-const CONTROL_PREFIX = 'x-postroad-'
 /** Bcc would tell whom the others are not to see; Return-Path is written by the host that delivers. */
 const ALWAYS_REMOVED: readonly string[] = ['bcc', 'resent-bcc', 'return-path']
 
@@ -82,7 +81,7 @@ function removedNames(header: RelayedHeader, { removals = [], ...edits }: Header
 }
 
 function isRemoved({ name }: HeaderField, removed: ReadonlySet<string>): boolean {
-  return removed.has(name) || name.startsWith(CONTROL_PREFIX)
+  return removed.has(name) || name.startsWith(POSTROAD_PREFIX)
 }
 
 /** At the end of the header, each with its CRLF. */

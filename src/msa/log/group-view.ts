@@ -14,7 +14,7 @@ import type { MessageStatus, Moment } from '../../messages/message-status.js'
 import { findMessagesOf, type Message } from '../../messages/message-store.js'
 import { findEntries } from '../../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
-import { attemptToApi, contentToApi } from './message-view.js'
+import { attemptToApi, contentToApi, historyToApi } from './message-view.js'
 
 export interface ScheduledGroup {
   /** The content's. */
@@ -89,13 +89,15 @@ async function statusOf(
     message_id: id,
     status: lowest(messages),
     to: messages.map(({ recipient }) => recipient).join(', '),
-    sent_at: isoTimeOrNull(firstMoment(messages, 'sentAt')),
-    delivered_at: isoTimeOrNull(firstMoment(messages, 'deliveredAt')),
-    opened_at: isoTimeOrNull(firstMoment(messages, 'openedAt')),
-    clicked_at: isoTimeOrNull(firstMoment(messages, 'clickedAt')),
-    bounced_at: isoTimeOrNull(firstMoment(messages, 'bouncedAt')),
-    complained_at: isoTimeOrNull(firstMoment(messages, 'complainedAt')),
-    bounce_type: inTime(messages, 'bouncedAt')[0]?.bounceType ?? null,
+    ...historyToApi({
+      sentAt: firstMoment(messages, 'sentAt'),
+      deliveredAt: firstMoment(messages, 'deliveredAt'),
+      openedAt: firstMoment(messages, 'openedAt'),
+      clickedAt: firstMoment(messages, 'clickedAt'),
+      bouncedAt: firstMoment(messages, 'bouncedAt'),
+      complainedAt: firstMoment(messages, 'complainedAt'),
+      bounceType: inTime(messages, 'bouncedAt')[0]?.bounceType ?? null,
+    }),
     scheduled_at: isoTime(scheduledAt),
     recipients: messages.map(message => ({
       to: message.recipient,

@@ -1,13 +1,14 @@
 /** `GET /email`: the log of a workspace's messages. */
 import Type, { type Static } from 'typebox'
-import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { Id, IdOrNull, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
+import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { parseNamedAddress } from '../../mail/named-address.js'
-import { MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
+import { historyFields, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
+import { historyToApi } from './message-view.js'
 import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
 
 const LoggedMessageSchema = Type.Object(
@@ -20,13 +21,7 @@ const LoggedMessageSchema = Type.Object(
     campaign_id: IdOrNull(),
     is_sandbox: Type.Boolean(),
     created_at: Moment(),
-    sent_at: MomentOrNull(),
-    delivered_at: MomentOrNull(),
-    opened_at: MomentOrNull(),
-    clicked_at: MomentOrNull(),
-    bounced_at: MomentOrNull(),
-    complained_at: MomentOrNull(),
-    bounce_type: orNull(Type.Enum(['permanent', 'transient', 'undetermined'])),
+    ...historyFields,
   },
   { title: 'LoggedMessage' },
 )
@@ -96,12 +91,6 @@ function toApi(message: LoggedMessage): Static<typeof LoggedMessageSchema> {
     campaign_id: message.campaignId ?? null,
     is_sandbox: message.isSandbox,
     created_at: isoTime(message.createdAt),
-    sent_at: isoTimeOrNull(message.sentAt),
-    delivered_at: isoTimeOrNull(message.deliveredAt),
-    opened_at: isoTimeOrNull(message.openedAt),
-    clicked_at: isoTimeOrNull(message.clickedAt),
-    bounced_at: isoTimeOrNull(message.bouncedAt),
-    complained_at: isoTimeOrNull(message.complainedAt),
-    bounce_type: message.bounceType,
+    ...historyToApi(message),
   }
 }

@@ -1,31 +1,37 @@
 /** What the routes of stored messages give: status, trace, log. */
 import Type from 'typebox'
 import { Id, IdOrNull, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { OUTCOME_KINDS, PERMANENCES } from '../../mail/outcome.js'
+import { MESSAGE_STATUSES, SKIP_REASONS } from '../../messages/message-status.js'
 
 export const MessageParams = Type.Object({ messageId: Type.String({ maxLength: 64 }) })
 
 /** How far a message has come; `sent` is accepted, queued or deferred. */
-export const MessageStatusEnum = Type.Enum(
-  ['scheduled', 'cancelled', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'failed', 'suppressed'],
-  { description: '`sent`: accepted, queued or deferred.' },
-)
+export const MessageStatusEnum = Type.Enum([...MESSAGE_STATUSES], {
+  description: '`sent`: accepted, queued or deferred.',
+})
 
 /** Why a recipient was not mailed. */
-export const SkipReasonEnum = Type.Enum(['suppressed', 'invalid', 'duplicate'], {
+export const SkipReasonEnum = Type.Enum([...SKIP_REASONS], {
   description: 'Why a recipient was skipped.',
 })
 
-const statusFields = {
-  message_id: Id(),
-  status: MessageStatusEnum,
-  to: Type.String(),
+/** What has happened to a message so far; made by `historyToApi`. */
+export const historyFields = {
   sent_at: MomentOrNull(),
   delivered_at: MomentOrNull(),
   opened_at: MomentOrNull(),
   clicked_at: MomentOrNull(),
   bounced_at: MomentOrNull(),
   complained_at: MomentOrNull(),
-  bounce_type: orNull(Type.Enum(['permanent', 'transient', 'undetermined'])),
+  bounce_type: orNull(Type.Enum([...PERMANENCES])),
+}
+
+const statusFields = {
+  message_id: Id(),
+  status: MessageStatusEnum,
+  to: Type.String(),
+  ...historyFields,
   reason: Type.Optional(SkipReasonEnum),
   scheduled_at: Type.Optional(Moment({ description: 'Of a message that was scheduled.' })),
   recipients: Type.Optional(
@@ -125,7 +131,7 @@ export const MessageSchema = Type.Object(
           attempt: Type.Integer(),
           started_at: Moment(),
           finished_at: Moment(),
-          outcome: Type.Enum(['delivered', 'deferred', 'bounced', 'unsendable']),
+          outcome: Type.Enum([...OUTCOME_KINDS]),
           summary: Type.String(),
           reply_code: Type.Union([Type.Integer(), Type.Null()]),
           smtp_status: TextOrNull(),

@@ -6,6 +6,7 @@ import type { HostTried } from '../../mail/outcome.js'
 import { replyText } from '../../mail/reply-text.js'
 import { listAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../../messages/content-store.js'
+import type { Moment } from '../../messages/message-status.js'
 import type { Message } from '../../messages/message-store.js'
 import { findEntries } from '../../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
@@ -59,18 +60,25 @@ async function statusOf(
     message_id: message.id,
     status: message.status,
     to: message.recipient,
-    sent_at: isoTimeOrNull(message.sentAt),
-    delivered_at: isoTimeOrNull(message.deliveredAt),
-    opened_at: isoTimeOrNull(message.openedAt),
-    clicked_at: isoTimeOrNull(message.clickedAt),
-    bounced_at: isoTimeOrNull(message.bouncedAt),
-    complained_at: isoTimeOrNull(message.complainedAt),
-    bounce_type: message.bounceType,
+    ...historyToApi(message),
     ...(message.reason === null ? {} : { reason: message.reason }),
     ...(scheduledAt === undefined ? {} : { scheduled_at: isoTime(scheduledAt) }),
     attempts: Math.max(entry?.attempts ?? 0, last?.number ?? 0),
     next_attempt_at: isoTimeOrNull(entry?.nextAttemptAt ?? null),
     last_reply: last?.summary ?? null,
+  }
+}
+
+/** What has happened to a message, or to those of a group. */
+export function historyToApi(history: Pick<Message, Moment | 'bounceType'>) {
+  return {
+    sent_at: isoTimeOrNull(history.sentAt),
+    delivered_at: isoTimeOrNull(history.deliveredAt),
+    opened_at: isoTimeOrNull(history.openedAt),
+    clicked_at: isoTimeOrNull(history.clickedAt),
+    bounced_at: isoTimeOrNull(history.bouncedAt),
+    complained_at: isoTimeOrNull(history.complainedAt),
+    bounce_type: history.bounceType,
   }
 }
 

@@ -27,13 +27,15 @@ const errorFields = {
   message: Type.String(),
 }
 
+const StatusOfBatch = Type.Enum(['processing', 'completed', 'failed'], {
+  description:
+    '`processing` until the last message is released to the queue, `completed` then; `failed` where none was accepted.',
+})
+
 const batchFields = {
   batch_id: Id(),
   is_sandbox: Type.Boolean(),
-  status: Type.Enum(['processing', 'completed', 'failed'], {
-    description:
-      '`processing` until the last message is released to the queue, `completed` then; `failed` where none was accepted.',
-  }),
+  status: StatusOfBatch,
   total: Type.Integer(),
   sent: Type.Integer({ description: 'Accepted for their recipient.' }),
   failed: Type.Integer(),
@@ -149,7 +151,7 @@ function batchToApi(batch: Batch, now: number) {
   }
 }
 
-function statusOf({ failed, total, releasedAt }: Batch, now: number): 'processing' | 'completed' | 'failed' {
+function statusOf({ failed, total, releasedAt }: Batch, now: number): Static<typeof StatusOfBatch> {
   if (failed === total) return 'failed'
   return releasedAt > now ? 'processing' : 'completed'
 }

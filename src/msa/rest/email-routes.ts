@@ -10,7 +10,7 @@ import { findGroup, groupStatus, groupWithTrace, type ScheduledGroup } from '../
 import { messageLogRoutes } from '../log/message-log-routes.js'
 import { MessageParams, MessageSchema, MessageStatusSchema } from '../log/message-schema.js'
 import { messageStatus, messageWithTrace } from '../log/message-view.js'
-import { cancelScheduled } from '../schedule.js'
+import { cancelScheduled } from '../cancel-scheduled.js'
 import { sendEmail, type SendParts } from './send-email.js'
 import {
   ScheduledResult,

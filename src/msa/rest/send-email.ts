@@ -3,21 +3,25 @@
  */
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
+import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
-import type { Submitted } from '../letter.js'
-import { readEnvelope } from './envelope.js'
-import { readLetterFields } from './letter-fields.js'
-import { asScheduleFailure, checkSendAt, readSendAt } from '../schedule.js'
-import { readSenderFields, shownSender, withWorkspaceSender } from '../sender.js'
-import type { SenderMemory } from '../sender-memory.js'
+import type { Submission, SubmittedRecipient } from '../mail-submission.js'
+import { shownSender } from '../sender.js'
+import type { SenderCache } from '../sender-cache.js'
+import { withAttachmentsStored } from '../store-attachments.js'
+import { submitAll } from '../submit.js'
+import type { SubmitParts } from '../submit-parts.js'
+import { readContentFields } from './fields/content-fields.js'
+import { readRecipientFields } from './fields/recipient-fields.js'
+import { asScheduleFailure, checkSendAt, readSendAt } from './fields/send-at-field.js'
+import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
 import type { MessageFields, ScheduledResult, SendBody, SendResult } from './send-schema.js'
-import { submit, type Submission, type SubmitParts } from '../submit.js'
 
 export interface SendParts extends SubmitParts {
-  readonly senders: SenderMemory
+  readonly senders: SenderCache
   /** Octets of a message, everything encoded. */
   readonly messageLimit: number
 }
@@ -33,47 +37,49 @@ export async function sendEmail(
   body: SendBody,
   claim?: IdempotencyClaim,
 ): Promise<SendAnswer> {
-  const now = parts.clock.now()
-  const { submission, sendAt, shown } = await toSubmission(parts, principal, body, now)
-  let answer: SendAnswer | undefined
+  const { database, clock } = parts
+  const now = clock.now()
+  const workspace = await parts.senders.workspace(principal.workspaceId)
+  const { submission, shown } = await toSubmission(parts, workspace, body, now)
+  const { scheduledAt, id } = submission.content
+  const { isSandbox } = principal
+  const batch = { workspace, isSandbox, submissions: [{ ...submission, key: principal }] }
+  database.storage.requireRoom()
   try {
-    await submit(parts, submission, async (tx, submitted) => {
-      const isScheduled = sendAt !== undefined && submitted.some(one => one.skip === null)
-      answer = isScheduled
-        ? scheduledAnswer(submission.contentId, sendAt, shown)
-        : sentAnswer(submitted, shown)
-      await keepAnswer(tx.db, claim, answer)
-    })
+    return await withAttachmentsStored(database, batch.submissions, () =>
+      database.write(async tx => {
+        const [recipients = []] = await submitAll(tx, parts, batch, now)
+        const isScheduled = scheduledAt !== undefined && recipients.some(({ skip }) => skip === null)
+        const answer = isScheduled ? scheduledAnswer(id, scheduledAt, shown) : sentAnswer(recipients, shown)
+        await keepAnswer(tx.db, claim, answer)
+        return answer
+      }),
+    )
   } catch (error) {
-    throw sendAt === undefined ? error : asScheduleFailure(error)
+    throw scheduledAt === undefined ? error : asScheduleFailure(error)
   }
-  if (!answer) throw new Error('the mail was accepted without an answer')
-  return answer
 }
 
-async function toSubmission(parts: SendParts, principal: Principal, body: SendBody, now: number) {
-  const workspace = await parts.senders.workspace(principal.workspaceId)
-  const { recipients, addressees } = readEnvelope(body)
+async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: SendBody, now: number) {
+  const { recipients, addressees } = readRecipientFields(body)
   const senderFields = readSenderFields(body)
-  const sendAt = readSendAt(body.send_at)
-  const letter = readLetterFields(body, parts.messageLimit)
+  const scheduledAt = readSendAt(body.send_at)
+  const { content: fields, attached } = readContentFields(body, parts.messageLimit)
   const asked = withWorkspaceSender(senderFields, workspace)
   refuseTemplate(body)
   const sender = await parts.senders.sender(workspace, asked)
-  checkSendAt(sendAt, now)
-  const submission: Submission & { contentId: string } = {
-    principal,
-    workspace,
-    contentId: parts.newId(),
-    to: recipients,
+  checkSendAt(scheduledAt, now)
+  const content = {
+    ...fields,
+    ...sender,
+    id: parts.newId(),
     ...(addressees === undefined ? {} : { addressees }),
-    sender,
-    ...letter,
-    ...(sendAt === undefined ? {} : { scheduledAt: sendAt }),
+    ...(scheduledAt === undefined ? {} : { scheduledAt }),
     trackOpens: body.track_opens ?? true,
     trackClicks: body.track_clicks ?? true,
   }
-  return { submission, sendAt, shown: shownSender(sender, asked) }
+  const submission: Submission = { content, to: recipients, ...(attached === undefined ? {} : { attached }) }
+  return { submission, shown: shownSender(sender, asked) }
 }
 
 /** No template exists before templates do; the answer is the right one for any id. @throws AppError template_not_found */
@@ -84,15 +90,15 @@ export function refuseTemplate(body: MessageFields): void {
 
 type ShownSender = ReturnType<typeof shownSender>
 
-function sentAnswer(submitted: readonly Submitted[], shown: ShownSender): SendAnswer {
-  const sent = submitted.filter(one => one.skip === null).length
+function sentAnswer(recipients: readonly SubmittedRecipient[], shown: ShownSender): SendAnswer {
+  const sent = recipients.filter(one => one.skip === null).length
   const value = {
     sent,
     failed: 0,
-    skipped: submitted.length - sent,
-    total: submitted.length,
+    skipped: recipients.length - sent,
+    total: recipients.length,
     ...shown,
-    results: submitted.map(one => ({
+    results: recipients.map(one => ({
       to: one.address,
       message_id: one.messageId,
       success: one.skip === null,

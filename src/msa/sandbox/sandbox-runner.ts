@@ -1,7 +1,7 @@
 /**
  * Begins a sandbox's scheduled mail at its time, as the queue begins live mail; nothing leaves the machine.
  *
- * Opened by the composition root; `accept.ts` tells it what was scheduled. What begins a mail and what calls it back are both
+ * Opened by the composition root; `simulator.ts` tells it what was scheduled. What begins a mail and what calls it back are both
  * transactions that take its row away, so exactly one of them happens. Like the scheduler it trusts no long timer: a clock
  * that is set is noticed within half a minute. Fails: never; a database that cannot be written to is asked again.
  */

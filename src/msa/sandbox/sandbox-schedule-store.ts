@@ -1,4 +1,4 @@
-/** SQL of a sandbox's scheduled mail: what waits for its time. Written by `simulator.ts` and `schedule.ts`, run by `sandbox-runner.ts`. */
+/** SQL of a sandbox's scheduled mail: what waits for its time. Written by `simulator.ts` and `cancel-scheduled.ts`, run by `sandbox-runner.ts`. */
 import type { Queries } from '../../db/database.js'
 
 interface SandboxScheduleRow {

@@ -1,7 +1,7 @@
 /**
  * The simulator of the sandbox: addresses at `simulator.test` play the outcome that they are named after.
  *
- * Called by `accept.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when the time of
+ * Called by `store-submissions.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when the time of
  * scheduled mail has come. What is played is written as the real thing is, status and events, marked sandbox, so that webhooks
  * can be tried out; nothing is queued, nobody is suppressed. `+` and anything after it is ignored: `bounced+1@simulator.test`.
  * Fails: as the database does.
@@ -10,7 +10,8 @@ import type { Tx } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'
 import { isMarketingMail } from '../../messages/mail-origin.js'
 import { recordHappenings, type Happening } from '../../messages/message-history.js'
-import type { Letter } from '../letter.js'
+import type { AcceptedSubmission } from '../mail-submission.js'
+import type { StoreParts } from '../submit-parts.js'
 import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
 
 /** Reserved for tests (RFC 2606 §2), so nobody has a mailbox there. */
@@ -32,29 +33,28 @@ interface Player extends DueMail {
   readonly steps: readonly Step[]
 }
 
-export interface Simulated {
-  readonly hasPlayed: boolean
-  /** When the first of what waits is due, ms since epoch UTC. */
-  readonly firstDueAt: number | undefined
-}
-
 /** Does in a sandbox what the queue does live: plays what leaves at once, and keeps what is scheduled until then. */
-export async function simulate(tx: Tx, letters: readonly Letter[], now: number): Promise<Simulated> {
-  const scheduled = letters.filter(({ content }) => content.scheduledAt !== undefined)
-  for (const letter of scheduled) {
-    const ids = mailsOf(letter).map(({ messageId }) => messageId)
-    await insertScheduled(tx.db, ids, letter.dueAt)
+export async function simulateDelivery(
+  tx: Tx,
+  parts: StoreParts,
+  accepted: readonly AcceptedSubmission[],
+  now: number,
+): Promise<void> {
+  const scheduled = accepted.filter(({ content }) => content.scheduledAt !== undefined)
+  for (const one of scheduled) {
+    const ids = mailsOf(one).map(({ messageId }) => messageId)
+    await insertScheduled(tx.db, ids, one.dueAt)
   }
-  const dueAts = scheduled.map(({ dueAt }) => dueAt)
-  const atOnce = letters.filter(({ content }) => content.scheduledAt === undefined)
-  return {
-    hasPlayed: await playOutcomes(tx, atOnce.flatMap(mailsOf), now),
-    firstDueAt: dueAts.length === 0 ? undefined : Math.min(...dueAts),
+  if (scheduled.length > 0) {
+    const firstDueAt = Math.min(...scheduled.map(({ dueAt }) => dueAt))
+    tx.onCommit(() => parts.onSandboxScheduled?.(firstDueAt))
   }
+  const atOnce = accepted.filter(({ content }) => content.scheduledAt === undefined)
+  if (await playOutcomes(tx, atOnce.flatMap(mailsOf), now)) tx.onCommit(() => parts.onEvents?.())
 }
 
-function mailsOf({ content, submitted }: Letter): DueMail[] {
-  return submitted
+function mailsOf({ content, recipients }: AcceptedSubmission): DueMail[] {
+  return recipients
     .filter(({ skip }) => skip === null)
     .map(({ messageId, address }) => ({
       messageId,

@@ -13,15 +13,15 @@ import { editRelayedHeader, type HeaderEdits } from '../../mail/relay/edit-heade
 import { receivedField, transmissionProtocol } from '../../mail/relay/received-field.js'
 import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
-import type { Reporting, Submitted } from '../letter.js'
+import type { DsnParameters, SubmittedRecipient } from '../mail-submission.js'
 import { authorOf } from './relayed-author.js'
-import type { SenderMemory } from '../sender-memory.js'
-import type { SubmissionDesk } from '../submission-desk.js'
-import type { SubmitParts } from '../submit.js'
+import type { SenderCache } from '../sender-cache.js'
+import type { SubmitParts } from '../submit-parts.js'
+import type { SubmissionGatherer } from './submission-gatherer.js'
 
 export interface RelayMailParts extends SubmitParts {
-  readonly senders: SenderMemory
-  readonly desk: SubmissionDesk
+  readonly senders: SenderCache
+  readonly gatherer: SubmissionGatherer
   /** Our own name, for Received and Message-ID. */
   readonly hostname: string
 }
@@ -34,7 +34,8 @@ export interface RelayRequest {
   readonly mail: MailCommand
   /** As given, each found to be an address. */
   readonly recipients: readonly string[]
-  readonly reporting: ReadonlyMap<string, Reporting>
+  /** By recipient; nothing of those for whom nothing was asked. */
+  readonly dsn: ReadonlyMap<string, DsnParameters>
   readonly contentId: string
   /** The message, or its beginning where the rest is stored under `contentId`. */
   readonly firstPart: Buffer
@@ -59,13 +60,10 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   const { sender, edits } = await authorOf(parts.senders, workspace, header)
   const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits })
   const message = Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
-  const submitted = await parts.desk.submit({
-    principal,
-    workspace,
-    to: request.recipients,
-    sender,
+  const content = {
+    id: request.contentId,
+    ...sender,
     subject: header.subject,
-    contentId: request.contentId,
     relayed: {
       firstPart: message,
       size: message.length + request.laterOctets,
@@ -76,7 +74,11 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
     trackOpens: controls.track?.opens ?? false,
     trackClicks: controls.track?.clicks ?? false,
     ...(controls.tags.length === 0 ? {} : { tags: controls.tags }),
-    reporting: request.reporting,
+  }
+  const submitted = await parts.gatherer.submit({
+    workspace,
+    isSandbox: principal.isSandbox,
+    submission: { content, to: request.recipients, dsn: request.dsn, key: principal },
   })
   return replyText(submitted)
 }
@@ -128,7 +130,7 @@ function addedBy(
   }
 }
 
-function replyText(submitted: readonly Submitted[]): string {
+function replyText(submitted: readonly SubmittedRecipient[]): string {
   const ids = submitted.slice(0, MOST_IDS).map(({ messageId }) => messageId)
   const more = submitted.length - ids.length
   return `Accepted as ${ids.join(' ')}${more > 0 ? ` and ${more} more` : ''}`

@@ -12,7 +12,7 @@ import type { NamedAddress } from '../../mail/address.js'
 import type { HeaderEdits } from '../../mail/relay/edit-header.js'
 import type { RelayedHeader, RelayedMailbox } from '../../mail/relay/relayed-header.js'
 import type { Sender } from '../sender.js'
-import type { SenderMemory } from '../sender-memory.js'
+import type { SenderCache } from '../sender-cache.js'
 
 export interface RelayedAuthor {
   /** Who the mail is from once the header is edited, and whose keys sign. */
@@ -21,7 +21,7 @@ export interface RelayedAuthor {
 }
 
 export async function authorOf(
-  senders: SenderMemory,
+  senders: SenderCache,
   workspace: ActingWorkspace,
   { from, sender: named }: RelayedHeader,
 ): Promise<RelayedAuthor> {
@@ -54,7 +54,7 @@ function oneOfEachDomain(from: readonly RelayedMailbox[]): readonly RelayedMailb
 }
 
 async function isOwn(
-  senders: SenderMemory,
+  senders: SenderCache,
   workspace: ActingWorkspace,
   mailbox: RelayedMailbox,
 ): Promise<boolean> {

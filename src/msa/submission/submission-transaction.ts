@@ -9,7 +9,8 @@
 import type { NewId } from '../../core/ids.js'
 import { describeError } from '../../core/errors.js'
 import { readAddress } from '../../mail/address.js'
-import { deleteParts, insertPart, PART_OCTETS } from '../../messages/content-store.js'
+import { MessageSpool, PART_OCTETS } from '../../mail/message-spool.js'
+import { deleteParts, insertPart } from '../../messages/content-store.js'
 import {
   SmtpRefusal,
   type MailCommand,
@@ -19,16 +20,13 @@ import {
 } from '../../smtp/receiver.js'
 import type { Log } from '../../world/log.js'
 import { relayMail, type RelayMailParts } from './relay-mail.js'
-import type { Reporting } from '../letter.js'
+import type { DsnParameters } from '../mail-submission.js'
 import type { Submitter } from './submitter.js'
 
 export interface RelayParts extends RelayMailParts {
   readonly newId: NewId
   readonly log: Log
 }
-
-/** Of what is not written yet; more are joined. */
-const MOST_PIECES = 256
 
 export class SubmissionTransaction implements MailTransaction {
   private readonly parts: RelayParts
@@ -37,15 +35,11 @@ export class SubmissionTransaction implements MailTransaction {
   private readonly mail: MailCommand
   private readonly contentId: string
   private readonly recipients: string[] = []
-  private readonly reporting = new Map<string, Reporting>()
-  /** Not written yet. */
-  private pieces: Buffer[] = []
-  private octets = 0
-  /** The first part, once others follow it. */
+  private readonly dsn = new Map<string, DsnParameters>()
+  /** Its parts follow the first one, which becomes part of the content's own row. */
+  private readonly spool: MessageSpool
+  /** Once others follow it. */
   private firstPart: Buffer | undefined
-  private storedParts = 0
-  private storedOctets = 0
-  private isAccepted = false
 
   constructor(parts: RelayParts, session: SessionFacts, submitter: Submitter, mail: MailCommand) {
     this.parts = parts
@@ -53,6 +47,11 @@ export class SubmissionTransaction implements MailTransaction {
     this.submitter = submitter
     this.mail = mail
     this.contentId = parts.newId()
+    this.spool = new MessageSpool({
+      write: (part, octets) =>
+        parts.database.write(tx => insertPart(tx.db, this.contentId, part + 1, octets)),
+      remove: () => parts.database.write(tx => deleteParts(tx.db, this.contentId), { canWait: true }),
+    })
   }
 
   addRecipient({ address, notify, orcpt }: RcptCommand): void {
@@ -67,7 +66,7 @@ export class SubmissionTransaction implements MailTransaction {
       )
     this.recipients.push(address)
     if (notify !== undefined || orcpt !== undefined)
-      this.reporting.set(address, {
+      this.dsn.set(address, {
         ...(notify === undefined ? {} : { notify: notify.join(',') }),
         ...(orcpt === undefined ? {} : { originalRecipient: orcpt }),
       })
@@ -78,11 +77,14 @@ export class SubmissionTransaction implements MailTransaction {
   }
 
   write(piece: Buffer): Promise<void> | undefined {
-    this.pieces.push(piece)
-    this.octets += piece.length
-    // Octet by octet each would take a hundred times its size.
-    if (this.pieces.length === MOST_PIECES) this.pieces = [joined(this.pieces)]
-    return this.octets > PART_OCTETS ? this.storeParts() : undefined
+    this.spool.add(piece)
+    return this.spool.held > PART_OCTETS ? this.writeParts() : undefined
+  }
+
+  private async writeParts(): Promise<void> {
+    // Its own memory: it is kept until the end.
+    this.firstPart ??= Buffer.from(this.spool.take(PART_OCTETS))
+    await this.spool.writeWholeParts()
   }
 
   async finish(): Promise<string> {
@@ -95,58 +97,28 @@ export class SubmissionTransaction implements MailTransaction {
   }
 
   private async accept(): Promise<string> {
-    const rest = joined(this.pieces)
-    this.pieces = []
-    if (this.firstPart !== undefined && rest.length > 0) await this.storePart(rest)
-    const accepted = await relayMail(this.parts, {
+    const firstPart = this.firstPart ?? this.spool.take()
+    await this.spool.write()
+    return relayMail(this.parts, {
       principal: this.submitter.principal,
       isLoggedIn: !this.submitter.isTrusted,
       session: this.session,
       mail: this.mail,
       recipients: this.recipients,
-      reporting: this.reporting,
+      dsn: this.dsn,
       contentId: this.contentId,
-      firstPart: this.firstPart ?? rest,
-      laterOctets: this.storedOctets,
+      firstPart,
+      laterOctets: this.spool.written,
     })
-    this.isAccepted = true
-    return accepted
   }
 
   abandon(): void {
-    this.pieces = []
-    if (this.storedParts === 0 || this.isAccepted) return
-    const { database, log } = this.parts
+    const { log } = this.parts
     // What is left behind here is cleared at the next start.
-    database
-      .write(tx => deleteParts(tx.db, this.contentId), { canWait: true })
+    this.spool
+      .discard()
       .catch((error: unknown) =>
         log.warn('parts of a refused message remain', { error: describeError(error) }),
       )
   }
-
-  private async storeParts(): Promise<void> {
-    const octets = joined(this.pieces)
-    let at = 0
-    if (this.firstPart === undefined) {
-      // Its own memory, not a window on what is written below.
-      this.firstPart = Buffer.from(octets.subarray(0, PART_OCTETS))
-      at = PART_OCTETS
-    }
-    for (; octets.length - at >= PART_OCTETS; at += PART_OCTETS)
-      await this.storePart(octets.subarray(at, at + PART_OCTETS))
-    this.pieces = at < octets.length ? [Buffer.from(octets.subarray(at))] : []
-    this.octets = octets.length - at
-  }
-
-  private async storePart(octets: Buffer): Promise<void> {
-    this.storedParts += 1
-    this.storedOctets += octets.length
-    await this.parts.database.write(tx => insertPart(tx.db, this.contentId, this.storedParts, octets))
-  }
-}
-
-function joined(pieces: readonly Buffer[]): Buffer {
-  const [only] = pieces
-  return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
 }

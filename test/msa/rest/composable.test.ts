@@ -6,10 +6,10 @@ import t from 'tap'
 import { AppError } from '../../../src/core/errors.js'
 import type { ComposedContent } from '../../../src/mail/compose/compose.js'
 import { isSevenBit } from '../../../src/mail/mime/transfer-encoding.js'
-import { readEnvelope } from '../../../src/msa/rest/envelope.js'
-import { readLetterFields } from '../../../src/msa/rest/letter-fields.js'
+import { readContentFields } from '../../../src/msa/rest/fields/content-fields.js'
+import { readRecipientFields } from '../../../src/msa/rest/fields/recipient-fields.js'
+import { readSenderFields } from '../../../src/msa/rest/fields/sender-fields.js'
 import { SendBody } from '../../../src/msa/rest/send-schema.js'
-import { readSenderFields } from '../../../src/msa/sender.js'
 import { openRenderer } from '../../../src/mta/render.js'
 import { validator } from '../../../src/http/validate.js'
 import { parseAddress } from '../../../src/mail/address.js'
@@ -203,9 +203,10 @@ const check = validator(SendBody, 'body')
 function read(message: unknown): { recipients: readonly string[]; content: ComposedContent } | undefined {
   try {
     const body = check(message)
-    const { recipients, addressees } = readEnvelope(body)
+    const { recipients, addressees } = readRecipientFields(body)
     const { fromAddress = '', name, replyTo } = readSenderFields(body)
-    const { subject, html, text, headers, attachments = [], attached } = readLetterFields(body, 1_000_000)
+    const { content: fields, attached } = readContentFields(body, 1_000_000)
+    const { subject, html, text, headers, attachments = [] } = fields
     let start = 0
     const content: ComposedContent = {
       kind: 'composed',

@@ -5,15 +5,15 @@ import { join } from 'node:path'
 import type { Database } from '../../../src/db/database.js'
 import { insertSuppression } from '../../../src/deliverability/suppressions/suppression-store.js'
 import { readEventsAfter } from '../../../src/events/store.js'
-import { acceptLetters } from '../../../src/msa/accept.js'
-import { sortRecipients } from '../../../src/msa/recipients.js'
+import { SlidingWindow } from '../../../src/http/sliding-window.js'
+import { submitAll } from '../../../src/msa/submit.js'
 import { JobLoader } from '../../../src/queue/claiming/job-loader.js'
 import { findEntries } from '../../../src/queue/queue-store.js'
 import { suppressedJobs } from '../../../src/queue/claiming/suppress-queued.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 import { eachDatabase } from '../../support/db/database.js'
-import { CONTENT, DAY_MS, NOW } from '../../support/mailroom.js'
+import { addWorkspace, CONTENT, DAY_MS, NOW } from '../../support/mailroom.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 
@@ -69,20 +69,23 @@ eachDatabase(
     const campaign = { campaignId: 'spring', templateId: 't1' }
     await unsubscribe(database, 'ann@x.example')
     const asked = ['ann@x.example', 'bob@x.example', 'carl@x.example']
-    const sorted = await sortRecipients(database.reader, 'w1', asked, true)
-    t.same(
-      sorted.map(({ skip }) => skip),
-      ['suppressed', null, null],
-    )
-    const submitted = sorted.map(one => ({ ...one, messageId: one.asked }))
     const enqueued: string[] = []
+    let made = 0
     const parts = {
-      newId: () => 'x',
+      newId: () => `m${(made += 1)}`,
+      emailWindows: new SlidingWindow(new FakeClock()),
       expireMs: DAY_MS,
       onEnqueued: (lane: string) => void enqueued.push(lane),
     }
-    const letter = { content: { ...CONTENT, ...campaign }, submitted, dueAt: NOW }
-    await database.write(tx => acceptLetters(tx, parts, [letter], false, NOW))
+    const workspace = await addWorkspace(database)
+    const submissions = [{ content: { ...CONTENT, ...campaign }, to: asked }]
+    const [recipients = []] = await database.write(tx =>
+      submitAll(tx, parts, { workspace, isSandbox: false, submissions }, NOW),
+    )
+    t.same(
+      recipients.map(({ skip }) => skip),
+      ['suppressed', null, null],
+    )
     t.same(enqueued, ['x.example 1 w1'], 'in a lane of its own, behind what somebody waits for')
     await unsubscribe(database, 'bob@x.example')
     const jobs = new JobLoader({
@@ -91,7 +94,8 @@ eachDatabase(
       returnPath: id => `r+${id}@bounce.example`,
       readSigningKeys: async () => new Map(),
     })
-    const loaded = await jobs.load(await findEntries(database.reader, asked))
+    const ids = recipients.map(({ messageId }) => messageId)
+    const loaded = await jobs.load(await findEntries(database.reader, ids))
     t.match(loaded.jobs[0]?.origin, { isMarketing: true, ...campaign })
     const dropped = await suppressedJobs(database.reader, loaded.jobs)
     t.same(

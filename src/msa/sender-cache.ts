@@ -1,24 +1,18 @@
 /**
- * Workspaces and senders as submission asks for them: looked up once a second at most, however much mail comes.
+ * Workspaces and senders as submissions ask for them: looked up once a second at most, however much mail comes.
  *
- * Used by `relay-mail.ts`. A limit, default or domain that changes takes effect at once (`core/ttl-cache.ts`). Fails: as the look-ups do.
+ * Used by `relay-mail.ts` and the REST sends. A limit, default or domain that changes takes effect at once (`core/ttl-cache.ts`).
+ * Fails: as the look-ups do.
  */
 import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import { TtlCache, type Watch } from '../core/ttl-cache.js'
 import type { Queries } from '../db/database.js'
-import type { NamedAddress } from '../mail/address.js'
-import { resolveSender, type Sender } from './sender.js'
-
-export interface Author {
-  readonly fromAddress: string
-  readonly name: string | undefined
-  readonly replyTo?: NamedAddress | undefined
-}
+import { resolveSender, type Author, type Sender } from './sender.js'
 
 const REMEMBERED_MS = 1_000
 
-export class SenderMemory {
+export class SenderCache {
   private readonly reader: Queries
   private readonly sharedAddress: string
   private readonly workspaces: TtlCache<ActingWorkspace>

@@ -1,17 +1,17 @@
 /**
  * Reads to, cc and bcc of one message: whom it is sent to, and whom its header names.
  *
- * Called by `send-email.ts` and `batch-letters.ts` before anything is stored. Addresses leave in their one normal form, bare;
+ * Called by `send-email.ts` and `batch-messages.ts` before anything is stored. Addresses leave in their one normal form, bare;
  * display names go into the header only. Pure.
  * Fails: AppError validation_error with the field's path where one address stands alone and is none, and for too many. In a
  * list it is skipped as invalid later on, whatever it holds, so that it fails nobody else's mail (rule 6 of the contract).
  */
-import { normalizedAddress, type NamedAddress } from '../../mail/address.js'
-import type { Addressees } from '../../mail/compose/compose.js'
-import { readNamedAddress, toNamedAddress } from '../../mail/named-address.js'
+import { normalizedAddress, type NamedAddress } from '../../../mail/address.js'
+import type { Addressees } from '../../../mail/compose/compose.js'
+import { readNamedAddress, toNamedAddress } from '../../../mail/named-address.js'
 import { invalidField } from './field-fault.js'
 
-export interface Envelope {
+export interface Recipients {
   /** Each address in the order to, cc, bcc; what is none is shown as it came, made presentable. */
   readonly recipients: readonly string[]
   /** Absent where each recipient sees itself alone, without a name. */
@@ -20,7 +20,7 @@ export interface Envelope {
   readonly copyFault?: string
 }
 
-interface EnvelopeFields {
+interface RecipientFields {
   readonly to: string | readonly string[]
   readonly cc?: string | readonly string[]
   readonly bcc?: string | readonly string[]
@@ -38,7 +38,10 @@ const MOST_RECIPIENTS = 100
 const MOST_SHOWN = 320
 
 /** @param isOneOfMany a message of a batch: an address that is none does not fail the request, even where it stands alone */
-export function readEnvelope({ to, cc = [], bcc = [] }: EnvelopeFields, isOneOfMany = false): Envelope {
+export function readRecipientFields(
+  { to, cc = [], bcc = [] }: RecipientFields,
+  isOneOfMany = false,
+): Recipients {
   const [seen, copied, blind] = [
     readList(to, 'to', isOneOfMany),
     readList(cc, 'cc', isOneOfMany),

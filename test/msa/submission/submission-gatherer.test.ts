@@ -3,10 +3,11 @@ import t from 'tap'
 import { AppError } from '../../../src/core/errors.js'
 import { uuidv7 } from '../../../src/core/ids.js'
 import type { Database } from '../../../src/db/database.js'
-import type { Principal } from '../../../src/http/principal.js'
 import { SlidingWindow } from '../../../src/http/sliding-window.js'
-import { SubmissionDesk } from '../../../src/msa/submission-desk.js'
-import type { Submission } from '../../../src/msa/submit.js'
+import {
+  SubmissionGatherer,
+  type GatheredSubmission,
+} from '../../../src/msa/submission/submission-gatherer.js'
 import type { Workspace } from '../../../src/accounts/workspace-store.js'
 import { findAnyMessage } from '../../../src/messages/message-store.js'
 import { findEntries, listLanes } from '../../../src/queue/queue-store.js'
@@ -15,10 +16,10 @@ import { SeededRandom } from '../../../src/world/fake-random.js'
 import { sqliteDatabase } from '../../support/db/database.js'
 import { addWorkspace } from '../../support/mailroom.js'
 
-function openDesk(database: Database) {
+function openGatherer(database: Database) {
   const clock = new FakeClock()
   const random = new SeededRandom()
-  return new SubmissionDesk({
+  return new SubmissionGatherer({
     database,
     clock,
     newId: () => uuidv7(clock.now(), random.bytes(10)),
@@ -28,28 +29,33 @@ function openDesk(database: Database) {
   })
 }
 
-function submission(workspace: Workspace, to: string, principal: Partial<Principal> = {}): Submission {
+interface Key {
+  readonly keyId: string
+  readonly emailRateLimit: number
+}
+
+let contents = 0
+
+function submission(
+  workspace: Workspace,
+  to: string,
+  key: Partial<Key> = {},
+  isSandbox = false,
+): GatheredSubmission {
   const message = Buffer.from(`From: <app@sender.test>\r\nTo: <${to}>\r\n\r\nHello.\r\n`)
-  return {
-    principal: {
-      keyId: 'k1',
-      keyName: 'app',
-      workspaceId: workspace.id,
-      liveWorkspaceId: workspace.id,
-      keyType: 'full_access',
-      permissions: ['*'],
-      isSandbox: false,
-      rateLimit: 0,
-      emailRateLimit: 0,
-      ...principal,
-    },
-    workspace,
-    to: [to],
-    sender: { from: { address: 'app@sender.test' }, signingDomainId: null },
+  const content = {
+    id: `c${(contents += 1)}`,
+    from: { address: 'app@sender.test' },
+    signingDomainId: null,
     subject: 'Hello',
     relayed: { firstPart: message, size: message.length, submitter: 'app@sender.test' },
     trackOpens: false,
     trackClicks: false,
+  }
+  return {
+    workspace,
+    isSandbox,
+    submission: { content, to: [to], key: { keyId: 'k1', emailRateLimit: 0, ...key } },
   }
 }
 
@@ -65,9 +71,11 @@ const outcomes = async (all: readonly Promise<unknown>[]) =>
 t.test('a hundred submissions at once are stored, each under its own id, and queued', async t => {
   const database = await sqliteDatabase(t)
   const workspace = await addWorkspace(database)
-  const desk = openDesk(database)
+  const gatherer = openGatherer(database)
   const addresses = Array.from({ length: 100 }, (_, n) => `user${n}@x.example`)
-  const submitted = (await Promise.all(addresses.map(to => desk.submit(submission(workspace, to))))).flat()
+  const submitted = (
+    await Promise.all(addresses.map(to => gatherer.submit(submission(workspace, to))))
+  ).flat()
   t.same(
     submitted.map(one => one.asked),
     addresses,
@@ -90,14 +98,14 @@ t.test('a hundred submissions at once are stored, each under its own id, and que
 t.test('what crosses the workspace limit is refused alone, in the order in which it came', async t => {
   const database = await sqliteDatabase(t)
   const workspace = await addWorkspace(database, 'w1', { hourlyLimit: 2 })
-  const desk = openDesk(database)
+  const gatherer = openGatherer(database)
   const three = ['a@x.example', 'b@x.example', 'c@x.example']
-  t.same(await outcomes(three.map(to => desk.submit(submission(workspace, to)))), [
+  t.same(await outcomes(three.map(to => gatherer.submit(submission(workspace, to)))), [
     'accepted',
     'accepted',
     'limit_reached',
   ])
-  t.same(await outcomes([desk.submit(submission(workspace, 'd@x.example'))]), ['limit_reached'])
+  t.same(await outcomes([gatherer.submit(submission(workspace, 'd@x.example'))]), ['limit_reached'])
 })
 
 t.test(
@@ -105,15 +113,15 @@ t.test(
   async t => {
     const database = await sqliteDatabase(t)
     const workspace = await addWorkspace(database, 'w1', { hourlyLimit: 3 })
-    const desk = openDesk(database)
+    const gatherer = openGatherer(database)
     const slow = { keyId: 'slow', emailRateLimit: 1 }
     t.same(
       await outcomes([
-        desk.submit(submission(workspace, 'a@x.example', slow)),
-        desk.submit(submission(workspace, 'b@x.example', slow)),
-        desk.submit(submission(workspace, 'c@x.example')),
-        desk.submit(submission(workspace, 'd@x.example')),
-        desk.submit(submission(workspace, 'e@x.example')),
+        gatherer.submit(submission(workspace, 'a@x.example', slow)),
+        gatherer.submit(submission(workspace, 'b@x.example', slow)),
+        gatherer.submit(submission(workspace, 'c@x.example')),
+        gatherer.submit(submission(workspace, 'd@x.example')),
+        gatherer.submit(submission(workspace, 'e@x.example')),
       ]),
       ['accepted', 'rate_limited', 'accepted', 'accepted', 'limit_reached'],
     )
@@ -124,14 +132,13 @@ t.test('workspaces and sandboxes that come together stay apart', async t => {
   const database = await sqliteDatabase(t)
   const one = await addWorkspace(database, 'w1')
   const other = await addWorkspace(database, 'w2', { dailyLimit: 1 })
-  const desk = openDesk(database)
-  const sandbox = { isSandbox: true }
+  const gatherer = openGatherer(database)
   t.same(
     await outcomes([
-      desk.submit(submission(one, 'a@x.example')),
-      desk.submit(submission(other, 'b@x.example', sandbox)),
-      desk.submit(submission(other, 'c@y.example')),
-      desk.submit(submission(other, 'd@y.example')),
+      gatherer.submit(submission(one, 'a@x.example')),
+      gatherer.submit(submission(other, 'b@x.example', {}, true)),
+      gatherer.submit(submission(other, 'c@y.example')),
+      gatherer.submit(submission(other, 'd@y.example')),
     ]),
     ['accepted', 'accepted', 'accepted', 'limit_reached'],
   )
@@ -145,14 +152,14 @@ t.test(
     const database = await sqliteDatabase(t)
     const workspace = await addWorkspace(database)
     let isBroken = true
-    const desk = openDesk({
+    const gatherer = openGatherer({
       ...database,
       write: (work, options) =>
         isBroken ? Promise.reject(new Error('disk full')) : database.write(work, options),
     })
-    const two = ['a@x.example', 'b@x.example'].map(to => desk.submit(submission(workspace, to)))
+    const two = ['a@x.example', 'b@x.example'].map(to => gatherer.submit(submission(workspace, to)))
     t.same(await outcomes(two), ['Error: disk full', 'Error: disk full'])
     isBroken = false
-    t.same(await outcomes([desk.submit(submission(workspace, 'c@x.example'))]), ['accepted'])
+    t.same(await outcomes([gatherer.submit(submission(workspace, 'c@x.example'))]), ['accepted'])
   },
 )

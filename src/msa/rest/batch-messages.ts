@@ -8,16 +8,17 @@ import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { nextTurn } from '../../world/time/clock.js'
 import type { BatchError } from '../batch-store.js'
-import { readEnvelope, shownRecipient, type Envelope } from './envelope.js'
-import { invalidField } from './field-fault.js'
-import { readLetterFields, type LetterFields } from './letter-fields.js'
+import { readContentFields, type ReadContent } from './fields/content-fields.js'
+import { invalidField } from './fields/field-fault.js'
+import { readRecipientFields, shownRecipient, type Recipients } from './fields/recipient-fields.js'
+import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
 import { refuseTemplate, type SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
-import { readSenderFields, withWorkspaceSender, type Sender } from '../sender.js'
-import type { SenderMemory } from '../sender-memory.js'
+import type { Sender } from '../sender.js'
+import type { SenderCache } from '../sender-cache.js'
 
 /** A message of a batch that may be accepted. */
-export interface BatchLetter extends Envelope, LetterFields {
+export interface ReadMessage extends Recipients, ReadContent {
   /** From 0, within the batch. */
   readonly index: number
   readonly sender: Sender
@@ -25,8 +26,8 @@ export interface BatchLetter extends Envelope, LetterFields {
   readonly trackClicks: boolean
 }
 
-export interface BatchLetters {
-  readonly letters: readonly BatchLetter[]
+export interface ReadMessages {
+  readonly messages: readonly ReadMessage[]
   readonly errors: readonly BatchError[]
 }
 
@@ -34,33 +35,33 @@ export interface BatchLetters {
 const READ_AT_ONCE = 50
 
 /** @throws AppError validation_error */
-export async function readBatchLetters(
+export async function readBatchMessages(
   parts: SendParts,
   workspace: ActingWorkspace,
   messages: readonly BatchMessage[],
-): Promise<BatchLetters> {
+): Promise<ReadMessages> {
   refuseTooManyCopies(messages)
   const findSender = senderFinder(parts.senders, workspace)
-  const letters: BatchLetter[] = []
+  const read: ReadMessage[] = []
   const errors: BatchError[] = []
   for (const [index, message] of messages.entries()) {
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn()
     try {
-      const letter = await readLetter(index, message, parts.messageLimit, findSender)
+      const one = await readMessage(index, message, parts.messageLimit, findSender)
       // Nothing tells of copies one by one, so that one left out would be left out silently.
-      if (letter.copyFault === undefined) letters.push(letter)
+      if (one.copyFault === undefined) read.push(one)
       else
         errors.push({
           index,
           to: shownRecipient(message.to),
           code: 'validation_error',
-          message: letter.copyFault,
+          message: one.copyFault,
         })
     } catch (error) {
       errors.push(toBatchError(error, index, shownRecipient(message.to)))
     }
   }
-  return { letters, errors }
+  return { messages: read, errors }
 }
 
 /** Who gets a copy is stored, queued and mailed like everybody else, in the one transaction of the batch. */
@@ -78,22 +79,22 @@ function refuseTooManyCopies(messages: readonly BatchMessage[]): void {
 
 type FindSender = (message: BatchMessage) => Promise<Sender>
 
-async function readLetter(
+async function readMessage(
   index: number,
   message: BatchMessage,
   messageLimit: number,
   findSender: FindSender,
-): Promise<BatchLetter> {
-  const envelope = readEnvelope(message, true)
-  const fields = readLetterFields(message, messageLimit)
+): Promise<ReadMessage> {
+  const recipients = readRecipientFields(message, true)
+  const content = readContentFields(message, messageLimit)
   // In the contract's order: the sender's address, the template, the sender's domain.
   const sender = await findSender(message)
   const { track_opens: trackOpens = true, track_clicks: trackClicks = true } = message
-  return { index, ...envelope, ...fields, sender, trackOpens, trackClicks }
+  return { index, ...recipients, ...content, sender, trackOpens, trackClicks }
 }
 
 /** The messages of a batch mostly have the same sender, who is looked up once, and refused once. */
-function senderFinder(senders: SenderMemory, workspace: ActingWorkspace): FindSender {
+function senderFinder(senders: SenderCache, workspace: ActingWorkspace): FindSender {
   const known = new Map<string, Promise<Sender>>()
   return message => {
     const asked = withWorkspaceSender(readSenderFields(message), workspace)

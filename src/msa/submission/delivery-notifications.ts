@@ -31,9 +31,9 @@ import { enqueueReport, type ReportParts } from '../../queue/enqueue-report.js'
 import { findMessages, type Message } from '../../messages/message-store.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
-import { findSubmittedMail, hasContent, type SubmittedMail } from './relay-report-store.js'
+import { findSubmittedMail, hasContent, type SubmittedMail } from './delivery-notification-store.js'
 
-export interface RelayReportParts extends ReportParts {
+export interface NotificationParts extends ReportParts {
   readonly clock: Clock
   readonly log: Log
   /** Our own name. */
@@ -55,8 +55,9 @@ const KINDS: readonly Reported['kind'][] = [
 /** One octet more than is ever returned whole, so that what is longer is seen to be. */
 const READ_OCTETS = 65_537
 
-export function relayReports(parts: RelayReportParts): EventConsumer {
+export function deliveryNotifications(parts: NotificationParts): EventConsumer {
   return {
+    // Its cursor in the database goes by this name.
     name: 'relay-reports',
     // Nobody wants to hear now of what failed weeks ago.
     startsAt: 'newest',
@@ -99,7 +100,7 @@ function isWanted({ kind }: Reported, notify: string | undefined): boolean {
   }
 }
 
-async function report(tx: Tx, parts: RelayReportParts, event: Reported, message: Message): Promise<void> {
+async function report(tx: Tx, parts: NotificationParts, event: Reported, message: Message): Promise<void> {
   const verdict = verdictOf(event)
   const contentId = `${message.id}-${verdict.action}`
   const mail = await findSubmittedMail(tx.db, message.contentId, READ_OCTETS)
@@ -156,7 +157,7 @@ interface ReportFacts {
 }
 
 /** @throws Error where nobody can be written to */
-function compose({ hostname }: RelayReportParts, facts: ReportFacts): Buffer {
+function compose({ hostname }: NotificationParts, facts: ReportFacts): Buffer {
   const { event, message, mail, verdict, contentId, now } = facts
   // `root@web1`, `app@[192.0.2.1]`: such addresses are taken as a sender, and no mail reaches them from here.
   if (!parseAddress(mail.submitter)) throw new Error('the envelope sender takes no mail')

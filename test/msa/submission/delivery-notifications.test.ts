@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Database } from '../../../src/db/database.js'
 import type { Event } from '../../../src/events/event.js'
 import type { StoredEvent } from '../../../src/events/store.js'
-import { relayReports } from '../../../src/msa/submission/relay-reports.js'
+import { deliveryNotifications } from '../../../src/msa/submission/delivery-notifications.js'
 import { findContents, insertContent, type RelayedMessage } from '../../../src/messages/content-store.js'
 import { insertMessages, type NewMessage } from '../../../src/messages/message-store.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
@@ -17,7 +17,7 @@ function openReports(database: Database) {
   const log = new FakeLog()
   const woken: string[] = []
   let ids = 0
-  const consumer = relayReports({
+  const consumer = deliveryNotifications({
     clock: new FakeClock(),
     log,
     hostname: 'mail.example.net',

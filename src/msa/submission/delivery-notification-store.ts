@@ -1,4 +1,4 @@
-/** SQL of reports to submitters: what a report needs to know of the mail that it is about, and no more of that mail. */
+/** SQL of delivery status notifications: what one needs to know of the mail that it is about, and no more of that mail. */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 

@@ -2,15 +2,15 @@
  * Reads the attachments of a message: base64 in the forms that clients write, names that mean nothing to a file system, and a
  * media type, which the name tells where it is left out.
  *
- * Called by `letter-fields.ts`. Pure. Standards: RFC 4648 §4, §5 (base64, base64url), RFC 2183 §2.3 (a file name is one
+ * Called by `content-fields.ts`. Pure. Standards: RFC 4648 §4, §5 (base64, base64url), RFC 2183 §2.3 (a file name is one
  * component of a path), RFC 2046 §5.1, §5.2 (types that carry other parts).
  * Fails: AppError validation_error with the field's path.
  */
 import { lookup } from 'mime-types'
 import { toUSVString } from 'node:util'
-import type { AttachmentFacts } from '../../messages/content-store.js'
+import type { AttachmentFacts } from '../../../messages/content-store.js'
 import { invalidField, refuseControls } from './field-fault.js'
-import type { MessageFields } from './send-schema.js'
+import type { MessageFields } from '../send-schema.js'
 
 export interface ReadAttachments {
   readonly facts: readonly AttachmentFacts[]

@@ -1,0 +1,60 @@
+/**
+ * Reads the content of one message, single or of a batch: each field by a file of its own, and the size of all together.
+ *
+ * Called by `send-email.ts` and `batch-messages.ts` before anything is stored. Whatever passes here can be composed: nothing that
+ * was accepted may turn out to be unbuildable. Pure. Fails: AppError validation_error with the field's path, and no_content.
+ */
+import { formatSize } from '../../../core/units.js'
+import type { HeaderField } from '../../../mail/compose/compose.js'
+import type { AttachmentFacts } from '../../../messages/content-store.js'
+import type { MessageFields } from '../send-schema.js'
+import { readAttachments } from './attachment-fields.js'
+import { invalidField } from './field-fault.js'
+import { readHeaderFields } from './header-fields.js'
+import { readSubject, readTags, readTexts } from './text-fields.js'
+
+/** The content of a message as it is stored. */
+export interface ContentFields {
+  readonly subject: string
+  readonly html?: string
+  readonly text?: string
+  readonly tags?: readonly string[]
+  readonly headers?: readonly HeaderField[]
+  readonly attachments?: readonly AttachmentFacts[]
+}
+
+export interface ReadContent {
+  readonly content: ContentFields
+  /** Octets of all attachments, one after the other. */
+  readonly attached: Buffer | undefined
+}
+
+/** @param messageLimit octets of the message, everything encoded */
+export function readContentFields(body: MessageFields, messageLimit: number): ReadContent {
+  const subject = readSubject(body.subject)
+  const headers = readHeaderFields(body.headers ?? {})
+  const tags = readTags(body.tags ?? [])
+  const attachments = readAttachments(body.attachments ?? [])
+  const content = {
+    subject,
+    ...readTexts(body),
+    ...(tags.length === 0 ? {} : { tags }),
+    ...(headers.length === 0 ? {} : { headers }),
+    ...(attachments ? { attachments: attachments.facts } : {}),
+  }
+  const read = { content, attached: attachments?.octets }
+  refuseTooLarge(read, messageLimit)
+  return read
+}
+
+/** Encoded as it leaves: base64 makes four octets of three and breaks lines; text is counted as it is. */
+function refuseTooLarge({ content, attached }: ReadContent, messageLimit: number): void {
+  if (!attached) return
+  const { html = '', text = '' } = content
+  const size = Math.ceil(attached.length / 57) * 78 + Buffer.byteLength(html) + Buffer.byteLength(text)
+  if (size > messageLimit)
+    throw invalidField(
+      'attachments',
+      `the message must have at most ${formatSize(messageLimit)}, attachments encoded; it has ${formatSize(size)}`,
+    )
+}

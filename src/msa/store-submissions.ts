@@ -1,0 +1,144 @@
+/**
+ * Stores submissions that were let in: contents, a message per recipient, events; then queues what is mailed, or plays it in a
+ * sandbox.
+ *
+ * Called by `submit.ts`, in the transaction of whoever submits, for one as for thousands, whose rows are then inserted together.
+ * Decides nothing: who is mailed, from whom and when was settled before. Fails: as the database does.
+ */
+import type { Tx } from '../db/database.js'
+import type { Event } from '../events/event.js'
+import { appendEvents } from '../events/store.js'
+import { PART_OCTETS } from '../mail/message-spool.js'
+import { insertContents, insertPart, type MessageContent } from '../messages/content-store.js'
+import { originOf, type MailOrigin } from '../messages/mail-origin.js'
+import { insertAllMessages } from '../messages/message-store.js'
+import type { MessageStatus } from '../messages/message-status.js'
+import { nextTurn } from '../world/time/clock.js'
+import { enqueueMessages } from './enqueue-messages.js'
+import type { AcceptedSubmission, SubmittedRecipient } from './mail-submission.js'
+import type { Recipient } from './recipients.js'
+import { simulateDelivery } from './sandbox/simulator.js'
+import type { StoreParts } from './submit-parts.js'
+
+/**
+ * Messages stored before sockets and timers have their turn. Who writes waits until all are stored; who reads sees none of them
+ * meanwhile.
+ */
+const MESSAGES_AT_ONCE = 64
+/** The same for contents that are long: characters of their text. */
+const CHARACTERS_AT_ONCE = 1_048_576
+
+/** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
+export async function storeSubmissions(
+  tx: Tx,
+  parts: StoreParts,
+  accepted: readonly AcceptedSubmission[],
+  isSandbox: boolean,
+  now: number,
+): Promise<void> {
+  for (const [index, piece] of inPieces(accepted).entries()) {
+    if (index > 0) await nextTurn()
+    await storePiece(tx, parts, piece, isSandbox, now)
+  }
+}
+
+function inPieces(accepted: readonly AcceptedSubmission[]): (readonly AcceptedSubmission[])[] {
+  // Nearly always it is one.
+  if (accepted.length === 1 && isPiece(accepted[0])) return [accepted]
+  const pieces: AcceptedSubmission[][] = []
+  let [messages, characters] = [MESSAGES_AT_ONCE, 0]
+  for (const one of accepted.flatMap(inSlices)) {
+    const { content, recipients, isContentStored } = one
+    if (messages + recipients.length > MESSAGES_AT_ONCE || characters >= CHARACTERS_AT_ONCE) {
+      pieces.push([])
+      messages = characters = 0
+    }
+    pieces.at(-1)?.push(one)
+    messages += recipients.length
+    if (!isContentStored) characters += (content.html?.length ?? 0) + (content.text?.length ?? 0)
+  }
+  return pieces
+}
+
+/** All but the first add recipients to a content that is stored. */
+function inSlices(one: AcceptedSubmission): AcceptedSubmission[] {
+  const { recipients } = one
+  if (isPiece(one)) return [one]
+  return Array.from({ length: Math.ceil(recipients.length / MESSAGES_AT_ONCE) }, (_, index) => {
+    const from = index * MESSAGES_AT_ONCE
+    const slice = { ...one, recipients: recipients.slice(from, from + MESSAGES_AT_ONCE) }
+    return index === 0 ? slice : { ...slice, isContentStored: true }
+  })
+}
+
+function isPiece(one: AcceptedSubmission | undefined): boolean {
+  return one !== undefined && one.recipients.length <= MESSAGES_AT_ONCE
+}
+
+async function storePiece(
+  tx: Tx,
+  parts: StoreParts,
+  piece: readonly AcceptedSubmission[],
+  isSandbox: boolean,
+  now: number,
+): Promise<void> {
+  await storeContents(
+    tx,
+    piece.filter(({ isContentStored }) => !isContentStored),
+  )
+  await insertAllMessages(tx.db, isSandbox, piece.map(toMessages))
+  await appendEvents(
+    tx,
+    piece.flatMap(({ content, recipients }) => {
+      const origin = originOf(content)
+      return recipients.flatMap(one => toEvent(one, content, origin, isSandbox))
+    }),
+  )
+  const deliver = isSandbox ? simulateDelivery : enqueueMessages
+  await deliver(tx, parts, piece, now)
+  if (piece.some(({ recipients }) => recipients.some(({ skip }) => skip === 'suppressed')))
+    tx.onCommit(() => parts.onEvents?.())
+}
+
+async function storeContents(tx: Tx, piece: readonly AcceptedSubmission[]): Promise<void> {
+  await insertContents(
+    tx.db,
+    piece.map(({ content }) => content),
+  )
+  for (const { content, attached } of piece)
+    if (attached && attached.length > 0)
+      await insertPart(tx.db, content.id, 1, attached.subarray(0, PART_OCTETS))
+}
+
+function toMessages({ content, recipients, dsn }: AcceptedSubmission) {
+  const messages = recipients.map(one => ({
+    id: one.messageId,
+    recipient: one.address,
+    status: firstStatus(one, content),
+    reason: one.skip,
+    ...dsn?.get(one.asked),
+  }))
+  return { content, messages }
+}
+
+function firstStatus({ skip }: Recipient, { scheduledAt }: MessageContent): MessageStatus {
+  if (skip === null) return scheduledAt === undefined ? 'sent' : 'scheduled'
+  return skip === 'suppressed' ? 'suppressed' : 'failed'
+}
+
+function toEvent(
+  one: SubmittedRecipient,
+  content: MessageContent,
+  origin: MailOrigin,
+  isSandbox: boolean,
+): Event[] {
+  const head = {
+    workspaceId: content.workspaceId,
+    messageId: one.messageId,
+    isSandbox,
+    occurredAt: content.createdAt,
+    payload: { to: one.address, ...origin },
+  }
+  if (one.skip === null) return [{ ...head, kind: 'email.accepted' }]
+  return one.skip === 'suppressed' ? [{ ...head, kind: 'email.suppressed' }] : []
+}

@@ -1,0 +1,114 @@
+/** Batches of submissions are stored and queued in the transaction of whoever submits. */
+import t from 'tap'
+import { uuidv7 } from '../../src/core/ids.js'
+import type { Database } from '../../src/db/database.js'
+import { SlidingWindow } from '../../src/http/sliding-window.js'
+import { findMessagesOf } from '../../src/messages/message-store.js'
+import type { Submission } from '../../src/msa/mail-submission.js'
+import { submitAll, type DoorParts } from '../../src/msa/submit.js'
+import { findEntries } from '../../src/queue/queue-store.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
+import { addWorkspace } from '../support/mailroom.js'
+
+const clock = new FakeClock()
+const random = new SeededRandom()
+const newId = () => uuidv7(clock.now(), random.bytes(10))
+
+function door(onEnqueued: DoorParts['onEnqueued'] = () => {}): DoorParts {
+  return { newId, emailWindows: new SlidingWindow(clock), expireMs: 1, onEnqueued }
+}
+
+function submission(to: readonly string[], id = newId()): Submission {
+  const content = {
+    id,
+    from: { address: 'me@sender.test' },
+    subject: 'Hello',
+    text: 'Hello.\n',
+    signingDomainId: null,
+    trackOpens: false,
+    trackClicks: false,
+  }
+  return { content, to }
+}
+
+async function countQueued(database: Database): Promise<number> {
+  const { total } = await database.reader
+    .selectFrom('queue')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+const readers = (from: number, count: number) =>
+  Array.from({ length: count }, (_, at) => `reader${from + at}@one.test`)
+
+const BATCHES: readonly (readonly [string, readonly Submission[]])[] = [
+  ['a thousand submissions', readers(0, 1_000).map(to => submission([to]))],
+  ['one submission to a thousand', [submission(readers(0, 1_000))]],
+]
+
+for (const [what, submissions] of BATCHES)
+  t.test(`others have their turn while ${what} are stored, and see all of them or none`, async t => {
+    const database = await sqliteDatabase(t)
+    const workspace = await addWorkspace(database)
+    const enqueued: string[] = []
+    const parts = door(lane => enqueued.push(lane))
+    const seen: number[] = []
+    const storing = { isDone: false }
+    const looking = (async () => {
+      while (!storing.isDone) {
+        seen.push(await countQueued(database))
+        await new Promise(resolve => setImmediate(resolve))
+      }
+    })()
+    await database.write(tx =>
+      submitAll(tx, parts, { workspace, isSandbox: false, submissions }, clock.now()),
+    )
+    storing.isDone = true
+    await looking
+    t.ok(seen.length > 10, `others had ${seen.length} turns`)
+    t.same(
+      seen.filter(total => total !== 0 && total !== 1_000),
+      [],
+    )
+    t.equal(await countQueued(database), 1_000)
+    t.same([...new Set(enqueued)].length, 1)
+  })
+
+eachDatabase(
+  t,
+  'a content is stored once, and gets further recipients in later transactions',
+  async (t, database) => {
+    const workspace = await addWorkspace(database)
+    const id = newId()
+    for (const from of [0, 100, 200]) {
+      const one = { ...submission(readers(from, 100), id), isContentStored: from > 0 }
+      await database.write(tx =>
+        submitAll(tx, door(), { workspace, isSandbox: false, submissions: [one] }, clock.now()),
+      )
+    }
+    const contents = await database.reader.selectFrom('message_contents').select('id').execute()
+    t.same(contents, [{ id }])
+    const messages = await findMessagesOf(database.reader, id)
+    t.same(messages.map(({ recipient }) => recipient).sort(), readers(0, 300).sort())
+    const ids = messages.map(message => message.id)
+    t.equal((await findEntries(database.reader, ids)).filter(({ contentId }) => contentId === id).length, 300)
+  },
+)
+
+t.test('what the limit of the workspace refuses is refused whole', async t => {
+  const database = await sqliteDatabase(t)
+  const workspace = await addWorkspace(database, 'w1', { hourlyLimit: 2 })
+  const submissions = readers(0, 3).map(to => submission([to]))
+  const batch = { workspace, isSandbox: false, submissions }
+  await t.rejects(
+    database.write(tx => submitAll(tx, door(), batch, clock.now())),
+    { code: 'limit_reached' },
+  )
+  t.equal(await countQueued(database), 0)
+  const two = { ...batch, submissions: submissions.slice(1) }
+  await database.write(tx => submitAll(tx, door(), two, clock.now()))
+  t.equal(await countQueued(database), 2, 'and had used nothing up')
+})
