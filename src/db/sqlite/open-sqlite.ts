@@ -10,14 +10,13 @@ import { describeError } from '../../core/errors.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { checkContent, checkHeader, DamagedDatabaseError } from './check-file.js'
 import { Checkpointer, type CheckpointerParts } from '../threads/checkpointer.js'
-import type { Database } from '../database.js'
+import type { Database, Queries } from '../database.js'
 import { GroupCommit } from '../group-commit.js'
 import { migrateToLatest } from '../migrate.js'
 import { StorageWatch, UNWATCHED, type StorageWatchParts } from './storage-watch.js'
 import { sqliteCode } from './storage-fault.js'
 import { slowReadingDialect, sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import { SlowReader, type SlowReaderParts } from '../threads/slow-reader.js'
-import { runDirectly } from '../statement.js'
 import type { Tables } from '../tables.js'
 
 /** How long opening waits for another process, which may be recovering the log. */
@@ -77,8 +76,9 @@ export async function openSqlite({
   writeHandle.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
   const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
   const reading = sqliteReadingDialect(readHandle, writeHandle, clock)
-  const reader = new Kysely<Tables>({ dialect: reading.dialect })
-  runDirectly(reader, reading.run)
+  const reader: Queries = Object.assign(new Kysely<Tables>({ dialect: reading.dialect }), {
+    run: reading.run,
+  })
   const slowReader = slowReads
     ? new Kysely<Tables>({ dialect: slowReadingDialect(new SlowReader(slowReads, clock, file)) })
     : reader
