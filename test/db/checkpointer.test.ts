@@ -102,7 +102,10 @@ function onFullDisk() {
     return {
       ...real,
       post: message => {
-        if (!disk.isFull) return real.post(message)
+        if (!disk.isFull) {
+          real.post(message)
+          return
+        }
         disk.refused += 1
         queueMicrotask(() => parts.onMessage({ error: 'SQLITE_FULL: database or disk is full' }))
       },

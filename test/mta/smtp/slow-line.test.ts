@@ -1,12 +1,11 @@
 /** A message on a line that is slow: how long each block of it may take, and the whole. */
 import t from 'tap'
 import { Duplex } from 'node:stream'
-import { openSession } from '../../../src/mta/smtp/smtp-session.js'
 import type { SmtpEnd } from '../../../src/mta/smtp-end.js'
 import { transact } from '../../../src/mta/smtp/smtp-transaction.js'
 import type { Socket } from '../../../src/world/net/dial.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
-import { goOn, timeouts } from '../../support/smtp/mta.js'
+import { goOn, openTestSession, timeouts } from '../../support/smtp/mta.js'
 
 /** Ten blocks of 64 KB: at 4 KB/s 160 s. */
 const MESSAGE = Buffer.from('x'.repeat(1_022).concat('\r\n').repeat(640))
@@ -53,23 +52,11 @@ async function sendOver(blockMs: number) {
     connect: async () => line as unknown as Socket,
     secure: () => Promise.reject(new Error('no TLS here')),
   }
-  const opening = await openSession(
-    { clock, dialler, hostname: 'mail.sender.example', timeouts },
-    {
-      host: 'mx.example',
-      address: '192.0.2.25',
-      port: 25,
-      tls: 'none',
-      tlsSource: 'route',
-      implicitTls: false,
-    },
-    { inClear: false, deadline: Infinity, signal: goOn },
-  )
-  if ('end' in opening) throw new Error('no session')
+  const session = await openTestSession(clock, dialler)
   const envelope = { sender: 'a@sender.example', recipient: 'ann@example.com' }
   const startedAt = clock.monotonic()
   let ended: { readonly end: SmtpEnd; readonly seconds: number } | undefined
-  void transact(opening.session, envelope, MESSAGE, {
+  void transact(session, envelope, MESSAGE, {
     ...{ timeouts, clock, deadline: Infinity, reset: false, signal: goOn },
   }).then(end => (ended = { end, seconds: (clock.monotonic() - startedAt) / 1_000 }))
   for (let second = 0; second < 3_600 && ended === undefined; second += 1) await clock.advance(1_000)
