@@ -3,14 +3,25 @@
  *
  * Opened by `open-sqlite.ts` (and, in tests, over PGlite as well); everything above this floor is the same on both.
  */
-import type { Kysely } from 'kysely'
+import type { CompiledQuery, Kysely, QueryResult } from 'kysely'
 import type { Storage } from './sqlite/storage-watch.js'
 import type { Tables } from './tables.js'
 
 export type Dialect = 'sqlite' | 'postgres'
 
+export type PrintedQuery = Pick<CompiledQuery, 'sql' | 'parameters'>
+
+/** Runs a printed statement there and then. */
+export type Run = <Row>(query: PrintedQuery) => QueryResult<Row>
+
 /** Anything that statements can be run on; store functions take this and work inside and outside a transaction. */
-export type Queries = Kysely<Tables>
+export type Queries = Kysely<Tables> & {
+  /**
+   * The direct way of `statement.ts` to the database, past Kysely. A transaction has it only while it is open: from then on
+   * Kysely is asked, which refuses what comes too late. Absent where the database has none (PostgreSQL).
+   */
+  readonly run?: Run | undefined
+}
 
 /** One unit of work inside a transaction. */
 export interface Tx {

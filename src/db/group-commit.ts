@@ -11,10 +11,10 @@
 import type { Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../world/time/clock.js'
 import type { Checkpointer } from './threads/checkpointer.js'
-import type { Queries, Tx, WriteOptions } from './database.js'
+import type { Queries, Run, Tx, WriteOptions } from './database.js'
 import { storageRefusal } from './sqlite/storage-fault.js'
 import type { StorageWatch } from './sqlite/storage-watch.js'
-import { command, runDirectly, type Run } from './statement.js'
+import { command } from './statement.js'
 import type { Tables } from './tables.js'
 
 /** One caller's work on its way through a group. */
@@ -143,9 +143,10 @@ export class GroupCommit {
     let callers = 0
     try {
       this.storage?.mayBegin()
-      await this.writer.transaction().execute(async db => {
+      await this.writer.transaction().execute(async transaction => {
         const started = this.clock.monotonic()
-        runDirectly(db, this.run)
+        // This group's own object, on which its statements find their direct way for as long as it is open.
+        const db = Object.assign(transaction, { run: this.run })
         try {
           do {
             const next = this.waiting.shift()
@@ -155,7 +156,7 @@ export class GroupCommit {
             await next.run(db)
           } while (this.clock.monotonic() - started < GROUP_BUDGET_MS)
         } finally {
-          runDirectly(db, undefined)
+          db.run = undefined
         }
       })
       // What was committed into a deleted file is as good as not written.

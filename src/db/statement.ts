@@ -2,29 +2,13 @@
  * Statements that are compiled once: Kysely builds and prints a statement anew each time it is run, which costs several
  * times what SQLite needs to run it. The stores on a message's way keep the printed form and only change its parameters.
  *
- * Where it can, a statement goes to SQLite at once: Kysely's way there is eight promises long.
+ * Where what it is run on has a direct way (`Queries.run`), a statement goes to SQLite at once: Kysely's is eight promises long.
  *
  * Used by stores in place of a direct Kysely call where a statement runs for every message or batch. The statement is still
  * written with Kysely, checked against the tables, and right on both dialects. Fails: as the statement itself does.
  */
 import { sql, type Compilable, type CompiledQuery, type DialectAdapter, type QueryResult } from 'kysely'
 import type { Queries } from './database.js'
-
-export type PrintedQuery = Pick<CompiledQuery, 'sql' | 'parameters'>
-
-/** Runs a compiled statement there and then. */
-export type Run = <Row>(query: PrintedQuery) => QueryResult<Row>
-
-const directRuns = new WeakMap<object, Run>()
-
-/**
- * Statements on this Kysely go to the database directly from now on; without a run, by Kysely again, which refuses what comes
- * after the end of a transaction. Called where the reader is opened and around each transaction.
- */
-export function runDirectly(db: Queries, run: Run | undefined): void {
-  if (run) directRuns.set(db, run)
-  else directRuns.delete(db)
-}
 
 /** What a statement is given: single values, lists for `in (...)`, rows to be inserted. */
 type Arguments = Readonly<Record<string, unknown>>
@@ -62,17 +46,15 @@ export function statement<A extends Arguments, Row = unknown>(
   return async (db, given) => {
     const compiled = compile(db, given, shapeOf(given))
     const parameters = compiled.parameters.map(value => (value instanceof Place ? value.read(given) : value))
-    const run = directRuns.get(db)
-    return run
-      ? run<Row>({ sql: compiled.sql, parameters })
+    return db.run
+      ? db.run<Row>({ sql: compiled.sql, parameters })
       : db.executeQuery<Row>({ ...compiled, parameters })
   }
 }
 
 /** Runs what has neither parameters nor rows: savepoints. */
 export async function command(db: Queries, text: string): Promise<void> {
-  const run = directRuns.get(db)
-  if (run) run({ sql: text, parameters: [] })
+  if (db.run) db.run({ sql: text, parameters: [] })
   else await sql.raw(text).execute(db)
 }
 

@@ -7,26 +7,26 @@
  * on (`set-aside-store.ts`). While the database does not write nobody is at fault, and everything waits.
  */
 import { describeError } from '../core/errors.js'
-import { ConsumerLane, type LaneParts } from './consumer-lane.js'
+import { ConsumerLoop, type LoopParts } from './consumer-loop.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
 import { dropSetAside, listWanted, setAside } from './set-aside-store.js'
 import { newestSeq, type StoredEvent } from './store.js'
 
 export class Dispatcher {
-  private readonly parts: LaneParts
+  private readonly parts: LoopParts
   private readonly consumers: readonly AnyConsumer[]
-  private readonly lanes: ConsumerLane[]
+  private readonly loops: ConsumerLoop[]
 
-  constructor(parts: LaneParts, consumers: readonly AnyConsumer[]) {
+  constructor(parts: LoopParts, consumers: readonly AnyConsumer[]) {
     this.parts = parts
     this.consumers = consumers
-    this.lanes = consumers.map(consumer => new ConsumerLane(parts, consumer))
+    this.loops = consumers.map(consumer => new ConsumerLoop(parts, consumer))
   }
 
   /** Catches up with what was appended while nobody ran. Resolves once it is settled where each new consumer begins. */
   async start(): Promise<void> {
-    for (const lane of this.lanes) await lane.open()
+    for (const loop of this.loops) await loop.open()
     this.wake()
   }
 
@@ -61,19 +61,19 @@ export class Dispatcher {
 
   /** Something was appended. Cheap: call it after every commit that appended. */
   wake(): void {
-    for (const lane of this.lanes) lane.wake()
+    for (const loop of this.loops) loop.wake()
   }
 
   /** The position up to which no consumer has anything to react to any more. */
   async passed(): Promise<number> {
     const newest = await newestSeq(this.parts.database.reader)
-    const passed = await Promise.all(this.lanes.map(lane => lane.passed(newest)))
+    const passed = await Promise.all(this.loops.map(loop => loop.passed(newest)))
     return Math.min(newest, ...passed)
   }
 
   /** Resolves once every consumer has finished what it is at. */
   async stop(): Promise<void> {
-    await Promise.all(this.lanes.map(lane => lane.stop()))
+    await Promise.all(this.loops.map(loop => loop.stop()))
     this.parts.log.debug('event dispatcher stopped')
   }
 }

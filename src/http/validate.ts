@@ -57,6 +57,9 @@ export function textValidator<S extends TObject>(schema: S): Validate<S> {
     for (const [name, { type }] of kinds) {
       const text = converted[name]
       if (typeof text !== 'string') continue
+      // Nothing is called so, and PostgreSQL takes no text that holds one, not even to compare with.
+      if (text.includes('\0'))
+        throw new AppError('validation_error', `${name} contains a NUL character`, { path: name })
       if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(\.\d+)?$/.test(text))
         converted[name] = Number(text)
       if (type === 'boolean' && (text === 'true' || text === 'false')) converted[name] = text === 'true'

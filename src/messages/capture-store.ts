@@ -1,7 +1,7 @@
 /**
  * SQL of the local inbox that `mta.capture` fills instead of sending: the last thousand mails, whole.
  */
-import type { Generated } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import type { Listing, Page } from '../http/pagination.js'
 
@@ -78,15 +78,7 @@ export async function listCapturedMails(db: Queries, page: Page): Promise<Listin
     .executeTakeFirstOrThrow()
   return {
     total,
-    items: rows.map(row => ({
-      id: row.seq,
-      messageId: row.message_id,
-      capturedAt: row.captured_at,
-      envelopeSender: row.envelope_sender,
-      recipient: row.recipient,
-      subject: row.subject,
-      size: row.size,
-    })),
+    items: rows.map(row => ({ ...envelopeFrom(row), size: row.size })),
   }
 }
 
@@ -102,15 +94,17 @@ export async function findCapturedMail(
     .orderBy('seq', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return (
-    row && {
-      id: row.seq,
-      messageId: row.message_id,
-      capturedAt: row.captured_at,
-      envelopeSender: row.envelope_sender,
-      recipient: row.recipient,
-      subject: row.subject,
-      raw: row.raw,
-    }
-  )
+  return row && { ...envelopeFrom(row), raw: row.raw }
+}
+
+/** What both have. */
+function envelopeFrom(row: Omit<Selectable<CapturedMailRow>, 'raw' | 'size'>) {
+  return {
+    id: row.seq,
+    messageId: row.message_id,
+    capturedAt: row.captured_at,
+    envelopeSender: row.envelope_sender,
+    recipient: row.recipient,
+    subject: row.subject,
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * SQL of messages: one row per recipient. What the recipients of one request share is in `content-store.ts`.
  */
-import type { Insertable } from 'kysely'
+import { sql, type Insertable } from 'kysely'
 import { bucketOf } from '../core/bucket.js'
 import type { Queries } from '../db/database.js'
 import { inPieces, statement } from '../db/statement.js'
@@ -98,9 +98,62 @@ export async function insertAllMessages(
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
 
+/** The one folding of a recipient's upper and lower case; `lower()` of a database may know it for ASCII only. */
+function foldRecipient(address: string): string {
+  return address.toLowerCase()
+}
+
 /** What the index by recipient begins with; upper and lower case are one. */
 export function recipientBucket(address: string): number {
-  return bucketOf(address.toLowerCase())
+  return bucketOf(foldRecipient(address))
+}
+
+/** Whether both are the same whoever folded them: a final sigma is another letter to JavaScript, and none to PostgreSQL. */
+function isSameFolded(one: string, other: string): boolean {
+  return foldRecipient(one.toUpperCase()) === foldRecipient(other.toUpperCase())
+}
+
+// eslint-disable-next-line no-control-regex -- ASCII is asked for
+const ASCII = /^[\x00-\x7f]*$/
+
+/** As the database folds them; at least one. */
+export type Spellings = readonly [string, ...string[]]
+
+/**
+ * What `lower(recipient)` is for mail to this address, so that its indexes can be asked and yet every database finds the same.
+ *
+ * Of an address in ASCII that is known; else its bucket is looked through, a 256th of the workspace's messages within an index.
+ *
+ * @returns also some that no message has, which find nothing
+ */
+export async function recipientSpellings(
+  db: Queries,
+  workspaceId: string,
+  address: string,
+): Promise<Spellings> {
+  const folded = foldRecipient(address)
+  if (ASCII.test(folded)) return [folded]
+  const rows = await db
+    .selectFrom('messages')
+    .select(sql<string>`lower(recipient)`.as('spelling'))
+    .distinct()
+    .where('workspace_id', '=', workspaceId)
+    .where('recipient_bucket', '=', recipientBucket(address))
+    .execute()
+  return [
+    folded,
+    ...rows
+      .map(({ spelling }) => spelling)
+      .filter(spelling => spelling !== folded && isSameFolded(spelling, folded)),
+  ]
+}
+
+/** Mail to an address, however its case is written. */
+export function isSpelled(spellings: Spellings) {
+  const [only, ...others] = spellings
+  return others.length === 0
+    ? sql<boolean>`lower(recipient) = ${only}`
+    : sql<boolean>`lower(recipient) in (${sql.join(spellings)})`
 }
 
 function rowFrom(content: Head, isSandbox: boolean, message: NewMessage): Insertable<MessageRow> {

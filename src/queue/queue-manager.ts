@@ -23,7 +23,7 @@ import type { JobLoader } from './claiming/job-loader.js'
 import { OctetSemaphore } from './delivery/octet-semaphore.js'
 import { listLanes } from './queue-store.js'
 import { Schedule } from './pacing/schedule.js'
-import { Settler } from './delivery/outcome-batches.js'
+import { OutcomeBatches } from './delivery/outcome-batches.js'
 import { restLengths } from './pacing/site-pace.js'
 import type { SiteState } from './pacing/site-register.js'
 import type { Site } from './pacing/site.js'
@@ -63,7 +63,7 @@ const MAKE_ROOM_MS = 250
 
 export class QueueManager {
   private readonly parts: QueueManagerParts
-  private readonly settler: Settler
+  private readonly outcomes: OutcomeBatches
   private readonly schedule: Schedule
   private readonly claimer: Claimer
   private readonly deliveries: DeliveryRunner
@@ -85,7 +85,7 @@ export class QueueManager {
     const { clock, policy } = parts
     const { retry } = policy
     this.steps = new ClockSteps(clock)
-    this.settler = new Settler(parts)
+    this.outcomes = new OutcomeBatches(parts)
     const onChange = () => this.wake()
     const memory: OctetSemaphore<Site> = new OctetSemaphore<Site>(clock, LARGE_MEMORY, () => {
       this.schedule.memoryFreed()
@@ -98,12 +98,12 @@ export class QueueManager {
       hasMemoryFor: site => memory.mayAsk(site),
       onChange,
     })
-    const { schedule, settler, steps } = this
+    const { schedule, outcomes, steps } = this
     this.claimer = new Claimer({ ...parts, schedule, memory, retry })
     this.deliveries = new DeliveryRunner({
       ...parts,
       schedule,
-      settler,
+      outcomes,
       steps,
       retry,
       onChange,
@@ -156,7 +156,7 @@ export class QueueManager {
     await this.deliveries.giveUpReady()
     await this.deliveries.idle()
     cut.cancel()
-    await this.settler.idle()
+    await this.outcomes.idle()
     await this.parts.agent.close()
   }
 

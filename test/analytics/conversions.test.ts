@@ -123,6 +123,17 @@ eachDatabase(
   },
 )
 
+eachDatabase(t, 'an address beyond ASCII is one however its case is written', async (t, database) => {
+  await addWorkspace(database, 'w1', {})
+  await engage(database, 'Jörg.ЖУК@x.example', { m1: { clicked: NOW - 2 } })
+  await engage(database, 'jÖRG@x.example', { m2: { clicked: NOW - 1 } })
+  const found = (email: string) =>
+    lastEngagement(database.reader, { workspaceId: 'w1', email, isSandbox: false, convertedAt: NOW })
+  t.match(await found('JÖRG.жук@x.example'), { messageId: 'm1' })
+  t.match(await found('jörg@x.example'), { messageId: 'm2' })
+  t.equal(await found('jorg@x.example'), undefined)
+})
+
 t.test('what was clicked or opened more than seven days ago led to nothing', async t => {
   const database = await sqliteDatabase(t)
   const { convertAnn, clock } = await serve(t, database)

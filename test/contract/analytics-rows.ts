@@ -14,6 +14,10 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       report('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer'),
       report('what left 90 days ago is not counted any more'),
     ],
+    asserts: [
+      't.same([daily.length, series.length], [days, days], query)',
+      "status: 400, body: { error: { code: 'validation_error', path: 'period' } }",
+    ],
   },
   {
     id: 'analytics.totals',
@@ -26,6 +30,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       report('mail is counted as accepted, sent, delivered and bounced, on the day on which it was'),
       report('neither the sandbox nor another workspace is counted; the sandbox has counters of its own'),
     ],
+    asserts: ["period: '1d', accepted: 3, ...totals", "t.match(await report('', sandbox), played)"],
   },
   {
     id: 'analytics.opens',
@@ -50,6 +55,9 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       'decisions: Deliverability > Conversion contact_id UUID value number',
     ],
     tests: [shop('what cannot be a conversion is refused by name before the contact is looked for')],
+    asserts: [
+      "t.match(await convert(body), { status: 400, body: { error: { code: 'validation_error', path } } }",
+    ],
   },
   {
     id: 'conversions.contact',
@@ -86,6 +94,9 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     tests: [
       shop('what cannot be a product view is refused by name before the contact is looked for'),
       shop('a product view of an unknown contact is a 404 of its own'),
+    ],
+    asserts: [
+      "t.match(await look(body), { status: 400, body: { error: { code: 'validation_error', path } } }",
     ],
   },
   {

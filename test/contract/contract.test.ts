@@ -12,8 +12,8 @@ import { openTestAppliance } from '../support/program/appliance.js'
 import { LIMITS } from './limits.js'
 import { NOT_BUILT } from './not-built.js'
 import { readPlaces, type Place } from './read-contract.js'
-import { readTestFile, type TestFile } from './read-tests.js'
-import type { BoundInSchema, TestName } from './row.js'
+import { fold, readTestFile, type TestFile } from './read-tests.js'
+import type { BoundInSchema, Row, TestName } from './row.js'
 import { ROWS, UNPROVOKED } from './table.js'
 
 /** Who is meant by an answer that a test shows of many operations at once. */
@@ -47,32 +47,63 @@ async function operationsOf(t: Parameters<typeof openTestAppliance>[0]): Promise
 
 const testFiles = new Map<string, TestFile | undefined>()
 
-function faultOfTest({ file, title }: TestName): string[] {
+function testFile(file: string): TestFile | undefined {
   const found = testFiles.has(file) ? testFiles.get(file) : readTestFile(file)
   testFiles.set(file, found)
-  if (!found) return [`there is no test/${file}.test.ts`]
-  if (!found.titles.has(title)) return [`${file} has no test "${title}"`]
-  return found.runsAppliance ? [] : [`${file} does not run the appliance`]
+  return found
 }
 
-t.test('every row and every limit names tests that there are, on the running appliance', async t => {
-  t.same(repeated(ROWS.map(({ id }) => id)), [], 'ids are unique')
-  const groups = new Set(NOT_BUILT.map(({ name }) => name))
-  const faults = [
-    ...ROWS.flatMap(({ id, tests, waitsFor }) => [
-      ...tests.flatMap(faultOfTest).map(fault => `${id}: ${fault}`),
-      ...(tests.length > 0 || waitsFor !== undefined ? [] : [`${id}: no test`]),
-      ...(waitsFor === undefined || groups.has(waitsFor)
-        ? []
-        : [`${id}: waits for ${waitsFor}, which is built`]),
-    ]),
-    ...LIMITS.flatMap(({ name, at, past }) => [
-      ...[...at, ...past].flatMap(faultOfTest).map(fault => `${name}: ${fault}`),
-      ...(at.length > 0 && past.length > 0 ? [] : [`${name}: not tested on both sides`]),
-    ]),
+function faultOfTest({ file, title, asserts }: TestName): string[] {
+  const found = testFile(file)
+  const asserted = found?.tests.get(title)
+  if (!found) return [`there is no test/${file}.test.ts`]
+  if (asserted === undefined) return [`${file} has no test "${title}"`]
+  if (!found.runsAppliance) return [`${file} does not run the appliance`]
+  return asserts
+    .filter(text => !asserted.includes(fold(text)))
+    .map(text => `"${title}" does not assert ${text}`)
+}
+
+/** What the row says is asserted, and none of its tests asserts. */
+function faultsOfAssertions({ tests, answers = [], asserts = [] }: Row): string[] {
+  const asserted = tests.map(({ file, title }) => testFile(file)?.tests.get(title) ?? '')
+  const isAsserted = (text: string) => asserted.some(one => one.includes(fold(text)))
+  const codes = answers.map(answer => answer.split(': ')[1] ?? answer)
+  const isNamed = [...asserts, ...codes, ...tests.flatMap(test => test.asserts)].length > 0
+  return [
+    ...(tests.length === 0 || isNamed ? [] : ['names no assertion']),
+    ...asserts.filter(text => !isAsserted(text)).map(text => `none of its tests asserts ${text}`),
+    ...codes
+      .filter(code => !isAsserted(`'${code}'`) && !isAsserted(`"${code}"`))
+      .map(code => `none of its tests asserts ${code}`),
   ]
-  t.same(faults, [])
-})
+}
+
+t.test(
+  'every row and every limit names tests that there are, on the running appliance, and what they assert',
+  async t => {
+    t.same(repeated(ROWS.map(({ id }) => id)), [], 'ids are unique')
+    const groups = new Set(NOT_BUILT.map(({ name }) => name))
+    const faults = [
+      ...ROWS.flatMap(row => faultsOfAssertions(row).map(fault => `${row.id}: ${fault}`)),
+      ...ROWS.flatMap(({ id, tests, waitsFor }) => [
+        ...tests.flatMap(faultOfTest).map(fault => `${id}: ${fault}`),
+        ...(tests.length > 0 || waitsFor !== undefined ? [] : [`${id}: no test`]),
+        ...(waitsFor === undefined || groups.has(waitsFor)
+          ? []
+          : [`${id}: waits for ${waitsFor}, which is built`]),
+      ]),
+      ...LIMITS.flatMap(({ name, at, past }) => [
+        ...[...at, ...past].flatMap(faultOfTest).map(fault => `${name}: ${fault}`),
+        ...(at.length > 0 && past.length > 0 ? [] : [`${name}: not tested on both sides`]),
+        ...[...at, ...past]
+          .filter(({ asserts }) => asserts.length === 0)
+          .map(({ title }) => `${name}: names no assertion of "${title}"`),
+      ]),
+    ]
+    t.same(faults, [])
+  },
+)
 
 t.test('every error that an operation describes has a row', async t => {
   const operations = await operationsOf(t)

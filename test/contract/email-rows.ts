@@ -12,8 +12,15 @@ const failures = inFile('msa/rest/send-failures')
 const domains = inFile('deliverability/domains-served')
 const suppressions = inFile('deliverability/suppressions-served')
 
-const REFUSED = validation('every refused request names its fault and leaves nothing behind')
-const AT_BOUND = validation('what is as large as allowed is accepted')
+const REFUSED = validation(
+  'every refused request names its fault and leaves nothing behind',
+  't.match(answer, { status, body: { error: { code, message } } }, name)',
+  't.equal(answer.body.error.path, path',
+)
+const AT_BOUND = validation(
+  'what is as large as allowed is accepted',
+  't.match(await postroad.send(postroad.key, body), { status: 200 }, name)',
+)
 const SEND = 'POST /api/v1/email/send'
 
 export const EMAIL_ROWS: readonly Row[] = [
@@ -25,26 +32,55 @@ export const EMAIL_ROWS: readonly Row[] = [
       recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others'),
       validation('what is as large as allowed is accepted'),
     ],
+    asserts: [
+      't.same(counts, { sent: 2, failed: 0, skipped: 5, total: 7',
+      'results.map(({ to, success, reason }) => [to, success, reason])',
+    ],
   },
   {
     id: 'send.to',
     rule: 'to is one address, or a list of at most 100; required',
     from: ['Email > to'],
     tests: [REFUSED, AT_BOUND, recipients('a single suppressed recipient is no error')],
+    asserts: [
+      "name: 'no recipient', body: withoutTo, path: 'to', message: /is required/",
+      "name: '101 recipients'",
+      "'100 recipients':",
+    ],
   },
   {
     id: 'send.subject',
     rule: 'subject is required, at most 998 characters, without HTML tags, without a line break',
     from: ['Email > subject'],
     tests: [REFUSED, AT_BOUND, validation('tags are stripped from the subject')],
+    asserts: [
+      "name: 'no subject'",
+      "'a subject of 999 characters'",
+      'name: `${name} in subject`',
+      "'a subject of 998 characters'",
+      "t.equal(message.subject, '5 < 6 & more')",
+    ],
   },
-  { id: 'send.html', rule: 'html has at most 256 KB', from: ['Email > html'], tests: [REFUSED, AT_BOUND] },
-  { id: 'send.text', rule: 'text alone is enough', from: ['Email > text'], tests: [REFUSED, AT_BOUND] },
+  {
+    id: 'send.html',
+    rule: 'html has at most 256 KB',
+    from: ['Email > html'],
+    tests: [REFUSED, AT_BOUND],
+    asserts: ["'html of 256 KB and an octet'", "'html of 256 KB': { ...good, html: kilobytes(256) }"],
+  },
+  {
+    id: 'send.text',
+    rule: 'text alone is enough',
+    from: ['Email > text'],
+    tests: [REFUSED, AT_BOUND],
+    asserts: ["'text of 1 MB and an octet'", "'text of 1 MB': { ...good, text: kilobytes(1_024, 'ü') }"],
+  },
   {
     id: 'send.template-id',
     rule: 'template_id stands instead of html and text; an unknown one is a 404',
     from: ['Email > template_id'],
     tests: [REFUSED],
+    asserts: ["name: 'an unknown template'", "name: 'a template_id that is no UUID'"],
     waitsFor: 'templates and rendering',
   },
   {
@@ -52,6 +88,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     rule: 'template_data is an object of any JSON',
     from: ['Email > template_data', 'decisions: Email > html and template_id both given'],
     tests: [REFUSED, AT_BOUND],
+    asserts: ["path: 'template_data'", "'template_data of any JSON'"],
     waitsFor: 'templates and rendering',
   },
   {
@@ -62,24 +99,32 @@ export const EMAIL_ROWS: readonly Row[] = [
       sender("the workspace's defaults stand in for what the request leaves out"),
       sender('a domain that was not added sends from the shared address and is answered at its own'),
     ],
+    asserts: ["from: 'The Shop|shop@shop.test'", "replyTo: 'Me|me@else.test'"],
   },
   {
     id: 'send.from-name',
     rule: "from_name has at most 100 characters and falls back to the workspace's",
     from: ['Email > from_name'],
     tests: [REFUSED, AT_BOUND, sender("the workspace's defaults stand in for what the request leaves out")],
+    asserts: [
+      "'a from_name of 101 characters'",
+      "'a from_name of 100 characters'",
+      "from: 'Ann|shop@shop.test'",
+    ],
   },
   {
     id: 'send.reply-to',
     rule: 'reply_to is an address, with or without a name',
     from: ['Email > reply_to'],
     tests: [REFUSED, sender('a verified domain sends under its own name')],
+    asserts: ['name: `${name} in reply_to`', "replyTo: 'Desk|desk@else.test'"],
   },
   {
     id: 'send.tracking',
     rule: 'track_opens and track_clicks are truth values, true where left out',
     from: ['Email > track_opens', 'Email > track_clicks'],
     tests: [REFUSED, inFile('msa/rest/batch')('a message of a batch has the bounds of a single send')],
+    asserts: ["path: 'track_opens'"],
     waitsFor: 'tracking pages',
   },
   {
@@ -138,6 +183,11 @@ export const EMAIL_ROWS: readonly Row[] = [
       sender('a domain below a verified one is another domain'),
       sender('a domain that another workspace has verified is not verified here'),
     ],
+    asserts: [
+      "from: '|me@sender.test'",
+      "from: '|notify@mail.postroad.test'",
+      "code: 'domain_invalid', message: /sender\\.test/",
+    ],
   },
   {
     id: 'send.recipients',
@@ -149,6 +199,13 @@ export const EMAIL_ROWS: readonly Row[] = [
       recipients('whatever an entry of a list holds, it fails nobody else'),
       parts('each recipient of to sees itself alone'),
     ],
+    asserts: [
+      "['GONE@one.test', false, 'suppressed']",
+      "['nobody', false, 'invalid']",
+      "['Ann@one.test', false, 'duplicate']",
+      "t.equal(postroad.rowCounts()['queue'], 0)",
+      't.same([namesOf(mail.to), mail.cc], [[to], undefined])',
+    ],
   },
   {
     id: 'send.names',
@@ -158,18 +215,25 @@ export const EMAIL_ROWS: readonly Row[] = [
       recipients('names are taken with the addresses and shown in the mail, results have the bare ones'),
       REFUSED,
     ],
+    asserts: [
+      't.ok(raw.includes(`\\r\\nTo: ${to}\\r\\n`), to)',
+      "['carl@xn--bcher-kva.test', undefined]",
+      'message: /ASCII before the @/',
+    ],
   },
   {
     id: 'send.null',
     rule: 'null for an optional field is as absent',
     from: ['decisions: Email > Optional fields null is as'],
     tests: [validation('null for an optional field is as if it were left out')],
+    asserts: ['send(postroad.key, { ...good, ...nulls, send_at: null }), { status: 200 }'],
   },
   {
     id: 'send.message-id',
     rule: 'a mail has one Message-ID, which its copies share; without copies each recipient has a mail of its own',
     from: ['decisions: Email > Every mail has one Message-ID'],
     tests: [parts('with copies all see to and cc, and nobody sees a blind copy')],
+    asserts: ["t.same(mail.messageId, mails.get('ann@one.test')?.messageId", 't.equal(new Set(ids).size, 3'],
   },
   {
     id: 'send.email-rate',
@@ -179,6 +243,11 @@ export const EMAIL_ROWS: readonly Row[] = [
       limits("recipients beyond a key's email rate are refused whole"),
       limits('a request that no minute of its key has room for is refused for good, and told why'),
       limits('who is skipped uses nothing of the email rate up'),
+    ],
+    asserts: [
+      'message: /4 recipients.*3 mails per minute/',
+      'data: { sent: 2, skipped: 4 }',
+      't.equal(refused.status, 429)',
     ],
   },
   {
@@ -205,6 +274,11 @@ export const EMAIL_ROWS: readonly Row[] = [
       schedule('with a sandbox key a scheduled send plays its outcome when its time has come'),
       inFile('msa/rest/batch')('a batch of a sandbox key is completed at once and mails nobody'),
     ],
+    asserts: [
+      'captured_mails: 0, sending_usage: 0',
+      "t.match(await statusOf(postroad, id, key), { status: 'sent', sent_at: AT })",
+      "body: { data: { status: 'completed', sent: 3 } }",
+    ],
   },
   {
     id: 'send.simulator',
@@ -216,6 +290,13 @@ export const EMAIL_ROWS: readonly Row[] = [
       inFile('msa/simulator')('batches play as well'),
       inFile('msa/simulator')('for a live key they are addresses like any other'),
     ],
+    asserts: [
+      "status: 'bounced', bounced_at: NOW, bounce_type: 'permanent'",
+      'complained_at: NOW',
+      "status: 'opened', opened_at: NOW",
+      "status: 'clicked', delivered_at: NOW",
+      't.match(postroad.rowCounts(), { suppressions: 0, queue: 0 })',
+    ],
     waitsFor: 'webhooks',
   },
   {
@@ -225,6 +306,10 @@ export const EMAIL_ROWS: readonly Row[] = [
     tests: [
       schedule('a scheduled mail waits for its time and is then sent'),
       group('a scheduled send with nobody left to mail is answered as an immediate one'),
+    ],
+    asserts: [
+      't.same(body.data, { scheduled: true, message_id: id, scheduled_at: AT',
+      "t.notOk('scheduled' in several.body.data)",
     ],
   },
   {
@@ -240,6 +325,12 @@ export const EMAIL_ROWS: readonly Row[] = [
         'a workspace may mark its mail as marketing: who unsubscribed does not get it',
       ),
     ],
+    asserts: [
+      't.match(await postroad.send(key, mail), skipped)',
+      "data: { scope: 'marketing' }",
+      't.match(await postroad.send(key, mail), { status: 200, body: { data: { sent: 1, skipped: 0 } } })',
+      "t.match(found, { status: 'suppressed', sent_at: null, reason: 'suppressed' })",
+    ],
   },
   {
     id: 'send.copies',
@@ -249,6 +340,11 @@ export const EMAIL_ROWS: readonly Row[] = [
       parts('with copies all see to and cc, and nobody sees a blind copy'),
       parts('with blind copies alone the recipients stay unknown to each other'),
       parts('to, cc and bcc together have at most a hundred addresses'),
+    ],
+    asserts: [
+      "t.same(namesOf(mail.cc), ['carl@one.test', 'ANN@one.test'], to)",
+      't.notMatch(mail.raw, /^bcc:/im)',
+      "t.match(refused, { status: 400, body: { error: { code: 'validation_error', path: 'to' } } })",
     ],
   },
   {
@@ -260,6 +356,11 @@ export const EMAIL_ROWS: readonly Row[] = [
       parts('attachments are taken as clients write them'),
       parts('attachments that cannot be are refused, and nothing of them stays'),
     ],
+    asserts: [
+      "['logo.png', 'image/png', 'inline', 'logo@here']",
+      't.ok(mail.attachments[0]?.content.equals(picture))',
+      "t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)",
+    ],
   },
   {
     id: 'send.headers-and-tags',
@@ -268,6 +369,11 @@ export const EMAIL_ROWS: readonly Row[] = [
     tests: [
       parts('own header fields are written, those of the server are refused'),
       parts('tags are kept with the message and sent to nobody'),
+    ],
+    asserts: [
+      't.match(mail.raw, /^X-Order: 7\\r$/m)',
+      't.match(answer, refused, name)',
+      "t.same(body.data.tags, ['welcome', 'Größe'])",
     ],
   },
 ]

@@ -24,6 +24,11 @@ export const FRAME_ROWS: readonly Row[] = [
       domains('adding a domain answers the records to publish'),
       suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
     ],
+    asserts: [
+      "t.match(body.data, { id: String, domain: 'shop.example', verified: false",
+      "body: { data: { email: 'ann@x.example', reason: 'manual'",
+      "created_at: '2026-01-05T10:00:00.000Z'",
+    ],
   },
   {
     id: 'form.list',
@@ -33,18 +38,24 @@ export const FRAME_ROWS: readonly Row[] = [
       answer('every list begins at the first of at most 100, and shows up to 1,000'),
       domains('domains are listed by name and in pages, for their own workspace'),
     ],
+    asserts: [
+      'pagination: { limit, offset, total: Number }',
+      'pagination: { total: 3, limit: 2, offset: 0, has_more: true }',
+    ],
   },
   {
     id: 'form.described',
     rule: 'whatever is sent, the answer has a described status, code and form',
     from: ['Errors > 400', 'Errors > 404'],
     tests: [every('whatever is sent, the answer is described and never an error of the server')],
+    asserts: ['t.same(faults, [])'],
   },
   {
     id: 'workspace.foreign',
     rule: "what belongs to another workspace is a 404; a key's workspace is its own",
     from: ['Conventions > Resources belong to a workspace', 'Authentication > 2'],
     tests: [every("another workspace's things are a 404 as well")],
+    asserts: ['t.equal(status, 404, `${operation.name} with ${value}`)'],
   },
   {
     id: 'success.codes',
@@ -56,6 +67,11 @@ export const FRAME_ROWS: readonly Row[] = [
       suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
       inFile('msa/rest/batch')('each message of a batch is mailed to its own recipient with its own content'),
       inFile('msa/schedule')('a scheduled mail waits for its time and is then sent'),
+    ],
+    asserts: [
+      't.equal(status, 201)',
+      't.match(await remove(id), { status: 200, body: { data: { success: true } } })',
+      't.equal(status, 202)',
     ],
   },
   {
@@ -74,6 +90,7 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'a revoked key gives 401 unauthorized',
     from: ['Authentication > 4'],
     tests: [keys('a revoked key is unauthorized')],
+    asserts: ["t.match(refused, { status: 401, body: { error: { code: 'unauthorized' } } })"],
   },
   {
     id: 'key.permission',
@@ -104,6 +121,7 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'live keys begin with ts_live_, sandbox keys with ts_test_',
     from: ['Authentication > 3', 'decisions: Accounts and keys > Key prefixes ts_live_ and ts_test_'],
     tests: [keys('live and sandbox keys are told apart by their beginning')],
+    asserts: ['/^ts_live_[0-9A-Za-z]{32,}$/', '/^ts_test_[0-9A-Za-z]{32,}$/'],
   },
   {
     id: 'key.sandbox',
@@ -113,6 +131,7 @@ export const FRAME_ROWS: readonly Row[] = [
       sandbox('every route called with a sandbox key leaves every live row as it was, and shows none'),
       sandbox('nothing of a sandbox shows to a live key, or to another sandbox'),
     ],
+    asserts: ['t.ok(kept.has(JSON.stringify(row))', 't.equal(owner, sandboxId', "t.notMatch(text, 'mine'"],
   },
   {
     id: 'key.introspection',
@@ -124,6 +143,7 @@ export const FRAME_ROWS: readonly Row[] = [
       'decisions: Accounts and keys > GET /api-key/permissions -> {name string',
     ],
     tests: [keys('a key is told its name, type, permissions, rate and whether it is for the sandbox')],
+    asserts: ["name: 'usual', type: 'full_access', permissions: ['*'], rate_limit: 100, is_sandbox: false"],
   },
   {
     id: 'workspace.settings',
@@ -134,6 +154,7 @@ export const FRAME_ROWS: readonly Row[] = [
       limits('a limit of 0 is none'),
       inFile('msa/rest/send-sender')("the workspace's defaults stand in for what the request leaves out"),
     ],
+    asserts: ['hourly_limit: 1_000, daily_limit: 10_000', "from: 'The Shop|shop@shop.test'"],
   },
   {
     id: 'rate.requests',
@@ -160,6 +181,10 @@ export const FRAME_ROWS: readonly Row[] = [
       limits('of fifty sends at once no more pass than ${name} allows'),
       limits('a request refused by the limit of its workspace uses nothing of its key up'),
     ],
+    asserts: [
+      "t.match(refused, { status: 429, body: { error: { code: 'rate_limited' } } })",
+      "t.equal(postroad.rowCounts()['messages'], before)",
+    ],
   },
   {
     id: 'rate.headers',
@@ -170,12 +195,19 @@ export const FRAME_ROWS: readonly Row[] = [
       open('an unknown path is a 404 in the form of every error'),
       keys('a new key has a hundred requests in any minute, and is told of each'),
     ],
+    asserts: [
+      'showsLimits(t, await ask(operation, { key }), operation.name)',
+      "headers.get('x-ratelimit-remaining')",
+      "headers.get('x-ratelimit-reset')",
+      '`${operation.name}: 400`',
+    ],
   },
   {
     id: 'rate.anonymous',
     rule: 'callers without a valid key are counted by address',
     from: ['Errors > 429'],
     tests: [open('callers without a valid key are counted by address, and refused beyond their rate')],
+    asserts: ['t.same(statuses, [401, 401, 401, 429, 429])'],
   },
   {
     id: 'error.order',
@@ -184,6 +216,14 @@ export const FRAME_ROWS: readonly Row[] = [
     tests: [
       keys('of several faults the first in the order 401, 429, 403, 400, rule, limit is told'),
       validation('every refused request names its fault and leaves nothing behind'),
+    ],
+    asserts: [
+      "'401 unauthorized'",
+      "'403 forbidden'",
+      "'429 rate_limited'",
+      "'400 validation_error'",
+      "'400 no_content'",
+      "'403 limit_reached'",
     ],
   },
   {
@@ -206,6 +246,10 @@ export const FRAME_ROWS: readonly Row[] = [
         'one past each bound of a body is a 400 that names the field; the bound itself is not refused',
       ),
     ],
+    asserts: [
+      "t.match(past, { status: 400, error: { code: 'validation_error', path: one.path } }",
+      't.notMatch(error.message, BOUND_MESSAGE',
+    ],
   },
   {
     id: 'error.not-found',
@@ -219,6 +263,7 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'routes for this machine alone do not exist for others',
     from: [],
     tests: [answer('a route for this machine alone is a 404 for whoever comes through a proxy')],
+    asserts: ["t.match(errorOf(answer), { code: 'not_found', message: 'no such path' }, path)"],
   },
   {
     id: 'error.internal',
@@ -278,12 +323,14 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'a body has at most 100 levels and 32,768 values (a batch 500,000), with and without an Idempotency-Key',
     from: [],
     tests: [clients('a body of too many values or levels is a 400, with an Idempotency-Key and without')],
+    asserts: ['/deeper than 100 levels/', '/more than 32768 values/', 't.equal(batch.status, 202)'],
   },
   {
     id: 'error.internal.capture',
     rule: 'the local inbox that cannot be read is a 500',
     from: [],
     tests: [answer('a local inbox that cannot be read is a 500 as well')],
+    asserts: ["t.same([answer.status, errorOf(answer).code], [500, 'internal_error'], path)"],
   },
   {
     id: 'error.conflict',
@@ -306,6 +353,7 @@ export const FRAME_ROWS: readonly Row[] = [
       open('health needs no key, below the version and at the root'),
       storage('a database that takes no write is told by health as failing'),
     ],
+    asserts: ["status: 'ok', version:", "status: 'failing', reason: /no such table/"],
   },
   {
     id: 'version',
@@ -317,6 +365,7 @@ export const FRAME_ROWS: readonly Row[] = [
       ),
       every('the description is valid OpenAPI 3.1, and its examples pass their own schemas'),
     ],
+    asserts: ['openapi: /^3\\.1\\./', '/api\\/v1$/', 'validate(document)).errors, undefined'],
   },
   {
     id: 'activity',
@@ -326,5 +375,6 @@ export const FRAME_ROWS: readonly Row[] = [
       activity('what a key or the operator changes stands in the log, newest first'),
       activity('the log is filtered, paged, and shows no other workspace'),
     ],
+    asserts: ["action: 'domain.removed', subject: 'shop.example', actor"],
   },
 ]

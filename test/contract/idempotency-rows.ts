@@ -11,6 +11,10 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     rule: 'single sends, scheduled ones and batches take an Idempotency-Key',
     from: ['Email > Applies to POST /email/send POST'],
     tests: [repeats('scheduled sends and batches are repeated in the same way')],
+    asserts: [
+      't.same([first.status, again.status, again.body], [202, 202, first.body])',
+      't.same([one.status, two.status, two.body], [202, 202, one.body])',
+    ],
     waitsFor: 'campaigns',
   },
   {
@@ -18,6 +22,7 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     rule: 'the key is 1 to 255 printable characters',
     from: ['Email > The header is Idempotency-Key with'],
     tests: [failures('an Idempotency-Key has 1 to 255 printable characters')],
+    asserts: ["path: 'Idempotency-Key'", "ask('x'.repeat(255))"],
   },
   {
     id: 'idempotency.repeat',
@@ -27,12 +32,19 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
       repeats('a repeated send is answered as the first was, and mails nobody again'),
       repeats('scheduled sends and batches are repeated in the same way'),
     ],
+    asserts: [
+      "t.equal(first.headers.get('X-Idempotency-Status'), 'new')",
+      "t.equal(again.headers.get('X-Idempotency-Status'), 'cached')",
+      't.same([again.status, again.body], [200, first.body])',
+      't.equal(messages(postroad), 1)',
+    ],
   },
   {
     id: 'idempotency.canonical',
     rule: 'bodies are compared as JSON, whatever the order of their fields',
     from: [SCOPE],
     tests: [repeats('a repeated send is answered as the first was, and mails nobody again')],
+    asserts: ['t.same([again.status, again.body], [200, first.body])'],
   },
   {
     id: 'idempotency.other-body',
@@ -66,6 +78,7 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
       repeats('a key is forgotten after an hour, and what was kept goes with it'),
       failures('the key of a batch counts for its body, and for an hour'),
     ],
+    asserts: ["t.equal(late.headers.get('X-Idempotency-Status'), 'new')", 'kept_answers: 1'],
   },
   {
     id: 'idempotency.scope',
@@ -76,6 +89,12 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
       repeats('scheduled sends and batches are repeated in the same way'),
       repeats('a repeat needs a valid key and its permission like any request'),
     ],
+    asserts: [
+      "send(postroad, 'same', good, colleague)).headers.get('X-Idempotency-Status'), 'cached'",
+      "send(postroad, 'same', good, sandbox)).headers.get('X-Idempotency-Status'), 'new'",
+      "send(postroad, 'same', good, stranger)).headers.get('X-Idempotency-Status'), 'new'",
+      "'its path is another one'",
+    ],
   },
   {
     id: 'idempotency.successes',
@@ -84,6 +103,10 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     tests: [
       repeats('a refused request is not remembered: with its fault mended the key can be used'),
       failures('${name} that cannot be stored is a 500, leaves nothing, and can be repeated'),
+    ],
+    asserts: [
+      "t.match(broken, { status: 400, body: { error: { code: 'no_content' } } })",
+      't.match(answer, { status: 200 })',
     ],
   },
 ]

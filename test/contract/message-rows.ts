@@ -27,6 +27,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
       batch('each message of a batch is mailed to its own recipient with its own content'),
       batch('a batch of a thousand is accepted and mailed'),
     ],
+    asserts: [
+      "t.match(body.data, { status: 'completed', total: 2, sent: 2",
+      'data: { total: 1_000, sent: 1_000 }',
+    ],
   },
   {
     id: 'batch.fields',
@@ -36,18 +40,31 @@ export const MESSAGE_ROWS: readonly Row[] = [
       batch('a message of a batch has the bounds of a single send'),
       batch('a fault of form in any message refuses the whole batch and names it'),
     ],
+    asserts: [
+      'path: `messages.1.${field}`',
+      "t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)",
+    ],
   },
   {
     id: 'batch.form',
     rule: 'a fault of form anywhere is a 400 with its path, and nothing is accepted',
     from: ['decisions: Email > Batch schema error anywhere ->'],
     tests: [batch('a fault of form in any message refuses the whole batch and names it')],
+    asserts: [
+      "t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)",
+      "t.same(postroad.rowCounts(), before, 'nothing was accepted')",
+    ],
   },
   {
     id: 'batch.business',
     rule: 'what the rules of sending refuse fails that message alone and stands in errors',
     from: ['decisions: Email > Batch schema error anywhere ->'],
     tests: [batch('what the rules of sending refuse fails one message alone')],
+    asserts: [
+      "index: 1, to: 'ann@one.test', code: 'no_content'",
+      "{ index: 4, code: 'domain_invalid' }",
+      't.match(body.data, { total: 8, sent: 2, failed: 4, skipped: 2 })',
+    ],
   },
   {
     id: 'batch.copies',
@@ -57,6 +74,7 @@ export const MESSAGE_ROWS: readonly Row[] = [
       batch('a copy to what is no address fails its message, and is not left out silently'),
       batch('the copies of all messages of a batch have a bound'),
     ],
+    asserts: ['message: /^cc\\.1 has no @/', 'message: /at most 2000 addresses/'],
   },
   {
     id: 'batch.status',
@@ -65,6 +83,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
     tests: [
       batch('messages are released at the email rate of the key, those of two batches one after the other'),
       batch('what the rules of sending refuse fails one message alone'),
+    ],
+    asserts: [
+      "{ status: 'processing', sent: 3 }",
+      "status: 'completed', completed_at: '2026-01-05T10:01:00.000Z'",
     ],
   },
   {
@@ -76,6 +98,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
       batch('results are paged'),
       batch('a batch is for its own workspace, and for keys that may'),
     ],
+    asserts: [
+      "completed_at: '2026-01-05T10:00:00.000Z'",
+      "t.same(await indexes('?limit=2&offset=4'), [4, 5])",
+    ],
   },
   {
     id: 'batch.rate',
@@ -84,6 +110,7 @@ export const MESSAGE_ROWS: readonly Row[] = [
     tests: [
       batch('messages are released at the email rate of the key, those of two batches one after the other'),
     ],
+    asserts: ['t.same((await dueTimes(a)).slice(1), [30, 60])', 't.same(await dueTimes(b), [90])'],
   },
   {
     id: 'batch.limit-reached',
@@ -103,6 +130,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
       'Message status record > sent_at, delivered_at, opened_at, clicked_at, bounced_at',
     ],
     tests: [recipients("a message's status and trace are for its own workspace"), OUTCOMES],
+    asserts: [
+      'opened_at: null, clicked_at: null, bounced_at: null, complained_at: null',
+      "data: { message_id: id, status: 'delivered' }",
+    ],
   },
   {
     id: 'status.machine',
@@ -118,12 +149,21 @@ export const MESSAGE_ROWS: readonly Row[] = [
       bounces('a refusal is a bounced message and a record with what the server said'),
       DEFERRED,
     ],
+    asserts: [
+      'opened_at: NOW, clicked_at: NOW',
+      "status: 'bounced', bounce_type: 'permanent', bounced_at: '2026-01-05T10:00:00.000Z'",
+      "t.match(await status(), { status: 'delivered', attempts: 2",
+    ],
   },
   {
     id: 'status.skipped',
     rule: 'who was skipped reads suppressed or failed, with the reason',
     from: ['decisions: Email > Message status machine scheduled ->'],
     tests: [recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others')],
+    asserts: [
+      "status: 'suppressed', reason: 'suppressed', sent_at: null",
+      "status: 'failed', reason: 'invalid'",
+    ],
   },
   {
     id: 'status.scheduled',
@@ -138,6 +178,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
       group('recipients stand in the order of the request, skipped ones with their reason'),
       group('while any recipient waits the group is scheduled, and then what they got to'),
     ],
+    asserts: [
+      "t.match(found, { message_id: id, status: 'scheduled', scheduled_at: AT, sent_at: null })",
+      "t.equal(found.to, to.join(', '))",
+    ],
   },
   {
     id: 'cancel',
@@ -151,6 +195,10 @@ export const MESSAGE_ROWS: readonly Row[] = [
       schedule('a mail that is called back the moment it is due is sent or cancelled, never both'),
       group('what is called back is given back to the limits of its hour and day'),
       group('what was counted in an hour that is over is not given to this one'),
+    ],
+    asserts: [
+      "t.match(await statusOf(postroad, id), { status: 'cancelled', sent_at: null })",
+      "t.match((await postroad.get('/capture')).body.pagination, { total: 1 })",
     ],
   },
   {
@@ -179,6 +227,11 @@ export const MESSAGE_ROWS: readonly Row[] = [
       inFile('msa/message-log')('the log can be asked for a tag, alone and with other fields, in pages'),
       recipients("a message's status and trace are for its own workspace"),
     ],
+    asserts: [
+      "t.same(await shown('?to=ANN@one.test'), ['Third ann@one.test', 'First Ann@one.test'])",
+      "t.equal(await shown({ tag: 'welcome', is_sandbox: 'false' }), 'CA')",
+      "trace: [{ attempt: 1, outcome: 'delivered', hosts: [] }]",
+    ],
   },
   {
     id: 'log.dates',
@@ -189,6 +242,11 @@ export const MESSAGE_ROWS: readonly Row[] = [
         'the log shows the messages of the workspace, newest first, and can be asked by field',
       ),
       schedule('send_at has to be a moment in the next 72 hours'),
+    ],
+    asserts: [
+      "'that day included'",
+      "['?until=2026-11-31', 'until']",
+      "shown('?since=20260105T110100%2B0100&until=2026-01-05T10:02')",
     ],
   },
 ]

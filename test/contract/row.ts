@@ -9,6 +9,8 @@ export interface TestName {
   readonly file: string
   /** As it stands in the file; where it is a template, with its `${...}`. */
   readonly title: string
+  /** Of its assertions those on which all that it shows rests, as they stand in it. */
+  readonly asserts: readonly string[]
 }
 
 export interface Row {
@@ -23,6 +25,11 @@ export interface Row {
    */
   readonly answers?: readonly string[]
   readonly tests: readonly TestName[]
+  /**
+   * The assertions that show the rule: pieces of their text, or of a table that they go over, each of which stands in what one
+   * of the tests asserts. A row with `answers` may do without: their codes have to stand there anyway.
+   */
+  readonly asserts?: readonly string[]
   /** What of the rule cannot be seen before this group (`not-built.ts`) is built. */
   readonly waitsFor?: string
 }
@@ -59,7 +66,7 @@ export interface NotBuilt {
   readonly places: readonly string[]
 }
 
-/** Tests of one file by title. */
-export function inFile(file: string): (title: string) => TestName {
-  return title => ({ file, title })
+/** Tests of one file by title, with what of each is named by whoever names the test. */
+export function inFile(file: string): (title: string, ...asserts: string[]) => TestName {
+  return (title, ...asserts) => ({ file, title, asserts })
 }

@@ -14,10 +14,9 @@ import { until } from '../support/until.js'
 const MEGABYTE = 1_048_576
 const PIECE = randomBytes(MEGABYTE / 4)
 
-async function open(t: Test, spawn: SpawnThread = spawnThread) {
+async function open(t: Test, spawn: SpawnThread = spawnThread, clock = new FakeClock()) {
   const file = join(t.testdir(), 'postroad.db')
   const log = new FakeLog()
-  const clock = new FakeClock()
   const database = await openSqlite({ file, clock, checkpoints: { spawn, log } })
   await database.write(({ db }) => sql`create table pieces (octets blob)`.execute(db))
   return {
@@ -94,3 +93,57 @@ t.test('where the thread ends, the operator is told, and commits bring the log o
   await database[Symbol.asyncDispose]()
   t.same(piecesIn(file), { count: 320, least: PIECE.length })
 })
+
+/** A thread whose disk is full until it is told otherwise; then it is the real one. */
+function onFullDisk() {
+  const disk = { isFull: true, refused: 0 }
+  const spawn: SpawnThread = (entry, parts) => {
+    const real = spawnThread(entry, parts)
+    return {
+      ...real,
+      post: message => {
+        if (!disk.isFull) {
+          real.post(message)
+          return
+        }
+        disk.refused += 1
+        queueMicrotask(() => parts.onMessage({ error: 'SQLITE_FULL: database or disk is full' }))
+      },
+      terminate: () => real.terminate(),
+    }
+  }
+  return { disk, spawn }
+}
+
+t.test(
+  'while the disk is full commits bring the log over, and the thread again once there is room',
+  async t => {
+    const clock = new FakeClock()
+    const { disk, spawn } = onFullDisk()
+    const { file, log, database, write, logMegabytes } = await open(t, spawn, clock)
+    await write(80)
+    t.equal(disk.refused, 1, 'it is not tried again with every commit')
+    t.ok(logMegabytes() < 60, `the log is ${logMegabytes()} MB long`)
+    const triedAt: number[] = []
+    for (let second = 1; second <= 16; second += 1) {
+      const before = disk.refused
+      clock.skip(1_000)
+      await write(10)
+      if (disk.refused > before) triedAt.push(second)
+    }
+    t.same(triedAt, [1, 3, 7, 15], 'ever more rarely')
+    disk.isFull = false
+    clock.skip(16_000)
+    await write(10)
+    await until('the thread has done it', () => log.lines.length > 1)
+    t.match(log.lines, [
+      { level: 'error', event: 'checkpoints are left to the commits' },
+      { level: 'info', event: 'checkpoints are made beside the commits again' },
+    ])
+    t.equal(log.lines.length, 2, 'the operator is told once of each')
+    await write(80)
+    t.ok(logMegabytes() < 120, `the log is ${logMegabytes()} MB long`)
+    await database[Symbol.asyncDispose]()
+    t.same(piecesIn(file), { count: 4 * 330, least: PIECE.length })
+  },
+)

@@ -12,7 +12,8 @@ import { FakeLog } from '../../src/world/fake-log.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { domainOffice, publish } from '../support/domains.js'
-import { settleDown } from '../support/turns.js'
+import { endPostgres } from '../support/db/postgres.js'
+import { comeToRest } from '../support/turns.js'
 import { until } from '../support/until.js'
 
 const MINUTE_MS = 60_000
@@ -221,6 +222,8 @@ t.test('a look that is over leaves nothing behind that waits for the shutdown', 
 })
 
 t.test('at shutdown answers that do not come are not waited for, and change nothing later', async t => {
+  // That of the tests above has a timer of its own, with which nothing comes to rest.
+  await endPostgres()
   let answer = (): void => {}
   const { parts, clock, find, recheck, stopping } = openOffice(await sqliteDatabase(t), zone => ({
     ...fakeDns(zone),
@@ -230,11 +233,11 @@ t.test('at shutdown answers that do not come are not waited for, and change noth
   const added = await addDomain(parts, 'w1', 'example.com')
   clock.jump(HOUR_MS)
   const running = recheck()
-  await settleDown()
+  await comeToRest()
   stopping.abort()
   await running
   answer()
-  await settleDown()
+  await comeToRest()
   t.equal((await find(added.id)).checkedAt, null)
 })
 

@@ -12,7 +12,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { sqliteDatabase } from '../support/db/database.js'
-import { settleDown, until } from '../support/turns.js'
+import { comeToRest, until } from '../support/turns.js'
 
 const accepted = (messageId: string): Event => ({
   kind: 'email.accepted',
@@ -97,7 +97,7 @@ t.test('another dispatcher goes on where the last one stopped', async t => {
   await dispatcher.stop()
   await append('m3')
   dispatcher.wake()
-  await settleDown()
+  await comeToRest()
   t.same(await seenBy('stats'), ['m1', 'm2'], 'a stopped one reacts to nothing')
   const next = new Dispatcher(parts, [diary('stats')])
   await next.start()
@@ -181,14 +181,14 @@ t.test('stopping waits for the consumer that is at work, and starts no retry', a
   await until('both ran', () => isAtWork)
   let isStopped = false
   const stopped = dispatcher.stop().then(() => (isStopped = true))
-  await settleDown()
+  await comeToRest()
   t.equal(isStopped, false)
   goOn()
   await stopped
   t.same(await seenBy('slow'), ['m1'])
   const failures = log.lines.filter(line => line.level === 'error').length
   await clock.advance(3_600_000)
-  await settleDown()
+  await comeToRest()
   t.equal(log.lines.filter(line => line.level === 'error').length, failures)
 })
 

@@ -49,6 +49,7 @@ t.test('a body may be gzip; any other coding or charset is a 415 on every route 
       const answer = await ask(baseUrl, { ...usual, headers: { ...usual.headers, [name]: value } })
       t.equal(faultOf(operation, answer), undefined, operation.name)
       t.match(answer, { status: 415, text: `"path":"${name}"` }, `${operation.name} ${value}`)
+      t.match(answer.text, '"unsupported_media_type"', operation.name)
     }
 })
 

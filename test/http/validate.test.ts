@@ -122,6 +122,10 @@ const queryFault = (value: unknown) => {
   }
 }
 
+t.test('a query with a NUL is refused, for no database has to be asked for it', async t => {
+  t.equal(queryFault({ name: 'a\0b' }), 'name contains a NUL character')
+})
+
 t.test('numbers and truth values in a query string are read as such, text stays text', async t => {
   t.same(query({ limit: '20', price: '-1.5', active: 'true', name: '20' }), {
     limit: 20,

@@ -12,7 +12,7 @@ import {
   sentMessage,
   signedFor,
 } from '../support/inbound.js'
-import { settle } from '../../src/queue/delivery/record-outcomes.js'
+import { recordOutcomes } from '../../src/queue/delivery/record-outcomes.js'
 import { NOW } from '../support/mailroom.js'
 import { bounced } from '../support/outcomes.js'
 import { until } from '../support/until.js'
@@ -74,7 +74,7 @@ t.test('it is the same event, record and suppression as after a refusal on the s
   const bob = await sentMessage(database, 2, 'bob@x.example')
   await take(ann.returnPath, dsn({ recipient: 'ann@x.example' }))
   await database.write(tx =>
-    settle(tx, [
+    recordOutcomes(tx, [
       {
         job: {
           messageId: bob.id,

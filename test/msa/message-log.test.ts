@@ -136,6 +136,29 @@ const content: MessageContent = {
   createdAt: NOW,
 }
 
+eachDatabase(t, 'a recipient beyond ASCII is found however its case is written', async (t, database) => {
+  const recipients = ['Ünal@one.test', 'üNAL@one.test', 'ünal@two.test', 'unal@one.test', 'ΟΔΟΣ@one.test']
+  await database.write(async ({ db }) => {
+    await insertContent(db, content)
+    const messages = recipients.map((recipient, at) => ({
+      id: uuidv7(NOW, Buffer.alloc(10, at)),
+      recipient,
+      status: 'sent' as const,
+      reason: null,
+    }))
+    await insertMessages(db, content, false, messages)
+  })
+  const found = async (to: string) =>
+    (await listMessages(database.reader, 'w', { to }, { limit: 10, offset: 0 })).items.map(
+      ({ recipient }) => recipient,
+    )
+  for (const to of ['Ünal@one.test', 'ÜNAL@ONE.TEST', 'ünal@one.test'])
+    t.same(await found(to), ['üNAL@one.test', 'Ünal@one.test'], to)
+  t.same(await found('Unal@one.test'), ['unal@one.test'])
+  t.same(await found('ΟΔΟΣ@one.test'), ['ΟΔΟΣ@one.test'])
+  t.same(await found('ö@one.test'), [])
+})
+
 eachDatabase(t, 'the log finds every state and the messages of a campaign', async (t, database) => {
   const ids = ['scheduled', 'cancelled', 'started', 'delivered', 'opened', 'clicked', 'bounced'].map(
     (name, at) => ({

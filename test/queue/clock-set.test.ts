@@ -6,7 +6,7 @@ import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
 import { deferred, delivered } from '../support/outcomes.js'
 import { openQueue, sqliteQueue } from '../support/queue.js'
-import { settleDown, until } from '../support/turns.js'
+import { comeToRest, until } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -22,7 +22,7 @@ t.test('after the clock was set back, what was put off is tried when its delay h
   await until('it is settled', () => settledCount() === 1)
   clock.jump(-2 * HOUR_MS)
   await clock.advance(1_000)
-  await settleDown()
+  await comeToRest()
   agent.script = () => delivered
   await clock.advance(6 * MINUTE_MS)
   t.same(await handsOver(2), ['m1', 'm1'])
@@ -69,7 +69,7 @@ t.test('a clock that was set back while the server was down is noticed by the ev
   await before.runner.stop(0)
   const after = openQueue(t, database, { script: () => delivered })
   await after.runner.start()
-  await settleDown()
+  await comeToRest()
   await after.clock.advance(6 * MINUTE_MS)
   t.same(await after.handsOver(1), ['put off1'])
 })
@@ -91,7 +91,7 @@ t.test(
     t.equal(await statusOf('m1'), 'sent')
     for (let hours = 0; hours < 80 && (await statusOf('m1')) === 'sent'; hours += 1) {
       await clock.advance(HOUR_MS)
-      await settleDown()
+      await comeToRest()
     }
     t.equal(await statusOf('m1'), 'bounced', 'after its three days')
   },

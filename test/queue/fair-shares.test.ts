@@ -12,7 +12,7 @@ import type { DeliveryJob } from '../../src/queue/delivery-agent.js'
 import { CONTENT, enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
 import { delivered, unreachable } from '../support/outcomes.js'
 import { sqliteQueue } from '../support/queue.js'
-import { settleDown, until } from '../support/turns.js'
+import { comeToRest, until } from '../support/turns.js'
 
 const isTarpit = ({ recipient }: DeliveryJob) => recipient.includes('@tarpit')
 const tarpits = (count: number) =>
@@ -44,7 +44,7 @@ t.test('a destination nobody has heard of yet has its turn before tarpits that c
   await until('tarpits have what they get', () => agent.waitingIds.length >= 4)
   await enqueue(database, [{ id: 'm1', to: 'a@fresh.example' }])
   runner.noteEnqueued(laneTo('fresh.example'), NOW)
-  await settleDown()
+  await comeToRest()
   t.notOk(agent.ids.includes('m1'))
   for (let step = 0; step < 43; step += 1) await clock.advance(250)
   await becomes('m1', 'delivered')
@@ -132,7 +132,7 @@ t.test('large mails to a server that stalls leave memory and connections to ever
   await enqueueLarge(database, stuck, 'stalls.example', 8 * 1_024 * 1_024)
   await look()
   await until('two are under way', () => agent.waitingIds.length === 2)
-  await settleDown()
+  await comeToRest()
   t.equal(runner.activeCount, 2, 'a quarter of the memory; what waits for it holds no connection')
   const attempts = await Promise.all(stuck.map(async id => (await entryOf(id))?.attempts))
   t.equal(attempts.filter(count => count === 1).length, 2, 'nor is its attempt counted')

@@ -7,7 +7,7 @@ import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW, laneTo } from '../support/mailroom.js'
 import { bounced, deferred, delivered } from '../support/outcomes.js'
 import { openQueue, sqliteQueue, failing } from '../support/queue.js'
-import { settleDown, until } from '../support/turns.js'
+import { comeToRest, until } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
 t.test('the attempt and the next time are on disk before the agent is called', async t => {
@@ -87,7 +87,7 @@ t.test('what is left without its reply at the end is not tried at once by the ne
   await left.runner.leave()
   const next = openQueue(t, database, { script: () => delivered })
   await next.runner.start()
-  await settleDown()
+  await comeToRest()
   t.same(next.agent.ids, [])
   await next.clock.advance((await next.entryOf('m1'))!.nextAttemptAt - NOW)
   t.same(await next.handsOver(1), ['m1'])
@@ -103,7 +103,7 @@ t.test('stopping begins nothing more, and waits for what is under way', async t 
   await handsOver(1)
   let isStopped = false
   const stopped = runner.stop(30_000).then(() => (isStopped = true))
-  await settleDown()
+  await comeToRest()
   t.equal(isStopped, false)
   t.equal(agent.isClosed, false)
   agent.finish('m1', delivered)
@@ -112,7 +112,7 @@ t.test('stopping begins nothing more, and waits for what is under way', async t 
   t.same(agent.ids, ['m1'])
   t.equal(agent.isClosed, true)
   runner.noteEnqueued(laneTo('x.example'), NOW)
-  await settleDown()
+  await comeToRest()
   t.same(agent.ids, ['m1'], 'a stopped queue stays stopped')
 })
 
@@ -224,7 +224,7 @@ t.test('when claiming fails it is tried again a little later', async t => {
     fields: { error: 'database or disk is full' },
   })
   isFull = false
-  await settleDown()
+  await comeToRest()
   t.same(agent.ids, [])
   await clock.advance(1_000)
   t.same(await handsOver(2), ['m1', 'm2'])
@@ -245,7 +245,7 @@ t.test('what was claimed but could not be made ready is handed back, not stuck',
   await enqueue(database, letters('x.example', 2))
   await runner.start()
   await until('the failure is logged', () => log.lines.length > 0)
-  await settleDown()
+  await comeToRest()
   t.equal(log.lines.length, 1, 'once, not over and over')
   t.match(await entryOf('m1'), { attempts: 0 })
   isBroken = false

@@ -12,7 +12,7 @@ import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 import { enqueue, letters, NOW, laneTo } from '../support/mailroom.js'
 import { deferred, delivered } from '../support/outcomes.js'
 import { openQueue, sqliteQueue, failing } from '../support/queue.js'
-import { settleDown, until } from '../support/turns.js'
+import { comeToRest, until } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
 t.test('what was enqueued before the start is delivered', async t => {
@@ -49,7 +49,7 @@ t.test('what is enqueued while it runs is delivered at once, what is due later t
   await enqueue(database, [{ id: 'b', to: 'b@x.example', dueAt: NOW + 60_000 }])
   runner.noteEnqueued(laneTo('x.example'), NOW + 60_000)
   await clock.advance(59_999)
-  await settleDown()
+  await comeToRest()
   t.same(await handsOver(1), ['a'])
   await clock.advance(1)
   t.same(await handsOver(2), ['a', 'b'])
@@ -61,7 +61,7 @@ t.test('what fell due while the machine slept is delivered soon after it woke', 
   const dueAt = NOW + 600 * MINUTE_MS
   await enqueue(database, [{ id: 'a', to: 'a@x.example', dueAt }])
   runner.noteEnqueued(laneTo('x.example'), dueAt)
-  await settleDown()
+  await comeToRest()
   clock.jump(599 * MINUTE_MS)
   t.same(await handsOver(0), [])
   clock.jump(MINUTE_MS)
@@ -154,7 +154,7 @@ t.test('a deferred message is tried again at its time, later each time, until it
     const pause = (await entryOf('m1'))!.nextAttemptAt - clock.now()
     pauses.push(pause)
     await clock.advance(pause - 1)
-    await settleDown()
+    await comeToRest()
     t.equal(agent.jobs.length, attempt, 'not before its time')
     if (attempt === 4) agent.script = () => delivered
     await clock.advance(1)
@@ -244,7 +244,7 @@ t.test(
     await runner.start()
     await handsOver(1)
     await clock.advance(60 * MINUTE_MS)
-    await settleDown()
+    await comeToRest()
     t.same(agent.ids, ['m1'])
     t.ok(writes < 10, `${writes} transactions while it waited`)
     agent.finish('m1', delivered)

@@ -7,7 +7,7 @@ import { deleteEntries } from '../../src/queue/operator/queue-admin-store.js'
 import { findEntries } from '../../src/queue/queue-store.js'
 import { beginAttempt } from '../../src/queue/claiming/claim-store.js'
 import { recordHappenings } from '../../src/messages/message-history.js'
-import { settle, type Finished } from '../../src/queue/delivery/record-outcomes.js'
+import { recordOutcomes, type Finished } from '../../src/queue/delivery/record-outcomes.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import type { Outcome } from '../../src/mail/outcome.js'
@@ -47,7 +47,7 @@ async function settled(
   await enqueue(database, [
     { id: 'm1', to: 'm1@x.example', ...(expiresAt === undefined ? {} : { expiresAt }) },
   ])
-  await database.write(tx => settle(tx, [finished('m1', outcome, more)]))
+  await database.write(tx => recordOutcomes(tx, [finished('m1', outcome, more)]))
   return now(database, 'm1')
 }
 
@@ -99,8 +99,8 @@ eachDatabase(t, 'deferred: still sent, tried again later, told as sent once', as
     { kind: 'deferred', replyCode: 451, status: '4.7.1', classification: { subtype: 'greylisted' } },
   ])
   t.same(kindsOf(first.events), ['email.sent'])
-  await database.write(tx => settle(tx, [finished('m1', deferred)]))
-  await database.write(tx => settle(tx, [finished('m1', delivered)]))
+  await database.write(tx => recordOutcomes(tx, [finished('m1', deferred)]))
+  await database.write(tx => recordOutcomes(tx, [finished('m1', delivered)]))
   const last = await now(database, 'm1')
   t.same(kindsOf(last.events), ['email.sent', 'email.delivered'])
   t.equal(last.attempts.length, 3)
@@ -196,7 +196,7 @@ eachDatabase(
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
     await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
     for (const outcome of [delivered, deferred])
-      await database.write(tx => settle(tx, [finished('m1', outcome), finished('unknown', outcome)]))
+      await database.write(tx => recordOutcomes(tx, [finished('m1', outcome), finished('unknown', outcome)]))
     const { message, entry, events, attempts } = await now(database, 'm1')
     t.match(message, { status: 'failed', deliveredAt: null })
     t.equal(attempts.length, 2)
@@ -223,7 +223,7 @@ eachDatabase(
       ids.map(id => ({ id, to: `${id}@x.example` })),
     )
     await database.write(tx =>
-      settle(
+      recordOutcomes(
         tx,
         Object.entries(outcomes).map(([id, outcome]) => finished(id, outcome)),
       ),
@@ -244,7 +244,7 @@ eachDatabase(
 )
 
 eachDatabase(t, 'an empty batch, and what the local inbox took', async (t, database) => {
-  await database.write(tx => settle(tx, []))
+  await database.write(tx => recordOutcomes(tx, []))
   const captured = Buffer.from('Subject: Your order\r\n\r\nThanks\r\n')
   const { message } = await settled(database, {
     ...delivered,
@@ -283,7 +283,7 @@ eachDatabase(
       const before = await now(database, 'm1')
       t.match(before, { message: { status: 'sent' }, events: [] }, 'nobody is told anything yet')
       t.equal(before.entry?.isWithdrawn, true)
-      t.equal((await database.write(tx => settle(tx, [finished('m1', outcome)]))).size, 0)
+      t.equal((await database.write(tx => recordOutcomes(tx, [finished('m1', outcome)]))).size, 0)
       const after = await now(database, 'm1')
       t.equal(after.message?.status, status)
       t.equal(after.entry, undefined)
@@ -302,7 +302,7 @@ eachDatabase(
   async (t, database) => {
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
     await begin(database)
-    await database.write(tx => settle(tx, [finished('m1', deferred)]))
+    await database.write(tx => recordOutcomes(tx, [finished('m1', deferred)]))
     t.equal(await deleteAll(database), 1)
     const between = await now(database, 'm1')
     t.match(between, { message: { status: 'failed' }, entry: undefined })
@@ -330,7 +330,7 @@ eachDatabase(
   'a bounce that comes back while the message is still retried ends it, and is told once',
   async (t, database) => {
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-    await database.write(tx => settle(tx, [finished('m1', deferred)]))
+    await database.write(tx => recordOutcomes(tx, [finished('m1', deferred)]))
     const comesBack = () =>
       database.write(tx =>
         recordHappenings(tx, [{ what: 'bounced', messageId: 'm1', at: NOW + 5, facts: dsnFacts }]),
@@ -339,7 +339,7 @@ eachDatabase(
     t.match(await now(database, 'm1'), { message: { status: 'bounced' }, entry: undefined })
     // The attempt that was under way then.
     for (const outcome of [deferred, bounced])
-      t.equal((await database.write(tx => settle(tx, [finished('m1', outcome)]))).size, 0)
+      t.equal((await database.write(tx => recordOutcomes(tx, [finished('m1', outcome)]))).size, 0)
     t.equal((await comesBack()).size, 0)
     const { message, events, attempts } = await now(database, 'm1')
     t.match(message, { status: 'bounced', bouncedAt: NOW + 5 })
@@ -359,7 +359,7 @@ eachDatabase(t, 'every event says what the mail is part of', async (t, database)
   await database.write(({ db }) => db.updateTable('messages').set({ contact_id: 'ann' }).execute())
   const job = { ...finished('m1', delivered).job, origin }
   await database.write(tx =>
-    settle(
+    recordOutcomes(
       tx,
       Object.entries({ m1: delivered, m2: bounced, m3: unsendable, m4: deferred }).map(([id, outcome]) =>
         finished(id, outcome, { job: { ...job, messageId: id } }),

@@ -6,7 +6,7 @@ import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW } from '../support/mailroom.js'
 import { deferred, delivered } from '../support/outcomes.js'
 import { openQueue } from '../support/queue.js'
-import { settleDown, until } from '../support/turns.js'
+import { comeToRest, until } from '../support/turns.js'
 
 const QUICK = 30
 
@@ -60,7 +60,7 @@ t.test(
     }
     agent.finish(agent.waitingIds[0]!, slowDown)
     await until('the reserve is handed back', async () => count(await attempts(), 1) === 4)
-    await settleDown()
+    await comeToRest()
     t.equal((await handsOver(QUICK + 4)).length, QUICK + 4, 'nothing more is begun')
   },
 )

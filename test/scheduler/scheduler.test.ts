@@ -3,7 +3,7 @@ import t from 'tap'
 import { Scheduler, type Job } from '../../src/scheduler/scheduler.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { settleDown } from '../support/turns.js'
+import { comeToRest } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -43,7 +43,7 @@ t.test('each job runs at its own times, and none before the first', async t => {
     ...noting('often', '*/30 * * * *')(clock, ran),
     ...noting('hourly', '7 * * * *')(clock, ran),
   ])
-  await settleDown()
+  await comeToRest()
   t.same(ran, [])
   await advance(2 * HOUR_MS)
   t.same(ran, [
@@ -141,7 +141,7 @@ t.test('stopping tells the job under way, waits for it, and begins none any more
   await advance(MINUTE_MS)
   let isStopped = false
   const stopped = scheduler.stop(30_000).then(() => (isStopped = true))
-  await settleDown()
+  await comeToRest()
   t.notOk(isStopped)
   end()
   await stopped

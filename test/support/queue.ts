@@ -12,7 +12,7 @@ import { sqliteDatabase } from './db/database.js'
 import { enqueue } from './mailroom.js'
 import { bounced } from './outcomes.js'
 import { ScriptedAgent, type Script } from './scripted-agent.js'
-import { settleDown, until } from './turns.js'
+import { comeToRest, until } from './turns.js'
 
 const MINUTE_MS = 60_000
 
@@ -75,7 +75,7 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
     await runner.start()
     for (const { id } of first)
       await until(`${id} is refused`, async () => (await findEntries(database.reader, [id])).length === 0)
-    await settleDown()
+    await comeToRest()
     agent.script = script
     agent.jobs.length = 0
   }
@@ -95,7 +95,7 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
     /** Waits until so many jobs were handed over, and shows that it stays at that. */
     handsOver: async (count: number): Promise<string[]> => {
       await until(`${count} jobs are handed over`, () => agent.jobs.length >= count)
-      await settleDown()
+      await comeToRest()
       return agent.ids
     },
     becomes: (id: string, status: string) =>

@@ -3,10 +3,10 @@
  *
  * Read from an index of opened messages alone (a click also marks its message as opened), whatever the number of messages.
  */
-import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { flag } from '../../db/tables.js'
 import { normalizedAddress } from '../../mail/address.js'
+import { isSpelled, recipientSpellings, type Spellings } from '../../messages/message-store.js'
 import { DAY_MS } from '../day.js'
 
 export interface Attribution {
@@ -29,20 +29,25 @@ export type FindAttribution = (db: Queries, converted: Converted) => Promise<Att
 const WINDOW_MS = 7 * DAY_MS
 
 /** The message to this address that was clicked last within seven days, else the one opened last within them. */
-export const lastEngagement: FindAttribution = async (db, converted) =>
-  (await lastOf(db, converted, 'clicked_at')) ?? lastOf(db, converted, 'opened_at')
+export const lastEngagement: FindAttribution = async (db, converted) => {
+  const { workspaceId, email } = converted
+  const spellings = await recipientSpellings(db, workspaceId, normalizedAddress(email))
+  return (
+    (await lastOf(db, converted, spellings, 'clicked_at')) ?? lastOf(db, converted, spellings, 'opened_at')
+  )
+}
 
 async function lastOf(
   db: Queries,
-  { workspaceId, email, isSandbox, convertedAt }: Converted,
+  { workspaceId, isSandbox, convertedAt }: Converted,
+  spellings: Spellings,
   moment: 'clicked_at' | 'opened_at',
 ): Promise<Attribution | undefined> {
   const row = await db
     .selectFrom('messages')
     .select(['id', 'campaign_id'])
     .where('workspace_id', '=', workspaceId)
-    // As the index has it. SQLite's lower() knows ASCII only, as do nearly all addresses.
-    .where(sql`lower(recipient)`, '=', normalizedAddress(email))
+    .where(isSpelled(spellings))
     .where('opened_at', 'is not', null)
     .where(moment, '>=', convertedAt - WINDOW_MS)
     .where(moment, '<=', convertedAt)

@@ -9,15 +9,14 @@ import { Kysely } from 'kysely'
 import { describeError } from '../../core/errors.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { checkContent, checkHeader, DamagedDatabaseError } from './check-file.js'
-import { Checkpointer, type CheckpointerParts } from '../threads/checkpointer.js'
-import type { Database } from '../database.js'
+import { Checkpointer, type CheckpointerParts, type LogLength } from '../threads/checkpointer.js'
+import type { Database, Queries } from '../database.js'
 import { GroupCommit } from '../group-commit.js'
 import { migrateToLatest } from '../migrate.js'
 import { StorageWatch, UNWATCHED, type StorageWatchParts } from './storage-watch.js'
 import { sqliteCode } from './storage-fault.js'
 import { slowReadingDialect, sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import { SlowReader, type SlowReaderParts } from '../threads/slow-reader.js'
-import { runDirectly } from '../statement.js'
 import type { Tables } from '../tables.js'
 
 /** How long opening waits for another process, which may be recovering the log. */
@@ -77,8 +76,9 @@ export async function openSqlite({
   writeHandle.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
   const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
   const reading = sqliteReadingDialect(readHandle, writeHandle, clock)
-  const reader = new Kysely<Tables>({ dialect: reading.dialect })
-  runDirectly(reader, reading.run)
+  const reader: Queries = Object.assign(new Kysely<Tables>({ dialect: reading.dialect }), {
+    run: reading.run,
+  })
   const slowReader = slowReads
     ? new Kysely<Tables>({ dialect: slowReadingDialect(new SlowReader(slowReads, clock, file)) })
     : reader
@@ -88,6 +88,7 @@ export async function openSqlite({
       { ...checkpoints, clock },
       {
         file,
+        logLength: logLengthOf(writeHandle),
         commitsCheckpoint: isWanted =>
           void writeHandle.pragma(`wal_autocheckpoint = ${isWanted ? LOG_PAGES : 0}`),
       },
@@ -149,4 +150,13 @@ function configure(handle: BetterSqlite.Database): void {
   handle.pragma('foreign_keys = ON')
   handle.pragma(`wal_autocheckpoint = ${LOG_PAGES}`)
   handle.pragma(`cache_size = -${CACHE_KILOBYTES}`)
+}
+
+/** A checkpoint of the kind that does nothing tells how much there would be to do. */
+function logLengthOf(handle: BetterSqlite.Database): () => LogLength {
+  const ask = handle.prepare<[], [number, number, number]>('pragma wal_checkpoint(noop)').raw()
+  return () => {
+    const [, written = 0, broughtOver = 0] = ask.get() ?? []
+    return { written, broughtOver }
+  }
 }

@@ -22,7 +22,7 @@ import {
 } from 'kysely'
 import { systemClock, type Clock } from '../../world/time/clock.js'
 import { slowReadingDriver, type SlowReader } from '../threads/slow-reader.js'
-import type { PrintedQuery, Run } from '../statement.js'
+import type { PrintedQuery, Run } from '../database.js'
 import { takeWriteLock } from './write-lock.js'
 
 /** Distinct statements kept prepared. Multi-row inserts of many lengths would otherwise grow without bound. */

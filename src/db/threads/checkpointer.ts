@@ -6,11 +6,11 @@
  * never quite comes to the end, and the log would grow for as long as they went on; so from a certain length the next group
  * waits the few ms that the short rest takes, and the log begins anew.
  *
- * Used by `group-commit.ts`. How far both are stands in the wal-index, whose form is part of SQLite's file format
- * (sqlite.org/walformat.html §2.1). Fails: never; while the thread cannot (a full disk, no thread to be had) the commits do it
- * again, as they would by themselves, and now and then the thread is tried.
+ * Used by `group-commit.ts`. How far both are is asked of SQLite itself. Never opens a file of the database: closing any
+ * descriptor of one drops every POSIX lock that this process holds on it, those of SQLite's own connections too (fcntl(2)).
+ * Fails: never; while the thread cannot (a full disk, no thread to be had) the commits do it again, as they would by themselves,
+ * and now and then the thread is tried.
  */
-import { closeSync, openSync, readSync } from 'node:fs'
 import { describeError } from '../../core/errors.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
@@ -26,6 +26,8 @@ export interface CheckpointerParts {
 export interface CheckpointedDatabase {
   /** Path of the database file. */
   readonly file: string
+  /** Asked between two transactions; a microsecond. */
+  readonly logLength: () => LogLength
   /** From now on commits do it themselves, or they leave it. */
   readonly commitsCheckpoint: (isWanted: boolean) => void
 }
@@ -51,7 +53,7 @@ interface Trouble {
   readonly retryAt: number
 }
 
-interface Lengths {
+export interface LogLength {
   /** Pages in the log. */
   readonly written: number
   /** Of those, in the database file too. */
@@ -64,7 +66,6 @@ export class Checkpointer {
   private thread: Thread | undefined
   private isClosed = false
   private trouble: Trouble | undefined
-  private index: number | undefined
   private running: Promise<void> | undefined
   private onAnswer: (() => void) | undefined
   /** Pages in the log when it last was not brought over to its end, for somebody reads in it. */
@@ -76,7 +77,7 @@ export class Checkpointer {
     database.commitsCheckpoint(false)
   }
 
-  /** To be called after each commit; costs one read of a few octets. */
+  /** To be called after each commit. */
   committed(): void {
     if (this.isClosed || this.running || this.mustWait()) return
     const { written, broughtOver } = this.lengths()
@@ -95,8 +96,6 @@ export class Checkpointer {
     this.isClosed = true
     if (this.running) await Promise.race([this.running, pauseFor(LONGEST_WAIT_MS)])
     await this.thread?.terminate()
-    if (this.index !== undefined) closeSync(this.index)
-    this.index = undefined
   }
 
   private async finish(): Promise<void> {
@@ -159,13 +158,10 @@ export class Checkpointer {
     this.database.commitsCheckpoint(false)
   }
 
-  /** Both in the order of octets of this machine. The log is as good as empty where there is no index yet. */
-  private lengths(): Lengths {
+  /** The log is as good as empty where it cannot be asked. */
+  private lengths(): LogLength {
     try {
-      this.index ??= openSync(`${this.database.file}-shm`, 'r')
-      const octets = new Uint32Array(25)
-      readSync(this.index, octets, 0, octets.byteLength, 0)
-      return { written: octets[4] ?? 0, broughtOver: octets[24] ?? 0 }
+      return this.database.logLength()
     } catch (error) {
       this.failed(describeError(error))
       return { written: 0, broughtOver: 0 }

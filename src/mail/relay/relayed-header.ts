@@ -169,13 +169,17 @@ function readFacts(byName: ReadonlyMap<string, string>, faults: HeaderFault[]): 
     faults.push(invalid('From', 'the From field names several addresses and there is no Sender field'))
   const date = value('date')
   const messageId = value('message-id')?.replace(/^<|>$/g, '').trim()
+  const shown = (name: string, text: string): string => {
+    if (text.includes('\0')) faults.push(invalid(name, encodedNul(name)))
+    return text
+  }
   return {
     from,
     ...(sender && { sender }),
     replyTo: mailboxes('Reply-To'),
-    subject: decodeText(value('subject') ?? '', charset),
-    to: displayed(value('to'), charset),
-    cc: displayed(value('cc'), charset),
+    subject: shown('Subject', decodeText(value('subject') ?? '', charset)),
+    to: shown('To', displayed(value('to'), charset)),
+    cc: shown('Cc', displayed(value('cc'), charset)),
     ...(date && { date }),
     ...(messageId && { messageId }),
     contentType,
@@ -200,9 +204,15 @@ function readMailboxes(
   for (const listed of mailboxesOf(list)) {
     const address = readAddress(listed.address, { allowSingleLabel: true })
     if ('fault' in address) refuse(`cannot be read: the address ${address.fault}`)
+    else if (listed.name?.includes('\0')) faults.push(invalid(name, encodedNul(name)))
     else mailboxes.push(listed.name === undefined ? { address } : { name: listed.name, address })
   }
   return mailboxes
+}
+
+/** No octet of a header may be one, but an encoded-word can say it; it is stored decoded, and PostgreSQL keeps no such text. */
+function encodedNul(name: string): string {
+  return `the ${name} field has a NUL character in an encoded-word`
 }
 
 function displayed(value: string | undefined, charset: string | undefined): string {

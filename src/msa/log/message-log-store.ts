@@ -12,7 +12,14 @@ import type { Queries } from '../../db/database.js'
 import { flag, type Tables } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { MessageStatus } from '../../messages/message-status.js'
-import { messageFromRow, recipientBucket, type Message } from '../../messages/message-store.js'
+import {
+  isSpelled,
+  messageFromRow,
+  recipientBucket,
+  recipientSpellings,
+  type Message,
+  type Spellings,
+} from '../../messages/message-store.js'
 import { nextTurn } from '../../world/time/clock.js'
 
 export interface MessageFilter {
@@ -45,7 +52,11 @@ export async function listMessages(
   filter: MessageFilter,
   page: Page,
 ): Promise<Listing<LoggedMessage>> {
-  const found = matching(db, workspaceId, filter)
+  const to =
+    filter.to === undefined
+      ? undefined
+      : { address: filter.to, spellings: await recipientSpellings(db, workspaceId, filter.to) }
+  const found = matching(db, workspaceId, { ...filter, to })
   if (filter.tag !== undefined) return listTagged(db, found, filter.tag, page)
   const start = await skip(db, found, page.offset)
   if (start.isPastEnd) return { items: [], total: start.skipped }
@@ -144,11 +155,19 @@ async function count(db: Queries, found: Found, most: number): Promise<number> {
   return total
 }
 
+interface Wanted extends Omit<MessageFilter, 'to'> {
+  readonly to: { readonly address: string; readonly spellings: Spellings } | undefined
+}
+
 /** The index that leaves the fewest candidates: the recipient's, a rare state's, the campaign's, or only the workspace's. */
-function matching(db: Queries, workspaceId: string, filter: MessageFilter): Found {
+function matching(db: Queries, workspaceId: string, filter: Wanted): Found {
   const { to, status, campaignId, isSandbox } = filter
   const candidates = within(db, workspaceId, filter)
-  if (to !== undefined) return among(db, candidates.where(isTo(to)), { status, campaignId, isSandbox })
+  if (to !== undefined) {
+    // A 256th of the workspace's messages is passed over within the index, newest first.
+    const inBucket = candidates.where('recipient_bucket', '=', recipientBucket(to.address))
+    return among(db, inBucket.where(isSpelled(to.spellings)), { status, campaignId, isSandbox })
+  }
   if (status !== undefined && status !== 'sent' && status !== 'delivered') {
     const inState = candidates
       .where('status', '=', status)
@@ -161,11 +180,6 @@ function matching(db: Queries, workspaceId: string, filter: MessageFilter): Foun
   if (campaignId !== undefined)
     return among(db, candidates.where('campaign_id', '=', campaignId), { status, isSandbox })
   return among(db, candidates, { status, isSandbox })
-}
-
-/** A 256th of the workspace's messages is passed over within the index, newest first. */
-function isTo(address: string) {
-  return sql<boolean>`recipient_bucket = ${recipientBucket(address)} and lower(recipient) = lower(${address})`
 }
 
 interface Rest {
@@ -194,7 +208,7 @@ function duringCampaign(id: string) {
 /** An identifier is made a moment after the message's own time was read. */
 const ID_LAG_MS = 1_000
 
-function within(db: Queries, workspaceId: string, { since, until }: MessageFilter): Found {
+function within(db: Queries, workspaceId: string, { since, until }: Wanted): Found {
   let query = db.selectFrom('messages').where('workspace_id', '=', workspaceId)
   if (since !== undefined) query = query.where('id', '>=', firstIdAt(since)).where('created_at', '>=', since)
   if (until !== undefined)

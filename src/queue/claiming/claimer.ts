@@ -1,7 +1,7 @@
 /**
  * The claimer: asks the schedule whose turn it is, claims that mail and makes complete jobs of it.
  *
- * Used by the queue runner, one round at a time. What it hands over is claimed on disk, and every claim ends in exactly one of
+ * Used by the queue manager, one round at a time. What it hands over is claimed on disk, and every claim ends in exactly one of
  * three ways: handed over, dropped because its row is gone, or handed back (due again, the attempt not counted). Never begins
  * a delivery. Fails: a round that the database refuses is told to the schedule as if nothing had been found.
  */

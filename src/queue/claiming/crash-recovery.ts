@@ -1,7 +1,7 @@
 /**
  * What a process that is gone had in hand falls due again at the next start.
  *
- * Called once by the queue runner, before it looks at the queue. A message that was in hand when the process ended is most
+ * Called once by the queue manager, before it looks at the queue. A message that was in hand when the process ended is most
  * likely innocent and due at once; one that was in hand at several ends in a row may be their cause and waits, longer each
  * time and each for a time of its own, so that those that were in hand together are not in hand together again. An attempt
  * whose outcome was written down is a clean end and forgets all that. Fails: as the database does.

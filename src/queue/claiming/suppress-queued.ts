@@ -1,7 +1,7 @@
 /**
  * The last look before hand-off: whoever was suppressed after the mail was accepted is not mailed.
  *
- * Called by the queue runner with jobs that it has claimed. Mail to people who only unsubscribed is stopped where it is
+ * Called by the queue manager with jobs that it has claimed. Mail to people who only unsubscribed is stopped where it is
  * marketing. Fails: as the database does.
  */
 import type { Queries, Tx } from '../../db/database.js'

@@ -1,7 +1,7 @@
 /**
  * Brings due times back that were reckoned by a clock which has been set back since.
  *
- * Called by the queue runner when the clock was seen to step back, and at the start where the event log is ahead of the clock;
+ * Called by the queue manager when the clock was seen to step back, and at the start where the event log is ahead of the clock;
  * at no other time, so it costs nothing while clocks are right. Lane by lane, in pages with a commit each: nobody waits for
  * all of it, and what a page has corrected can be delivered at once. What its sender scheduled stays at the time named. Fails:
  * as the database does; what was not corrected falls due when its row says.

@@ -1,7 +1,7 @@
 /**
  * The delivery runner: has ready messages delivered, each when its site has a free place, and their outcomes written down.
  *
- * Used by the queue runner. A message is under way from `takeIn` until its outcome is on disk. Knows no SMTP (that is the
+ * Used by the queue manager. A message is under way from `takeIn` until its outcome is on disk. Knows no SMTP (that is the
  * delivery agent's). Fails: an agent that breaks its promise never to reject defers the message.
  *
  *   ready ──place──> begun ──outcome──> its connection and memory are free ──on disk──> over
@@ -23,7 +23,7 @@ import { hangingAt, overdue, type Begun } from '../pacing/overdue.js'
 import { paceSignal } from '../pacing/pace-signal.js'
 import { ReadyQueue } from './ready-queue.js'
 import type { Schedule } from '../pacing/schedule.js'
-import type { Settler } from './outcome-batches.js'
+import type { OutcomeBatches } from './outcome-batches.js'
 
 export interface DeliveryRunnerParts {
   readonly clock: Clock
@@ -32,7 +32,7 @@ export interface DeliveryRunnerParts {
   readonly agent: DeliveryAgent
   readonly jobs: JobLoader
   readonly schedule: Schedule
-  readonly settler: Settler
+  readonly outcomes: OutcomeBatches
   readonly steps: ClockSteps
   readonly retry: BackoffPolicy
   /** These were ready and shall not begin now. */
@@ -49,7 +49,7 @@ interface Delivery extends Begun {
 
 export class DeliveryRunner {
   private readonly parts: DeliveryRunnerParts
-  private readonly room = new ReadyQueue<Ready>()
+  private readonly readyQueue = new ReadyQueue<Ready>()
   private readonly begun = new Set<Delivery>()
   /** Begun or ready to begin, without an outcome. */
   private active = 0
@@ -78,7 +78,7 @@ export class DeliveryRunner {
 
   takeIn(ready: Ready): void {
     this.active += 1
-    if (this.room.enter(ready)) this.begin(ready)
+    if (this.readyQueue.enter(ready)) this.begin(ready)
   }
 
   /** Breaks off what has had its time, of these shares, so that others may begin. @param most how many at most */
@@ -89,7 +89,7 @@ export class DeliveryRunner {
 
   /** Nothing that waits for a place begins any more; it is handed back. */
   async giveUpReady(): Promise<void> {
-    await this.giveUp(this.room.takeAll())
+    await this.giveUp(this.readyQueue.takeAll())
   }
 
   /** Breaks off everything that is not past the final dot, from now on. */
@@ -133,7 +133,7 @@ export class DeliveryRunner {
    * writes this outcome down, and the connection does not wait for both.
    */
   private async deliver(delivery: Delivery): Promise<void> {
-    const { clock, log, schedule, settler, steps, onChange, onSettled } = this.parts
+    const { clock, log, schedule, outcomes, steps, onChange, onSettled } = this.parts
     const { job, turn } = delivery.ready
     const startedAt = clock.now()
     const outcome = await this.attempt(delivery)
@@ -145,12 +145,12 @@ export class DeliveryRunner {
     logOutcome(log, job, outcome)
     this.begun.delete(delivery)
     this.active -= 1
-    const settled = settler.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs }, this.active)
+    const recorded = outcomes.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs }, this.active)
     schedule.ended(turn, paceSignal(outcome), durationMs, delivery.state === 'set aside')
-    for (const next of this.room.leave(turn.site)) this.begin(next)
+    for (const next of this.readyQueue.leave(turn.site)) this.begin(next)
     this.giveBackWhatFailedSitesHold(delivery)
     onChange()
-    const nextAttemptAt = await settled
+    const nextAttemptAt = await recorded
     schedule.settled(turn, nextAttemptAt)
     onSettled()
     onChange()
@@ -158,7 +158,7 @@ export class DeliveryRunner {
 
   /** A site that rests has no use for what waits for it, and where nobody answers, none for what hangs there as well. */
   private giveBackWhatFailedSitesHold({ turn: { site } }: Delivery): void {
-    this.keep(this.giveUp(this.room.takeStuck(site)))
+    this.keep(this.giveUp(this.readyQueue.takeStuck(site)))
     if (!site.pace.isGivenUp) return
     for (const other of hangingAt(this.begun, site, this.parts.clock.monotonic())) this.breakOff(other)
   }

@@ -1,6 +1,8 @@
 /**
- * Collects finished attempts and settles them in batches: whatever has come in when a transaction begins is written
+ * Collects finished attempts and records them in batches: whatever has come in when a transaction begins is written
  * in it, so that the size of a batch follows the load.
+ *
+ * Used by the delivery runner.
  *
  * When the database cannot write (disk full) nothing is lost: outcomes stay here and are tried again, and since each
  * keeps its place among the deliveries under way, no new ones are begun meanwhile.
@@ -11,9 +13,9 @@ import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
-import { settle, type Finished } from './record-outcomes.js'
+import { recordOutcomes, type Finished } from './record-outcomes.js'
 
-export interface SettlerParts {
+export interface OutcomeBatchesParts {
   readonly database: Database
   readonly clock: Clock
   readonly random: Random
@@ -31,13 +33,13 @@ interface Waiting {
   readonly done: (nextAttemptAt: number | undefined) => void
 }
 
-export class Settler {
-  private readonly parts: SettlerParts
+export class OutcomeBatches {
+  private readonly parts: OutcomeBatchesParts
   private readonly waiting: Waiting[] = []
   private running: Promise<void> | undefined
   private isBusy = false
 
-  constructor(parts: SettlerParts) {
+  constructor(parts: OutcomeBatchesParts) {
     this.parts = parts
   }
 
@@ -75,7 +77,7 @@ export class Settler {
         const dueAgain = await database.write(
           tx => {
             batch = this.waiting.splice(0, BATCH)
-            return settle(
+            return recordOutcomes(
               tx,
               batch.map(({ finished }) => finished),
             )

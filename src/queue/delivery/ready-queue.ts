@@ -1,7 +1,7 @@
 /**
  * The ready queue: messages that are claimed and complete, waiting for a delivery of their site to end.
  *
- * Used by the queue runner. Between the end of a delivery and the next claim lie a commit and a read; a site that is quick
+ * Used by the queue manager. Between the end of a delivery and the next claim lie a commit and a read; a site that is quick
  * would stand idle for most of the time. So its pace lets a few more be claimed than may be under way, and they wait here,
  * for some 50 ms. Never larger than the pace allows; empty for slow sites, where waiting would be long.
  */

@@ -2,7 +2,7 @@
  * Writes down what became of attempts: attempt log, queue row, and what happened to the message, all in one transaction per
  * batch.
  *
- * Called by the settler with whatever outcomes have come in since the last commit. Decides only what an attempt means for its
+ * Called by the outcome batches with whatever outcomes have come in since the last commit. Decides only what an attempt means for its
  * message; what that changes and who is told is the state machine's. A message may have lost its queue row meanwhile, since a
  * bounce of an earlier attempt came back: the attempt is logged, and the message learns of its end as far as it still can.
  * Batches share one moment for the status, the attempt log and the events have each one's own.
@@ -45,7 +45,10 @@ interface Settled extends Finished {
 }
 
 /** @returns when each message that stays queued falls due again, by message id */
-export async function settle(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, number>> {
+export async function recordOutcomes(
+  tx: Tx,
+  batch: readonly Finished[],
+): Promise<ReadonlyMap<string, number>> {
   const entries = await takeEntries(tx, batch)
   const all = batch.map((finished): Settled => {
     const entry = entries.get(finished.job.messageId)

@@ -26,7 +26,7 @@ export const QueueSitesSchema = Type.Object({
 
 export type QueueSites = Static<typeof QueueSitesSchema>
 
-/** The queue runner, as far as it is asked. */
+/** The queue manager, as far as it is asked. */
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]

@@ -3,18 +3,18 @@
  * that of the lanes and sites with mail, and of those remembered for a while, never of the messages.
  *
  * A lane waits for its due time, is located (`site-directory.ts`), stands in its site's line, and is taken out of it for a look
- * into the database (the states stand in `lane.ts`); what that look says, and every settled message, makes it wait again. A
- * site with nothing due, nothing free or no leave to hold memory is in no line until something changes; the others stand in
- * one of three lines by what is known of them, each with its share of the connections (`connection-shares.ts`).
+ * into the database (`lane-register.ts`); what that look says, and every settled message, makes it wait again. Sites with mail
+ * that can begin stand in one of three lines by what is known of them (`site-lines.ts`), each line with its share of the
+ * connections (`connection-shares.ts`).
  */
-import { KeyedHeap } from '../../core/keyed-heap.js'
 import type { Clock } from '../../world/time/clock.js'
 import { ConnectionShares, STANDINGS, type Standing } from './connection-shares.js'
 import type { LocateSite, SiteFacts } from '../delivery-agent.js'
-import { FairLine } from './fair-line.js'
-import { isBulk, laneFromKey, type Lane } from '../lane.js'
+import { LaneRegister } from './lane-register.js'
+import { isBulk, type Lane } from '../lane.js'
 import type { PaceSignal } from './pace-signal.js'
 import { SiteDirectory } from './site-directory.js'
+import { SiteLines } from './site-lines.js'
 import type { RestLengths } from './site-pace.js'
 import { SiteRegister, type SiteState } from './site-register.js'
 import type { Site, Turn } from './site.js'
@@ -33,29 +33,17 @@ export interface ScheduleParts {
 
 export class Schedule {
   private readonly parts: ScheduleParts
-  private readonly lanes = new Map<string, Lane>()
-  /** Lanes that wait, by due time. */
-  private readonly waiting = new KeyedHeap<Lane>()
+  private readonly lanes = new LaneRegister()
   private readonly directory: SiteDirectory
-  /** Lanes that are being located, by destination. */
-  private readonly unlocated = new Map<string, Set<Lane>>()
   private readonly sites: SiteRegister
-  /** Sites that rest or have used up their minute, by the moment on the monotonic clock when they may go on. */
-  private readonly resting = new KeyedHeap<Site>()
-  /** Sites with something due and a free slot. */
-  private readonly lines: Readonly<Record<Standing, FairLine<Site>>> = {
-    new: new FairLine('both ends'),
-    proven: new FairLine('oldest'),
-    doubtful: new FairLine('oldest'),
-  }
-  /** Sites whose large messages wait for memory. */
-  private readonly lackingMemory = new Set<Site>()
+  private readonly lines: SiteLines
   private readonly shares: ConnectionShares
 
   constructor(parts: ScheduleParts) {
     this.parts = parts
     this.shares = new ConnectionShares(parts.connections)
     this.sites = new SiteRegister(parts)
+    this.lines = new SiteLines(site => this.hasMemoryFor(site))
     this.directory = new SiteDirectory({
       ...parts,
       onLocated: (destination, facts) => this.located(destination, facts),
@@ -64,26 +52,21 @@ export class Schedule {
 
   /** Lanes and sites known now, and due times kept for them. */
   get size(): { lanes: number; sites: number; dueTimes: number } {
-    return { lanes: this.lanes.size, sites: this.sites.size, dueTimes: this.waiting.size }
+    return { lanes: this.lanes.size, sites: this.sites.size, dueTimes: this.lanes.dueTimes }
   }
 
   /** How long there is nothing to do, should nothing happen before, ms; undefined when nothing waits. */
   get idleMs(): number | undefined {
     const { clock } = this.parts
-    const dueMs = (this.waiting.nextKey ?? Infinity) - clock.now()
-    const restMs = (this.resting.nextKey ?? Infinity) - clock.monotonic()
+    const dueMs = (this.lanes.nextDueAt ?? Infinity) - clock.now()
+    const restMs = (this.lines.nextRestEnd ?? Infinity) - clock.monotonic()
     const idleMs = Math.min(dueMs, restMs)
     return idleMs === Infinity ? undefined : Math.max(0, idleMs)
   }
 
-  /** Something in this lane falls due then. */
+  /** Something in this lane falls due then; it has been committed. */
   note(key: string, dueAt: number): void {
-    const lane = this.lanes.get(key) ?? laneFromKey(key)
-    this.lanes.set(key, lane)
-    // In a line already, it will be looked at: whoever notes something has committed it before.
-    if (lane.state === 'locating' || lane.state === 'in line') return
-    lane.dueAt = Math.min(lane.dueAt, dueAt)
-    if (lane.state === 'waiting') this.waiting.set(lane, lane.dueAt)
+    this.lanes.note(key, dueAt)
   }
 
   /** Whether some site has mail due, a slot for it, and a connection of its share. */
@@ -95,15 +78,15 @@ export class Schedule {
   /** The shares of the connections that are used up while sites wait for them, and how many wait. */
   get shortages(): { standing: Standing; waiting: number }[] {
     return STANDINGS.flatMap(standing => {
-      const waiting = this.lines[standing].size
+      const waiting = this.lines.waiting(standing)
       return waiting > 0 && !this.canServe(standing) ? [{ standing, waiting }] : []
     })
   }
 
   private canServe(standing: Standing): boolean {
     const { shares, lines } = this
-    if (lines[standing].size === 0 || shares.room(standing, false) === 0) return false
-    return lines[standing].hasWaiting(shares.room(standing, true) > 0)
+    if (lines.waiting(standing) === 0 || shares.room(standing, false) === 0) return false
+    return lines.hasWaiting(standing, shares.room(standing, true) > 0)
   }
 
   /**
@@ -118,9 +101,9 @@ export class Schedule {
     const turns: Turn[] = []
     let free = slots
     for (const standing of STANDINGS)
-      for (let left = this.lines[standing].size; left > 0 && free > 0 && turns.length < lanes; left -= 1) {
+      for (let left = this.lines.waiting(standing); left > 0 && free > 0 && turns.length < lanes; left -= 1) {
         if (!this.canServe(standing)) break
-        const site = this.lines[standing].next(this.shares.room(standing, true) > 0)?.item
+        const site = this.lines.next(standing, this.shares.room(standing, true) > 0)
         if (!site) break
         const taken = this.takeTurnsOf(site, standing, free, lanes - turns.length)
         free -= taken.reduce((sum, turn) => sum + turn.slots, 0)
@@ -142,8 +125,7 @@ export class Schedule {
       bulkSlots,
     })
     for (const { lane, slots } of turns) {
-      lane.state = 'looked at'
-      lane.dueAt = Infinity
+      this.lanes.beginLook(lane)
       site.pace.reserve(slots, lane.isLarge)
       shares.take(standing, isBulk(lane), slots)
     }
@@ -159,19 +141,15 @@ export class Schedule {
   looked(turn: Turn, claimed: number, nextDueAt: number | undefined): void {
     const { lane, site, slots } = turn
     this.giveBack(turn, slots - claimed)
-    lane.inHand += claimed
-    lane.state = 'waiting'
-    const dueAt = Math.min(lane.dueAt, nextDueAt ?? Infinity)
-    if (dueAt < Infinity) this.note(lane.key, dueAt)
+    this.lanes.endLook(lane, claimed, nextDueAt)
     this.enrol(site)
-    this.forgetIfIdle(lane)
   }
 
   /** A claimed message is not delivered after all: its row is gone, or was handed back to be due then. */
   dropped(turn: Turn, dueAt?: number): void {
     this.giveBack(turn, 1)
     this.enrol(turn.site)
-    this.freed(turn.lane, dueAt)
+    this.lanes.letGo(turn.lane, dueAt)
   }
 
   /**
@@ -193,14 +171,12 @@ export class Schedule {
 
   /** The outcome is on disk. @param nextAttemptAt when its row falls due again, if it stays */
   settled({ lane }: Turn, nextAttemptAt: number | undefined): void {
-    this.freed(lane, nextAttemptAt)
+    this.lanes.letGo(lane, nextAttemptAt)
   }
 
   /** There is memory again. */
   memoryFreed(): void {
-    const sites = [...this.lackingMemory]
-    this.lackingMemory.clear()
-    for (const site of sites) this.enrol(site)
+    for (const site of this.lines.takeLackingMemory()) this.enrol(site)
   }
 
   /** For the operator. */
@@ -222,16 +198,10 @@ export class Schedule {
     this.shares.giveBack(standing, isBulk(lane), slots)
   }
 
-  private freed(lane: Lane, dueAt: number | undefined): void {
-    lane.inHand -= 1
-    if (dueAt !== undefined) this.note(lane.key, dueAt)
-    this.forgetIfIdle(lane)
-  }
-
   private wakeDue(): void {
     const { clock } = this.parts
-    for (let lane; (lane = this.waiting.popUpTo(clock.now()));) this.standInLine(lane)
-    for (let site; (site = this.resting.popUpTo(clock.monotonic()));) this.enrol(site)
+    for (let lane; (lane = this.lanes.takeDue(clock.now()));) this.standInLine(lane)
+    for (let site; (site = this.lines.takeRested(clock.monotonic()));) this.enrol(site)
   }
 
   private standInLine(lane: Lane): void {
@@ -240,22 +210,18 @@ export class Schedule {
       this.joinSite(lane, facts)
       return
     }
-    lane.state = 'locating'
-    const others = this.unlocated.get(lane.destination)
-    if (others) others.add(lane)
-    else this.unlocated.set(lane.destination, new Set([lane]))
+    this.lanes.locate(lane)
     this.directory.ask(lane.destination, { isBulk: isBulk(lane), workspaceId: lane.workspaceId })
   }
 
   private located(destination: string, facts: SiteFacts): void {
-    for (const lane of this.unlocated.get(destination) ?? []) this.joinSite(lane, facts)
-    this.unlocated.delete(destination)
+    for (const lane of this.lanes.takeLocated(destination)) this.joinSite(lane, facts)
     this.parts.onChange()
   }
 
   private joinSite(lane: Lane, facts: SiteFacts): void {
     const site = this.sites.open(facts)
-    lane.state = 'in line'
+    this.lanes.lineUp(lane)
     site.add(lane)
     this.enrol(site)
   }
@@ -264,26 +230,9 @@ export class Schedule {
     return this.parts.hasMemoryFor?.(site) ?? true
   }
 
-  /** Where it belongs now: into the line of its standing, among those that rest, or to wait until something changes. */
+  /** To be called whenever its mail, its pace or its memory has changed. */
   private enrol(site: Site): void {
-    for (const standing of STANDINGS) this.lines[standing].delete(site)
-    this.resting.delete(site)
     this.sites.noteUse(site)
-    if (!site.hasDue) return
-    if (site.pace.freeSlots === 0) {
-      const { retryAt } = site.pace
-      if (retryAt !== undefined) this.resting.set(site, retryAt)
-      return
-    }
-    const large = site.hasLargeDue && this.hasMemoryFor(site)
-    if (site.hasLargeDue && !large) this.lackingMemory.add(site)
-    const line = this.lines[site.pace.standing]
-    for (const claimant of site.claimants({ bulk: true, large })) line.add(site, claimant)
-  }
-
-  private forgetIfIdle(lane: Lane): void {
-    if (lane.state !== 'waiting' || lane.dueAt < Infinity || lane.inHand > 0) return
-    this.waiting.delete(lane)
-    this.lanes.delete(lane.key)
+    this.lines.place(site)
   }
 }

@@ -116,6 +116,10 @@ t.test('what would be read in two ways is refused with its reason', async t => {
   t.match(faultOf(FROM, ': nameless'), /not allowed/)
   t.match(faultOf(FROM, utf8('Größe: x')), /not allowed/)
   t.match(faultOf(FROM, 'Subject: a\0b'), /NUL/)
+  t.match(faultOf(FROM, 'Subject: =?utf-8?Q?a=00b?='), /the Subject field has a NUL/)
+  t.match(faultOf(FROM, 'To: =?utf-8?B?AA==?= <bob@example.com>'), /the To field has a NUL/)
+  t.match(faultOf('From: =?utf-8?Q?=00?= <ann@example.com>'), /the From field has a NUL/)
+  t.match(faultOf(FROM, 'Reply-To: =?utf-8?Q?=00?= <ann@example.com>'), /the Reply-To field has a NUL/)
 })
 
 t.test('a faulty header is refused with the field for its path', async t => {

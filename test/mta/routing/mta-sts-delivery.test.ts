@@ -3,33 +3,17 @@ import t from 'tap'
 import type { FakeZone } from '../../../src/world/dns/fake-dns.js'
 import { goOn, makeJob } from '../../support/smtp/mta.js'
 import { announced, policyText, served, stsWorld } from '../../support/smtp/mta-sts.js'
+import { MAIL_TAKEN, STARTTLS_ASKED } from '../../support/smtp/dialogues.js'
 import { certificate, scriptedServer } from '../../support/smtp/scripted-server.js'
 
-const offered = `
-  S 220 mx.example ESMTP
-  C EHLO mail.sender.example
-  S 250-mx.example
-  S 250 STARTTLS
-  C STARTTLS`
-
-const mail = `
-  C MAIL FROM:<...>...
-  S 250 ok
-  C RCPT TO:<...>
-  S 250 ok
-  C DATA
-  S 354 go on
-  M
-  S 250 2.0.0 queued`
-
-const secured = `${offered}
+const secured = `${STARTTLS_ASKED}
   S 220 2.0.0 ready
   TLS
   C EHLO mail.sender.example
   S 250 mx.example
-  ${mail}`
+  ${MAIL_TAKEN}`
 
-const handshake = `${offered}
+const handshake = `${STARTTLS_ASKED}
   S 220 2.0.0 ready
   TLS`
 
@@ -104,9 +88,9 @@ t.test('under an enforced policy a certificate for another name defers', async t
 
 for (const [what, script, reason] of [
   ['is not offered', withoutTls, 'server does not offer STARTTLS'],
-  ['is refused for now', `${offered} \n S 454 4.7.0 not now`, 'STARTTLS was refused'],
-  ['is refused for good', `${offered} \n S 554 5.7.0 never`, 'STARTTLS was refused'],
-  ['is broken', `${offered} \n S 220 ready \n RAW "this is no TLS\\r\\n"`, String],
+  ['is refused for now', `${STARTTLS_ASKED} \n S 454 4.7.0 not now`, 'STARTTLS was refused'],
+  ['is refused for good', `${STARTTLS_ASKED} \n S 554 5.7.0 never`, 'STARTTLS was refused'],
+  ['is broken', `${STARTTLS_ASKED} \n S 220 ready \n RAW "this is no TLS\\r\\n"`, String],
 ] as const)
   t.test(`under an enforced policy mail waits where STARTTLS ${what}, and nothing goes in clear`, async t => {
     const mx = await scriptedServer(t, script)
@@ -120,7 +104,7 @@ for (const [what, script, reason] of [
   })
 
 t.test('a server that is too busy for STARTTLS has not failed the policy', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 421 4.3.2 too busy`)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 421 4.3.2 too busy`)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
   http.answer(served(policyText()))
   const outcome = await agent.deliver(makeJob(), goOn)
@@ -129,11 +113,11 @@ t.test('a server that is too busy for STARTTLS has not failed the policy', async
 })
 
 t.test('a host that only others speak to in clear is not spoken to in clear under a policy', async t => {
-  const broken = `${offered} \n S 220 ready \n RAW "this is no TLS\\r\\n"`
+  const broken = `${STARTTLS_ASKED} \n S 220 ready \n RAW "this is no TLS\\r\\n"`
   const mx = await scriptedServer(
     t,
     broken,
-    `S 220 mx.example \n C EHLO ... \n S 250 STARTTLS \n ${mail}`,
+    `S 220 mx.example \n C EHLO ... \n S 250 STARTTLS \n ${MAIL_TAKEN}`,
     broken,
   )
   const zone = { 'lax.example': { MX: ['10 mx.example'] } }
@@ -232,8 +216,12 @@ t.test('a domain that is its own exchanger is checked like another host', async 
 })
 
 for (const [what, scripts, reason] of [
-  ['TLS is broken', [`${offered} \n S 220 ready \n RAW "no TLS\\r\\n"`, `${withoutTls} ${mail}`], 'no TLS'],
-  ['TLS is not offered', [`${withoutTls} ${mail}`], 'no TLS'],
+  [
+    'TLS is broken',
+    [`${STARTTLS_ASKED} \n S 220 ready \n RAW "no TLS\\r\\n"`, `${withoutTls} ${MAIL_TAKEN}`],
+    'no TLS',
+  ],
+  ['TLS is not offered', [`${withoutTls} ${MAIL_TAKEN}`], 'no TLS'],
   ['the certificate is not trusted', [secured], 'self-signed certificate'],
 ] as const)
   t.test(
@@ -265,7 +253,7 @@ t.test('under a policy that is only tested a host that is not listed gets the ma
 t.test(
   'where a policy is announced but cannot be had, mail goes as without one and the trace says why',
   async t => {
-    const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+    const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
     const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
     http.answer(served('', { status: 404 }))
     t.match(await agent.deliver(makeJob(), goOn), {
@@ -278,7 +266,7 @@ t.test(
 )
 
 t.test('a domain without a policy leaves no word of it in the trace', async t => {
-  const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+  const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
   const { agent } = stsWorld(t, { '192.0.2.25': mx }, { zone: { '_mta-sts.example.com': {} } })
   const { tried } = await agent.deliver(makeJob(), goOn)
   t.match(tried, [{ tlsPolicy: 'opportunistic', tlsPolicySource: 'default' }])
@@ -286,7 +274,7 @@ t.test('a domain without a policy leaves no word of it in the trace', async t =>
 })
 
 t.test('a static route is the last word: the policy is not even looked up', async t => {
-  const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+  const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
   const routes = [{ domain: 'example.com', host: '192.0.2.25', port: 25, tls: 'none' }] as const
   const { agent, resolver } = stsWorld(t, { '192.0.2.25': mx }, { routes })
   t.match(await agent.deliver(makeJob(), goOn), {
@@ -310,7 +298,7 @@ t.test('a shutdown does not wait for a policy host that does not answer', async 
 })
 
 t.test('a shutdown in the middle of the handshake is no failure of the policy', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n STALL`)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n STALL`)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
   http.answer(served(policyText()))
   const shutdown = new AbortController()

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { StsLookup } from '../../../src/mta/routing/mta-sts.js'
 import type { HttpResponse } from '../../../src/world/net/fetch.js'
 import { announced, policyText, served, stsWorld } from '../../support/smtp/mta-sts.js'
-import { settleDown } from '../../support/turns.js'
+import { comeToRest } from '../../support/turns.js'
 
 const MINUTE = 60_000
 const DAY = 86_400_000
@@ -184,7 +184,7 @@ t.test('a policy in use is fetched again once a day, and nobody waits for that',
   await policies.find('example.com')
   await clock.advance(DAY)
   t.equal(modeOf(await policies.find('example.com')), 'enforce', 'the one at hand')
-  await settleDown()
+  await comeToRest()
   t.equal(modeOf(await policies.find('example.com')), 'testing', 'the one fetched meanwhile')
   t.equal(http.requests.length, 2)
 })
@@ -196,7 +196,7 @@ t.test('a daily fetch that fails takes nothing away, and is not repeated at each
   await clock.advance(DAY)
   for (let count = 0; count < 3; count += 1) {
     t.equal(modeOf(await policies.find('example.com')), 'enforce')
-    await settleDown()
+    await comeToRest()
   }
   t.equal(http.requests.length, 2)
 })

@@ -3,17 +3,8 @@ import t from 'tap'
 import type { TlsSite } from '../../../src/mta/mta-options.js'
 import { goOn, makeJob } from '../../support/smtp/mta.js'
 import { policyText, served, stsWorld } from '../../support/smtp/mta-sts.js'
+import { MAIL_TAKEN } from '../../support/smtp/dialogues.js'
 import { certificate, scriptedServer } from '../../support/smtp/scripted-server.js'
-
-const mail = `
-  C MAIL FROM:<...>...
-  S 250 ok
-  C RCPT TO:<...>
-  S 250 ok
-  C DATA
-  S 354 go on
-  M
-  S 250 2.0.0 queued`
 
 const handshake = `
   S 220 mx.example ESMTP
@@ -27,7 +18,7 @@ const handshake = `
 const secured = `${handshake}
   C EHLO ...
   S 250 mx.example
-  ${mail}`
+  ${MAIL_TAKEN}`
 
 const withoutTls = `
   S 220 mx.example ESMTP
@@ -86,7 +77,7 @@ for (const site of [
   domainSite('*.example.com', 'verify'),
 ])
   t.test(`a site for ${site.mx ?? site.domain ?? ''} demands nothing of another`, async t => {
-    const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+    const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
     const { agent } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [site], zone: noPolicy })
     t.match(await agent.deliver(makeJob(), goOn), {
       kind: 'delivered',
@@ -146,7 +137,7 @@ t.test('a site that asks for less leaves the policy its word', async t => {
 })
 
 t.test('a static route keeps its own TLS, whatever the sites demand', async t => {
-  const mx = await scriptedServer(t, `${withoutTls} ${mail}`)
+  const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
   const routes = [{ domain: '*', host: 'mx.example', port: 25, tls: 'opportunistic' }] as const
   const { agent } = stsWorld(t, { '192.0.2.25': mx }, { routes, tlsSites: [mxSite('*', 'verify')] })
   t.match(await agent.deliver(makeJob(), goOn), {

@@ -1,31 +1,18 @@
 /** What only mail that was not composed here needs: relayed messages keep their octets. */
 import t from 'tap'
-import { openSession, type SmtpSession } from '../../../src/mta/smtp/smtp-session.js'
+import type { SmtpSession } from '../../../src/mta/smtp/smtp-session.js'
 import { transact } from '../../../src/mta/smtp/smtp-transaction.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { scriptedServer } from '../../support/smtp/scripted-server.js'
-import { goOn, mappedDialler, timeouts, type Place } from '../../support/smtp/mta.js'
+import { goOn, mappedDialler, openTestSession, timeouts, type Place } from '../../support/smtp/mta.js'
 
 const envelope = { sender: '', recipient: 'ann@example.com' }
 const eightBit = Buffer.from('Subject: Grüße\r\n\r\nschöne Grüße\r\n', 'utf8')
 const options = { timeouts, clock: new FakeClock(), deadline: Infinity, reset: false, signal: goOn }
 
-async function openTo(place: Place): Promise<SmtpSession> {
+function openTo(place: Place): Promise<SmtpSession> {
   const clock = new FakeClock()
-  const opening = await openSession(
-    { clock, dialler: mappedDialler(clock, { '*': place }), hostname: 'mail.sender.example', timeouts },
-    {
-      host: 'mx.example',
-      address: '192.0.2.25',
-      port: 25,
-      tls: 'none',
-      tlsSource: 'route',
-      implicitTls: false,
-    },
-    { inClear: false, deadline: Infinity, signal: goOn },
-  )
-  if ('end' in opening) throw new Error('no session')
-  return opening.session
+  return openTestSession(clock, mappedDialler(clock, { '*': place }))
 }
 
 t.test('8-bit mail is announced where the server takes it, with the null sender as <>', async t => {

@@ -1,27 +1,11 @@
 /** STARTTLS under each policy, and what a broken or forged one leads to. */
 import t from 'tap'
 import type { Route } from '../../../src/mta/mta-options.js'
+import { MAIL_TAKEN, STARTTLS_ASKED } from '../../support/smtp/dialogues.js'
 import { certificate, scriptedServer } from '../../support/smtp/scripted-server.js'
 import { goOn, makeJob, testMta, timeouts } from '../../support/smtp/mta.js'
 
-const offered = `
-  S 220 mx.example ESMTP
-  C EHLO mail.sender.example
-  S 250-mx.example
-  S 250 STARTTLS
-  C STARTTLS`
-
-const mail = `
-  C MAIL FROM:<...>...
-  S 250 ok
-  C RCPT TO:<...>
-  S 250 ok
-  C DATA
-  S 354 go on
-  M
-  S 250 2.0.0 queued`
-
-const secured = `${offered}
+const secured = `${STARTTLS_ASKED}
   S 220 2.0.0 ready
   TLS
   C EHLO mail.sender.example
@@ -33,16 +17,16 @@ const inClear = `
   C EHLO ...
   S 250-mx.example
   S 250 STARTTLS
-  ${mail}`
+  ${MAIL_TAKEN}`
 
 function routed(parts: Partial<Route>): { routes: Route[] } {
   return { routes: [{ domain: '*', host: '192.0.2.25', port: 25, tls: 'opportunistic', ...parts }] }
 }
 
 t.test(
-  'STARTTLS is used where offered, whatever the certificate, and the trace says what it was',
+  'STARTTLS is used where STARTTLS_ASKED, whatever the certificate, and the trace says what it was',
   async t => {
-    const mx = await scriptedServer(t, `${secured} ${mail}`)
+    const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
     const { agent } = testMta(t, { '192.0.2.25': mx })
     t.match(await agent.deliver(makeJob(), goOn), {
       kind: 'delivered',
@@ -61,7 +45,7 @@ t.test(
 )
 
 t.test('a certificate that is trusted and names the host is told as verified', async t => {
-  const mx = await scriptedServer(t, `${secured} ${mail}`)
+  const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, { trusted: certificate.cert })
   t.match(await agent.deliver(makeJob(), goOn), {
     kind: 'delivered',
@@ -70,7 +54,7 @@ t.test('a certificate that is trusted and names the host is told as verified', a
 })
 
 t.test('a host whose handshake fails is spoken to in clear, and for an hour without another try', async t => {
-  const broken = `${offered}
+  const broken = `${STARTTLS_ASKED}
     S 220 ready
     RAW "this is no TLS\\r\\n"`
   const mx = await scriptedServer(t, broken, inClear, inClear, broken, inClear)
@@ -92,13 +76,13 @@ t.test('a host whose handshake fails is spoken to in clear, and for an hour with
 })
 
 t.test('a server that closes after STARTTLS is spoken to in clear', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n CLOSE`, inClear)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n CLOSE`, inClear)
   const { agent } = testMta(t, { '192.0.2.25': mx })
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
 t.test('a server that hangs in the handshake is spoken to in clear when its time is over', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n STALL`, inClear)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n STALL`, inClear)
   const { agent, clock } = testMta(t, { '192.0.2.25': mx })
   const delivery = agent.deliver(makeJob(), goOn)
   await mx.reached(7)
@@ -113,7 +97,7 @@ t.test('a server that hangs in the handshake is spoken to in clear when its time
 t.test(
   'a shutdown in the middle of the handshake defers the message, and nothing goes out in clear',
   async t => {
-    const mx = await scriptedServer(t, `${offered} \n S 220 ready \n STALL`)
+    const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n STALL`)
     const { agent } = testMta(t, { '192.0.2.25': mx })
     const shutdown = new AbortController()
     const delivery = agent.deliver(makeJob(), shutdown.signal)
@@ -126,7 +110,7 @@ t.test(
 )
 
 t.test('a server that refuses STARTTLS for now gets the mail in clear over the same connection', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 454 4.7.0 TLS not available \n ${mail}`)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 454 4.7.0 TLS not available \n ${MAIL_TAKEN}`)
   const { agent } = testMta(t, { '192.0.2.25': mx })
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
   t.equal(mx.connections, 1)
@@ -135,7 +119,7 @@ t.test('a server that refuses STARTTLS for now gets the mail in clear over the s
 t.test('replies put in clear behind the answer to STARTTLS are not taken for answers under TLS', async t => {
   const mx = await scriptedServer(
     t,
-    `${offered}
+    `${STARTTLS_ASKED}
      RAW "220 ready\\r\\n250 mx.example\\r\\n250 ok\\r\\n250 ok\\r\\n354 go on\\r\\n250 forged\\r\\n"
      TLS
      C EHLO mail.sender.example
@@ -199,7 +183,7 @@ t.test('a route that requires TLS defers where it is not offered', async t => {
 t.test(
   'a route that requires TLS defers where it is refused for good, and never goes on in clear',
   async t => {
-    const mx = await scriptedServer(t, `${offered} \n S 554 5.7.0 not for you`)
+    const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 554 5.7.0 not for you`)
     const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
     t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', tried: [{ stage: 'starttls' }] })
     t.equal(mx.connections, 1)
@@ -207,20 +191,20 @@ t.test(
 )
 
 t.test('a route that requires TLS defers where the handshake fails, and never goes on in clear', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n RAW "this is no TLS\\r\\n"`)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n RAW "this is no TLS\\r\\n"`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'tls_failed' })
   t.equal(mx.connections, 1)
 })
 
 t.test('a route that requires TLS takes any certificate', async t => {
-  const mx = await scriptedServer(t, `${secured} ${mail}`)
+  const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ tls: { verified: false } }] })
 })
 
 t.test('a route that verifies defers on a certificate nobody vouches for', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n TLS`)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n TLS`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'verify' }))
   t.match(await agent.deliver(makeJob(), goOn), {
     kind: 'deferred',
@@ -236,7 +220,7 @@ t.test('a route that verifies defers on a certificate nobody vouches for', async
 })
 
 t.test('a route that verifies defers on a certificate for another name', async t => {
-  const mx = await scriptedServer(t, `${offered} \n S 220 ready \n TLS`)
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n TLS`)
   const { agent } = testMta(
     t,
     { '192.0.2.25': mx },
@@ -254,7 +238,7 @@ t.test('a route that verifies defers on a certificate for another name', async t
 })
 
 t.test('a route that verifies delivers where chain and address are right', async t => {
-  const mx = await scriptedServer(t, `${secured} ${mail}`)
+  const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
   const { agent } = testMta(
     t,
     { '192.0.2.25': mx },
@@ -271,7 +255,7 @@ t.test('on port 465 TLS begins with the first octet', async t => {
      C EHLO ...
      S 250-relay.example
      S 250 STARTTLS
-     ${mail}`,
+     ${MAIL_TAKEN}`,
   )
   const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ port: 465, tls: 'require' }))
   t.match(await agent.deliver(makeJob(), goOn), {

@@ -5,6 +5,7 @@
 import type { DeliveryAgent, DeliveryJob } from '../../../src/queue/delivery-agent.js'
 import type { ComposedContent } from '../../../src/mail/compose/compose.js'
 import { DEFAULT_POOL_LIMITS, type Timeouts } from '../../../src/mta/mta-options.js'
+import { openSession, type SmtpSession } from '../../../src/mta/smtp/smtp-session.js'
 import { openSmtpAgent, type SmtpAgentParts } from '../../../src/mta/smtp-agent.js'
 import { openDialler, type Dialler } from '../../../src/world/net/dial.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
@@ -123,6 +124,24 @@ export function testMta(
     await closed
   })
   return { agent, clock, dialler }
+}
+
+/** A session in clear with whoever is behind the dialler, ready for a message. */
+export async function openTestSession(clock: FakeClock, dialler: Dialler): Promise<SmtpSession> {
+  const opening = await openSession(
+    { clock, dialler, hostname: 'mail.sender.example', timeouts },
+    {
+      host: 'mx.example',
+      address: '192.0.2.25',
+      port: 25,
+      tls: 'none',
+      tlsSource: 'route',
+      implicitTls: false,
+    },
+    { inClear: false, deadline: Infinity, signal: goOn },
+  )
+  if ('end' in opening) throw new Error('no session')
+  return opening.session
 }
 
 /** A job that can be sent as it is. */

@@ -16,7 +16,7 @@ import type { EventKind } from './event.js'
 import { isStorageTrouble, setAside } from './set-aside-store.js'
 import { findCursor, moveCursor, newestSeq, readEventsAfter, type StoredEvent } from './store.js'
 
-export interface LaneParts {
+export interface LoopParts {
   readonly database: Database
   readonly clock: Clock
   readonly random: Random
@@ -35,8 +35,18 @@ const TRIES = 5
 
 type Taken = readonly StoredEvent<EventKind>[]
 
-export class ConsumerLane {
-  private readonly parts: LaneParts
+/** What was read of the log, from where this consumer stands. */
+interface Stretch {
+  /** Those that concern the consumer, in order. */
+  readonly events: Taken
+  /** The position of what was looked at last, concerning it or not. */
+  readonly end: number
+  /** Whether the log ended there. */
+  readonly isLast: boolean
+}
+
+export class ConsumerLoop {
+  private readonly parts: LoopParts
   private readonly consumer: AnyConsumer
   private running: Promise<void> | undefined
   private isWoken = false
@@ -52,7 +62,7 @@ export class ConsumerLane {
   private doubtedUpTo = 0
   private doubted: { readonly seq: number; readonly failures: number } | undefined
 
-  constructor(parts: LaneParts, consumer: AnyConsumer) {
+  constructor(parts: LoopParts, consumer: AnyConsumer) {
     this.parts = parts
     this.consumer = consumer
   }
@@ -116,26 +126,46 @@ export class ConsumerLane {
     }
   }
 
-  /** @returns whether there may be more */
+  /** Reads a stretch of the log and takes what it may of it at once. @returns whether there may be more */
   private async takeTurn(): Promise<boolean> {
-    const { consumer, parts } = this
-    const { reader } = parts.database
     if (this.cursor === undefined) await this.open()
-    const newest = await newestSeq(reader)
-    const atATime = consumer.eventsPerTurn ?? EVENTS_PER_TURN
-    const limit = Math.max(atATime, EVENTS_PER_TURN)
-    const events = await readEventsAfter(reader, this.seen, consumer.kinds, limit)
-    const isAll = events.length < limit
-    const lookedAt = isAll ? Math.max(newest, events.at(-1)?.seq ?? 0) : (events.at(-1)?.seq ?? 0)
-    const concerning = events.filter(event => this.isFor(event))
-    const isDoubtful = (concerning[0]?.seq ?? Infinity) <= this.doubtedUpTo
-    const taken = concerning.slice(0, isDoubtful ? 1 : atATime)
-    const isRest = taken.length < concerning.length
-    const upTo = isRest ? (taken.at(-1)?.seq ?? lookedAt) : lookedAt
+    const stretch = await this.readOn()
+    const taken = stretch.events.slice(0, this.mostAtOnce(stretch.events))
+    const isCut = taken.length < stretch.events.length
+    const upTo = isCut ? (taken.at(-1)?.seq ?? stretch.end) : stretch.end
     if (taken.length > 0) await this.handOver(taken, upTo)
-    else if (upTo - (this.cursor ?? 0) > PASSED_BY) await this.move(upTo)
+    else await this.passBy(upTo)
+    return isCut || !stretch.isLast
+  }
+
+  private async readOn(): Promise<Stretch> {
+    const { reader } = this.parts.database
+    // Asked first: what is appended between the two reads is read twice at worst, and never passed over.
+    const newest = await newestSeq(reader)
+    const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
+    const read = await readEventsAfter(reader, this.seen, this.consumer.kinds, limit)
+    const lastRead = read.at(-1)?.seq ?? 0
+    const isLast = read.length < limit
+    return {
+      events: read.filter(event => this.isFor(event)),
+      end: isLast ? Math.max(newest, lastRead) : lastRead,
+      isLast,
+    }
+  }
+
+  private get eventsPerTurn(): number {
+    return this.consumer.eventsPerTurn ?? EVENTS_PER_TURN
+  }
+
+  /** One by one where one of them could not be taken with the others. */
+  private mostAtOnce([first]: Taken): number {
+    return first && first.seq <= this.doubtedUpTo ? 1 : this.eventsPerTurn
+  }
+
+  /** Nothing up to there is for this consumer, which is worth a write only now and then. */
+  private async passBy(upTo: number): Promise<void> {
+    if (upTo - (this.cursor ?? 0) > PASSED_BY) await this.move(upTo)
     else this.seen = upTo
-    return isRest || !isAll
   }
 
   private isFor(event: StoredEvent<EventKind>): boolean {

@@ -1,0 +1,203 @@
+/** The queue on both databases: what the operator sees and selects, claiming, due times, and the queue manager itself. */
+import t, { type Test } from 'tap'
+import type { Database } from '../../src/db/database.js'
+import { readEventsAfter } from '../../src/events/store.js'
+import { listAttempts } from '../../src/messages/attempt-store.js'
+import { claim, type Claimed } from '../../src/queue/claiming/claim.js'
+import { beginAttempt } from '../../src/queue/claiming/claim-store.js'
+import { correctDueTimes } from '../../src/queue/clock/due-times.js'
+import { laneFromKey } from '../../src/queue/lane.js'
+import {
+  deleteEntries,
+  listDestinations,
+  listEntries,
+  selectedIds,
+  setHeld,
+  type QueueSelection,
+} from '../../src/queue/operator/queue-admin-store.js'
+import { countByDestination, readAttemptTail } from '../../src/queue/operator/queue-status-store.js'
+import { Site, type Turn } from '../../src/queue/pacing/site.js'
+import { findEntries, listLanes } from '../../src/queue/queue-store.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { eachDatabase } from '../support/db/database.js'
+import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
+import { bounced, deferred, delivered } from '../support/outcomes.js'
+import { openQueue } from '../support/queue.js'
+import { until } from '../support/turns.js'
+
+const MINUTE_MS = 60_000
+const RETRY = { firstMs: 5 * MINUTE_MS, factor: 2, maxMs: 60 * MINUTE_MS }
+
+const hold = (database: Database, id: string) => database.write(tx => setHeld(tx.db, { messageId: id }, true))
+
+eachDatabase(
+  t,
+  'what waits is counted by destination: all, the held, and what is due',
+  async (t, database) => {
+    await enqueue(database, [
+      ...letters('x.example', 3, 'x'),
+      { id: 'later', to: 'a@x.example', dueAt: NOW + 1 },
+      { id: 'y', to: 'a@y.example' },
+    ])
+    await hold(database, 'x1')
+    t.same(await countByDestination(database.reader, NOW), [
+      { destination: 'x.example', queued: 4, held: 1, due: 2 },
+      { destination: 'y.example', queued: 1, held: 0, due: 1 },
+    ])
+    t.same(await listDestinations(database.reader), ['x.example', 'y.example'])
+  },
+)
+
+async function idsIn(batches: AsyncIterable<string[]>): Promise<string[][]> {
+  const found: string[][] = []
+  for await (const ids of batches) found.push(ids)
+  return found
+}
+
+eachDatabase(t, 'what is selected comes in batches, each message once', async (t, database) => {
+  const domains = Array.from({ length: 130 }, (_, n) => `d${n}.example`)
+  await enqueue(
+    database,
+    domains.flatMap((domain, n) => letters(domain, 2, `d${n}-`)),
+  )
+  await enqueue(database, letters('x.example', 251, 'x'))
+  const select = (selection: QueueSelection) => idsIn(selectedIds(database.reader, selection))
+  const sizes = async (selection: QueueSelection) => (await select(selection)).map(ids => ids.length)
+  t.same(await sizes({ destination: 'x.example' }), [250, 1])
+  t.same(await sizes({ destinations: domains }), [250, 10])
+  t.same(await sizes({ isAll: true }), [250, 250, 11])
+  t.same(await sizes({ workspaceId: 'w1' }), [250, 250, 11])
+  t.same(await sizes({ workspaceId: 'other' }), [])
+  t.same(await select({ messageIds: ['x1', 'd3-2', 'unknown'] }), [['d3-2', 'x1']])
+  t.same(await select({ messageId: 'x1' }), [['x1']])
+  t.equal(new Set((await select({ isAll: true })).flat()).size, 511)
+})
+
+/** Turns as the schedule gives them. */
+function turnFor(destination: string, slots: number): Turn {
+  const facts = { name: destination, connections: 20, messagesPerMinute: 0 }
+  const site = new Site(new FakeClock(), facts, { firstMs: 1, longestMs: 1 })
+  return { lane: laneFromKey(laneTo(destination)), site, slots, standing: 'new' }
+}
+
+const shown = (claimed: readonly Claimed[]) =>
+  claimed.map(({ entries, nextDueAt }) => [entries.map(({ messageId }) => messageId), nextDueAt])
+
+eachDatabase(
+  t,
+  'a claim takes what is due up to its slots, says what comes next, and nobody takes it again',
+  async (t, database) => {
+    await enqueue(database, [
+      { id: 'x1', to: 'a@x.example', dueAt: NOW - 3 },
+      { id: 'x2', to: 'a@x.example', dueAt: NOW - 2 },
+      { id: 'x3', to: 'a@x.example', dueAt: NOW - 1 },
+      { id: 'y1', to: 'a@y.example' },
+      { id: 'y2', to: 'a@y.example', dueAt: NOW + 7 },
+    ])
+    const terms = { now: NOW, retry: RETRY, fraction: 0.5, incarnation: 'run 1' }
+    const take = (...turns: Turn[]) => database.write(tx => claim(tx.db, turns, terms))
+    const first = await take(turnFor('x.example', 2), turnFor('y.example', 2))
+    t.same(shown(first), [
+      [['x1', 'x2'], NOW - 1],
+      [['y1'], NOW + 7],
+    ])
+    t.match(first[0]?.entries[0], { attempts: 1, nextAttemptAt: NOW + 5 * MINUTE_MS })
+    t.match(await findEntries(database.reader, ['x1']), [{ attempts: 1, nextAttemptAt: NOW + 5 * MINUTE_MS }])
+    t.same(shown(await take(turnFor('x.example', 2), turnFor('y.example', 2))), [
+      [['x3'], undefined],
+      [[], NOW + 7],
+    ])
+  },
+)
+
+eachDatabase(
+  t,
+  'what was put off by a clock that was ahead is due when it was meant to be',
+  async (t, database) => {
+    const ahead = NOW + 30 * 24 * 60 * MINUTE_MS
+    await enqueue(database, [
+      { id: 'put off', to: 'a@x.example', dueAt: ahead },
+      { id: 'in hand', to: 'a@x.example', dueAt: ahead },
+      { id: 'first', to: 'a@x.example', dueAt: NOW + 1 },
+    ])
+    await database.write(tx => beginAttempt(tx.db, ['put off'], ahead, 'run 1'))
+    await database.write(({ db }) => db.updateTable('queue').set({ claimed_by: null }).execute())
+    await database.write(tx => beginAttempt(tx.db, ['in hand'], ahead, 'run 1'))
+    const corrected: [string, number][] = []
+    const lanes = (await listLanes(database.reader)).map(({ lane }) => lane)
+    await correctDueTimes({ database, retry: RETRY }, lanes, { now: NOW, byMs: 0 }, (lane, dueAt) =>
+      corrected.push([lane, dueAt]),
+    )
+    const [entry] = await findEntries(database.reader, ['put off'])
+    t.ok(entry && entry.nextAttemptAt <= NOW + 6 * MINUTE_MS && entry.nextAttemptAt > NOW)
+    t.same(corrected, [[laneTo('x.example'), entry?.nextAttemptAt]])
+    t.match(await findEntries(database.reader, ['in hand']), [{ nextAttemptAt: ahead }])
+    t.match(await findEntries(database.reader, ['first']), [{ nextAttemptAt: NOW + 1 }])
+  },
+)
+
+async function deliverAll(t: Test, database: Database) {
+  const queue = openQueue(t, database, {
+    script: ({ recipient, attempt }) => {
+      if (recipient.startsWith('gone')) return bounced
+      return recipient.startsWith('slow') && attempt === 1 ? deferred : delivered
+    },
+  })
+  await enqueue(database, [
+    ...letters('x.example', 3, 'x'),
+    { id: 'gone', to: 'gone@y.example' },
+    { id: 'slow', to: 'slow@y.example' },
+    { id: 'held', to: 'held@x.example' },
+  ])
+  await hold(database, 'held')
+  await queue.runner.start()
+  for (const id of ['x1', 'x2', 'x3']) await queue.becomes(id, 'delivered')
+  await queue.becomes('gone', 'bounced')
+  await until('it is put off', async () => (await listAttempts(database.reader, 'slow')).length === 1)
+  return queue
+}
+
+eachDatabase(t, 'the queue delivers, puts off and gives up, and tells of all of it', async (t, database) => {
+  const { runner, becomes, entryOf, clock } = await deliverAll(t, database)
+  await clock.advance((await entryOf('slow'))!.nextAttemptAt - NOW)
+  await becomes('slow', 'delivered')
+  t.match(await listAttempts(database.reader, 'slow'), [{ number: 1 }, { number: 2 }])
+  t.equal((await entryOf('held'))?.attempts, 0, 'what is held is left alone')
+  await runner.stop(0)
+  const told = await readEventsAfter(database.reader, 0, ['email.delivered', 'email.bounced'], 10)
+  t.same(told.map(({ kind, messageId }) => `${messageId} ${kind.slice(6)}`).sort(), [
+    ...['gone bounced', 'slow delivered', 'x1 delivered', 'x2 delivered', 'x3 delivered'],
+  ])
+  const tail = await readAttemptTail(database.reader, 0, 0)
+  t.same(
+    tail.map(({ seq }) => seq),
+    [6, 5, 4, 3, 2, 1],
+  )
+  t.match(tail[0], { kind: 'delivered', destination: 'y.example' })
+  t.same(
+    (await readAttemptTail(database.reader, 4, 0)).map(({ seq }) => seq),
+    [6, 5],
+    'what was seen before is not read again',
+  )
+  t.same(await readAttemptTail(database.reader, 0, clock.now()), [], 'nor what ended earlier')
+})
+
+eachDatabase(
+  t,
+  'what the operator deletes while it is in hand ends as its attempt ends',
+  async (t, database) => {
+    const { runner, agent, statusOf, becomes } = openQueue(t, database, { script: () => 'wait' })
+    await enqueue(database, [
+      { id: 'in hand', to: 'a@x.example' },
+      { id: 'later', to: 'b@x.example', dueAt: NOW + 60 * MINUTE_MS },
+    ])
+    await runner.start()
+    await until('it is under way', () => agent.waitingIds.length === 1)
+    t.equal(await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, true)), 2)
+    t.equal(await statusOf('later'), 'failed')
+    t.equal(await statusOf('in hand'), 'sent')
+    agent.finish('in hand', delivered)
+    await becomes('in hand', 'delivered')
+    t.same(await listEntries(database.reader, { isAll: true }, 10), [])
+  },
+)
