@@ -55,7 +55,7 @@ export interface OpenRequest {
 /** @throws NotInitialisedError, SchemaError, SecretKeyError */
 export async function openAppliance(request: OpenRequest): Promise<Appliance> {
   const { config, world, mayCreate = false, mayMigrate = mayCreate, isServing = false } = request
-  const file = databaseFile(config)
+  const { databaseFile: file } = config
   if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   else requireInitialised(config)
   const database = await openSqlite({
@@ -83,7 +83,7 @@ function whileServing({ limits }: Config, { disk, log }: World) {
 
 /** @throws NotInitialisedError */
 export function requireInitialised(config: Config): void {
-  const file = databaseFile(config)
+  const { databaseFile: file } = config
   const size = statSync(file, { throwIfNoEntry: false })?.size
   if (size === undefined)
     throw new NotInitialisedError(`there is no database at ${file}; run \`postroad init\` first`)
@@ -92,10 +92,6 @@ export function requireInitialised(config: Config): void {
     throw new NotInitialisedError(
       `the database at ${file} is empty; restore a backup, or run \`postroad init\` to begin anew`,
     )
-}
-
-export function databaseFile(config: Config): string {
-  return config.databaseUrl.replace(/^sqlite:/, '')
 }
 
 /** @param mayChange sees to seals and retired keys: who may change the schema, not a command beside the server */

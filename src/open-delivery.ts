@@ -129,7 +129,12 @@ function routerOptions({ hostname, mta }: Config) {
     hostname,
     port: mta.port,
     ownAddresses: [...mta.sourceAddresses, ...mta.sourcePools.flatMap(({ addresses }) => addresses)],
-    routes: mta.routes.map(({ credentials, ...route }) => ({ ...route, ...credentials })),
+    routes: mta.routes.map(({ username, password, passwordWithoutVerification, ...route }) => ({
+      ...route,
+      ...(username === ''
+        ? {}
+        : { username, password, isPasswordForUnverified: passwordWithoutVerification }),
+    })),
     tlsSites: mta.sites,
   }
 }

@@ -184,7 +184,11 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     returnPathDomain: config.mta.returnPathDomain,
     messageSize: config.inbound.messageSizeBytes,
     unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,
-    limits: config.inbound.unsigned,
+    limits: {
+      mailsPerMinute: config.inbound.unsignedPerMinute,
+      octetsPerHour: config.inbound.unsignedSizePerHourBytes,
+      octetsPerHourInAll: config.inbound.unsignedSizePerHourInAllBytes,
+    },
     keepSize: config.inbound.keepSizeBytes,
     forwardTo: config.inbound.forwardTo,
     expireMs: config.mta.retry.expireMs,

@@ -10,7 +10,7 @@ import {
   NEW_WORKSPACE,
   type Workspace,
 } from '../accounts/workspace-store.js'
-import { databaseFile, type Appliance } from '../appliance.js'
+import type { Appliance } from '../appliance.js'
 import { baseUrl } from '../config/base-url.js'
 import type { Config } from '../config/config.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
@@ -28,7 +28,7 @@ export function initCommand(program: Command, context: CliContext): void {
     async (options: CommonOptions) => {
       const { config } = readConfig(context, options)
       // Under a running server neither the schema nor the seals of its secrets may change.
-      const isRunning = existsSync(databaseFile(config)) && isServing(config.dataDir)
+      const isRunning = existsSync(config.databaseFile) && isServing(config.dataDir)
       await withOpened(context, config, appliance => init(appliance, context, options), {
         mayCreate: true,
         mayMigrate: !isRunning,

@@ -6,14 +6,13 @@
  */
 import { readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
-import { Value } from 'typebox/value'
 import { describeError } from '../core/errors.js'
 import { parseDuration } from '../core/units.js'
 import { isLoopbackOrUnspecified } from '../world/net/address-kind.js'
 import { toConfig, type Config } from './config.js'
 import type { Environment } from './environment.js'
 import { ConfigError } from './faults.js'
-import { nodeOf } from './schema/fields.js'
+import { nodeOf, type SchemaNode } from './schema/fields.js'
 import {
   dottedNames,
   environmentKeys,
@@ -65,9 +64,9 @@ export function loadConfig({
   })
   faults.push(...faultsBetweenKeys(tables))
   if (faults.length > 0) throw new ConfigError(file, faults)
-  const complete = withDerived(tables)
+  const complete = withDerived(nodeOf(schema), tables, textAt(tables, ['hostname']) ?? '')
   return {
-    config: toConfig(Value.Decode(schema, complete)),
+    config: toConfig(schema, complete),
     tables: complete,
     keysWithoutEffect: keysWithoutEffect(knownKeys(schema), given.tables),
   }
@@ -145,18 +144,14 @@ function saysPasswordUnverified({
 }
 
 /** Fills in what is derived from the hostname when left empty, so that `config show` shows what is in force. */
-function withDerived(tables: Table): Table {
-  const hostname = textAt(tables, ['hostname']) ?? ''
-  const fallback = (section: string, key: string, value: string): Table => ({
-    ...(tables[section] as Table),
-    ...(textAt(tables, [section, key]) === '' ? { [key]: value } : {}),
-  })
-  return {
-    ...tables,
-    public_url: textAt(tables, ['public_url']) || `https://${hostname}`,
-    mta: fallback('mta', 'return_path_domain', `bounce.${hostname}`),
-    dns: fallback('dns', 'dkim_zone', `dkim.${hostname}`),
-  }
+function withDerived({ properties = {} }: SchemaNode, tables: Table, hostname: string): Table {
+  return Object.fromEntries(
+    Object.entries(tables).map(([name, value]) => {
+      const node = properties[name]
+      if (node?.fromHostname && value === '') return [name, node.fromHostname(hostname)]
+      return [name, node?.type === 'object' && isTable(value) ? withDerived(node, value, hostname) : value]
+    }),
+  )
 }
 
 function keysWithoutEffect(known: readonly KnownKey[], given: Table): string[] {

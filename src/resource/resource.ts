@@ -5,7 +5,8 @@
  * adding one takes. What the configuration and the API's description need is there before anything is opened; the rest is made by
  * `open` of the parts that it names. Pure; holds no logic.
  */
-import type { StaticDecode, TObject } from 'typebox'
+import type { TObject } from 'typebox'
+import type { Named } from '../config/named.js'
 import type { KeptFor } from '../config/schema/schema-retention.js'
 import type { AnyConsumer } from '../events/consumer.js'
 import type { Chapters } from '../http/openapi/chapters.js'
@@ -36,8 +37,8 @@ export interface ResourceSpec<Parts, Schema extends TObject> {
   /** Keys of `[retention]` that it adds, in the order of the file. */
   readonly kept?: Readonly<Record<string, KeptFor>>
   readonly section?: Section<Schema>
-  /** @param settings its section, decoded */
-  readonly open: (parts: Parts, settings: StaticDecode<Schema>) => OpenResource
+  /** @param settings its section, as `Config` has others */
+  readonly open: (parts: Parts, settings: Named<Schema>) => OpenResource
 }
 
 export interface Resource<Parts> extends Omit<ResourceSpec<Parts, TObject>, 'open'> {
@@ -48,5 +49,5 @@ export function resource<Parts, Schema extends TObject = TObject>(
   spec: ResourceSpec<Parts, Schema>,
 ): Resource<Parts> {
   // The root hands it what was decoded by the schema that stands beside it.
-  return { ...spec, open: (parts, settings) => spec.open(parts, settings as StaticDecode<Schema>) }
+  return { ...spec, open: (parts, settings) => spec.open(parts, settings as Named<Schema>) }
 }

@@ -21,7 +21,7 @@ const notes = resource({
       { description: 'Notes.' },
     ),
   },
-  open: (parts: { readonly said: string[] }, { are_public: arePublic }) => {
+  open: (parts: { readonly said: string[] }, { arePublic }) => {
     parts.said.push(arePublic ? 'public' : 'private')
     return {}
   },

@@ -1,7 +1,7 @@
 /**
  * The kinds of field that the configuration schema is made of.
  *
- * Called by `schema.ts` only to build, by the loader and the generators to read the notes that each field carries.
+ * Called by the sections of the schema only to build, by the loader and the generators to read the notes that each field carries.
  * A field checks the operator's notation and decodes it; what it expects is one phrase, used in faults and in the
  * reference alike. Pure.
  */
@@ -25,11 +25,19 @@ export interface FieldNotes {
   readonly secret?: 'always' | 'when_wrong'
 }
 
+/** Decoded numbers that have a unit, which their keys are named after (`named.ts`). */
+export type Milliseconds = number & { readonly unit: 'ms' }
+export type Octets = number & { readonly unit: 'octets' }
+
 /** What the loader and the generators see of any node of the schema. */
 export interface SchemaNode extends FieldNotes {
   readonly type: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
   /** Completes "is not ...", e.g. `a duration from 1s to 1h`. */
   readonly expected?: string
+  /** Of the decoded number. */
+  readonly unit?: 'ms' | 'octets'
+  /** What an empty value stands for, by the name of this machine. */
+  readonly fromHostname?: (hostname: string) => string
   readonly properties?: Readonly<Record<string, SchemaNode>>
   readonly items?: SchemaNode
 }
@@ -46,7 +54,11 @@ export interface Bounds {
 }
 
 /** Text in a notation of its own, decoded by `parse`. */
-export function parsed<T>(parse: (text: string) => T | undefined, expected: string, notes: FieldNotes) {
+export function parsed<T>(
+  parse: (text: string) => T | undefined,
+  expected: string,
+  notes: FieldNotes & Pick<SchemaNode, 'unit'>,
+) {
   const checked = Type.Refine(Type.String({ ...notes, expected }), text => parse(text) !== undefined)
   // Decoding follows a check, so parse has an answer.
   return Type.Decode(checked, text => parse(text) as T)
@@ -65,9 +77,22 @@ export function optionalParsed<T>(
   return Type.Decode(checked, text => (text === '' ? undefined : parse(text)))
 }
 
+/** Like `parsed`, where empty text means what follows from the name of this machine; the loader puts that in. */
+export function parsedOrDerived<T>(
+  parse: (text: string) => T | undefined,
+  expected: string,
+  { fromHostname, ...notes }: FieldNotes & Required<Pick<SchemaNode, 'fromHostname'>>,
+) {
+  const checked = Type.Refine(
+    Type.String({ ...notes, fromHostname, expected: `${expected}, or "" for none` }),
+    text => text === '' || parse(text) !== undefined,
+  )
+  return Type.Decode(checked, text => parse(text) as T)
+}
+
 /** A duration, decoded to ms. */
 export function duration(notes: FieldNotes & Bounds) {
-  return measured(parseDuration, formatDuration, 'a duration', notes)
+  return measured<Milliseconds>(parseDuration, formatDuration, 'a duration', { ...notes, unit: 'ms' })
 }
 
 /** How long to keep something, decoded to ms; 0 is for ever. */
@@ -75,28 +100,29 @@ export function keeping({ min, ...notes }: FieldNotes & Pick<Bounds, 'min'>) {
   const [least = 0, most = 0] = [parseDuration(min), parseDuration(LONGEST_KEPT)]
   const within = (text: string) => {
     const amount = parseDuration(text)
-    return amount === 0 || (amount !== undefined && amount >= least && amount <= most) ? amount : undefined
+    const isKnown = amount === 0 || (amount !== undefined && amount >= least && amount <= most)
+    return isKnown ? (amount as Milliseconds) : undefined
   }
-  return parsed(within, `0 or a duration from ${min} to ${LONGEST_KEPT}`, notes)
+  return parsed(within, `0 or a duration from ${min} to ${LONGEST_KEPT}`, { ...notes, unit: 'ms' })
 }
 
 const LONGEST_KEPT = '36500d'
 
 /** A size, decoded to bytes. */
 export function size(notes: FieldNotes & Bounds) {
-  return measured(parseSize, formatSize, 'a size', notes)
+  return measured<Octets>(parseSize, formatSize, 'a size', { ...notes, unit: 'octets' })
 }
 
-function measured(
+function measured<Amount extends number>(
   parse: (text: string) => number | undefined,
   format: (amount: number) => string,
   noun: string,
-  { min, max, ...notes }: FieldNotes & Bounds,
+  { min, max, ...notes }: FieldNotes & Bounds & Required<Pick<SchemaNode, 'unit'>>,
 ) {
   const [least = 0, most = 0] = [parse(min), parse(max)]
   const within = (text: string) => {
     const amount = parse(text)
-    return amount !== undefined && amount >= least && amount <= most ? amount : undefined
+    return amount !== undefined && amount >= least && amount <= most ? (amount as Amount) : undefined
   }
   return parsed(within, `${noun} from ${format(least)} to ${format(most)}`, notes)
 }

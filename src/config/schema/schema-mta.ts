@@ -12,6 +12,7 @@ import {
   number,
   optionalParsed,
   parsed,
+  parsedOrDerived,
   table,
   text,
 } from './fields.js'
@@ -146,8 +147,9 @@ export const MTA_SECTION = table(
       example: 'notify@mail.example.com',
       description: 'From address of mail whose own domain is not added; without it such mail is refused.',
     }),
-    return_path_domain: optionalParsed(parseDomain, 'a domain name', {
+    return_path_domain: parsedOrDerived(parseDomain, 'a domain name', {
       default: '',
+      fromHostname: hostname => `bounce.${hostname}`,
       example: 'bounce.mail.example.com',
       description:
         'Domain of the envelope sender, to which bounces come back. Empty: `bounce.` before the hostname.',

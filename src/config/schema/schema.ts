@@ -6,8 +6,8 @@
  * is handed a `Config`. A key that only a later version will read says `effective: false`,
  * so that the operator hears of it. Defaults are written as the operator would write them.
  */
-import type { StaticDecode, TObject } from 'typebox'
-import { choice, duration, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
+import type { TObject } from 'typebox'
+import { choice, duration, integer, list, parsed, parsedOrDerived, size, table, text } from './fields.js'
 import { INBOUND_SECTION, SUBMISSION_SECTION, TLS_SECTION } from './schema-listeners.js'
 import { MTA_SECTION } from './schema-mta.js'
 import { retentionSection, type KeptFor } from './schema-retention.js'
@@ -32,8 +32,9 @@ const APPLIANCE = {
     description: 'Name of this machine as DNS knows it; used in EHLO, Received and Message-ID. Required.',
   }),
   data_dir: text({ default: '/var/lib/postroad', description: 'Folder of the database and the secrets.' }),
-  public_url: optionalParsed(parseWebUrl, 'an http or https URL', {
+  public_url: parsedOrDerived(parseWebUrl, 'an http or https URL', {
     default: '',
+    fromHostname: hostname => `https://${hostname}`,
     example: 'https://mail.example.com',
     effective: false,
     description:
@@ -103,8 +104,9 @@ const APPLIANCE = {
         max: '1m',
         description: 'For one answer of one resolver.',
       }),
-      dkim_zone: optionalParsed(parseDomain, 'a domain name', {
+      dkim_zone: parsedOrDerived(parseDomain, 'a domain name', {
         default: '',
+        fromHostname: hostname => `dkim.${hostname}`,
         example: 'dkim.mail.example.com',
         description: "Zone that customers' DKIM CNAMEs point into. Empty: `dkim.` before the hostname.",
       }),
@@ -166,22 +168,14 @@ export interface AddedKeys {
   readonly kept: Readonly<Record<string, KeptFor>>
 }
 
-const OWN = { ...APPLIANCE, limits: LIMITS_SECTION, log: LOG_SECTION }
+/** What is there whatever resources add. */
+export const OWN_KEYS = table({ ...APPLIANCE, limits: LIMITS_SECTION, log: LOG_SECTION })
 
 export function configSchema({ sections, kept }: AddedKeys) {
-  const { log, limits, ...rest } = OWN
-  const known = { ...rest, limits, retention: retentionSection(kept), log }
+  const { log, limits, ...first } = OWN_KEYS.properties
+  const known = { ...first, limits, retention: retentionSection(kept), log }
   // In the order of the file. What is added has no type here: it is read by the resource that declares it.
-  return table<typeof known>({ ...rest, ...sections, ...known })
+  return table<typeof known>({ ...first, ...sections, ...known })
 }
 
 export type ConfigSchema = ReturnType<typeof configSchema>
-
-/** The configuration in the file's words, decoded: durations in ms, sizes in bytes, addresses in parts. */
-export type Settings = StaticDecode<ConfigSchema>
-
-/** @returns by name */
-export function addedSections(settings: Settings): Record<string, unknown> {
-  const isAdded = ([name]: [string, unknown]) => name !== 'retention' && !Object.hasOwn(OWN, name)
-  return Object.fromEntries(Object.entries(settings).filter(isAdded))
-}
