@@ -1,14 +1,21 @@
 /**
  * Comma-separated values, read as they come in and written so that a spreadsheet takes no cell for a formula.
  *
- * Called by imports and exports. Pure; knows nothing of what the cells mean. Standard: RFC 4180, reading also LF line ends,
- * a byte order mark, and semicolons where the first line has no comma.
- * Fails: reading throws a plain Error, naming the line, for quotes that do not close and cells or rows that are too long.
+ * Called by imports and exports; knows nothing of what the cells mean. Standard: RFC 4180, reading also LF line ends,
+ * a byte order mark, stray quotes, and semicolons where the first line has no comma. Rows may have any number of cells.
+ * Fails: reading throws a plain Error, naming the line, where rows cannot be told apart (a quote that does not close) or are
+ * too long. What is wrong inside of a row is for who reads it: each row knows its line.
  */
+import { CsvError, parse } from 'csv-parse'
+import { stringify } from 'csv-stringify/sync'
 
-/** Characters of one cell. */
-const MOST_CELL = 65_536
+/** Octets of one row. */
+const MOST_OCTETS = 262_144
 const MOST_CELLS = 200
+/** Of the first line, for its separator. */
+const MOST_LOOKED_AT = 65_536
+/** Parsed in one go: some 4 ms. Others have their turn in between. */
+const PIECE_OCTETS = 16_384
 
 /** What a spreadsheet takes for the beginning of a formula. */
 const FORMULA = /^[=+\-@\t\r]/
@@ -19,87 +26,113 @@ export interface CsvRow {
   readonly cells: readonly string[]
 }
 
-/** Rows of a text that comes in pieces; empty lines are passed over. A guard against formulas is taken off again. */
-export class CsvReader {
-  private separator: ',' | ';' | undefined
-  private cells: string[] = []
-  private cell = ''
-  private state: 'start' | 'plain' | 'quoted' | 'quote' = 'start'
-  private line = 1
-  private rowLine = 1
-  private isFirstPiece = true
-
-  /** @returns the rows that this piece completes. @throws Error */
-  read(piece: string): CsvRow[] {
-    const text = this.isFirstPiece ? piece.replace(/^\ufeff/, '') : piece
-    if (text !== '') this.isFirstPiece = false
-    this.separator ??= separatorOf(text)
-    const rows: CsvRow[] = []
-    for (const character of text) this.take(character, rows)
-    return rows
-  }
-
-  /** The last row, where no line end follows it. @throws Error */
-  end(): CsvRow[] {
-    if (this.state === 'quoted') throw new Error(`line ${this.rowLine}: a quote is not closed`)
-    const rows: CsvRow[] = []
-    if (this.cell !== '' || this.cells.length > 0 || this.state === 'quote') this.endRow(rows)
-    return rows
-  }
-
-  private take(character: string, rows: CsvRow[]): void {
-    if (this.state === 'quoted') {
-      if (character === '"') this.state = 'quote'
-      else this.add(character)
-    } else if (character === '"' && this.state === 'quote') {
-      this.add('"')
-      this.state = 'quoted'
-    } else if (character === '"' && this.state === 'start') this.state = 'quoted'
-    else if (character === this.separator) this.endCell()
-    else if (character === '\n') this.endRow(rows)
-    else if (character !== '\r') {
-      this.add(character)
-      this.state = 'plain'
+/**
+ * Rows of UTF-8 text that comes in pieces of any size, some at a time; empty lines are passed over. A guard against formulas is
+ * taken off again.
+ *
+ * @throws Error
+ */
+export async function* readCsv(
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly CsvRow[], void, undefined> {
+  let parsing: Parsing | undefined
+  const held: Uint8Array[] = []
+  let heldOctets = 0
+  for await (const piece of pieces) {
+    if (!parsing) {
+      held.push(piece)
+      heldOctets += piece.length
+      if (!piece.includes(0x0a) && heldOctets < MOST_LOOKED_AT) continue
     }
-    if (character === '\n') this.line += 1
+    const octets = parsing ? piece : Buffer.concat(held)
+    parsing ??= new Parsing(separatorOf(octets))
+    for (let at = 0; at < octets.length; at += PIECE_OCTETS)
+      yield await parsing.take(octets.subarray(at, at + PIECE_OCTETS))
+  }
+  const rest = Buffer.concat(parsing ? [] : held)
+  parsing ??= new Parsing(separatorOf(rest))
+  yield await parsing.take(rest)
+  yield await parsing.end()
+}
+
+function separatorOf(octets: Uint8Array): ',' | ';' {
+  const [firstLine = ''] = Buffer.from(octets).toString('latin1').split('\n', 1)
+  return firstLine.includes(';') && !firstLine.includes(',') ? ';' : ','
+}
+
+/** One text on its way through the parser. */
+class Parsing {
+  private readonly parser
+  private rows: CsvRow[] = []
+  /** Where the row that comes next begins. */
+  private line = 1
+  private hasTooMany = false
+
+  constructor(separator: ',' | ';') {
+    this.parser = parse({
+      bom: true,
+      delimiter: separator,
+      record_delimiter: ['\r\n', '\n'],
+      relax_column_count: true,
+      relax_quotes: true,
+      max_record_size: MOST_OCTETS,
+    })
+    this.parser.on('data', (cells: string[]) => this.add(cells))
+    // Told to whoever waits for the piece.
+    this.parser.on('error', () => undefined)
   }
 
-  private add(character: string): void {
-    if (this.cell.length >= MOST_CELL) throw new Error(`line ${this.rowLine}: a cell is too long`)
-    this.cell += character
+  async take(piece: Uint8Array): Promise<readonly CsvRow[]> {
+    return this.after(done => this.parser.write(piece, done))
   }
 
-  private endCell(): void {
-    if (this.cells.length >= MOST_CELLS) throw new Error(`line ${this.rowLine}: too many cells`)
-    this.cells.push(withoutGuard(this.cell))
-    this.cell = ''
-    this.state = 'start'
+  async end(): Promise<readonly CsvRow[]> {
+    return this.after(done => {
+      this.parser.once('error', done).once('end', () => done())
+      this.parser.end()
+    })
   }
 
-  private endRow(rows: CsvRow[]): void {
-    const isEmpty = this.cells.length === 0 && this.cell === '' && this.state === 'start'
-    this.endCell()
-    if (!isEmpty) rows.push({ line: this.rowLine, cells: this.cells })
-    this.cells = []
-    this.rowLine = this.line + 1
+  private async after(begin: (done: (error?: Error | null) => void) => void): Promise<readonly CsvRow[]> {
+    try {
+      await new Promise<void>((resolve, reject) => begin(error => (error ? reject(error) : resolve())))
+    } catch (error) {
+      throw new Error(`line ${this.line}: ${whatIsWrong(error)}`, { cause: error })
+    }
+    if (this.hasTooMany) throw new Error(`line ${this.line}: too many cells`)
+    const { rows } = this
+    this.rows = []
+    return rows
+  }
+
+  private add(cells: readonly string[]): void {
+    if (this.hasTooMany) return
+    this.hasTooMany = cells.length > MOST_CELLS
+    if (this.hasTooMany) return
+    const isEmpty = cells.length === 1 && cells[0] === ''
+    if (!isEmpty) this.rows.push({ line: this.line, cells: cells.map(withoutGuard) })
+    this.line += 1 + cells.reduce((lines, cell) => lines + cell.split('\n').length - 1, 0)
   }
 }
 
-/** One row, without the line end. */
-export function csvRow(cells: readonly string[]): string {
-  return cells.map(csvCell).join(',')
+function whatIsWrong(error: unknown): string {
+  if (!(error instanceof CsvError)) return error instanceof Error ? error.message : String(error)
+  if (error.code === 'CSV_QUOTE_NOT_CLOSED') return 'a quote is not closed'
+  return error.code === 'CSV_MAX_RECORD_SIZE' ? 'a row is too long' : error.message
 }
 
-function csvCell(text: string): string {
-  const guarded = FORMULA.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
+/** Rows as text, without the last line end. */
+export function csvText(rows: readonly (readonly string[])[]): string {
+  return stringify(
+    rows.map(cells => cells.map(withGuard)),
+    { quoted_match: /\r/, record_delimiter: '\n', eof: false },
+  )
+}
+
+function withGuard(cell: string): string {
+  return FORMULA.test(cell) ? `'${cell}` : cell
 }
 
 function withoutGuard(cell: string): string {
   return cell.startsWith("'") && FORMULA.test(cell.slice(1)) ? cell.slice(1) : cell
-}
-
-function separatorOf(text: string): ',' | ';' {
-  const firstLine = text.split('\n', 1)[0] ?? ''
-  return firstLine.includes(';') && !firstLine.includes(',') ? ';' : ','
 }

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
 import { findWorkspace } from '../../accounts/workspace-store.js'
-import { CsvReader, csvRow, type CsvRow } from '../../core/csv.js'
+import { csvText, readCsv, type CsvRow } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Database } from '../../db/database.js'
@@ -79,8 +79,8 @@ export function suppressTransferCommands(group: Command, context: CliContext): v
           )
           return
         }
-        context.print(csvRow(COLUMNS))
-        for await (const piece of pieces) context.print(piece.map(one => csvRow(cellsOf(one))).join('\n'))
+        context.print(csvText([COLUMNS]))
+        for await (const piece of pieces) context.print(csvText(piece.map(cellsOf)))
       })
     })
 }
@@ -91,13 +91,9 @@ function cellsOf(one: Suppression): string[] {
 
 /** Hands on the rows in pieces; the file may be of any size. @throws Error naming the file or the line */
 async function readFile(file: string, take: (rows: readonly CsvRow[]) => Promise<void>): Promise<void> {
-  const reader = new CsvReader()
-  for await (const piece of createReadStream(file, 'utf8')) {
-    const rows = reader.read(piece as string)
+  for await (const rows of readCsv(createReadStream(file)))
     for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
       await take(rows.slice(start, start + ROWS_AT_ONCE))
-  }
-  await take(reader.end())
 }
 
 class Import {
