@@ -14,8 +14,7 @@ import type { Database } from './db/database.js'
 import { openSqlite } from './db/sqlite/open-sqlite.js'
 import { sealKeys } from './deliverability/dkim/dkim-key-store.js'
 import type { DomainParts } from './deliverability/domains/domain-parts.js'
-import { SYSTEM_OWNER } from './core/owner.js'
-import { ensureSystemDomain } from './deliverability/domains/domains.js'
+import { ensureApplianceDomain } from './deliverability/domains/domains.js'
 import { renewRetired } from './deliverability/dkim/renew-dkim.js'
 import { addressDomain } from './mail/address.js'
 import { makeReturnPath, type ReturnPathKey } from './mail/return-path.js'
@@ -132,8 +131,7 @@ async function assemble(
   const [key] = returnPathKeys
   if (!key) throw new Error('the secret of return paths could not be made')
   const { sharedAddress, returnPathDomain } = config.mta
-  if (sharedAddress !== undefined)
-    await ensureSystemDomain(domains, SYSTEM_OWNER, addressDomain(sharedAddress))
+  if (sharedAddress !== undefined) await ensureApplianceDomain(domains, addressDomain(sharedAddress))
   if (mayChange) await renewRetired(domains, clock.now())
   return {
     config,

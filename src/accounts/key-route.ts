@@ -1,12 +1,12 @@
 /** `GET /api-key/permissions`: what the calling key may do. */
 import Type from 'typebox'
-import { PERMISSIONS } from '../http/principal.js'
+import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
 import { route, type Route } from '../http/route.js'
 
 const KeyPermissions = Type.Object(
   {
     name: Type.String(),
-    type: Type.Enum(['full_access', 'sending_access', 'custom']),
+    type: Type.Enum([...KEY_TYPES]),
     permissions: Type.Array(Type.Enum(['*', ...PERMISSIONS]), { description: '`*` stands for all.' }),
     rate_limit: Type.Integer({ description: 'Requests per minute; 0 = unlimited.' }),
     is_sandbox: Type.Boolean(),

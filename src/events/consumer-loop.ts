@@ -6,7 +6,7 @@
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
-import { SYSTEM_OWNER } from '../core/owner.js'
+import { isAppliance } from '../core/owner.js'
 import type { Database, Tx } from '../db/database.js'
 import { pauseFor, type Clock, type Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
@@ -170,7 +170,7 @@ export class ConsumerLoop {
 
   private isFor(event: StoredEvent<EventKind>): boolean {
     const { takesOwnMail = false } = this.consumer
-    if (event.workspaceId === SYSTEM_OWNER && !takesOwnMail) return false
+    if (isAppliance(event.workspaceId) && !takesOwnMail) return false
     return this.consumer.concerns?.(event as never) ?? true
   }
 

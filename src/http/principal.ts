@@ -31,6 +31,8 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number]
 
+export const KEY_TYPES = ['full_access', 'sending_access', 'custom'] as const
+
 export interface Principal {
   readonly keyId: string
   readonly keyName: string
@@ -41,7 +43,7 @@ export interface Principal {
   readonly workspaceId: string
   /** The workspace that the key was made for. Only for what a sandbox reads of it: settings, and verified domains in a send. */
   readonly liveWorkspaceId: string
-  readonly keyType: 'full_access' | 'sending_access' | 'custom'
+  readonly keyType: (typeof KEY_TYPES)[number]
   /** `*` stands for all. */
   readonly permissions: readonly (Permission | '*')[]
   /** A sandbox key: nothing it causes leaves the machine. */

@@ -10,9 +10,8 @@
  */
 import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
-import { SYSTEM_OWNER } from '../core/owner.js'
 import type { Queries } from '../db/database.js'
-import { findSendingDomain } from '../deliverability/domains/domain-store.js'
+import { findApplianceDomain, findSendingDomain } from '../deliverability/domains/domain-store.js'
 import { addressDomain, type NamedAddress } from '../mail/address.js'
 
 /** Who a mail is to be from, as it was asked for. */
@@ -63,7 +62,7 @@ export async function resolveSender(
       `add and verify ${addressDomain(fromAddress)} first: there is no shared sending address`,
       { path: 'from_email' },
     )
-  const shared = await findSendingDomain(db, SYSTEM_OWNER, addressDomain(sharedAddress))
+  const shared = await findApplianceDomain(db, addressDomain(sharedAddress))
   return {
     from: { ...name, address: sharedAddress },
     replyTo: replyTo ?? { ...name, address: fromAddress },

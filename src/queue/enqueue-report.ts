@@ -7,7 +7,7 @@
  * limit, stands in nobody's message log, and a consumer of the event log hears of it only where it asks for that. Fails: throws a plain Error for a recipient that is no address.
  */
 import type { NewId } from '../core/ids.js'
-import { SYSTEM_OWNER } from '../core/owner.js'
+import { APPLIANCE } from '../core/owner.js'
 import type { Tx } from '../db/database.js'
 import { parseAddress } from '../mail/address.js'
 import { insertContent } from '../messages/content-store.js'
@@ -43,7 +43,7 @@ export async function enqueueReport(tx: Tx, parts: ReportParts, report: Report):
   const recipient = parseAddress(report.to)
   if (!recipient) throw new Error('a report needs an address to go to')
   const { createdAt, message } = report
-  const workspaceId = SYSTEM_OWNER
+  const workspaceId = APPLIANCE
   const { contentId = parts.newId() } = report
   const messageId = parts.newId()
   const content = {

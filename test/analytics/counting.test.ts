@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { countingConsumer } from '../../src/analytics/statistics/counting-consumer.js'
 import { reportRoute } from '../../src/analytics/statistics/report-route.js'
 import type { Database } from '../../src/db/database.js'
-import { SYSTEM_OWNER } from '../../src/core/owner.js'
+import { APPLIANCE } from '../../src/core/owner.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
 import type { Event } from '../../src/events/event.js'
 import { appendEvents, findCursor, newestSeq } from '../../src/events/store.js'
@@ -116,7 +116,7 @@ eachDatabase(t, 'a workspace is told of its own mail, and of no sandbox or machi
     sent(),
     sent({ isSandbox: true, workspaceId: 'its sandbox' }),
     sent({ workspaceId: 'w2' }),
-    sent({ workspaceId: SYSTEM_OWNER }),
+    sent({ workspaceId: APPLIANCE }),
     event({ kind: 'email.opened', payload: { ...visit, isBot: true } }),
     event({ kind: 'email.clicked', payload: { ...visit, isBot: true, url: 'https://shop.example/' } }),
   ])

@@ -2,8 +2,7 @@
 import t from 'tap'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import { zoneFile, zoneRecords } from '../../src/deliverability/dkim/dkim-zone.js'
-import { addDomain, dropDomain, ensureSystemDomain } from '../../src/deliverability/domains/domains.js'
-import { SYSTEM_OWNER } from '../../src/core/owner.js'
+import { addDomain, dropDomain, ensureApplianceDomain } from '../../src/deliverability/domains/domains.js'
 import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
 import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, ZONE } from '../support/domains.js'
@@ -15,7 +14,7 @@ eachDatabase(t, 'the zone answers where every CNAME of every domain leads', asyn
   const domains = [
     await addDomain(parts, 'w1', 'one.example'),
     await addDomain(parts, 'w2', 'two.example', 'vouched'),
-    await ensureSystemDomain(parts, SYSTEM_OWNER, 'mail.example.net'),
+    await ensureApplianceDomain(parts, 'mail.example.net'),
   ]
   await rotateDomain(parts, 'w2', domains[1]!.id)
   const wanted = domains

@@ -12,7 +12,7 @@ import {
 import {
   addDomain,
   dropDomain,
-  ensureSystemDomain,
+  ensureApplianceDomain,
   readDomainName,
   verifyDomain,
 } from '../../src/deliverability/domains/domains.js'
@@ -301,7 +301,7 @@ eachDatabase(t, 'only the active key of each domain signs', async (t, database) 
 
 eachDatabase(t, 'the system domain is made on first use and found afterwards', async (t, database) => {
   const { parts } = domainOffice(database)
-  const made = await ensureSystemDomain(parts, 'system', 'mail.example.net')
+  const made = await ensureApplianceDomain(parts, 'mail.example.net')
   t.ok(made.verifiedAt)
-  t.same(await ensureSystemDomain(parts, 'system', 'Mail.Example.Net'), made)
+  t.same(await ensureApplianceDomain(parts, 'Mail.Example.Net'), made)
 })

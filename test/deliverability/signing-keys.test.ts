@@ -1,12 +1,11 @@
 /** Which keys sign for a domain: RSA always, Ed25519 once verifiers can find its key. */
 import t from 'tap'
-import { SYSTEM_OWNER } from '../../src/core/owner.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import { readSigningKeys, type Domain } from '../../src/deliverability/domains/domain-store.js'
 import {
   addDomain,
   dropDomain,
-  ensureSystemDomain,
+  ensureApplianceDomain,
   verifyDomain,
 } from '../../src/deliverability/domains/domains.js'
 import type { KeySeal } from '../../src/deliverability/dkim/key-seal.js'
@@ -75,7 +74,7 @@ eachDatabase(t, 'the standby Ed25519 record alone does not let the active key si
 eachDatabase(t, 'a vouched domain and the shared one sign twice without DNS', async (t, database) => {
   const { parts } = domainOffice(database)
   const vouched = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
-  const shared = await ensureSystemDomain(parts, SYSTEM_OWNER, 'mail.example.net')
+  const shared = await ensureApplianceDomain(parts, 'mail.example.net')
   t.same(await algorithms(database, vouched), ['rsa', 'ed25519'])
   t.same(await algorithms(database, shared), ['rsa', 'ed25519'])
   await dropDomain(parts, 'w1', vouched.id)

@@ -5,7 +5,7 @@ import type { Database } from '../../src/db/database.js'
 import type { EventConsumer } from '../../src/events/consumer.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
 import type { Event } from '../../src/events/event.js'
-import { SYSTEM_OWNER } from '../../src/core/owner.js'
+import { APPLIANCE } from '../../src/core/owner.js'
 import { countSetAside, dropSetAside, listSetAside, wantRetry } from '../../src/events/set-aside-store.js'
 import { appendEvents, findCursor } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -313,7 +313,7 @@ t.test("only who asks for it hears of the appliance's own mail", async t => {
     diary('webhooks'),
     { ...diary('counter'), takesOwnMail: true },
   ])
-  await database.write(tx => appendEvents(tx, [{ ...accepted('report'), workspaceId: SYSTEM_OWNER }]))
+  await database.write(tx => appendEvents(tx, [{ ...accepted('report'), workspaceId: APPLIANCE }]))
   await append('m1')
   await dispatcher.start()
   await hasSeen('counter', 2)

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { findWorkspace } from '../../accounts/workspace-store.js'
 import type { Appliance } from '../../appliance.js'
 import { AppError } from '../../core/errors.js'
-import { SYSTEM_OWNER } from '../../core/owner.js'
+import { isAppliance } from '../../core/owner.js'
 import { isoTime } from '../../core/moments.js'
 import { domainToApi } from '../../deliverability/domains/domain-schema.js'
 import { findDomainByName, listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
@@ -118,7 +118,7 @@ function keysOf({ selectors }: Domain): string {
 }
 
 function stateOf(domain: Domain): string {
-  if (domain.owner === SYSTEM_OWNER) return 'shared address'
+  if (isAppliance(domain.owner)) return 'shared address'
   if (domain.isVouched) return 'vouched'
   if (domain.verifiedAt === null) return 'not verified'
   return domain.failingSince === null

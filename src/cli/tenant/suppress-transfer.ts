@@ -10,11 +10,11 @@ import { readSuppressionEntry } from '../../deliverability/suppressions/suppress
 import { suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
 import {
   everySuppression,
+  SUPPRESSION_REASONS,
+  SUPPRESSION_SCOPES,
   suppressOrWiden,
   type Suppressing,
   type Suppression,
-  type SuppressionReason,
-  type SuppressionScope,
 } from '../../deliverability/suppressions/suppression-store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
@@ -24,13 +24,6 @@ interface OwnedOptions extends CommonOptions {
 }
 
 const COLUMNS = ['email', 'reason', 'scope', 'source_message_id', 'created_at'] as const
-const REASONS: readonly string[] = [
-  'hard_bounce',
-  'complaint',
-  'unsubscribe',
-  'manual',
-] satisfies SuppressionReason[]
-const SCOPES: readonly string[] = ['all', 'marketing'] satisfies SuppressionScope[]
 /** Rows of one transaction: the server beside us waits for each, a few milliseconds. */
 const ROWS_AT_ONCE = 200
 /** Between two of them, so that the server's writes have their turn; it looks for one every 5 ms (`db/sqlite/write-lock.ts`). */
@@ -143,14 +136,14 @@ class Import {
     }
     const cell = (name: string) => (cells[this.columns?.indexOf(name) ?? -1] ?? '').trim()
     try {
-      const reason = oneOf(REASONS, cell('reason').toLowerCase() || 'manual', 'reason') as SuppressionReason
+      const reason = oneOf(SUPPRESSION_REASONS, cell('reason').toLowerCase() || 'manual', 'reason')
       const usualScope = reason === 'unsubscribe' ? 'marketing' : 'all'
       return [
         {
           workspaceId: this.workspaceId,
           email: readSuppressionEntry(cell('email')),
           reason,
-          scope: oneOf(SCOPES, cell('scope').toLowerCase() || usualScope, 'scope') as SuppressionScope,
+          scope: oneOf(SUPPRESSION_SCOPES, cell('scope').toLowerCase() || usualScope, 'scope'),
           sourceMessageId: null,
           createdAt: this.now,
         },
@@ -163,8 +156,9 @@ class Import {
   }
 }
 
-function oneOf(known: readonly string[], word: string, name: string): string {
-  if (!known.includes(word))
-    throw new AppError('validation_error', `${name} ${word.slice(0, 40)} is none of ${known.join(', ')}`)
+function oneOf<Word extends string>(known: readonly Word[], text: string, name: string): Word {
+  const word = known.find(one => one === text)
+  if (word === undefined)
+    throw new AppError('validation_error', `${name} ${text.slice(0, 40)} is none of ${known.join(', ')}`)
   return word
 }

@@ -2,8 +2,9 @@
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
+import { DKIM_ALGORITHMS } from '../../mail/dkim/dkim-sign.js'
 import { dnsRecords } from './dns-records.js'
-import type { Domain } from './domain-store.js'
+import { FINDING_STATUSES, KEY_STATES, type Domain } from './domain-store.js'
 
 export const NewDomainBody = Type.Object(
   { domain: Type.String({ minLength: 1, maxLength: 255, description: 'E.g. `example.com`.' }) },
@@ -19,16 +20,16 @@ const DnsRecordSchema = Type.Object(
     value: Type.String(),
     ttl: Type.Integer({ description: 'Seconds.' }),
     purpose: Type.Enum(['dkim', 'verification', 'return_path', 'dmarc', 'spf']),
-    status: Type.Enum(['pending', 'verified', 'failed']),
+    status: Type.Enum([...FINDING_STATUSES]),
     found: Type.Array(Type.String(), { description: 'What DNS held when last asked.' }),
     required: Type.Boolean({ description: 'Verification waits for it.' }),
     algorithm: Type.Optional(
-      Type.Enum(['rsa', 'ed25519'], {
+      Type.Enum([...DKIM_ALGORITHMS], {
         description: 'Of a DKIM record; Ed25519 signs once its record is found.',
       }),
     ),
     key_state: Type.Optional(
-      Type.Enum(['active', 'standby', 'retiring'], {
+      Type.Enum([...KEY_STATES], {
         description:
           'Of a DKIM record: active (signs), standby (for the next rotation) or retiring (signed before, still published).',
       }),

@@ -6,6 +6,7 @@ import type { Selectable } from 'kysely'
 import { statement } from '../../db/statement.js'
 import type { Queries } from '../../db/database.js'
 import { flag, type Flag } from '../../db/tables.js'
+import { APPLIANCE } from '../../core/owner.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
 import { keyPlace, type KeySeal } from '../dkim/key-seal.js'
@@ -28,15 +29,18 @@ interface DomainRow {
   watched_since: number
 }
 
+/** Active signs, standby is for the next rotation, retiring signed before and is still published. */
+export const KEY_STATES = ['active', 'standby', 'retiring'] as const
+
 interface DkimKeyRow {
   id: string
   domain_id: string
   selector: string
-  algorithm: 'rsa' | 'ed25519'
+  algorithm: DkimKey['algorithm']
   /** PEM, or that sealed. */
   private_key: string
   public_key: string
-  state: 'active' | 'standby' | 'retiring'
+  state: (typeof KEY_STATES)[number]
   created_at: number
   retire_at: number | null
   replaced_at: number | null
@@ -49,9 +53,11 @@ declare module '../../db/tables.js' {
   }
 }
 
+export const FINDING_STATUSES = ['pending', 'verified', 'failed'] as const
+
 /** What DNS answered for one record when it was last asked. */
 export interface Finding {
-  readonly status: 'pending' | 'verified' | 'failed'
+  readonly status: (typeof FINDING_STATUSES)[number]
   /** DNS did not answer: nothing was learnt. */
   readonly isUnanswered?: true
   /** The values that stood there, or in words why nothing was learnt; at most 10 of at most 300 characters. */
@@ -78,7 +84,7 @@ export interface Selector {
 
 export interface Domain {
   readonly id: string
-  /** A workspace's id, or `SYSTEM_OWNER`. */
+  /** A workspace's id, or `APPLIANCE`. */
   readonly owner: string
   /** A-labels, lower case. */
   readonly domain: string
@@ -192,6 +198,11 @@ export async function findSendingDomain(
 ): Promise<Pick<Domain, 'id' | 'domain' | 'verifiedAt'> | undefined> {
   const [row] = (await selectByName(db, { owner, domain })).rows
   return row && { id: row.id, domain: row.domain, verifiedAt: row.verified_at }
+}
+
+/** One of the appliance's own, as that of the shared sending address. */
+export function findApplianceDomain(db: Queries, domain: string): ReturnType<typeof findSendingDomain> {
+  return findSendingDomain(db, APPLIANCE, domain)
 }
 
 export async function listDomains(db: Queries, owner: string, page: Page): Promise<Listing<Domain>> {

@@ -4,6 +4,7 @@
  * Called by the domain routes, the command line and, for the shared sending address, by the composition root.
  */
 import { AppError } from '../../core/errors.js'
+import { APPLIANCE } from '../../core/owner.js'
 import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
 import { firstCheckAt } from './next-check.js'
@@ -112,10 +113,10 @@ export async function dropDomain(
   })
 }
 
-/** The system's own domain for the shared sending address, with keys; made on first use. */
-export async function ensureSystemDomain(parts: DomainParts, owner: string, name: string): Promise<Domain> {
-  const known = await findDomainByName(parts.database.reader, owner, readDomainName(name))
-  return known ?? addDomain(parts, owner, name, 'vouched', { type: 'system' })
+/** The appliance's own domain, with keys, as that of the shared sending address; made on first use. */
+export async function ensureApplianceDomain(parts: DomainParts, name: string): Promise<Domain> {
+  const known = await findDomainByName(parts.database.reader, APPLIANCE, readDomainName(name))
+  return known ?? addDomain(parts, APPLIANCE, name, 'vouched', { type: 'system' })
 }
 
 function mustFind(domain: Domain | undefined): Domain {

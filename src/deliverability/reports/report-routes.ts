@@ -9,11 +9,11 @@ import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, sinceQuery } from '../../http/time-range.js'
 import { findDomain, type Domain } from '../domains/domain-store.js'
-import { findReport, listReports, type DomainReport } from './report-store.js'
+import { findReport, listReports, REPORT_KINDS, type DomainReport } from './report-store.js'
 
 const Fields = Type.Record(Type.String(), Type.Unknown())
 
-const Kind = Type.Enum(['dmarc', 'tlsrpt'])
+const Kind = Type.Enum([...REPORT_KINDS])
 
 const HEAD = {
   id: Id(),

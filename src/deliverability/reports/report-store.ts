@@ -8,7 +8,8 @@
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
-export type ReportKind = 'dmarc' | 'tlsrpt'
+export const REPORT_KINDS = ['dmarc', 'tlsrpt'] as const
+export type ReportKind = (typeof REPORT_KINDS)[number]
 
 interface DomainReportRow {
   id: string

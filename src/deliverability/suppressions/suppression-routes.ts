@@ -9,7 +9,12 @@ import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
 import { readSuppressionEntry } from './suppression-entry.js'
-import { pageSuppressions, type Suppression } from './suppression-store.js'
+import {
+  pageSuppressions,
+  SUPPRESSION_REASONS,
+  SUPPRESSION_SCOPES,
+  type Suppression,
+} from './suppression-store.js'
 import { addSuppression, removeSuppression } from './suppressions.js'
 
 export interface SuppressionParts {
@@ -17,8 +22,8 @@ export interface SuppressionParts {
   readonly clock: Clock
 }
 
-const Reason = Type.Enum(['hard_bounce', 'complaint', 'unsubscribe', 'manual'])
-const Scope = Type.Enum(['all', 'marketing'])
+const Reason = Type.Enum([...SUPPRESSION_REASONS])
+const Scope = Type.Enum([...SUPPRESSION_SCOPES])
 
 /** Room for an address or `@domain`, so that a longer one is told what is wrong with it. */
 const Email = Type.String({ minLength: 1, maxLength: 320 })
@@ -36,7 +41,7 @@ const SuppressionSchema = Type.Object(
   {
     email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
     reason: Reason,
-    scope: Type.Enum(['all', 'marketing'], {
+    scope: Type.Enum([...SUPPRESSION_SCOPES], {
       description: '`all`: every mail; `marketing`: campaigns and automations only.',
     }),
     source_message_id: IdOrNull(),

@@ -8,9 +8,11 @@ import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
-export type SuppressionReason = 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual'
+export const SUPPRESSION_REASONS = ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] as const
+export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 /** `all` stops every mail; `marketing` stops campaigns and automations, never single or batch sends. */
-export type SuppressionScope = 'all' | 'marketing'
+export const SUPPRESSION_SCOPES = ['all', 'marketing'] as const
+export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number]
 
 interface SuppressionRow {
   seq: Generated<number>

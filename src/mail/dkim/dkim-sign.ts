@@ -10,12 +10,14 @@ import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { assertSignable, canonicalBody, canonicalField, fieldName, splitMessage } from './dkim-canonical.js'
 
+export const DKIM_ALGORITHMS = ['rsa', 'ed25519'] as const
+
 export interface DkimKey {
   /** Signing domain (`d=`), A-labels. */
   readonly domain: string
   /** `s=`: the record is at `<selector>._domainkey.<domain>`. */
   readonly selector: string
-  readonly algorithm: 'rsa' | 'ed25519'
+  readonly algorithm: (typeof DKIM_ALGORITHMS)[number]
   /** PKCS#8 PEM. */
   readonly privateKey: string
 }

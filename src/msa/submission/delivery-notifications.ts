@@ -18,10 +18,9 @@
  * Fails: as the database does; a report that cannot be made is logged and left out, so that it holds up no other.
  */
 import { describeError } from '../../core/errors.js'
-import { SYSTEM_OWNER } from '../../core/owner.js'
 import { inLists } from '../../db/statement.js'
 import type { Tx } from '../../db/database.js'
-import { findSendingDomain } from '../../deliverability/domains/domain-store.js'
+import { findApplianceDomain } from '../../deliverability/domains/domain-store.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { EmailBounced, EmailDelivered, EmailFailed, EmailSuppressed } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
@@ -113,7 +112,7 @@ async function report(tx: Tx, parts: NotificationParts, event: Reported, message
     parts.log.warn('no report to the submitter', { messageId: message.id, error: describeError(error) })
     return
   }
-  const domain = await findSendingDomain(tx.db, SYSTEM_OWNER, parts.hostname)
+  const domain = await findApplianceDomain(tx.db, parts.hostname)
   await enqueueReport(tx, parts, {
     contentId,
     from: `mailer-daemon@${parts.hostname}`,
