@@ -4,10 +4,13 @@
  * Commands print data to standard output and everything else to standard error. `--json` prints the REST form.
  */
 import type { Command } from 'commander'
+import { findWorkspace, type Workspace } from '../accounts/workspace-store.js'
 import { openAppliance, type Appliance, type OpenRequest } from '../appliance.js'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile, type Environment } from '../config/environment.js'
 import { loadConfig, type LoadedConfig } from '../config/load.js'
+import { AppError } from '../core/errors.js'
+import type { Queries } from '../db/database.js'
 import { CONFIG_SCHEMA } from '../resources.js'
 import type { World } from '../world/world.js'
 
@@ -26,6 +29,14 @@ export interface CommonOptions {
   readonly json?: boolean
 }
 
+export interface OwnedOptions extends CommonOptions {
+  readonly workspace: string
+}
+
+export interface ListOptions extends CommonOptions {
+  readonly limit: number
+}
+
 /** A command with the options that all commands have. @param nameAndArgs e.g. `show <id>` */
 export function command(parent: Command, nameAndArgs: string, description: string): Command {
   return parent
@@ -36,6 +47,23 @@ export function command(parent: Command, nameAndArgs: string, description: strin
       'configuration file (default: $POSTROAD_CONFIG, then /etc/postroad/postroad.toml)',
     )
     .option('--json', 'print JSON')
+}
+
+/** The option of a command that works in one workspace. @param what as help shows it */
+export function owned(one: Command, what: string): Command {
+  return one.requiredOption('--workspace <id>', what)
+}
+
+/** The option of a command that prints a list. @param usual how many where nothing is said */
+export function limited(one: Command, usual: number): Command {
+  return one.option('--limit <n>', 'at most so many', wholeNumber, usual)
+}
+
+/** @throws AppError not_found */
+export async function mustFindWorkspace(db: Queries, id: string): Promise<Workspace> {
+  const workspace = await findWorkspace(db, id)
+  if (!workspace) throw new AppError('not_found', `no workspace ${id}`)
+  return workspace
 }
 
 /** @throws ConfigError */

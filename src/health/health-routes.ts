@@ -10,13 +10,26 @@ const Health = Type.Object(
         '`degraded`: new mail is refused while what was accepted is still delivered; `failing`: nothing can be stored. Both come with status 503.',
     }),
     version: Type.String(),
+    set_aside_events: Type.Optional(
+      Type.Integer({
+        description:
+          'Events of which something that should have followed could not be done; 0 where all is well. `postroad event list` names them.',
+      }),
+    ),
     reason: Type.Optional(Type.String({ description: 'Of what is not `ok`, for the operator.' })),
   },
   { title: 'Health' },
 )
 
+export interface HealthRouteParts {
+  readonly version: string
+  readonly check: CheckHealth
+  /** Undefined: not known. */
+  readonly countSetAside: () => Promise<number | undefined>
+}
+
 /** Health at `/api/v1/health` and, for monitors that want no prefix, at `/health`. */
-export function healthRoutes(version: string, check: CheckHealth): Route[] {
+export function healthRoutes({ version, check, countSetAside }: HealthRouteParts): Route[] {
   return [false, true].map(isAtRoot =>
     openRoute({
       method: 'GET',
@@ -32,7 +45,11 @@ export function healthRoutes(version: string, check: CheckHealth): Route[] {
       otherAnswers: { 503: Health },
       handle: async () => {
         const fault = await check()
-        if (!fault) return { status: 'ok' as const, version }
+        if (!fault) {
+          const count = await countSetAside()
+          const setAside = count === undefined ? {} : { set_aside_events: count }
+          return { status: 'ok' as const, version, ...setAside }
+        }
         return new Reply(503, {
           status: fault.isFatal ? ('failing' as const) : ('degraded' as const),
           version,

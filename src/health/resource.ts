@@ -5,6 +5,7 @@ import { healthOf } from '../db/health.js'
 import { resource } from '../resource/resource.js'
 import type { Clock } from '../world/time/clock.js'
 import { healthRoutes } from './health-routes.js'
+import { setAsideCount } from './set-aside-count.js'
 
 export interface HealthParts {
   readonly database: Database
@@ -13,5 +14,11 @@ export interface HealthParts {
 
 export const health = resource({
   chapters: { Health: 'Whether the service works.' },
-  open: ({ database, clock }: HealthParts) => ({ routes: healthRoutes(VERSION, healthOf(database, clock)) }),
+  open: ({ database, clock }: HealthParts) => ({
+    routes: healthRoutes({
+      version: VERSION,
+      check: healthOf(database, clock),
+      countSetAside: setAsideCount(database.reader, clock),
+    }),
+  }),
 })

@@ -153,7 +153,7 @@ function pathWith(route: Route, params: object): string {
 /** One request, in the contract's order of errors: 401, 429, 403, schema, then whatever the handler finds. */
 async function serve(ctx: Context, route: Route, serving: Serving): Promise<void> {
   const { gate, repeats, loop } = serving
-  const principal = await gate.admit(ctx, route.head.access)
+  const principal = await gate.admit(ctx, route.head)
   const params = route.validateParams(ctx['params'])
   const query = route.validateQuery(ctx.query)
   const { idempotency, method } = route.head

@@ -10,7 +10,7 @@ import type { Clock } from '../world/time/clock.js'
 import { addressKey } from '../world/net/ip-address.js'
 import { windowHeaders } from './answer/error-body.js'
 import { mayDo, type Authenticate, type Principal } from './principal.js'
-import type { Access } from './route.js'
+import type { Route } from './route.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'
 
 export interface GateParts {
@@ -19,6 +19,9 @@ export interface GateParts {
   /** Requests per minute for a client address without a valid key; 0 = unlimited. */
   readonly anonymousRateLimit: number
 }
+
+/** What a route says of who may pass. */
+export type Admission = Pick<Route['head'], 'access' | 'isLimited'>
 
 /** Stands in for the caller of a route that needs no key; such a route's handler never sees it. */
 const NOBODY: Principal = {
@@ -45,12 +48,13 @@ export class Gate {
   }
 
   /** @throws AppError unauthorized, workspace_not_found, rate_limited, forbidden, not_found */
-  async admit(ctx: Context, access: Access): Promise<Principal> {
+  async admit(ctx: Context, { access, isLimited = false }: Admission): Promise<Principal> {
     // Who came to it may do everything there.
     if (access === 'control') return NOBODY
     if (access === 'public' || access === 'loopback') {
-      // Counted and shown but not enforced: a monitor asks for /health as often as it likes.
-      this.countAddress(ctx)
+      const state = this.countAddress(ctx)
+      // Elsewhere counted and shown but not enforced: a monitor asks for /health as often as it likes.
+      if (isLimited && !state.isAllowed) throw tooMany(state)
       if (access === 'loopback' && !this.isFromThisMachine(ctx))
         throw new AppError('not_found', 'no such path')
       return NOBODY

@@ -65,6 +65,8 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> ext
   readonly mediaType?: string
   /** The answer is always the same, and is made once. */
   readonly isFixed?: boolean
+  /** Of a route that needs no key: an address over its limit is refused. Elsewhere its requests are counted and never refused. */
+  readonly isLimited?: boolean
   /** Largest request body, octets. */
   readonly bodyLimit?: number
   /** Values (fields, entries) of a body that lists many things, each of which may then hold what other bodies may. */

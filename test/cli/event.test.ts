@@ -31,6 +31,7 @@ t.test('an event that was set aside is listed, tried again within a minute, or d
   t.same(await postroad.json('event', 'list'), [])
   await put(7)
   await put(8)
+  t.match(await postroad.get('/health'), { status: 200, body: { data: { set_aside_events: 2 } } })
   t.same((await postroad.json<object[]>('event', 'list', '--limit', '1'))[0], {
     consumer: 'bounces',
     number: 7,
@@ -55,4 +56,5 @@ t.test('an event that was set aside is listed, tried again within a minute, or d
     postroad.workspaceId,
   )
   t.match(suppressed, [{ email: 'p9@one.test', reason: 'complaint' }])
+  t.match(await postroad.get('/health'), { body: { data: { status: 'ok', set_aside_events: 0 } } })
 })

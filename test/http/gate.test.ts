@@ -1,7 +1,8 @@
 /** Who may pass, over real HTTP: keys, permissions, limits, and the headers that every answer carries. */
 import t from 'tap'
+import { documentationRoutes } from '../../src/http/openapi/routes.js'
 import { serveRoutes } from '../support/api/api.js'
-import { testRoutes } from '../support/api/test-routes.js'
+import { TEST_CHAPTERS, testRoutes } from '../support/api/test-routes.js'
 
 const NOTES = '/api/v1/notes'
 
@@ -104,6 +105,27 @@ t.test('an open route shows the limit and never refuses', async t => {
       headers: { 'x-ratelimit-remaining': remaining },
       json: { data: { ok: true } },
     })
+})
+
+t.test('an open route with a long answer refuses an address over its limit', async t => {
+  const routes = [
+    ...testRoutes,
+    ...documentationRoutes(testRoutes, { version: '1', origin: 'http://mx.test', chapters: TEST_CHAPTERS }),
+  ]
+  const { ask, clock } = await serveRoutes(t, routes, { anonymousRateLimit: 2 })
+  const statuses = async (...paths: readonly string[]) => {
+    const seen: number[] = []
+    for (const path of paths) seen.push((await ask({ path, key: null })).status)
+    return seen
+  }
+  t.same(await statuses('/openapi.json', '/openapi.json', '/openapi.json', '/docs'), [200, 200, 429, 429])
+  t.match(await ask({ path: '/docs', key: null }), {
+    headers: { 'retry-after': '60' },
+    json: { error: { code: 'rate_limited' } },
+  })
+  t.same(await statuses('/api/v1/open'), [200], 'what is short is still answered')
+  await clock.advance(60_000)
+  t.same(await statuses('/openapi.json'), [200])
 })
 
 t.test('every answer carries its limits and its own request id, errors included', async t => {

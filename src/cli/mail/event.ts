@@ -16,13 +16,14 @@ import {
 } from '../../events/set-aside-store.js'
 import {
   command,
+  limited,
   printResult,
   table,
   UsageError,
-  wholeNumber,
   withAppliance,
   type CliContext,
   type CommonOptions,
+  type ListOptions,
 } from '../context.js'
 
 interface SelectOptions extends CommonOptions {
@@ -31,14 +32,14 @@ interface SelectOptions extends CommonOptions {
 
 export function eventCommands(program: Command, context: CliContext): void {
   const group = program.command('event').description('events that could not be taken, and were set aside')
-  command(group, 'list', 'what is set aside, oldest first')
-    .option('--limit <n>', 'at most so many (default: 100)', wholeNumber)
-    .action(async (options: CommonOptions & { limit?: number }) => {
+  limited(command(group, 'list', 'what is set aside, oldest first'), 100).action(
+    async (options: ListOptions) => {
       await withAppliance(context, options, async ({ database }) => {
-        const all = await listSetAside(database.reader, options.limit ?? 100)
+        const all = await listSetAside(database.reader, options.limit)
         printResult(context, options, all.map(toJson), () => asTable(all))
       })
-    })
+    },
+  )
   change(group, context, 'retry', 'have events tried once more', 'to be tried again', wantRetry)
   change(group, context, 'drop', 'forget events that nobody wants any more', 'dropped', dropSetAside)
 }

@@ -1,6 +1,5 @@
 /** `postroad domain add|list|verify|rotate|remove`. */
 import type { Command } from 'commander'
-import { findWorkspace } from '../../accounts/workspace-store.js'
 import type { Appliance } from '../../appliance.js'
 import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
@@ -11,16 +10,14 @@ import { addDomain, dropDomain, readDomainName, verifyDomain } from '../../deliv
 import { rotateDomain } from '../../deliverability/dkim/rotate-dkim.js'
 import {
   command,
+  mustFindWorkspace,
   printResult,
   table,
   withAppliance,
   type CliContext,
   type CommonOptions,
+  type OwnedOptions,
 } from '../context.js'
-
-interface OwnedOptions extends CommonOptions {
-  readonly workspace: string
-}
 
 export function domainCommands(program: Command, context: CliContext): void {
   const group = program.command('domain').description('sending domains')
@@ -29,8 +26,7 @@ export function domainCommands(program: Command, context: CliContext): void {
     .option('--vouch', 'declare it verified without DNS (LAN domains, trials)')
     .action(async (name: string, options: OwnedOptions & { vouch?: boolean }) => {
       await withAppliance(context, options, async ({ database, domains, config }) => {
-        if (!(await findWorkspace(database.reader, options.workspace)))
-          throw new AppError('not_found', `no workspace ${options.workspace}`)
+        await mustFindWorkspace(database.reader, options.workspace)
         const domain = await addDomain(domains, options.workspace, name, options.vouch ? 'vouched' : 'dns')
         printDomain(context, options, domain, config.dns.dkimZone)
       })

@@ -1,7 +1,6 @@
 /** `postroad suppress import|export`: suppressions as CSV, from another system and to one. */
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
-import { findWorkspace } from '../../accounts/workspace-store.js'
 import { csvText, readCsv, type CsvRow } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -17,11 +16,15 @@ import {
   type Suppression,
 } from '../../deliverability/suppressions/suppression-store.js'
 import { pauseFor } from '../../world/time/clock.js'
-import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
-
-interface OwnedOptions extends CommonOptions {
-  readonly workspace: string
-}
+import {
+  command,
+  mustFindWorkspace,
+  owned,
+  printResult,
+  withAppliance,
+  type CliContext,
+  type OwnedOptions,
+} from '../context.js'
 
 const COLUMNS = ['email', 'reason', 'scope', 'source_message_id', 'created_at'] as const
 /** Rows of one transaction: the server beside us waits for each, a few milliseconds. */
@@ -36,46 +39,42 @@ interface Rejected {
 }
 
 export function suppressTransferCommands(group: Command, context: CliContext): void {
-  command(
-    group,
+  const inWorkspace = (nameAndArgs: string, description: string) =>
+    owned(command(group, nameAndArgs, description), 'the workspace concerned')
+  inWorkspace(
     'import <file>',
     'suppress every address of a CSV file (columns email, reason, scope; or one column)',
-  )
-    .requiredOption('--workspace <id>', 'the workspace concerned')
-    .action(async (file: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database, world }) => {
-        if (!(await findWorkspace(database.reader, options.workspace)))
-          throw new AppError('not_found', `no workspace ${options.workspace}`)
-        const importing = new Import(database, options.workspace, world.clock.now())
-        await readFile(file, async rows => {
-          await importing.take(rows)
-          if (importing.total % 10_000 < rows.length) context.complain(`${importing.total} lines`)
-        })
-        if (importing.rejected.length > 0) context.fail()
-        printResult(context, options, importing.toJson(), () => importing.toText())
+  ).action(async (file: string, options: OwnedOptions) => {
+    await withAppliance(context, options, async ({ database, world }) => {
+      await mustFindWorkspace(database.reader, options.workspace)
+      const importing = new Import(database, options.workspace, world.clock.now())
+      await readFile(file, async rows => {
+        await importing.take(rows)
+        if (importing.total % 10_000 < rows.length) context.complain(`${importing.total} lines`)
       })
+      if (importing.rejected.length > 0) context.fail()
+      printResult(context, options, importing.toJson(), () => importing.toText())
     })
-  command(group, 'export', 'all suppressions of a workspace as CSV')
-    .requiredOption('--workspace <id>', 'the workspace concerned')
-    .action(async (options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const pieces = everySuppression(database.reader, options.workspace)
-        if (options.json) {
-          const all: Suppression[] = []
-          for await (const piece of pieces) all.push(...piece)
-          context.print(
-            JSON.stringify(
-              all.map(one => suppressionToApi(one, false)),
-              null,
-              2,
-            ),
-          )
-          return
-        }
-        context.print(csvText([COLUMNS]))
-        for await (const piece of pieces) context.print(csvText(piece.map(cellsOf)))
-      })
+  })
+  inWorkspace('export', 'all suppressions of a workspace as CSV').action(async (options: OwnedOptions) => {
+    await withAppliance(context, options, async ({ database }) => {
+      const pieces = everySuppression(database.reader, options.workspace)
+      if (options.json) {
+        const all: Suppression[] = []
+        for await (const piece of pieces) all.push(...piece)
+        context.print(
+          JSON.stringify(
+            all.map(one => suppressionToApi(one, false)),
+            null,
+            2,
+          ),
+        )
+        return
+      }
+      context.print(csvText([COLUMNS]))
+      for await (const piece of pieces) context.print(csvText(piece.map(cellsOf)))
     })
+  })
 }
 
 function cellsOf(one: Suppression): string[] {

@@ -1,7 +1,5 @@
 /** `postroad suppress add|remove|list|import|export`: addresses, or domains as @example.com, that a workspace no longer mails. */
 import type { Command } from 'commander'
-import { findWorkspace } from '../../accounts/workspace-store.js'
-import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { readSuppressionEntry } from '../../deliverability/suppressions/suppression-entry.js'
 import { suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
@@ -9,24 +7,23 @@ import { listSuppressions, type Suppression } from '../../deliverability/suppres
 import { addSuppression, removeSuppression } from '../../deliverability/suppressions/suppressions.js'
 import {
   command,
+  limited,
+  mustFindWorkspace,
+  owned,
   printResult,
   table,
-  wholeNumber,
   withAppliance,
   type CliContext,
-  type CommonOptions,
+  type ListOptions,
+  type OwnedOptions,
 } from '../context.js'
 import { suppressTransferCommands } from './suppress-transfer.js'
 
-interface OwnedOptions extends CommonOptions {
-  readonly workspace: string
-}
-
 export function suppressCommands(program: Command, context: CliContext): void {
   const group = program.command('suppress').description('who is not mailed any more')
-  const owned = (nameAndArgs: string, description: string) =>
-    command(group, nameAndArgs, description).requiredOption('--workspace <id>', 'the workspace concerned')
-  owned('add <email>', 'suppress an address, or a domain as @example.com').action(
+  const inWorkspace = (nameAndArgs: string, description: string) =>
+    owned(command(group, nameAndArgs, description), 'the workspace concerned')
+  inWorkspace('add <email>', 'suppress an address, or a domain as @example.com').action(
     async (email: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         const suppression: Suppression = {
@@ -38,8 +35,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
           createdAt: world.clock.now(),
         }
         const result = await database.write(async tx => {
-          if (!(await findWorkspace(tx.db, options.workspace)))
-            throw new AppError('not_found', `no workspace ${options.workspace}`)
+          await mustFindWorkspace(tx.db, options.workspace)
           return addSuppression(tx, suppression)
         })
         printResult(context, options, suppressionToApi(suppression, false), () =>
@@ -50,7 +46,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  owned('remove <email>', 'let an address be mailed again').action(
+  inWorkspace('remove <email>', 'let an address be mailed again').action(
     async (email: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         const removal = {
@@ -63,11 +59,10 @@ export function suppressCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  owned('list', 'suppressed addresses, newest first')
-    .option('--limit <n>', 'at most so many (default: 100)', wholeNumber)
-    .action(async (options: OwnedOptions & { limit?: number }) => {
+  limited(inWorkspace('list', 'suppressed addresses, newest first'), 100).action(
+    async (options: OwnedOptions & ListOptions) => {
       await withAppliance(context, options, async ({ database }) => {
-        const page = { limit: options.limit ?? 100, offset: 0 }
+        const page = { limit: options.limit, offset: 0 }
         const all = await listSuppressions(database.reader, options.workspace, page)
         printResult(
           context,
@@ -80,6 +75,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
             ),
         )
       })
-    })
+    },
+  )
   suppressTransferCommands(group, context)
 }

@@ -26,7 +26,7 @@ export async function answerUndeclared(
     ctx.status = 204
     return
   }
-  if (isInApi && !isOpen) await gate.admit(ctx, 'key')
+  if (isInApi && !isOpen) await gate.admit(ctx, { access: 'key' })
   if (known.length === 0) throw new AppError('not_found', 'no such path')
   ctx.set('Allow', allowed)
   throw new AppError('method_not_allowed', `this path takes ${allowed}`)

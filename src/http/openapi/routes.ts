@@ -1,4 +1,5 @@
-/** `GET /openapi.json`, the description for programs, and `GET /docs`, which shows the same to people. Both stand at the root. */
+/** `GET /openapi.json`, the description for programs, and `GET /docs`, which shows the same to people. Both stand at the root. They
+ * are long, so that an address gets them no oftener than it may ask without a key. */
 import Type from 'typebox'
 import { openRoute, type Route } from '../route.js'
 import { openApiDocument, type Edition } from './document.js'
@@ -15,6 +16,7 @@ export function documentationRoutes(routes: readonly Route[], edition: Edition):
       isAtRoot: true,
       isBare: true,
       access: 'public',
+      isLimited: true,
       summary: 'This description of the API (OpenAPI 3.1).',
       isFixed: true,
       response: Type.Unknown(),
@@ -26,6 +28,7 @@ export function documentationRoutes(routes: readonly Route[], edition: Edition):
       isAtRoot: true,
       isBare: true,
       access: 'public',
+      isLimited: true,
       summary: 'This description of the API as a page for people.',
       mediaType: 'text/html',
       isFixed: true,
