@@ -4,6 +4,7 @@
  * Used by routes: `timeRange` goes into the schema of the query, `readTimeRange` reads what came. Fails: AppError
  * validation_error with the field's name.
  */
+import { given } from '../core/given.js'
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
 import { readMoment, readRangeEnd } from '../core/read-moment.js'
@@ -32,7 +33,7 @@ export function readTimeRange(query: { readonly since?: string; readonly until?:
   const until = query.until === undefined ? undefined : readRangeEnd(query.until)
   if (query.since !== undefined && since === undefined) throw noMoment('since', query.since)
   if (query.until !== undefined && until === undefined) throw noMoment('until', query.until)
-  return { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) }
+  return { ...given({ since, until }) }
 }
 
 /** What is told of a text that is no moment. */

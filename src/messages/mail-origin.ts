@@ -4,6 +4,7 @@
  * Made at the door of what stands in the content; decides the lane and which suppressions stop the mail, and goes into every
  * event about it. Pure.
  */
+import { given } from '../core/given.js'
 import type { AboutMessage } from '../events/event.js'
 
 /** Lower goes first. `campaign` is all bulk mail, batches as well: nobody waits for one of its messages as for a single one. */
@@ -35,10 +36,9 @@ export function originOf(content: PartOf): MailOrigin {
   if (!isMarketing && templateId === undefined && batch === undefined) return NOTHING_ELSE
   return {
     ...(isMarketing ? { isMarketing } : {}),
-    ...(campaignId === undefined ? {} : { campaignId }),
-    ...(automationId === undefined ? {} : { automationId }),
+    ...given({ campaignId, automationId }),
     ...(batch === undefined ? {} : { batchId: batch.id }),
-    ...(templateId === undefined ? {} : { templateId }),
+    ...given({ templateId }),
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * Called by `store-submissions.ts`; what it does live mail, `sandbox/simulator.ts` does a sandbox's. Fails: as the database does.
  */
+import { given } from '../core/given.js'
 import type { Tx } from '../db/database.js'
 import { isLargeContent } from '../messages/content-store.js'
 import { priorityOf } from '../messages/mail-origin.js'
@@ -38,7 +39,7 @@ export async function enqueueMessages(
           contentId: content.id,
           recipient: one.address,
           isLarge,
-          ...(notify === undefined ? {} : { notify }),
+          ...given({ notify }),
         }
       })
   })

@@ -4,6 +4,7 @@
  * Called by `smtp-agent.ts`. Pure. What a reply means is `mail/classify/classify.ts`, which try decides `deciding-try.ts`; here is what
  * a break means, and what is for good. Standards: RFC 5321 §4.2.1, §4.5.4, §5.1; RFC 3463.
  */
+import { given } from '../core/given.js'
 import { classifyReply } from '../mail/classify/classify.js'
 import { SUBTYPES, type Subtype } from '../mail/classify/classify-subtypes.js'
 import type { Bounced, Classification, Deferred, HostTried, Outcome, SmtpReply } from '../mail/outcome.js'
@@ -73,7 +74,7 @@ function concludeStsFailure(facts: Facts, host: HostTried, { reply }: SmtpEnd): 
   return {
     kind: 'deferred',
     ...facts,
-    ...(reply === undefined ? {} : { reply }),
+    ...given({ reply }),
     summary: `${where(host)}: MTA-STS demands TLS with a right certificate: ${host.sts?.reason ?? 'failed'}`,
     ...STS_FAILURE,
   }

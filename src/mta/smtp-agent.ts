@@ -4,6 +4,7 @@
  * Opened once per delivery thread; called by the queue through `queue/delivery-agent.ts`. Knows no database and never logs:
  * all it has to say is in the Outcome. Standards: RFC 5321 §5.1 (hosts in order), §4.5.4. Fails: never rejects.
  */
+import { given } from '../core/given.js'
 import { setMaxListeners } from 'node:events'
 import { describeError } from '../core/errors.js'
 import type { HostTried, Outcome } from '../mail/outcome.js'
@@ -165,7 +166,7 @@ function makeTry(
     ...(sts === undefined ? {} : { sts: stsFacts(sts, end, facts.tls) }),
     stage,
     ...facts,
-    ...(reply === undefined ? {} : { reply }),
+    ...given({ reply }),
     ...(broken === undefined ? {} : { error: broken.text }),
   }
   return { host: tried, end }

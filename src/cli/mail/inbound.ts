@@ -1,4 +1,5 @@
 /** `postroad inbound list|show|reprocess`: the mail that came back, what it was read as, and having it read again. */
+import { given } from '../../core/given.js'
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
@@ -52,8 +53,7 @@ function listCommand(group: Command, context: CliContext): void {
     .action(async (options: ListOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const filter = {
-          ...(options.result === undefined ? {} : { result: options.result }),
-          ...(options.waiting === undefined ? {} : { isWaiting: options.waiting }),
+          ...given({ result: options.result, isWaiting: options.waiting }),
         }
         const page = { limit: options.limit ?? 50, offset: 0 }
         const mails = await listInboundMails(database.reader, filter, page)

@@ -4,6 +4,7 @@
  * It goes through the same door and the same queue as every other mail, so what it shows is what happens to them; a
  * running server delivers it while this command looks on. `--dry-run` shows the mail and its route and sends nothing.
  */
+import { given } from '../../core/given.js'
 import type { Command } from 'commander'
 import { findWorkspace, listWorkspaces, type Workspace } from '../../accounts/workspace-store.js'
 import type { Appliance } from '../../appliance.js'
@@ -68,7 +69,7 @@ async function chooseWorkspace({ database }: Appliance, { workspace: id }: SendO
 
 function bodyOf({ text, html }: SendOptions): { text?: string; html?: string } {
   if (text === undefined && html === undefined) return { text: 'This is a test mail.\n' }
-  return { ...(text === undefined ? {} : { text }), ...(html === undefined ? {} : { html }) }
+  return { ...given({ text, html }) }
 }
 
 async function send(

@@ -4,10 +4,11 @@
  * Blocks may hold fields beyond these; an editor keeps what it needs. Holds no logic.
  * Source: the contract's tables of `json_structure` and of block types; where it gives a type no content shape, the choice is made here.
  */
+import { given } from '../../core/given.js'
 import Type, { type Static, type TSchema } from 'typebox'
 
 const Text = (most: number, description?: string) =>
-  Type.String({ maxLength: most, ...(description === undefined ? {} : { description }) })
+  Type.String({ maxLength: most, ...given({ description }) })
 /** May be a merge tag. */
 const Url = () => Type.String({ maxLength: 2_048 })
 const Colour = () => Type.String({ pattern: '^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$', maxLength: 7 })

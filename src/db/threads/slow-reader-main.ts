@@ -4,6 +4,7 @@
  * Started by `slow-reader.ts`, never imported. Each statement is a transaction of its own, so that it sees every commit made
  * before it.
  */
+import { given } from '../../core/given.js'
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { ownThread } from '../../world/threads.js'
@@ -33,6 +34,6 @@ thread.listen(question => {
     thread.post(answer(question as SlowQuestion))
   } catch (error) {
     const code = sqliteCode(error)
-    thread.post({ error: describeError(error), ...(code === undefined ? {} : { code }) })
+    thread.post({ error: describeError(error), ...given({ code }) })
   }
 })

@@ -1,4 +1,5 @@
 /** Routes of bounces: what was refused for good or came back. */
+import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -64,8 +65,7 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
       async handle({ principal, query }, page) {
         const { type, subtype, email, message_id: messageId, campaign_id: campaignId } = query
         const filter = {
-          ...(type === undefined ? {} : { type }),
-          ...(subtype === undefined ? {} : { subtype }),
+          ...given({ type, subtype }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
           ...(messageId === undefined ? {} : { messageId: messageId.toLowerCase() }),
           ...(campaignId === undefined ? {} : { campaignId: campaignId.toLowerCase() }),

@@ -1,4 +1,5 @@
 /** Routes of the reports that other systems send about a domain: DMARC aggregate and TLS reports. */
+import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -75,7 +76,7 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       async handle({ principal, params, query }, page) {
         const { domain, isSandbox } = await mustFindDomain(principal.workspaceId, params.id)
         const filter = {
-          ...(query.kind === undefined ? {} : { kind: query.kind }),
+          ...given({ kind: query.kind }),
           ...readTimeRange(query),
         }
         if (isSandbox) return { items: [], total: 0 }

@@ -1,4 +1,5 @@
 /** Routes of suppressions: who this workspace no longer mails. */
+import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import type { Database } from '../../db/database.js'
@@ -73,8 +74,7 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       async handle({ principal, query }, page) {
         const { reason, scope, email } = query
         const filter = {
-          ...(reason === undefined ? {} : { reason }),
-          ...(scope === undefined ? {} : { scope }),
+          ...given({ reason, scope }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
         }
         const { slowReader } = database

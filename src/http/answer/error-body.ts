@@ -1,6 +1,7 @@
 /**
  * Turns whatever was thrown into the contract's error answer. Only here do error codes become HTTP statuses.
  */
+import { given } from '../../core/given.js'
 import { AppError, ERRORS, type ErrorCode, type UsedWindow } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 
@@ -23,7 +24,7 @@ export function errorAnswer(thrown: unknown): ErrorAnswer {
   return {
     status: ERRORS[code].status,
     code,
-    body: { error: { code, message, ...(path === undefined ? {} : { path }) } },
+    body: { error: { code, message, ...given({ path }) } },
     // RFC 9110 §10.2.3: whole seconds; rounded up so that a client that waits exactly so long succeeds.
     headers: {
       ...(retryAfterMs === undefined

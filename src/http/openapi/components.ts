@@ -6,6 +6,7 @@
  * record's pattern becomes `additionalProperties`, an enumeration of texts says that it is text. Pure; never changes what it is given.
  * Fails: throws where two different schemas claim one name, which a test meets before a user does.
  */
+import { given } from '../../core/given.js'
 import type { TSchema } from 'typebox'
 
 /** A schema as the description shows it. */
@@ -73,7 +74,6 @@ function readable({
   return {
     ...(isText ? { type: 'string' } : {}),
     ...schema,
-    ...(values === undefined ? {} : { additionalProperties: values }),
-    ...(shownFormat === undefined ? {} : { format: shownFormat }),
+    ...given({ additionalProperties: values, format: shownFormat }),
   }
 }

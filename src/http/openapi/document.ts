@@ -4,6 +4,7 @@
  * Described is what stands below the base URL of the API; what is at the root (the page itself, the monitor's /health) and what
  * answers this machine alone is not. Made once, when it is first asked for.
  */
+import { given } from '../../core/given.js'
 import type { TSchema } from 'typebox'
 import Type from 'typebox'
 import { ERRORS, type ErrorCode } from '../../core/errors.js'
@@ -150,7 +151,7 @@ function parameters(schema: TSchema | undefined, place: 'path' | 'query', compon
       name,
       in: place,
       required: place === 'path' || (required ?? []).includes(name),
-      ...(description === undefined ? {} : { description }),
+      ...given({ description }),
       schema: shown,
       ...(place === 'path' ? { example: exampleOf(field, false, name) } : {}),
     }

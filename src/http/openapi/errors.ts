@@ -1,4 +1,5 @@
 /** What the OpenAPI page says of errors: of each code when it comes, and an answer that carries it. */
+import { given } from '../../core/given.js'
 import Type from 'typebox'
 import { ERRORS, type ErrorCode } from '../../core/errors.js'
 
@@ -121,7 +122,7 @@ export function errorExamples(codes: readonly ErrorCode[]): Record<string, { val
   return Object.fromEntries(
     codes.map(code => {
       const { message, path } = EXPLANATIONS[code]
-      return [code, { value: { error: { code, message, ...(path === undefined ? {} : { path }) } } }]
+      return [code, { value: { error: { code, message, ...given({ path }) } } }]
     }),
   )
 }

@@ -4,6 +4,7 @@
  *
  * Called by the processor. Fails: as the database does; nothing is done then.
  */
+import { given } from '../../core/given.js'
 import type { Database, Tx } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import { domainsPresent, insertReport } from '../../deliverability/reports/report-store.js'
@@ -65,7 +66,7 @@ export async function applyFindings(
             recipient: recipient.address,
             result,
             ...(message === undefined ? {} : { messageId: message.id }),
-            ...(isConfirmed === undefined ? {} : { isConfirmed }),
+            ...given({ isConfirmed }),
             ...(detail === undefined ? {} : { detail: detail.slice(0, MOST_DETAIL) }),
           })
         }

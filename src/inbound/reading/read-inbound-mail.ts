@@ -4,6 +4,7 @@
  * Called in the reading thread. Pure; the reader of returned mail is handed in. Nothing found here is believed yet: tokens
  * are verified where the database is. Fails: throws for what cannot be read at all.
  */
+import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
 import { readMessageHeader } from '../../mail/mime/header-section.js'
 import type { ReturnedMail } from '../../mail/returned/returned-mail.js'
@@ -76,7 +77,7 @@ function readReports(source: Buffer): Pick<MailFinding, 'reports' | 'fault'> {
       fault ??= describeError(error).slice(0, 200)
     }
   }
-  return { reports: reports.slice(0, MOST_REPORTS), ...(fault === undefined ? {} : { fault }) }
+  return { reports: reports.slice(0, MOST_REPORTS), ...given({ fault }) }
 }
 
 function written({ records, ...report }: ParsedReport): WrittenReport {

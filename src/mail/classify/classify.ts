@@ -6,6 +6,7 @@
  * Standards: RFC 5321 §4.2 (reply codes), RFC 3463 (enhanced codes).
  * Fails: never; what no rule knows is `unclassified`, or `unclassified_delay` for a 4xx, and suppresses nobody.
  */
+import { given } from '../../core/given.js'
 import type { ReplyRule } from './classify-rule.js'
 import { REPLY_RULES } from './classify-rules.js'
 import { SUBTYPES, type Subtype } from './classify-subtypes.js'
@@ -54,7 +55,7 @@ export function classifyReply(reply: SmtpReply, stage?: Stage): ReplyClassificat
     scope: subtype === rule?.subtype ? (rule.scope ?? scope) : scope,
     permanence,
     subtype,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...given({ retryAfterMs }),
   }
 }
 

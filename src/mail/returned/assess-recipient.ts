@@ -6,6 +6,7 @@
  * Standards: RFC 3463 (codes), RFC 3464 §2.3 (per-recipient fields), RFC 5321 §4.2.1 (4yz is transient).
  * Fails: never.
  */
+import { given } from '../../core/given.js'
 import { classifyReply, type ReplyClassification } from '../classify/classify.js'
 import { findQuotedReply } from './notices/quoted-reply.js'
 import type { ReturnedRecipient } from './returned-mail.js'
@@ -43,7 +44,7 @@ export function assessRecipient(report: RecipientReport): ReturnedRecipient {
   const code = inDiagnostic.code === 0 ? inContext.code : inDiagnostic.code
   const facts: ReturnedRecipient = {
     recipient: report.recipient,
-    ...(report.originalRecipient === undefined ? {} : { originalRecipient: report.originalRecipient }),
+    ...given({ originalRecipient: report.originalRecipient }),
     action: report.action,
     ...(code === 0 ? {} : { replyCode: code }),
     ...(diagnostic === '' ? {} : { diagnosticCode: diagnostic }),
@@ -84,7 +85,7 @@ function understand({ words, code, stated, enhanced }: Evidence): ReplyClassific
     classifyReply({
       code,
       text: text.replace(/^[45]\d\d[ :-]{1,3}(?:[45]\.\d{1,3}\.\d{1,3}\s)?/, ''),
-      ...(enhanced === undefined ? {} : { enhanced }),
+      ...given({ enhanced }),
     })
   const tries = words.filter(text => text !== '').map(classify)
   const result = tries.find(({ subtype }) => !SAYS_LITTLE.has(subtype)) ?? tries[0] ?? classify('')

@@ -7,6 +7,7 @@
  * groups not divided, divided between each two fields, without a recipient field, continued lines that are not moved in.
  * Fails: never; text without such fields gives no recipients. At most 200 recipients are read.
  */
+import { given } from '../../core/given.js'
 import type { ReturnedRecipient } from './returned-mail.js'
 import { isSameAddress, readAddress, readTypedAddress } from './recipient-address.js'
 
@@ -150,9 +151,9 @@ function readGroup(fields: Fields): StatusGroup | undefined {
   return {
     recipient,
     ...(original !== undefined && !isSameAddress(original, recipient) ? { originalRecipient: original } : {}),
-    ...(action === undefined ? {} : { action }),
+    ...given({ action }),
     ...(status ? { status } : {}),
-    ...(diagnostic === undefined ? {} : { diagnostic }),
+    ...given({ diagnostic }),
     ...(remoteMta === '' ? {} : { remoteMta }),
   }
 }

@@ -6,6 +6,7 @@
  * a multipart/mixed; reports in plain text; the mail with which mail programs unsubscribe from a list.
  * Fails: never; undefined for what is no report. A recipient that was redacted is the empty text.
  */
+import { given } from '../../core/given.js'
 import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-section.js'
 import type { MimeMessage, MimePart } from './mime-part.js'
 import { readAddress, readAddressList } from './recipient-address.js'
@@ -90,7 +91,7 @@ function fromFields(
     form,
     recipients: recipients.map(recipient => complaint(type, recipient)),
     ...(envelopeId === '' ? {} : { envelopeId }),
-    ...(originalSender === undefined ? {} : { originalSender }),
+    ...given({ originalSender }),
   }
 }
 

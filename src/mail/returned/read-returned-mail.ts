@@ -8,6 +8,7 @@
  * Fails: never, whatever the bytes; what says nothing is `other` without recipients. Looks at the first 256 KB and at 64
  * MIME parts.
  */
+import { given } from '../../core/given.js'
 import { textBetweenTags } from '../compose/html-tags.js'
 import { readHeaderSection } from '../mime/header-section.js'
 import { assessRecipient } from './assess-recipient.js'
@@ -81,7 +82,7 @@ function readTexts({ header, parts }: MimeMessage): { notice: Notice; quoted?: s
     if (quoted !== undefined) break
   }
   const notice = { header, from: header.text('from'), subject: header.text('subject'), text }
-  return { notice, ...(quoted === undefined ? {} : { quoted }) }
+  return { notice, ...given({ quoted }) }
 }
 
 function readFeedback(
@@ -119,7 +120,7 @@ function readReport(message: MimeMessage, notice: Notice, original: WithOriginal
     kind: kindOf(recipients),
     recipients,
     form: 'rfc3464',
-    ...(status.envelopeId === undefined ? {} : { envelopeId: status.envelopeId }),
+    ...given({ envelopeId: status.envelopeId }),
     ...original,
   }
 }
@@ -246,7 +247,7 @@ function toBounce(
     kind: kindOf(recipients),
     recipients,
     form: form.name,
-    ...(original === undefined ? {} : { original }),
+    ...given({ original }),
   }
 }
 

@@ -5,6 +5,7 @@
  * Standards: RFC 3462 §2 (message/rfc822, text/rfc822-headers), RFC 6533 §6 (global forms), RFC 5322 §3.6.4 (Message-ID).
  * Fails: never; undefined where nothing of the original came back.
  */
+import { given } from '../../core/given.js'
 import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-section.js'
 import type { MimePart } from './mime-part.js'
 import type { ReturnedOriginal } from './returned-mail.js'
@@ -102,7 +103,7 @@ export function readOriginal(
     )
   if (header === undefined && messageId === undefined) return undefined
   return {
-    ...(messageId === undefined ? {} : { messageId }),
+    ...given({ messageId }),
     header: header?.toMap(MAX_FIELDS) ?? new Map<string, string>(),
   }
 }

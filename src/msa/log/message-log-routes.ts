@@ -1,4 +1,5 @@
 /** `GET /email`: the log of a workspace's messages. */
+import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
@@ -73,10 +74,7 @@ function readFilter(query: Static<typeof Query>): MessageFilter {
   return {
     // As it is mailed: the domain as A-labels.
     ...(to === undefined ? {} : { to: named ?? to }),
-    ...(status === undefined ? {} : { status }),
-    ...(campaignId === undefined ? {} : { campaignId }),
-    ...(tag === undefined ? {} : { tag }),
-    ...(isSandbox === undefined ? {} : { isSandbox }),
+    ...given({ status, campaignId, tag, isSandbox }),
     ...readTimeRange(query),
   }
 }

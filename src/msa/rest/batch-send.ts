@@ -4,6 +4,7 @@
  * A batch is one request: it counts against the hourly and daily limits as a whole and is never refused for the email rate.
  * Instead its messages fall due one after the other, at the rate; batches of the same key line up.
  */
+import { given } from '../../core/given.js'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import type { Tx } from '../../db/database.js'
 import type { IdempotencyClaim } from '../../http/idempotency.js'
@@ -69,13 +70,13 @@ function toSubmission(message: ReadMessage, id: string, batchId: string): Submis
       ...message.content,
       ...sender,
       id,
-      ...(addressees === undefined ? {} : { addressees }),
+      ...given({ addressees }),
       trackOpens,
       trackClicks,
       batch: { id: batchId, index },
     },
     to: recipients,
-    ...(attached === undefined ? {} : { attached }),
+    ...given({ attached }),
   }
 }
 

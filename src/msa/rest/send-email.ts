@@ -1,6 +1,7 @@
 /**
  * `POST /email/send`: checks the request by the contract's rules, in the contract's order, and submits it.
  */
+import { given } from '../../core/given.js'
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
@@ -73,12 +74,11 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
     ...fields,
     ...sender,
     id: parts.newId(),
-    ...(addressees === undefined ? {} : { addressees }),
-    ...(scheduledAt === undefined ? {} : { scheduledAt }),
+    ...given({ addressees, scheduledAt }),
     trackOpens: body.track_opens ?? true,
     trackClicks: body.track_clicks ?? true,
   }
-  const submission: Submission = { content, to: recipients, ...(attached === undefined ? {} : { attached }) }
+  const submission: Submission = { content, to: recipients, ...given({ attached }) }
   return { submission, shown: shownSender(sender, asked) }
 }
 

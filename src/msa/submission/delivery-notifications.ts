@@ -17,6 +17,7 @@
  * Standards: RFC 3461 §4.1 (NOTIFY), §4.3 (RET), §5.2, RFC 3464, RFC 5321 §6.1 (null return path).
  * Fails: as the database does; a report that cannot be made is logged and left out, so that it holds up no other.
  */
+import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
 import { inLists } from '../../db/statement.js'
 import type { Tx } from '../../db/database.js'
@@ -133,7 +134,7 @@ function verdictOf(event: Reported): Verdict {
         action: 'failed',
         status: smtpStatus,
         ...(diagnostic === '' ? {} : { diagnostic }),
-        ...(remoteMta === undefined ? {} : { remoteMta }),
+        ...given({ remoteMta }),
       }
     }
     case 'email.failed':
@@ -163,7 +164,7 @@ function compose({ hostname }: NotificationParts, facts: ReportFacts): Buffer {
   const { originalRecipient } = message
   const recipient: DsnRecipient = {
     finalRecipient: message.recipient,
-    ...(originalRecipient === undefined ? {} : { originalRecipient }),
+    ...given({ originalRecipient }),
     ...verdict,
     lastAttemptAt: event.occurredAt,
   }
@@ -173,7 +174,7 @@ function compose({ hostname }: NotificationParts, facts: ReportFacts): Buffer {
     messageId: `${contentId}@${hostname}`,
     date: now,
     arrivedAt: message.createdAt,
-    ...(mail.envid === undefined ? {} : { envelopeId: mail.envid }),
+    ...given({ envelopeId: mail.envid }),
     recipients: [recipient],
     original: mail.beginning,
     // RFC 3461 §4.3: RET is about failures; of what went well the header is enough.

@@ -6,6 +6,7 @@
  * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
  * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
  */
+import { given } from '../../core/given.js'
 import { AppError } from '../../core/errors.js'
 import type { Principal } from '../../http/principal.js'
 import { readControls, type RelayControls } from '../../mail/relay/controls.js'
@@ -68,8 +69,7 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
       firstPart: message,
       size: message.length + request.laterOctets,
       submitter: request.mail.address,
-      ...(request.mail.ret === undefined ? {} : { ret: request.mail.ret }),
-      ...(request.mail.envid === undefined ? {} : { envid: request.mail.envid }),
+      ...given({ ret: request.mail.ret, envid: request.mail.envid }),
     },
     trackOpens: controls.track?.opens ?? false,
     trackClicks: controls.track?.clicks ?? false,

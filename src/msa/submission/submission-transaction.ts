@@ -6,6 +6,7 @@
  * cannot be mailed is refused at RCPT (553 5.1.3), so that the program at the other end hears of it at once; so are recipients
  * beyond what the key may send in a minute (452 4.5.3), who would never get through together.
  */
+import { given } from '../../core/given.js'
 import type { NewId } from '../../core/ids.js'
 import { describeError } from '../../core/errors.js'
 import { readAddress } from '../../mail/address.js'
@@ -68,7 +69,7 @@ export class SubmissionTransaction implements MailTransaction {
     if (notify !== undefined || orcpt !== undefined)
       this.dsn.set(address, {
         ...(notify === undefined ? {} : { notify: notify.join(',') }),
-        ...(orcpt === undefined ? {} : { originalRecipient: orcpt }),
+        ...given({ originalRecipient: orcpt }),
       })
   }
 

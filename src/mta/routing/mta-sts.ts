@@ -9,6 +9,7 @@
  *   nothing kept  + no record  -> none         kept, other id        -> fetch, or kept where that fails
  *   kept          + no record, or DNS does not answer                -> kept
  */
+import { given } from '../../core/given.js'
 import { fetchStsPolicy, type StsFetchParts } from './mta-sts-fetch.js'
 import { readStsId, type StsPolicy } from './mta-sts-policy.js'
 
@@ -110,7 +111,7 @@ export class StsPolicies {
     }
     const { kept } = this.recall(domain)
     const failure = { reason: result.problem, failedAt: now }
-    this.remember(domain, { ...(kept === undefined ? {} : { kept }), failure })
+    this.remember(domain, { ...given({ kept }), failure })
   }
 }
 

@@ -5,6 +5,7 @@
  * Called by `smtp-agent.ts`. Never chooses the endpoint. Standards: RFC 3207, RFC 7435 (opportunistic security: a broken
  * STARTTLS must not be worse than none). Fails: never rejects; each dialling that failed is told.
  */
+import { given } from '../../core/given.js'
 import type { TlsFacts } from '../../mail/outcome.js'
 import type { Clock } from '../../world/time/clock.js'
 import { ipVersion } from '../../world/net/ip-address.js'
@@ -100,7 +101,7 @@ export class SessionOpener {
     const opening = await openSession(this.parts, endpoint, {
       inClear,
       ...limits,
-      ...(localAddress === undefined ? {} : { localAddress }),
+      ...given({ localAddress }),
     })
     if ('end' in opening) failures.push({ ...opening, durationMs: clock.monotonic() - startedAt })
     return opening

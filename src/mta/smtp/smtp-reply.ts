@@ -5,6 +5,7 @@
  * RFC 2034 (enhanced codes). Fails: throws MalformedReply when the server speaks no SMTP; the connection is then of no
  * further use. Memory is bounded: one line and one reply have a largest size.
  */
+import { given } from '../../core/given.js'
 import { formatEnhancedStatus, readEnhancedStatus } from '../../mail/enhanced-status.js'
 import type { SmtpReply } from '../../mail/outcome.js'
 
@@ -91,5 +92,5 @@ function printable(text: string): string {
 
 /** The reply as a trace keeps it. */
 export function withoutLines({ code, enhanced, text }: ReplyLines): SmtpReply {
-  return { code, ...(enhanced === undefined ? {} : { enhanced }), text }
+  return { code, ...given({ enhanced }), text }
 }

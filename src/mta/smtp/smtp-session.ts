@@ -7,6 +7,7 @@
  *
  *   connect -> [TLS at once] -> greeting -> EHLO (or HELO) -> [STARTTLS -> handshake -> EHLO] -> [AUTH] -> ready
  */
+import { given } from '../../core/given.js'
 import type { Stage, TlsFacts } from '../../mail/outcome.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Dialler } from '../../world/net/dial.js'
@@ -116,8 +117,7 @@ async function dial(
     port,
     timeoutMs: within(clock, deadline, timeouts.connect),
     signal,
-    ...(localAddress === undefined ? {} : { localAddress }),
-    ...(namedBy === undefined ? {} : { namedBy }),
+    ...given({ localAddress, namedBy }),
   })
   return new SmtpConnection(clock, dialler, socket)
 }

@@ -5,6 +5,7 @@
  * a moment ago need not be read at all. Fails: a message whose content or keys cannot be had is a fault of its own and
  * does not keep the others of its claim.
  */
+import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
 import type { Queries } from '../../db/database.js'
 import type { ComposedContent } from '../../mail/compose/compose.js'
@@ -123,7 +124,7 @@ export class JobLoader {
       acceptedAt: loaded.createdAt,
       content: loaded.content,
       signingKeys,
-      ...(loaded.origin === undefined ? {} : { origin: loaded.origin }),
+      ...given({ origin: loaded.origin }),
     }
   }
 
@@ -247,10 +248,7 @@ function toComposed(content: MessageContent): ComposedContent {
     from,
     ...(replyTo ? { replyTo } : {}),
     subject,
-    ...(html === undefined ? {} : { html }),
-    ...(text === undefined ? {} : { text }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(addressees === undefined ? {} : { addressees }),
+    ...given({ html, text, headers, addressees }),
     ...(addressees?.hasCopies ? { mailId: content.id } : {}),
   }
 }

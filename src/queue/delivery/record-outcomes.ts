@@ -7,6 +7,7 @@
  * bounce of an earlier attempt came back: the attempt is logged, and the message learns of its end as far as it still can.
  * Batches share one moment for the status, the attempt log and the events have each one's own.
  */
+import { given } from '../../core/given.js'
 import type { Tx } from '../../db/database.js'
 import type { Bounced, Classification, Deferred, Outcome, Stage } from '../../mail/outcome.js'
 import { insertAttempts, type Attempt } from '../../messages/attempt-store.js'
@@ -162,7 +163,7 @@ function toHappenings({ job, entry, outcome, verdict, finishedAt }: Settled): Ha
     case 'delivered': {
       const { remoteMta } = verdict
       const notify = entry?.notify
-      const facts = { remoteMta, ...(notify === undefined ? {} : { notify }) }
+      const facts = { remoteMta, ...given({ notify }) }
       happenings.push({ ...head, what: 'delivered', facts })
       break
     }
@@ -192,7 +193,7 @@ function bounceFacts(
     diagnosticCode: reply
       ? `smtp; ${reply.code} ${reply.enhanced ?? ''} ${reply.text}`.replace(/ +/g, ' ')
       : summary,
-    ...(remoteMta === undefined ? {} : { remoteMta }),
+    ...given({ remoteMta }),
   }
 }
 

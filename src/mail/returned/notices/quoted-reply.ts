@@ -5,6 +5,7 @@
  * Standards: RFC 5321 §4.2 (reply codes), RFC 3463 (enhanced codes), RFC 3464 §2.3.6 (Diagnostic-Code).
  * Fails: never; text that quotes no reply gives no codes and all of the text.
  */
+import { given } from '../../../core/given.js'
 import { isUnspecific } from '../status-code.js'
 
 export interface QuotedReply {
@@ -37,7 +38,7 @@ export function findQuotedReply(text: string): QuotedReply {
     CODE_ON_LINE.exec(bounded)?.[1] ??
     CODE_BEFORE_TEXT.exec(bounded)?.[1]
   const enhanced = findEnhanced(bounded, code)
-  return { code: Number(code ?? 0), ...(enhanced === undefined ? {} : { enhanced }) }
+  return { code: Number(code ?? 0), ...given({ enhanced }) }
 }
 
 /** The first pair; behind one that says only that time ran out, the obstacle that was quoted last. */

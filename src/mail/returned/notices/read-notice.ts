@@ -4,6 +4,7 @@
  * Called by the reader of returned mail for what is no DSN. The knowledge is in `notice-forms.ts`. Pure.
  * Fails: never; undefined where no recipient is named. At most 2,000 lines and 100 recipients are read.
  */
+import { given } from '../../../core/given.js'
 import type { HeaderSection } from '../../mime/header-section.js'
 import type { NoticeForm } from './notice-form.js'
 import { isSameAddress, readAddressList, tidyAddress } from '../recipient-address.js'
@@ -63,7 +64,7 @@ export function readNotice(form: NoticeForm, notice: Notice): readonly NoticeRec
       recipient,
       diagnostic: quotedPart(text),
       context: `${text}\n${preface}`,
-      ...(form.means === undefined ? {} : { means: form.means }),
+      ...given({ means: form.means }),
       ...originalOf(said.get(recipient.toLowerCase())),
     }
   })

@@ -6,6 +6,7 @@
  * component of a path), RFC 2046 §5.1, §5.2 (types that carry other parts).
  * Fails: AppError validation_error with the field's path.
  */
+import { given } from '../../../core/given.js'
 import { lookup } from 'mime-types'
 import { toUSVString } from 'node:util'
 import type { AttachmentFacts } from '../../../messages/content-store.js'
@@ -50,7 +51,7 @@ function readAttachment(field: AttachmentField, path: string): { facts: Attachme
       `${path}.content_id must be 1 to 200 ASCII characters without spaces`,
     )
   const octets = decodeBase64(field.content, `${path}.content`)
-  const named = { filename, contentType, ...(contentId === undefined ? {} : { contentId }) }
+  const named = { filename, contentType, ...given({ contentId }) }
   return { facts: { ...named, size: octets.length }, octets }
 }
 
