@@ -74,12 +74,12 @@ export const CONTACT_COLUMNS = [
 type ShownRow = Pick<Selectable<ContactRow>, (typeof CONTACT_COLUMNS)[number]>
 
 const insertRows = statement((db, { rows }: { rows: readonly Insertable<ContactRow>[] }) =>
-  db.insertInto('contacts').values(rows.map(row => ({ ...row, traits: binaryJson(row.traits) }))),
+  db.insertInto('contacts').values(rows.map(row => ({ ...row, traits: binaryJson(db, row.traits) }))),
 )
 
-/** The same on both databases: on SQLite a function, on PostgreSQL a cast. */
-function binaryJson(text: string) {
-  return sql<string>`jsonb(${text})`
+/** JSON that need not be parsed to be read. */
+function binaryJson(db: Queries, text: string) {
+  return dialectOf(db) === 'sqlite' ? sql<string>`jsonb(${text})` : sql<string>`cast(${text} as jsonb)`
 }
 
 /**
@@ -205,7 +205,7 @@ export async function updateContact(
     .updateTable('contacts')
     .set({
       ...fields,
-      traits: binaryJson(traits),
+      traits: binaryJson(db, traits),
       is_bounced: flag(after.bounced),
       bounced_at: after.bouncedAt,
       bounce_type: after.bounceType,

@@ -73,7 +73,10 @@ t.test('operations have names of their own, as people would give them, and stand
   const ids = operations.map(({ operationId }) => operationId)
   t.equal(new Set(ids).size, ids.length)
   for (const id of ids)
-    t.match(id, /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|delete)[A-Z]\w+$/)
+    t.match(
+      id,
+      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|restore|estimate)[A-Z]\w+$/,
+    )
   for (const { name, tags } of operations) t.match(tags, [/^[A-Z]/], name)
 })
 
