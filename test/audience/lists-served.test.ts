@@ -1,5 +1,7 @@
 /** Lists and tags over HTTP on the running appliance: who is in them, and what is counted. */
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import BetterSqlite from 'better-sqlite3'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { clientOf } from '../support/api/client.js'
 import { until } from '../support/until.js'
@@ -362,4 +364,26 @@ t.test('a contact follows what happens to its mail and its address', async t => 
   await until('the bounce to be known', async () => (await live()).bounced === true)
   await remove('/suppressions/ann@x.example')
   await until('the bounce to be forgotten', async () => (await live()).bounced === false)
+})
+
+t.test('while all contacts are being deleted, nobody deletes or restores all of them again', async t => {
+  const { post, contact, ...postroad } = await open(t)
+  await contact('ann')
+  // As a process that was killed on the way leaves it.
+  const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'))
+  database
+    .prepare(
+      `insert into contact_sweeps (id, workspace_id, is_sandbox, kind, position, end_position, changed, skipped, begun_at)
+       select 'left', ?, 0, 'delete', min(seq), max(seq), 0, 0, 1 from contacts`,
+    )
+    .run(postroad.workspaceId)
+  database.close()
+  const conflict = { status: 409, body: { error: { code: 'conflict' } } }
+  t.match(await post('/contacts/delete-all', { confirm: true }), conflict)
+  t.match(await post('/contacts/restore', { all: true }), conflict)
+  await postroad.clock.advance(60_000)
+  await until('what was left undone to be done', async () => {
+    const { status } = await post('/contacts/restore', { all: true })
+    return status === 200
+  })
 })
