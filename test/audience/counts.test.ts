@@ -92,7 +92,10 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
       const isThere = live().some(([, one]) => one.email === email)
       const subscribed = random.fraction() < 0.7
       const made = database.write(tx => createContact(parts, tx, ACTING, { email, subscribed }))
-      if (isThere) return void (await t.rejects(made, AppError, `${email} is there`))
+      if (isThere) {
+        await t.rejects(made, AppError, `${email} is there`)
+        return
+      }
       const { id } = await made
       kept.set(id, { email, subscribed, isDeleted: false, lists: new Set(), tags: new Set() })
     },

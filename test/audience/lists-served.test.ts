@@ -321,11 +321,11 @@ t.test('conditions that cannot be asked are refused, their rule named', async t 
 })
 
 t.test('a contact follows what happens to its mail and its address', async t => {
-  const { baseUrl, makeKey, ...own } = await open(t)
+  const own = await open(t)
   const { post, get, put, remove, contact } = own
-  const postroad = clientOf(baseUrl)
-  const sandbox = await makeKey('--sandbox')
-  const mine = { key: sandbox }
+  const sandboxKey = await own.makeKey('--sandbox')
+  const postroad = clientOf(own.baseUrl)
+  const mine = { key: sandboxKey }
   const add = async (name: string) =>
     String((await postroad.post('/api/v1/contacts', { email: `${name}@simulator.test` }, mine)).body.data.id)
   const ids = {
@@ -333,7 +333,7 @@ t.test('a contact follows what happens to its mail and its address', async t => 
     complained: await add('complained'),
     clicked: await add('clicked'),
   }
-  await postroad.send(sandbox, {
+  await postroad.send(sandboxKey, {
     from_email: 'me@sender.test',
     subject: 'x',
     text: 'x',

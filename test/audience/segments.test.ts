@@ -160,7 +160,7 @@ function compare(
   if (typeof found === 'object') return undefined
   const isNumeric =
     kind === 'attribute' && typeof value === 'number' && list.every(one => typeof one === 'number')
-  if (isNumeric && /^(equals|in|lt|lte|gt|gte)$/.test(question) && found !== undefined) {
+  if (isNumeric && /^(equals|in|lt|lte|gt|gte)$/.test(question)) {
     const number =
       typeof found === 'number'
         ? found
@@ -174,7 +174,7 @@ function compare(
         ? number === value
         : ordered(number, value)
   }
-  const text = plain(String(found))
+  const text = plain(String(found as string | number | boolean))
   const texts = list.map(one => plain(String(one)))
   const [wanted = ''] = texts
   switch (question) {

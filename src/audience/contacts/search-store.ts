@@ -53,7 +53,7 @@ export async function candidates(
 
 /** Three characters each, as SQL counts them. */
 function trigrams(word: string): string[] {
-  const letters = [...word]
+  const letters = Array.from(word)
   return letters.length < LEAST
     ? []
     : letters.slice(0, 1 - LEAST).map((_, at) => letters.slice(at, at + LEAST).join(''))

@@ -134,12 +134,9 @@ export class ContactSweeps {
     const audience = await findAudience(tx.db, sweep.workspaceId)
     if (!audience || sweep.finishedAt !== null)
       return { ...sweep, finishedAt: sweep.finishedAt ?? clock.now() }
-    const next = await (sweep.kind === 'delete' ? this.deleteSome : this.restoreSome).call(
-      this,
-      tx,
-      sweep,
-      audience.number,
-    )
+    const next = await (sweep.kind === 'delete'
+      ? this.deleteSome(tx, sweep, audience.number)
+      : this.restoreSome(tx, sweep, audience.number))
     await updateSweep(tx.db, next)
     tx.onCommit(onEvents)
     return next

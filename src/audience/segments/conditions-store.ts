@@ -109,9 +109,9 @@ function compileText(db: Queries, { of, how, values, isNot }: Extract<Test, { ki
       return isNot ? sql<boolean>`(${value} is null or not ${found})` : found
     }
     case 'starts_with':
-      return sql<boolean>`substr(${value}, 1, ${sql.lit([...first].length)}) = ${first}`
+      return sql<boolean>`substr(${value}, 1, ${sql.lit(lengthOf(first))}) = ${first}`
     case 'ends_with': {
-      const length = sql.lit([...first].length)
+      const length = sql.lit(lengthOf(first))
       return dialectOf(db) === 'sqlite'
         ? sql<boolean>`substr(${value}, -${length}) = ${first}`
         : sql<boolean>`right(${value}, ${length}) = ${first}`
@@ -134,6 +134,11 @@ async function compileThings(
   if (seqs.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
   const isWith = isWithAny(kind, seqs)
   return isNot ? sql<boolean>`not ${isWith}` : isWith
+}
+
+/** Characters, as SQL counts them. */
+function lengthOf(value: string): number {
+  return Array.from(value).length
 }
 
 /** Text, folded. */

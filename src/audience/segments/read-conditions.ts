@@ -120,6 +120,7 @@ export function readConditions(conditions: Conditions, path = 'conditions'): Gro
     if (depth > MOST_NESTING) throw refusal(place, `groups may be nested ${MOST_NESTING} deep`)
     const parts = group.rules.map((one, at): Test | Group => {
       const inner = `${place}.rules.${at}`
+      refuseMixture(one, inner)
       if (isGroup(one)) return read(one, inner, depth + 1)
       bounds.tests += 1
       bounds.values += Array.isArray(one.value) ? one.value.length : 1
@@ -130,6 +131,18 @@ export function readConditions(conditions: Conditions, path = 'conditions'): Gro
     return { isAll: group.match === 'all', parts }
   }
   return read(conditions, path, 1)
+}
+
+/** Requests may have left out, or put together, what the schema cannot tell apart. */
+function refuseMixture(one: Partial<Rule> & Partial<Conditions>, place: string): void {
+  if (one.rules !== undefined) {
+    for (const name of ['field', 'operator', 'value'] as const)
+      if (one[name] !== undefined) throw refusal(`${place}.${name}`, `a group of rules has no ${name}`)
+    return
+  }
+  for (const name of ['field', 'operator'] as const)
+    if (one[name] === undefined) throw refusal(`${place}.${name}`, `${name} is required`)
+  if (one.match !== undefined) throw refusal(`${place}.match`, 'a rule has no match')
 }
 
 interface Asked {
