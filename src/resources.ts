@@ -6,6 +6,7 @@
  */
 import { activity } from './accounts/activity-resource.js'
 import { accounts } from './accounts/resource.js'
+import { contacts, lists, segments, tags } from './audience/resource.js'
 import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
 import type { Config } from './config/config.js'
@@ -25,6 +26,10 @@ import type { OpenResource, Resource } from './resource/resource.js'
 const RESOURCES = [
   messages,
   email,
+  contacts,
+  lists,
+  segments,
+  tags,
   domains,
   suppressions,
   bounces,

@@ -7,6 +7,7 @@
 import { answerFinder } from './accounts/idempotency-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
+import { findContact } from './audience/contacts/contacts.js'
 import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
 import { openControl } from './control.js'
@@ -168,8 +169,7 @@ function resourceParts({ config, world, database, newId, domains }: Appliance) {
     hostname: config.hostname,
     isCaptured: config.mta.capture,
     keptMailMs: config.inbound.keepMs,
-    // No contact exists before contacts do: what names one is told so.
-    findContact: () => Promise.resolve(undefined),
+    findContact,
   }
 }
 

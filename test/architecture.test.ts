@@ -52,6 +52,7 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   events: ['db'],
   scheduler: ['db'],
   resource: ['config', 'db', 'events', 'http', 'scheduler'],
+  audience: ['deliverability'],
   queue: ['messages'],
   'mail-listeners.ts': ['appliance.ts'],
   'open-delivery.ts': ['appliance.ts'],

@@ -4,6 +4,7 @@
  * Built by the composition root from the list of routes. Koa and its router are known only here, in the gate, and in what
  * answers for them (`early-answer.ts`, `undeclared.ts`).
  */
+import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { AppError, describeError } from '../core/errors.js'
@@ -186,9 +187,15 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
 async function readBody(ctx: Context, route: Route, holder: string, serving: Serving): Promise<unknown> {
   const { validateBody, validateLargeBody } = route
   if (!validateBody || !validateLargeBody) return undefined
+  if (route.head.isBodyOptional && !hasBody(ctx.req)) return validateBody({})
   const bounds = bodyBounds(route.head)
   const { value, isLarge } = await readJsonBody(ctx.req, ctx.res, bounds, holder, serving)
   return isLarge ? validateLargeBody(value, serving.loop) : validateBody(value)
+}
+
+/** RFC 9112 §6.3. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 }
 
 /** Whose share of memory a request takes. */

@@ -55,6 +55,8 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> ext
   readonly params?: P
   readonly query?: Q
   readonly body?: B
+  /** No body at all is as one without fields: of a DELETE, say, that names things in its query. */
+  readonly isBodyOptional?: boolean
   /** A request body for the OpenAPI page, where rules beyond the schema demand more than its required fields. */
   readonly example?: unknown
   /** `data` of the usual answer to that, for the OpenAPI page, where values made up field by field would contradict each other. */

@@ -1,4 +1,4 @@
-/** Conversions and product views on the running appliance, as far as a shop comes before there are contacts. */
+/** Conversions and product views on the running appliance. */
 import t, { type Test } from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 
@@ -98,4 +98,27 @@ t.test('what cannot be a product view is refused by name before the contact is l
       { status: 400, body: { error: { code: 'validation_error', path } } },
       JSON.stringify(body).slice(0, 100),
     )
+})
+
+t.test('what a contact bought and looked at is recorded, in the currency of the workspace', async t => {
+  const { convert, look, list, key, ...postroad } = await open(t)
+  const { body } = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
+  const { id } = body.data
+  t.match(await look({ ...view, contact_email: 'Ann@X.example' }), {
+    status: 201,
+    body: { data: { contact_id: id, product_id: 'jug-1' } },
+  })
+  t.match(await convert({ contact_id: id, value: 20 }), {
+    status: 201,
+    body: { data: { contact_id: id, value: 20, currency: 'USD', message_id: null, campaign_id: null } },
+  })
+  t.match(await convert({ contact_id: id, value: -5, currency: 'eur' }), {
+    body: { data: { currency: 'EUR' } },
+  })
+  await postroad.delete(`/api/v1/contacts/${id}`, { key })
+  t.match((await list()).body, {
+    data: [{ value: -5 }, { value: 20 }],
+    pagination: { total: 2 },
+  })
+  t.match(await convert({ contact_id: id, value: 1 }), { status: 404 }, 'what was bought outlives a contact')
 })

@@ -80,8 +80,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       `${TABLE} > GET /conversions`,
       'decisions: Deliverability > Conversion contact_id UUID value number',
     ],
-    tests: [],
-    waitsFor: 'contacts',
+    tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
   },
   {
     id: 'product-view.refused',
@@ -103,7 +102,6 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     id: 'product-view.recorded',
     rule: 'a product view is recorded',
     from: [`${TABLE} > POST /track/product-view`],
-    tests: [],
-    waitsFor: 'contacts',
+    tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
   },
 ]

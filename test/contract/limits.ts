@@ -12,6 +12,8 @@ const parts = inFile('msa/rest/send-parts')
 const report = inFile('analytics/report-served')
 const shop = inFile('analytics/shop-served')
 const answer = inFile('http/api/every-answer')
+const contacts = inFile('audience/contacts-served')
+const audience = inFile('audience/lists-served')
 
 const REFUSED = validation(
   'every refused request names its fault and leaves nothing behind',
@@ -36,6 +38,14 @@ const both = (...tests: Limit['at']) => ({ at: tests, past: tests })
 const LISTS = [
   '/email',
   '/email/batch/{batchId}',
+  '/contacts',
+  '/contacts/duplicates',
+  '/lists',
+  '/lists/{id}/members',
+  '/segments',
+  '/segments/{id}/contacts',
+  '/tags',
+  '/tags/{id}/contacts',
   '/domains',
   '/domains/{id}/reports',
   '/suppressions',
@@ -150,6 +160,32 @@ export const LIMITS: readonly Limit[] = [
         'data: { sent: 21 }',
       ),
     ),
+  },
+  {
+    name: 'Limits > Contact first_name, last_name',
+    value: '100 characters each',
+    schema: ['first_name', 'last_name'].flatMap(field =>
+      ['POST /api/v1/contacts', 'PUT /api/v1/contacts', 'PATCH /api/v1/contacts/{id}'].map(
+        operation => ({ operation, field, keyword: 'maxLength', value: 100 }) as const,
+      ),
+    ),
+    ...both(contacts('what cannot be a contact is refused by name')),
+  },
+  {
+    name: 'Limits > Bulk contact delete',
+    value: '5,000 ids',
+    schema: [
+      {
+        ...{ operation: 'POST /api/v1/contacts/bulk-delete', field: 'contact_ids' },
+        ...{ keyword: 'maxItems', value: 5_000 },
+      },
+    ],
+    ...both(audience('many contacts are deleted for good at once, up to 5,000')),
+  },
+  {
+    name: 'Limits > Soft-deleted contacts restorable',
+    value: '30 days',
+    ...both(audience('deleting all asks for confirmation, and can be taken back for thirty days')),
   },
   {
     name: 'Limits > Scheduling horizon',

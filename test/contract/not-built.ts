@@ -5,30 +5,11 @@ const status = 'not built yet' as const
 
 export const NOT_BUILT: readonly NotBuilt[] = [
   {
-    name: 'contacts',
+    name: 'contact import and export',
     status,
-    paths: ['/api/v1/contacts'],
-    sections: ['Contact', 'Contacts', 'decisions: Contacts'],
-    places: [
-      'What the service does > Contacts lists segments and tags',
-      'States and transitions > Contact POST delete-all with confirm true',
-      'States and transitions > Contact PATCH subscribed',
-      'Errors > confirmation_required',
-      'Limits > Contact first_name, last_name',
-      'Limits > Bulk contact delete',
-      'Limits > Soft-deleted contacts restorable',
-    ],
-  },
-  {
-    name: 'lists, segments and tags',
-    status,
-    paths: ['/api/v1/lists', '/api/v1/segments', '/api/v1/tags'],
-    sections: ['Lists, segments, tags'],
-    places: [
-      'Other resources > List fields name (required) description',
-      'Other resources > Segment name (required) conditions =',
-      'Other resources > Tag name (required) color (string',
-    ],
+    paths: ['/api/v1/contacts/import', '/api/v1/contacts/export'],
+    sections: [],
+    places: [],
   },
   {
     name: 'templates and rendering',

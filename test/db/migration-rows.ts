@@ -423,4 +423,86 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     },
     changes: ['messages.workspace_id', 'message_contents.workspace_id', 'events.workspace_id'],
   },
+  '0015-audience': {
+    // New tables alone: what is there stays.
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      audiences: [
+        {
+          workspace_id: WORKSPACE,
+          last_contact: 1,
+          contacts: 1,
+          unsubscribed: 0,
+          bounced: 0,
+          unsubscribed_bounced: 0,
+        },
+      ],
+      contacts: [
+        {
+          seq: 4_294_967_297,
+          audience: 1,
+          subscribed: 1,
+          is_bounced: 0,
+          created_at: T,
+          updated_at: T,
+          is_indexed: 0,
+          traits: '{}',
+          id: 'contact',
+          email: 'ann@one.test',
+          search_text: 'ann@one.test',
+          attributes: '{}',
+        },
+      ],
+      lists: [
+        {
+          id: 'list',
+          workspace_id: WORKSPACE,
+          name: 'News',
+          type: 'static',
+          is_public: 0,
+          double_opt_in: 0,
+          member_count: 1,
+          created_at: T,
+          updated_at: T,
+        },
+      ],
+      list_members: [{ list: 1, contact: 4_294_967_297, added_at: T }],
+      tags: [
+        {
+          id: 'tag',
+          workspace_id: WORKSPACE,
+          name: 'Vip',
+          name_folded: 'vip',
+          contact_count: 1,
+          created_at: T,
+          updated_at: T,
+        },
+      ],
+      contact_tags: [{ tag: 1, contact: 4_294_967_297, added_at: T }],
+      segments: [
+        {
+          id: 'segment',
+          workspace_id: WORKSPACE,
+          name: 'All',
+          name_folded: 'all',
+          conditions: '{"match":"all","rules":[]}',
+          created_at: T,
+          updated_at: T,
+        },
+      ],
+      contact_sweeps: [
+        {
+          id: 'sweep',
+          workspace_id: WORKSPACE,
+          is_sandbox: 0,
+          kind: 'delete',
+          position: 4_294_967_297,
+          end_position: 4_294_967_297,
+          changed: 0,
+          skipped: 0,
+          begun_at: T,
+        },
+      ],
+    },
+  },
 }

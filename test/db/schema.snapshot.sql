@@ -39,6 +39,16 @@ CREATE TABLE "attempts" (
   "tried" text not null
 );
 
+CREATE TABLE "audiences" (
+  "seq" integer primary key autoincrement,
+  "workspace_id" text not null unique,
+  "last_contact" bigint not null,
+  "contacts" integer not null,
+  "unsubscribed" integer not null,
+  "bounced" integer not null,
+  "unsubscribed_bounced" integer not null
+);
+
 CREATE TABLE "bounces" (
   "id" text primary key,
   "workspace_id" text not null,
@@ -67,6 +77,64 @@ CREATE TABLE "captured_mails" (
   "subject" text not null,
   "size" integer not null,
   "raw" blob not null
+);
+
+CREATE VIRTUAL TABLE contact_search using fts5(
+      search_text, content = 'contacts', content_rowid = 'seq', tokenize = 'trigram case_sensitive 1', detail = none, columnsize = 0
+    );
+
+CREATE TABLE 'contact_search_config'(
+  k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'contact_search_data'(
+  id INTEGER PRIMARY KEY, block BLOB
+);
+
+CREATE TABLE 'contact_search_idx'(
+  segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+
+CREATE TABLE "contact_sweeps" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "is_sandbox" integer not null,
+  "kind" text not null,
+  "position" bigint not null,
+  "end_position" bigint not null,
+  "changed" integer not null,
+  "skipped" integer not null,
+  "begun_at" bigint not null,
+  "finished_at" bigint
+);
+
+CREATE TABLE "contact_tags" (
+  "tag" bigint not null,
+  "contact" bigint not null,
+  "added_at" bigint not null,
+  constraint "contact_tags_pk" primary key ("tag",
+  "contact")) without rowid;
+
+CREATE TABLE "contacts" (
+  "seq" integer primary key,
+  "audience" integer not null,
+  "subscribed" integer not null,
+  "is_bounced" integer not null,
+  "bounced_at" bigint,
+  "bounce_type" text,
+  "last_opened_at" bigint,
+  "last_clicked_at" bigint,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted_at" bigint,
+  "is_indexed" integer not null,
+  "first_folded" text,
+  "last_folded" text,
+  "traits" blob not null,
+  "id" text not null,
+  "email" text not null,
+  "first_name" text,
+  "last_name" text,
+  "search_text" text not null,
+  "attributes" text not null
 );
 
 CREATE TABLE "conversions" (
@@ -213,6 +281,29 @@ CREATE TABLE "kept_answers" (
   "created_at" bigint not null
 );
 
+CREATE TABLE "list_members" (
+  "list" bigint not null,
+  "contact" bigint not null,
+  "added_at" bigint not null,
+  constraint "list_members_pk" primary key ("list",
+  "contact")) without rowid;
+
+CREATE TABLE "lists" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "workspace_id" text not null,
+  "name" text not null,
+  "description" text,
+  "type" text not null,
+  "conditions" text,
+  "is_public" integer not null,
+  "double_opt_in" integer not null,
+  "member_count" integer not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted_at" bigint
+);
+
 CREATE TABLE "message_contents" (
   "id" text primary key,
   "workspace_id" text not null,
@@ -336,6 +427,17 @@ CREATE TABLE "secrets" (
   "version")
 );
 
+CREATE TABLE "segments" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "workspace_id" text not null,
+  "name" text not null,
+  "name_folded" text not null,
+  "conditions" text not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null
+);
+
 CREATE TABLE "sending_usage" (
   "workspace_id" text not null,
   "window_kind" text not null,
@@ -367,6 +469,20 @@ CREATE TABLE "suppressions" (
   "created_at" bigint not null,
   constraint "suppressions_by_email" unique ("workspace_id",
   "email")
+);
+
+CREATE TABLE "tags" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "workspace_id" text not null,
+  "name" text not null,
+  "name_folded" text not null,
+  "color" text,
+  "description" text,
+  "contact_count" integer not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted_at" bigint
 );
 
 CREATE TABLE "workspaces" (
@@ -406,6 +522,24 @@ CREATE INDEX "bounces_by_email" on "bounces" ("workspace_id", "email", "created_
 
 CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", "id", "type", "subtype");
 
+CREATE INDEX contact_sweeps_unfinished on contact_sweeps (begun_at) where finished_at is null;
+
+CREATE INDEX "contact_tags_by_contact" on "contact_tags" ("contact", "tag");
+
+CREATE INDEX contacts_bounced on contacts (seq, subscribed) where deleted_at is null and is_bounced = 1;
+
+CREATE UNIQUE INDEX "contacts_by_email" on "contacts" ("audience", "email") where "deleted_at" is null;
+
+CREATE UNIQUE INDEX "contacts_by_id" on "contacts" ("id");
+
+CREATE INDEX contacts_deleted on contacts (deleted_at, seq) where deleted_at is not null;
+
+CREATE INDEX contacts_live on contacts (seq, subscribed, is_bounced) where deleted_at is null;
+
+CREATE INDEX contacts_unindexed on contacts (seq) where is_indexed = 0;
+
+CREATE INDEX contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0;
+
 CREATE INDEX "conversions_by_workspace" on "conversions" ("workspace_id", "id");
 
 CREATE INDEX "daily_counters_by_day" on "daily_counters" ("day");
@@ -436,6 +570,12 @@ CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("is_signed", "seq", "si
 
 CREATE INDEX "kept_answers_by_age" on "kept_answers" ("created_at");
 
+CREATE INDEX "list_members_by_contact" on "list_members" ("contact", "list");
+
+CREATE INDEX "lists_by_workspace" on "lists" ("workspace_id", "seq") where "deleted_at" is null;
+
+CREATE INDEX "lists_deleted" on "lists" ("seq") where "deleted_at" is not null;
+
 CREATE INDEX "message_contents_by_batch" on "message_contents" ("batch_id", "batch_index") where "batch_id" is not null;
 
 CREATE INDEX "message_contents_whole" on "message_contents" ("created_at") where "pruned_at" is null;
@@ -464,4 +604,12 @@ CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") wh
 
 CREATE INDEX "sandbox_schedule_due" on "sandbox_schedule" ("due_at");
 
+CREATE INDEX "segments_by_workspace" on "segments" ("workspace_id", "seq");
+
 CREATE INDEX "suppressions_by_workspace" on "suppressions" ("workspace_id", "seq", "reason", "scope");
+
+CREATE UNIQUE INDEX "tags_by_name" on "tags" ("workspace_id", "name_folded") where "deleted_at" is null;
+
+CREATE INDEX "tags_by_workspace" on "tags" ("workspace_id", "seq") where "deleted_at" is null;
+
+CREATE INDEX "tags_deleted" on "tags" ("seq") where "deleted_at" is not null;

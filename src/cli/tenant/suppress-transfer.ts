@@ -15,6 +15,8 @@ import {
   type Suppressing,
   type Suppression,
 } from '../../deliverability/suppressions/suppression-store.js'
+import { suppressedByHand } from '../../deliverability/suppressions/suppressions.js'
+import { appendEvents } from '../../events/store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import {
   command,
@@ -109,7 +111,11 @@ class Import {
     const suppressions = rows.flatMap(row => this.read(row))
     this.total += rows.length
     await this.database.write(async tx => {
-      for (const suppression of suppressions) this.counts[await suppressOrWiden(tx.db, suppression)] += 1
+      for (const suppression of suppressions) {
+        const result = await suppressOrWiden(tx.db, suppression)
+        this.counts[result] += 1
+        if (result !== 'known') await appendEvents(tx, [suppressedByHand(suppression, false)])
+      }
     })
     if (rows.length === ROWS_AT_ONCE) await pauseFor(PAUSE_MS)
   }

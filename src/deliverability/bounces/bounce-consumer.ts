@@ -82,7 +82,7 @@ function toSuppression(event: StoredEvent): Suppression[] {
 }
 
 /** A domain that takes no mail counts for the address that was tried, never for all others at that domain. */
-function isDeadAddress(event: EmailBounced): boolean {
+export function isDeadAddress(event: Pick<EmailBounced, 'payload'>): boolean {
   const { cause, scope, bounceType } = event.payload
   if (cause !== 'recipient' || bounceType !== 'permanent' || isDenial(event)) return false
   return scope === 'address' || scope === 'domain'
@@ -92,7 +92,9 @@ function isDeadAddress(event: EmailBounced): boolean {
  * One look into DNS, ours or another server's, found no such domain, or no host for its mail. A null MX (RFC 7505) is no such
  * case: it is the domain's owner who says that it takes no mail.
  */
-function isDenial({ payload: { cause, scope, subtype, bounceType } }: EmailBounced): boolean {
+function isDenial({
+  payload: { cause, scope, subtype, bounceType },
+}: Pick<EmailBounced, 'payload'>): boolean {
   const isPermanent = cause === 'recipient' && bounceType === 'permanent'
   return isPermanent && scope === 'domain' && subtype !== 'domain_accepts_no_mail'
 }

@@ -21,6 +21,8 @@ import { addSuppression, removeSuppression } from './suppressions.js'
 export interface SuppressionParts {
   readonly database: Database
   readonly clock: Clock
+  /** The event log has grown. */
+  readonly onEvents?: () => void
 }
 
 const Reason = Type.Enum([...SUPPRESSION_REASONS])
@@ -52,7 +54,7 @@ const SuppressionSchema = Type.Object(
   { title: 'Suppression' },
 )
 
-export function suppressionRoutes({ database, clock }: SuppressionParts): Route[] {
+export function suppressionRoutes({ database, clock, onEvents = () => {} }: SuppressionParts): Route[] {
   return [
     listRoute({
       method: 'GET',
@@ -109,7 +111,10 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
           sourceMessageId: null,
           createdAt: clock.now(),
         }
-        const result = await database.write(tx => addSuppression(tx, suppression, keyActor(principal)))
+        const result = await database.write(tx => {
+          tx.onCommit(onEvents)
+          return addSuppression(tx, suppression, keyActor(principal), principal.isSandbox)
+        })
         return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression, principal.isSandbox))
       },
     }),
@@ -126,7 +131,10 @@ export function suppressionRoutes({ database, clock }: SuppressionParts): Route[
       async handle({ principal, params }) {
         const email = normalizedAddress(params.email)
         const removal = { workspaceId: principal.workspaceId, email, createdAt: clock.now() }
-        await database.write(tx => removeSuppression(tx, removal, keyActor(principal)))
+        await database.write(tx => {
+          tx.onCommit(onEvents)
+          return removeSuppression(tx, removal, keyActor(principal), principal.isSandbox)
+        })
         return { success: true as const }
       },
     }),

@@ -120,7 +120,7 @@ const selectEntries = statement(
   (db, { workspaceId, emails }: { workspaceId: string; emails: readonly string[] }) =>
     db
       .selectFrom('suppressions')
-      .select(['email', 'scope'])
+      .select(['email', 'scope', 'reason'])
       .where('workspace_id', '=', workspaceId)
       .where('email', 'in', emails),
 )
@@ -143,6 +143,31 @@ export async function findSuppressed(
     for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
       if (row.scope === 'all' || isMarketing) entries.add(row.email)
   return new Set(emails.filter(email => entries.has(email) || entries.has(domainEntry(email))))
+}
+
+/** What each of these addresses itself is suppressed for; entries of whole domains are not looked at. @param emails lower case */
+export async function findReasons(
+  db: Queries,
+  workspaceId: string,
+  emails: readonly string[],
+): Promise<ReadonlyMap<string, SuppressionReason>> {
+  const reasons = new Map<string, SuppressionReason>()
+  for (const list of inLists(emails))
+    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
+      reasons.set(row.email, row.reason)
+  return reasons
+}
+
+/** Whoever has unsubscribed wants mail again. @returns whether there was such an entry; one for another reason stays */
+export async function deleteUnsubscribe(db: Queries, workspaceId: string, email: string): Promise<boolean> {
+  const result = await db
+    .deleteFrom('suppressions')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .where('reason', '=', 'unsubscribe')
+    .where('scope', '=', 'marketing')
+    .executeTakeFirst()
+  return result.numDeletedRows > 0n
 }
 
 /** @returns whether there was one */

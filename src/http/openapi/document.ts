@@ -126,7 +126,7 @@ function requestExample({ head }: Route): unknown {
 
 function requestBody(route: Route, schema: TSchema, components: Components): object {
   return {
-    required: true,
+    required: route.head.isBodyOptional !== true,
     description: boundsInWords(bodyBounds(route.head)),
     content: { 'application/json': { schema: components.show(schema), example: requestExample(route) } },
   }

@@ -25,7 +25,8 @@ function readRows({ dataDir }: TestAppliance): Rows {
       .all() as string[]
     return Object.fromEntries(
       tables
-        .filter(name => name !== 'event_cursors')
+        // Nor what an index keeps as tables.
+        .filter(name => name !== 'event_cursors' && !name.startsWith('contact_search'))
         .map(name => [name, database.prepare(`select * from "${name}"`).all() as []]),
     )
   } finally {
@@ -53,6 +54,7 @@ async function fillLive(postroad: TestAppliance): Promise<string[]> {
   await postroad.post('/api/v1/suppressions', { email: `gone@${LIVE_DOMAIN}` }, { key })
   const messageId = String(sent.body.data.results[0].message_id)
   addRecords(postroad, messageId)
+  const audience = await fillAudience(postroad)
   await until('live mail to be delivered and counted', async () => {
     const { body } = await postroad.get('/api/v1/analytics', { key })
     return body.data.delivered === 4
@@ -62,7 +64,28 @@ async function fillLive(postroad: TestAppliance): Promise<string[]> {
     String(scheduled.body.data.message_id),
     String(batch.body.data.batch_id),
     ...[BOUNCE, REPORT, `gone@${LIVE_DOMAIN}`, LIVE_DOMAIN],
+    ...audience,
   ]
+}
+
+/** @returns ids of one contact, list, segment and tag */
+async function fillAudience(postroad: TestAppliance): Promise<string[]> {
+  const ids: string[] = []
+  for (const [path, body] of Object.entries({
+    contacts: { email: `ann@${LIVE_DOMAIN}`, first_name: MARK },
+    lists: { name: `${MARK} list` },
+    segments: { name: `${MARK} segment` },
+    tags: { name: `${MARK} tag` },
+  }))
+    ids.push(String((await postroad.post(`/api/v1/${path}`, body, { key: postroad.key })).body.data.id))
+  const [contact, list, , tag] = ids
+  for (const path of [`lists/${list}/members`, `tags/${tag}/contacts`])
+    await postroad.post(`/api/v1/${path}`, { contact_ids: [contact] }, { key: postroad.key })
+  await until('the contact to be in the index of the search', () => {
+    const { contacts = [] } = readRows(postroad)
+    return contacts.every(one => one['is_indexed'] === 1)
+  })
+  return ids
 }
 
 const BOUNCE = '0192f000-0000-7000-8000-0000000b0b0b'
@@ -142,7 +165,10 @@ t.test('every route called with a sandbox key leaves every live row as it was, a
       t.equal(owner, sandboxId, `${table}: ${JSON.stringify(row)}`)
     }
   }
-  for (const table of ['messages', 'message_contents', 'domains', 'suppressions', 'activities', 'events'])
+  for (const table of [
+    ...['messages', 'message_contents', 'domains', 'suppressions', 'activities', 'events'],
+    ...['contacts', 'lists', 'segments', 'tags'],
+  ])
     t.ok((after[table]?.length ?? 0) > (before[table]?.length ?? 0), `the sandbox has ${table}`)
 })
 
@@ -164,13 +190,18 @@ t.test('nothing of a sandbox shows to a live key, or to another sandbox', async 
   const mine = { key: sandboxKey }
   const domain = await postroad.post('/api/v1/domains', { domain: 'mine.test' }, mine)
   await postroad.post('/api/v1/suppressions', { email: 'mine@mine.test' }, mine)
+  const contact = await postroad.post('/api/v1/contacts', { email: 'ann@mine.test' }, mine)
+  const list = await postroad.post('/api/v1/lists', { name: 'mine' }, mine)
   const to = ['mine+1@simulator.test', 'bounced+mine@simulator.test']
   const sent = await postroad.send(sandboxKey, { from_email: 'me@mine.test', subject: 'x', text: 'x', to })
   const bounces = await until('the bounce to be recorded', async () => {
     const { body } = await postroad.get('/api/v1/bounces', mine)
     return body.data.length === 1 && body.data
   })
-  const names = [domain.body.data.id, sent.body.data.results[0].message_id, bounces[0].id].map(String)
+  const names = [
+    ...[domain.body.data.id, sent.body.data.results[0].message_id, bounces[0].id],
+    ...[contact.body.data.id, list.body.data.id],
+  ].map(String)
   for (const [who, key] of Object.entries(keys))
     for (const operation of operations)
       for (const valueOf of namings(operation, names)) {

@@ -73,7 +73,10 @@ t.test('operations have names of their own, as people would give them, and stand
   const ids = operations.map(({ operationId }) => operationId)
   t.equal(new Set(ids).size, ids.length)
   for (const id of ids)
-    t.match(id, /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|delete)[A-Z]\w+$/)
+    t.match(
+      id,
+      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|restore|estimate)[A-Z]\w+$/,
+    )
   for (const { name, tags } of operations) t.match(tags, [/^[A-Z]/], name)
 })
 
@@ -83,7 +86,7 @@ function isAsDescribed({ responses }: Operation, status: number, text: string): 
 }
 
 /** What there has to be before, which the example alone does not make. */
-const NEEDS_A_CONTACT = new Set(['createConversion', 'trackProductView'])
+const NEEDS_A_CONTACT = new Set(['createConversion'])
 
 t.test('examples of requests work as they are pasted, and answers are what is described', async t => {
   const { keyed, ask, key, ...appliance } = await open(t)
@@ -166,7 +169,8 @@ t.test("another workspace's things are a 404 as well", async t => {
       if (status !== 404) proven.add(resourceOf(operation))
     }
   // Their owner does find them: otherwise nothing was shown above.
-  for (const resource of ['domains', 'email', 'suppressions']) t.ok(proven.has(resource), resource)
+  for (const resource of ['domains', 'email', 'suppressions', 'contacts', 'lists', 'segments', 'tags'])
+    t.ok(proven.has(resource), resource)
 })
 
 /** First word of the path below the version. */

@@ -15,11 +15,16 @@ export async function insertRows(db: Queries, rows: Rows): Promise<void> {
       await (db as unknown as Kysely<AnyTables>).insertInto(table).values(row).execute()
 }
 
+/** An index that SQLite keeps as tables. */
+const INDEX = /^contact_search/
+
 /** By table, but for what the migrations keep of themselves. */
 export async function readAllRows(db: Queries): Promise<ReadRows> {
   const read = new Map<string, readonly ReadRow[]>()
   const tables = await db.introspection.getTables()
-  for (const { name } of tables.filter(table => !table.name.startsWith('schema_migrations'))) {
+  for (const { name } of tables.filter(
+    table => !table.name.startsWith('schema_migrations') && !INDEX.test(table.name),
+  )) {
     const { rows } = await sql<ReadRow>`select * from ${sql.table(name)}`.execute(db)
     read.set(name, rows.map(comparable))
   }

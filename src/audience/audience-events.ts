@@ -1,0 +1,65 @@
+/** The kinds of events that an audience adds to the event log, and what each one tells. Holds no logic. */
+import type { Permanence } from '../mail/outcome.js'
+
+/** A contact as the API shows it, without its lists and tags. */
+export interface ContactRecord {
+  readonly id: string
+  readonly email: string
+  readonly first_name: string | null
+  readonly last_name: string | null
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly subscribed: boolean
+  readonly bounced: boolean
+  readonly bounced_at: string | null
+  readonly bounce_type: Permanence | null
+  readonly last_opened_at: string | null
+  readonly last_clicked_at: string | null
+  readonly is_sandbox: boolean
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+/** Who or what changed an audience. */
+export type AudienceSource = 'api' | 'one_click' | 'preferences' | 'form' | 'import' | 'automation' | 'system'
+
+interface AboutContact {
+  readonly contact_id: string
+  readonly email: string
+}
+
+interface Subscription extends AboutContact {
+  /** Null: of everything. */
+  readonly list_id: string | null
+  readonly source: AudienceSource
+}
+
+interface Membership extends AboutContact {
+  readonly list_id: string
+  readonly list_name: string
+  readonly source: AudienceSource
+}
+
+interface Tagging extends AboutContact {
+  readonly tag_id: string
+  readonly tag_name: string
+  readonly source: AudienceSource
+}
+
+declare module '../events/event.js' {
+  interface ContactEvents {
+    'contact.created': ContactEventOf<'contact.created', ContactRecord>
+    /** With the names of the fields that are other than before. */
+    'contact.updated': ContactEventOf<
+      'contact.updated',
+      ContactRecord & { readonly changed: readonly string[] }
+    >
+    'contact.deleted': ContactEventOf<'contact.deleted', AboutContact & { readonly is_restorable: boolean }>
+    'contact.restored': ContactEventOf<'contact.restored', ContactRecord>
+    'contact.subscribed': ContactEventOf<'contact.subscribed', Subscription>
+    'contact.unsubscribed': ContactEventOf<'contact.unsubscribed', Subscription>
+    'list.member_added': ContactEventOf<'list.member_added', Membership>
+    'list.member_removed': ContactEventOf<'list.member_removed', Membership>
+    'tag.added': ContactEventOf<'tag.added', Tagging>
+    'tag.removed': ContactEventOf<'tag.removed', Tagging>
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * SQL of audiences: the contacts of a workspace, or of its sandbox, as a whole. Their number, and how many there are.
+ *
+ * An audience begins with its first contact. Contacts have numbers of their own, the upper half of which is the audience's, so
+ * that those of one audience are a range of the table's key.
+ */
+import { PostgresAdapter, sql, type Generated } from 'kysely'
+import type { Dialect, Queries } from '../db/database.js'
+import { statement } from '../db/statement.js'
+
+interface AudienceRow {
+  seq: Generated<number>
+  workspace_id: string
+  last_contact: number
+  contacts: number
+  unsubscribed: number
+  bounced: number
+  unsubscribed_bounced: number
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    audiences: AudienceRow
+  }
+}
+
+/** Contacts that one audience can have in all its life. */
+const ROOM = 2 ** 32
+
+/** Numbers of contacts, both ends included. */
+export interface SeqRange {
+  readonly first: number
+  readonly last: number
+}
+
+/** @param audience its number */
+export function contactsOf(audience: number): SeqRange {
+  return { first: audience * ROOM, last: audience * ROOM + ROOM - 1 }
+}
+
+/** Where SQL cannot be the same. */
+export function dialectOf(db: Queries): Dialect {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
+}
+
+export interface Audience {
+  readonly number: number
+  /** Not deleted. */
+  readonly contacts: number
+  readonly unsubscribed: number
+  readonly bounced: number
+  readonly unsubscribedBounced: number
+}
+
+const selectAudience = statement((db, { workspaceId }: { workspaceId: string }) =>
+  db.selectFrom('audiences').selectAll().where('workspace_id', '=', workspaceId),
+)
+
+/** @returns undefined where there has never been a contact */
+export async function findAudience(db: Queries, workspaceId: string): Promise<Audience | undefined> {
+  const [row] = (await selectAudience(db, { workspaceId })).rows
+  return (
+    row && {
+      number: row.seq,
+      contacts: row.contacts,
+      unsubscribed: row.unsubscribed,
+      bounced: row.bounced,
+      unsubscribedBounced: row.unsubscribed_bounced,
+    }
+  )
+}
+
+const takeNumbers = statement((db, { workspaceId, count }: { workspaceId: string; count: number }) =>
+  db
+    .insertInto('audiences')
+    .values({
+      workspace_id: workspaceId,
+      last_contact: count,
+      contacts: 0,
+      unsubscribed: 0,
+      bounced: 0,
+      unsubscribed_bounced: 0,
+    })
+    .onConflict(conflict =>
+      conflict
+        .column('workspace_id')
+        .doUpdateSet({ last_contact: sql<number>`audiences.last_contact + excluded.last_contact` }),
+    )
+    .returning(['seq', 'last_contact']),
+)
+
+/** Numbers for new contacts. @returns the audience's, and the first of `count` in a row */
+export async function reserveSeqs(
+  db: Queries,
+  workspaceId: string,
+  count: number,
+): Promise<{ readonly audience: number; readonly first: number }> {
+  const [row] = (await takeNumbers(db, { workspaceId, count })).rows
+  if (!row) throw new Error('no audience was made')
+  return { audience: row.seq, first: row.seq * ROOM + row.last_contact - count + 1 }
+}
+
+/** What of a contact is counted. */
+export interface Counted {
+  readonly subscribed: boolean
+  readonly bounced: boolean
+}
+
+/** By how much each count changes. */
+export class CountChange {
+  contacts = 0
+  unsubscribed = 0
+  bounced = 0
+  unsubscribedBounced = 0
+
+  add(contact: Counted): void {
+    this.count(contact, 1)
+  }
+
+  remove(contact: Counted): void {
+    this.count(contact, -1)
+  }
+
+  get isNone(): boolean {
+    const { contacts, unsubscribed, bounced, unsubscribedBounced } = this
+    return contacts === 0 && unsubscribed === 0 && bounced === 0 && unsubscribedBounced === 0
+  }
+
+  private count({ subscribed, bounced }: Counted, by: number): void {
+    this.contacts += by
+    if (!subscribed) this.unsubscribed += by
+    if (bounced) this.bounced += by
+    if (!subscribed && bounced) this.unsubscribedBounced += by
+  }
+}
+
+interface Changes extends Readonly<Record<string, number>> {
+  readonly audience: number
+  readonly contacts: number
+  readonly unsubscribed: number
+  readonly bounced: number
+  readonly both: number
+}
+
+const changeCounts = statement((db, { audience, contacts, unsubscribed, bounced, both }: Changes) =>
+  db
+    .updateTable('audiences')
+    .set({
+      contacts: sql<number>`contacts + ${contacts}`,
+      unsubscribed: sql<number>`unsubscribed + ${unsubscribed}`,
+      bounced: sql<number>`bounced + ${bounced}`,
+      unsubscribed_bounced: sql<number>`unsubscribed_bounced + ${both}`,
+    })
+    .where('seq', '=', audience),
+)
+
+/** In the transaction that makes, changes or deletes the contacts. */
+export async function applyCounts(db: Queries, audience: number, change: CountChange): Promise<void> {
+  if (change.isNone) return
+  const { contacts, unsubscribed, bounced, unsubscribedBounced: both } = change
+  await changeCounts(db, { audience, contacts, unsubscribed, bounced, both })
+}
+
+/** How many contacts a filter leaves. */
+export function countOf(
+  audience: Audience,
+  filter: { readonly subscribed?: boolean; readonly bounced?: boolean },
+): number {
+  const { contacts, unsubscribed, bounced, unsubscribedBounced } = audience
+  if (filter.subscribed === undefined)
+    return filter.bounced === undefined ? contacts : filter.bounced ? bounced : contacts - bounced
+  if (filter.bounced === undefined) return filter.subscribed ? contacts - unsubscribed : unsubscribed
+  if (!filter.subscribed) return filter.bounced ? unsubscribedBounced : unsubscribed - unsubscribedBounced
+  return filter.bounced
+    ? bounced - unsubscribedBounced
+    : contacts - unsubscribed - bounced + unsubscribedBounced
+}

@@ -1,0 +1,173 @@
+/** Routes that work on many contacts: duplicates, bulk delete, delete all, restore. */
+import Type from 'typebox'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { Moment } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { forContacts } from '../bulk.js'
+import { refusal } from '../checks.js'
+import { ContactIdsBody } from '../contact-ids.js'
+import { requireList } from '../lists/static-list.js'
+import { LIST_MEMBERS, thingsOf } from '../pair-store.js'
+import { actingBy } from './contact-routes.js'
+import {
+  CONTACT_IDS_BODY,
+  CONTACT_IDS_VALUES,
+  ContactIds,
+  ContactWithListsSchema,
+  shownWith,
+} from './contact-schema.js'
+import { removeContacts } from './contacts.js'
+import { listDuplicates } from './duplicates-store.js'
+import { RESTORABLE_MS, type ContactSweeps } from './sweeps.js'
+
+/** These come before `/contacts/:id` in the table of routes. */
+export function bulkContactRoutes(parts: AudienceParts, sweeps: ContactSweeps): Route[] {
+  return [duplicatesRoute(parts), bulkDeleteRoute(parts), deleteAllRoute(sweeps), restoreRoute(sweeps)]
+}
+
+function duplicatesRoute({ database }: AudienceParts): Route {
+  return listRoute({
+    method: 'GET',
+    path: '/contacts/duplicates',
+    access: 'contacts:read',
+    operationId: 'listDuplicateContacts',
+    chapter: 'Contacts',
+    summary: 'Contacts that are in more than one list, newest first, with their lists.',
+    query: Type.Object(
+      {
+        ...pageQuery,
+        list_id: Type.Optional(
+          Type.String({ maxLength: 64, shownFormat: 'uuid', description: 'Of those in this list only.' }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    item: ContactWithListsSchema,
+    errors: ['not_found'],
+    async handle({ principal: { workspaceId, isSandbox }, query: { list_id: listId } }, page) {
+      const list =
+        listId === undefined ? undefined : await requireList(database.reader, workspaceId, listId, 'list_id')
+      const { items, total } = await listDuplicates(database.slowReader, workspaceId, list?.seq, page)
+      const lists = await thingsOf(
+        database.slowReader,
+        LIST_MEMBERS,
+        items.map(({ seq }) => seq),
+      )
+      return {
+        items: items.map(one => shownWith(one, isSandbox, { lists: lists.get(one.seq) ?? [] })),
+        total,
+      }
+    },
+  })
+}
+
+function bulkDeleteRoute(parts: AudienceParts): Route {
+  return route({
+    method: 'POST',
+    path: '/contacts/bulk-delete',
+    access: 'contacts:write',
+    operationId: 'deleteContacts',
+    chapter: 'Contacts',
+    summary: 'Delete many contacts for good.',
+    body: ContactIdsBody,
+    bodyLimit: CONTACT_IDS_BODY,
+    bodyValues: CONTACT_IDS_VALUES,
+    response: Type.Object(
+      { deleted: Type.Integer(), not_found: Type.Integer() },
+      { title: 'ContactsDeleted' },
+    ),
+    async handle({ principal, body }) {
+      const { workspaceId } = principal
+      const { done, notFound } = await forContacts(
+        parts,
+        workspaceId,
+        body.contact_ids,
+        async (tx, contacts) => {
+          await removeContacts(parts, tx, actingBy(principal), contacts)
+          return contacts.length
+        },
+      )
+      if (done > 0)
+        await parts.database.write(tx =>
+          recordActivity(tx, {
+            workspaceId,
+            actor: keyActor(principal),
+            action: 'contacts.deleted',
+            subject: `${done} contacts`,
+            details: { contacts: done },
+            createdAt: parts.clock.now(),
+          }),
+        )
+      return { deleted: done, not_found: notFound }
+    },
+  })
+}
+
+function deleteAllRoute(sweeps: ContactSweeps): Route {
+  return route({
+    method: 'POST',
+    path: '/contacts/delete-all',
+    access: 'contacts:write',
+    operationId: 'deleteAllContacts',
+    chapter: 'Contacts',
+    summary: 'Delete all contacts; they can be restored for 30 days.',
+    description:
+      'Answers when all are deleted, which for a million takes about a minute; what is begun is carried through, whether or not ' +
+      'the answer is waited for. Contacts made meanwhile stay.',
+    body: Type.Object(
+      { confirm: Type.Optional(Type.Boolean({ description: 'Has to be true.' })) },
+      { additionalProperties: false, title: 'DeleteAllContacts' },
+    ),
+    example: { confirm: true },
+    response: Type.Object(
+      { deleted: Type.Integer(), restorable_until: Moment() },
+      { title: 'AllContactsDeleted' },
+    ),
+    errors: ['confirmation_required', 'conflict'],
+    async handle({ principal, body }) {
+      if (body.confirm !== true)
+        throw new AppError('confirmation_required', 'confirm must be true; nothing was deleted', {
+          path: 'confirm',
+        })
+      const { changed, begunAt } = await sweeps.deleteAll(actingBy(principal), keyActor(principal))
+      return { deleted: changed, restorable_until: isoTime(begunAt + RESTORABLE_MS) }
+    },
+  })
+}
+
+function restoreRoute(sweeps: ContactSweeps): Route {
+  return route({
+    method: 'POST',
+    path: '/contacts/restore',
+    access: 'contacts:write',
+    operationId: 'restoreContacts',
+    chapter: 'Contacts',
+    summary: 'Restore contacts that were deleted with all others in the last 30 days.',
+    description:
+      'With their lists and tags. Those whose address is a contact again are skipped, and so is an id that names none that can be ' +
+      'restored. Whoever was suppressed meanwhile comes back unsubscribed.',
+    body: Type.Object(
+      { contact_ids: Type.Optional(ContactIds), all: Type.Optional(Type.Boolean()) },
+      { additionalProperties: false, title: 'RestoreContacts' },
+    ),
+    bodyLimit: CONTACT_IDS_BODY,
+    bodyValues: CONTACT_IDS_VALUES,
+    example: { all: true },
+    response: Type.Object(
+      { restored: Type.Integer(), skipped: Type.Integer() },
+      { title: 'ContactsRestored' },
+    ),
+    errors: ['conflict'],
+    async handle({ principal, body: { contact_ids: ids, all } }) {
+      if ((ids === undefined) === (all !== true))
+        throw refusal('contact_ids', 'give either contact_ids, or all: true')
+      if (ids) return sweeps.restore(actingBy(principal), ids)
+      const { changed, skipped } = await sweeps.restoreAll(actingBy(principal), keyActor(principal))
+      return { restored: changed, skipped }
+    },
+  })
+}

@@ -1,0 +1,175 @@
+/** Routes of single contacts, and of the list of them. */
+import Type from 'typebox'
+import type { Queries } from '../../db/database.js'
+import { Done } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import type { Principal } from '../../http/principal.js'
+import { listRoute, Reply, route, type Route } from '../../http/route.js'
+import type { Acting, AudienceParts } from '../audience-parts.js'
+import { searchWords } from '../fold.js'
+import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../pair-store.js'
+import type { Contact } from './contact.js'
+import { listContacts } from './contact-page-store.js'
+import {
+  ContactChangesBody,
+  ContactDetailsSchema,
+  ContactSchema,
+  NewContactBody,
+  readContactPatch,
+  readNewContact,
+  shownContact,
+  shownWith,
+  UpsertBody,
+} from './contact-schema.js'
+import { changeContact, createContact, removeContacts, requireContact, upsertContact } from './contacts.js'
+
+export const ContactParams = Type.Object({ id: Type.String() })
+
+const IS_SUPPRESSED =
+  'An address that is suppressed begins unsubscribed. Who says `subscribed: true` lets an unsubscribe of the address go; a ' +
+  'suppression for another reason stays.'
+
+/** A request's key acts for itself. */
+export function actingBy({ workspaceId, isSandbox }: Principal): Acting {
+  return { workspaceId, isSandbox, source: 'api' }
+}
+
+export function contactRoutes(parts: AudienceParts): Route[] {
+  const { database } = parts
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/contacts',
+      access: 'contacts:read',
+      operationId: 'listContacts',
+      chapter: 'Contacts',
+      summary: 'Contacts, newest first.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          search: Type.Optional(
+            Type.String({
+              maxLength: 200,
+              description:
+                'Words, each of which stands somewhere in the address, first or last name, whatever case and accents.',
+            }),
+          ),
+          subscribed: Type.Optional(Type.Boolean()),
+          bounced: Type.Optional(Type.Boolean()),
+        },
+        { additionalProperties: false },
+      ),
+      item: ContactSchema,
+      async handle({ principal, query: { search = '', subscribed, bounced } }, page) {
+        const filter = {
+          words: searchWords(search),
+          ...(subscribed === undefined ? {} : { subscribed }),
+          ...(bounced === undefined ? {} : { bounced }),
+        }
+        const found = await listContacts(database.slowReader, principal.workspaceId, filter, page)
+        return { ...found, items: found.items.map(one => shownContact(one, principal.isSandbox)) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/contacts',
+      access: 'contacts:write',
+      operationId: 'createContact',
+      chapter: 'Contacts',
+      summary: 'Make a contact, and put it into a list.',
+      description: `Addresses compare without case. ${IS_SUPPRESSED}`,
+      body: NewContactBody,
+      response: ContactDetailsSchema,
+      status: 201,
+      errors: ['duplicate', 'not_found', 'conflict'],
+      handle: ({ principal, body: { list_id: listId, ...body } }) => {
+        const fields = readNewContact(body)
+        return database.write(async tx => {
+          const contact = await createContact(parts, tx, actingBy(principal), fields, listId)
+          return withThings(tx.db, contact, principal)
+        })
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: '/contacts',
+      access: 'contacts:write',
+      operationId: 'upsertContact',
+      chapter: 'Contacts',
+      summary: 'Make the contact of an address, or change the one that there is.',
+      description: `Of one that there is, only the fields given change; attributes are merged. ${IS_SUPPRESSED}`,
+      body: UpsertBody,
+      response: ContactDetailsSchema,
+      otherAnswers: { 201: ContactDetailsSchema },
+      handle: ({ principal, body }) => {
+        const fields = readNewContact(body)
+        return database.write(async tx => {
+          const { contact, isNew } = await upsertContact(parts, tx, actingBy(principal), fields)
+          return new Reply(isNew ? 201 : 200, await withThings(tx.db, contact, principal))
+        })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/contacts/:id',
+      access: 'contacts:read',
+      operationId: 'getContact',
+      chapter: 'Contacts',
+      summary: 'One contact, with its lists and tags.',
+      params: ContactParams,
+      response: ContactDetailsSchema,
+      errors: ['contact_not_found'],
+      handle: async ({ principal, params }) => {
+        const contact = await requireContact(database.reader, principal.workspaceId, params.id)
+        return withThings(database.reader, contact, principal)
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/contacts/:id',
+      access: 'contacts:write',
+      operationId: 'updateContact',
+      chapter: 'Contacts',
+      summary: 'Change fields of a contact.',
+      description:
+        'Only the fields given change. null clears a name. Attributes are merged into those that there are; one that is null is ' +
+        `taken away. ${IS_SUPPRESSED}`,
+      params: ContactParams,
+      body: ContactChangesBody,
+      response: ContactDetailsSchema,
+      errors: ['contact_not_found', 'duplicate'],
+      handle: ({ principal, params, body }) => {
+        const patch = readContactPatch(body)
+        return database.write(async tx => {
+          const contact = await changeContact(parts, tx, actingBy(principal), params.id, patch)
+          return withThings(tx.db, contact, principal)
+        })
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/contacts/:id',
+      access: 'contacts:write',
+      operationId: 'deleteContact',
+      chapter: 'Contacts',
+      summary: 'Delete a contact for good.',
+      description: 'What it was sent, and what it bought, stays; so does a suppression of its address.',
+      params: ContactParams,
+      response: Done,
+      errors: ['contact_not_found'],
+      handle: ({ principal, params }) =>
+        database.write(async tx => {
+          const contact = await requireContact(tx.db, principal.workspaceId, params.id)
+          await removeContacts(parts, tx, actingBy(principal), [contact])
+          return { success: true as const }
+        }),
+    }),
+  ]
+}
+
+async function withThings(db: Queries, contact: Contact, { isSandbox }: Principal) {
+  const { seq } = contact
+  const lists = (await thingsOf(db, LIST_MEMBERS, [seq])).get(seq) ?? []
+  const tags = (await thingsOf(db, CONTACT_TAGS, [seq])).get(seq) ?? []
+  return shownWith(contact, isSandbox, { lists, tags })
+}

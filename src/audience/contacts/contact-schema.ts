@@ -1,0 +1,122 @@
+/** How contacts look in requests and answers. */
+import Type, { type Static } from 'typebox'
+import { Address, Id, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { MOST_CONTACTS } from '../audience-parts.js'
+import { checkAttributes, checkEmail, checkText } from '../checks.js'
+import type { Contact, Named } from './contact.js'
+import { contactToApi } from './contact-events.js'
+import type { ContactPatch, NewContactPatch } from './contacts.js'
+import type { Attributes } from './traits.js'
+
+export const AttributesSchema = Type.Record(Type.String(), Type.Unknown(), {
+  description:
+    'Whatever else is known, by name: at most 200 names of up to 100 characters and 32 KB as JSON, nested at most 8 deep.',
+})
+
+const NameOrNull = Type.Union([Type.String({ maxLength: 100 }), Type.Null()])
+const Email = Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' })
+
+const fields = {
+  first_name: Type.Optional(NameOrNull),
+  last_name: Type.Optional(NameOrNull),
+  attributes: Type.Optional(AttributesSchema),
+  subscribed: Type.Optional(Type.Boolean()),
+}
+
+export const UpsertBody = Type.Object(
+  { email: Email, ...fields },
+  { additionalProperties: false, title: 'ContactUpsert' },
+)
+
+export const NewContactBody = Type.Object(
+  {
+    email: Email,
+    ...fields,
+    list_id: Type.Optional(
+      Type.String({ maxLength: 64, shownFormat: 'uuid', description: 'A static list to put it into.' }),
+    ),
+  },
+  { additionalProperties: false, title: 'NewContact' },
+)
+
+export const ContactChangesBody = Type.Object(
+  { email: Type.Optional(Email), ...fields },
+  { additionalProperties: false, title: 'ContactChanges' },
+)
+
+export const ContactIds = Type.Array(Type.String({ maxLength: 64 }), {
+  maxItems: MOST_CONTACTS,
+  description: `Ids of at most ${MOST_CONTACTS.toLocaleString('en')} contacts.`,
+})
+
+/** Values of a body that lists so many contacts. */
+export const CONTACT_IDS_VALUES = 2 * MOST_CONTACTS
+/** Octets of one. */
+export const CONTACT_IDS_BODY = 100 * MOST_CONTACTS
+
+const NamedSchema = Type.Object({ id: Id(), name: Type.String() }, { title: 'NamedReference' })
+
+const contactFields = {
+  id: Id(),
+  email: Address({ description: 'In one form: lower case, the domain as an A-label.' }),
+  first_name: TextOrNull(),
+  last_name: TextOrNull(),
+  attributes: AttributesSchema,
+  subscribed: Type.Boolean({
+    description: 'Becomes false by an unsubscribe, a complaint, or a suppression by hand.',
+  }),
+  bounced: Type.Boolean({ description: 'The address does not exist, as its server said.' }),
+  bounced_at: MomentOrNull(),
+  bounce_type: orNull(Type.Enum(['permanent', 'transient', 'undetermined'])),
+  last_opened_at: MomentOrNull(),
+  last_clicked_at: MomentOrNull(),
+  is_sandbox: Type.Boolean(),
+  created_at: Moment(),
+  updated_at: Moment(),
+}
+
+export const ContactSchema = Type.Object(contactFields, { title: 'Contact' })
+
+export const ContactDetailsSchema = Type.Object(
+  { ...contactFields, lists: Type.Array(NamedSchema), tags: Type.Array(NamedSchema) },
+  { title: 'ContactDetails' },
+)
+
+export const ContactWithListsSchema = Type.Object(
+  { ...contactFields, lists: Type.Array(NamedSchema) },
+  { title: 'ContactWithLists' },
+)
+
+/** @throws AppError validation_error */
+export function readContactPatch(body: Static<typeof ContactChangesBody>): ContactPatch {
+  const { email, attributes, subscribed } = body
+  const firstName = checkText('first_name', body.first_name)
+  const lastName = checkText('last_name', body.last_name)
+  if (attributes) checkAttributes(attributes)
+  return {
+    ...(email === undefined ? {} : { email: checkEmail(email) }),
+    ...(firstName === undefined ? {} : { firstName }),
+    ...(lastName === undefined ? {} : { lastName }),
+    ...(attributes === undefined ? {} : { attributes: attributes as Attributes }),
+    ...(subscribed === undefined ? {} : { subscribed }),
+  }
+}
+
+/** @throws AppError validation_error */
+export function readNewContact(body: Static<typeof UpsertBody>): NewContactPatch {
+  return { ...readContactPatch(body), email: checkEmail(body.email) }
+}
+
+export function shownContact(contact: Contact, isSandbox: boolean): Static<typeof ContactSchema> {
+  const { attributes, ...shown } = contactToApi(contact, isSandbox)
+  return { ...shown, attributes: { ...attributes } }
+}
+
+export function shownWith<Things extends Readonly<Record<string, readonly Named[]>>>(
+  contact: Contact,
+  isSandbox: boolean,
+  things: Things,
+): Static<typeof ContactSchema> & { [Name in keyof Things]: Named[] } {
+  const copies = Object.fromEntries(Object.entries(things).map(([name, named]) => [name, [...named]]))
+  return { ...shownContact(contact, isSandbox), ...(copies as { [Name in keyof Things]: Named[] }) }
+}

@@ -1,0 +1,274 @@
+/**
+ * SQL of contacts: one row each, found by id or address within an audience.
+ *
+ * Counts (`audience-store.ts`) change in the same call as the rows. A deleted contact that can still be restored is none for whoever
+ * asks here. What rules and searches look at is made of the fields at each write (`traits.ts`, `fold.ts`).
+ */
+import { sql, type Insertable, type Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { inLists, inPieces, statement } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Permanence } from '../../mail/outcome.js'
+import {
+  applyCounts,
+  contactsOf,
+  CountChange,
+  dialectOf,
+  reserveSeqs,
+  type SeqRange,
+} from '../audience-store.js'
+import { fold } from '../fold.js'
+import type { Contact, ContactFields, NewContact } from './contact.js'
+import { forgetSearchTexts } from './search-store.js'
+import { traitsOf, type Attributes } from './traits.js'
+
+interface ContactRow {
+  seq: number
+  audience: number
+  subscribed: Flag
+  is_bounced: Flag
+  bounced_at: number | null
+  bounce_type: Permanence | null
+  last_opened_at: number | null
+  last_clicked_at: number | null
+  created_at: number
+  updated_at: number
+  deleted_at: number | null
+  is_indexed: Flag
+  first_folded: string | null
+  last_folded: string | null
+  /** Written as JSON text. */
+  traits: string
+  id: string
+  email: string
+  first_name: string | null
+  last_name: string | null
+  search_text: string
+  attributes: string
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    contacts: ContactRow
+  }
+}
+
+/** Without what only rules and searches read. */
+export const CONTACT_COLUMNS = [
+  'seq',
+  'subscribed',
+  'is_bounced',
+  'bounced_at',
+  'bounce_type',
+  'last_opened_at',
+  'last_clicked_at',
+  'created_at',
+  'updated_at',
+  'id',
+  'email',
+  'first_name',
+  'last_name',
+  'attributes',
+] as const satisfies readonly (keyof ContactRow)[]
+
+type ShownRow = Pick<Selectable<ContactRow>, (typeof CONTACT_COLUMNS)[number]>
+
+const insertRows = statement((db, { rows }: { rows: readonly Insertable<ContactRow>[] }) =>
+  db.insertInto('contacts').values(rows.map(row => ({ ...row, traits: binaryJson(db, row.traits) }))),
+)
+
+/** JSON that need not be parsed to be read. */
+function binaryJson(db: Queries, text: string) {
+  return dialectOf(db) === 'sqlite' ? sql<string>`jsonb(${text})` : sql<string>`cast(${text} as jsonb)`
+}
+
+/**
+ * Makes contacts of addresses that are none in this audience yet; whoever calls has looked, in the same transaction.
+ * Made for imports as well: some 64 rows to a statement, whatever their number.
+ */
+export async function insertContacts(
+  db: Queries,
+  workspaceId: string,
+  contacts: readonly NewContact[],
+): Promise<Contact[]> {
+  if (contacts.length === 0) return []
+  const { audience, first } = await reserveSeqs(db, workspaceId, contacts.length)
+  const change = new CountChange()
+  const made = contacts.map((contact, at): Contact => {
+    change.add({ subscribed: contact.subscribed, bounced: false })
+    return { ...contact, seq: first + at, ...NOTHING_YET, updatedAt: contact.createdAt }
+  })
+  // PostgreSQL's index is never behind.
+  const isIndexed = flag(dialectOf(db) === 'postgres')
+  const rows = made.map(contact => ({
+    seq: contact.seq,
+    audience,
+    is_bounced: 0 as const,
+    created_at: contact.createdAt,
+    updated_at: contact.createdAt,
+    is_indexed: isIndexed,
+    id: contact.id,
+    ...fieldsToRow(contact),
+  }))
+  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
+  await applyCounts(db, audience, change)
+  return made
+}
+
+const NOTHING_YET = {
+  bounced: false,
+  bouncedAt: null,
+  bounceType: null,
+  lastOpenedAt: null,
+  lastClickedAt: null,
+} as const
+
+function fieldsToRow({ email, firstName, lastName, attributes, subscribed }: ContactFields) {
+  const [first, last] = [firstName && fold(firstName), lastName && fold(lastName)]
+  return {
+    subscribed: flag(subscribed),
+    first_folded: first,
+    last_folded: last,
+    traits: JSON.stringify(traitsOf(attributes)),
+    email,
+    first_name: firstName,
+    last_name: lastName,
+    search_text: `${fold(email)}\n${first ?? ''}\n${last ?? ''}`,
+    attributes: JSON.stringify(attributes),
+  }
+}
+
+const selectByIds = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.selectFrom('contacts').select(CONTACT_COLUMNS).where('id', 'in', ids).where('deleted_at', 'is', null),
+)
+
+const selectByEmails = statement(
+  (db, { audience, emails }: { audience: number; emails: readonly string[] }) =>
+    db
+      .selectFrom('contacts')
+      .select(CONTACT_COLUMNS)
+      .where('audience', '=', audience)
+      .where('email', 'in', emails)
+      .where('deleted_at', 'is', null),
+)
+
+const selectBySeqs = statement((db, { seqs }: { seqs: readonly number[] }) =>
+  db.selectFrom('contacts').select(CONTACT_COLUMNS).where('seq', 'in', seqs).where('deleted_at', 'is', null),
+)
+
+/** Those of an audience that there are, in no order. @param ids lower case */
+export async function findContactsById(
+  db: Queries,
+  audience: number,
+  ids: readonly string[],
+): Promise<Contact[]> {
+  const { first, last } = contactsOf(audience)
+  const found: Contact[] = []
+  for (const list of inLists(ids))
+    for (const row of (await selectByIds(db, { ids: list })).rows)
+      if (row.seq >= first && row.seq <= last) found.push(contactFromRow(row))
+  return found
+}
+
+/** Those that there are, in no order. @param emails as `normalizedAddress` writes them */
+export async function findContactsByEmail(
+  db: Queries,
+  audience: number,
+  emails: readonly string[],
+): Promise<Contact[]> {
+  const found: Contact[] = []
+  for (const list of inLists(emails))
+    found.push(...(await selectByEmails(db, { audience, emails: list })).rows.map(contactFromRow))
+  return found
+}
+
+/** Those that are not deleted, in the order given. */
+export async function findContactsBySeq(db: Queries, seqs: readonly number[]): Promise<Contact[]> {
+  const found = new Map<number, Contact>()
+  for (const list of inLists(seqs))
+    for (const row of (await selectBySeqs(db, { seqs: list })).rows) found.set(row.seq, contactFromRow(row))
+  return seqs.flatMap(seq => found.get(seq) ?? [])
+}
+
+/** All fields as they are to be. */
+export async function updateContact(
+  db: Queries,
+  audience: number,
+  before: Contact,
+  after: Contact,
+): Promise<void> {
+  const isSearchedAnew =
+    before.email !== after.email || before.firstName !== after.firstName || before.lastName !== after.lastName
+  if (isSearchedAnew) await forgetSearchTexts(db, [before.seq])
+  const { traits, ...fields } = fieldsToRow(after)
+  await db
+    .updateTable('contacts')
+    .set({
+      ...fields,
+      traits: binaryJson(db, traits),
+      is_bounced: flag(after.bounced),
+      bounced_at: after.bouncedAt,
+      bounce_type: after.bounceType,
+      updated_at: after.updatedAt,
+    })
+    .where('seq', '=', before.seq)
+    .execute()
+  const change = new CountChange()
+  change.remove(before)
+  change.add(after)
+  await applyCounts(db, audience, change)
+}
+
+/** When a mail was last opened, or a link clicked; an earlier moment than is known changes nothing. */
+export async function noteVisit(
+  db: Queries,
+  seq: number,
+  column: 'last_opened_at' | 'last_clicked_at',
+  at: number,
+): Promise<void> {
+  await db
+    .updateTable('contacts')
+    .set({ [column]: at })
+    .where('seq', '=', seq)
+    .where(e => e.or([e(column, 'is', null), e(column, '<', at)]))
+    .execute()
+}
+
+/** Whoever deletes rows that were not deleted before counts them himself. */
+export async function deleteContactRows(db: Queries, seqs: readonly number[]): Promise<void> {
+  await forgetSearchTexts(db, seqs)
+  for (const list of inLists(seqs)) await db.deleteFrom('contacts').where('seq', 'in', list).execute()
+}
+
+/** Live ones after a number, in the order of their making. */
+export async function contactsAfter(db: Queries, range: SeqRange, limit: number): Promise<Contact[]> {
+  const rows = await db
+    .selectFrom('contacts')
+    .select(CONTACT_COLUMNS)
+    .where('seq', '>=', range.first)
+    .where('seq', '<=', range.last)
+    .where('deleted_at', 'is', null)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map(contactFromRow)
+}
+
+export function contactFromRow(row: ShownRow): Contact {
+  return {
+    seq: row.seq,
+    id: row.id,
+    email: row.email,
+    firstName: row.first_name,
+    lastName: row.last_name,
+    attributes: JSON.parse(row.attributes) as Attributes,
+    subscribed: row.subscribed === 1,
+    bounced: row.is_bounced === 1,
+    bouncedAt: row.bounced_at,
+    bounceType: row.bounce_type,
+    lastOpenedAt: row.last_opened_at,
+    lastClickedAt: row.last_clicked_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

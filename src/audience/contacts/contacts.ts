@@ -1,0 +1,202 @@
+/**
+ * Making, changing and deleting contacts one by one: rows, counts and events in one transaction.
+ *
+ * Called by routes, and by whatever else knows people (forms, imports of one). Nothing changes unnoticed: each change that
+ * happened is one event, and what is as it was already is none. A new contact whose address is suppressed begins as that
+ * says, whatever its maker believes; who says `subscribed: true` of a contact lets its unsubscribe go.
+ * Fails: AppError validation_error, contact_not_found, duplicate, not_found, conflict.
+ */
+import { AppError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import { normalizedAddress } from '../../mail/address.js'
+import type { Queries, Tx } from '../../db/database.js'
+import { deleteUnsubscribe, findReasons } from '../../deliverability/suppressions/suppression-store.js'
+import { appendEvents } from '../../events/store.js'
+import type { Acting, AudienceParts } from '../audience-parts.js'
+import { applyCounts, CountChange, findAudience } from '../audience-store.js'
+import { findStaticList } from '../lists/static-list.js'
+import { addPairs, deletePairsOf, LIST_MEMBERS, recount } from '../pair-store.js'
+import type { Contact, ContactFields } from './contact.js'
+import { changedFields, toldChanged, toldDeleted, toldMember, toldOf } from './contact-events.js'
+import {
+  deleteContactRows,
+  findContactsByEmail,
+  findContactsById,
+  insertContacts,
+  updateContact,
+} from './contact-store.js'
+import type { Attributes } from './traits.js'
+
+/** What a request says of a contact; what it does not name stays, or is as for a new one. */
+export type ContactPatch = Partial<ContactFields>
+
+export type NewContactPatch = ContactPatch & Pick<ContactFields, 'email'>
+
+type Parts = Pick<AudienceParts, 'clock' | 'newId' | 'onEvents'>
+
+/** @param by id, or address in whatever form */
+export async function findContact(
+  db: Queries,
+  workspaceId: string,
+  by: { readonly id: string } | { readonly email: string },
+): Promise<Contact | undefined> {
+  const audience = await findAudience(db, workspaceId)
+  if (!audience || ('id' in by && !isUuid(by.id))) return undefined
+  const [found] =
+    'id' in by
+      ? await findContactsById(db, audience.number, [by.id.toLowerCase()])
+      : await findContactsByEmail(db, audience.number, [normalizedAddress(by.email)])
+  return found
+}
+
+/** @throws AppError contact_not_found */
+export async function requireContact(db: Queries, workspaceId: string, id: string): Promise<Contact> {
+  const contact = await findContact(db, workspaceId, { id })
+  if (!contact) throw noSuchContact()
+  return contact
+}
+
+export function noSuchContact(): AppError {
+  return new AppError('contact_not_found', 'no such contact')
+}
+
+/** @param listId of a static list that the contact is put into @throws AppError duplicate, not_found, conflict */
+export async function createContact(
+  parts: Parts,
+  tx: Tx,
+  acting: Acting,
+  fields: NewContactPatch,
+  listId?: string,
+): Promise<Contact> {
+  const { workspaceId } = acting
+  const list = listId === undefined ? undefined : await findStaticList(tx.db, workspaceId, listId, 'list_id')
+  if (await findContact(tx.db, workspaceId, { email: fields.email }))
+    throw new AppError('duplicate', `${fields.email} is a contact already`, { path: 'email' })
+  const contact = await insertOne(parts, tx, acting, fields)
+  const { createdAt: at } = contact
+  const events = [toldOf('contact.created', acting, contact, at)]
+  if (list) {
+    await addPairs(tx.db, LIST_MEMBERS, list.seq, [contact.seq], at)
+    events.push(toldMember('list.member_added', acting, list, contact, at))
+  }
+  await appendEvents(tx, events)
+  tx.onCommit(parts.onEvents)
+  return contact
+}
+
+async function insertOne(
+  { newId, clock }: Parts,
+  tx: Tx,
+  { workspaceId }: Acting,
+  { email, firstName = null, lastName = null, attributes = {}, subscribed }: NewContactPatch,
+): Promise<Contact> {
+  const reason = (await findReasons(tx.db, workspaceId, [email])).get(email)
+  const wantsAgain =
+    subscribed === true && reason === 'unsubscribe' && (await deleteUnsubscribe(tx.db, workspaceId, email))
+  const isUnwanted = reason !== undefined && reason !== 'hard_bounce' && !wantsAgain
+  const [contact] = await insertContacts(tx.db, workspaceId, [
+    {
+      id: newId(),
+      email,
+      firstName,
+      lastName,
+      attributes: withoutNulls(attributes),
+      subscribed: (subscribed ?? true) && !isUnwanted,
+      createdAt: clock.now(),
+    },
+  ])
+  if (!contact) throw new Error('no contact was made')
+  return contact
+}
+
+/** @throws AppError contact_not_found, duplicate */
+export async function changeContact(
+  parts: Parts,
+  tx: Tx,
+  acting: Acting,
+  id: string,
+  patch: ContactPatch,
+): Promise<Contact> {
+  const before = await requireContact(tx.db, acting.workspaceId, id)
+  return patchContact(parts, tx, acting, before, patch)
+}
+
+/** Makes the contact of this address, or changes it. */
+export async function upsertContact(
+  parts: Parts,
+  tx: Tx,
+  acting: Acting,
+  fields: NewContactPatch,
+): Promise<{ readonly contact: Contact; readonly isNew: boolean }> {
+  const before = await findContact(tx.db, acting.workspaceId, { email: fields.email })
+  return before
+    ? { contact: await patchContact(parts, tx, acting, before, fields), isNew: false }
+    : { contact: await createContact(parts, tx, acting, fields), isNew: true }
+}
+
+async function patchContact(
+  { clock, onEvents }: Parts,
+  tx: Tx,
+  acting: Acting,
+  before: Contact,
+  { attributes, ...patch }: ContactPatch,
+): Promise<Contact> {
+  const { workspaceId } = acting
+  if (patch.subscribed === true) await deleteUnsubscribe(tx.db, workspaceId, patch.email ?? before.email)
+  const after: Contact = {
+    ...before,
+    ...patch,
+    attributes: attributes ? mergeAttributes(before.attributes, attributes) : before.attributes,
+    // What a server has said of one address it has not said of another.
+    ...(patch.email === undefined || patch.email === before.email
+      ? {}
+      : { bounced: false, bouncedAt: null, bounceType: null }),
+    updatedAt: clock.now(),
+  }
+  if (changedFields(before, after).length === 0) return before
+  const audience = await findAudience(tx.db, workspaceId)
+  if (!audience) throw noSuchContact()
+  if (after.email !== before.email) await requireFree(tx.db, audience.number, after.email)
+  await updateContact(tx.db, audience.number, before, after)
+  await appendEvents(tx, toldChanged(acting, before, after))
+  tx.onCommit(onEvents)
+  return after
+}
+
+async function requireFree(db: Queries, audience: number, email: string): Promise<void> {
+  if ((await findContactsByEmail(db, audience, [email])).length > 0)
+    throw new AppError('duplicate', `${email} is a contact already`, { path: 'email' })
+}
+
+/** A null value takes its attribute away. */
+export function mergeAttributes(before: Attributes, patch: Attributes): Attributes {
+  return withoutNulls({ ...before, ...patch })
+}
+
+function withoutNulls(attributes: Attributes): Attributes {
+  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== null))
+}
+
+/** For good, with what they are in and have. What they were sent, bought and are suppressed for stays. */
+export async function removeContacts(
+  { clock, onEvents }: Parts,
+  tx: Tx,
+  acting: Acting,
+  contacts: readonly Contact[],
+): Promise<void> {
+  const audience = await findAudience(tx.db, acting.workspaceId)
+  if (!audience || contacts.length === 0) return
+  const seqs = contacts.map(({ seq }) => seq)
+  const change = new CountChange()
+  for (const contact of contacts) change.remove(contact)
+  await recount(tx.db, seqs, -1)
+  await deletePairsOf(tx.db, seqs)
+  await deleteContactRows(tx.db, seqs)
+  await applyCounts(tx.db, audience.number, change)
+  const at = clock.now()
+  await appendEvents(
+    tx,
+    contacts.map(contact => toldDeleted(acting, contact, false, at)),
+  )
+  tx.onCommit(onEvents)
+}

@@ -1,0 +1,248 @@
+/**
+ * SQL of deleting many contacts so that they can be restored, of restoring them, and of what goes for good in the end.
+ *
+ * Beside rows, counts change in the same call; pairs with lists and tags stay until the end. Whoever deletes or restores all goes
+ * step by step, and what is done stands with each step (`contact_sweeps`), so that a process that is gone is gone on for.
+ */
+import { sql, type Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+import { findReasons } from '../../deliverability/suppressions/suppression-store.js'
+import { applyCounts, contactsOf, CountChange, type SeqRange } from '../audience-store.js'
+import { deletePairsOf, recount } from '../pair-store.js'
+import type { Contact } from './contact.js'
+import {
+  CONTACT_COLUMNS,
+  contactFromRow,
+  contactsAfter,
+  deleteContactRows,
+  findContactsByEmail,
+} from './contact-store.js'
+
+interface SweepRow {
+  id: string
+  workspace_id: string
+  is_sandbox: Flag
+  kind: 'delete' | 'restore'
+  position: number
+  end_position: number
+  changed: number
+  skipped: number
+  begun_at: number
+  finished_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    contact_sweeps: SweepRow
+  }
+}
+
+export interface Sweep {
+  readonly id: string
+  readonly workspaceId: string
+  readonly isSandbox: boolean
+  readonly kind: 'delete' | 'restore'
+  /** Number of the contact to go on with: deleting goes up to the end, restoring down. */
+  readonly position: number
+  readonly endPosition: number
+  readonly changed: number
+  readonly skipped: number
+  readonly begunAt: number
+  readonly finishedAt: number | null
+}
+
+export async function insertSweep(db: Queries, sweep: Sweep): Promise<void> {
+  await db.insertInto('contact_sweeps').values(toRow(sweep)).execute()
+}
+
+export async function updateSweep(db: Queries, sweep: Sweep): Promise<void> {
+  await db.updateTable('contact_sweeps').set(toRow(sweep)).where('id', '=', sweep.id).execute()
+}
+
+export async function findSweep(db: Queries, id: string): Promise<Sweep | undefined> {
+  const row = await db.selectFrom('contact_sweeps').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Those that are not done, oldest first. @param workspaceId of this one only */
+export async function unfinishedSweeps(db: Queries, workspaceId?: string): Promise<Sweep[]> {
+  let query = db.selectFrom('contact_sweeps').selectAll().where('finished_at', 'is', null)
+  if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId)
+  return (await query.orderBy('begun_at').execute()).map(fromRow)
+}
+
+/** The number of the newest contact of an audience; its first where there is none. */
+export async function newestContact(db: Queries, audience: number): Promise<number> {
+  const { first, last } = contactsOf(audience)
+  const row = await db
+    .selectFrom('contacts')
+    .select('seq')
+    .where('seq', '>=', first)
+    .where('seq', '<=', last)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.seq ?? first
+}
+
+/** The first contacts of a range that are not deleted are so from now on. @returns them */
+export async function softDeleteSome(
+  db: Queries,
+  audience: number,
+  range: SeqRange,
+  at: number,
+  limit: number,
+): Promise<Contact[]> {
+  const contacts = await contactsAfter(db, range, limit)
+  const seqs = contacts.map(({ seq }) => seq)
+  const change = new CountChange()
+  for (const contact of contacts) change.remove(contact)
+  for (const list of inLists(seqs))
+    await db.updateTable('contacts').set({ deleted_at: at }).where('seq', 'in', list).execute()
+  await recount(db, seqs, -1)
+  await applyCounts(db, audience, change)
+  return contacts
+}
+
+/** Deleted contacts that may come back, those made last first. @param since deleted no longer ago than that */
+export async function deletedBefore(
+  db: Queries,
+  range: SeqRange,
+  since: number,
+  limit: number,
+): Promise<Contact[]> {
+  const rows = await db
+    .selectFrom('contacts')
+    .select(CONTACT_COLUMNS)
+    .where('seq', '>=', range.first)
+    .where('seq', '<=', range.last)
+    .where('deleted_at', '>=', since)
+    .orderBy('seq', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(contactFromRow)
+}
+
+/** Those of these ids that are deleted and may come back, those made last first. */
+export async function findDeleted(
+  db: Queries,
+  audience: number,
+  ids: readonly string[],
+  since: number,
+): Promise<Contact[]> {
+  const { first, last } = contactsOf(audience)
+  const found: Contact[] = []
+  for (const list of inLists(ids)) {
+    const rows = await db
+      .selectFrom('contacts')
+      .select(CONTACT_COLUMNS)
+      .where('id', 'in', list)
+      .where('deleted_at', '>=', since)
+      .execute()
+    found.push(...rows.map(contactFromRow).filter(({ seq }) => seq >= first && seq <= last))
+  }
+  return found.sort((a, b) => b.seq - a.seq)
+}
+
+/**
+ * Brings deleted contacts back, but for those whose address is another contact's by now; of several with one address the first.
+ * Who was suppressed meanwhile comes back unsubscribed.
+ *
+ * @returns those that are back, as they are now
+ */
+export async function restoreContacts(
+  db: Queries,
+  owner: { readonly workspaceId: string; readonly audience: number },
+  deleted: readonly Contact[],
+  at: number,
+): Promise<Contact[]> {
+  const emails = [...new Set(deleted.map(({ email }) => email))]
+  const taken = new Set((await findContactsByEmail(db, owner.audience, emails)).map(({ email }) => email))
+  const reasons = await findReasons(db, owner.workspaceId, emails)
+  const change = new CountChange()
+  const restored: Contact[] = []
+  for (const contact of deleted) {
+    if (taken.has(contact.email)) continue
+    taken.add(contact.email)
+    const isUnwanted = !['hard_bounce', undefined].includes(reasons.get(contact.email))
+    const back = { ...contact, subscribed: contact.subscribed && !isUnwanted, updatedAt: at }
+    change.add(back)
+    restored.push(back)
+  }
+  const set = async (seqs: readonly number[], subscribed: 0 | 1) => {
+    for (const list of inLists(seqs))
+      await db
+        .updateTable('contacts')
+        .set({ deleted_at: null, updated_at: at, subscribed })
+        .where('seq', 'in', list)
+        .execute()
+  }
+  for (const subscribed of [0, 1] as const)
+    await set(
+      restored.filter(one => one.subscribed === (subscribed === 1)).map(({ seq }) => seq),
+      subscribed,
+    )
+  await recount(
+    db,
+    restored.map(({ seq }) => seq),
+    1,
+  )
+  await applyCounts(db, owner.audience, change)
+  return restored
+}
+
+/** The end of those deleted longest ago, with all that was kept for their return. @returns how many, at most `limit` */
+export async function purgeDeleted(db: Queries, before: number, limit: number): Promise<number> {
+  const rows = await db
+    .selectFrom('contacts')
+    .select('seq')
+    .where('deleted_at', 'is not', null)
+    .where('deleted_at', '<', before)
+    .orderBy('deleted_at')
+    .limit(limit)
+    .execute()
+  const seqs = rows.map(({ seq }) => seq)
+  await deletePairsOf(db, seqs)
+  await deleteContactRows(db, seqs)
+  return seqs.length
+}
+
+/** Of what was begun for all contacts, and is done. @returns how many, at most `limit` */
+export async function deleteSweepsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  const result = await sql`
+    delete from contact_sweeps where id in (
+      select id from contact_sweeps where finished_at < ${before} order by id limit ${limit})`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}
+
+function toRow(sweep: Sweep): SweepRow {
+  return {
+    id: sweep.id,
+    workspace_id: sweep.workspaceId,
+    is_sandbox: flag(sweep.isSandbox),
+    kind: sweep.kind,
+    position: sweep.position,
+    end_position: sweep.endPosition,
+    changed: sweep.changed,
+    skipped: sweep.skipped,
+    begun_at: sweep.begunAt,
+    finished_at: sweep.finishedAt,
+  }
+}
+
+function fromRow(row: Selectable<SweepRow>): Sweep {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    isSandbox: row.is_sandbox === 1,
+    kind: row.kind,
+    position: row.position,
+    endPosition: row.end_position,
+    changed: row.changed,
+    skipped: row.skipped,
+    begunAt: row.begun_at,
+    finishedAt: row.finished_at,
+  }
+}

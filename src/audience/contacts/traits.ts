@@ -1,0 +1,61 @@
+/**
+ * What rules compare of a contact's attributes: each as folded text, and as a number or moment where it is one.
+ *
+ * Stored beside the attributes, so that a rule means the same on both databases and reads no more than it needs. Called by the
+ * contact store and by whoever compiles rules. Pure. A value that is neither text, number nor truth value is there, but compares with
+ * nothing; a text that is written as a number (imports know nothing else) is one, and one that is written as a date is a moment.
+ */
+import { readMoment } from '../../core/read-moment.js'
+import { fold } from '../fold.js'
+
+export type Attributes = Readonly<Record<string, unknown>>
+export type Traits = Readonly<Record<string, string | number | null>>
+
+/** As a number is written by everybody: no leading zeros, no exponent, few digits. */
+const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{0,14}[1-9])?$/
+
+export function traitsOf(attributes: Attributes): Traits {
+  return Object.fromEntries(
+    Object.entries(attributes).flatMap(([name, value]) => {
+      const [number, moment] = [numberOf(value), momentOf(value)]
+      const traits: [string, string | number | null][] = [[textTrait(name), textOf(value) ?? null]]
+      if (number !== undefined) traits.push([numberTrait(name), number])
+      if (moment !== undefined) traits.push([momentTrait(name), moment])
+      return traits
+    }),
+  )
+}
+
+/** Under which the text of an attribute stands. Letters and digits only, so that no database takes it for a path. */
+export function textTrait(name: string): string {
+  return name.replace(/[^A-Za-z0-9_]/gu, character => `~${character.codePointAt(0)?.toString(16) ?? ''}~`)
+}
+
+export function numberTrait(name: string): string {
+  return `${textTrait(name)}~n`
+}
+
+/** Ms since epoch UTC. */
+export function momentTrait(name: string): string {
+  return `${textTrait(name)}~d`
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return storable(fold(value))
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+}
+
+function numberOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' && NUMBER.test(value) ? Number(value) : undefined
+}
+
+/** Begins as a date does; else a number of eight digits would be one. */
+function momentOf(value: unknown): number | undefined {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value) ? readMoment(value) : undefined
+}
+
+/** Without what PostgreSQL keeps in no text: NUL and halves of characters. */
+function storable(text: string): string {
+  return Buffer.from(text.replaceAll('\0', ''), 'utf8').toString('utf8')
+}

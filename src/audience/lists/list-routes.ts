@@ -1,0 +1,236 @@
+/** Routes of lists. */
+import Type, { type Static } from 'typebox'
+import { isoTime } from '../../core/moments.js'
+import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { checkName, checkText, refusal } from '../checks.js'
+import { countMatching } from '../segments/audience-query-store.js'
+import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
+import { readConditions } from '../segments/read-conditions.js'
+import { insertList, listLists, markListDeleted, updateList, type List } from './list-store.js'
+import { requireList } from './static-list.js'
+
+export const ListParams = Type.Object({ id: Type.String() })
+
+const Name = Type.String({ minLength: 1, maxLength: 200 })
+const ListTypeSchema = Type.Enum(['static', 'dynamic'], {
+  description: '`dynamic`: the members are those whom its conditions mean, at any time.',
+})
+
+const changeable = {
+  description: Type.Optional(Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])),
+  conditions: Type.Optional(ConditionsSchema),
+  public: Type.Optional(Type.Boolean({ description: 'Shown on the preferences page.' })),
+  double_opt_in: Type.Optional(
+    Type.Boolean({ description: 'A subscription through a form is confirmed by mail first.' }),
+  ),
+}
+
+const NewListBody = Type.Object(
+  { name: Name, type: Type.Optional(ListTypeSchema), ...changeable },
+  { additionalProperties: false, title: 'NewList' },
+)
+
+const ListChangesBody = Type.Object(
+  { name: Type.Optional(Name), ...changeable },
+  { additionalProperties: false, title: 'ListChanges' },
+)
+
+const ListSchema = Type.Object(
+  {
+    id: Id(),
+    name: Type.String(),
+    description: TextOrNull(),
+    type: ListTypeSchema,
+    conditions: orNull(ConditionsSchema, { description: 'Of a dynamic list.' }),
+    public: Type.Boolean(),
+    double_opt_in: Type.Boolean(),
+    member_count: IntegerOrNull({
+      description:
+        'Of a dynamic list it is counted where one list is asked for, and null in a list of lists.',
+    }),
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+    updated_at: Moment(),
+  },
+  { title: 'List' },
+)
+
+export function listRoutes(parts: AudienceParts): Route[] {
+  const { database, clock, newId } = parts
+  const shown = async (list: List, isSandbox: boolean) =>
+    listToApi(list, isSandbox, list.type === 'static' ? list.memberCount : await countMembers(parts, list))
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/lists',
+      access: 'lists:read',
+      operationId: 'listLists',
+      chapter: 'Lists',
+      summary: 'Lists, newest first.',
+      query: Type.Object(
+        { ...pageQuery, type: Type.Optional(ListTypeSchema) },
+        { additionalProperties: false },
+      ),
+      item: ListSchema,
+      async handle({ principal, query: { type } }, page) {
+        const filter = type === undefined ? {} : { type }
+        const { items, total } = await listLists(database.slowReader, principal.workspaceId, filter, page)
+        const count = (list: List) => (list.type === 'static' ? list.memberCount : null)
+        return { items: items.map(list => listToApi(list, principal.isSandbox, count(list))), total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/lists',
+      access: 'lists:write',
+      operationId: 'createList',
+      chapter: 'Lists',
+      summary: 'Make a list that contacts are put into, or one whose members follow from conditions.',
+      description: 'A dynamic list has conditions and a static one has none. Without a type it is static.',
+      body: NewListBody,
+      response: ListSchema,
+      status: 201,
+      async handle({ principal, body }) {
+        const { workspaceId, isSandbox } = principal
+        const { type = 'static', conditions } = body
+        if (type === 'dynamic' && !conditions)
+          throw refusal('conditions', 'conditions are required for a dynamic list')
+        refuseUnfit(type, conditions)
+        const now = clock.now()
+        const list = {
+          id: newId(),
+          workspaceId,
+          name: checkName(body.name),
+          description: checkText('description', body.description) ?? null,
+          type,
+          conditions: conditions ?? null,
+          isPublic: body.public ?? false,
+          doubleOptIn: body.double_opt_in ?? false,
+          createdAt: now,
+          updatedAt: now,
+        }
+        await database.write(async tx => {
+          await insertList(tx.db, list)
+          const subject = list.name
+          await recordActivity(tx, {
+            workspaceId,
+            actor: keyActor(principal),
+            action: 'list.created',
+            subject,
+            createdAt: now,
+          })
+        })
+        return shown({ ...list, seq: 0, memberCount: 0 }, isSandbox)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/lists/:id',
+      access: 'lists:read',
+      operationId: 'getList',
+      chapter: 'Lists',
+      summary: 'One list, with the number of its members.',
+      params: ListParams,
+      response: ListSchema,
+      errors: ['not_found'],
+      handle: async ({ principal: { workspaceId, isSandbox }, params }) =>
+        shown(await requireList(database.reader, workspaceId, params.id), isSandbox),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/lists/:id',
+      access: 'lists:write',
+      operationId: 'updateList',
+      chapter: 'Lists',
+      summary: 'Change fields of a list.',
+      description: 'Only the fields given change; null clears the description. The type stays as it is.',
+      params: ListParams,
+      body: ListChangesBody,
+      response: ListSchema,
+      errors: ['not_found'],
+      async handle({ principal, params, body }) {
+        const { workspaceId, isSandbox } = principal
+        const name = body.name === undefined ? undefined : checkName(body.name)
+        const description = checkText('description', body.description)
+        const list = await database.write(async tx => {
+          const before = await requireList(tx.db, workspaceId, params.id)
+          refuseUnfit(before.type, body.conditions)
+          const after: List = {
+            ...before,
+            ...(name === undefined ? {} : { name }),
+            ...(description === undefined ? {} : { description }),
+            ...(body.conditions === undefined ? {} : { conditions: body.conditions }),
+            ...(body.public === undefined ? {} : { isPublic: body.public }),
+            ...(body.double_opt_in === undefined ? {} : { doubleOptIn: body.double_opt_in }),
+            updatedAt: clock.now(),
+          }
+          await updateList(tx.db, after)
+          return after
+        })
+        return shown(list, isSandbox)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/lists/:id',
+      access: 'lists:write',
+      operationId: 'deleteList',
+      chapter: 'Lists',
+      summary: 'Delete a list; its members stay as contacts.',
+      params: ListParams,
+      response: Done,
+      errors: ['not_found'],
+      handle: ({ principal, params }) =>
+        database.write(async tx => {
+          const { workspaceId } = principal
+          const list = await requireList(tx.db, workspaceId, params.id)
+          const now = clock.now()
+          await markListDeleted(tx.db, list.seq, now)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: keyActor(principal),
+            action: 'list.deleted',
+            subject: list.name,
+            details: { members: list.memberCount },
+            createdAt: now,
+          })
+          return { success: true as const }
+        }),
+    }),
+  ]
+}
+
+/** @throws AppError validation_error */
+function refuseUnfit(type: List['type'], conditions: Conditions | undefined): void {
+  if (!conditions) return
+  if (type === 'static') throw refusal('conditions', 'a static list has no conditions')
+  readConditions(conditions)
+}
+
+function countMembers(
+  { database, clock }: AudienceParts,
+  { workspaceId, conditions }: List,
+): Promise<number> {
+  if (!conditions) return Promise.resolve(0)
+  return countMatching(database.slowReader, readConditions(conditions), { workspaceId, now: clock.now() })
+}
+
+function listToApi(list: List, isSandbox: boolean, memberCount: number | null): Static<typeof ListSchema> {
+  return {
+    id: list.id,
+    name: list.name,
+    description: list.description,
+    type: list.type,
+    conditions: list.conditions as Static<typeof ConditionsSchema> | null,
+    public: list.isPublic,
+    double_opt_in: list.doubleOptIn,
+    member_count: memberCount,
+    is_sandbox: isSandbox,
+    created_at: isoTime(list.createdAt),
+    updated_at: isoTime(list.updatedAt),
+  }
+}

@@ -1,0 +1,156 @@
+/** SQL of lists: static ones, which contacts are put into, and dynamic ones, whose members their conditions tell. */
+import { sql, type Generated, type Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { Conditions } from '../segments/conditions.js'
+
+export type ListType = 'static' | 'dynamic'
+
+interface ListRow {
+  seq: Generated<number>
+  id: string
+  workspace_id: string
+  name: string
+  description: string | null
+  type: ListType
+  conditions: string | null
+  is_public: Flag
+  double_opt_in: Flag
+  member_count: number
+  created_at: number
+  updated_at: number
+  deleted_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    lists: ListRow
+  }
+}
+
+export interface List {
+  readonly seq: number
+  readonly id: string
+  readonly workspaceId: string
+  readonly name: string
+  readonly description: string | null
+  readonly type: ListType
+  /** Of a dynamic list. */
+  readonly conditions: Conditions | null
+  /** Shown on the preferences page. */
+  readonly isPublic: boolean
+  /** A subscription through a form is confirmed by mail first. */
+  readonly doubleOptIn: boolean
+  /** Of a static list. */
+  readonly memberCount: number
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export async function insertList(db: Queries, list: Omit<List, 'seq' | 'memberCount'>): Promise<void> {
+  await db
+    .insertInto('lists')
+    .values({
+      id: list.id,
+      workspace_id: list.workspaceId,
+      type: list.type,
+      member_count: 0,
+      created_at: list.createdAt,
+      deleted_at: null,
+      ...changingFields(list),
+    })
+    .execute()
+}
+
+function changingFields(list: Omit<List, 'seq' | 'memberCount'>) {
+  return {
+    name: list.name,
+    description: list.description,
+    conditions: list.conditions && JSON.stringify(list.conditions),
+    is_public: flag(list.isPublic),
+    double_opt_in: flag(list.doubleOptIn),
+    updated_at: list.updatedAt,
+  }
+}
+
+export async function updateList(db: Queries, list: List): Promise<void> {
+  await db.updateTable('lists').set(changingFields(list)).where('seq', '=', list.seq).execute()
+}
+
+export async function findList(db: Queries, workspaceId: string, id: string): Promise<List | undefined> {
+  const row = await db
+    .selectFrom('lists')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Newest first. */
+export async function listLists(
+  db: Queries,
+  workspaceId: string,
+  filter: { readonly type?: ListType },
+  page: Page,
+): Promise<Listing<List>> {
+  let matching = db
+    .selectFrom('lists')
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+  if (filter.type !== undefined) matching = matching.where('type', '=', filter.type)
+  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  const rows = await matching
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return { items: rows.map(fromRow), total }
+}
+
+/** Static lists that a rule may mean, by id or by name without case. */
+export async function findListSeqs(
+  db: Queries,
+  workspaceId: string,
+  named: (list: { readonly id: string; readonly name: string }) => boolean,
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('lists')
+    .select(['seq', 'id', 'name'])
+    .where('workspace_id', '=', workspaceId)
+    .where('type', '=', 'static')
+    .where('deleted_at', 'is', null)
+    .execute()
+  return rows.filter(named).map(({ seq }) => seq)
+}
+
+/** From now on there is none; its members are taken off afterwards. */
+export async function markListDeleted(db: Queries, seq: number, at: number): Promise<void> {
+  await db.updateTable('lists').set({ deleted_at: at, member_count: 0 }).where('seq', '=', seq).execute()
+}
+
+/** For the write that is about to change who is in it. @returns false where it was deleted meanwhile */
+export async function isListThere(db: Queries, seq: number): Promise<boolean> {
+  const { rows } = await sql`select 1 from lists where seq = ${seq} and deleted_at is null`.execute(db)
+  return rows.length > 0
+}
+
+function fromRow(row: Selectable<ListRow>): List {
+  return {
+    seq: row.seq,
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    description: row.description,
+    type: row.type,
+    conditions: row.conditions === null ? null : (JSON.parse(row.conditions) as Conditions),
+    isPublic: row.is_public === 1,
+    doubleOptIn: row.double_opt_in === 1,
+    memberCount: row.member_count,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

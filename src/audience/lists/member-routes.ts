@@ -1,0 +1,104 @@
+/** Routes of who is in a list. */
+import Type from 'typebox'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { ContactIdsBody, contactIdsQuery, OptionalContactIdsBody, readContactIds } from '../contact-ids.js'
+import { actingBy } from '../contacts/contact-routes.js'
+import {
+  CONTACT_IDS_BODY,
+  CONTACT_IDS_VALUES,
+  ContactSchema,
+  shownContact,
+} from '../contacts/contact-schema.js'
+import { LIST_MEMBERS, listPairs } from '../pair-store.js'
+import { listMatching } from '../segments/audience-query-store.js'
+import { readConditions } from '../segments/read-conditions.js'
+import { ListParams } from './list-routes.js'
+import { changeMembers } from './members.js'
+import { requireList } from './static-list.js'
+
+const counts = {
+  skipped: Type.Integer({ description: 'For which it was so already.' }),
+  not_found: Type.Integer(),
+}
+
+export function memberRoutes(parts: AudienceParts): Route[] {
+  const { database, clock } = parts
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/lists/:id/members',
+      access: 'lists:read',
+      operationId: 'listListMembers',
+      chapter: 'Lists',
+      summary: 'Contacts in a list, newest first.',
+      params: ListParams,
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: ContactSchema,
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId, isSandbox }, params }, page) {
+        const list = await requireList(database.reader, workspaceId, params.id)
+        const { slowReader } = database
+        const { items, total } = list.conditions
+          ? await listMatching(
+              slowReader,
+              readConditions(list.conditions),
+              { workspaceId, now: clock.now() },
+              page,
+            )
+          : await listPairs(slowReader, LIST_MEMBERS, list.seq, list.memberCount, page)
+        return { items: items.map(one => shownContact(one, isSandbox)), total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/lists/:id/members',
+      access: 'lists:write',
+      operationId: 'addListMembers',
+      chapter: 'Lists',
+      summary: 'Put contacts into a list.',
+      description: 'A dynamic list has the members that its conditions mean: that is a 409.',
+      params: ListParams,
+      body: ContactIdsBody,
+      bodyLimit: CONTACT_IDS_BODY,
+      bodyValues: CONTACT_IDS_VALUES,
+      response: Type.Object({ added: Type.Integer(), ...counts }, { title: 'MembersAdded' }),
+      errors: ['not_found', 'conflict'],
+      async handle({ principal, params, body }) {
+        const { done, skipped, notFound } = await changeMembers(
+          parts,
+          actingBy(principal),
+          params.id,
+          body.contact_ids,
+          'added',
+        )
+        return { added: done, skipped, not_found: notFound }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/lists/:id/members',
+      access: 'lists:write',
+      operationId: 'removeListMembers',
+      chapter: 'Lists',
+      summary: 'Take contacts out of a list; they stay as contacts.',
+      description: 'A dynamic list has the members that its conditions mean: that is a 409.',
+      params: ListParams,
+      query: contactIdsQuery,
+      body: OptionalContactIdsBody,
+      isBodyOptional: true,
+      example: { contact_ids: ['0192f3a4-5b6c-7d8e-9f01-23456789abcd'] },
+      bodyLimit: CONTACT_IDS_BODY,
+      bodyValues: CONTACT_IDS_VALUES,
+      response: Type.Object({ removed: Type.Integer(), ...counts }, { title: 'MembersRemoved' }),
+      errors: ['not_found', 'conflict'],
+      async handle({ principal, params, body, query }) {
+        const ids = readContactIds(body, query)
+        const acting = actingBy(principal)
+        const { done, skipped, notFound } = await changeMembers(parts, acting, params.id, ids, 'removed')
+        return { removed: done, skipped, not_found: notFound }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,190 @@
+/**
+ * SQL of who is in which list and has which tag: pairs of a thing and a contact, by their numbers.
+ *
+ * A thing's count is of its contacts that are not deleted, and changes in the same call as its pairs; a deleted contact keeps its
+ * pairs while it can be restored. One contact is with a thing once. What is done for many contacts is a few statements.
+ */
+import { sql, type RawBuilder } from 'kysely'
+import type { Queries } from '../db/database.js'
+import { inLists, inPieces } from '../db/statement.js'
+import type { Listing, Page } from '../http/pagination.js'
+import type { Contact, Named } from './contacts/contact.js'
+import { findContactsBySeq } from './contacts/contact-store.js'
+import { inShownOrder, readingOf } from './paging.js'
+
+interface PairRow {
+  contact: number
+  added_at: number
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    list_members: PairRow & { list: number }
+    contact_tags: PairRow & { tag: number }
+  }
+}
+
+/** Lists or tags: where their pairs are, and where they are counted. */
+export interface PairKind {
+  readonly pairs: 'list_members' | 'contact_tags'
+  readonly thing: 'list' | 'tag'
+  readonly things: 'lists' | 'tags'
+  readonly count: 'member_count' | 'contact_count'
+}
+
+export const LIST_MEMBERS: PairKind = {
+  pairs: 'list_members',
+  thing: 'list',
+  things: 'lists',
+  count: 'member_count',
+}
+export const CONTACT_TAGS: PairKind = {
+  pairs: 'contact_tags',
+  thing: 'tag',
+  things: 'tags',
+  count: 'contact_count',
+}
+
+/** @returns numbers of the contacts that were not there */
+export async function addPairs(
+  db: Queries,
+  { pairs, thing, ...kind }: PairKind,
+  thingSeq: number,
+  contacts: readonly number[],
+  at: number,
+): Promise<number[]> {
+  const added: number[] = []
+  for (const piece of inPieces(contacts)) {
+    const rows = piece.map(contact => sql`(${thingSeq}, ${contact}, ${at})`)
+    const result = await sql<{ contact: number }>`
+      insert into ${sql.table(pairs)} (${sql.ref(thing)}, contact, added_at) values ${sql.join(rows)}
+      on conflict do nothing returning contact`.execute(db)
+    added.push(...result.rows.map(({ contact }) => contact))
+  }
+  await changeCount(db, kind, thingSeq, added.length)
+  return added
+}
+
+/** @returns numbers of the contacts that were there */
+export async function removePairs(
+  db: Queries,
+  { pairs, thing, ...kind }: PairKind,
+  thingSeq: number,
+  contacts: readonly number[],
+): Promise<number[]> {
+  const removed: number[] = []
+  for (const list of inLists(contacts)) {
+    const result = await sql<{ contact: number }>`
+      delete from ${sql.table(pairs)} where ${sql.ref(thing)} = ${thingSeq} and contact in (${sql.join(list)})
+      returning contact`.execute(db)
+    removed.push(...result.rows.map(({ contact }) => contact))
+  }
+  await changeCount(db, kind, thingSeq, -removed.length)
+  return removed
+}
+
+async function changeCount(
+  db: Queries,
+  { things, count }: Pick<PairKind, 'things' | 'count'>,
+  thingSeq: number,
+  by: number,
+): Promise<void> {
+  if (by === 0) return
+  const column = sql.ref(count)
+  await sql`update ${sql.table(things)} set ${column} = ${column} + ${by} where seq = ${thingSeq}`.execute(db)
+}
+
+/** Contacts are deleted (-1) or restored (1): what they are in and have is counted anew. */
+export async function recount(db: Queries, contacts: readonly number[], by: 1 | -1): Promise<void> {
+  for (const kind of [LIST_MEMBERS, CONTACT_TAGS]) {
+    const changes = new Map<number, number>()
+    for (const list of inLists(contacts)) {
+      const { rows } = await sql<{ thing: number; count: number }>`
+        select ${sql.ref(kind.thing)} as thing, count(*) as count from ${sql.table(kind.pairs)}
+        where contact in (${sql.join(list)}) group by ${sql.ref(kind.thing)}`.execute(db)
+      for (const { thing, count } of rows) changes.set(thing, (changes.get(thing) ?? 0) + count)
+    }
+    for (const [thing, count] of changes) await changeCount(db, kind, thing, by * count)
+  }
+}
+
+/** Of contacts that go for good; they are counted no more, or it was seen to. */
+export async function deletePairsOf(db: Queries, contacts: readonly number[]): Promise<void> {
+  for (const { pairs } of [LIST_MEMBERS, CONTACT_TAGS])
+    for (const list of inLists(contacts))
+      await sql`delete from ${sql.table(pairs)} where contact in (${sql.join(list)})`.execute(db)
+}
+
+/** What each of the contacts is in or has, by name. */
+export async function thingsOf(
+  db: Queries,
+  { pairs, thing, things }: PairKind,
+  contacts: readonly number[],
+): Promise<ReadonlyMap<number, readonly Named[]>> {
+  const found = new Map<number, Named[]>(contacts.map(contact => [contact, []]))
+  for (const list of inLists(contacts)) {
+    const { rows } = await sql<Named & { contact: number }>`
+      select contact, things.id as id, things.name as name from ${sql.table(pairs)} as pairs
+      inner join ${sql.table(things)} as things on things.seq = pairs.${sql.ref(thing)}
+      where contact in (${sql.join(list)}) and things.deleted_at is null
+      order by things.name, things.seq`.execute(db)
+    for (const { contact, id, name } of rows) found.get(contact)?.push({ id, name })
+  }
+  return found
+}
+
+/** Contacts of a thing, those made last first. @param total as it is counted */
+export async function listPairs(
+  db: Queries,
+  { pairs, thing }: PairKind,
+  thingSeq: number,
+  total: number,
+  page: Page,
+): Promise<Listing<Contact>> {
+  const reading = readingOf(page, total)
+  if (reading.limit === 0) return { items: [], total }
+  const order = sql.raw(reading.order)
+  const { rows } = await sql<{ contact: number }>`
+    select contact from ${sql.table(pairs)} as pairs
+    where ${sql.ref(thing)} = ${thingSeq}
+      and exists (select 1 from contacts where seq = pairs.contact and deleted_at is null)
+    order by contact ${order} limit ${reading.limit} offset ${reading.offset}`.execute(db)
+  const seqs = inShownOrder(rows, reading).map(({ contact }) => contact)
+  return { items: await findContactsBySeq(db, seqs), total }
+}
+
+/** For a statement on `contacts`: those with at least one of the things. */
+export function isWithAny({ pairs, thing }: PairKind, things: readonly number[]): RawBuilder<boolean> {
+  return sql<boolean>`seq in (
+    select contact from ${sql.table(pairs)} where ${sql.ref(thing)} in (${sql.join(things)}))`
+}
+
+/**
+ * A step of taking apart what was deleted as a whole: the pairs of a deleted thing, and with the last of them the thing.
+ *
+ * @param limit rows at most @returns how many rows went
+ */
+export async function deletePairsOfDeleted(
+  db: Queries,
+  { pairs, thing, things }: PairKind,
+  limit: number,
+): Promise<number> {
+  const { rows } = await sql<{ seq: number }>`
+    select seq from ${sql.table(things)} where deleted_at is not null order by seq limit 1`.execute(db)
+  const [deleted] = rows
+  if (!deleted) return 0
+  const { rows: contacts } = await sql<{ contact: number }>`
+    select contact from ${sql.table(pairs)} where ${sql.ref(thing)} = ${deleted.seq} order by contact limit ${limit}`.execute(
+    db,
+  )
+  if (contacts.length === 0) {
+    await sql`delete from ${sql.table(things)} where seq = ${deleted.seq}`.execute(db)
+    return 1
+  }
+  const last = contacts.at(-1)?.contact ?? 0
+  await sql`
+    delete from ${sql.table(pairs)} where ${sql.ref(thing)} = ${deleted.seq} and contact <= ${last}`.execute(
+    db,
+  )
+  return contacts.length
+}

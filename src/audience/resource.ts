@@ -1,0 +1,67 @@
+/** The audience as resources: contacts, lists, segments and tags. */
+import { deletesOldest } from '../resource/retention.js'
+import { resource } from '../resource/resource.js'
+import type { AudienceParts } from './audience-parts.js'
+import { bulkContactRoutes } from './contacts/bulk-routes.js'
+import { contactConsumer } from './contacts/contact-consumer.js'
+import { contactRoutes } from './contacts/contact-routes.js'
+import { deleteSweepsBefore, purgeDeleted } from './contacts/deletion-store.js'
+import { searchConsumer } from './contacts/search-consumer.js'
+import { ContactSweeps, RESTORABLE_MS } from './contacts/sweeps.js'
+import { listRoutes } from './lists/list-routes.js'
+import { memberRoutes } from './lists/member-routes.js'
+import { CONTACT_TAGS, deletePairsOfDeleted, LIST_MEMBERS, type PairKind } from './pair-store.js'
+import { segmentRoutes } from './segments/segment-routes.js'
+import { tagRoutes } from './tags/tag-routes.js'
+import { taggedRoutes } from './tags/tagged-routes.js'
+
+export const contacts = resource({
+  chapters: { Contacts: 'The people that mail goes to, and what is known of them.' },
+  open: (parts: AudienceParts) => {
+    const sweeps = new ContactSweeps(parts)
+    return {
+      routes: [...bulkContactRoutes(parts, sweeps), ...contactRoutes(parts)],
+      consumers: [contactConsumer(parts), searchConsumer()],
+      jobs: [
+        {
+          // What a process that is gone has left undone.
+          name: 'finish-contact-sweeps',
+          schedule: '* * * * *',
+          run: stopping => sweeps.resume(stopping),
+        },
+      ],
+      retention: [
+        deletesOldest({ what: 'deleted contacts', keep: RESTORABLE_MS }, purgeDeleted),
+        deletesOldest({ what: 'finished deletions of contacts', keep: RESTORABLE_MS }, deleteSweepsBefore),
+      ],
+    }
+  },
+})
+
+export const lists = resource({
+  chapters: { Lists: 'Contacts put together by hand, or by conditions.' },
+  open: (parts: AudienceParts) => ({
+    routes: [...listRoutes(parts), ...memberRoutes(parts)],
+    retention: [takenApart(LIST_MEMBERS)],
+  }),
+})
+
+export const segments = resource({
+  chapters: { Segments: 'Conditions that tell which contacts are meant.' },
+  open: (parts: AudienceParts) => ({ routes: segmentRoutes(parts) }),
+})
+
+export const tags = resource({
+  chapters: { Tags: 'Words that contacts are marked with.' },
+  open: (parts: AudienceParts) => ({
+    routes: [...tagRoutes(parts), ...taggedRoutes(parts)],
+    retention: [takenApart(CONTACT_TAGS)],
+  }),
+})
+
+/** What was deleted as a whole is nobody's any more; its rows go in steps. */
+function takenApart(kind: PairKind) {
+  return deletesOldest({ what: `deleted ${kind.things}`, keep: 0, schedule: '* * * * *' }, (db, _, limit) =>
+    deletePairsOfDeleted(db, kind, limit),
+  )
+}

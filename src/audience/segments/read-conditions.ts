@@ -1,0 +1,314 @@
+/**
+ * Reads conditions: which field, which comparison, with what. What is read can be asked of both databases.
+ *
+ * Called before conditions are stored, so that a mistake is told to whoever makes it, and before they are compiled. Pure.
+ * Fails: AppError validation_error, its path leading to the rule.
+ */
+import { readMoment } from '../../core/read-moment.js'
+import { refusal } from '../checks.js'
+import { fold } from '../fold.js'
+import { isGroup, MOST_NESTING, type Conditions, type Rule, type RuleValue } from './conditions.js'
+
+export type TextField = 'email' | 'first_name' | 'last_name' | 'bounce_type'
+export type MomentField = 'created_at' | 'updated_at' | 'bounced_at' | 'last_opened_at' | 'last_clicked_at'
+export type TruthField = 'subscribed' | 'bounced'
+export type ThingsField = 'lists' | 'tags'
+
+/** What text is compared with: a contact's own field, or the text of an attribute. */
+export type TextSource = { readonly field: TextField } | { readonly attribute: string }
+
+export type Order = 'lt' | 'lte' | 'gt' | 'gte'
+
+/** One question about a contact. Texts are folded, moments ms since epoch UTC; `isNot` also holds where there is nothing. */
+export type Test =
+  | {
+      readonly kind: 'is_set'
+      readonly of: TextSource | { readonly moment: MomentField }
+      readonly isNot: boolean
+    }
+  | {
+      readonly kind: 'text'
+      readonly of: TextSource
+      readonly how: 'in' | 'contains' | 'starts_with' | 'ends_with'
+      readonly values: readonly string[]
+      readonly isNot: boolean
+    }
+  | { readonly kind: 'text_order'; readonly of: TextSource; readonly order: Order; readonly value: string }
+  | {
+      readonly kind: 'number'
+      readonly attribute: string
+      readonly values: readonly number[]
+      readonly isNot: boolean
+    }
+  | {
+      readonly kind: 'number_order'
+      readonly attribute: string
+      readonly order: Order
+      readonly value: number
+    }
+  | { readonly kind: 'moment'; readonly field: MomentField; readonly order: Order; readonly value: number }
+  | {
+      readonly kind: 'moment_is'
+      readonly field: MomentField
+      readonly value: number
+      readonly isNot: boolean
+    }
+  /** Up to so many days ago, nothing of the future. */
+  | {
+      readonly kind: 'within_days'
+      readonly of: { readonly moment: MomentField } | { readonly attribute: string }
+      readonly days: number
+      readonly isNot: boolean
+    }
+  /** An attribute that is written as a date. */
+  | {
+      readonly kind: 'date_order'
+      readonly attribute: string
+      readonly order: 'lt' | 'gt'
+      readonly value: number
+    }
+  | { readonly kind: 'truth'; readonly field: TruthField; readonly value: boolean }
+  /** In any of the lists, with any of the tags: by id, or by folded name. Undefined: of all there are. */
+  | {
+      readonly kind: 'things'
+      readonly field: ThingsField
+      readonly names: ReadonlySet<string> | undefined
+      readonly isNot: boolean
+    }
+
+export interface Group {
+  readonly isAll: boolean
+  readonly parts: readonly (Test | Group)[]
+}
+
+const MOST_TESTS = 100
+/** Of all rules together: each is bound to the statement on its own. */
+const MOST_VALUES = 2_000
+const MOST_DAYS = 36_500
+
+const MOMENTS: readonly string[] = [
+  'created_at',
+  'updated_at',
+  'bounced_at',
+  'last_opened_at',
+  'last_clicked_at',
+]
+const TEXTS: readonly string[] = ['email', 'first_name', 'last_name', 'bounce_type']
+const ORDERS: readonly string[] = ['lt', 'lte', 'gt', 'gte']
+const OPERATORS: readonly string[] = [
+  ...[
+    'equals',
+    'not_equals',
+    'contains',
+    'not_contains',
+    'starts_with',
+    'ends_with',
+    'gt',
+    'lt',
+    'gte',
+    'lte',
+  ],
+  ...['is_set', 'is_not_set', 'in', 'not_in', 'before', 'after', 'within_days', 'not_within_days'],
+]
+
+/** @param path of the conditions in the request, e.g. `conditions` @throws AppError validation_error */
+export function readConditions(conditions: Conditions, path = 'conditions'): Group {
+  const bounds = { tests: 0, values: 0 }
+  const read = (group: Conditions, place: string, depth: number): Group => {
+    if (group.match !== 'all' && group.match !== 'any')
+      throw refusal(`${place}.match`, 'match must be all or any')
+    if (depth > MOST_NESTING) throw refusal(place, `groups may be nested ${MOST_NESTING} deep`)
+    const parts = group.rules.map((one, at): Test | Group => {
+      const inner = `${place}.rules.${at}`
+      refuseMixture(one, inner)
+      if (isGroup(one)) return read(one, inner, depth + 1)
+      bounds.tests += 1
+      bounds.values += Array.isArray(one.value) ? one.value.length : 1
+      if (bounds.tests > MOST_TESTS) throw refusal(path, `there may be ${MOST_TESTS} rules in all`)
+      if (bounds.values > MOST_VALUES) throw refusal(path, `rules may have ${MOST_VALUES} values in all`)
+      return readRule(one, inner)
+    })
+    return { isAll: group.match === 'all', parts }
+  }
+  return read(conditions, path, 1)
+}
+
+/** Requests may have left out, or put together, what the schema cannot tell apart. */
+function refuseMixture(one: Partial<Rule> & Partial<Conditions>, place: string): void {
+  if (one.rules !== undefined) {
+    for (const name of ['field', 'operator', 'value'] as const)
+      if (one[name] !== undefined) throw refusal(`${place}.${name}`, `a group of rules has no ${name}`)
+    return
+  }
+  for (const name of ['field', 'operator'] as const)
+    if (one[name] === undefined) throw refusal(`${place}.${name}`, `${name} is required`)
+  if (one.match !== undefined) throw refusal(`${place}.match`, 'a rule has no match')
+}
+
+interface Asked {
+  readonly rule: Rule
+  readonly place: string
+  /** Without its `not_`. */
+  readonly operator: string
+  readonly isNot: boolean
+}
+
+function readRule(rule: Rule, place: string): Test {
+  const { field } = rule
+  if (!OPERATORS.includes(rule.operator))
+    throw refusal(`${place}.operator`, `operator must be one of ${OPERATORS.join(', ')}`)
+  const isNot = /^not_|_not_/.test(rule.operator)
+  const asked = { rule, place, isNot, operator: rule.operator.replace(/^not_|(?<=_)not_/, '') }
+  if (MOMENTS.includes(field)) return readMomentRule(asked, field as MomentField)
+  if (TEXTS.includes(field)) return readTextRule(asked, { field: field as TextField })
+  if (field === 'subscribed' || field === 'bounced') return readTruthRule(asked, field)
+  if (field === 'lists' || field === 'tags') return readThingsRule(asked, field)
+  const attribute = field.startsWith('attributes.') ? field.slice('attributes.'.length) : field
+  if (attribute === '') throw refusal(`${place}.field`, 'field must name an attribute')
+  return readAttributeRule(asked, attribute)
+}
+
+function readMomentRule(asked: Asked, field: MomentField): Test {
+  const { operator, isNot } = asked
+  switch (operator) {
+    case 'is_set':
+      return { kind: 'is_set', of: { moment: field }, isNot }
+    case 'within_days':
+      return { kind: 'within_days', of: { moment: field }, days: readDays(asked), isNot }
+    case 'before':
+      return { kind: 'moment', field, order: 'lt', value: readDate(asked) }
+    case 'after':
+      return { kind: 'moment', field, order: 'gt', value: readDate(asked) }
+    case 'equals':
+      return { kind: 'moment_is', field, value: readDate(asked), isNot }
+    default:
+      if (ORDERS.includes(operator))
+        return { kind: 'moment', field, order: operator as Order, value: readDate(asked) }
+      throw unfit(asked)
+  }
+}
+
+function readTruthRule(asked: Asked, field: TruthField): Test {
+  if (asked.operator !== 'equals') throw unfit(asked)
+  const { value } = asked.rule
+  if (value !== true && value !== false && value !== 'true' && value !== 'false')
+    throw unfitValue(asked, 'true or false')
+  return { kind: 'truth', field, value: (value === true || value === 'true') !== asked.isNot }
+}
+
+function readThingsRule(asked: Asked, field: ThingsField): Test {
+  const { operator, isNot } = asked
+  if (operator === 'is_set') return { kind: 'things', field, names: undefined, isNot }
+  if (operator !== 'in' && operator !== 'equals' && operator !== 'contains') throw unfit(asked)
+  const values = operator === 'in' ? readValues(asked) : [readOne(asked)]
+  return { kind: 'things', field, names: new Set(values.map(value => fold(String(value)))), isNot }
+}
+
+function readAttributeRule(asked: Asked, attribute: string): Test {
+  const { operator, isNot, rule } = asked
+  const { value } = rule
+  switch (operator) {
+    case 'before':
+    case 'after':
+      return {
+        kind: 'date_order',
+        attribute,
+        order: operator === 'before' ? 'lt' : 'gt',
+        value: readDate(asked),
+      }
+    case 'within_days':
+      return { kind: 'within_days', of: { attribute }, days: readDays(asked), isNot }
+    case 'equals':
+      return typeof value === 'number'
+        ? { kind: 'number', attribute, values: [value], isNot }
+        : readTextRule(asked, { attribute })
+    case 'in': {
+      const values = readValues(asked)
+      return values.every(one => typeof one === 'number')
+        ? { kind: 'number', attribute, values, isNot }
+        : readTextRule(asked, { attribute })
+    }
+    default:
+      if (ORDERS.includes(operator) && typeof value === 'number')
+        return { kind: 'number_order', attribute, order: operator as Order, value }
+      return readTextRule(asked, { attribute })
+  }
+}
+
+function readTextRule(asked: Asked, of: TextSource): Test {
+  const { operator, isNot } = asked
+  switch (operator) {
+    case 'is_set':
+      return { kind: 'is_set', of, isNot }
+    case 'equals':
+      return { kind: 'text', of, how: 'in', values: [readText(asked, of)], isNot }
+    case 'in':
+      return {
+        kind: 'text',
+        of,
+        how: 'in',
+        values: readValues(asked).map(value => asStored(value, of)),
+        isNot,
+      }
+    case 'contains':
+    case 'starts_with':
+    case 'ends_with': {
+      const value = readText(asked, of)
+      if (value === '') throw unfitValue(asked, 'a text that is not empty')
+      return { kind: 'text', of, how: operator, values: [value], isNot }
+    }
+    default:
+      if (ORDERS.includes(operator))
+        return { kind: 'text_order', of, order: operator as Order, value: readText(asked, of) }
+      throw unfit(asked)
+  }
+}
+
+/** In the form that it is compared with: addresses are stored in lower case, all else folded. */
+function asStored(value: string | number | boolean, of: TextSource): string {
+  const text = String(value).replaceAll('\0', '')
+  return 'field' in of && of.field === 'email' ? text.normalize('NFC').toLowerCase() : fold(text)
+}
+
+function readText(asked: Asked, of: TextSource): string {
+  return asStored(readOne(asked), of)
+}
+
+function readOne(asked: Asked): string | number | boolean {
+  const { value } = asked.rule
+  if (value === undefined || isList(value)) throw unfitValue(asked, 'a text, a number, true or false')
+  return value
+}
+
+function readValues(asked: Asked): readonly (string | number)[] {
+  const { value } = asked.rule
+  if (value === undefined || !isList(value) || value.length === 0)
+    throw unfitValue(asked, 'a list that is not empty')
+  return value
+}
+
+function isList(value: RuleValue): value is readonly (string | number)[] {
+  return Array.isArray(value)
+}
+
+function readDays(asked: Asked): number {
+  const { value } = asked.rule
+  if (typeof value !== 'number' || value < 0 || value > MOST_DAYS)
+    throw unfitValue(asked, `a number of days, at most ${MOST_DAYS}`)
+  return value
+}
+
+function readDate(asked: Asked): number {
+  const { value } = asked.rule
+  const moment = typeof value === 'string' ? readMoment(value) : undefined
+  if (moment === undefined) throw unfitValue(asked, 'an ISO 8601 date, e.g. 2026-01-05')
+  return moment
+}
+
+function unfit({ rule, place }: Asked) {
+  return refusal(`${place}.operator`, `${rule.operator} is no question to ask of ${rule.field}`)
+}
+
+function unfitValue({ rule, place }: Asked, wanted: string) {
+  return refusal(`${place}.value`, `${rule.operator} wants ${wanted}`)
+}

@@ -1,0 +1,256 @@
+/** Routes of segments, and of the contacts that they mean. */
+import Type, { type Static } from 'typebox'
+import { AppError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import { isoTime } from '../../core/moments.js'
+import type { Queries } from '../../db/database.js'
+import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { Done, Id, Moment } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { checkName } from '../checks.js'
+import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
+import { estimate, listMatching } from './audience-query-store.js'
+import { ConditionsSchema } from './conditions.js'
+import { readConditions } from './read-conditions.js'
+import {
+  deleteSegment,
+  findSegment,
+  insertSegment,
+  listSegments,
+  updateSegment,
+  type Segment,
+} from './segment-store.js'
+
+const SegmentParams = Type.Object({ id: Type.String() })
+const Name = Type.String({ minLength: 1, maxLength: 200 })
+
+const NewSegmentBody = Type.Object(
+  { name: Name, conditions: Type.Optional(ConditionsSchema) },
+  { additionalProperties: false, title: 'NewSegment' },
+)
+
+const SegmentChangesBody = Type.Object(
+  { name: Type.Optional(Name), conditions: Type.Optional(ConditionsSchema) },
+  { additionalProperties: false, title: 'SegmentChanges' },
+)
+
+const SegmentSchema = Type.Object(
+  {
+    id: Id(),
+    name: Type.String(),
+    conditions: ConditionsSchema,
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+    updated_at: Moment(),
+  },
+  { title: 'Segment' },
+)
+
+const EXAMPLE = {
+  name: 'Adults in Berlin',
+  conditions: {
+    match: 'all',
+    rules: [
+      { field: 'city', operator: 'equals', value: 'Berlin' },
+      { field: 'age', operator: 'gte', value: 18 },
+    ],
+  },
+}
+
+export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[] {
+  const asking = (workspaceId: string) => ({ workspaceId, now: clock.now() })
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/segments',
+      access: 'segments:read',
+      operationId: 'listSegments',
+      chapter: 'Segments',
+      summary: 'Segments, newest first.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          search: Type.Optional(
+            Type.String({
+              maxLength: 200,
+              description: 'Words, each of which stands somewhere in the name.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      item: SegmentSchema,
+      async handle({ principal, query }, page) {
+        const found = await listSegments(database.slowReader, principal.workspaceId, query.search, page)
+        return { ...found, items: found.items.map(one => segmentToApi(one, principal.isSandbox)) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/segments',
+      access: 'segments:write',
+      operationId: 'createSegment',
+      chapter: 'Segments',
+      summary: 'Make a segment: conditions with a name.',
+      description: 'Without conditions it means nobody.',
+      body: NewSegmentBody,
+      example: EXAMPLE,
+      response: SegmentSchema,
+      status: 201,
+      async handle({ principal, body }) {
+        const { workspaceId, isSandbox } = principal
+        const { conditions = { match: 'all', rules: [] } } = body
+        readConditions(conditions)
+        const now = clock.now()
+        const segment: Segment = {
+          id: newId(),
+          workspaceId,
+          name: checkName(body.name),
+          conditions,
+          createdAt: now,
+          updatedAt: now,
+        }
+        await database.write(async tx => {
+          await insertSegment(tx.db, segment)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: keyActor(principal),
+            action: 'segment.created',
+            subject: segment.name,
+            createdAt: now,
+          })
+        })
+        return segmentToApi(segment, isSandbox)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/segments/:id',
+      access: 'segments:read',
+      operationId: 'getSegment',
+      chapter: 'Segments',
+      summary: 'One segment.',
+      params: SegmentParams,
+      response: SegmentSchema,
+      errors: ['not_found'],
+      handle: async ({ principal, params }) =>
+        segmentToApi(
+          await requireSegment(database.reader, principal.workspaceId, params.id),
+          principal.isSandbox,
+        ),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/segments/:id',
+      access: 'segments:write',
+      operationId: 'updateSegment',
+      chapter: 'Segments',
+      summary: 'Change name or conditions of a segment.',
+      params: SegmentParams,
+      body: SegmentChangesBody,
+      response: SegmentSchema,
+      errors: ['not_found'],
+      async handle({ principal, params, body: { name, conditions } }) {
+        if (conditions) readConditions(conditions)
+        const checked = name === undefined ? undefined : checkName(name)
+        const segment = await database.write(async tx => {
+          const before = await requireSegment(tx.db, principal.workspaceId, params.id)
+          const after: Segment = {
+            ...before,
+            ...(checked === undefined ? {} : { name: checked }),
+            ...(conditions === undefined ? {} : { conditions }),
+            updatedAt: clock.now(),
+          }
+          await updateSegment(tx.db, after)
+          return after
+        })
+        return segmentToApi(segment, principal.isSandbox)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/segments/:id',
+      access: 'segments:write',
+      operationId: 'deleteSegment',
+      chapter: 'Segments',
+      summary: 'Delete a segment; the contacts that it means stay.',
+      params: SegmentParams,
+      response: Done,
+      errors: ['not_found'],
+      handle: ({ principal, params }) =>
+        database.write(async tx => {
+          const { workspaceId } = principal
+          const segment = await requireSegment(tx.db, workspaceId, params.id)
+          await deleteSegment(tx.db, segment.id)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: keyActor(principal),
+            action: 'segment.deleted',
+            subject: segment.name,
+            createdAt: clock.now(),
+          })
+          return { success: true as const }
+        }),
+    }),
+    route({
+      method: 'POST',
+      path: '/segments/:id/estimate',
+      access: 'segments:read',
+      operationId: 'estimateSegment',
+      chapter: 'Segments',
+      summary: 'How many contacts a segment means, and how many of them may be mailed.',
+      description:
+        'Those that may be mailed are subscribed, have not bounced, and neither their address nor its domain is suppressed. What takes ' +
+        'longer than a few seconds to count is a 503.',
+      params: SegmentParams,
+      response: Type.Object(
+        { count: Type.Integer(), mailable_count: Type.Integer() },
+        { title: 'SegmentEstimate' },
+      ),
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId }, params }) {
+        const { conditions } = await requireSegment(database.reader, workspaceId, params.id)
+        const found = await estimate(database.slowReader, readConditions(conditions), asking(workspaceId))
+        return { count: found.count, mailable_count: found.mailable }
+      },
+    }),
+    listRoute({
+      method: 'GET',
+      path: '/segments/:id/contacts',
+      access: 'segments:read',
+      operationId: 'listSegmentContacts',
+      chapter: 'Segments',
+      summary: 'The contacts that a segment means, newest first.',
+      params: SegmentParams,
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: ContactSchema,
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId, isSandbox }, params }, page) {
+        const { conditions } = await requireSegment(database.reader, workspaceId, params.id)
+        const group = readConditions(conditions)
+        const { items, total } = await listMatching(database.slowReader, group, asking(workspaceId), page)
+        return { items: items.map(one => shownContact(one, isSandbox)), total }
+      },
+    }),
+  ]
+}
+
+/** @throws AppError not_found */
+export async function requireSegment(db: Queries, workspaceId: string, id: string): Promise<Segment> {
+  const segment = isUuid(id) ? await findSegment(db, workspaceId, id.toLowerCase()) : undefined
+  if (!segment) throw new AppError('not_found', 'no such segment')
+  return segment
+}
+
+function segmentToApi(segment: Segment, isSandbox: boolean): Static<typeof SegmentSchema> {
+  return {
+    id: segment.id,
+    name: segment.name,
+    conditions: segment.conditions as Static<typeof ConditionsSchema>,
+    is_sandbox: isSandbox,
+    created_at: isoTime(segment.createdAt),
+    updated_at: isoTime(segment.updatedAt),
+  }
+}

@@ -1,0 +1,209 @@
+/** Routes of tags, and of the contacts that have one. */
+import Type, { type Static } from 'typebox'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { checkName, checkText, refusal } from '../checks.js'
+import { fold } from '../fold.js'
+import { findTag, insertTag, listTags, markTagDeleted, updateTag, type Tag } from './tag-store.js'
+import { requireTag } from './taggings.js'
+
+export const TagParams = Type.Object({ id: Type.String() })
+
+const Name = Type.String({ minLength: 1, maxLength: 100 })
+const Color = Type.String({ maxLength: 9, description: 'Hexadecimal, e.g. #3366cc.' })
+const Description = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])
+
+const NewTagBody = Type.Object(
+  { name: Name, color: Type.Optional(Color), description: Type.Optional(Description) },
+  { additionalProperties: false, title: 'NewTag' },
+)
+
+const TagChangesBody = Type.Object(
+  {
+    name: Type.Optional(Name),
+    color: Type.Optional(Type.Union([Color, Type.Null()])),
+    description: Type.Optional(Description),
+  },
+  { additionalProperties: false, title: 'TagChanges' },
+)
+
+const TagSchema = Type.Object(
+  {
+    id: Id(),
+    name: Type.String(),
+    color: TextOrNull(),
+    description: TextOrNull(),
+    contact_count: Type.Integer(),
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+    updated_at: Moment(),
+  },
+  { title: 'Tag' },
+)
+
+export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/tags',
+      access: 'tags:read',
+      operationId: 'listTags',
+      chapter: 'Tags',
+      summary: 'Tags by name, each with the number of its contacts.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          search: Type.Optional(
+            Type.String({
+              maxLength: 200,
+              description: 'Words, each of which stands somewhere in the name.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      item: TagSchema,
+      async handle({ principal, query }, page) {
+        const found = await listTags(database.slowReader, principal.workspaceId, query.search, page)
+        return { ...found, items: found.items.map(tag => tagToApi(tag, principal.isSandbox)) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/tags',
+      access: 'tags:write',
+      operationId: 'createTag',
+      chapter: 'Tags',
+      summary: 'Make a tag.',
+      description: 'Names are there once, whatever their case and accents.',
+      body: NewTagBody,
+      response: TagSchema,
+      status: 201,
+      errors: ['duplicate'],
+      async handle({ principal, body }) {
+        const { workspaceId, isSandbox } = principal
+        const now = clock.now()
+        const tag = {
+          id: newId(),
+          workspaceId,
+          name: checkName(body.name),
+          color: readColor(body.color) ?? null,
+          description: checkText('description', body.description) ?? null,
+          createdAt: now,
+          updatedAt: now,
+        }
+        await database.write(async tx => {
+          if (!(await insertTag(tx.db, tag))) throw duplicate(tag.name)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: keyActor(principal),
+            action: 'tag.created',
+            subject: tag.name,
+            createdAt: now,
+          })
+        })
+        return tagToApi({ ...tag, contactCount: 0 }, isSandbox)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/tags/:id',
+      access: 'tags:read',
+      operationId: 'getTag',
+      chapter: 'Tags',
+      summary: 'One tag.',
+      params: TagParams,
+      response: TagSchema,
+      errors: ['not_found'],
+      handle: async ({ principal, params }) =>
+        tagToApi(await requireTag(database.reader, principal.workspaceId, params.id), principal.isSandbox),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/tags/:id',
+      access: 'tags:write',
+      operationId: 'updateTag',
+      chapter: 'Tags',
+      summary: 'Change fields of a tag; null clears color and description.',
+      params: TagParams,
+      body: TagChangesBody,
+      response: TagSchema,
+      errors: ['not_found', 'duplicate'],
+      async handle({ principal, params, body }) {
+        const name = body.name === undefined ? undefined : checkName(body.name)
+        const [color, description] = [readColor(body.color), checkText('description', body.description)]
+        const tag = await database.write(async tx => {
+          const before = await requireTag(tx.db, principal.workspaceId, params.id)
+          const after: Tag = {
+            ...before,
+            ...(name === undefined ? {} : { name }),
+            ...(color === undefined ? {} : { color }),
+            ...(description === undefined ? {} : { description }),
+            updatedAt: clock.now(),
+          }
+          const isRenamed = fold(after.name) !== fold(before.name)
+          if (isRenamed && (await findTag(tx.db, principal.workspaceId, { name: after.name })))
+            throw duplicate(after.name)
+          await updateTag(tx.db, after)
+          return after
+        })
+        return tagToApi(tag, principal.isSandbox)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/tags/:id',
+      access: 'tags:write',
+      operationId: 'deleteTag',
+      chapter: 'Tags',
+      summary: 'Delete a tag, and take it off its contacts.',
+      params: TagParams,
+      response: Done,
+      errors: ['not_found'],
+      handle: ({ principal, params }) =>
+        database.write(async tx => {
+          const tag = await requireTag(tx.db, principal.workspaceId, params.id)
+          const now = clock.now()
+          await markTagDeleted(tx.db, tag.seq, now)
+          await recordActivity(tx, {
+            workspaceId: principal.workspaceId,
+            actor: keyActor(principal),
+            action: 'tag.deleted',
+            subject: tag.name,
+            details: { contacts: tag.contactCount },
+            createdAt: now,
+          })
+          return { success: true as const }
+        }),
+    }),
+  ]
+}
+
+function duplicate(name: string): AppError {
+  return new AppError('duplicate', `there is a tag ${name} already`, { path: 'name' })
+}
+
+/** Three, four, six or eight digits, as style sheets have them. @throws AppError validation_error */
+function readColor(color: string | null | undefined): string | null | undefined {
+  if (typeof color === 'string' && !/^#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i.test(color))
+    throw refusal('color', 'color must be hexadecimal, e.g. #3366cc')
+  return color?.toLowerCase() ?? color
+}
+
+function tagToApi(tag: Omit<Tag, 'seq'>, isSandbox: boolean): Static<typeof TagSchema> {
+  return {
+    id: tag.id,
+    name: tag.name,
+    color: tag.color,
+    description: tag.description,
+    contact_count: tag.contactCount,
+    is_sandbox: isSandbox,
+    created_at: isoTime(tag.createdAt),
+    updated_at: isoTime(tag.updatedAt),
+  }
+}

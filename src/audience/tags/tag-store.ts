@@ -1,0 +1,144 @@
+/** SQL of tags: words that contacts are marked with, each once in a workspace whatever its case. */
+import type { Generated, Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import { fold, searchWords } from '../fold.js'
+import { foldedHasWords } from '../name-search-store.js'
+
+interface TagRow {
+  seq: Generated<number>
+  id: string
+  workspace_id: string
+  name: string
+  name_folded: string
+  color: string | null
+  description: string | null
+  contact_count: number
+  created_at: number
+  updated_at: number
+  deleted_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    tags: TagRow
+  }
+}
+
+export interface Tag {
+  readonly seq: number
+  readonly id: string
+  readonly workspaceId: string
+  readonly name: string
+  readonly color: string | null
+  readonly description: string | null
+  readonly contactCount: number
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+type NewTag = Omit<Tag, 'seq' | 'contactCount'>
+
+/** @returns false where there is one of this name */
+export async function insertTag(db: Queries, tag: NewTag): Promise<boolean> {
+  const result = await db
+    .insertInto('tags')
+    .values({
+      id: tag.id,
+      workspace_id: tag.workspaceId,
+      contact_count: 0,
+      created_at: tag.createdAt,
+      deleted_at: null,
+      ...changingFields(tag),
+    })
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+function changingFields(tag: NewTag) {
+  return {
+    name: tag.name,
+    name_folded: fold(tag.name),
+    color: tag.color,
+    description: tag.description,
+    updated_at: tag.updatedAt,
+  }
+}
+
+export async function updateTag(db: Queries, tag: Tag): Promise<void> {
+  await db.updateTable('tags').set(changingFields(tag)).where('seq', '=', tag.seq).execute()
+}
+
+export async function findTag(
+  db: Queries,
+  workspaceId: string,
+  by: { readonly id: string } | { readonly name: string },
+): Promise<Tag | undefined> {
+  const row = await db
+    .selectFrom('tags')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where(e => ('id' in by ? e('id', '=', by.id) : e('name_folded', '=', fold(by.name))))
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** By name. */
+export async function listTags(
+  db: Queries,
+  workspaceId: string,
+  search: string | undefined,
+  page: Page,
+): Promise<Listing<Tag>> {
+  const words = searchWords(search ?? '')
+  const matching = db
+    .selectFrom('tags')
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .$if(words.length > 0, query => query.where(foldedHasWords(db, words)))
+  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  const rows = await matching
+    .selectAll()
+    .orderBy('name_folded')
+    .orderBy('seq')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return { items: rows.map(fromRow), total }
+}
+
+/** Tags that a rule may mean. */
+export async function findTagSeqs(
+  db: Queries,
+  workspaceId: string,
+  named: (tag: { readonly id: string; readonly name: string }) => boolean,
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('tags')
+    .select(['seq', 'id', 'name'])
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .execute()
+  return rows.filter(named).map(({ seq }) => seq)
+}
+
+/** From now on there is none; it is taken off its contacts afterwards. */
+export async function markTagDeleted(db: Queries, seq: number, at: number): Promise<void> {
+  await db.updateTable('tags').set({ deleted_at: at, contact_count: 0 }).where('seq', '=', seq).execute()
+}
+
+function fromRow(row: Selectable<TagRow>): Tag {
+  return {
+    seq: row.seq,
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    color: row.color,
+    description: row.description,
+    contactCount: row.contact_count,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

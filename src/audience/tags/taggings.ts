@@ -1,0 +1,66 @@
+/**
+ * Putting tags on contacts, and taking them off: rows, count and events of each piece in one transaction.
+ *
+ * Called by routes, and by whatever else tags contacts (imports, automations).
+ */
+import { AppError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import type { Queries, Tx } from '../../db/database.js'
+import { appendEvents } from '../../events/store.js'
+import type { Acting, AudienceParts } from '../audience-parts.js'
+import { forContacts, type BulkResult } from '../bulk.js'
+import type { Contact } from '../contacts/contact.js'
+import { toldTag } from '../contacts/contact-events.js'
+import { addPairs, CONTACT_TAGS, removePairs } from '../pair-store.js'
+import { findTag, type Tag } from './tag-store.js'
+
+type Change = 'added' | 'removed'
+
+/** @throws AppError not_found */
+export async function requireTag(db: Queries, workspaceId: string, id: string): Promise<Tag> {
+  const tag = isUuid(id) ? await findTag(db, workspaceId, { id: id.toLowerCase() }) : undefined
+  if (!tag) throw new AppError('not_found', 'no such tag')
+  return tag
+}
+
+/** @throws AppError not_found */
+export async function changeTagged(
+  parts: AudienceParts,
+  acting: Acting,
+  tagId: string,
+  ids: readonly string[],
+  change: Change,
+): Promise<BulkResult> {
+  const { workspaceId } = acting
+  await requireTag(parts.database.reader, workspaceId, tagId)
+  return forContacts(parts, workspaceId, ids, async (tx, contacts) => {
+    const tag = await requireTag(tx.db, workspaceId, tagId)
+    return tagSome(parts, tx, acting, tag, contacts, change)
+  })
+}
+
+/** In the caller's transaction, which has found the tag. @returns for how many something changed */
+export async function tagSome(
+  { clock, onEvents }: Pick<AudienceParts, 'clock' | 'onEvents'>,
+  tx: Tx,
+  acting: Acting,
+  tag: Pick<Tag, 'seq' | 'id' | 'name'>,
+  contacts: readonly Contact[],
+  change: Change,
+): Promise<number> {
+  const seqs = contacts.map(({ seq }) => seq)
+  const at = clock.now()
+  const changed = new Set(
+    change === 'added'
+      ? await addPairs(tx.db, CONTACT_TAGS, tag.seq, seqs, at)
+      : await removePairs(tx.db, CONTACT_TAGS, tag.seq, seqs),
+  )
+  await appendEvents(
+    tx,
+    contacts
+      .filter(({ seq }) => changed.has(seq))
+      .map(contact => toldTag(`tag.${change}`, acting, tag, contact, at)),
+  )
+  if (changed.size > 0) tx.onCommit(onEvents)
+  return changed.size
+}

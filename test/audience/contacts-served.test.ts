@@ -1,0 +1,179 @@
+/** Contacts over HTTP on the running appliance. */
+import t, { type Test } from 'tap'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { until } from '../support/until.js'
+
+const CONTACTS = '/api/v1/contacts'
+const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  const post = (path: string, body: object) => postroad.post(`/api/v1${path}`, body, { key })
+  return {
+    ...postroad,
+    add: (body: object) => post('/contacts', body),
+    addPost: post,
+    change: (id: string, body: object) => postroad.patch(`${CONTACTS}/${id}`, body, { key }),
+    show: (id: string) => postroad.get(`${CONTACTS}/${id}`, { key }),
+    remove: (id: string) => postroad.delete(`${CONTACTS}/${id}`, { key }),
+    list: async (query = '') => (await postroad.get(`${CONTACTS}${query}`, { key })).body,
+    emails: async (query = '') =>
+      (await postroad.get(`${CONTACTS}${query}`, { key })).body.data.map(
+        ({ email }: { email: string }) => email,
+      ),
+  }
+}
+
+t.test('a contact is made with what is said of it, and put into a list', async t => {
+  const { add, addPost, show } = await open(t)
+  const list = await addPost('/lists', { name: 'News' })
+  const made = await add({
+    email: ' Ann@Bücher.example',
+    first_name: 'Ann',
+    last_name: 'Lee',
+    attributes: { plan: 'pro', age: 42, nested: { a: [1] }, gone: null },
+    list_id: list.body.data.id,
+  })
+  const contact = {
+    email: 'ann@xn--bcher-kva.example',
+    first_name: 'Ann',
+    last_name: 'Lee',
+    attributes: { plan: 'pro', age: 42, nested: { a: [1] } },
+    subscribed: true,
+    bounced: false,
+    bounced_at: null,
+    bounce_type: null,
+    is_sandbox: false,
+    created_at: '2026-01-05T10:00:00.000Z',
+    updated_at: '2026-01-05T10:00:00.000Z',
+    lists: [{ id: list.body.data.id, name: 'News' }],
+    tags: [],
+  }
+  t.match(made, { status: 201, body: { data: contact } })
+  t.match(await show(made.body.data.id), { status: 200, body: { data: contact } })
+})
+
+t.test('an address is a contact once, whatever its case', async t => {
+  const { add, change } = await open(t)
+  const ann = await add({ email: 'ann@x.example' })
+  t.match(await add({ email: 'ANN@x.example' }), {
+    status: 409,
+    body: { error: { code: 'duplicate', path: 'email' } },
+  })
+  const bob = await add({ email: 'bob@x.example', first_name: null })
+  t.match(bob, { status: 201, body: { data: { first_name: null, subscribed: true, attributes: {} } } })
+  t.match(await change(bob.body.data.id, { email: 'Ann@X.example' }), {
+    status: 409,
+    body: { error: { code: 'duplicate', path: 'email' } },
+  })
+  t.match(await change(ann.body.data.id, { email: 'ANN@X.example' }), { status: 200 })
+})
+
+t.test('only the fields given change; attributes are merged, and null clears', async t => {
+  const { add, change, clock } = await open(t)
+  const { id } = (
+    await add({ email: 'ann@x.example', first_name: 'Ann', attributes: { plan: 'pro', city: 'Berlin' } })
+  ).body.data
+  await clock.advance(1_000)
+  t.match(await change(id, { attributes: { plan: 'team', city: null, n: 1 }, last_name: 'Lee' }), {
+    status: 200,
+    body: {
+      data: {
+        first_name: 'Ann',
+        last_name: 'Lee',
+        attributes: { plan: 'team', n: 1 },
+        updated_at: '2026-01-05T10:00:01.000Z',
+      },
+    },
+  })
+  t.match(await change(id, { first_name: null, subscribed: false }), {
+    body: { data: { first_name: null, last_name: 'Lee', subscribed: false } },
+  })
+  await clock.advance(1_000)
+  t.match(
+    await change(id, { last_name: 'Lee' }),
+    { body: { data: { updated_at: '2026-01-05T10:00:01.000Z' } } },
+    'what is so already changes nothing',
+  )
+  t.match(await change(id, { email: 'lee@x.example' }), { body: { data: { email: 'lee@x.example' } } })
+})
+
+t.test('what cannot be a contact is refused by name', async t => {
+  const { add, list } = await open(t)
+  const refused = async (body: object, path: string) =>
+    t.match(await add(body), { status: 400, body: { error: { code: 'validation_error', path } } })
+  await refused({}, 'email')
+  await refused({ email: 'ann' }, 'email')
+  await refused({ email: 'ann@x.example', first_name: 'x'.repeat(101) }, 'first_name')
+  await refused({ email: 'ann@x.example', last_name: 'x'.repeat(101) }, 'last_name')
+  await refused({ email: 'ann@x.example', first_name: 'a\u0000' }, 'first_name')
+  await refused({ email: 'ann@x.example', attributes: [] }, 'attributes')
+  await refused({ email: 'ann@x.example', attributes: { '': 1 } }, 'attributes')
+  await refused({ email: 'ann@x.example', attributes: { a: 'x'.repeat(33_000) } }, 'attributes')
+  await refused({ email: 'ann@x.example', attributes: { a: [[[[[[[[[1]]]]]]]]] } }, 'attributes')
+  await refused({ email: 'ann@x.example', subscribed: 'yes' }, 'subscribed')
+  t.match(await add({ email: 'ann@x.example', list_id: MADE_UP }), {
+    status: 404,
+    body: { error: { code: 'not_found', path: 'list_id' } },
+  })
+  t.equal((await list()).pagination.total, 0, 'and none is made')
+  t.match(await add({ email: 'ann@x.example', first_name: 'x'.repeat(100), last_name: 'y'.repeat(100) }), {
+    status: 201,
+  })
+})
+
+t.test('a missing contact is a 404 of its own', async t => {
+  const { change, show, remove } = await open(t)
+  const missing = { status: 404, body: { error: { code: 'contact_not_found' } } }
+  for (const id of [MADE_UP, 'nonsense']) {
+    t.match(await show(id), missing)
+    t.match(await change(id, { first_name: 'x' }), missing)
+    t.match(await remove(id), missing)
+  }
+})
+
+t.test('an upsert makes a contact, and changes the one that is there', async t => {
+  const { key, ...postroad } = await open(t)
+  const put = (body: object) => postroad.put(CONTACTS, body, { key })
+  const made = await put({ email: 'ann@x.example', first_name: 'Ann', attributes: { a: 1 } })
+  t.match(made, { status: 201, body: { data: { first_name: 'Ann' } } })
+  t.match(await put({ email: 'ANN@x.example', attributes: { b: 2 } }), {
+    status: 200,
+    body: { data: { id: made.body.data.id, first_name: 'Ann', attributes: { a: 1, b: 2 } } },
+  })
+})
+
+t.test('contacts are searched by words in address and names, and filtered, newest first', async t => {
+  const { add, emails, list } = await open(t)
+  for (const [email, first, last] of [
+    ['jose.garcia@mail.example', 'José', 'García'],
+    ['gerd@firma.example', 'Gerd', 'Strauß'],
+    ['50%_off@shop.example', 'Half', 'Price'],
+    ['500_off@shop.example', 'Much', 'Price'],
+  ])
+    await add({ email, first_name: first, last_name: last })
+  await add({ email: 'gone@mail.example', subscribed: false })
+  const searched = (text: string) => emails(`?search=${encodeURIComponent(text)}`)
+  // Before and after the index knows them.
+  for (const _ of ['at once', 'later']) {
+    t.same(await searched('jose garcia'), ['jose.garcia@mail.example'])
+    t.same(await searched('GARCÍA josé'), ['jose.garcia@mail.example'])
+    t.same(await searched('strauss'), ['gerd@firma.example'])
+    t.same(await searched('price off'), ['500_off@shop.example', '50%_off@shop.example'])
+    t.same(await searched('0%_'), ['50%_off@shop.example'])
+    t.same(await searched('0_'), ['500_off@shop.example'])
+    t.same(await searched('jose price'), [])
+    t.same(await searched('mail.example'), ['gone@mail.example', 'jose.garcia@mail.example'])
+    t.same(await searched('"'), [])
+    await until('the index to know them', async () => (await list('?search=jose')).data.length === 1)
+  }
+  t.same(await emails('?subscribed=false'), ['gone@mail.example'])
+  t.same((await emails('?subscribed=true')).length, 4)
+  t.same(await emails('?bounced=true'), [])
+  t.same((await list('?subscribed=true&bounced=false&search=example')).pagination.total, 4)
+  t.match(await list('?limit=2&offset=4'), {
+    data: [{ email: 'jose.garcia@mail.example' }],
+    pagination: { total: 5, limit: 2, offset: 4, has_more: false },
+  })
+})

@@ -1,0 +1,205 @@
+/** Rule -> test for contacts, lists, segments and tags. */
+import { inFile, type Row } from './row.js'
+
+const contacts = inFile('audience/contacts-served')
+const lists = inFile('audience/lists-served')
+
+const MADE = contacts('a contact is made with what is said of it, and put into a list')
+const ONCE = contacts('an address is a contact once, whatever its case')
+const CHANGED = contacts('only the fields given change; attributes are merged, and null clears')
+const REFUSED = contacts('what cannot be a contact is refused by name')
+const MISSING = contacts('a missing contact is a 404 of its own')
+const UPSERT = contacts('an upsert makes a contact, and changes the one that is there')
+const SEARCH = contacts('contacts are searched by words in address and names, and filtered, newest first')
+const LIST = lists('a list is made, shown, changed and deleted; its members stay')
+const MEMBERS = lists(
+  'contacts are put into a list and taken out, by body or query; what is so already is skipped',
+)
+const DYNAMIC = lists('the members of a dynamic list follow from its conditions, and cannot be edited')
+const DUPLICATES = lists('contacts in more than one list are found, of all lists or of one')
+const TAG = lists('a tag is made once, put on contacts and taken off, and goes from all when it is deleted')
+const DELETE_ALL = lists('deleting all asks for confirmation, and can be taken back for thirty days')
+const BULK = lists('many contacts are deleted for good at once, up to 5,000')
+const SEGMENT = lists('a segment is made, counted and listed; those that may be mailed are counted apart')
+const CONDITIONS = lists('conditions that cannot be asked are refused, their rule named')
+const FOLLOWS = lists('a contact follows what happens to its mail and its address')
+const UNDER_WAY = lists('while all contacts are being deleted, nobody deletes or restores all of them again')
+
+const TABLE = 'Lists, segments, tags'
+
+export const AUDIENCE_ROWS: readonly Row[] = [
+  {
+    id: 'contacts.fields',
+    rule: 'a contact has id, email, names, attributes, subscribed (default true), created_at, and its lists where one is retrieved',
+    from: [
+      'What the service does > Contacts lists segments and tags',
+      ...['id', 'email', 'first_name', 'last_name', 'attributes', 'subscribed', 'created_at', 'lists'].map(
+        field => `Contact > ${field}`,
+      ),
+      'Contacts > GET /contacts/:id',
+      'decisions: Contacts > Additive fields updated_at bounced (boolean)',
+    ],
+    tests: [MADE, ONCE],
+  },
+  {
+    id: 'contacts.create',
+    rule: 'POST /contacts makes a contact and puts it into a list; one that exists is a 409 duplicate',
+    from: ['Contacts > POST /contacts', 'decisions: Contacts > Additive fields updated_at bounced (boolean)'],
+    answers: [
+      'POST /api/v1/contacts: duplicate',
+      'POST /api/v1/contacts: not_found',
+      'POST /api/v1/contacts: conflict',
+    ],
+    tests: [MADE, ONCE, REFUSED, DYNAMIC],
+  },
+  {
+    id: 'contacts.list',
+    rule: 'contacts are searched by several words in address and names, filtered by subscribed and bounced, and paged',
+    from: ['Contacts > GET /contacts'],
+    tests: [SEARCH, FOLLOWS],
+  },
+  {
+    id: 'contacts.change',
+    rule: 'PATCH changes the fields given; null clears a name, attributes are merged, a null attribute goes',
+    from: [
+      'Contacts > PATCH /contacts/:id',
+      'States and transitions > Contact PATCH subscribed',
+      'decisions: Contacts > attributes PATCH merges a null',
+    ],
+    answers: ['PATCH /api/v1/contacts/{id}: duplicate'],
+    tests: [CHANGED, ONCE],
+  },
+  {
+    id: 'contacts.missing',
+    rule: 'a missing contact is a 404 contact_not_found',
+    from: ['Contacts > DELETE /contacts/:id', 'Contacts > GET /contacts/:id'],
+    answers: ['GET', 'PATCH', 'DELETE'].map(method => `${method} /api/v1/contacts/{id}: contact_not_found`),
+    tests: [MISSING],
+  },
+  {
+    id: 'contacts.upsert',
+    rule: 'PUT /contacts makes the contact of an address or changes it',
+    from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
+    tests: [UPSERT],
+  },
+  {
+    id: 'contacts.transfer',
+    rule: 'contacts are imported from and exported to CSV',
+    from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
+    tests: [],
+    waitsFor: 'contact import and export',
+  },
+  {
+    id: 'contacts.bulk-delete',
+    rule: 'up to 5,000 contacts are deleted at once, for good: {deleted, not_found}',
+    from: ['Contacts > POST /contacts/bulk-delete', 'decisions: Contacts > attributes PATCH merges a null'],
+    tests: [BULK],
+  },
+  {
+    id: 'contacts.delete-all',
+    rule: 'delete-all wants confirm true, is in the activity log, and can be taken back for 30 days: {deleted, restorable_until}',
+    from: [
+      'Contacts > POST /contacts/delete-all',
+      'States and transitions > Contact POST delete-all with confirm true',
+      'Errors > confirmation_required',
+      'decisions: Contacts > POST /contacts/restore {contact_ids? string[] <=',
+    ],
+    answers: [
+      'POST /api/v1/contacts/delete-all: confirmation_required',
+      'POST /api/v1/contacts/delete-all: conflict',
+      'POST /api/v1/contacts/restore: conflict',
+    ],
+    tests: [DELETE_ALL, UNDER_WAY],
+  },
+  {
+    id: 'contacts.duplicates',
+    rule: 'contacts that are in more than one list are listed, of all lists or of one',
+    from: ['Contacts > GET /contacts/duplicates'],
+    answers: ['GET /api/v1/contacts/duplicates: not_found'],
+    tests: [DUPLICATES],
+  },
+  {
+    id: 'contacts.follow',
+    rule: 'subscribed and bounced follow bounces, complaints, wishes and suppressions by hand',
+    from: ['decisions: Contacts > Additive fields updated_at bounced (boolean)'],
+    tests: [FOLLOWS],
+  },
+  {
+    id: 'lists.crud',
+    rule: 'lists are made, listed by type, shown with their member count, changed and deleted; members stay',
+    from: [
+      `${TABLE} > GET /lists`,
+      `${TABLE} > POST /lists`,
+      `${TABLE} > GET, PATCH, DELETE /lists/:id`,
+      'Other resources > List fields name (required) description',
+      'decisions: Contacts > PATCH bodies list {name? description?',
+    ],
+    tests: [LIST],
+  },
+  {
+    id: 'lists.dynamic',
+    rule: 'members of a dynamic list are computed; editing them is a 409 conflict',
+    from: ['decisions: Contacts > List type static (default) or'],
+    answers: ['POST /api/v1/lists/{id}/members: conflict', 'DELETE /api/v1/lists/{id}/members: conflict'],
+    tests: [DYNAMIC],
+  },
+  {
+    id: 'lists.members',
+    rule: 'members are added and removed by id: {added|removed, skipped, not_found}; DELETE also takes ?contact_ids=',
+    from: [
+      `${TABLE} > GET /lists/:id/members`,
+      `${TABLE} > POST, DELETE /lists/:id/members`,
+      'decisions: Contacts > List type static (default) or',
+      'decisions: Contacts > PATCH bodies list {name? description?',
+    ],
+    tests: [MEMBERS],
+  },
+  {
+    id: 'segments.crud',
+    rule: 'segments are made, searched, shown, changed and deleted',
+    from: [
+      `${TABLE} > GET /segments`,
+      `${TABLE} > POST /segments`,
+      `${TABLE} > GET, PATCH, DELETE /segments/:id`,
+    ],
+    tests: [SEGMENT],
+  },
+  {
+    id: 'segments.conditions',
+    rule: 'conditions are {match, rules}; all or any; all operators and fields, nested three deep',
+    from: [
+      'Other resources > Segment name (required) conditions =',
+      'decisions: Contacts > Segment match all or any',
+    ],
+    tests: [CONDITIONS, SEGMENT],
+  },
+  {
+    id: 'segments.contacts',
+    rule: 'a segment is estimated {count, mailable_count}, and its contacts are listed',
+    from: [
+      `${TABLE} > POST /segments/:id/estimate`,
+      `${TABLE} > GET /segments/:id/contacts`,
+      'decisions: Contacts > Segment match all or any',
+    ],
+    tests: [SEGMENT],
+  },
+  {
+    id: 'tags.crud',
+    rule: 'tags have a name, color, description and contact_count; deleting one takes it off its contacts',
+    from: [
+      `${TABLE} > GET /tags`,
+      `${TABLE} > POST /tags`,
+      `${TABLE} > GET, PATCH, DELETE /tags/:id`,
+      'Other resources > Tag name (required) color (string',
+      'decisions: Contacts > PATCH bodies list {name? description?',
+    ],
+    answers: ['POST /api/v1/tags: duplicate', 'PATCH /api/v1/tags/{id}: duplicate'],
+    tests: [TAG],
+  },
+  {
+    id: 'tags.contacts',
+    rule: 'a tag is put on contacts and taken off, and its contacts are listed',
+    from: [`${TABLE} > GET /tags/:id/contacts`, `${TABLE} > POST, DELETE /tags/:id/contacts`],
+    tests: [TAG],
+  },
+]
