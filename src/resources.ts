@@ -10,6 +10,7 @@ import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
 import type { Config } from './config/config.js'
 import { configSchema } from './config/schema/schema.js'
+import { templates } from './content/templates/resource.js'
 import { bounces } from './deliverability/bounces/resource.js'
 import { domains } from './deliverability/domains/resource.js'
 import { domainReports } from './deliverability/reports/resource.js'
@@ -33,6 +34,7 @@ const RESOURCES = [
   domainReports,
   activity,
   conversions,
+  templates,
   accounts,
   health,
   inboundMail,

@@ -5,6 +5,7 @@
  * what came back is read and consumers finish, then the database.
  */
 import { answerFinder } from './accounts/idempotency-store.js'
+import { findActingWorkspace } from './accounts/workspace-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
 import { baseUrl } from './config/base-url.js'
@@ -170,6 +171,8 @@ function resourceParts({ config, world, database, newId, domains }: Appliance) {
     keptMailMs: config.inbound.keepMs,
     // No contact exists before contacts do: what names one is told so.
     findContact: () => Promise.resolve(undefined),
+    findMergeContact: () => Promise.resolve(undefined),
+    findBrand: findActingWorkspace,
   }
 }
 

@@ -15,6 +15,7 @@ import { up as claims } from './migrations/0011-claims.js'
 import { up as whatMailIs } from './migrations/0012-what-mail-is.js'
 import { up as inboundLanes } from './migrations/0013-inbound-lanes.js'
 import { up as sandboxes } from './migrations/0014-sandboxes.js'
+import { up as templates } from './migrations/0016-templates.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -33,4 +34,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0012-what-mail-is': whatMailIs,
   '0013-inbound-lanes': inboundLanes,
   '0014-sandboxes': sandboxes,
+  '0016-templates': templates,
 }

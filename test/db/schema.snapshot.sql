@@ -369,6 +369,30 @@ CREATE TABLE "suppressions" (
   "email")
 );
 
+CREATE TABLE "template_versions" (
+  "template_id" text not null references "templates" ("id") on delete cascade,
+  "version" integer not null,
+  "name" text not null,
+  "description" text,
+  "html" text not null,
+  "json_structure" text,
+  "created_at" bigint not null,
+  constraint "template_versions_pk" primary key ("template_id",
+  "version")
+);
+
+CREATE TABLE "templates" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "name" text not null,
+  "name_folded" text not null,
+  "description" text,
+  "version" integer not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted_at" bigint
+);
+
 CREATE TABLE "workspaces" (
   "id" text primary key,
   "name" text not null,
@@ -465,3 +489,5 @@ CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") wh
 CREATE INDEX "sandbox_schedule_due" on "sandbox_schedule" ("due_at");
 
 CREATE INDEX "suppressions_by_workspace" on "suppressions" ("workspace_id", "seq", "reason", "scope");
+
+CREATE INDEX "templates_by_workspace" on "templates" ("workspace_id", "id");

@@ -20,7 +20,10 @@ export interface Client {
   get(path: string, options?: AskOptions): Promise<Answer>
   /** @param body sent as JSON; text is sent as it is */
   post(path: string, body: unknown, options?: AskOptions): Promise<Answer>
-  delete(path: string, options?: AskOptions): Promise<Answer>
+  put(path: string, body: unknown, options?: AskOptions): Promise<Answer>
+  patch(path: string, body: unknown, options?: AskOptions): Promise<Answer>
+  /** @param body sent as JSON where there is one */
+  delete(path: string, options?: AskOptions, body?: unknown): Promise<Answer>
   /** `POST /email/send`. */
   send(key: string, body: unknown): Promise<Answer>
   /** The message with its trace, once it reads this status. */
@@ -47,17 +50,23 @@ export function clientOf(baseUrl: string): Client {
       body: text === '' ? undefined : (JSON.parse(text) as unknown),
     }
   }
-  const client: Client = {
-    baseUrl,
-    get: (path, options = {}) => ask('GET', path, options),
-    post: (path, body, { headers, ...options } = {}) =>
+  const tell =
+    (method: string) =>
+    (path: string, body: unknown, { headers, ...options }: AskOptions = {}) =>
       ask(
-        'POST',
+        method,
         path,
         { ...options, headers: { 'Content-Type': 'application/json', ...headers } },
         typeof body === 'string' ? body : JSON.stringify(body),
-      ),
-    delete: (path, options = {}) => ask('DELETE', path, options),
+      )
+  const client: Client = {
+    baseUrl,
+    get: (path, options = {}) => ask('GET', path, options),
+    post: tell('POST'),
+    put: tell('PUT'),
+    patch: tell('PATCH'),
+    delete: (path, options = {}, body) =>
+      body === undefined ? ask('DELETE', path, options) : tell('DELETE')(path, body, options),
     send: (key, body) => client.post('/api/v1/email/send', body, { key }),
     messageOnce: (key, id, status) =>
       until(`message ${id} to be ${status}`, async () => {
