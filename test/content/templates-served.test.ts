@@ -62,6 +62,87 @@ t.test('a structure without html is rendered', async t => {
   t.match(body, { data: { html: /<h1[^>]*>Hello \{\{firstName\}\}<\/h1>/, json_structure: { blocks } } })
 })
 
+t.test('every block of the contract is taken and rendered with its fields', async t => {
+  const { create } = await open(t)
+  const blocks: [string, object, string[]][] = [
+    [
+      'header',
+      { text: 'Head', level: 2, alignment: 'center', color: '#112233' },
+      ['<h2', 'align="center"', '#112233'],
+    ],
+    [
+      'text',
+      { html: '<b>bold</b>', alignment: 'right', color: '#445566' },
+      ['<b>bold</b>', 'align="right"', '#445566'],
+    ],
+    [
+      'button',
+      {
+        text: 'Go',
+        url: 'https://x.example/',
+        alignment: 'left',
+        backgroundColor: '#010203',
+        textColor: '#0a0b0c',
+        borderRadius: 7,
+        fullWidth: true,
+      },
+      [
+        '>Go</a>',
+        'href="https://x.example/"',
+        'bgcolor="#010203"',
+        'color:#0a0b0c',
+        'border-radius:7px',
+        'width="100%"',
+      ],
+    ],
+    [
+      'image',
+      { src: 'https://x.example/a.png', alt: 'Alt', width: 123, alignment: 'left' },
+      ['alt="Alt" width="123"'],
+    ],
+    [
+      'divider',
+      { color: '#0d0e0f', thickness: 4, style: 'dotted', width: 40 },
+      ['4px dotted #0d0e0f', 'width="40%"'],
+    ],
+    ['spacer', { height: 77 }, ['height="77"']],
+    ['html', { html: '<u>raw</u>' }, ['<u>raw</u>']],
+    ['columns', { columns: [{ blocks: [] }, { blocks: [] }] }, ['max-width:350px']],
+    ['social', { links: [{ platform: 'Web', url: 'https://w.example/' }] }, ['href="https://w.example/"']],
+    ['dynamic', { source: 'items', blocks: [] }, ['{{#each items}}']],
+    ['conditional', { condition: 'x == 1', blocks: [] }, ['{{#if x == 1}}']],
+    ['hero', { title: 'Hero' }, ['Hero</h1>']],
+    ['profile', { name: 'Ann' }, ['Ann</div>']],
+    ['dropshadow', { blocks: [] }, ['box-shadow']],
+  ]
+  const settings = {
+    fontFamily: 'Georgia, serif',
+    contentWidth: 700,
+    backgroundColor: '#aaaaaa',
+    contentBackgroundColor: '#bbbbbb',
+    defaultTextColor: '#cccccc',
+  }
+  for (const [type, content, parts] of blocks) {
+    const structure = {
+      blocks: [
+        { id: 'a', type, content },
+        { id: 'b', type: 'text', content: {} },
+      ],
+      settings,
+    }
+    const { body } = await create({ name: type, json_structure: structure })
+    const { html } = (body as { data: { html: string } }).data
+    const framed = [
+      'Georgia, serif',
+      'max-width:700px',
+      'background-color:#aaaaaa',
+      'bgcolor="#bbbbbb"',
+      'color:#cccccc',
+    ]
+    for (const part of [...parts, ...framed]) t.ok(html.includes(part), `${type}: ${part}`)
+  }
+})
+
 t.test('every update makes a version, and any of them can be read and restored', async t => {
   const { made, patch, get, post } = await open(t)
   const id = await made()
