@@ -1,5 +1,6 @@
 /** The whole table "rule -> test", and the error answers that no test can provoke. */
 import { ANALYTICS_ROWS } from './analytics-rows.js'
+import { CONTENT_ROWS } from './content-rows.js'
 import { DELIVERABILITY_ROWS } from './deliverability-rows.js'
 import { EMAIL_ROWS } from './email-rows.js'
 import { FRAME_ROWS } from './frame-rows.js'
@@ -14,6 +15,7 @@ export const ROWS: readonly Row[] = [
   ...MESSAGE_ROWS,
   ...DELIVERABILITY_ROWS,
   ...ANALYTICS_ROWS,
+  ...CONTENT_ROWS,
 ]
 
 /** Described, since nobody can rule them out, but nothing that a test can do brings them about: why not. */
