@@ -11,6 +11,7 @@ import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
 import type { Config } from './config/config.js'
 import { configSchema } from './config/schema/schema.js'
+import { templates } from './content/templates/resource.js'
 import { bounces } from './deliverability/bounces/resource.js'
 import { domains } from './deliverability/domains/resource.js'
 import { domainReports } from './deliverability/reports/resource.js'
@@ -38,6 +39,7 @@ const RESOURCES = [
   domainReports,
   activity,
   conversions,
+  templates,
   accounts,
   health,
   inboundMail,

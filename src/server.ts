@@ -5,11 +5,13 @@
  * what came back is read and consumers finish, then the database.
  */
 import { answerFinder } from './accounts/idempotency-store.js'
+import { findActingWorkspace } from './accounts/workspace-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
 import { findContact } from './audience/contacts/contacts.js'
 import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
+import type { Queries } from './db/database.js'
 import { openControl } from './control.js'
 import { AsyncDisposableStack } from './core/async-disposable-stack.js'
 import { VERSION } from './core/version.js'
@@ -170,6 +172,8 @@ function resourceParts({ config, world, database, newId, domains }: Appliance) {
     isCaptured: config.mta.capture,
     keptMailMs: config.inbound.keepMs,
     findContact,
+    findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
+    findBrand: findActingWorkspace,
   }
 }
 

@@ -16,6 +16,7 @@ import { up as whatMailIs } from './migrations/0012-what-mail-is.js'
 import { up as inboundLanes } from './migrations/0013-inbound-lanes.js'
 import { up as sandboxes } from './migrations/0014-sandboxes.js'
 import { up as audience } from './migrations/0015-audience.js'
+import { up as templates } from './migrations/0016-templates.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -35,4 +36,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0013-inbound-lanes': inboundLanes,
   '0014-sandboxes': sandboxes,
   '0015-audience': audience,
+  '0016-templates': templates,
 }

@@ -81,7 +81,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     from: ['Email > template_id'],
     tests: [REFUSED],
     asserts: ["name: 'an unknown template'", "name: 'a template_id that is no UUID'"],
-    waitsFor: 'templates and rendering',
+    waitsFor: 'rendering of mail',
   },
   {
     id: 'send.template-data',
@@ -89,7 +89,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     from: ['Email > template_data', 'decisions: Email > html and template_id both given'],
     tests: [REFUSED, AT_BOUND],
     asserts: ["path: 'template_data'", "'template_data of any JSON'"],
-    waitsFor: 'templates and rendering',
+    waitsFor: 'rendering of mail',
   },
   {
     id: 'send.from-email',

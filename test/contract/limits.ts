@@ -52,6 +52,8 @@ const LISTS = [
   '/bounces',
   '/conversions',
   '/activity',
+  '/templates',
+  '/templates/{id}/versions',
 ]
 
 export const LIMITS: readonly Limit[] = [

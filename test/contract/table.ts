@@ -1,6 +1,7 @@
 /** The whole table "rule -> test", and the error answers that no test can provoke. */
 import { ANALYTICS_ROWS } from './analytics-rows.js'
 import { AUDIENCE_ROWS } from './audience-rows.js'
+import { CONTENT_ROWS } from './content-rows.js'
 import { DELIVERABILITY_ROWS } from './deliverability-rows.js'
 import { EMAIL_ROWS } from './email-rows.js'
 import { FRAME_ROWS } from './frame-rows.js'
@@ -16,6 +17,7 @@ export const ROWS: readonly Row[] = [
   ...DELIVERABILITY_ROWS,
   ...ANALYTICS_ROWS,
   ...AUDIENCE_ROWS,
+  ...CONTENT_ROWS,
 ]
 
 /** Described, since nobody can rule them out, but nothing that a test can do brings them about: why not. */

@@ -505,4 +505,21 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
+  '0016-templates': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      templates: [
+        {
+          id: 't1',
+          workspace_id: WORKSPACE,
+          name: 'Grüße',
+          name_folded: 'grusse',
+          version: 1,
+          created_at: T,
+          updated_at: T,
+        },
+      ],
+      template_versions: [{ template_id: 't1', version: 1, name: 'Grüße', html: '<p>Hi</p>', created_at: T }],
+    },
+  },
 }

@@ -485,6 +485,30 @@ CREATE TABLE "tags" (
   "deleted_at" bigint
 );
 
+CREATE TABLE "template_versions" (
+  "template_id" text not null references "templates" ("id") on delete cascade,
+  "version" integer not null,
+  "name" text not null,
+  "description" text,
+  "html" text not null,
+  "json_structure" text,
+  "created_at" bigint not null,
+  constraint "template_versions_pk" primary key ("template_id",
+  "version")
+);
+
+CREATE TABLE "templates" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "name" text not null,
+  "name_folded" text not null,
+  "description" text,
+  "version" integer not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted_at" bigint
+);
+
 CREATE TABLE "workspaces" (
   "id" text primary key,
   "name" text not null,
@@ -613,3 +637,5 @@ CREATE UNIQUE INDEX "tags_by_name" on "tags" ("workspace_id", "name_folded") whe
 CREATE INDEX "tags_by_workspace" on "tags" ("workspace_id", "seq") where "deleted_at" is null;
 
 CREATE INDEX "tags_deleted" on "tags" ("seq") where "deleted_at" is not null;
+
+CREATE INDEX "templates_by_workspace" on "templates" ("workspace_id", "id");

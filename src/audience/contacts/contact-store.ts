@@ -17,7 +17,7 @@ import {
   reserveSeqs,
   type SeqRange,
 } from '../audience-store.js'
-import { fold } from '../fold.js'
+import { fold } from '../../core/fold.js'
 import type { Contact, ContactFields, NewContact } from './contact.js'
 import { forgetSearchTexts } from './search-store.js'
 import { traitsOf, type Attributes } from './traits.js'

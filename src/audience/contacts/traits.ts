@@ -6,7 +6,7 @@
  * nothing; a text that is written as a number (imports know nothing else) is one, and one that is written as a date is a moment.
  */
 import { readMoment } from '../../core/read-moment.js'
-import { fold } from '../fold.js'
+import { fold } from '../../core/fold.js'
 
 export type Attributes = Readonly<Record<string, unknown>>
 export type Traits = Readonly<Record<string, string | number | null>>

@@ -6,7 +6,7 @@
  */
 import { readMoment } from '../../core/read-moment.js'
 import { refusal } from '../checks.js'
-import { fold } from '../fold.js'
+import { fold } from '../../core/fold.js'
 import { isGroup, MOST_NESTING, type Conditions, type Rule, type RuleValue } from './conditions.js'
 
 export type TextField = 'email' | 'first_name' | 'last_name' | 'bounce_type'

@@ -2,8 +2,8 @@
 import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import { fold, searchWords } from '../fold.js'
-import { foldedHasWords } from '../name-search-store.js'
+import { fold, searchWords } from '../../core/fold.js'
+import { foldedHasWords } from '../../db/folded-words.js'
 import type { Conditions } from './conditions.js'
 
 interface SegmentRow {
@@ -82,7 +82,7 @@ export async function listSegments(
   const matching = db
     .selectFrom('segments')
     .where('workspace_id', '=', workspaceId)
-    .$if(words.length > 0, query => query.where(foldedHasWords(db, words)))
+    .where(foldedHasWords(words))
   const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
   const rows = await matching
     .selectAll()

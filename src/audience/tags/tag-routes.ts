@@ -8,7 +8,7 @@ import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { checkName, checkText, refusal } from '../checks.js'
-import { fold } from '../fold.js'
+import { fold } from '../../core/fold.js'
 import { findTag, insertTag, listTags, markTagDeleted, updateTag, type Tag } from './tag-store.js'
 import { requireTag } from './taggings.js'
 

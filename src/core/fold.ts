@@ -1,5 +1,5 @@
 /**
- * The one form in which texts of the audience are compared and searched: without case and accents.
+ * The one form in which texts that people wrote are compared and searched: without case and accents.
  *
  * Called by stores for what they keep beside a text, and for what is looked for. The databases fold differently and not at all
  * (SQLite knows ASCII only), so none of them is asked to. Pure. Standard: Unicode NFKD and case conversion.

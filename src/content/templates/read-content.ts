@@ -1,0 +1,69 @@
+/**
+ * Reads what a template is to hold: text that can be kept and rendered, html that is given or made of the structure.
+ *
+ * Called when a template is made or changed. Pure.
+ * Fails: throws AppError validation_error with the path of the field, for merge tags with line and column.
+ */
+import { AppError } from '../../core/errors.js'
+import { formatSize } from '../../core/units.js'
+import { readStructure } from '../blocks/read-structure.js'
+import { renderStructure } from '../blocks/render-structure.js'
+import { MergeError } from '../merge/merge-error.js'
+import type { MergePlace } from '../merge/merge-tree.js'
+import { parseTemplate } from '../merge/parse-template.js'
+import type { TemplateContent } from './template-store.js'
+
+/** Of html, in UTF-8. */
+const MOST_OCTETS = 256 * 1_024
+
+/** As a request gives it; what is undefined is as it was. */
+export interface GivenContent {
+  readonly name?: string | undefined
+  readonly description?: string | null | undefined
+  readonly html?: string | undefined
+  readonly json_structure?: Readonly<Record<string, unknown>> | null | undefined
+}
+
+/** @param before what the template held; undefined for a new one, whose name is given */
+export function readContent(given: GivenContent, before?: TemplateContent): TemplateContent {
+  const { name = before?.name ?? '', description = before?.description ?? null } = given
+  refuseControls(name, 'name')
+  if (name.trim() === '') throw fault('name', 'name is empty')
+  if (description !== null) refuseControls(description, 'description')
+  return { name, description, ...readHtml(given, before) }
+}
+
+function readHtml(
+  { html, json_structure: structure }: GivenContent,
+  before: TemplateContent | undefined,
+): Pick<TemplateContent, 'html' | 'structure'> {
+  const read = structure === undefined || structure === null ? undefined : readStructure(structure)
+  const made = html ?? (read && renderStructure(read)) ?? before?.html
+  if (made === undefined) throw fault('html', 'html is required where there is no json_structure')
+  const path = html === undefined && read ? 'json_structure' : 'html'
+  if (html !== undefined && html.trim() === '') throw fault('html', 'html is empty')
+  if (Buffer.byteLength(made) > MOST_OCTETS)
+    throw fault(path, `html must have at most ${formatSize(MOST_OCTETS)} in UTF-8`)
+  if (made.includes('\0')) throw fault(path, `${path} contains a NUL character`)
+  requireParsable(made, 'html', path)
+  const kept = structure === undefined ? (before?.structure ?? null) : structure && JSON.stringify(structure)
+  return { html: made, structure: kept }
+}
+
+/** @throws AppError validation_error with line and column */
+export function requireParsable(source: string, place: MergePlace, path: string): void {
+  try {
+    parseTemplate(source, place)
+  } catch (error) {
+    throw error instanceof MergeError ? fault(path, `${path}: ${error.message}`) : error
+  }
+}
+
+function refuseControls(text: string, path: string): void {
+  // eslint-disable-next-line no-control-regex -- line breaks may stand in a description, no other control character
+  if (/[\x00-\x08\x0b-\x1f\x7f]/.test(text)) throw fault(path, `${path} contains control characters`)
+}
+
+function fault(path: string, message: string): AppError {
+  return new AppError('validation_error', message, { path })
+}

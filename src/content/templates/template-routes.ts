@@ -1,0 +1,251 @@
+/** Routes of templates, their versions and previews. */
+import Type from 'typebox'
+import { AppError } from '../../core/errors.js'
+import type { NewId } from '../../core/ids.js'
+import type { Database, Queries } from '../../db/database.js'
+import { keyActor } from '../../events/activity-store.js'
+import { Done } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { MergeContact } from '../merge/merge-values.js'
+import { preview, type Brand } from './preview.js'
+import { requireParsable } from './read-content.js'
+import {
+  headToApi,
+  NewTemplateBody,
+  PreviewBody,
+  PreviewSchema,
+  TemplateChangesBody,
+  TemplateHeadSchema,
+  TemplateSchema,
+  templateToApi,
+  versionHeadToApi,
+  VersionHeadSchema,
+  VersionSchema,
+  versionToApi,
+} from './template-schema.js'
+import { findVersion, listTemplates, listVersions } from './template-store.js'
+import {
+  changeTemplate,
+  createTemplate,
+  deleteTemplate,
+  mustFindTemplate,
+  restoreVersion,
+} from './templates.js'
+
+export interface TemplateParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+  /** @returns undefined where the workspace was removed */
+  readonly findBrand: (db: Queries, workspaceId: string) => Promise<Brand | undefined>
+  /** @returns undefined for an unknown or deleted one, or another workspace's */
+  readonly findMergeContact: (
+    db: Queries,
+    workspaceId: string,
+    id: string,
+  ) => Promise<MergeContact | undefined>
+}
+
+const TemplateParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
+const VersionParams = Type.Object({
+  id: Type.String({ maxLength: 64 }),
+  n: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
+})
+
+/** html of 256 KB and its structure, escaped at worst sixfold in JSON. */
+const BODY_LIMIT = 4 * 1_024 * 1_024
+/** Fields and entries of a structure of many blocks. */
+const BODY_VALUES = 50_000
+
+export function templateRoutes(parts: TemplateParts): Route[] {
+  return [...plainRoutes(parts), ...versionRoutes(parts), previewRoute(parts)]
+}
+
+function plainRoutes(parts: TemplateParts): Route[] {
+  const { database } = parts
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/templates',
+      access: 'templates:read',
+      operationId: 'listTemplates',
+      chapter: 'Templates',
+      summary: 'Templates without their content, newest first.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          search: Type.Optional(
+            Type.String({
+              maxLength: 200,
+              description:
+                'Words, each of which stands somewhere in the name; case and accents do not count.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      item: TemplateHeadSchema,
+      async handle({ principal, query }, page) {
+        const found = await listTemplates(database.slowReader, principal.workspaceId, query.search, page)
+        return { ...found, items: found.items.map(head => headToApi(head, principal.isSandbox)) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/templates',
+      access: 'templates:write',
+      operationId: 'createTemplate',
+      chapter: 'Templates',
+      summary: 'Create a template.',
+      description:
+        'With `json_structure` and no `html`, the html is made of the blocks. A merge tag that cannot be read is refused ' +
+        'with line and column.',
+      body: NewTemplateBody,
+      bodyLimit: BODY_LIMIT,
+      bodyValues: BODY_VALUES,
+      example: { name: 'Welcome', html: '<p>Hello {{firstName|friend}}</p>' },
+      response: TemplateSchema,
+      status: 201,
+      async handle({ principal, body }) {
+        const template = await createTemplate(parts, principal, keyActor(principal), body)
+        return templateToApi(template, principal.isSandbox)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/templates/:id',
+      access: 'templates:read',
+      operationId: 'getTemplate',
+      chapter: 'Templates',
+      summary: 'A template as it is now.',
+      params: TemplateParams,
+      response: TemplateSchema,
+      errors: ['template_not_found'],
+      async handle({ principal, params }) {
+        const template = await mustFindTemplate(database.reader, principal.workspaceId, params.id)
+        return templateToApi(template, principal.isSandbox)
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/templates/:id',
+      access: 'templates:write',
+      operationId: 'updateTemplate',
+      chapter: 'Templates',
+      summary: 'Change a template; what it was stays as a version.',
+      description:
+        'Only fields that are given change. `json_structure` without `html` makes the html anew; `json_structure: null` takes ' +
+        'the structure away and leaves the html. A body without fields changes nothing and makes no version.',
+      params: TemplateParams,
+      body: TemplateChangesBody,
+      bodyLimit: BODY_LIMIT,
+      bodyValues: BODY_VALUES,
+      response: TemplateSchema,
+      errors: ['template_not_found'],
+      async handle({ principal, params, body }) {
+        const template = await changeTemplate(parts, principal, keyActor(principal), params.id, body)
+        return templateToApi(template, principal.isSandbox)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/templates/:id',
+      access: 'templates:write',
+      operationId: 'deleteTemplate',
+      chapter: 'Templates',
+      summary: 'Delete a template. Mail that was accepted with it is sent all the same.',
+      params: TemplateParams,
+      response: Done,
+      errors: ['template_not_found'],
+      async handle({ principal, params }) {
+        await deleteTemplate(parts, principal, keyActor(principal), params.id)
+        return { success: true as const }
+      },
+    }),
+  ]
+}
+
+function versionRoutes(parts: TemplateParts): Route[] {
+  const { database } = parts
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/templates/:id/versions',
+      access: 'templates:read',
+      operationId: 'listTemplateVersions',
+      chapter: 'Templates',
+      summary: 'Versions of a template without their content, newest first.',
+      params: TemplateParams,
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: VersionHeadSchema,
+      errors: ['template_not_found'],
+      async handle({ principal, params }, page) {
+        await mustFindTemplate(database.reader, principal.workspaceId, params.id)
+        const found = await listVersions(database.slowReader, params.id, page)
+        return { ...found, items: found.items.map(versionHeadToApi) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/templates/:id/versions/:n',
+      access: 'templates:read',
+      operationId: 'getTemplateVersion',
+      chapter: 'Templates',
+      summary: 'What a template was in one of its versions.',
+      params: VersionParams,
+      response: VersionSchema,
+      errors: ['template_not_found', 'not_found'],
+      async handle({ principal, params: { id, n } }) {
+        await mustFindTemplate(database.reader, principal.workspaceId, id)
+        const version = await findVersion(database.reader, id, n)
+        if (!version) throw new AppError('not_found', `the template has no version ${n}`)
+        return versionToApi(version)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/templates/:id/versions/:n/restore',
+      access: 'templates:write',
+      operationId: 'restoreTemplateVersion',
+      chapter: 'Templates',
+      summary: 'Make a template what it was in one of its versions. That is a new version.',
+      params: VersionParams,
+      response: TemplateSchema,
+      errors: ['template_not_found', 'not_found'],
+      async handle({ principal, params: { id, n } }) {
+        const template = await restoreVersion(parts, principal, keyActor(principal), id, n)
+        return templateToApi(template, principal.isSandbox)
+      },
+    }),
+  ]
+}
+
+function previewRoute({ database, clock, findBrand, findMergeContact }: TemplateParts): Route {
+  return route({
+    method: 'POST',
+    path: '/templates/:id/preview',
+    access: 'templates:read',
+    operationId: 'previewTemplate',
+    chapter: 'Templates',
+    summary: 'What a mail made of the template would look like. Nothing is sent.',
+    description: 'With the tags of a contact, with template_data, with both or with neither.',
+    params: TemplateParams,
+    body: PreviewBody,
+    response: PreviewSchema,
+    errors: ['template_not_found', 'contact_not_found', 'workspace_not_found'],
+    async handle({ principal: { workspaceId }, params, body }) {
+      const { subject, template_data: data, contact_id: contactId } = body
+      const { html } = await mustFindTemplate(database.reader, workspaceId, params.id)
+      if (subject !== undefined) requireParsable(subject, 'subject', 'subject')
+      const contact =
+        contactId === undefined ? undefined : await findMergeContact(database.reader, workspaceId, contactId)
+      if (contactId !== undefined && !contact)
+        throw new AppError('contact_not_found', 'there is no such contact', { path: 'contact_id' })
+      const brand = await findBrand(database.reader, workspaceId)
+      if (!brand) throw new AppError('workspace_not_found', 'the workspace was removed')
+      return preview({ html, subject, data, contact }, brand, clock.now())
+    },
+  })
+}

@@ -1,0 +1,111 @@
+/** What the API takes and gives of a template. */
+import Type, { type Static } from 'typebox'
+import { isoTime } from '../../core/moments.js'
+import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { StructureFrame } from '../blocks/structure.js'
+import type { Template, TemplateHead, TemplateVersion, VersionHead } from './template-store.js'
+
+const Name = Type.String({ minLength: 1, maxLength: 200 })
+const Description = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])
+const Html = Type.String({ description: 'With merge tags; at most 256 KB in UTF-8.' })
+const Structure = Type.Unsafe<Readonly<Record<string, unknown>>>(
+  Type.Object(
+    {},
+    {
+      description:
+        'What the visual editor works on: `blocks` of the types header, text, button, image, divider, spacer, columns, social, ' +
+        'dynamic, conditional, hero, profile, html and dropshadow, and `settings`. Where it comes without html, that is made of it.',
+      examples: [StructureFrame],
+    },
+  ),
+)
+
+export const NewTemplateBody = Type.Object(
+  {
+    name: Name,
+    html: Type.Optional(Html),
+    description: Type.Optional(Description),
+    json_structure: Type.Optional(Structure),
+  },
+  { additionalProperties: false, title: 'NewTemplate' },
+)
+
+export const TemplateChangesBody = Type.Object(
+  {
+    name: Type.Optional(Name),
+    html: Type.Optional(Html),
+    description: Type.Optional(Description),
+    json_structure: Type.Optional(Type.Union([Structure, Type.Null()])),
+  },
+  { additionalProperties: false, title: 'TemplateChanges' },
+)
+
+export const PreviewBody = Type.Object(
+  {
+    contact_id: Type.Optional(Type.String({ maxLength: 64, description: 'Whose tags are filled in.' })),
+    template_data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    subject: Type.Optional(
+      Type.String({ maxLength: 998, description: 'With merge tags; templates have none of their own.' }),
+    ),
+  },
+  { additionalProperties: false, title: 'TemplatePreviewRequest' },
+)
+
+const headFields = {
+  id: Id(),
+  name: Type.String(),
+  description: TextOrNull(),
+  version: Type.Integer({ description: 'From 1; every update makes the next one.' }),
+  is_sandbox: Type.Boolean(),
+  created_at: Moment(),
+  updated_at: Moment(),
+}
+
+const contentFields = {
+  html: Type.String(),
+  json_structure: Type.Union([Type.Object({}), Type.Null()]),
+}
+
+export const TemplateHeadSchema = Type.Object(headFields, { title: 'TemplateHead' })
+export const TemplateSchema = Type.Object({ ...headFields, ...contentFields }, { title: 'Template' })
+
+const versionFields = {
+  version: Type.Integer(),
+  name: Type.String(),
+  description: TextOrNull(),
+  created_at: Moment(),
+}
+export const VersionHeadSchema = Type.Object(versionFields, { title: 'TemplateVersionHead' })
+export const VersionSchema = Type.Object({ ...versionFields, ...contentFields }, { title: 'TemplateVersion' })
+
+export const PreviewSchema = Type.Object(
+  {
+    subject: TextOrNull({ description: 'null where the request gives none.' }),
+    html: Type.String({ description: 'With the compliance footer; its links lead nowhere.' }),
+    text: Type.String({ description: 'The plain-text alternative that is made of the html.' }),
+  },
+  { title: 'TemplatePreview' },
+)
+
+export function headToApi(head: TemplateHead, isSandbox: boolean): Static<typeof TemplateHeadSchema> {
+  const { id, name, description, version, createdAt, updatedAt } = head
+  const moments = { created_at: isoTime(createdAt), updated_at: isoTime(updatedAt) }
+  return { id, name, description, version, is_sandbox: isSandbox, ...moments }
+}
+
+export function templateToApi(template: Template, isSandbox: boolean): Static<typeof TemplateSchema> {
+  return { ...headToApi(template, isSandbox), ...contentToApi(template) }
+}
+
+export function versionHeadToApi(head: VersionHead): Static<typeof VersionHeadSchema> {
+  const { version, name, description, createdAt } = head
+  return { version, name, description, created_at: isoTime(createdAt) }
+}
+
+export function versionToApi(version: TemplateVersion): Static<typeof VersionSchema> {
+  return { ...versionHeadToApi(version), ...contentToApi(version) }
+}
+
+function contentToApi({ html, structure }: { html: string; structure: string | null }) {
+  return { html, json_structure: structure === null ? null : (JSON.parse(structure) as object) }
+}

@@ -1,0 +1,135 @@
+/**
+ * Making, changing and deleting templates, each with its line in the activity log, and going back to a version.
+ *
+ * Fails: AppError validation_error with the path of the field, template_not_found, not_found for a version.
+ */
+import { AppError } from '../../core/errors.js'
+import type { NewId } from '../../core/ids.js'
+import type { Database, Queries, Tx } from '../../db/database.js'
+import { recordActivity, type Actor } from '../../events/activity-store.js'
+import type { Clock } from '../../world/time/clock.js'
+import { readContent, type GivenContent } from './read-content.js'
+import {
+  findTemplate,
+  findVersion,
+  insertTemplate,
+  markTemplateDeleted,
+  updateTemplate,
+  type Template,
+  type TemplateContent,
+} from './template-store.js'
+
+interface Parts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+}
+
+interface Owner {
+  readonly workspaceId: string
+}
+
+export async function createTemplate(
+  { database, clock, newId }: Parts,
+  { workspaceId }: Owner,
+  actor: Actor,
+  given: GivenContent,
+): Promise<Template> {
+  const now = clock.now()
+  const head = { id: newId(), workspaceId, version: 1, createdAt: now, updatedAt: now }
+  const template = { ...head, ...readContent(given) }
+  await database.write(async tx => {
+    await insertTemplate(tx.db, template)
+    await log(tx, template, actor, 'template.created', now)
+  })
+  return template
+}
+
+/** A body without fields changes nothing. */
+export async function changeTemplate(
+  { database, clock }: Parts,
+  { workspaceId }: Owner,
+  actor: Actor,
+  id: string,
+  given: GivenContent,
+): Promise<Template> {
+  // Reading html takes its time, and a write must not wait for it; what was read is held against what is there then.
+  for (;;) {
+    const seen = await mustFindTemplate(database.reader, workspaceId, id)
+    if (Object.values(given).every(value => value === undefined)) return seen
+    const content = readContent(given, seen)
+    const changed = await database.write(async tx => {
+      const before = await mustFindTemplate(tx.db, workspaceId, id)
+      if (before.version !== seen.version) return undefined
+      return toNextVersion(tx, before, content, actor, 'template.updated', clock.now())
+    })
+    if (changed) return changed
+  }
+}
+
+export async function restoreVersion(
+  { database, clock }: Parts,
+  { workspaceId }: Owner,
+  actor: Actor,
+  id: string,
+  version: number,
+): Promise<Template> {
+  return database.write(async tx => {
+    const before = await mustFindTemplate(tx.db, workspaceId, id)
+    const content = await findVersion(tx.db, id, version)
+    if (!content) throw new AppError('not_found', `the template has no version ${version}`)
+    return toNextVersion(tx, before, content, actor, 'template.restored', clock.now())
+  })
+}
+
+export async function deleteTemplate(
+  { database, clock }: Parts,
+  { workspaceId }: Owner,
+  actor: Actor,
+  id: string,
+): Promise<void> {
+  const now = clock.now()
+  await database.write(async tx => {
+    const template = await mustFindTemplate(tx.db, workspaceId, id)
+    await markTemplateDeleted(tx.db, workspaceId, id, now)
+    await log(tx, template, actor, 'template.deleted', now)
+  })
+}
+
+export async function mustFindTemplate(db: Queries, workspaceId: string, id: string): Promise<Template> {
+  const template = await findTemplate(db, workspaceId, id)
+  if (!template) throw new AppError('template_not_found', 'there is no such template')
+  return template
+}
+
+async function toNextVersion(
+  tx: Tx,
+  before: Template,
+  { name, description, html, structure }: TemplateContent,
+  actor: Actor,
+  action: 'template.updated' | 'template.restored',
+  now: number,
+): Promise<Template> {
+  const content = { name, description, html, structure }
+  const template = { ...before, ...content, version: before.version + 1, updatedAt: now }
+  await updateTemplate(tx.db, template)
+  await log(tx, template, actor, action, now)
+  return template
+}
+
+function log(
+  tx: Tx,
+  { id, workspaceId, name, version }: Template,
+  actor: Actor,
+  action: `template.${string}`,
+  createdAt: number,
+): Promise<void> {
+  return recordActivity(tx, {
+    workspaceId,
+    actor,
+    action,
+    subject: name,
+    details: { id, version },
+    createdAt,
+  })
+}

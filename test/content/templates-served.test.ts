@@ -1,0 +1,322 @@
+/** Templates on the running appliance. */
+import t, { type Test } from 'tap'
+import { openTestAppliance } from '../support/program/appliance.js'
+
+const UNKNOWN = '0192f000-0000-7000-8000-00000000000b'
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey()
+  const path = '/api/v1/templates'
+  return {
+    ...postroad,
+    key,
+    get: (below = '', as = key) => postroad.get(`${path}${below}`, { key: as }),
+    create: (body: unknown, as = key) => postroad.post(path, body, { key: as }),
+    post: (below: string, body: unknown = {}) => postroad.post(`${path}${below}`, body, { key }),
+    patch: (id: string, body: unknown) => postroad.patch(`${path}/${id}`, body, { key }),
+    remove: (id: string) => postroad.delete(`${path}/${id}`, { key }),
+    addContact: (body: object) => postroad.post('/api/v1/contacts', body, { key }),
+    async made(body: object = {}) {
+      const { body: answer } = await postroad.post(
+        path,
+        { name: 'Welcome', html: '<p>Hi</p>', ...body },
+        { key },
+      )
+      return (answer as { data: { id: string } }).data.id
+    },
+  }
+}
+
+t.test(
+  'a template is created with its first version, read whole, and listed without its content',
+  async t => {
+    const { create, get } = await open(t)
+    const structure = { blocks: [{ id: 'a', type: 'spacer', content: { height: 5 } }], settings: {} }
+    const made = await create({
+      name: 'Welcome',
+      html: '<p>Hi</p>',
+      description: 'First',
+      json_structure: structure,
+    })
+    const whole = {
+      name: 'Welcome',
+      description: 'First',
+      version: 1,
+      is_sandbox: false,
+      html: '<p>Hi</p>',
+      json_structure: structure,
+    }
+    t.match(made, { status: 201, body: { data: whole } })
+    const { id } = (made.body as { data: { id: string } }).data
+    t.match(await get(`/${id}`), { status: 200, body: { data: { id, ...whole } } })
+    const list = (await get()).body as { data: object[]; pagination: object }
+    t.match(list, { data: [{ id, name: 'Welcome', version: 1 }], pagination: { total: 1 } })
+    t.notOk('html' in list.data[0]! || 'json_structure' in list.data[0]!)
+  },
+)
+
+t.test('a structure without html is rendered', async t => {
+  const { create } = await open(t)
+  const blocks = [{ id: 'a', type: 'header', content: { text: 'Hello {{firstName}}' } }]
+  const { body } = await create({ name: 'Blocks', json_structure: { blocks } })
+  t.match(body, { data: { html: /<h1[^>]*>Hello \{\{firstName\}\}<\/h1>/, json_structure: { blocks } } })
+})
+
+t.test('every block of the contract is taken and rendered with its fields', async t => {
+  const { create } = await open(t)
+  const blocks: [string, object, string[]][] = [
+    [
+      'header',
+      { text: 'Head', level: 2, alignment: 'center', color: '#112233' },
+      ['<h2', 'align="center"', '#112233'],
+    ],
+    [
+      'text',
+      { html: '<b>bold</b>', alignment: 'right', color: '#445566' },
+      ['<b>bold</b>', 'align="right"', '#445566'],
+    ],
+    [
+      'button',
+      {
+        text: 'Go',
+        url: 'https://x.example/',
+        alignment: 'left',
+        backgroundColor: '#010203',
+        textColor: '#0a0b0c',
+        borderRadius: 7,
+        fullWidth: true,
+      },
+      [
+        '>Go</a>',
+        'href="https://x.example/"',
+        'bgcolor="#010203"',
+        'color:#0a0b0c',
+        'border-radius:7px',
+        'width="100%"',
+      ],
+    ],
+    [
+      'image',
+      { src: 'https://x.example/a.png', alt: 'Alt', width: 123, alignment: 'left' },
+      ['alt="Alt" width="123"'],
+    ],
+    [
+      'divider',
+      { color: '#0d0e0f', thickness: 4, style: 'dotted', width: 40 },
+      ['4px dotted #0d0e0f', 'width="40%"'],
+    ],
+    ['spacer', { height: 77 }, ['height="77"']],
+    ['html', { html: '<u>raw</u>' }, ['<u>raw</u>']],
+    ['columns', { columns: [{ blocks: [] }, { blocks: [] }] }, ['max-width:350px']],
+    ['social', { links: [{ platform: 'Web', url: 'https://w.example/' }] }, ['href="https://w.example/"']],
+    ['dynamic', { source: 'items', blocks: [] }, ['{{#each items}}']],
+    ['conditional', { condition: 'x == 1', blocks: [] }, ['{{#if x == 1}}']],
+    ['hero', { title: 'Hero' }, ['Hero</h1>']],
+    ['profile', { name: 'Ann' }, ['Ann</div>']],
+    ['dropshadow', { blocks: [] }, ['box-shadow']],
+  ]
+  const settings = {
+    fontFamily: 'Georgia, serif',
+    contentWidth: 700,
+    backgroundColor: '#aaaaaa',
+    contentBackgroundColor: '#bbbbbb',
+    defaultTextColor: '#cccccc',
+  }
+  for (const [type, content, parts] of blocks) {
+    const structure = {
+      blocks: [
+        { id: 'a', type, content },
+        { id: 'b', type: 'text', content: {} },
+      ],
+      settings,
+    }
+    const { body } = await create({ name: type, json_structure: structure })
+    const { html } = (body as { data: { html: string } }).data
+    const framed = [
+      'Georgia, serif',
+      'max-width:700px',
+      'background-color:#aaaaaa',
+      'bgcolor="#bbbbbb"',
+      'color:#cccccc',
+    ]
+    for (const part of [...parts, ...framed]) t.ok(html.includes(part), `${type}: ${part}`)
+  }
+})
+
+t.test('every update makes a version, and any of them can be read and restored', async t => {
+  const { made, patch, get, post } = await open(t)
+  const id = await made()
+  t.match(await patch(id, { html: '<p>Two</p>', description: 'second' }), {
+    status: 200,
+    body: { data: { version: 2 } },
+  })
+  t.match(await patch(id, { description: null }), {
+    body: { data: { version: 3, description: null, html: '<p>Two</p>' } },
+  })
+  t.match(await patch(id, {}), { body: { data: { version: 3 } } }, 'nothing changed, no version')
+  const versions = (await get(`/${id}/versions`)).body as {
+    data: { version: number; description: string | null }[]
+  }
+  t.same(
+    versions.data.map(({ version, description }) => [version, description]),
+    [
+      [3, null],
+      [2, 'second'],
+      [1, null],
+    ],
+  )
+  t.match(await get(`/${id}/versions/1`), { body: { data: { version: 1, html: '<p>Hi</p>' } } })
+  t.match(await post(`/${id}/versions/1/restore`), {
+    status: 200,
+    body: { data: { version: 4, html: '<p>Hi</p>' } },
+  })
+  t.match(await get(`/${id}/versions/9`), { status: 404, body: { error: { code: 'not_found' } } })
+  t.match(await post(`/${id}/versions/9/restore`), { status: 404, body: { error: { code: 'not_found' } } })
+})
+
+t.test('html and structure: what is given counts, and null takes the structure away', async t => {
+  const { made, patch } = await open(t)
+  const id = await made()
+  const structure = { blocks: [{ id: 'a', type: 'html', content: { html: '<i>block</i>' } }] }
+  t.match(await patch(id, { json_structure: structure }), { body: { data: { html: /<i>block<\/i>/ } } })
+  t.match(await patch(id, { html: '<p>own</p>' }), {
+    body: { data: { html: '<p>own</p>', json_structure: structure } },
+  })
+  t.match(await patch(id, { json_structure: null }), {
+    body: { data: { html: '<p>own</p>', json_structure: null } },
+  })
+})
+
+t.test('what cannot be a template is refused by name, merge tags with line and column', async t => {
+  const { create, made, patch, get } = await open(t)
+  const cases: [object, string, RegExp?][] = [
+    [{ html: '<p>' }, 'name'],
+    [{ name: 'a' }, 'html'],
+    [{ name: 'a', html: ' ' }, 'html'],
+    [{ name: ' ', html: 'x' }, 'name'],
+    [{ name: 'a\u0007', html: 'x' }, 'name'],
+    [{ name: 'a', html: 'x\0' }, 'html'],
+    [{ name: 'a', html: 'x'.repeat(262_145) }, 'html', /at most 256/],
+    [{ name: 'a', html: '<p>\n{{#if x}}' }, 'html', /line 2, column 1: this #if has no/],
+    [
+      { name: 'a', html: 'x', json_structure: { blocks: [{ id: 'a', type: 'video', content: {} }] } },
+      'json_structure.blocks.0.type',
+    ],
+    [
+      {
+        name: 'a',
+        json_structure: { blocks: [{ id: 'a', type: 'html', content: { html: '{{#each x}}' } }] },
+      },
+      'json_structure',
+      /has no/,
+    ],
+    [{ name: 'a', html: 'x', colour: 'red' }, 'colour'],
+  ]
+  for (const [body, path, message = /./] of cases)
+    t.match(
+      await create(body),
+      { status: 400, body: { error: { code: 'validation_error', path, message } } },
+      JSON.stringify(body).slice(0, 80),
+    )
+  t.match(await create({ name: 'a', html: 'x'.repeat(262_144) }), { status: 201 })
+  const id = await made()
+  t.match(await patch(id, { html: '{{' }), { status: 400, body: { error: { path: 'html' } } })
+  t.match(await get(`/${id}/versions`), { body: { pagination: { total: 1 } } })
+})
+
+t.test('search looks for each word in the name, without case and accents; wildcards are letters', async t => {
+  const { made, get } = await open(t)
+  for (const name of ['Été 2026 sale', 'Winter Sale', '100% off']) await made({ name })
+  const found = async (search: string) =>
+    ((await get(`?search=${encodeURIComponent(search)}`)).body as { data: { name: string }[] }).data.map(
+      ({ name }) => name,
+    )
+  t.same(await found('SALE'), ['Winter Sale', 'Été 2026 sale'])
+  t.same(await found('sale ete'), ['Été 2026 sale'])
+  t.same(await found('%'), ['100% off'])
+  t.same(await found('_'), [])
+})
+
+t.test('a deleted template is gone for everybody', async t => {
+  const { made, remove, get, patch, post } = await open(t)
+  const id = await made()
+  t.match(await remove(id), { status: 200, body: { data: { success: true } } })
+  const gone = { status: 404, body: { error: { code: 'template_not_found' } } }
+  t.match(await get(`/${id}`), gone)
+  t.match(await get(`/${id}/versions`), gone)
+  t.match(await get(`/${id}/versions/1`), gone)
+  t.match(await patch(id, { name: 'b' }), gone)
+  t.match(await remove(id), gone)
+  t.match(await post(`/${id}/preview`), gone)
+  t.match(await post(`/${id}/versions/1/restore`), gone)
+  t.match(await get(`/${UNKNOWN}`), gone)
+  t.match(await get(), { body: { data: [] } })
+})
+
+t.test('a sandbox has templates of its own', async t => {
+  const { made, create, get, makeKey } = await open(t)
+  const id = await made()
+  const sandbox = await makeKey('--sandbox')
+  t.match(await get(`/${id}`, sandbox), { status: 404 })
+  t.match(await create({ name: 'Own', html: 'x' }, sandbox), {
+    status: 201,
+    body: { data: { is_sandbox: true } },
+  })
+  t.match(await get('', sandbox), { body: { pagination: { total: 1 } } })
+})
+
+t.test('a preview is rendered with template_data and the footer, and sends nothing', async t => {
+  const { made, post, addContact } = await open(t)
+  const id = await made({ html: '<body><p>Hi {{name|you}} {{current_year}}</p></body>' })
+  const { status, body } = await post(`/${id}/preview`, {
+    template_data: { name: '<Ann>' },
+    subject: 'For {{name}}',
+  })
+  t.equal(status, 200)
+  t.match(body, {
+    data: {
+      subject: 'For ',
+      html: /<p>Hi &lt;Ann&gt; \d{4}<\/p><table.*Unsubscribe.*Sent with Postroad.*<\/body>/s,
+      text: /Hi <Ann> \d{4}/,
+    },
+  })
+  t.match(await post(`/${id}/preview`), { body: { data: { subject: null, html: /Hi you/ } } })
+  const ann = { email: 'ann@example.com', first_name: 'Ann', attributes: { city: 'Ulm' } }
+  const created = await addContact(ann)
+  const contact = (created.body as { data: { id: string } }).data.id
+  const letter = await made({ html: '<p>{{first_name}} {{attributes.city}} {{email}}</p>' })
+  t.match(await post(`/${letter}/preview`, { contact_id: contact, template_data: { email: 'own' } }), {
+    status: 200,
+    body: { data: { html: /<p>Ann Ulm own<\/p>/ } },
+  })
+  t.match(await post(`/${id}/preview`, { contact_id: UNKNOWN }), {
+    status: 404,
+    body: { error: { code: 'contact_not_found', path: 'contact_id' } },
+  })
+  t.match(await post(`/${id}/preview`, { subject: '{{' }), {
+    status: 400,
+    body: { error: { path: 'subject' } },
+  })
+})
+
+t.test('changes stand in the activity log', async t => {
+  const { made, patch, post, remove, baseUrl, key } = await open(t)
+  const id = await made()
+  await patch(id, { name: 'New name' })
+  await post(`/${id}/versions/1/restore`)
+  await remove(id)
+  const answer = await fetch(`${baseUrl}/api/v1/activity`, { headers: { authorization: `Bearer ${key}` } })
+  const { data } = (await answer.json()) as { data: { action: string; subject: string }[] }
+  t.same(
+    data
+      .filter(({ action }) => action.startsWith('template.'))
+      .map(({ action, subject }) => [action, subject]),
+    [
+      ['template.deleted', 'Welcome'],
+      ['template.restored', 'Welcome'],
+      ['template.updated', 'New name'],
+      ['template.created', 'Welcome'],
+    ],
+  )
+})

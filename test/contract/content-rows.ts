@@ -1,0 +1,102 @@
+/** Rule -> test for templates. What is rendered where mail is sent waits for that. */
+import { inFile, type Row } from './row.js'
+
+const served = inFile('content/templates-served')
+const TABLE = 'Campaigns and templates'
+
+export const CONTENT_ROWS: readonly Row[] = [
+  {
+    id: 'templates.create',
+    rule: 'name and html are required, description and json_structure optional; 201',
+    from: ['Template > Creation fields name (required) html', `${TABLE} > POST /templates`],
+    tests: [
+      served('a template is created with its first version, read whole, and listed without its content'),
+      served('what cannot be a template is refused by name, merge tags with line and column'),
+    ],
+    asserts: ['t.match(made, { status: 201, body: { data: whole } })', "[{ name: 'a' }, 'html']"],
+  },
+  {
+    id: 'templates.read',
+    rule: 'GET gives html and json_structure; lists leave them out and take a search',
+    from: [
+      `${TABLE} > GET /templates`,
+      `${TABLE} > GET /templates/:id`,
+      'Template > Other template record fields and',
+      'What the service does > Templates with a merge-tag language',
+    ],
+    tests: [
+      served('a template is created with its first version, read whole, and listed without its content'),
+      served('search looks for each word in the name, without case and accents; wildcards are letters'),
+    ],
+    asserts: ["'html' in list.data[0]!", "t.same(await found('sale ete'), ['Été 2026 sale'])"],
+  },
+  {
+    id: 'templates.versions',
+    rule: 'every update makes a version; versions are listed, read and restored',
+    from: ['Template > Every update creates a new', `${TABLE} > PATCH /templates/:id`],
+    answers: [
+      'GET /api/v1/templates/{id}/versions/{n}: not_found',
+      'POST /api/v1/templates/{id}/versions/{n}/restore: not_found',
+    ],
+    tests: [served('every update makes a version, and any of them can be read and restored')],
+    asserts: ['version: 4'],
+  },
+  {
+    id: 'templates.structure',
+    rule: 'html is what is sent; a structure without html is rendered, an unknown block type is a 400',
+    from: ['Template > html is what is sent'],
+    tests: [
+      served('a structure without html is rendered'),
+      served('html and structure: what is given counts, and null takes the structure away'),
+      served('what cannot be a template is refused by name, merge tags with line and column'),
+    ],
+    asserts: ['json_structure: { blocks }', 'json_structure: null', "'json_structure.blocks.0.type'"],
+  },
+  {
+    id: 'templates.blocks',
+    rule: 'all fourteen types of block, with their content and the settings',
+    from: [
+      'Template > blocks',
+      'Template > settings.fontFamily',
+      'Template > settings.contentWidth',
+      'Template > settings.backgroundColor, contentBackgroundColor, defaultTextColor',
+      'Template > header',
+      'Template > text',
+      'Template > button',
+      'Template > image',
+      'Template > divider',
+      'Template > spacer',
+      'Template > html',
+    ],
+    tests: [served('every block of the contract is taken and rendered with its fields')],
+    asserts: ['t.ok(html.includes(part), `${type}: ${part}`)'],
+  },
+  {
+    id: 'templates.delete',
+    rule: 'deleting is a soft delete; a deleted or unknown template is a 404 template_not_found',
+    from: [
+      'Template > Deleting is a soft delete',
+      `${TABLE} > DELETE /templates/:id`,
+      'Errors > template_not_found',
+    ],
+    answers: [
+      'GET /api/v1/templates/{id}: template_not_found',
+      'PATCH /api/v1/templates/{id}: template_not_found',
+      'DELETE /api/v1/templates/{id}: template_not_found',
+      'GET /api/v1/templates/{id}/versions: template_not_found',
+      'GET /api/v1/templates/{id}/versions/{n}: template_not_found',
+      'POST /api/v1/templates/{id}/versions/{n}/restore: template_not_found',
+      'POST /api/v1/templates/{id}/preview: template_not_found',
+    ],
+    tests: [served('a deleted template is gone for everybody')],
+    asserts: ['t.match(await remove(id), gone)'],
+  },
+  {
+    id: 'templates.preview',
+    rule: 'a preview renders subject, html and text with template_data or a contact',
+    from: [],
+    answers: ['POST /api/v1/templates/{id}/preview: contact_not_found'],
+    tests: [served('a preview is rendered with template_data and the footer, and sends nothing')],
+    asserts: ['Sent with Postroad'],
+  },
+]
