@@ -123,9 +123,9 @@ function accept(
 }
 
 function toContent(submitted: SubmittedContent, workspace: Workspace, now: number): MessageContent {
-  // Each a copy with something added, which is quick; every mail comes by here.
-  const content = { ...submitted, workspaceId: workspace.id, createdAt: now }
-  return workspace.isMarketing ? { ...content, isMarketing: true } : content
+  // What is added stands first: an object that begins with copied fields gets a shape of its own, and is slow from then on.
+  const content = { workspaceId: workspace.id, createdAt: now, ...submitted }
+  return workspace.isMarketing ? { isMarketing: true, ...content } : content
 }
 
 /**

@@ -67,13 +67,13 @@ function toSubmission(message: ReadMessage, id: string, batchId: string): Submis
   const { index, sender, recipients, addressees, attached, trackOpens, trackClicks } = message
   return {
     content: {
-      ...message.content,
-      ...sender,
       id,
-      ...given({ addressees }),
       trackOpens,
       trackClicks,
       batch: { id: batchId, index },
+      ...sender,
+      ...message.content,
+      ...given({ addressees }),
     },
     to: recipients,
     ...given({ attached }),

@@ -71,12 +71,12 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
   const sender = await parts.senders.sender(workspace, asked)
   checkSendAt(scheduledAt, now)
   const content = {
-    ...fields,
-    ...sender,
     id: parts.newId(),
-    ...given({ addressees, scheduledAt }),
     trackOpens: body.track_opens ?? true,
     trackClicks: body.track_clicks ?? true,
+    ...sender,
+    ...fields,
+    ...given({ addressees, scheduledAt }),
   }
   const submission: Submission = { content, to: recipients, ...given({ attached }) }
   return { submission, shown: shownSender(sender, asked) }
