@@ -5,7 +5,6 @@
  * are copied on their way (the structured clone algorithm: no functions, no class instances), except buffers that are
  * handed over. Fails: never throws for a thread that has ended; what is posted to it is lost, and its end is told once.
  */
-import { given } from '../core/given.js'
 import { availableParallelism, setPriority } from 'node:os'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
 
@@ -89,7 +88,7 @@ export const spawnThread: SpawnThread = (entry, { options, heapMegabytes, onMess
   }
   worker.on('message', onMessage)
   worker.on('error', thrown => (fault = asError(thrown)))
-  worker.on('exit', exitCode => onEnd({ exitCode, ...given({ fault }) }))
+  worker.on('exit', exitCode => onEnd({ exitCode, ...(fault === undefined ? {} : { fault }) }))
   return {
     post: (message, handedOver = []) => worker.postMessage(message, handedOver),
     async terminate() {

@@ -5,7 +5,6 @@
  * calls an address out of reach (`reach.ts`) unless the operator named it.
  * Fails: rejects with the socket's error, with code ETIMEDOUT, ABORT_ERR or EADDRNOTPUBLIC; the socket is then destroyed.
  */
-import { given } from '../../core/given.js'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import type { Clock } from '../time/clock.js'
@@ -45,7 +44,7 @@ export function openDialler(clock: Clock, reach: Reach = PUBLIC_REACH): Dialler 
       const socket = connectTcp({
         host: address,
         port,
-        ...given({ localAddress }),
+        ...(localAddress === undefined ? {} : { localAddress }),
       })
       // Dialogue is many small writes answered one by one; Nagle's delay would be added to each of them.
       socket.setNoDelay(true)
