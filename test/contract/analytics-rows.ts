@@ -80,6 +80,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       `${TABLE} > GET /conversions`,
       'decisions: Deliverability > Conversion contact_id UUID value number',
     ],
+    asserts: ['data: [{ value: -5 }, { value: 20 }]'],
     tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
   },
   {
@@ -102,6 +103,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     id: 'product-view.recorded',
     rule: 'a product view is recorded',
     from: [`${TABLE} > POST /track/product-view`],
+    asserts: ["contact_id: id, product_id: 'jug-1'"],
     tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
   },
 ]

@@ -39,6 +39,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'Contacts > GET /contacts/:id',
       'decisions: Contacts > Additive fields updated_at bounced (boolean)',
     ],
+    asserts: ["lists: [{ id: list.body.data.id, name: 'News' }]", 'subscribed: true'],
     tests: [MADE, ONCE],
   },
   {
@@ -56,6 +57,10 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     id: 'contacts.list',
     rule: 'contacts are searched by several words in address and names, filtered by subscribed and bounced, and paged',
     from: ['Contacts > GET /contacts'],
+    asserts: [
+      "searched('GARCÍA josé'), ['jose.garcia@mail.example']",
+      "emails('?subscribed=false'), ['gone@mail.example']",
+    ],
     tests: [SEARCH, FOLLOWS],
   },
   {
@@ -80,6 +85,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     id: 'contacts.upsert',
     rule: 'PUT /contacts makes the contact of an address or changes it',
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
+    asserts: ['attributes: { a: 1, b: 2 }'],
     tests: [UPSERT],
   },
   {
@@ -93,6 +99,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     id: 'contacts.bulk-delete',
     rule: 'up to 5,000 contacts are deleted at once, for good: {deleted, not_found}',
     from: ['Contacts > POST /contacts/bulk-delete', 'decisions: Contacts > attributes PATCH merges a null'],
+    asserts: ['data: { deleted: 2, not_found: 1 }'],
     tests: [BULK],
   },
   {
@@ -122,6 +129,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     id: 'contacts.follow',
     rule: 'subscribed and bounced follow bounces, complaints, wishes and suppressions by hand',
     from: ['decisions: Contacts > Additive fields updated_at bounced (boolean)'],
+    asserts: ["bounce_type: 'permanent'"],
     tests: [FOLLOWS],
   },
   {
@@ -134,6 +142,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'Other resources > List fields name (required) description',
       'decisions: Contacts > PATCH bodies list {name? description?',
     ],
+    asserts: ['member_count: 1', 'data: { success: true }'],
     tests: [LIST],
   },
   {
@@ -152,6 +161,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'decisions: Contacts > List type static (default) or',
       'decisions: Contacts > PATCH bodies list {name? description?',
     ],
+    asserts: ['added: 2, skipped: 0, not_found: 2', 'removed: 1, skipped: 1, not_found: 1'],
     tests: [MEMBERS],
   },
   {
@@ -162,6 +172,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       `${TABLE} > POST /segments`,
       `${TABLE} > GET, PATCH, DELETE /segments/:id`,
     ],
+    asserts: ["data: { name: 'Best', conditions }", "data: [{ name: 'Nobody' }]"],
     tests: [SEGMENT],
   },
   {
@@ -171,6 +182,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'Other resources > Segment name (required) conditions =',
       'decisions: Contacts > Segment match all or any',
     ],
+    asserts: ['conditions: deep(3) }), { status: 201 }', 'conditions: deep(4) }), { status: 400 }'],
     tests: [CONDITIONS, SEGMENT],
   },
   {
@@ -180,6 +192,10 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       `${TABLE} > POST /segments/:id/estimate`,
       `${TABLE} > GET /segments/:id/contacts`,
       'decisions: Contacts > Segment match all or any',
+    ],
+    asserts: [
+      'data: { count: 4, mailable_count: 2 }',
+      "data: [{ email: 'eve@x.example' }, { email: 'cat@x.example' }]",
     ],
     tests: [SEGMENT],
   },
@@ -200,6 +216,10 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     id: 'tags.contacts',
     rule: 'a tag is put on contacts and taken off, and its contacts are listed',
     from: [`${TABLE} > GET /tags/:id/contacts`, `${TABLE} > POST, DELETE /tags/:id/contacts`],
+    asserts: [
+      "emails(`${tag}/contacts`), ['bob@x.example', 'ann@x.example']",
+      'removed: 1, skipped: 0, not_found: 0',
+    ],
     tests: [TAG],
   },
 ]

@@ -171,7 +171,13 @@ export const LIMITS: readonly Limit[] = [
         operation => ({ operation, field, keyword: 'maxLength', value: 100 }) as const,
       ),
     ),
-    ...both(contacts('what cannot be a contact is refused by name')),
+    ...both(
+      contacts(
+        'what cannot be a contact is refused by name',
+        "first_name: 'x'.repeat(101)",
+        "first_name: 'x'.repeat(100), last_name: 'y'.repeat(100)",
+      ),
+    ),
   },
   {
     name: 'Limits > Bulk contact delete',
@@ -182,12 +188,23 @@ export const LIMITS: readonly Limit[] = [
         ...{ keyword: 'maxItems', value: 5_000 },
       },
     ],
-    ...both(audience('many contacts are deleted for good at once, up to 5,000')),
+    ...both(
+      audience(
+        'many contacts are deleted for good at once, up to 5,000',
+        'contact_ids: many })',
+        'contact_ids: many.slice(1) })',
+      ),
+    ),
   },
   {
     name: 'Limits > Soft-deleted contacts restorable',
     value: '30 days',
-    ...both(audience('deleting all asks for confirmation, and can be taken back for thirty days')),
+    ...both(
+      audience(
+        'deleting all asks for confirmation, and can be taken back for thirty days',
+        "restorable_until: '2026-02-04T10:00:00.000Z'",
+      ),
+    ),
   },
   {
     name: 'Limits > Scheduling horizon',
