@@ -174,7 +174,8 @@ function compare(
         ? number === value
         : ordered(number, value)
   }
-  const text = plain(String(found as string | number | boolean))
+  // eslint-disable-next-line @typescript-eslint/no-base-to-string -- no object comes here
+  const text = plain(String(found))
   const texts = list.map(one => plain(String(one)))
   const [wanted = ''] = texts
   switch (question) {

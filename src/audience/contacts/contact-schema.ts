@@ -6,7 +6,6 @@ import { checkAttributes, checkEmail, checkText } from '../checks.js'
 import type { Contact, Named } from './contact.js'
 import { contactToApi } from './contact-events.js'
 import type { ContactPatch, NewContactPatch } from './contacts.js'
-import type { Attributes } from './traits.js'
 
 export const AttributesSchema = Type.Record(Type.String(), Type.Unknown(), {
   description:
@@ -97,7 +96,7 @@ export function readContactPatch(body: Static<typeof ContactChangesBody>): Conta
     ...(email === undefined ? {} : { email: checkEmail(email) }),
     ...(firstName === undefined ? {} : { firstName }),
     ...(lastName === undefined ? {} : { lastName }),
-    ...(attributes === undefined ? {} : { attributes: attributes as Attributes }),
+    ...(attributes === undefined ? {} : { attributes: attributes }),
     ...(subscribed === undefined ? {} : { subscribed }),
   }
 }

@@ -225,7 +225,7 @@ function listToApi(list: List, isSandbox: boolean, memberCount: number | null): 
     name: list.name,
     description: list.description,
     type: list.type,
-    conditions: list.conditions as Static<typeof ConditionsSchema> | null,
+    conditions: list.conditions,
     public: list.isPublic,
     double_opt_in: list.doubleOptIn,
     member_count: memberCount,

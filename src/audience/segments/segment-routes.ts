@@ -248,7 +248,7 @@ function segmentToApi(segment: Segment, isSandbox: boolean): Static<typeof Segme
   return {
     id: segment.id,
     name: segment.name,
-    conditions: segment.conditions as Static<typeof ConditionsSchema>,
+    conditions: segment.conditions,
     is_sandbox: isSandbox,
     created_at: isoTime(segment.createdAt),
     updated_at: isoTime(segment.updatedAt),
