@@ -17,7 +17,7 @@ async function open(t: Test) {
     patch: (id: string, body: unknown) => postroad.patch(`${path}/${id}`, body, { key }),
     remove: (id: string) => postroad.delete(`${path}/${id}`, { key }),
     addContact: (body: object) => postroad.post('/api/v1/contacts', body, { key }),
-    async made(body: object = {}) {
+    made: async (body: object = {}) => {
       const { body: answer } = await postroad.post(
         path,
         { name: 'Welcome', html: '<p>Hi</p>', ...body },

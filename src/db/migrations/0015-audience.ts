@@ -212,7 +212,7 @@ async function pairs(
     .addColumn(thing, 'bigint', c => c.notNull())
     .addColumn('contact', 'bigint', c => c.notNull())
     .addColumn('added_at', 'bigint', c => c.notNull())
-    .addPrimaryKeyConstraint(`${table}_pk`, [thing as never, 'contact' as never])
+    .addPrimaryKeyConstraint(`${table}_pk`, [thing as never, 'contact'])
     .$call(t => (dialect === 'sqlite' ? t.modifyEnd(sql`without rowid`) : t))
     .execute()
   await db.schema.createIndex(`${table}_by_contact`).on(table).columns(['contact', thing]).execute()
