@@ -255,9 +255,9 @@ t.test('a deleted template is gone for everybody', async t => {
 })
 
 t.test('a sandbox has templates of its own', async t => {
-  const { made, create, get, makeKey } = await open(t)
+  const { made, create, get, ...postroad } = await open(t)
   const id = await made()
-  const sandbox = await makeKey('--sandbox')
+  const sandbox = await postroad.makeKey('--sandbox')
   t.match(await get(`/${id}`, sandbox), { status: 404 })
   t.match(await create({ name: 'Own', html: 'x' }, sandbox), {
     status: 201,
