@@ -12,27 +12,27 @@ export interface Timeouts {
    * All hosts and addresses of one attempt together, until one of them has taken the envelope. RFC 5321 §4.5.3.2 bounds each
    * step only, and ten addresses that greet nobody would hold a connection for an hour.
    */
-  readonly attempt: number
+  readonly attemptMs: number
   /** Until TCP stands. */
-  readonly connect: number
-  /** Until TLS stands; `connect` where absent. */
-  readonly starttls?: number
+  readonly connectMs: number
+  /** Until TLS stands; `connectMs` where absent. */
+  readonly starttlsMs?: number
   /** Initial 220: 5 minutes. */
-  readonly greeting: number
-  /** EHLO, HELO, STARTTLS, AUTH and RSET; `mail` where absent. */
-  readonly ehlo?: number
+  readonly greetingMs: number
+  /** EHLO, HELO, STARTTLS, AUTH and RSET; `mailMs` where absent. */
+  readonly ehloMs?: number
   /** MAIL: 5 minutes. */
-  readonly mail: number
+  readonly mailMs: number
   /** RCPT: 5 minutes. */
-  readonly rcpt: number
+  readonly rcptMs: number
   /** 354 after DATA: 2 minutes. */
-  readonly data: number
+  readonly dataMs: number
   /** Each block of the message to leave our buffer: 3 minutes. */
-  readonly block: number
+  readonly blockMs: number
   /** Reply to the final dot: 10 minutes. Shorter ones make duplicates. */
-  readonly finalDot: number
+  readonly finalDotMs: number
   /** Reply to QUIT; nothing depends on it. */
-  readonly quit: number
+  readonly quitMs: number
 }
 
 /** One `[[mta.routes]]` entry. */

@@ -78,7 +78,7 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
     const attempt: TriesAtEndpoint[] = []
     let temporaryReplies = 0
     const { clock, timeouts } = parts
-    const deadline = clock.monotonic() + timeouts.attempt
+    const deadline = clock.monotonic() + timeouts.attemptMs
     const candidates = endpoints.slice(0, MOST_TRIES)
     for (const [index, endpoint] of candidates.entries()) {
       const leftMs = deadline - clock.monotonic()

@@ -73,7 +73,7 @@ t.test('a backup that swallows packets does not hide that the primary has no roo
   const { agent, clock, dialler } = testMta(t, places, { zone: twoExchangers })
   const delivery = agent.deliver(makeJob(), goOn)
   await until('the backup to be dialled', () => dialler.dialled.includes('192.0.2.2'))
-  await clock.advance(timeouts.connect)
+  await clock.advance(timeouts.connectMs)
   t.match(await delivery, { kind: 'deferred', subtype: 'mailbox_full', remoteMta: 'mx1.example' })
 })
 

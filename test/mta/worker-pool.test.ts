@@ -56,7 +56,7 @@ function testPool(t: Test, agent: AgentOptions, workers: number, threads = watch
     workers,
     agent,
     idleMs: DEFAULT_POOL_LIMITS.idleMs,
-    quitMs: timeouts.quit,
+    quitMs: timeouts.quitMs,
   })
   t.teardown(() => pool.terminate())
   return { pool, threads, clock, log }

@@ -12,7 +12,7 @@ import { makeSelectorPairs } from '../dkim/dkim-keys.js'
 import { recordCheck } from './domain-check-store.js'
 import type { DomainParts } from './domain-parts.js'
 import { findDomain, findDomainByName, insertDomain, removeDomain, type Domain } from './domain-store.js'
-import { keepCheck } from './record-check.js'
+import { concludeCheck } from './conclude-check.js'
 import { renewRetired } from '../dkim/renew-dkim.js'
 import { resolverFor } from './sandbox-zone.js'
 import { checkDomain } from './verify-domain.js'
@@ -87,7 +87,7 @@ export async function verifyDomain(
   await renewRetired(parts, parts.clock.now(), id)
   const domain = mustFind(await findDomain(parts.database.reader, owner, id))
   const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
-  return mustFind((await keepCheck(parts, domain, check, actor))?.after)
+  return mustFind((await concludeCheck(parts, domain, check, actor))?.after)
 }
 
 /** Mail that is queued already is still signed and sent. @throws AppError not_found */

@@ -10,7 +10,7 @@ import type { Log } from '../../world/log.js'
 import { listDueForCheck } from './domain-check-store.js'
 import type { DomainParts } from './domain-parts.js'
 import type { Domain } from './domain-store.js'
-import { keepCheck, type KeptCheck } from './record-check.js'
+import { concludeCheck, type ConcludedCheck } from './conclude-check.js'
 import { resolverFor } from './sandbox-zone.js'
 import { checkDomain } from './verify-domain.js'
 
@@ -45,14 +45,14 @@ async function recheck(parts: RecheckParts, domain: Domain, stopping: AbortSigna
     const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
     // The database may be closed by now.
     if (stopping.aborted) return
-    const kept = await keepCheck(parts, domain, check, undefined)
+    const kept = await concludeCheck(parts, domain, check, undefined)
     if (kept) tell(parts.log, kept)
   } catch (error) {
     parts.log.error('domain could not be checked', { domain: domain.domain, error: describeError(error) })
   }
 }
 
-function tell(log: Log, { before, after }: KeptCheck): void {
+function tell(log: Log, { before, after }: ConcludedCheck): void {
   const facts = { domain: after.domain, workspaceId: after.owner, domainId: after.id }
   if (before.verifiedAt === null && after.verifiedAt !== null) log.info('domain verified', facts)
   else if (before.verifiedAt !== null && after.verifiedAt === null)

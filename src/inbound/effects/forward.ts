@@ -10,12 +10,12 @@ import type { Tx } from '../../db/database.js'
 import { foldField, unstructured } from '../../mail/compose/header-field.js'
 import { headerDate } from '../../mail/mime/header-date.js'
 import { encodeBase64 } from '../../mail/mime/transfer-encoding.js'
-import { enqueueReport, type ReportParts } from '../../queue/enqueue-report.js'
+import { enqueueOwnMail, type OwnMailParts } from '../../queue/enqueue-own-mail.js'
 import type { InboundMail } from '../inbound-mail-store.js'
 import type { MailHead } from '../reading/parser-protocol.js'
 import type { Effect } from './effects.js'
 
-export interface ForwardParts extends ReportParts {
+export interface ForwardParts extends OwnMailParts {
   readonly hostname: string
   /** Absent: nothing is forwarded. */
   readonly forwardTo: string | undefined
@@ -55,7 +55,7 @@ export class Forwarder {
     this.recent.push(now)
     const subject = forwardedSubject(mail, head)
     const message = this.compose(mail, forwardTo, subject, await readOriginal(MOST_ATTACHED), now)
-    await enqueueReport(tx, this.parts, {
+    await enqueueOwnMail(tx, this.parts, {
       from: this.mark,
       to: forwardTo,
       subject,

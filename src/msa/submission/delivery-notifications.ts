@@ -27,13 +27,13 @@ import type { EmailBounced, EmailDelivered, EmailFailed, EmailSuppressed } from 
 import type { StoredEvent } from '../../events/store.js'
 import { parseAddress } from '../../mail/address.js'
 import { writeDsn, type DsnRecipient } from '../../mail/compose/dsn-write.js'
-import { enqueueReport, type ReportParts } from '../../queue/enqueue-report.js'
+import { enqueueOwnMail, type OwnMailParts } from '../../queue/enqueue-own-mail.js'
 import { findMessages, type Message } from '../../messages/message-store.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import { findSubmittedMail, hasContent, type SubmittedMail } from './delivery-notification-store.js'
 
-export interface NotificationParts extends ReportParts {
+export interface NotificationParts extends OwnMailParts {
   readonly clock: Clock
   readonly log: Log
   /** Our own name. */
@@ -114,7 +114,7 @@ async function report(tx: Tx, parts: NotificationParts, event: Reported, message
     return
   }
   const domain = await findApplianceDomain(tx.db, parts.hostname)
-  await enqueueReport(tx, parts, {
+  await enqueueOwnMail(tx, parts, {
     contentId,
     from: `mailer-daemon@${parts.hostname}`,
     to: mail.submitter,

@@ -67,7 +67,7 @@ export async function openSession(
     connection.limitUntil(options.deadline)
     if (endpoint.implicitTls) await secure(parts, endpoint, options, connection, progress)
     progress.stage = 'greeting'
-    expect(await connection.readReply(parts.timeouts.greeting))
+    expect(await connection.readReply(parts.timeouts.greetingMs))
     progress.stage = 'ehlo'
     let extensions = await sayHello(connection, parts)
     if (wantsStartTls(endpoint, options)) {
@@ -104,7 +104,7 @@ function withTls({ tls }: Progress): { tls?: TlsFacts } {
 }
 
 function helloTimeout({ timeouts }: SessionParts): number {
-  return timeouts.ehlo ?? timeouts.mail
+  return timeouts.ehloMs ?? timeouts.mailMs
 }
 
 async function dial(
@@ -115,7 +115,7 @@ async function dial(
   const socket = await dialler.connect({
     address,
     port,
-    timeoutMs: within(clock, deadline, timeouts.connect),
+    timeoutMs: within(clock, deadline, timeouts.connectMs),
     signal,
     ...given({ localAddress, namedBy }),
   })
@@ -136,7 +136,7 @@ async function secure(
 ): Promise<void> {
   progress.stage = 'starttls'
   const tls = await connection.startTls(
-    tlsOptions(endpoint, within(clock, deadline, timeouts.starttls ?? timeouts.connect), signal),
+    tlsOptions(endpoint, within(clock, deadline, timeouts.starttlsMs ?? timeouts.connectMs), signal),
   )
   progress.tls = tls
   if (endpoint.tls === 'verify' && !tls.verified)
@@ -150,7 +150,7 @@ async function secure(
 export async function leave(connection: SmtpConnection, timeouts: Timeouts): Promise<void> {
   connection.limitUntil(Infinity)
   try {
-    if (connection.isInStep) await connection.command('QUIT', timeouts.quit)
+    if (connection.isInStep) await connection.command('QUIT', timeouts.quitMs)
   } catch {
     // The session is over either way.
   } finally {

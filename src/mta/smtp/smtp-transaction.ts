@@ -151,12 +151,12 @@ function stepsOf(
     needs.smtputf8 ? ' SMTPUTF8' : '',
   ].join('')
   const steps: Step[] = [
-    { stage: 'mail', line: `MAIL FROM:<${sender}>${parameters}`, timeoutMs: timeouts.mail, expected: 2 },
-    { stage: 'rcpt', line: `RCPT TO:<${recipient}>`, timeoutMs: timeouts.rcpt, expected: 2 },
-    { stage: 'data', line: 'DATA', timeoutMs: timeouts.data, expected: 3 },
+    { stage: 'mail', line: `MAIL FROM:<${sender}>${parameters}`, timeoutMs: timeouts.mailMs, expected: 2 },
+    { stage: 'rcpt', line: `RCPT TO:<${recipient}>`, timeoutMs: timeouts.rcptMs, expected: 2 },
+    { stage: 'data', line: 'DATA', timeoutMs: timeouts.dataMs, expected: 3 },
   ]
   if (reset)
-    steps.unshift({ stage: 'mail', line: 'RSET', timeoutMs: timeouts.ehlo ?? timeouts.mail, expected: 2 })
+    steps.unshift({ stage: 'mail', line: 'RSET', timeoutMs: timeouts.ehloMs ?? timeouts.mailMs, expected: 2 })
   return steps
 }
 
@@ -203,16 +203,16 @@ async function sendMessage(
   progress: Progress,
 ): Promise<SmtpEnd> {
   connection.limitUntil(
-    clock.monotonic() + timeouts.block + (1_000 * message.length) / SLOWEST_OCTETS_PER_SECOND,
+    clock.monotonic() + timeouts.blockMs + (1_000 * message.length) / SLOWEST_OCTETS_PER_SECOND,
   )
-  await connection.write(encodeData(message), timeouts.block, () => {
+  await connection.write(encodeData(message), timeouts.blockMs, () => {
     progress.stage = 'final_dot'
     connection.limitUntil(Infinity)
     progress.isPastFinalDot = true
   })
   // A server that says no in the middle of the message has said it for the whole of it. The end that it waits for never
   // comes, so the connection is of no further use; it is out of step and nobody takes it again.
-  const reply = await connection.readReply(timeouts.finalDot)
+  const reply = await connection.readReply(timeouts.finalDotMs)
   const isAccepted = progress.isPastFinalDot && reply.code < 300
   if (!isAccepted && reply.code < 400)
     throw new Broken('protocol', `unexpected reply ${reply.code} to the message`)

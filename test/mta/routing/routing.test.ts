@@ -107,10 +107,10 @@ t.test('an address that swallows packets is left after the connect timeout', asy
   const { agent, clock } = testMta(t, { '192.0.2.1': 'silent', '192.0.2.2': mx }, { zone: twoExchangers })
   const delivery = agent.deliver(makeJob(), goOn)
   await clock.advance(0)
-  await clock.advance(timeouts.connect)
+  await clock.advance(timeouts.connectMs)
   t.match(await delivery, {
     kind: 'delivered',
-    tried: [{ error: 'connection timed out', durationMs: timeouts.connect }, {}],
+    tried: [{ error: 'connection timed out', durationMs: timeouts.connectMs }, {}],
   })
 })
 

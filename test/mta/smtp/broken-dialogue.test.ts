@@ -96,13 +96,13 @@ t.test('a server that falls silent after the final dot gets ten minutes', async 
   const { agent, clock } = testMta(t, { '192.0.2.25': mx })
   const delivery = agent.deliver(makeJob(), goOn)
   await mx.reached(11)
-  await clock.advance(timeouts.finalDot - 1)
+  await clock.advance(timeouts.finalDotMs - 1)
   t.equal(clock.waiting, 1, 'it still waits')
   await clock.advance(1)
   t.match(await delivery, {
     kind: 'deferred',
     subtype: 'reply_lost',
-    tried: [{ stage: 'final_dot', error: 'no answer in time', durationMs: timeouts.finalDot }],
+    tried: [{ stage: 'final_dot', error: 'no answer in time', durationMs: timeouts.finalDotMs }],
   })
 })
 
@@ -129,7 +129,7 @@ t.test(
     const over = new AbortController()
     void delivery.finally(() => over.abort())
     // What the kernel buffers leaves at once; from then on nothing moves.
-    while (!over.signal.aborted) await clock.advance(timeouts.block)
+    while (!over.signal.aborted) await clock.advance(timeouts.blockMs)
     t.match(await delivery, {
       kind: 'deferred',
       subtype: 'timeout',

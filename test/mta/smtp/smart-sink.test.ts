@@ -52,7 +52,7 @@ async function openWorld(t: Test, { providers, connections }: Setting) {
   const { agent, clock } = testMta(t, places, {
     zone,
     trusted: certificate.cert,
-    timeouts: { ...timeouts, finalDot: 10 * MINUTE_MS },
+    timeouts: { ...timeouts, finalDotMs: 10 * MINUTE_MS },
   })
   const sinks: Record<string, SmartSink> = {}
   for (const [index, name] of names.entries()) {

@@ -87,7 +87,7 @@ t.test('a server that hangs in the handshake is spoken to in clear when its time
   const delivery = agent.deliver(makeJob(), goOn)
   await mx.reached(7)
   // The handshake's time begins when the 220 has arrived, some turns from now.
-  while (mx.connections < 2) await clock.advance(timeouts.connect / 10)
+  while (mx.connections < 2) await clock.advance(timeouts.connectMs / 10)
   t.match(await delivery, {
     kind: 'delivered',
     tried: [{ stage: 'starttls', error: 'connection timed out' }, {}],

@@ -73,7 +73,7 @@ export function stsWorld(
   })
   t.teardown(async () => {
     const closed = agent.close()
-    await clock.advance(timeouts.quit)
+    await clock.advance(timeouts.quitMs)
     await closed
   })
   return { agent, policies, clock, dialler, http, resolver, zone }

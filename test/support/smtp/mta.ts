@@ -16,16 +16,16 @@ import type { SystemLookup } from '../../../src/world/dns/system-names.js'
 
 /** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can tell the two apart. */
 export const timeouts: Timeouts = {
-  attempt: 600_000,
-  connect: 30_000,
-  starttls: 40_000,
-  greeting: 300_000,
-  mail: 300_000,
-  rcpt: 300_000,
-  data: 120_000,
-  block: 180_000,
-  finalDot: 600_000,
-  quit: 5_000,
+  attemptMs: 600_000,
+  connectMs: 30_000,
+  starttlsMs: 40_000,
+  greetingMs: 300_000,
+  mailMs: 300_000,
+  rcptMs: 300_000,
+  dataMs: 120_000,
+  blockMs: 180_000,
+  finalDotMs: 600_000,
+  quitMs: 5_000,
 }
 
 /** What is at an address: a server, nothing (`refused`), or a hole that swallows packets (`silent`). */
@@ -120,7 +120,7 @@ export function testMta(
   })
   t.teardown(async () => {
     const closed = agent.close()
-    await clock.advance(timeouts.quit)
+    await clock.advance(timeouts.quitMs)
     await closed
   })
   return { agent, clock, dialler }

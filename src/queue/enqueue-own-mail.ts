@@ -16,7 +16,7 @@ import { PRIORITIES } from '../messages/mail-origin.js'
 import { insertMessages } from '../messages/message-store.js'
 import { insertQueueEntries } from './queue-store.js'
 
-export interface ReportParts {
+export interface OwnMailParts {
   readonly newId: NewId
   /** How long it is tried, ms. */
   readonly expireMs: number
@@ -24,7 +24,7 @@ export interface ReportParts {
   readonly onEnqueued: (lane: string, dueAt: number) => void
 }
 
-export interface Report {
+export interface OwnMail {
   /** For a report that must not be made twice: the same each time. A new one where absent. */
   readonly contentId?: string
   readonly from: string
@@ -39,19 +39,19 @@ export interface Report {
 }
 
 /** @returns the id of its message */
-export async function enqueueReport(tx: Tx, parts: ReportParts, report: Report): Promise<string> {
-  const recipient = parseAddress(report.to)
-  if (!recipient) throw new Error('a report needs an address to go to')
-  const { createdAt, message } = report
+export async function enqueueOwnMail(tx: Tx, parts: OwnMailParts, mail: OwnMail): Promise<string> {
+  const recipient = parseAddress(mail.to)
+  if (!recipient) throw new Error('mail of the appliance needs an address to go to')
+  const { createdAt, message } = mail
   const workspaceId = APPLIANCE
-  const { contentId = parts.newId() } = report
+  const { contentId = parts.newId() } = mail
   const messageId = parts.newId()
   const content = {
     id: contentId,
     workspaceId,
-    from: { address: report.from },
-    subject: report.subject,
-    signingDomainId: report.signingDomainId,
+    from: { address: mail.from },
+    subject: mail.subject,
+    signingDomainId: mail.signingDomainId,
     trackOpens: false,
     trackClicks: false,
     createdAt,

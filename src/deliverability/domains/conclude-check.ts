@@ -11,7 +11,7 @@ import type { DomainParts } from './domain-parts.js'
 import { findDomain, type Domain } from './domain-store.js'
 import type { DomainCheck } from './verify-domain.js'
 
-export interface KeptCheck {
+export interface ConcludedCheck {
   readonly before: Domain
   readonly after: Domain
 }
@@ -22,12 +22,12 @@ const SYSTEM: Actor = { type: 'system' }
  * @param actor who asked; undefined where nobody did
  * @returns undefined where the domain was removed meanwhile
  */
-export async function keepCheck(
+export async function concludeCheck(
   { database, clock, random, onChanged }: Pick<DomainParts, 'database' | 'clock' | 'random' | 'onChanged'>,
   { owner, id }: Pick<Domain, 'owner' | 'id'>,
   { verdict, findings }: DomainCheck,
   actor: Actor | undefined,
-): Promise<KeptCheck | undefined> {
+): Promise<ConcludedCheck | undefined> {
   const now = clock.now()
   const fraction = random.fraction()
   return database.write(async tx => {
