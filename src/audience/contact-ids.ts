@@ -39,3 +39,9 @@ export function readContactIds(
     throw refusal('contact_ids', `contact_ids must have at most ${MOST_CONTACTS} entries`)
   return ids
 }
+
+/** What is told of contacts for which nothing changed, in answers to works on many. */
+export const bulkCounts = {
+  skipped: Type.Integer({ description: 'For which it was so already.' }),
+  not_found: Type.Integer(),
+}

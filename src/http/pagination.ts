@@ -10,6 +10,16 @@ export const pageQuery = {
   ),
 }
 
+/** The query field `search` of lists of things that have a name. */
+export const nameSearch = {
+  search: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description: 'Words, each of which stands somewhere in the name; case and accents do not count.',
+    }),
+  ),
+}
+
 export interface Page {
   readonly limit: number
   readonly offset: number

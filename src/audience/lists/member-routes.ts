@@ -3,7 +3,13 @@ import Type from 'typebox'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
-import { ContactIdsBody, contactIdsQuery, OptionalContactIdsBody, readContactIds } from '../contact-ids.js'
+import {
+  bulkCounts,
+  ContactIdsBody,
+  contactIdsQuery,
+  OptionalContactIdsBody,
+  readContactIds,
+} from '../contact-ids.js'
 import { actingBy } from '../contacts/contact-routes.js'
 import {
   CONTACT_IDS_BODY,
@@ -17,11 +23,6 @@ import { readConditions } from '../segments/read-conditions.js'
 import { ListParams } from './list-routes.js'
 import { changeMembers } from './members.js'
 import { requireList } from './static-list.js'
-
-const counts = {
-  skipped: Type.Integer({ description: 'For which it was so already.' }),
-  not_found: Type.Integer(),
-}
 
 export function memberRoutes(parts: AudienceParts): Route[] {
   const { database, clock } = parts
@@ -63,7 +64,7 @@ export function memberRoutes(parts: AudienceParts): Route[] {
       body: ContactIdsBody,
       bodyLimit: CONTACT_IDS_BODY,
       bodyValues: CONTACT_IDS_VALUES,
-      response: Type.Object({ added: Type.Integer(), ...counts }, { title: 'MembersAdded' }),
+      response: Type.Object({ added: Type.Integer(), ...bulkCounts }, { title: 'MembersAdded' }),
       errors: ['not_found', 'conflict'],
       async handle({ principal, params, body }) {
         const { done, skipped, notFound } = await changeMembers(
@@ -91,7 +92,7 @@ export function memberRoutes(parts: AudienceParts): Route[] {
       example: { contact_ids: ['0192f3a4-5b6c-7d8e-9f01-23456789abcd'] },
       bodyLimit: CONTACT_IDS_BODY,
       bodyValues: CONTACT_IDS_VALUES,
-      response: Type.Object({ removed: Type.Integer(), ...counts }, { title: 'MembersRemoved' }),
+      response: Type.Object({ removed: Type.Integer(), ...bulkCounts }, { title: 'MembersRemoved' }),
       errors: ['not_found', 'conflict'],
       async handle({ principal, params, body, query }) {
         const ids = readContactIds(body, query)

@@ -6,7 +6,7 @@ import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { checkName } from '../checks.js'
@@ -69,18 +69,7 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
       operationId: 'listSegments',
       chapter: 'Segments',
       summary: 'Segments, newest first.',
-      query: Type.Object(
-        {
-          ...pageQuery,
-          search: Type.Optional(
-            Type.String({
-              maxLength: 200,
-              description: 'Words, each of which stands somewhere in the name.',
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
       item: SegmentSchema,
       async handle({ principal, query }, page) {
         const found = await listSegments(database.slowReader, principal.workspaceId, query.search, page)

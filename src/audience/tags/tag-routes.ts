@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { checkName, checkText, refusal } from '../checks.js'
@@ -55,18 +55,7 @@ export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
       operationId: 'listTags',
       chapter: 'Tags',
       summary: 'Tags by name, each with the number of its contacts.',
-      query: Type.Object(
-        {
-          ...pageQuery,
-          search: Type.Optional(
-            Type.String({
-              maxLength: 200,
-              description: 'Words, each of which stands somewhere in the name.',
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
       item: TagSchema,
       async handle({ principal, query }, page) {
         const found = await listTags(database.slowReader, principal.workspaceId, query.search, page)

@@ -3,7 +3,13 @@ import Type from 'typebox'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
-import { ContactIdsBody, contactIdsQuery, OptionalContactIdsBody, readContactIds } from '../contact-ids.js'
+import {
+  bulkCounts,
+  ContactIdsBody,
+  contactIdsQuery,
+  OptionalContactIdsBody,
+  readContactIds,
+} from '../contact-ids.js'
 import { actingBy } from '../contacts/contact-routes.js'
 import {
   CONTACT_IDS_BODY,
@@ -14,11 +20,6 @@ import {
 import { CONTACT_TAGS, listPairs } from '../pair-store.js'
 import { changeTagged, requireTag } from './taggings.js'
 import { TagParams } from './tag-routes.js'
-
-const counts = {
-  skipped: Type.Integer({ description: 'For which it was so already.' }),
-  not_found: Type.Integer(),
-}
 
 export function taggedRoutes(parts: AudienceParts): Route[] {
   const { database } = parts
@@ -52,7 +53,7 @@ export function taggedRoutes(parts: AudienceParts): Route[] {
       body: ContactIdsBody,
       bodyLimit: CONTACT_IDS_BODY,
       bodyValues: CONTACT_IDS_VALUES,
-      response: Type.Object({ added: Type.Integer(), ...counts }, { title: 'TagAdded' }),
+      response: Type.Object({ added: Type.Integer(), ...bulkCounts }, { title: 'TagAdded' }),
       errors: ['not_found'],
       async handle({ principal, params, body }) {
         const { contact_ids: ids } = body
@@ -80,7 +81,7 @@ export function taggedRoutes(parts: AudienceParts): Route[] {
       example: { contact_ids: ['0192f3a4-5b6c-7d8e-9f01-23456789abcd'] },
       bodyLimit: CONTACT_IDS_BODY,
       bodyValues: CONTACT_IDS_VALUES,
-      response: Type.Object({ removed: Type.Integer(), ...counts }, { title: 'TagRemoved' }),
+      response: Type.Object({ removed: Type.Integer(), ...bulkCounts }, { title: 'TagRemoved' }),
       errors: ['not_found'],
       async handle({ principal, params, body, query }) {
         const ids = readContactIds(body, query)

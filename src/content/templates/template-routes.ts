@@ -5,7 +5,7 @@ import type { NewId } from '../../core/ids.js'
 import type { Database, Queries } from '../../db/database.js'
 import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { MergeContact } from '../merge/merge-values.js'
@@ -73,19 +73,7 @@ function plainRoutes(parts: TemplateParts): Route[] {
       operationId: 'listTemplates',
       chapter: 'Templates',
       summary: 'Templates without their content, newest first.',
-      query: Type.Object(
-        {
-          ...pageQuery,
-          search: Type.Optional(
-            Type.String({
-              maxLength: 200,
-              description:
-                'Words, each of which stands somewhere in the name; case and accents do not count.',
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
       item: TemplateHeadSchema,
       async handle({ principal, query }, page) {
         const found = await listTemplates(database.slowReader, principal.workspaceId, query.search, page)
