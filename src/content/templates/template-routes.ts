@@ -25,12 +25,13 @@ import {
   VersionSchema,
   versionToApi,
 } from './template-schema.js'
-import { findVersion, listTemplates, listVersions } from './template-store.js'
+import { listTemplates, listVersions } from './template-store.js'
 import {
   changeTemplate,
   createTemplate,
   deleteTemplate,
   mustFindTemplate,
+  mustFindVersion,
   restoreVersion,
 } from './templates.js'
 
@@ -51,7 +52,7 @@ export interface TemplateParts {
 const TemplateParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 const VersionParams = Type.Object({
   id: Type.String({ maxLength: 64 }),
-  n: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
+  n: Type.String({ maxLength: 64, description: 'The version, from 1.' }),
 })
 
 /** html of 256 KB and its structure, escaped at worst sixfold in JSON. */
@@ -110,7 +111,7 @@ function plainRoutes(parts: TemplateParts): Route[] {
       summary: 'A template as it is now.',
       params: TemplateParams,
       response: TemplateSchema,
-      errors: ['template_not_found'],
+      errors: ['template_not_found', 'not_found'],
       async handle({ principal, params }) {
         const template = await mustFindTemplate(database.reader, principal.workspaceId, params.id)
         return templateToApi(template, principal.isSandbox)
@@ -131,7 +132,7 @@ function plainRoutes(parts: TemplateParts): Route[] {
       bodyLimit: BODY_LIMIT,
       bodyValues: BODY_VALUES,
       response: TemplateSchema,
-      errors: ['template_not_found'],
+      errors: ['template_not_found', 'not_found'],
       async handle({ principal, params, body }) {
         const template = await changeTemplate(parts, principal, keyActor(principal), params.id, body)
         return templateToApi(template, principal.isSandbox)
@@ -146,7 +147,7 @@ function plainRoutes(parts: TemplateParts): Route[] {
       summary: 'Delete a template. Mail that was accepted with it is sent all the same.',
       params: TemplateParams,
       response: Done,
-      errors: ['template_not_found'],
+      errors: ['template_not_found', 'not_found'],
       async handle({ principal, params }) {
         await deleteTemplate(parts, principal, keyActor(principal), params.id)
         return { success: true as const }
@@ -168,7 +169,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       params: TemplateParams,
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: VersionHeadSchema,
-      errors: ['template_not_found'],
+      errors: ['template_not_found', 'not_found'],
       async handle({ principal, params }, page) {
         await mustFindTemplate(database.reader, principal.workspaceId, params.id)
         const found = await listVersions(database.slowReader, params.id, page)
@@ -187,9 +188,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params: { id, n } }) {
         await mustFindTemplate(database.reader, principal.workspaceId, id)
-        const version = await findVersion(database.reader, id, n)
-        if (!version) throw new AppError('not_found', `the template has no version ${n}`)
-        return versionToApi(version)
+        return versionToApi(await mustFindVersion(database.reader, id, readVersion(n)))
       },
     }),
     route({
@@ -203,11 +202,16 @@ function versionRoutes(parts: TemplateParts): Route[] {
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params: { id, n } }) {
-        const template = await restoreVersion(parts, principal, keyActor(principal), id, n)
+        const template = await restoreVersion(parts, principal, keyActor(principal), id, readVersion(n))
         return templateToApi(template, principal.isSandbox)
       },
     }),
   ]
+}
+
+/** What is no number is no version either: it is not found. */
+function readVersion(text: string): number {
+  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0
 }
 
 function previewRoute({ database, clock, findBrand, findMergeContact }: TemplateParts): Route {
@@ -222,7 +226,7 @@ function previewRoute({ database, clock, findBrand, findMergeContact }: Template
     params: TemplateParams,
     body: PreviewBody,
     response: PreviewSchema,
-    errors: ['template_not_found', 'contact_not_found', 'workspace_not_found'],
+    errors: ['template_not_found', 'contact_not_found', 'workspace_not_found', 'not_found'],
     async handle({ principal: { workspaceId }, params, body }) {
       const { subject, template_data: data, contact_id: contactId } = body
       const { html } = await mustFindTemplate(database.reader, workspaceId, params.id)

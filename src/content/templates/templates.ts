@@ -17,6 +17,7 @@ import {
   updateTemplate,
   type Template,
   type TemplateContent,
+  type TemplateVersion,
 } from './template-store.js'
 
 interface Parts {
@@ -76,8 +77,7 @@ export async function restoreVersion(
 ): Promise<Template> {
   return database.write(async tx => {
     const before = await mustFindTemplate(tx.db, workspaceId, id)
-    const content = await findVersion(tx.db, id, version)
-    if (!content) throw new AppError('not_found', `the template has no version ${version}`)
+    const content = await mustFindVersion(tx.db, id, version)
     return toNextVersion(tx, before, content, actor, 'template.restored', clock.now())
   })
 }
@@ -100,6 +100,12 @@ export async function mustFindTemplate(db: Queries, workspaceId: string, id: str
   const template = await findTemplate(db, workspaceId, id)
   if (!template) throw new AppError('template_not_found', 'there is no such template')
   return template
+}
+
+export async function mustFindVersion(db: Queries, id: string, version: number): Promise<TemplateVersion> {
+  const found = await findVersion(db, id, version)
+  if (!found) throw new AppError('not_found', 'the template has no such version')
+  return found
 }
 
 async function toNextVersion(

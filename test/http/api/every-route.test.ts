@@ -75,7 +75,7 @@ t.test('operations have names of their own, as people would give them, and stand
   for (const id of ids)
     t.match(
       id,
-      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|restore|estimate)[A-Z]\w+$/,
+      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|restore|estimate|preview)[A-Z]\w+$/,
     )
   for (const { name, tags } of operations) t.match(tags, [/^[A-Z]/], name)
 })
@@ -140,6 +140,12 @@ t.test('with a key that lacks the permission, every route that needs one is a 40
   }
 })
 
+/** Of some things the contract has a code of their own. */
+const CODES_OF_MISSING: Readonly<Record<string, string>> = {
+  contacts: 'contact_not_found',
+  templates: 'template_not_found',
+}
+
 t.test('what does not exist is a 404 on every route that names one thing', async t => {
   const { operations, ask, key } = await open(t)
   const naming = operations.filter(({ pathParameters }) => pathParameters.length > 0)
@@ -147,7 +153,11 @@ t.test('what does not exist is a 404 on every route that names one thing', async
   for (const operation of naming)
     for (const valueOf of [madeUp, () => 'nonsense', () => '0', () => "x' or '1'='1"]) {
       const answer = await ask(usualAsking(operation, valueOf, operation.needsKey ? key : undefined))
-      t.same([answer.status, codeOf(answer.text)], [404, 'not_found'], operation.name)
+      t.same(
+        [answer.status, codeOf(answer.text)],
+        [404, CODES_OF_MISSING[operation.path.split('/')[3] ?? ''] ?? 'not_found'],
+        operation.name,
+      )
       t.equal(faultOf(operation, answer), undefined, operation.name)
     }
 })

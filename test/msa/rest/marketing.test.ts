@@ -39,7 +39,9 @@ t.test('a workspace may mark its mail as marketing: who unsubscribed does not ge
   const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'), { readonly: true })
   t.teardown(() => database.close())
   const told = database
-    .prepare("select payload from events where payload like '%carl@one.test%' order by seq")
+    .prepare(
+      "select payload from events where kind like 'email.%' and payload like '%carl@one.test%' order by seq",
+    )
     .all() as { payload: string }[]
   t.same(
     told.map(({ payload }) => JSON.parse(payload) as unknown),
