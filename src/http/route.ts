@@ -1,7 +1,7 @@
 /**
  * How a route is declared: one object that gives the validation, the handler's types and the OpenAPI page.
  *
- * A resource's `routes.ts` makes these; `app.ts` mounts them, `openapi.ts` describes them. Handlers know no Koa.
+ * A resource's `routes.ts` makes these; `app.ts` mounts them, `openapi/document.ts` describes them. Handlers know no Koa.
  */
 import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'

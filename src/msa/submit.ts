@@ -86,14 +86,19 @@ export async function submitEach(
   return fates
 }
 
-function sortBatch(tx: Tx, { workspace, submissions }: SubmissionBatch): Promise<Recipient[][]> {
-  const isMarketing = workspace.isMarketing || submissions.some(({ content }) => isMarketingMail(content))
-  return sortRecipients(
-    tx.db,
-    workspace.id,
-    submissions.map(({ to }) => to),
-    isMarketing,
-  )
+/** Each by what it is itself: an unsubscribe stops the marketing of a batch, and nothing else that is in it. */
+async function sortBatch(tx: Tx, { workspace, submissions }: SubmissionBatch): Promise<Recipient[][]> {
+  const sorted = new Map<Submission, Recipient[]>()
+  for (const isMarketing of [false, true]) {
+    const alike = submissions.filter(
+      ({ content }) => (workspace.isMarketing || isMarketingMail(content)) === isMarketing,
+    )
+    if (alike.length === 0) continue
+    const lists = alike.map(({ to }) => to)
+    const found = await sortRecipients(tx.db, workspace.id, lists, isMarketing)
+    alike.forEach((submission, at) => sorted.set(submission, found[at] ?? []))
+  }
+  return submissions.map(submission => sorted.get(submission) ?? [])
 }
 
 function countMailed(recipients: readonly Recipient[]): number {

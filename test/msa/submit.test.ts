@@ -2,6 +2,7 @@
 import t from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
+import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import { SlidingWindow } from '../../src/http/sliding-window.js'
 import { findMessagesOf } from '../../src/messages/message-store.js'
 import type { Submission } from '../../src/msa/mail-submission.js'
@@ -95,6 +96,30 @@ eachDatabase(
     t.same(messages.map(({ recipient }) => recipient).sort(), readers(0, 300).sort())
     const ids = messages.map(message => message.id)
     t.equal((await findEntries(database.reader, ids)).filter(({ contentId }) => contentId === id).length, 300)
+  },
+)
+
+eachDatabase(
+  t,
+  'of a batch with marketing and other mail, an unsubscribe stops the marketing alone',
+  async (t, database) => {
+    const workspace = await addWorkspace(database)
+    const one = submission(['ann@one.test'])
+    const other = submission(['ann@one.test'])
+    const marketing: Submission = { ...one, content: { ...one.content, campaignId: 'spring' } }
+    const [first, second] = await database.write(async tx => {
+      await insertSuppression(tx.db, {
+        workspaceId: workspace.id,
+        email: 'ann@one.test',
+        reason: 'unsubscribe',
+        scope: 'marketing',
+        sourceMessageId: null,
+        createdAt: clock.now(),
+      })
+      const batch = { workspace, isSandbox: false, submissions: [marketing, other] }
+      return submitAll(tx, door(), batch, clock.now())
+    })
+    t.match([first, second], [[{ skip: 'suppressed' }], [{ skip: null }]])
   },
 )
 

@@ -2,7 +2,7 @@
  * Deleting all contacts, and restoring all that were deleted: in steps of a few milliseconds, between which others have their turn.
  *
  * A step, its events and how far it has come are one transaction. Whoever asked waits for the end; when the process goes, the
- * job that `jobs.ts` lists goes on where it was. Contacts that are made meanwhile are not touched. Of an audience one is
+ * job that `audience/resource.ts` declares goes on where it was. Contacts that are made meanwhile are not touched. Of an audience one is
  * under way at a time.
  * Fails: AppError conflict where one is.
  */
