@@ -18,6 +18,7 @@ import { ensureApplianceDomain } from './deliverability/domains/domains.js'
 import { renewRetired } from './deliverability/dkim/renew-dkim.js'
 import { addressDomain } from './mail/address.js'
 import { makeReturnPath, type ReturnPathKey } from './mail/return-path.js'
+import type { TokenKey } from './mail/signed-token.js'
 import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
 
@@ -33,6 +34,8 @@ export interface Appliance extends AsyncDisposable {
   readonly returnPath: (messageId: string, recipient: string) => string
   /** All that were ever used, the newest first: mail sent before a rotation still comes back. */
   readonly returnPathKeys: readonly ReturnPathKey[]
+  /** What links in mail are made and read with (`mail/links/`), newest first: they are followed years later. */
+  readonly linkSecrets: readonly TokenKey[]
 }
 
 /** The data folder was not set up yet; the text says how. */
@@ -130,6 +133,7 @@ async function assemble(
   const returnPathKeys = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)
   const [key] = returnPathKeys
   if (!key) throw new Error('the secret of return paths could not be made')
+  const linkSecrets = await ensureSecret(database, 'links', random.bytes(32), clock.now(), box)
   const { sharedAddress, returnPathDomain } = config.mta
   if (sharedAddress !== undefined) await ensureApplianceDomain(domains, addressDomain(sharedAddress))
   if (mayChange) await renewRetired(domains, clock.now())
@@ -143,6 +147,7 @@ async function assemble(
     returnPath: (messageId, recipient) =>
       makeReturnPath({ messageId, recipient, key, domain: returnPathDomain }),
     returnPathKeys,
+    linkSecrets,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

@@ -6,7 +6,8 @@ import { sql } from 'kysely'
 import type { Database, Dialect, Queries } from '../db/database.js'
 import { isSealed, type SecretBox } from './secret-box.js'
 
-export type SecretName = 'return_path'
+/** `links`: what the links in mail are signed and sealed with. */
+export type SecretName = 'return_path' | 'links'
 
 interface SecretRow {
   name: SecretName

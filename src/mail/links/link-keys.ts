@@ -1,0 +1,61 @@
+/**
+ * The keys that links are signed and sealed with: of each version of the appliance's secret one key for each purpose.
+ *
+ * Opened once by whoever makes or reads links and handed to the other files here. What is made for one purpose is worth nothing for
+ * another, since no two have a key in common. Derived when first asked for and kept. Pure.
+ * Standard: RFC 5869 (HKDF).
+ * Fails: without any key, or with a version that a token has no room for, opening throws a plain Error.
+ */
+import { hkdfSync } from 'node:crypto'
+import type { TokenKey } from '../signed-token.js'
+
+export type LinkPurpose = 'open' | 'click' | 'link' | 'view' | 'unsubscribe' | 'preferences' | 'confirm'
+
+export interface LinkKey {
+  readonly version: number
+  /** For HMAC-SHA256, 32 bytes. */
+  readonly mac: Buffer
+  /** For AES-256, 32 bytes; used by what is sealed. */
+  readonly cipher: Buffer
+}
+
+export interface LinkKeys {
+  /** The one that signs. */
+  newest(purpose: LinkPurpose): LinkKey
+  /** One that verifies. @returns undefined where there never was such a version */
+  find(purpose: LinkPurpose, version: number): LinkKey | undefined
+}
+
+/** Of a key version in a token: two octets. */
+const MAX_VERSION = 0xffff
+
+/** @param secrets every version there ever was, in any order: links in mail are followed years later */
+export function openLinkKeys(secrets: readonly TokenKey[]): LinkKeys {
+  const newest = secrets.reduce((most, { version }) => Math.max(most, version), -1)
+  if (newest < 0 || newest > MAX_VERSION)
+    throw new Error(`links need a secret with a version of 0 to ${MAX_VERSION}`)
+  const known = new Map<string, LinkKey>()
+  function find(purpose: LinkPurpose, version: number): LinkKey | undefined {
+    const name = `${purpose} ${version}`
+    const found = known.get(name)
+    if (found) return found
+    const secret = secrets.find(one => one.version === version)
+    if (!secret) return undefined
+    const key = derive(secret, purpose)
+    known.set(name, key)
+    return key
+  }
+  return {
+    find,
+    newest(purpose) {
+      const key = find(purpose, newest)
+      if (!key) throw new Error('the newest secret of links is gone')
+      return key
+    },
+  }
+}
+
+function derive({ version, secret }: TokenKey, purpose: LinkPurpose): LinkKey {
+  const bytes = Buffer.from(hkdfSync('sha256', secret, '', `postroad link ${purpose}`, 64))
+  return { version, mac: bytes.subarray(0, 32), cipher: bytes.subarray(32) }
+}

@@ -1,0 +1,108 @@
+/**
+ * The links back that a mail carries, and where they lead: one path for each of them below the public URL.
+ *
+ * `linksOf` is called by whatever renders mail; the routes that answer take `LINK_PATHS` and the readers here. Each link is made
+ * when it is first asked for, with one HMAC, and is the same whenever the message is rendered again. Pure.
+ * Fails: reading never throws; a link for what is no UUID throws a plain Error when it is asked for.
+ */
+import type { Subscriber } from '../unsubscribe-token.js'
+import { makeClickPart } from './click-link.js'
+import type { LinkKeys } from './link-keys.js'
+import { makeMessageToken, readMessageToken } from './message-token.js'
+import { makeConfirmationToken, makeSubscriberToken, type Confirmation } from './subscriber-link.js'
+
+/** What stands before the token; one letter each, since links make mail longer. */
+export const LINK_PATHS = {
+  /** A picture of one pixel: `/o/<token>.gif`. */
+  open: '/o/',
+  click: '/c/',
+  unsubscribe: '/u/',
+  preferences: '/p/',
+  view: '/v/',
+  confirm: '/s/',
+} as const
+
+/** Some show a picture only where its name looks like one. */
+const PIXEL_SUFFIX = '.gif'
+
+/** Longer paths are none of ours: the longest is a click link, 2,048 octets of URL in base64 and what is signed with it. */
+export const MAX_LINK_PATH = 3_000
+
+export interface LinkedMessage extends Subscriber {
+  /** Shared by all recipients of the same mail; click links are bound to it. */
+  readonly contentId: string
+}
+
+export interface Links {
+  /** GET shows a page, POST acts (RFC 8058). Never expires. */
+  readonly unsubscribeUrl: string
+  readonly preferencesUrl: string
+  /** The mail in a browser, as long as it is kept. */
+  readonly viewUrl: string
+  readonly pixelUrl: string
+  /** @param linkPart of `makeLinkPart`, for the content of this message */
+  click(linkPart: string): string
+}
+
+/** @param publicUrl without a slash at the end */
+export function linksOf(keys: LinkKeys, publicUrl: string, message: LinkedMessage): Links {
+  return new MessageLinks(keys, publicUrl, message)
+}
+
+class MessageLinks implements Links {
+  private readonly keys: LinkKeys
+  private readonly publicUrl: string
+  private readonly message: LinkedMessage
+  private readonly made = new Map<keyof typeof LINK_PATHS, string>()
+
+  constructor(keys: LinkKeys, publicUrl: string, message: LinkedMessage) {
+    this.keys = keys
+    this.publicUrl = publicUrl
+    this.message = message
+  }
+
+  get unsubscribeUrl(): string {
+    return this.once('unsubscribe', () => makeSubscriberToken(this.keys, 'unsubscribe', this.message))
+  }
+
+  get preferencesUrl(): string {
+    return this.once('preferences', () => makeSubscriberToken(this.keys, 'preferences', this.message))
+  }
+
+  get viewUrl(): string {
+    return this.once('view', () => makeMessageToken(this.keys, 'view', this.message.messageId))
+  }
+
+  get pixelUrl(): string {
+    return this.once('open', () => makeMessageToken(this.keys, 'open', this.message.messageId) + PIXEL_SUFFIX)
+  }
+
+  click(linkPart: string): string {
+    const { messageId, contentId } = this.message
+    return this.once('click', () => `${makeClickPart(this.keys, messageId, contentId)}.`) + linkPart
+  }
+
+  private once(path: keyof typeof LINK_PATHS, make: () => string): string {
+    const known = this.made.get(path)
+    if (known !== undefined) return known
+    const url = this.publicUrl + LINK_PATHS[path] + make()
+    this.made.set(path, url)
+    return url
+  }
+}
+
+/** @param publicUrl without a slash at the end */
+export function confirmationUrl(keys: LinkKeys, publicUrl: string, confirmation: Confirmation): string {
+  return publicUrl + LINK_PATHS.confirm + makeConfirmationToken(keys, confirmation)
+}
+
+/** @param text behind the path, with or without `.gif` @returns the message's id; undefined where we did not make it */
+export function readOpen(keys: LinkKeys, text: string): string | undefined {
+  const token = text.endsWith(PIXEL_SUFFIX) ? text.slice(0, -PIXEL_SUFFIX.length) : text
+  return readMessageToken(keys, 'open', token)
+}
+
+/** @returns the message's id; undefined where we did not make it */
+export function readView(keys: LinkKeys, text: string): string | undefined {
+  return readMessageToken(keys, 'view', text)
+}
