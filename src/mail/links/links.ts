@@ -1,15 +1,14 @@
 /**
  * The links back that a mail carries, and where they lead: one path for each of them below the public URL.
  *
- * `linksOf` is called by whatever renders mail; the routes that answer take `LINK_PATHS` and the readers here. Each link is made
- * when it is first asked for, with one HMAC, and is the same whenever the message is rendered again. Pure.
+ * `linksOf` is called by whatever renders mail; the routes that answer take `LINK_PATHS` and the readers here. Links are made when
+ * they are first asked for, with two HMACs at most for a message, and are the same whenever it is rendered again. Pure.
  * Fails: reading never throws; a link for what is no UUID throws a plain Error when it is asked for.
  */
 import type { Subscriber } from '../unsubscribe-token.js'
-import { makeClickPart } from './click-link.js'
 import type { LinkKeys } from './link-keys.js'
-import { makeMessageToken, readMessageToken } from './message-token.js'
-import { makeConfirmationToken, makeSubscriberToken, type Confirmation } from './subscriber-link.js'
+import { MessageTokens, readMessageToken } from './message-token.js'
+import { makeConfirmationToken, SubscriberTokens, type Confirmation } from './subscriber-link.js'
 
 /** What stands before the token; one letter each, since links make mail longer. */
 export const LINK_PATHS = {
@@ -28,10 +27,8 @@ const PIXEL_SUFFIX = '.gif'
 /** Longer paths are none of ours: the longest is a click link, 2,048 octets of URL in base64 and what is signed with it. */
 export const MAX_LINK_PATH = 3_000
 
-export interface LinkedMessage extends Subscriber {
-  /** Shared by all recipients of the same mail; click links are bound to it. */
-  readonly contentId: string
-}
+/** What the links of a message are made of. */
+export type LinkedMessage = Subscriber
 
 export interface Links {
   /** GET shows a page, POST acts (RFC 8058). Never expires. */
@@ -40,7 +37,7 @@ export interface Links {
   /** The mail in a browser, as long as it is kept. */
   readonly viewUrl: string
   readonly pixelUrl: string
-  /** @param linkPart of `makeLinkPart`, for the content of this message */
+  /** @param linkPart of `makeLinkPart`, for the workspace of this message */
   click(linkPart: string): string
 }
 
@@ -54,6 +51,8 @@ class MessageLinks implements Links {
   private readonly publicUrl: string
   private readonly message: LinkedMessage
   private readonly made = new Map<keyof typeof LINK_PATHS, string>()
+  private tokens: MessageTokens | undefined
+  private subscriber: SubscriberTokens | undefined
 
   constructor(keys: LinkKeys, publicUrl: string, message: LinkedMessage) {
     this.keys = keys
@@ -62,24 +61,32 @@ class MessageLinks implements Links {
   }
 
   get unsubscribeUrl(): string {
-    return this.once('unsubscribe', () => makeSubscriberToken(this.keys, 'unsubscribe', this.message))
+    return this.once('unsubscribe', () => this.subscriberTokens().token('unsubscribe'))
   }
 
   get preferencesUrl(): string {
-    return this.once('preferences', () => makeSubscriberToken(this.keys, 'preferences', this.message))
+    return this.once('preferences', () => this.subscriberTokens().token('preferences'))
   }
 
   get viewUrl(): string {
-    return this.once('view', () => makeMessageToken(this.keys, 'view', this.message.messageId))
+    return this.once('view', () => this.messageTokens().token('view'))
   }
 
   get pixelUrl(): string {
-    return this.once('open', () => makeMessageToken(this.keys, 'open', this.message.messageId) + PIXEL_SUFFIX)
+    return this.once('open', () => this.messageTokens().token('open') + PIXEL_SUFFIX)
   }
 
   click(linkPart: string): string {
-    const { messageId, contentId } = this.message
-    return this.once('click', () => `${makeClickPart(this.keys, messageId, contentId)}.`) + linkPart
+    return this.once('click', () => `${this.messageTokens().token('click')}.`) + linkPart
+  }
+
+  private messageTokens(): MessageTokens {
+    const { workspaceId, messageId } = this.message
+    return (this.tokens ??= new MessageTokens(this.keys, workspaceId, messageId))
+  }
+
+  private subscriberTokens(): SubscriberTokens {
+    return (this.subscriber ??= new SubscriberTokens(this.keys, this.message))
   }
 
   private once(path: keyof typeof LINK_PATHS, make: () => string): string {
@@ -99,10 +106,10 @@ export function confirmationUrl(keys: LinkKeys, publicUrl: string, confirmation:
 /** @param text behind the path, with or without `.gif` @returns the message's id; undefined where we did not make it */
 export function readOpen(keys: LinkKeys, text: string): string | undefined {
   const token = text.endsWith(PIXEL_SUFFIX) ? text.slice(0, -PIXEL_SUFFIX.length) : text
-  return readMessageToken(keys, 'open', token)
+  return readMessageToken(keys, 'open', token)?.messageId
 }
 
 /** @returns the message's id; undefined where we did not make it */
 export function readView(keys: LinkKeys, text: string): string | undefined {
-  return readMessageToken(keys, 'view', text)
+  return readMessageToken(keys, 'view', text)?.messageId
 }

@@ -8,7 +8,7 @@
  */
 import type { Subscriber } from '../unsubscribe-token.js'
 import type { LinkKeys } from './link-keys.js'
-import { openToken, sealToken } from './sealed-token.js'
+import { openToken, Sealing } from './sealed-token.js'
 import { bytesToUuid, UUID_BYTES, uuidToBytes } from './token-bytes.js'
 
 /** What somebody asked for by a form, and has to say once more from the mailbox that was named. */
@@ -24,21 +24,38 @@ export interface Confirmation {
 const IDS_BYTES = 2 * UUID_BYTES
 const MOMENT_BYTES = 6
 
+export type SubscriberPurpose = 'unsubscribe' | 'preferences'
+
+const USES = { unsubscribe: 0, preferences: 1 } as const
+
+/** The tokens of one subscriber: asked for one by one, signed once. */
+export class SubscriberTokens {
+  private readonly sealing: Sealing
+
+  constructor(keys: LinkKeys, { workspaceId, messageId, recipient }: Subscriber) {
+    this.sealing = new Sealing(keys, 'subscriber', sealed(workspaceId, messageId, recipient))
+  }
+
+  token(purpose: SubscriberPurpose): string {
+    return this.sealing.token(USES[purpose])
+  }
+}
+
 export function makeSubscriberToken(
   keys: LinkKeys,
-  purpose: 'unsubscribe' | 'preferences',
-  { workspaceId, messageId, recipient }: Subscriber,
+  purpose: SubscriberPurpose,
+  subscriber: Subscriber,
 ): string {
-  return sealToken(keys, purpose, sealed(workspaceId, messageId, recipient))
+  return new SubscriberTokens(keys, subscriber).token(purpose)
 }
 
 /** @returns undefined where we did not make the token for this purpose */
 export function readSubscriberToken(
   keys: LinkKeys,
-  purpose: 'unsubscribe' | 'preferences',
+  purpose: SubscriberPurpose,
   text: string,
 ): Subscriber | undefined {
-  const content = openToken(keys, purpose, text)
+  const content = openToken(keys, 'subscriber', USES[purpose], text)
   if (!content || content.length <= IDS_BYTES) return undefined
   const { workspaceId, id, recipient } = unsealed(content, 0)
   return { workspaceId, messageId: id, recipient }
@@ -48,12 +65,12 @@ export function makeConfirmationToken(keys: LinkKeys, confirmation: Confirmation
   const { workspaceId, subjectId, recipient, madeAt } = confirmation
   const moment = Buffer.alloc(MOMENT_BYTES)
   moment.writeUIntBE(madeAt, 0, MOMENT_BYTES)
-  return sealToken(keys, 'confirm', sealed(workspaceId, subjectId, recipient, moment))
+  return new Sealing(keys, 'confirm', sealed(workspaceId, subjectId, recipient, moment)).token(0)
 }
 
 /** @returns undefined where we did not make the token */
 export function readConfirmationToken(keys: LinkKeys, text: string): Confirmation | undefined {
-  const content = openToken(keys, 'confirm', text)
+  const content = openToken(keys, 'confirm', 0, text)
   if (!content || content.length <= MOMENT_BYTES + IDS_BYTES) return undefined
   const { workspaceId, id, recipient } = unsealed(content, MOMENT_BYTES)
   return { workspaceId, subjectId: id, recipient, madeAt: content.readUIntBE(0, MOMENT_BYTES) }

@@ -20,11 +20,10 @@ const PUBLIC = 'https://mail.example.com'
 const ANN = {
   workspaceId: '01900000-0000-7000-8000-00000000000a',
   messageId: '01900000-0000-7000-8000-000000000001',
-  contentId: '01900000-0000-7000-8000-0000000000c1',
   recipient: 'Ann@x.example',
 }
 const BOB = { ...ANN, messageId: '01900000-0000-7000-8000-000000000002', recipient: 'bob@x.example' }
-const OTHER_CONTENT = '01900000-0000-7000-8000-0000000000c2'
+const OTHER_WORKSPACE = '01900000-0000-7000-8000-00000000000b'
 const SHOP = 'https://shop.example/a?b=1&c=%20#d'
 
 const links = linksOf(KEYS, PUBLIC, ANN)
@@ -39,7 +38,7 @@ function tokenOf(path: keyof typeof LINK_PATHS, url: string): string {
 }
 
 function clickOn(url: string, message = ANN, keys = KEYS): string {
-  const part = makeLinkPart(keys, message.contentId, url)
+  const part = makeLinkPart(keys, message.workspaceId, url)
   if (part === undefined) throw new Error(`no link is made of ${url}`)
   return tokenOf('click', linksOf(keys, PUBLIC, message).click(part))
 }
@@ -118,12 +117,12 @@ t.test('a token with any one character changed, left out or added is none', t =>
   t.end()
 })
 
-t.test('a link goes with the messages of its own content only', t => {
-  const ofAnother = clickOn('https://evil.example/', { ...BOB, contentId: OTHER_CONTENT })
+t.test('a link goes with the messages of its own workspace only', t => {
+  const ofAnother = clickOn('https://evil.example/', { ...BOB, workspaceId: OTHER_WORKSPACE })
   const mixed = `${clickOn(SHOP).split('.')[0]}.${ofAnother.split('.')[1]}`
   t.equal(readClick(KEYS, mixed), undefined)
-  const amongCopies = `${clickOn(SHOP).split('.')[0]}.${clickOn('https://shop.example/2', BOB).split('.')[1]}`
-  t.same(readClick(KEYS, amongCopies), { messageId, url: 'https://shop.example/2' })
+  const ofTheSame = `${clickOn(SHOP).split('.')[0]}.${clickOn('https://shop.example/2', BOB).split('.')[1]}`
+  t.same(readClick(KEYS, ofTheSame), { messageId, url: 'https://shop.example/2' })
   t.end()
 })
 
@@ -133,11 +132,7 @@ t.test('links made before a key was changed are read, those of a key that is not
   t.same(readSubscriberToken(rotated, 'unsubscribe', tokens['unsubscribe'] ?? ''), SUBSCRIBER)
   t.equal(readOpen(rotated, tokens['open'] ?? ''), messageId)
   const halfRotated = `${clickOn(SHOP, ANN, rotated).split('.')[0]}.${clickOn(SHOP).split('.')[1]}`
-  t.same(
-    readClick(rotated, halfRotated),
-    { messageId, url: SHOP },
-    'a content signed before, a message after',
-  )
+  t.same(readClick(rotated, halfRotated), { messageId, url: SHOP }, 'a URL signed before, a message after')
   const fresh = linksOf(rotated, PUBLIC, ANN)
   t.not(fresh.unsubscribeUrl, links.unsubscribeUrl, 'the newest key signs')
   const stranger = openLinkKeys([{ version: 1, secret: Buffer.alloc(32, 9) }])
@@ -168,7 +163,7 @@ t.test('only a URL that can be followed safely becomes a click link', t => {
     `https://x.example/${'a'.repeat(MAX_URL_OCTETS)}`,
     '',
   ])
-    t.equal(makeLinkPart(KEYS, ANN.contentId, url), undefined, url.slice(0, 60))
+    t.equal(makeLinkPart(KEYS, ANN.workspaceId, url), undefined, url.slice(0, 60))
   t.end()
 })
 
