@@ -23,6 +23,7 @@ import { messages } from './messages/resource.js'
 import { email } from './msa/resource.js'
 import { eventLog } from './resource/event-log.js'
 import type { OpenResource, Resource } from './resource/resource.js'
+import { subscriptions } from './tracking/subscription/resource.js'
 
 const RESOURCES = [
   messages,
@@ -43,6 +44,7 @@ const RESOURCES = [
   accounts,
   health,
   inboundMail,
+  subscriptions,
 ] as const satisfies readonly Resource<never>[]
 
 /** What the resources take together. */

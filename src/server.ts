@@ -19,9 +19,13 @@ import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
 import { documentationRoutes } from './http/openapi/routes.js'
+import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
+import type { PublicRoute } from './http/public/public-route.js'
+import { servedTogether } from './http/public/served-together.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
 import { openInbound } from './inbound/open-inbound.js'
+import { openLinkKeys } from './mail/links/link-keys.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
@@ -47,6 +51,8 @@ export interface Server extends AsyncDisposable {
 
 export interface ServerAddresses extends MailAddresses {
   readonly http: readonly ListenAddress[]
+  /** Of public pages alone; none where they are served beside the API. */
+  readonly public: readonly ListenAddress[]
 }
 
 /**
@@ -119,16 +125,24 @@ async function openParts(
   closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const handler = openApi(
+  const api = openApi(
     appliance,
     resources.flatMap(({ routes = [] }) => routes),
   )
+  const pages = openPages(
+    appliance,
+    resources.flatMap(({ pages = [] }) => pages),
+  )
   const control = await openControl(appliance, queueStatusRoutes(queue))
   closing.defer(() => control.close(graceLeft()))
-  const listeners: Listener[] = []
-  closing.defer(() => closeAll(listeners, graceLeft()))
-  for (const address of config.http.listen)
-    listeners.push(await listenHttp(address, handler, config.http, world.clock))
+  const listeners: Record<'http' | 'public', Listener[]> = { http: [], public: [] }
+  closing.defer(() => closeAll([...listeners.http, ...listeners.public], graceLeft()))
+  const { listen, publicListen } = config.http
+  const beside = publicListen.length === 0 ? servedTogether(api, pages) : api
+  for (const address of listen)
+    listeners.http.push(await listenHttp(address, beside, config.http, world.clock))
+  for (const address of publicListen)
+    listeners.public.push(await listenHttp(address, pages, config.http, world.clock))
   const mail = await openMailListeners(appliance, submit, inbound.receiver)
   closing.defer(() => mail.close(graceLeft()))
   const retentions = resources.flatMap(({ retention = [] }) => retention)
@@ -138,8 +152,9 @@ async function openParts(
   ])
   scheduler.start()
   closing.defer(() => scheduler.stop(graceLeft()))
-  const http = listeners.map(listener => listener.address)
-  return { addresses: { http, ...mail.addresses }, reload: () => mail.reload() }
+  const http = listeners.http.map(({ address }) => address)
+  const open = listeners.public.map(({ address }) => address)
+  return { addresses: { http, public: open, ...mail.addresses }, reload: () => mail.reload() }
 }
 
 function openApi(
@@ -161,12 +176,18 @@ function openApi(
   )
 }
 
-function resourceParts({ config, world, database, newId, domains }: Appliance) {
+function openPages({ config, world, newId }: Appliance, pages: readonly PublicRoute[]): PublicApp {
+  const { publicRateLimit: rateLimit, trustedProxies } = config.http
+  return buildPublicApp({ ...world, newId, rateLimit, trustedProxies }, pages)
+}
+
+function resourceParts({ config, world, database, newId, domains, linkSecrets }: Appliance) {
   return {
     ...world,
     database,
     newId,
     domains,
+    linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
     isCaptured: config.mta.capture,

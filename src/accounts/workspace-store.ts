@@ -24,6 +24,7 @@ interface WorkspaceRow {
   daily_limit: number
   allow_private_webhooks: Flag
   is_marketing: Flag
+  brand_color: string | null
   created_at: number
   deleted_at: number | null
 }
@@ -61,6 +62,8 @@ export interface WorkspaceSettings {
   readonly allowPrivateWebhooks: boolean
   /** All its mail is what an unsubscribe stops, single sends and relayed mail too. */
   readonly isMarketing: boolean
+  /** Of its public pages, `#rrggbb` in lower case; null for the usual one. */
+  readonly brandColor: string | null
 }
 
 export interface Workspace extends WorkspaceSettings {
@@ -91,6 +94,7 @@ export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
   dailyLimit: 10_000,
   allowPrivateWebhooks: false,
   isMarketing: false,
+  brandColor: null,
 }
 
 /** With its sandbox. */
@@ -178,6 +182,7 @@ function settingsToRow(settings: WorkspaceSettings): Omit<WorkspaceRow, 'id' | '
     daily_limit: settings.dailyLimit,
     allow_private_webhooks: flag(settings.allowPrivateWebhooks),
     is_marketing: flag(settings.isMarketing),
+    brand_color: settings.brandColor,
   }
 }
 
@@ -196,6 +201,7 @@ function fromRow(row: WorkspaceRow): Workspace {
     dailyLimit: row.daily_limit,
     allowPrivateWebhooks: row.allow_private_webhooks === 1,
     isMarketing: row.is_marketing === 1,
+    brandColor: row.brand_color,
     createdAt: row.created_at,
   }
 }

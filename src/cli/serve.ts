@@ -21,10 +21,11 @@ export function serveCommand(program: Command, context: CliContext): void {
     if (keysWithoutEffect.length > 0)
       log.warn('configured keys have no effect in this version', { keys: keysWithoutEffect.join(', ') })
     const server = await openServer(config, context.world)
-    const { http, submission, submissionTls, inbound } = server.addresses
+    const { http, public: pages, submission, submissionTls, inbound } = server.addresses
     log.info('postroad serves', {
       version: VERSION,
       http: inWords(http),
+      ...(pages.length === 0 ? {} : { public: inWords(pages) }),
       submission: inWords(submission),
       submissionTls: inWords(submissionTls),
       inbound: inWords(inbound),

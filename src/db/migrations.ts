@@ -17,6 +17,7 @@ import { up as inboundLanes } from './migrations/0013-inbound-lanes.js'
 import { up as sandboxes } from './migrations/0014-sandboxes.js'
 import { up as audience } from './migrations/0015-audience.js'
 import { up as templates } from './migrations/0016-templates.js'
+import { up as brandColor } from './migrations/0017-brand-color.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -37,4 +38,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0014-sandboxes': sandboxes,
   '0015-audience': audience,
   '0016-templates': templates,
+  '0017-brand-color': brandColor,
 }

@@ -10,6 +10,7 @@ import type { Named } from '../config/named.js'
 import type { KeptFor } from '../config/schema/schema-retention.js'
 import type { AnyConsumer } from '../events/consumer.js'
 import type { Chapters } from '../http/openapi/chapters.js'
+import type { PublicRoute } from '../http/public/public-route.js'
 import type { Route } from '../http/route.js'
 import type { Job } from '../scheduler/scheduler.js'
 import type { Retention } from './retention.js'
@@ -17,6 +18,8 @@ import type { Retention } from './retention.js'
 /** What an open resource does. Whatever it leaves out it has none of. */
 export interface OpenResource {
   readonly routes?: readonly Route[]
+  /** Public pages, which need no key. */
+  readonly pages?: readonly PublicRoute[]
   readonly consumers?: readonly AnyConsumer[]
   readonly jobs?: readonly Job[]
   readonly retention?: readonly Retention[]

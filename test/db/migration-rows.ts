@@ -522,4 +522,5 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       template_versions: [{ template_id: 't1', version: 1, name: 'Grüße', html: '<p>Hi</p>', created_at: T }],
     },
   },
+  '0017-brand-color': { become: { workspaces: [{ id: WORKSPACE, brand_color: null }] } },
 }

@@ -524,7 +524,8 @@ CREATE TABLE "workspaces" (
   "allow_private_webhooks" integer not null,
   "created_at" bigint not null,
   "deleted_at" bigint,
-  "is_marketing" integer default 0 not null
+  "is_marketing" integer default 0 not null,
+  "brand_color" text
 );
 
 CREATE TABLE "write_trials" (

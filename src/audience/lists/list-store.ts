@@ -111,6 +111,25 @@ export async function listLists(
   return { items: rows.map(fromRow), total }
 }
 
+/** Shown at most: nobody chooses among more. */
+const MOST_PUBLIC = 100
+
+/** What people may put themselves into, by name. */
+export async function listPublicLists(db: Queries, workspaceId: string): Promise<List[]> {
+  const rows = await db
+    .selectFrom('lists')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('is_public', '=', 1)
+    .where('type', '=', 'static')
+    .where('deleted_at', 'is', null)
+    .orderBy('name')
+    .orderBy('seq')
+    .limit(MOST_PUBLIC)
+    .execute()
+  return rows.map(fromRow)
+}
+
 /** Static lists that a rule may mean, by id or by name without case. */
 export async function findListSeqs(
   db: Queries,

@@ -44,6 +44,8 @@ const Settings = Type.Object(
     allow_private_webhooks: Type.Boolean(),
     /** Who unsubscribed gets none of its mail. */
     marketing: Type.Boolean(),
+    /** Of its public pages, e.g. `#1d5fa8`. */
+    brand_color: Type.Union([Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }), Type.Null()]),
   },
   { additionalProperties: false },
 )
@@ -156,6 +158,7 @@ function toSettings(workspace: Omit<Workspace, 'id' | 'createdAt'>): Settings {
     daily_limit: workspace.dailyLimit,
     allow_private_webhooks: workspace.allowPrivateWebhooks,
     marketing: workspace.isMarketing,
+    brand_color: workspace.brandColor,
   }
 }
 
@@ -175,6 +178,7 @@ function fromSettings({ id, createdAt }: Pick<Workspace, 'id' | 'createdAt'>, se
     dailyLimit: settings.daily_limit,
     allowPrivateWebhooks: settings.allow_private_webhooks,
     isMarketing: settings.marketing,
+    brandColor: settings.brand_color?.toLowerCase() ?? null,
   }
 }
 

@@ -53,6 +53,26 @@ const APPLIANCE = {
         example: ['127.0.0.1:8025', '[::1]:8025'],
         description: 'Addresses to listen on; port 0 lets the system choose one.',
       }),
+      public_listen: list(LISTEN, {
+        default: [],
+        example: ['0.0.0.0:8080'],
+        description:
+          'Addresses for the public pages (links in mails, forms) alone: where one is set, they answer there and nothing else does, ' +
+          'and `listen` has none of them. Empty: `listen` has both.',
+      }),
+      public_rate_limit: integer({
+        min: 0,
+        max: 1_000_000,
+        default: 600,
+        description:
+          'Public pages per minute from one client address; clicks, opens and one-click unsubscribes are not counted. 0 = unlimited.',
+      }),
+      trusted_proxies: list(NETWORK, {
+        default: [],
+        example: ['127.0.0.1/32'],
+        description:
+          'Reverse proxies whose X-Forwarded-For is believed, for public pages: without it all their visitors count as one address.',
+      }),
       anonymous_rate_limit: integer({
         min: 0,
         max: 1_000_000,

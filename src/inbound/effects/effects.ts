@@ -6,12 +6,12 @@
  * few statements. Told twice, a bounce or complaint has no second effect. Fails: as the database does.
  */
 import type { Tx } from '../../db/database.js'
-import { findSuppression } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { ReturnedRecipient } from '../../mail/returned/returned-mail.js'
 import { recordHappenings, type FactsOf, type Happening } from '../../messages/message-history.js'
 import { stateAfter } from '../../messages/message-status.js'
 import type { Message } from '../../messages/message-store.js'
+import { takeUnsubscribe } from '../../messages/unsubscribe.js'
 import type { ReturnedFinding } from '../reading/parser-protocol.js'
 import type { InboundResult } from '../results.js'
 
@@ -23,12 +23,12 @@ export interface Effect {
 type Told =
   | { readonly what: 'bounced'; readonly facts: FactsOf<'email.bounced'> }
   | { readonly what: 'complained'; readonly facts: FactsOf<'email.complained'> }
-  | { readonly what: 'unsubscribed'; readonly facts: FactsOf<'email.unsubscribed'> }
 
 export class Effects {
   /** Ms since epoch UTC. */
   private readonly now: number
   private readonly happenings: Happening[] = []
+  private unsubscribes = 0
   /** Told of already within this batch; what was told before stands in the message. */
   private readonly told = new Set<string>()
 
@@ -38,7 +38,7 @@ export class Effects {
 
   /** Any events to be dispatched. */
   get areAny(): boolean {
-    return this.happenings.length > 0
+    return this.happenings.length > 0 || this.unsubscribes > 0
   }
 
   async take(tx: Tx, message: Message, returned: ReturnedFinding): Promise<Effect> {
@@ -55,13 +55,10 @@ export class Effects {
     }
   }
 
-  /** Marketing only: who unsubscribes still wants to hear of an order. */
-  async takeUnsubscribe(tx: Tx, message: Message): Promise<Effect> {
-    const email = normalizedAddress(message.recipient)
-    const isKnown = await findSuppression(tx.db, message.workspaceId, email)
-    if (isKnown || !this.isNew('unsubscribe', `${message.workspaceId} ${email}`))
-      return { result: 'unsubscribe_known' }
-    this.note(message, { what: 'unsubscribed', facts: { source: 'one_click' } })
+  async takeUnsubscribe(tx: Tx, { id: messageId, ...message }: Message): Promise<Effect> {
+    const isNew = await takeUnsubscribe(tx, { ...message, messageId, source: 'one_click', at: this.now })
+    if (!isNew) return { result: 'unsubscribe_known' }
+    this.unsubscribes += 1
     return { result: 'unsubscribe' }
   }
 

@@ -1,0 +1,73 @@
+/**
+ * The frame of every public page: the document around its content, and the policy under which a browser shows it.
+ *
+ * Called by `public-app.ts`. No script, no cookie, nothing fetched; the style sheet is allowed by its digest, forms lead to this
+ * server and where the page says. Pure.
+ * Standards: HTML Living Standard, CSP Level 3 (§6.1 fetch directives, §6.4.2 `frame-ancestors`), WCAG 2.2 (landmarks, language).
+ * Fails: never throws.
+ */
+import { createHash } from 'node:crypto'
+import { html, type Html } from './html.js'
+import type { Notice, PageTexts } from './languages/page-texts.js'
+import type { Page, Sender } from './public-route.js'
+import { brandStyle, STYLE } from './style.js'
+
+export interface Document {
+  readonly text: string
+  readonly contentSecurityPolicy: string
+}
+
+/** Where nothing may be loaded, sent or framed: what a redirect or JSON is shown under. */
+export const NOTHING_ALLOWED =
+  "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+const STYLE_DIGEST = digestOf(STYLE)
+
+export function documentOf(page: Page, language: string, texts: PageTexts): Document {
+  const { title, content, sender, formTargets = [] } = page
+  const brand = brandStyle(sender?.color ?? null)
+  const styles = brand === '' ? [STYLE] : [STYLE, brand]
+  const digests = brand === '' ? [STYLE_DIGEST] : [STYLE_DIGEST, digestOf(brand)]
+  const head = html`<meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="robots" content="noindex, nofollow" />
+    <title>${sender ? `${title} · ${sender.name}` : title}</title>`
+  return {
+    // Style sheets are the one thing that is not written by `html`: quotes mean something in them.
+    text:
+      `<!doctype html>\n<html lang="${language}"><head>${head.toString()}` +
+      `${styles.map(style => `<style>${style}</style>`).join('')}</head>\n` +
+      `${bodyOf(title, content, sender, texts).toString()}</html>\n`,
+    contentSecurityPolicy:
+      `default-src 'none'; style-src ${digests.map(one => `'${one}'`).join(' ')}; ` +
+      `form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
+  }
+}
+
+function bodyOf(title: string, content: Html, sender: Sender | undefined, texts: PageTexts): Html {
+  return html`<body>
+    ${sender && html`<header><p dir="auto">${sender.name}</p></header>`}
+    <main>
+      <h1>${title}</h1>
+      ${content}
+    </main>
+    ${
+      sender &&
+      html`<footer>
+        <p>${texts.sentBy(sender.name)}</p>
+        <p dir="auto">${sender.address}</p>
+      </footer>`
+    }
+  </body>`
+}
+
+/** A page that says one thing. */
+export function noticePage({ title, text }: Notice, sender?: Sender, more?: Html): Page {
+  const content = html`<p>${text}</p>
+    ${more}`
+  return sender ? { title, content, sender } : { title, content }
+}
+
+function digestOf(style: string): string {
+  return `sha256-${createHash('sha256').update(style).digest('base64')}`
+}

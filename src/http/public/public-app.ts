@@ -1,0 +1,226 @@
+/**
+ * The public pages as an HTTP handler: matching, limits, forms, languages, headers, and pages for whatever goes wrong.
+ *
+ * Built by the composition root from the pages of all resources; served beside the API, or on listeners of its own
+ * (`http.public_listen`). It shares nothing with the API that could run out: no window of requests, no memory of bodies, no line for
+ * the event loop; a page costs a few reads. What is logged names the declared path, never the token.
+ * Standards: RFC 9110 (methods, conditional on nothing: all is `no-store`), Fetch Standard §3.2 (CORS), RFC 8058 (a POST is never
+ * redirected unless its handler says so).
+ * Fails: never; what a handler throws becomes a page, or JSON for a program.
+ */
+import type { IncomingMessage } from 'node:http'
+import Koa, { type Context } from 'koa'
+import { AppError, describeError, type ErrorCode } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import type { NewId } from '../../core/ids.js'
+import type { Log } from '../../world/log.js'
+import type { HttpHandler } from '../../world/net/http-connections.js'
+import { addressKey, NetworkList } from '../../world/net/ip-address.js'
+import type { Clock } from '../../world/time/clock.js'
+import { faultAnswer } from '../answer/connection-faults.js'
+import { answerEarly } from '../answer/early-answer.js'
+import { errorAnswer } from '../answer/error-body.js'
+import { SlidingWindow } from '../sliding-window.js'
+import { documentOf, noticePage, NOTHING_ALLOWED } from './document.js'
+import { isJson, mediaTypeOf, readForm } from './form-body.js'
+import { chooseLanguage, LANGUAGES } from './languages/language.js'
+import type { PageTexts } from './languages/page-texts.js'
+import { allowedMethods, PublicPaths, type Matched } from './public-paths.js'
+import type { PublicAnswer, PublicRequest, PublicRoute } from './public-route.js'
+import { visitorOf } from './visitor.js'
+
+export interface PublicParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly newId: NewId
+  /** Requests per minute from one address; 0 = unlimited. */
+  readonly rateLimit: number
+  /** Networks of reverse proxies. */
+  readonly trustedProxies: readonly string[]
+}
+
+export interface PublicApp extends HttpHandler {
+  /** Whether a request is for a public page, as far as its path tells. */
+  serves(request: IncomingMessage): boolean
+}
+
+const USUAL_HEADERS = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'X-Robots-Tag': 'noindex, nofollow',
+  'Content-Security-Policy': NOTHING_ALLOWED,
+}
+
+interface Serving extends PublicParts {
+  readonly paths: PublicPaths
+  readonly windows: SlidingWindow
+  readonly proxies: NetworkList
+}
+
+export function buildPublicApp(parts: PublicParts, routes: readonly PublicRoute[]): PublicApp {
+  const serving: Serving = {
+    ...parts,
+    paths: new PublicPaths(routes),
+    windows: new SlidingWindow(parts.clock),
+    proxies: new NetworkList(parts.trustedProxies),
+  }
+  const app = new Koa()
+  app.silent = true
+  app.use(ctx => answer(ctx, serving))
+  return {
+    serves: ({ url = '' }) => serving.paths.serves(url.split('?', 1)[0] ?? ''),
+    handle: app.callback(),
+    answerFault(fault) {
+      const { status, headers } = faultAnswer(fault, USUAL_HEADERS)
+      const { en } = LANGUAGES
+      const { text } = documentOf(noticePage(status === 503 ? en.unavailable : en.unreadable), 'en', en)
+      return { status, headers: { ...headers, 'Content-Type': 'text/html; charset=utf-8' }, body: text }
+    },
+  }
+}
+
+async function answer(ctx: Context, serving: Serving): Promise<void> {
+  const { clock, log, newId } = serving
+  const started = clock.monotonic()
+  const requestId = newId()
+  ctx.set({ 'X-Request-Id': requestId, ...USUAL_HEADERS })
+  const matched = serving.paths.match(ctx.path)
+  const request = requestOf(ctx, matched, serving)
+  try {
+    give(ctx, request, await answerOf(ctx, request, matched, serving))
+  } catch (error) {
+    if (isFault(error)) log.error('page failed', { requestId, ...faultOf(error) })
+    give(ctx, request, answerToError(error, request))
+  }
+  const route = matched ? matched.path : 'none'
+  const fields = { requestId, route: `${ctx.method} ${route}`, status: ctx.status }
+  const ms = Math.round(clock.monotonic() - started)
+  if (ctx.status >= 400) log.info('page refused', { ...fields, ms })
+  else log.debug('page answered', { ...fields, ms })
+  if (!ctx.req.complete) await answerEarly(ctx, clock)
+}
+
+function requestOf(ctx: Context, matched: Matched | undefined, serving: Serving): PublicRequest {
+  const language = chooseLanguage(ctx.get('Accept-Language'))
+  return {
+    params: matched?.params ?? {},
+    query: new URLSearchParams(ctx.querystring),
+    method: ctx.method === 'POST' || ctx.method === 'HEAD' ? ctx.method : 'GET',
+    visitor: visitorOf(ctx.req, serving.proxies),
+    language,
+    texts: LANGUAGES[language],
+    wantsJson: isJson(mediaTypeOf(ctx.req)) || isJson(ctx.get('Accept').trim().toLowerCase()),
+  }
+}
+
+/** @throws AppError, and whatever the handler throws */
+async function answerOf(
+  ctx: Context,
+  request: PublicRequest,
+  matched: Matched | undefined,
+  serving: Serving,
+): Promise<PublicAnswer | undefined> {
+  if (!matched) throw new AppError('not_found', 'there is no such page')
+  const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
+  const route = matched.routes.find(one => one.method === method)
+  if (matched.routes.some(({ isOpenToOrigins }) => isOpenToOrigins)) openToOrigins(ctx)
+  if (!route) {
+    ctx.set('Allow', allowedMethods(matched.routes))
+    if (ctx.method === 'OPTIONS') return undefined
+    throw new AppError('method_not_allowed', `this path takes ${allowedMethods(matched.routes)}`)
+  }
+  if (route.isLimited) takeFromWindow(request, serving)
+  if (route.method === 'GET') return route.handle(request)
+  return route.handle({
+    ...request,
+    form: await readForm(ctx.req, ctx.res, serving.clock, route.takesAnyBody),
+  })
+}
+
+/** No cookie and no key goes with such a request, and its answer is the same for everybody. */
+function openToOrigins(ctx: Context): void {
+  ctx.set('Access-Control-Allow-Origin', '*')
+  if (ctx.method !== 'OPTIONS') return
+  ctx.set({
+    'Access-Control-Allow-Methods': 'GET, POST',
+    'Access-Control-Allow-Headers': 'Content-Type',
+    'Access-Control-Max-Age': '86400',
+  })
+}
+
+function takeFromWindow({ visitor }: PublicRequest, { windows, rateLimit }: Serving): void {
+  const { isAllowed, retryAfterMs } = windows.take(addressKey(visitor.address), 1, rateLimit)
+  if (!isAllowed)
+    throw new AppError('rate_limited', `more than ${rateLimit} requests in the last minute`, { retryAfterMs })
+}
+
+/** @param found undefined: an answer without content */
+function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAnswer | undefined): void {
+  if (found === undefined) {
+    ctx.status = 204
+    return
+  }
+  if ('redirect' in found) {
+    ctx.status = found.status ?? 303
+    ctx.set('Location', found.redirect)
+    ctx.body = ''
+    return
+  }
+  if ('octets' in found) {
+    ctx.status = 200
+    ctx.type = found.mediaType
+    if (found.contentSecurityPolicy !== undefined)
+      ctx.set('Content-Security-Policy', found.contentSecurityPolicy)
+    ctx.body = found.octets
+    return
+  }
+  ctx.status = found.status ?? 200
+  if (found.retryAfterMs !== undefined)
+    ctx.set('Retry-After', String(Math.max(1, Math.ceil(found.retryAfterMs / 1_000))))
+  if ('json' in found) {
+    ctx.type = 'application/json'
+    ctx.body = JSON.stringify(found.json)
+    return
+  }
+  const { text, contentSecurityPolicy } = documentOf(found.page, language, texts)
+  ctx.set({ 'Content-Security-Policy': contentSecurityPolicy, 'Content-Language': language })
+  ctx.type = 'text/html'
+  ctx.body = text
+}
+
+/** What is unavailable is known already, and told by whoever found it. */
+function isFault(error: unknown): boolean {
+  const { status, code } = errorAnswer(error)
+  return status >= 500 && code !== 'unavailable'
+}
+
+function faultOf(error: unknown) {
+  const cause = error instanceof AppError ? error.cause : undefined
+  const stack = error instanceof Error ? error.stack : undefined
+  return { error: describeError(cause ?? error), ...given({ stack }) }
+}
+
+function answerToError(error: unknown, { texts, wantsJson }: PublicRequest): PublicAnswer {
+  const { status, code, body } = errorAnswer(error)
+  const retry = given({ retryAfterMs: error instanceof AppError ? error.retryAfterMs : undefined })
+  if (wantsJson) return { json: body, status, ...retry }
+  return { page: noticePage(noticeOf(code, texts)), status, ...retry }
+}
+
+function noticeOf(code: ErrorCode, texts: PageTexts) {
+  switch (code) {
+    case 'not_found':
+      return texts.notFound
+    case 'rate_limited':
+      return texts.tooMany
+    case 'unavailable':
+      return texts.unavailable
+    case 'method_not_allowed':
+      return texts.wrongMethod
+    case 'internal_error':
+      return texts.broken
+    default:
+      return texts.unreadable
+  }
+}
