@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
-import { listActivities } from '../events/activity-store.js'
+import { ACTOR_TYPES, listActivities } from '../events/activity-store.js'
 import { Id, Moment } from '../http/answer/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
@@ -11,7 +11,7 @@ const ActivitySchema = Type.Object(
   {
     id: Type.String(),
     actor: Type.Object({
-      type: Type.Enum(['api_key', 'operator', 'system'], {
+      type: Type.Enum([...ACTOR_TYPES], {
         description: '`operator`: somebody at the command line.',
       }),
       id: Type.Optional(Id({ description: 'Of the key.' })),

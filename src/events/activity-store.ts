@@ -27,10 +27,11 @@ declare module '../db/tables.js' {
 }
 
 /** A key, the operator at the command line, or the appliance by itself. */
+export const ACTOR_TYPES = ['api_key', 'operator', 'system'] as const
+type ActorType = (typeof ACTOR_TYPES)[number]
 export type Actor =
-  | { readonly type: 'api_key'; readonly id: string; readonly name: string }
-  | { readonly type: 'operator' }
-  | { readonly type: 'system' }
+  | { readonly type: Extract<ActorType, 'api_key'>; readonly id: string; readonly name: string }
+  | { readonly type: Exclude<ActorType, 'api_key'> }
 
 export const OPERATOR: Actor = { type: 'operator' }
 

@@ -16,9 +16,11 @@ export interface SmtpReply {
 }
 
 /** Whose fault a refusal is: only `recipient` ever suppresses anybody. */
-export type Cause = 'recipient' | 'reputation' | 'content' | 'policy' | 'transient' | 'config'
+export const CAUSES = ['recipient', 'reputation', 'content', 'policy', 'transient', 'config'] as const
+export type Cause = (typeof CAUSES)[number]
 /** What the refusal is about: this address, its whole domain, our sending host, or our sender address. */
-export type Scope = 'address' | 'domain' | 'source' | 'sender'
+export const SCOPES = ['address', 'domain', 'source', 'sender'] as const
+export type Scope = (typeof SCOPES)[number]
 export const PERMANENCES = ['permanent', 'transient', 'undetermined'] as const
 export type Permanence = (typeof PERMANENCES)[number]
 

@@ -8,9 +8,9 @@ import { findCapturedMail, listCapturedMails } from '../../messages/capture-stor
 import { printMail, showOptions, type ShowOptions } from './show-mail.js'
 import {
   command,
+  limited,
   printResult,
   table,
-  wholeNumber,
   withAppliance,
   type CliContext,
   type CommonOptions,
@@ -18,11 +18,10 @@ import {
 
 export function captureCommands(program: Command, context: CliContext): void {
   const group = program.command('capture').description('the local inbox of mta.capture')
-  command(group, 'list', 'caught mails, newest first')
-    .option('--limit <n>', 'at most so many (default: 50)', wholeNumber)
-    .action(async (options: CommonOptions & { limit?: number }) => {
+  limited(command(group, 'list', 'caught mails, newest first'), 50).action(
+    async (options: CommonOptions & { limit: number }) => {
       await withAppliance(context, options, async ({ database }) => {
-        const { items } = await listCapturedMails(database.reader, { limit: options.limit ?? 50, offset: 0 })
+        const { items } = await listCapturedMails(database.reader, { limit: options.limit, offset: 0 })
         printResult(context, options, items.map(headToApi), () =>
           table(
             ['ID', 'CAUGHT', 'TO', 'SIZE', 'SUBJECT'],
@@ -30,7 +29,8 @@ export function captureCommands(program: Command, context: CliContext): void {
           ),
         )
       })
-    })
+    },
+  )
   showOptions(command(group, 'show <id>', 'one mail, by its number or message id')).action(
     async (id: string, options: ShowOptions) => {
       await withAppliance(context, options, async ({ database }) => {

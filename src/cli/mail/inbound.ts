@@ -14,17 +14,17 @@ import { printable } from './mail-view.js'
 import { printMail, showOptions, type ShowOptions } from './show-mail.js'
 import {
   command,
+  limited,
   printResult,
   table,
   UsageError,
-  wholeNumber,
   withAppliance,
   type CliContext,
   type CommonOptions,
 } from '../context.js'
 
 interface ListOptions extends CommonOptions {
-  readonly limit?: number
+  readonly limit: number
   readonly result?: string
   readonly waiting?: boolean
 }
@@ -46,8 +46,7 @@ export function inboundCommands(program: Command, context: CliContext): void {
 }
 
 function listCommand(group: Command, context: CliContext): void {
-  command(group, 'list', 'mails that came in, newest first')
-    .option('--limit <n>', 'at most so many (default: 50)', wholeNumber)
+  limited(command(group, 'list', 'mails that came in, newest first'), 50)
     .option('--result <result>', 'only those with this result, e.g. bounce, unconfirmed, forged, failed')
     .option('--waiting', 'only those that were not read yet')
     .action(async (options: ListOptions) => {
@@ -55,7 +54,7 @@ function listCommand(group: Command, context: CliContext): void {
         const filter = {
           ...given({ result: options.result, isWaiting: options.waiting }),
         }
-        const page = { limit: options.limit ?? 50, offset: 0 }
+        const page = { limit: options.limit, offset: 0 }
         const mails = await listInboundMails(database.reader, filter, page)
         printResult(context, options, mails.map(toJson), () =>
           table(

@@ -22,10 +22,10 @@ import { locateAll } from '../../queue/operator/queue-status-sites.js'
 import { siteLocator } from '../../open-delivery.js'
 import {
   command,
+  limited,
   printResult,
   table,
   UsageError,
-  wholeNumber,
   withAppliance,
   type CliContext,
   type CommonOptions,
@@ -33,25 +33,25 @@ import {
 import { readSelection, resolveSelection, selectOptions, type SelectOptions } from './queue-selection.js'
 import { askServer } from '../running-server.js'
 
+const SUMMARY_ROWS = 50
 const AGE_BOUNDS_MS = [5, 10, 20, 40, 80, 160, 320, 640, 1280].map(minutes => minutes * 60_000)
 const AGES = [...AGE_BOUNDS_MS.map(bound => formatDuration(bound)), 'older']
 
 export function queueCommands(program: Command, context: CliContext): void {
   const group = program.command('queue').description('mail that waits to be delivered')
-  selectOptions(command(group, 'list', 'waiting messages, longest waiting first'))
-    .option('--limit <n>', 'at most so many (default: 100)', wholeNumber)
-    .action(async (options: SelectOptions & { limit?: number }) => {
+  limited(selectOptions(command(group, 'list', 'waiting messages, longest waiting first')), 100).action(
+    async (options: SelectOptions & { limit: number }) => {
       const named = readSelection(undefined, options, { isAll: true })
       await withAppliance(context, options, async appliance => {
         const selection = await resolveSelection(appliance, named)
-        const entries = await listEntries(appliance.database.reader, selection, options.limit ?? 100)
+        const entries = await listEntries(appliance.database.reader, selection, options.limit)
         printResult(context, options, entries.map(toJson), () => entryTable(entries))
       })
-    })
-  command(group, 'summary', 'how many wait, by age and by destination or site')
+    },
+  )
+  limited(command(group, 'summary', 'how many wait, by age and by destination or site'), SUMMARY_ROWS)
     .option('--by <what>', 'domain or site (default: domain)', domainOrSite)
-    .option('--limit <n>', 'rows at most (default: 50)', wholeNumber)
-    .action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit?: number }) => {
+    .action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit: number }) => {
       await withAppliance(context, options, appliance =>
         options.by === 'site'
           ? summaryBySite(context, options, appliance)
@@ -150,17 +150,15 @@ async function destinationsIn(
 }
 
 interface SummaryOptions extends CommonOptions {
-  readonly limit?: number
+  readonly limit: number
 }
-
-const SUMMARY_ROWS = 50
 
 async function summaryByDomain(
   context: CliContext,
   options: SummaryOptions,
   { database, world }: Appliance,
 ): Promise<void> {
-  const limit = options.limit ?? SUMMARY_ROWS
+  const limit = options.limit
   const rows = await summarize(database.reader, world.clock.now(), AGE_BOUNDS_MS, limit)
   const json = rows.map(row => ({ destination: row.destination, ...countsToJson(row) }))
   printResult(context, options, json, () =>
@@ -180,7 +178,7 @@ async function summaryBySite(
   const rows = await summarize(database.reader, world.clock.now(), AGE_BOUNDS_MS, undefined)
   const destinations = rows.map(row => row.destination)
   const sites = sumBySite(rows, await locateAll(destinations, siteLocator(appliance)))
-  const shown = sites.slice(0, options.limit ?? SUMMARY_ROWS)
+  const shown = sites.slice(0, options.limit)
   const json = shown.map(row => ({
     site: row.site,
     destinations: row.destinations,

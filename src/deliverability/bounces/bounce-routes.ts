@@ -10,7 +10,7 @@ import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { normalizedAddress } from '../../mail/address.js'
-import { PERMANENCES } from '../../mail/outcome.js'
+import { CAUSES, PERMANENCES, SCOPES } from '../../mail/outcome.js'
 import { findBounce, listBounces, type Bounce } from './bounce-store.js'
 
 const BounceType = Type.Enum([...PERMANENCES])
@@ -24,12 +24,10 @@ const BounceSchema = Type.Object(
     campaign_id: IdOrNull(),
     type: BounceType,
     subtype: Type.String({ description: 'Finer, e.g. no_such_mailbox, mailbox_full, blocklisted.' }),
-    cause: Type.String({
-      description:
-        'Whose it is: recipient, reputation, content, policy, transient or config. Only a permanent one of the recipient ' +
-        'suppresses the address.',
+    cause: Type.Enum([...CAUSES], {
+      description: 'Whose it is. Only a permanent one of the recipient suppresses the address.',
     }),
-    scope: Type.String({ description: 'What was refused: address, domain, source (our host) or sender.' }),
+    scope: Type.Enum([...SCOPES], { description: 'What was refused; `source` is our host.' }),
     smtp_status: Type.String({ description: 'RFC 3463, e.g. 5.1.1.' }),
     diagnostic_code: Type.String({ description: 'What the remote server said.' }),
     isp_name: TextOrNull(),

@@ -8,13 +8,17 @@
 import { dkimRecord } from '../../mail/dkim/dkim-record.js'
 import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
 
+/** As the contract has them; not all are asked for today. */
+export const RECORD_TYPES = ['CNAME', 'TXT', 'MX'] as const
+export const RECORD_PURPOSES = ['dkim', 'verification', 'return_path', 'dmarc', 'spf'] as const
+
 export interface DnsRecord {
-  readonly type: 'CNAME' | 'TXT'
+  readonly type: (typeof RECORD_TYPES)[number]
   readonly name: string
   readonly value: string
   /** Seconds; what we suggest. */
   readonly ttl: number
-  readonly purpose: 'dkim' | 'verification' | 'dmarc'
+  readonly purpose: (typeof RECORD_PURPOSES)[number]
   readonly status: Finding['status']
   /** What DNS held when last asked. */
   readonly found: readonly string[]

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import { DKIM_ALGORITHMS } from '../../mail/dkim/dkim-sign.js'
-import { dnsRecords } from './dns-records.js'
+import { dnsRecords, RECORD_PURPOSES, RECORD_TYPES } from './dns-records.js'
 import { FINDING_STATUSES, KEY_STATES, type Domain } from './domain-store.js'
 
 export const NewDomainBody = Type.Object(
@@ -15,11 +15,11 @@ export const DomainParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
 const DnsRecordSchema = Type.Object(
   {
-    type: Type.Enum(['CNAME', 'TXT', 'MX']),
+    type: Type.Enum([...RECORD_TYPES]),
     name: Type.String(),
     value: Type.String(),
     ttl: Type.Integer({ description: 'Seconds.' }),
-    purpose: Type.Enum(['dkim', 'verification', 'return_path', 'dmarc', 'spf']),
+    purpose: Type.Enum([...RECORD_PURPOSES]),
     status: Type.Enum([...FINDING_STATUSES]),
     found: Type.Array(Type.String(), { description: 'What DNS held when last asked.' }),
     required: Type.Boolean({ description: 'Verification waits for it.' }),

@@ -6,6 +6,7 @@
  * (Content-ID). Fails: never; values are checked where they enter, and a message that 7-bit lines cannot carry is a file like
  * any other.
  */
+import { extendedParameter } from '../mime/extended-parameter.js'
 import { encodeBase64 } from '../mime/transfer-encoding.js'
 import { toSevenBit } from '../relay/seven-bit.js'
 
@@ -69,30 +70,5 @@ const SHORT = 60
 function filenameParameter(name: string): string {
   if (name.length <= SHORT && /^[\x20-\x7e]*$/.test(name))
     return `filename="${name.replace(/["\\]/g, '\\$&')}"`
-  return extendedParameter('filename', name)
-}
-
-/** RFC 2231 §3, §4: in pieces where it is long, each of whole octets. */
-function extendedParameter(parameter: string, value: string): string {
-  const pieces: string[] = []
-  let piece = `utf-8''`
-  for (const character of value) {
-    const encoded = percentEncoded(character)
-    if (piece.length + encoded.length > SHORT) {
-      pieces.push(piece)
-      piece = ''
-    }
-    piece += encoded
-  }
-  pieces.push(piece)
-  if (pieces.length === 1) return `${parameter}*=${pieces[0] ?? ''}`
-  return pieces.map((piece, index) => `${parameter}*${index}*=${piece}`).join(';\r\n ')
-}
-
-/** attribute-char of RFC 2231 §7 stays as it is. */
-function percentEncoded(character: string): string {
-  if (/^[A-Za-z0-9!#$&+.^_`{|}~-]$/.test(character)) return character
-  return [...Buffer.from(character)]
-    .map(octet => `%${octet.toString(16).toUpperCase().padStart(2, '0')}`)
-    .join('')
+  return extendedParameter('filename', name).join(';\r\n ')
 }

@@ -6,12 +6,11 @@
  * Fails: never throws; a parameter that cannot be written is left out. Linear.
  */
 import { hasNonAscii } from '../mime/charset.js'
+import { extendedParameter, numberedPieces, percentEncoded } from '../mime/extended-parameter.js'
 import type { MediaType } from '../mime/media-type.js'
 
 /** RFC 2045 §5.1: no tspecials. */
 const IS_TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]+$/
-/** Of one parameter on its line. */
-const MAX_PARAMETER = 70
 /** Of a type or the name of a parameter; what is longer is none, and would fit into no line. */
 const MAX_NAME = 100
 
@@ -39,7 +38,7 @@ function writeParameter(name: string, value: string): string[] {
     return [`${ascii}="${text}"`]
   }
   if (ascii.includes('*')) return writeExtended(ascii, value)
-  return inPieces(ascii, percentEncoded(value))
+  return extendedParameter(ascii, value)
 }
 
 /** Encoded already: only what should not stand there is encoded, and what is too long for a line is cut in pieces. */
@@ -49,42 +48,10 @@ function writeExtended(name: string, value: string): string[] {
   const whole = `${name}=${encoded.join('')}`
   if (whole.length <= 900) return [whole]
   // A numbered piece that long was never written by a program.
-  return /^[^*]+\*$/.test(name) ? numbered(name.slice(0, -1), encoded, '') : []
+  return /^[^*]+\*$/.test(name) ? numberedPieces(name.slice(0, -1), encoded, '') : []
 }
 
 /** The two quotes around the language are part of the form. */
 function asExtended(character: string): string[] {
   return character === "'" || character === '%' ? [character] : percentEncoded(character)
-}
-
-function inPieces(name: string, characters: readonly string[]): string[] {
-  const whole = `${name}*=utf-8''${characters.join('')}`
-  return whole.length <= MAX_PARAMETER ? [whole] : numbered(name, characters, "utf-8''")
-}
-
-/** RFC 2231 §4.1: numbered pieces, the charset in the first. */
-function numbered(name: string, characters: readonly string[], charset: string): string[] {
-  const pieces: string[] = []
-  let piece = charset
-  for (const character of characters) {
-    if (piece.length + character.length + name.length > MAX_PARAMETER) {
-      pieces.push(piece)
-      piece = ''
-    }
-    piece += character
-  }
-  pieces.push(piece)
-  return pieces.map((each, index) => `${name}*${index}*=${each}`)
-}
-
-/** One entry for each character, so that none is cut in two. */
-function percentEncoded(text: string): string[] {
-  return Array.from(text, character =>
-    /^[A-Za-z0-9._~-]$/.test(character)
-      ? character
-      : encodeURIComponent(character).replace(
-          /[!'()*]/g,
-          each => `%${each.charCodeAt(0).toString(16).toUpperCase()}`,
-        ),
-  )
 }
