@@ -1,0 +1,72 @@
+/** Events that a consumer could not take, on both databases: kept whole, tried again when somebody wants it, dropped. */
+import t from 'tap'
+import {
+  countSetAside,
+  dropSetAside,
+  listSetAside,
+  listWanted,
+  setAside,
+  wantRetry,
+  type SetAsideEvent,
+} from '../../src/events/set-aside-store.js'
+import { eachDatabase } from '../support/db/database.js'
+import { NOW } from '../support/mailroom.js'
+
+const setAsideBy = (consumer: string, seq: number, error = 'no such contact: "ann"'): SetAsideEvent => ({
+  consumer,
+  event: {
+    ...{ seq, kind: 'email.failed', workspaceId: 'w1', messageId: `m${seq}`, isSandbox: false },
+    ...{ occurredAt: NOW, payload: { to: 'ünï@example.com', reason: "it's broken" } },
+  },
+  error,
+  setAsideAt: NOW,
+})
+
+eachDatabase(
+  t,
+  'an event that was set aside reads back whole, oldest first, up to the limit',
+  async (t, database) => {
+    const all = [setAsideBy('contacts', 2), setAsideBy('statistics', 2), setAsideBy('contacts', 9)]
+    await database.write(async tx => {
+      for (const one of [...all].reverse()) await setAside(tx.db, one)
+    })
+    t.same(await listSetAside(database.reader, 10), all)
+    t.same(await listSetAside(database.reader, 1), all.slice(0, 1))
+    t.equal(await countSetAside(database.reader), 3)
+  },
+)
+
+eachDatabase(
+  t,
+  'one that fails again stands once, with what was said last, and waits to be wanted anew',
+  async (t, database) => {
+    await database.write(async tx => {
+      await setAside(tx.db, setAsideBy('contacts', 2))
+      await wantRetry(tx.db, { isAll: true })
+      await setAside(tx.db, setAsideBy('contacts', 2, 'x'.repeat(5_000)))
+    })
+    const [kept] = await listSetAside(database.reader, 10)
+    t.equal(await countSetAside(database.reader), 1)
+    t.equal(kept?.error, 'x'.repeat(2_000), 'cut to what a reader needs')
+    t.same(await listWanted(database.reader), [])
+  },
+)
+
+eachDatabase(
+  t,
+  'one is wanted again or dropped by its consumer and place, or all are',
+  async (t, database) => {
+    const [one, other] = [setAsideBy('contacts', 2), setAsideBy('statistics', 2)]
+    await database.write(async tx => {
+      await setAside(tx.db, one)
+      await setAside(tx.db, other)
+    })
+    t.equal(await database.write(tx => wantRetry(tx.db, { consumer: 'contacts', seq: 3 })), 0)
+    t.equal(await database.write(tx => wantRetry(tx.db, { consumer: 'contacts', seq: 2 })), 1)
+    t.same(await listWanted(database.reader), [one])
+    t.equal(await database.write(tx => dropSetAside(tx.db, { consumer: 'contacts', seq: 2 })), 1)
+    t.same(await listSetAside(database.reader, 10), [other])
+    t.equal(await database.write(tx => dropSetAside(tx.db, { isAll: true })), 1)
+    t.equal(await countSetAside(database.reader), 0)
+  },
+)
