@@ -19,6 +19,9 @@ import type { BodyMemory, BodyHold } from './body-memory.js'
 import { JsonReader, type JsonBounds } from './json-reader.js'
 import { readWholeJson, SMALL_BODY } from './json-whole.js'
 
+/** Octets of a large body that are read before others have their turn: thousands of values, where they are small. */
+const READ_AT_ONCE = 32_768
+
 export interface BodyBounds extends JsonBounds {
   /** As it is unfolded. */
   readonly octets: number
@@ -153,19 +156,19 @@ class BodyReading {
   /** Nothing more comes in meanwhile. */
   private readOn(): void {
     this.source.pause()
-    this.parts.loop
-      .run(() => this.readGathered())
-      .then(
-        () => this.source.resume(),
-        (error: unknown) => this.reject(error),
-      )
+    this.readGathered().then(
+      () => this.source.resume(),
+      (error: unknown) => this.reject(error),
+    )
   }
 
-  private readGathered(): JsonReader {
-    const piece = this.takeGathered()
-    this.reader ??= new JsonReader(this.bounds)
-    this.reader.write(piece)
-    return this.reader
+  private async readGathered(): Promise<JsonReader> {
+    const { loop } = this.parts
+    const gathered = this.takeGathered()
+    const reader = (this.reader ??= new JsonReader(this.bounds))
+    for (let from = 0; from < gathered.length; from += READ_AT_ONCE)
+      await loop.run(() => reader.write(gathered.subarray(from, from + READ_AT_ONCE)))
+    return reader
   }
 
   private takeGathered(): Buffer {
@@ -179,8 +182,8 @@ class BodyReading {
     if (this.octets === 0) {
       this.reject(invalid('body is required: send a JSON object'))
     } else if (this.reader) {
-      this.parts.loop
-        .run(() => this.readGathered().end())
+      this.readGathered()
+        .then(reader => this.parts.loop.run(() => reader.end()))
         .then(value => this.resolve({ value, isLarge: true }), this.reject)
     } else {
       try {

@@ -8,6 +8,7 @@ import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { nextTurn } from '../../world/time/clock.js'
 import type { BatchError } from '../batch-store.js'
+import { withLongDecoded } from './fields/attachment-fields.js'
 import { readContentFields, type ReadContent } from './fields/content-fields.js'
 import { invalidField } from './fields/field-fault.js'
 import { readRecipientFields, shownRecipient, type Recipients } from './fields/recipient-fields.js'
@@ -86,7 +87,7 @@ async function readMessage(
   findSender: FindSender,
 ): Promise<ReadMessage> {
   const recipients = readRecipientFields(message, true)
-  const content = readContentFields(message, messageLimit)
+  const content = readContentFields(await withLongDecoded(message), messageLimit)
   // In the contract's order: the sender's address, the template, the sender's domain.
   const sender = await findSender(message)
   const { track_opens: trackOpens = true, track_clicks: trackClicks = true } = message

@@ -15,6 +15,7 @@ import type { SenderCache } from '../sender-cache.js'
 import { withAttachmentsStored } from '../store-attachments.js'
 import { submitAll } from '../submit.js'
 import type { SubmitParts } from '../submit-parts.js'
+import { withLongDecoded } from './fields/attachment-fields.js'
 import { readContentFields } from './fields/content-fields.js'
 import { readRecipientFields } from './fields/recipient-fields.js'
 import { asScheduleFailure, checkSendAt, readSendAt } from './fields/send-at-field.js'
@@ -65,7 +66,7 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
   const { recipients, addressees } = readRecipientFields(body)
   const senderFields = readSenderFields(body)
   const scheduledAt = readSendAt(body.send_at)
-  const { content: fields, attached } = readContentFields(body, parts.messageLimit)
+  const { content: fields, attached } = readContentFields(await withLongDecoded(body), parts.messageLimit)
   const asked = withWorkspaceSender(senderFields, workspace)
   refuseTemplate(body)
   const sender = await parts.senders.sender(workspace, asked)

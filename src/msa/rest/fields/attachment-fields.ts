@@ -1,15 +1,16 @@
 /**
- * Reads the attachments of a message: base64 in the forms that clients write, names that mean nothing to a file system, and a
- * media type, which the name tells where it is left out.
+ * Reads the attachments of a message: their octets, names that mean nothing to a file system, and a media type, which the name
+ * tells where it is left out.
  *
- * Called by `content-fields.ts`. Pure. Standards: RFC 4648 §4, §5 (base64, base64url), RFC 2183 §2.3 (a file name is one
- * component of a path), RFC 2046 §5.1, §5.2 (types that carry other parts).
+ * Called by `content-fields.ts`. Pure. Standards: RFC 2183 §2.3 (a file name is one component of a path), RFC 2046 §5.1, §5.2
+ * (types that carry other parts).
  * Fails: AppError validation_error with the field's path.
  */
 import { given } from '../../../core/given.js'
 import { lookup } from 'mime-types'
 import { toUSVString } from 'node:util'
 import type { AttachmentFacts } from '../../../messages/content-store.js'
+import { decodeBase64, decodeLongBase64, isLongBase64 } from './base64-field.js'
 import { invalidField, refuseControls } from './field-fault.js'
 import type { MessageFields } from '../send-schema.js'
 
@@ -20,6 +21,12 @@ export interface ReadAttachments {
 }
 
 type AttachmentField = NonNullable<MessageFields['attachments']>[number]
+/** One whose octets have been read, where they are many. */
+type DecodedField = Omit<AttachmentField, 'content'> & { readonly content: string | Buffer }
+/** A message with such attachments. */
+export type DecodedFields = Omit<MessageFields, 'attachments'> & {
+  readonly attachments?: readonly DecodedField[]
+}
 
 /** What is said of octets of which nothing is known. */
 const ANYTHING = 'application/octet-stream'
@@ -33,7 +40,22 @@ const CONTAINER = /^(?:multipart|message)\/(?!rfc822(?:;|$))/i
 /** Characters that change the order in which others are shown: `invoice<U+202E>fdp.exe` reads as `invoiceexe.pdf`. */
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-export function readAttachments(fields: readonly AttachmentField[]): ReadAttachments | undefined {
+/** Decodes what takes long, with turns for others in between, and leaves the rest to `readAttachments`. */
+export async function withLongDecoded<F extends MessageFields>(body: F): Promise<F & DecodedFields> {
+  const { attachments = [] } = body
+  if (!attachments.some(({ content }) => isLongBase64(content))) return body
+  const decoded: DecodedField[] = []
+  for (const [index, { content, ...field }] of attachments.entries()) {
+    const isLong = isLongBase64(content)
+    decoded.push({
+      ...field,
+      content: isLong ? await decodeLongBase64(content, `attachments.${index}.content`) : content,
+    })
+  }
+  return { ...body, attachments: decoded }
+}
+
+export function readAttachments(fields: readonly DecodedField[]): ReadAttachments | undefined {
   if (fields.length === 0) return undefined
   const read = fields.map((field, index) => readAttachment(field, `attachments.${index}`))
   const [only, ...others] = read.map(({ octets }) => octets)
@@ -41,7 +63,7 @@ export function readAttachments(fields: readonly AttachmentField[]): ReadAttachm
   return { facts: read.map(({ facts }) => facts), octets }
 }
 
-function readAttachment(field: AttachmentField, path: string): { facts: AttachmentFacts; octets: Buffer } {
+function readAttachment(field: DecodedField, path: string): { facts: AttachmentFacts; octets: Buffer } {
   const filename = readFilename(field.filename, `${path}.filename`)
   const contentType = readContentType(field.content_type, filename, `${path}.content_type`)
   const contentId = field.content_id?.replace(/^<(.*)>$/s, '$1')
@@ -50,7 +72,8 @@ function readAttachment(field: AttachmentField, path: string): { facts: Attachme
       `${path}.content_id`,
       `${path}.content_id must be 1 to 200 ASCII characters without spaces`,
     )
-  const octets = decodeBase64(field.content, `${path}.content`)
+  const { content } = field
+  const octets = typeof content === 'string' ? decodeBase64(content, `${path}.content`) : content
   const named = { filename, contentType, ...given({ contentId }) }
   return { facts: { ...named, size: octets.length }, octets }
 }
@@ -74,32 +97,4 @@ function readContentType(given: string | undefined, filename: string, path: stri
 function typeOfName(filename: string): string {
   const type = filename.includes('.') && lookup(filename)
   return type === false || CONTAINER.test(type) ? ANYTHING : type
-}
-
-/** Line breaks and spaces are passed over, padding may be missing; Node's own decoder would take anything at all. */
-function decodeBase64(text: string, path: string): Buffer {
-  const plain = decodePlain(text)
-  if (plain) return plain
-  const compact = /\s/.test(text) ? text.replace(/\s+/g, '') : text
-  const isPadded = compact.endsWith('=')
-  const digits = isPadded ? compact.replace(/={1,2}$/, '') : compact
-  if (/^data:/i.test(text)) throw invalidField(path, `${path} is a data: URL; give what follows its comma`)
-  // One digit more than whole octets take, or half a padding, is the sign of a text that was cut off.
-  const isWhole = isPadded ? compact.length % 4 === 0 : digits.length % 4 !== 1
-  if (!isWhole || !/^[A-Za-z0-9+/_-]*$/.test(digits)) throw invalidField(path, `${path} is not base64`)
-  return Buffer.from(digits, 'base64')
-}
-
-/**
- * What nearly everybody sends, without a look at each character, which takes long where there are millions: the decoder passes
- * over what is no digit, so that as many octets as all digits make are the proof that all are digits.
- */
-function decodePlain(text: string): Buffer | undefined {
-  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
-  const digits = text.length - padding
-  if (digits % 4 === 1 || (padding > 0 && text.length % 4 !== 0)) return undefined
-  // Of a wider character the decoder sees a part.
-  if (Buffer.byteLength(text) !== text.length) return undefined
-  const octets = Buffer.from(text, 'base64')
-  return octets.length === Math.floor((digits * 3) / 4) ? octets : undefined
 }

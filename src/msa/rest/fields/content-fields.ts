@@ -7,8 +7,7 @@
 import { formatSize } from '../../../core/units.js'
 import type { HeaderField } from '../../../mail/compose/compose.js'
 import type { AttachmentFacts } from '../../../messages/content-store.js'
-import type { MessageFields } from '../send-schema.js'
-import { readAttachments } from './attachment-fields.js'
+import { readAttachments, type DecodedFields } from './attachment-fields.js'
 import { invalidField } from './field-fault.js'
 import { readHeaderFields } from './header-fields.js'
 import { readSubject, readTags, readTexts } from './text-fields.js'
@@ -30,7 +29,7 @@ export interface ReadContent {
 }
 
 /** @param messageLimit octets of the message, everything encoded */
-export function readContentFields(body: MessageFields, messageLimit: number): ReadContent {
+export function readContentFields(body: DecodedFields, messageLimit: number): ReadContent {
   const subject = readSubject(body.subject)
   const headers = readHeaderFields(body.headers ?? {})
   const tags = readTags(body.tags ?? [])
