@@ -7,6 +7,7 @@
 import { nameServers, openResolver, type Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import { readSigningKeys } from './deliverability/domains/domain-store.js'
+import type { LinkOptions } from './mta/mail-links.js'
 import { openSiteLocator } from './mta/routing/locate-site.js'
 import { StsPolicies } from './mta/routing/mta-sts.js'
 import type { AgentOptions } from './mta/workers/worker-agent.js'
@@ -58,10 +59,11 @@ export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world
 }
 
 /** Delivers in threads, which get what they need to know as plain values. */
-export function openAgent({
-  config,
-  world: { clock, log },
-}: Pick<Appliance, 'config' | 'world'>): WorkerPool {
+export function openAgent(appliance: Appliance): WorkerPool {
+  const {
+    config,
+    world: { clock, log },
+  } = appliance
   const { workers, connectionIdleMs, timeouts } = config.mta
   const count = workers === 0 ? availableThreads() : workers
   return openWorkerPool({
@@ -69,17 +71,26 @@ export function openAgent({
     log,
     spawn: spawnThread,
     workers: count,
-    agent: agentOptions(config, count),
+    agent: agentOptions(config, linkOptions(appliance), count),
     idleMs: connectionIdleMs,
     quitMs: timeouts.quitMs,
   })
 }
 
-function agentOptions(config: Config, workers: number): AgentOptions {
+/** What the links in mail are made with. */
+export function linkOptions({ config, linkSecrets, returnPathKeys }: Appliance): LinkOptions {
+  const [unsubscribeKey] = returnPathKeys
+  if (!unsubscribeKey) throw new Error('there is no secret of return paths')
+  const { returnPathDomain: unsubscribeDomain } = config.mta
+  return { secrets: linkSecrets, publicUrl: config.publicUrl, unsubscribeDomain, unsubscribeKey }
+}
+
+function agentOptions(config: Config, links: LinkOptions, workers: number): AgentOptions {
   const { hostname, mta, dns } = config
-  if (mta.capture) return { kind: 'capture', hostname }
+  if (mta.capture) return { kind: 'capture', hostname, links }
   return {
     kind: 'smtp',
+    links,
     ...routerOptions(config),
     dns: { servers: nameServers(config), timeoutMs: dns.timeoutMs },
     mtaSts: mta.mtaSts,

@@ -64,6 +64,15 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
 /** What one side may take of another, whatever the floors say. */
 const NARROW_DOORS = [
   { from: 'mta', to: 'queue', only: ['queue/delivery-agent.ts'] },
+  {
+    from: 'mta',
+    to: 'content',
+    only: [
+      'content/rendering/mail-plan.ts',
+      'content/rendering/merging.ts',
+      'content/rendering/plan-cache.ts',
+    ],
+  },
   { from: 'mta', to: 'db', only: [] },
   { from: 'mta', to: 'events', only: [] },
   { from: 'http', to: 'db', only: [] },

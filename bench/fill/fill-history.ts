@@ -147,6 +147,7 @@ function contentWriter(handle: BetterSqlite.Database) {
       campaign_id: null,
       automation_id: null,
       template_id: null,
+      merging: null,
     })
 }
 
@@ -193,6 +194,7 @@ function messageWriter(handle: BetterSqlite.Database) {
       dsn_orcpt: null,
       campaign_id: campaignId,
       contact_id: null,
+      merge_data: null,
       recipient_bucket: recipientBucket(message.recipient),
     })
   }

@@ -18,6 +18,7 @@ import { up as sandboxes } from './migrations/0014-sandboxes.js'
 import { up as audience } from './migrations/0015-audience.js'
 import { up as templates } from './migrations/0016-templates.js'
 import { up as brandColor } from './migrations/0017-brand-color.js'
+import { up as mergedMail } from './migrations/0018-merged-mail.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -39,4 +40,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0015-audience': audience,
   '0016-templates': templates,
   '0017-brand-color': brandColor,
+  '0018-merged-mail': mergedMail,
 }

@@ -7,6 +7,7 @@
  * octets of attachments all stand there, one attachment after the other.
  */
 import type { Insertable } from 'kysely'
+import type { Merging } from '../content/rendering/merging.js'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -53,6 +54,8 @@ interface MessageContentRow {
   campaign_id: string | null
   automation_id: string | null
   template_id: string | null
+  /** JSON `Merging`. */
+  merging: string | null
 }
 
 interface MessagePartRow {
@@ -92,6 +95,8 @@ export interface MessageContent extends PartOf {
   readonly attachments?: readonly AttachmentFacts[]
   /** When it is to be sent, ms since epoch UTC; `createdAt` is when it was asked for. */
   readonly scheduledAt?: number
+  /** Subject, html and text are filled in for each recipient; absent where they leave as they stand. */
+  readonly merging?: Merging
   /** Instead of html and text. */
   readonly relayed?: RelayedMessage
   /** Text, header fields and octets were deleted; it cannot be sent any more. */
@@ -162,6 +167,7 @@ function rowFrom(content: MessageContent): MessageContentRow {
     campaign_id: content.campaignId ?? null,
     automation_id: content.automationId ?? null,
     template_id: content.templateId ?? null,
+    merging: jsonOrNull(content.merging),
   }
 }
 
@@ -301,6 +307,7 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     ...(row.attachments === null ? {} : { attachments: JSON.parse(row.attachments) as AttachmentFacts[] }),
     ...(row.scheduled_at === null ? {} : { scheduledAt: row.scheduled_at }),
     ...batchFromRow(row),
+    ...(row.merging === null ? {} : { merging: JSON.parse(row.merging) as Merging }),
     ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
     ...(row.pruned_at === null ? {} : { isPruned: true }),
     ...ownOriginFromRow(row),

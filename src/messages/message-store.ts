@@ -3,8 +3,9 @@
  */
 import { sql, type Insertable } from 'kysely'
 import { bucketOf } from '../core/bucket.js'
+import type { MergeData } from '../content/rendering/merging.js'
 import type { Queries } from '../db/database.js'
-import { inPieces, statement } from '../db/statement.js'
+import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
 import type { MessageContent } from './content-store.js'
@@ -33,6 +34,8 @@ export interface MessageRow {
   campaign_id: string | null
   recipient_bucket: number
   contact_id: string | null
+  /** JSON `MergeData`. */
+  merge_data: string | null
 }
 
 declare module '../db/tables.js' {
@@ -54,9 +57,11 @@ export interface NewMessage {
   readonly campaignId?: string
   /** Whom the address belonged to when it was accepted. */
   readonly contactId?: string
+  /** What its merge tags are filled from beside what the content has for all. */
+  readonly mergeData?: MergeData
 }
 
-export interface Message extends NewMessage {
+export interface Message extends Omit<NewMessage, 'mergeData'> {
   readonly workspaceId: string
   readonly contentId: string
   readonly isSandbox: boolean
@@ -172,6 +177,7 @@ function rowFrom(content: Head, isSandbox: boolean, message: NewMessage): Insert
     campaign_id: message.campaignId ?? content.campaignId ?? null,
     recipient_bucket: recipientBucket(message.recipient),
     contact_id: message.contactId ?? null,
+    merge_data: message.mergeData === undefined ? null : JSON.stringify(message.mergeData),
   }
 }
 
@@ -199,6 +205,25 @@ export async function findMessages(db: Queries, ids: readonly string[]): Promise
   if (ids.length === 0) return []
   const rows = await db.selectFrom('messages').selectAll().where('id', 'in', ids).execute()
   return rows.map(messageFromRow)
+}
+
+const selectOwn = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.selectFrom('messages').select(['id', 'contact_id', 'merge_data']).where('id', 'in', ids),
+)
+
+/** What messages are filled from, by id: whose they are, and data of their own. */
+export async function findMergeSources(
+  db: Queries,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Pick<NewMessage, 'contactId' | 'mergeData'>>> {
+  const sources = new Map<string, Pick<NewMessage, 'contactId' | 'mergeData'>>()
+  for (const list of inLists(ids))
+    for (const row of (await selectOwn(db, { ids: list })).rows)
+      sources.set(row.id, {
+        ...(row.contact_id === null ? {} : { contactId: row.contact_id }),
+        ...(row.merge_data === null ? {} : { mergeData: JSON.parse(row.merge_data) as MergeData }),
+      })
+  return sources
 }
 
 /** Recipients of one mail at most: to, cc and bcc together. */

@@ -8,6 +8,7 @@ import type { Queries } from '../db/database.js'
 import type { RemoveSome, Write } from '../db/retention.js'
 import { nextTurn, type Clock } from '../world/time/clock.js'
 import {
+  clearMergeData,
   deleteMessages,
   deleteSomeParts,
   emptyContents,
@@ -33,7 +34,10 @@ export function contentPruning(reader: Queries, clock: Clock, before: number): R
     place = contents.at(-1) ?? place
     const done: OldContent[] = []
     for (const content of contents) if (await isDone(reader, content.id, before)) done.push(content)
-    for (const { id, mayHaveParts } of done) if (mayHaveParts) await deleteParts(write, id)
+    for (const { id, mayHaveParts, mayHaveData } of done) {
+      if (mayHaveParts) await deleteParts(write, id)
+      if (mayHaveData) await clearData(write, id)
+    }
     const ids = done.map(({ id }) => id)
     const removed = ids.length === 0 ? 0 : await write(tx => emptyContents(tx.db, ids, clock.now()))
     return { hasMore: contents.length > 0, removed }
@@ -56,6 +60,17 @@ async function isDone(reader: Queries, contentId: string, before: number): Promi
 async function deleteParts(write: Write, contentId: string): Promise<void> {
   while ((await write(tx => deleteSomeParts(tx.db, contentId, PARTS_AT_ONCE))) === PARTS_AT_ONCE)
     await nextTurn()
+}
+
+/** Before the content is marked, as its parts are. */
+async function clearData(write: Write, contentId: string): Promise<void> {
+  let after = ''
+  for (;;) {
+    const seen = await write(tx => clearMergeData(tx.db, contentId, after, MESSAGES_AT_ONCE))
+    if (seen.length < MESSAGES_AT_ONCE) return
+    after = seen.at(-1) ?? after
+    await nextTurn()
+  }
 }
 
 /** @param before messages that were accepted, and to which nothing happened since, before this moment */

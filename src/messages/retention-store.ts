@@ -18,6 +18,8 @@ export interface ContentPlace {
 export interface OldContent extends ContentPlace {
   /** It may have rows in `message_parts`. */
   readonly mayHaveParts: boolean
+  /** Its messages may have data of their own. */
+  readonly mayHaveData: boolean
 }
 
 /** Contents that are still whole, in the order of their age. */
@@ -30,7 +32,10 @@ export async function listWholeContents(
   const rows = await db
     .selectFrom('message_contents')
     .select(['id', 'created_at'])
-    .select(e => e.or([e('raw_size', 'is not', null), e('attachments', 'is not', null)]).as('may_have_parts'))
+    .select(e => [
+      e.or([e('raw_size', 'is not', null), e('attachments', 'is not', null)]).as('may_have_parts'),
+      e('merging', 'is not', null).as('may_have_data'),
+    ])
     .where('pruned_at', 'is', null)
     .where('created_at', '<', before)
     .where('created_at', '>=', after.createdAt)
@@ -43,6 +48,7 @@ export async function listWholeContents(
     id: row.id,
     createdAt: row.created_at,
     mayHaveParts: Boolean(row.may_have_parts),
+    mayHaveData: Boolean(row.may_have_data),
   }))
 }
 
@@ -84,12 +90,33 @@ export async function deleteSomeParts(db: Queries, contentId: string, limit: num
   return Number(result.numAffectedRows ?? 0n)
 }
 
+/** Takes away what the next messages of a content were filled from. @param after id of the last one; empty to begin */
+export async function clearMergeData(
+  db: Queries,
+  contentId: string,
+  after: string,
+  limit: number,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('messages')
+    .select(['id', 'merge_data'])
+    .where('content_id', '=', contentId)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  const filled = rows.filter(row => row.merge_data !== null).map(({ id }) => id)
+  if (filled.length > 0)
+    await db.updateTable('messages').set({ merge_data: null }).where('id', 'in', filled).execute()
+  return rows.map(({ id }) => id)
+}
+
 /** Takes away what was said; who to whom, when and about what stays. @returns how many there were */
 export async function emptyContents(db: Queries, ids: readonly string[], now: number): Promise<number> {
   if (ids.length === 0) return 0
   const result = await db
     .updateTable('message_contents')
-    .set({ html: null, text: null, raw: null, headers: null, pruned_at: now })
+    .set({ html: null, text: null, raw: null, headers: null, merging: null, pruned_at: now })
     .where('id', 'in', ids)
     .where('pruned_at', 'is', null)
     .executeTakeFirst()

@@ -5,6 +5,7 @@
  * A single send is one, a message of a batch is one, a mail that came by SMTP is one.
  */
 import type { Workspace } from '../accounts/workspace-store.js'
+import type { MergeData } from '../content/rendering/merging.js'
 import type { Principal } from '../http/principal.js'
 import type { MessageContent } from '../messages/content-store.js'
 import type { NewMessage } from '../messages/message-store.js'
@@ -25,6 +26,8 @@ export interface Submission {
   readonly attached?: Buffer
   /** By the address as in `to`. */
   readonly dsn?: ReadonlyMap<string, DsnParameters>
+  /** What a recipient's merge tags are filled from beside what the content has for all; by the address as in `to`. */
+  readonly data?: ReadonlyMap<string, MergeData>
   /** An earlier transaction stored the content; this one adds recipients to it. */
   readonly isContentStored?: boolean
   /** Whose mails per minute it is counted among; absent where it is held to no such rate, or released at a pace. */
@@ -54,5 +57,6 @@ export interface AcceptedSubmission {
   readonly dueAt: number
   readonly attached: Submission['attached'] | undefined
   readonly dsn: Submission['dsn'] | undefined
+  readonly data: Submission['data'] | undefined
   readonly isContentStored: boolean | undefined
 }

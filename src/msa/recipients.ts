@@ -1,4 +1,5 @@
-/** Sorts recipients: who is mailed, and who is skipped for which reason. None of them fails the others. */
+/** Sorts recipients: who is mailed, who is skipped for which reason, and whose addresses they are. None of them fails the others. */
+import { findContactIds } from '../audience/contacts/contact-store.js'
 import type { Queries } from '../db/database.js'
 import { findSuppressed } from '../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress, parseAddress } from '../mail/address.js'
@@ -12,6 +13,8 @@ export interface Recipient {
   /** What shares a budget of connections; empty for an invalid address. */
   readonly destination: string
   readonly skip: SkipReason | null
+  /** The contact who has the address now; absent where nobody has. */
+  readonly contactId?: string
 }
 
 /**
@@ -37,6 +40,27 @@ export async function sortRecipients(
         ? { ...recipient, skip: 'suppressed' }
         : recipient,
     ),
+  )
+}
+
+/** Says of all of them, in one query, whose addresses they are. */
+export async function withContacts(
+  db: Queries,
+  workspaceId: string,
+  sorted: readonly Recipient[][],
+): Promise<readonly Recipient[][]> {
+  const emails = new Set(
+    sorted.flatMap(list =>
+      list.flatMap(one => (one.skip === 'invalid' ? [] : [normalizedAddress(one.address)])),
+    ),
+  )
+  const ids = await findContactIds(db, workspaceId, [...emails])
+  if (ids.size === 0) return sorted
+  return sorted.map(list =>
+    list.map(one => {
+      const contactId = one.skip === 'invalid' ? undefined : ids.get(normalizedAddress(one.address))
+      return contactId === undefined ? one : { ...one, contactId }
+    }),
   )
 }
 

@@ -5,6 +5,7 @@
  * Called by `submit.ts`, in the transaction of whoever submits, for one as for thousands, whose rows are then inserted together.
  * Decides nothing: who is mailed, from whom and when was settled before. Fails: as the database does.
  */
+import { given } from '../core/given.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
@@ -110,12 +111,13 @@ async function storeContents(tx: Tx, piece: readonly AcceptedSubmission[]): Prom
       await insertPart(tx.db, content.id, 1, attached.subarray(0, PART_OCTETS))
 }
 
-function toMessages({ content, recipients, dsn }: AcceptedSubmission) {
+function toMessages({ content, recipients, dsn, data }: AcceptedSubmission) {
   const messages = recipients.map(one => ({
     id: one.messageId,
     recipient: one.address,
     status: firstStatus(one, content),
     reason: one.skip,
+    ...given({ contactId: one.contactId, mergeData: data?.get(one.asked) }),
     ...dsn?.get(one.asked),
   }))
   return { content, messages }
@@ -137,7 +139,7 @@ function toEvent(
     messageId: one.messageId,
     isSandbox,
     occurredAt: content.createdAt,
-    payload: { to: one.address, ...origin },
+    payload: { to: one.address, ...origin, ...given({ contactId: one.contactId }) },
   }
   if (one.skip === null) return [{ ...head, kind: 'email.accepted' }]
   return one.skip === 'suppressed' ? [{ ...head, kind: 'email.suppressed' }] : []

@@ -27,7 +27,7 @@ import type {
   SubmittedContent,
   SubmittedRecipient,
 } from './mail-submission.js'
-import { sortRecipients, type Recipient } from './recipients.js'
+import { sortRecipients, withContacts, type Recipient } from './recipients.js'
 import { storeSubmissions } from './store-submissions.js'
 import type { StoreParts, SubmitParts } from './submit-parts.js'
 
@@ -87,7 +87,10 @@ export async function submitEach(
 }
 
 /** Each by what it is itself: an unsubscribe stops the marketing of a batch, and nothing else that is in it. */
-async function sortBatch(tx: Tx, { workspace, submissions }: SubmissionBatch): Promise<Recipient[][]> {
+async function sortBatch(
+  tx: Tx,
+  { workspace, submissions }: SubmissionBatch,
+): Promise<readonly Recipient[][]> {
   const sorted = new Map<Submission, Recipient[]>()
   for (const isMarketing of [false, true]) {
     const alike = submissions.filter(
@@ -98,7 +101,11 @@ async function sortBatch(tx: Tx, { workspace, submissions }: SubmissionBatch): P
     const found = await sortRecipients(tx.db, workspace.id, lists, isMarketing)
     alike.forEach((submission, at) => sorted.set(submission, found[at] ?? []))
   }
-  return submissions.map(submission => sorted.get(submission) ?? [])
+  return withContacts(
+    tx.db,
+    workspace.id,
+    submissions.map(submission => sorted.get(submission) ?? []),
+  )
 }
 
 function countMailed(recipients: readonly Recipient[]): number {
@@ -112,7 +119,7 @@ function accept(
   recipients: readonly Recipient[],
   now: number,
 ): AcceptedSubmission {
-  const { attached, dsn, isContentStored } = submission
+  const { attached, dsn, data, isContentStored } = submission
   const content = toContent(submission.content, workspace, now)
   return {
     content,
@@ -123,6 +130,7 @@ function accept(
     dueAt: content.scheduledAt ?? pace?.next(countMailed(recipients)) ?? now,
     attached,
     dsn,
+    data,
     isContentStored,
   }
 }

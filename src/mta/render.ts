@@ -1,5 +1,5 @@
 /**
- * From job to the octets that leave: compose, sign, check.
+ * From job to the octets that leave: fill in, compose, sign, check.
  *
  * Called by both delivery agents. Never sends. Fails: never rejects; a message that cannot be built is `unsendable`, since
  * trying again would build the same one; one whose key cannot be used is `deferred`, since the operator can mend the key.
@@ -13,6 +13,8 @@ import { plainTextOf } from '../mail/compose/plain-text.js'
 import { toSevenBit } from '../mail/relay/seven-bit.js'
 import { TOKEN_FIELD } from '../mail/server-fields.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
+import { openFilling } from './fill-in.js'
+import { openMailLinks, type LinkOptions } from './mail-links.js'
 import type { Clock } from '../world/time/clock.js'
 import { findBareLineEnd } from './smtp/smtp-data.js'
 
@@ -22,6 +24,8 @@ export interface RenderParts {
   readonly hostname: string
   /** Where signatures are computed; the pool of the process where absent. */
   readonly signingPlace?: SigningPlace
+  /** Absent where no content is to be filled in. */
+  readonly links?: LinkOptions
 }
 
 export type Rendering = Rendered | Unsendable | Deferred
@@ -45,7 +49,8 @@ interface Built {
 
 export type Render = (job: DeliveryJob) => Promise<Rendering>
 
-export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Render {
+export function openRenderer({ clock, hostname, signingPlace, links }: RenderParts): Render {
+  const fillIn = openFilling(links && openMailLinks(links))
   /** Text made from HTML takes longer than everything else here, and many jobs share one content. */
   const texts = new WeakMap<ComposedContent, string>()
 
@@ -85,7 +90,8 @@ export function openRenderer({ clock, hostname, signingPlace }: RenderParts): Re
     }
     const messageId = `${content.mailId ?? job.messageId}@${hostname}`
     const letter = { to: job.recipient, date: job.acceptedAt, messageId }
-    const message = await composeMessage(withText(content), letter)
+    const finished = content.merging ? fillIn(job, content, content.merging) : withText(content)
+    const message = await composeMessage(finished, letter)
     return { message, isSignable: true, needsSmtpUtf8: isInternational }
   }
 }

@@ -4,11 +4,18 @@
  * The queue hands over a job that is complete, so that the agent needs no database, and gets an Outcome back, so that
  * the queue needs no SMTP.
  */
+import type { Merging, OwnValues } from '../content/rendering/merging.js'
 import type { Outcome } from '../mail/outcome.js'
 import type { ComposedContent } from '../mail/compose/compose.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DkimKey } from '../mail/dkim/dkim-sign.js'
 import type { MailOrigin } from '../messages/mail-origin.js'
+
+/** What the recipients of a content share: the same object for all their jobs, as long as it is remembered. */
+export type JobContent = (ComposedContent | RelayedContent) & {
+  /** Subject, html and text are still to be filled in. */
+  readonly merging?: Merging
+}
 
 export interface DeliveryJob {
   readonly messageId: string
@@ -21,7 +28,9 @@ export interface DeliveryJob {
   readonly attempt: number
   /** Becomes the Date field: the moment the message was accepted, ms since epoch UTC. */
   readonly acceptedAt: number
-  readonly content: ComposedContent | RelayedContent
+  readonly content: JobContent
+  /** What it is filled from, where its content is filled in for each recipient. */
+  readonly own?: OwnValues
   /** One signature per key, in this order; empty leaves the mail unsigned. */
   readonly signingKeys: readonly DkimKey[]
   /** What the mail is part of; absent for a single send or relayed mail. */

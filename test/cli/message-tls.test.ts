@@ -44,6 +44,8 @@ function hostLines(parts: Partial<Host>): string[] {
     attachments: [],
     batch_id: null,
     campaign_id: null,
+    contact_id: null,
+    template_id: null,
     created_at: '2026-01-05T10:00:00.000Z',
     is_sandbox: false,
     trace: [

@@ -6,7 +6,7 @@ import { findEndOfBody } from '../../src/content/footer/find-end-of-body.js'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
 import { renderTemplate } from '../../src/content/merge/render-template.js'
 
-const brand = { companyAddress: '1 Main Street, 12345 Town', attribution: 'Sent with Postroad' }
+const brand = { companyName: 'Birds & Co', companyAddress: '1 Main Street, 12345 Town', attribution: true }
 const system = {
   unsubscribe_url: 'https://m.example/u/1',
   preferences_url: 'https://m.example/p/1',
@@ -47,7 +47,7 @@ t.test('a whole footer is kept and gets the attribution alone', async t => {
   const literal = '<body><a href="{{unsubscribe_url}}">Stop</a> 1 MAIN STREET<br>12345&nbsp;Town</body>'
   for (const html of [tag, literal]) t.equal(footerCase(html, brand), 'kept')
   t.equal(textOf(render(tag)), 'Stop 1 Main Street, 12345 TownSent with Postroad')
-  t.equal(addComplianceFooter(tag, { ...brand, attribution: '' }), tag, 'nothing to add, nothing changed')
+  t.equal(addComplianceFooter(tag, { ...brand, attribution: false }), tag, 'nothing to add, nothing changed')
 })
 
 t.test('an unsubscribe link of the sender is not recognized', async t => {
@@ -95,12 +95,22 @@ t.test('the footer has the width, the direction and the language of the mail', a
   t.match(addComplianceFooter('<html lang="xx"><p>x', brand), '>Unsubscribe</a>')
 })
 
-t.test('an attribution is text, never markup or a tag', async t => {
-  const html = addComplianceFooter('<p>x', { ...brand, attribution: '<b>{{email}}</b>' })
-  t.match(
-    renderTemplate(parseTemplate(html, 'html'), { system, data: { email: 'ann' } }),
-    '&lt;b&gt;&#123;&#123;email}}',
-  )
+t.test('a workspace without name and address leaves no empty line behind', async t => {
+  const done = addComplianceFooter('<p>x</p>', { companyName: '', companyAddress: '', attribution: true })
+  t.notMatch(done, /company|<td[^>]*><br>/)
+})
+
+t.test('a condition or tag around the end of the body does not hide the footer', async t => {
+  for (const html of [
+    '<body>{{#if vip}}<p>x</p></body>{{/if}}',
+    '<body>{{#each list}}<p>x</p></body>{{/each}}</html>',
+    '<p>{{name|</body>}}</p>',
+  ]) {
+    const done = addComplianceFooter(html, brand)
+    t.ok(done.startsWith(html), html)
+    t.match(textOf(render(html)), 'Unsubscribe')
+  }
+  t.match(addComplianceFooter('<body>{{#if a}}<p>{{/if}}</body>', brand), /<\/table><\/body>$/)
 })
 
 t.test('hostile HTML takes time in proportion to its length', async t => {

@@ -8,6 +8,7 @@ const sender = inFile('msa/rest/send-sender')
 const schedule = inFile('msa/schedule')
 const group = inFile('msa/schedule-group')
 const parts = inFile('msa/rest/send-parts')
+const merged = inFile('msa/rest/merged-mail')
 const failures = inFile('msa/rest/send-failures')
 const domains = inFile('deliverability/domains-served')
 const suppressions = inFile('deliverability/suppressions-served')
@@ -79,17 +80,28 @@ export const EMAIL_ROWS: readonly Row[] = [
     id: 'send.template-id',
     rule: 'template_id stands instead of html and text; an unknown one is a 404',
     from: ['Email > template_id'],
-    tests: [REFUSED],
-    asserts: ["name: 'an unknown template'", "name: 'a template_id that is no UUID'"],
-    waitsFor: 'rendering of mail',
+    tests: [
+      REFUSED,
+      merged('a template is sent with its html, and what the request says goes before it'),
+      merged("a template that is unknown, deleted or somebody else's is refused in its turn"),
+    ],
+    asserts: [
+      "name: 'an unknown template'",
+      "name: 'a template_id that is no UUID'",
+      "t.match(made.html, '<h1>Hi Ann</h1>')",
+    ],
   },
   {
     id: 'send.template-data',
     rule: 'template_data is an object of any JSON',
     from: ['Email > template_data', 'decisions: Email > html and template_id both given'],
-    tests: [REFUSED, AT_BOUND],
-    asserts: ["path: 'template_data'", "'template_data of any JSON'"],
-    waitsFor: 'rendering of mail',
+    tests: [
+      REFUSED,
+      AT_BOUND,
+      merged('a template is sent with its html, and what the request says goes before it'),
+      merged('each recipient gets the mail with what is known of them and with the data of the request'),
+    ],
+    asserts: ["path: 'template_data'", "'template_data of any JSON'", "t.match(own.html, '<p>Own x</p>')"],
   },
   {
     id: 'send.from-email',
@@ -160,7 +172,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     rule: 'an unknown template_id: 404 template_not_found',
     from: ['Email > 3', 'Errors > template_not_found'],
     answers: [`${SEND}: template_not_found`],
-    tests: [REFUSED],
+    tests: [REFUSED, merged("a template that is unknown, deleted or somebody else's is refused in its turn")],
   },
   {
     id: 'send.domain-invalid',

@@ -12,16 +12,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     places: [],
   },
   {
-    name: 'rendering of mail',
-    status,
-    paths: [],
-    sections: ['Content rendering rules', 'decisions: Rendering'],
-    places: [
-      'What the service does > Email compliance the service checks',
-      'decisions: Email > Compliance "contains an address" means',
-    ],
-  },
-  {
     name: 'campaigns',
     status,
     paths: ['/api/v1/campaigns'],

@@ -7,6 +7,7 @@ import { EMAIL_ROWS } from './email-rows.js'
 import { FRAME_ROWS } from './frame-rows.js'
 import { IDEMPOTENCY_ROWS } from './idempotency-rows.js'
 import { MESSAGE_ROWS } from './message-rows.js'
+import { RENDERING_ROWS } from './rendering-rows.js'
 import type { Row } from './row.js'
 
 export const ROWS: readonly Row[] = [
@@ -18,6 +19,7 @@ export const ROWS: readonly Row[] = [
   ...ANALYTICS_ROWS,
   ...AUDIENCE_ROWS,
   ...CONTENT_ROWS,
+  ...RENDERING_ROWS,
 ]
 
 /** Described, since nobody can rule them out, but nothing that a test can do brings them about: why not. */

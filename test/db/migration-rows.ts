@@ -523,4 +523,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     },
   },
   '0017-brand-color': { become: { workspaces: [{ id: WORKSPACE, brand_color: null }] } },
+  '0018-merged-mail': {
+    become: {
+      message_contents: [{ id: CONTENT, merging: null }],
+      messages: [{ id: 'm1', merge_data: null }],
+    },
+  },
 }

@@ -333,7 +333,8 @@ CREATE TABLE "message_contents" (
   "is_marketing" integer default 0 not null,
   "campaign_id" text,
   "automation_id" text,
-  "template_id" text
+  "template_id" text,
+  "merging" text
 );
 
 CREATE TABLE "message_parts" (
@@ -364,7 +365,8 @@ CREATE TABLE "messages" (
   "dsn_orcpt" text,
   "campaign_id" text,
   "recipient_bucket" integer,
-  "contact_id" text
+  "contact_id" text,
+  "merge_data" text
 );
 
 CREATE TABLE "product_views" (

@@ -1,12 +1,16 @@
 /** Batches of submissions are stored and queued in the transaction of whoever submits. */
 import t from 'tap'
+import { insertContacts } from '../../src/audience/contacts/contact-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import { SlidingWindow } from '../../src/http/sliding-window.js'
+import { findContents } from '../../src/messages/content-store.js'
+import { contentPruning } from '../../src/messages/prune-messages.js'
 import { findMessagesOf } from '../../src/messages/message-store.js'
 import type { Submission } from '../../src/msa/mail-submission.js'
-import { submitAll, type DoorParts } from '../../src/msa/submit.js'
+import { submitAll, submitEach, type DoorParts } from '../../src/msa/submit.js'
+import { JobLoader } from '../../src/queue/claiming/job-loader.js'
 import { findEntries } from '../../src/queue/queue-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -96,6 +100,73 @@ eachDatabase(
     t.same(messages.map(({ recipient }) => recipient).sort(), readers(0, 300).sort())
     const ids = messages.map(message => message.id)
     t.equal((await findEntries(database.reader, ids)).filter(({ contentId }) => contentId === id).length, 300)
+  },
+)
+
+eachDatabase(
+  t,
+  'a content for many is stored once; what its recipients have of their own comes to their jobs',
+  async (t, database) => {
+    const workspace = await addWorkspace(database)
+    const contact = {
+      id: newId(),
+      email: 'reader1@one.test',
+      firstName: 'Ann',
+      lastName: null,
+      attributes: { plan: 'gold' },
+      subscribed: true,
+      createdAt: clock.now(),
+    }
+    await database.write(({ db }) => insertContacts(db, workspace.id, [contact]))
+    const to = readers(0, 100)
+    const brand = { companyName: '', companyAddress: '', attribution: false, timezone: 'UTC' }
+    const id = newId()
+    for (const isContentStored of [false, true]) {
+      const half = isContentStored ? to.slice(50) : to.slice(0, 50)
+      const whole = submission(half, id)
+      const one: Submission = {
+        ...whole,
+        content: {
+          ...whole.content,
+          text: '{{n}}',
+          merging: { brand, hasFooter: true, data: { shared: 1 } },
+        },
+        data: new Map(half.map(address => [address, { n: to.indexOf(address) }])),
+        isContentStored,
+      }
+      const batch = { workspace, isSandbox: false, submissions: [one] }
+      await database.write(tx => submitEach(tx, door(), batch, clock.now()))
+    }
+    const messages = await findMessagesOf(database.reader, id)
+    const loader = new JobLoader({
+      reader: database.reader,
+      clock,
+      returnPath: () => '',
+      readSigningKeys: async () => new Map(),
+    })
+    const entries = await findEntries(
+      database.reader,
+      messages.map(message => message.id),
+    )
+    const { jobs } = await loader.load(entries)
+    t.equal(jobs.length, 100)
+    t.equal(new Set(jobs.map(({ content }) => content)).size, 1, 'all share one content')
+    t.match(jobs[0]?.content, { text: '{{n}}', merging: { hasFooter: true, data: { shared: 1 } } })
+    for (const { recipient, own } of jobs) t.same(own?.data, { n: to.indexOf(recipient) })
+    const { firstName, lastName, attributes, email } = contact
+    t.same(
+      jobs.filter(({ own }) => own?.contact).map(({ own }) => own?.contact),
+      [{ email, firstName, lastName, attributes }],
+    )
+    t.equal(messages.find(({ recipient }) => recipient === email)?.contactId, contact.id)
+    await database.write(({ db }) => db.deleteFrom('queue').execute())
+    const write = <T>(work: Parameters<typeof database.write<T>>[0]) => database.write(work)
+    const prune = contentPruning(database.reader, clock, clock.now() + 1)
+    for (let step = await prune(100, write); step.hasMore; step = await prune(100, write));
+    const kept = await database.reader.selectFrom('messages').select('merge_data').distinct().execute()
+    t.same(kept, [{ merge_data: null }], 'retention takes what they were filled from along')
+    const [emptied] = await findContents(database.reader, [id])
+    t.notOk(emptied?.merging)
   },
 )
 

@@ -14,19 +14,20 @@ import type { Instruction } from '../../src/mta/workers/worker-protocol.js'
 import { openWorkerPool, type WorkerPool } from '../../src/mta/workers/worker-pool.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { goOn, LETTER, makeJob, timeouts } from '../support/smtp/mta.js'
+import { goOn, LETTER, LINKS, makeJob, timeouts } from '../support/smtp/mta.js'
 import { openSink, type Sink } from '../support/smtp/sink.js'
 import { told, watchThreads, type WatchedThreads } from '../support/program/threads.js'
 import { until } from '../support/until.js'
 
 const hostname = 'mail.sender.example'
-const capture: AgentOptions = { kind: 'capture', hostname }
+const capture: AgentOptions = { kind: 'capture', hostname, links: LINKS }
 const failingThread = pathToFileURL('build/test/support/program/failing-thread.js')
 
 function toSinks(...routes: { domain: string; sink: Pick<Sink, 'port'> }[]): AgentOptions {
   return {
     kind: 'smtp',
     hostname,
+    links: LINKS,
     port: 25,
     ownAddresses: [],
     sourceAddresses: [],

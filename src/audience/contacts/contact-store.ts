@@ -14,6 +14,7 @@ import {
   contactsOf,
   CountChange,
   dialectOf,
+  findAudience,
   reserveSeqs,
   type SeqRange,
 } from '../audience-store.js'
@@ -152,6 +153,15 @@ const selectByEmails = statement(
       .where('deleted_at', 'is', null),
 )
 
+const selectIds = statement((db, { audience, emails }: { audience: number; emails: readonly string[] }) =>
+  db
+    .selectFrom('contacts')
+    .select(['id', 'email'])
+    .where('audience', '=', audience)
+    .where('email', 'in', emails)
+    .where('deleted_at', 'is', null),
+)
+
 const selectBySeqs = statement((db, { seqs }: { seqs: readonly number[] }) =>
   db.selectFrom('contacts').select(CONTACT_COLUMNS).where('seq', 'in', seqs).where('deleted_at', 'is', null),
 )
@@ -170,6 +180,17 @@ export async function findContactsById(
   return found
 }
 
+/** Those that there are, by id, whatever their audience: for ids that were looked up in it. @param ids lower case */
+export async function findContactsOf(
+  db: Queries,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Contact>> {
+  const found = new Map<string, Contact>()
+  for (const list of inLists(ids))
+    for (const row of (await selectByIds(db, { ids: list })).rows) found.set(row.id, contactFromRow(row))
+  return found
+}
+
 /** Those that there are, in no order. @param emails as `normalizedAddress` writes them */
 export async function findContactsByEmail(
   db: Queries,
@@ -180,6 +201,21 @@ export async function findContactsByEmail(
   for (const list of inLists(emails))
     found.push(...(await selectByEmails(db, { audience, emails: list })).rows.map(contactFromRow))
   return found
+}
+
+/** Whom the addresses belong to: ids by address. @param emails as `normalizedAddress` writes them */
+export async function findContactIds(
+  db: Queries,
+  workspaceId: string,
+  emails: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = new Map<string, string>()
+  const audience = emails.length === 0 ? undefined : await findAudience(db, workspaceId)
+  if (!audience || audience.contacts === 0) return ids
+  for (const list of inLists(emails))
+    for (const { email, id } of (await selectIds(db, { audience: audience.number, emails: list })).rows)
+      ids.set(email, id)
+  return ids
 }
 
 /** Those that are not deleted, in the order given. */

@@ -16,6 +16,7 @@ import { SlidingWindow } from '../../http/sliding-window.js'
 import { addressDomain, parseAddress } from '../../mail/address.js'
 import { shownOctets } from '../../mail/shown-octets.js'
 import { messageWithTrace } from '../../msa/log/message-view.js'
+import { mergingOf, requireReadable } from '../../msa/merged-content.js'
 import { sendEmail } from '../../msa/rest/send-email.js'
 import { readSenderFields, withWorkspaceSender } from '../../msa/rest/fields/sender-fields.js'
 import { resolveSender } from '../../msa/sender.js'
@@ -23,7 +24,7 @@ import { SenderCache } from '../../msa/sender-cache.js'
 import { openRenderer } from '../../mta/render.js'
 import { findRoute } from '../../mta/routing/route.js'
 import { findAnyMessage, type Message } from '../../messages/message-store.js'
-import { routerParts } from '../../open-delivery.js'
+import { linkOptions, routerParts } from '../../open-delivery.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
 import { messageText } from './message.js'
 
@@ -136,7 +137,13 @@ async function dryRun(
   const sender = await resolveSender(database.reader, live, asked, config.mta.sharedAddress ?? '')
   const keys = sender.signingDomainId === null ? [] : [sender.signingDomainId]
   const messageId = newId()
-  const rendering = await openRenderer({ clock: world.clock, hostname: config.hostname })({
+  const bodies = bodyOf(options)
+  const source = { subject: options.subject, ...bodies }
+  requireReadable(options.subject, 'subject', 'subject')
+  for (const place of ['html', 'text'] as const) requireReadable(bodies[place] ?? '', place, place)
+  const merging = mergingOf(workspace, { source, data: undefined, hasFooter: bodies.html !== undefined })
+  const links = linkOptions(appliance)
+  const rendering = await openRenderer({ clock: world.clock, hostname: config.hostname, links })({
     messageId,
     workspaceId: workspace.id,
     envelopeSender: returnPath(messageId, to.address),
@@ -148,7 +155,8 @@ async function dryRun(
       from: sender.from,
       ...replyToOf(sender),
       subject: options.subject,
-      ...bodyOf(options),
+      ...bodies,
+      ...given({ merging }),
     },
     signingKeys: [...(await readSigningKeys(database.reader, keys, domains.seal)).values()].flat(),
   })

@@ -7,7 +7,8 @@
  * workspace's own address.
  * Fails: never throws; linear in the length of the HTML.
  */
-import { escapeHtml } from '../merge/escape-value.js'
+import { MergeError } from '../merge/merge-error.js'
+import { splitTags } from '../merge/split-tags.js'
 import { findEndOfBody } from './find-end-of-body.js'
 import type { FooterTexts } from './footer-texts.js'
 import { de } from './languages/de.js'
@@ -18,10 +19,14 @@ import { fr } from './languages/fr.js'
 const LANGUAGES: Readonly<Record<string, FooterTexts>> = { de, en, es, fr }
 
 export interface Brand {
+  /** Empty where there is none. */
+  readonly companyName: string
   readonly companyAddress: string
-  /** A line at the very end, text; empty for none. */
-  readonly attribution: string
+  /** Whether a line at the very end says what sent the mail. */
+  readonly attribution: boolean
 }
+
+const ATTRIBUTION = 'Sent with Postroad'
 
 /** `kept`: the author's footer is whole. `completed`: it had no address. `added`: there was no unsubscribe link. */
 export type FooterCase = 'kept' | 'completed' | 'added'
@@ -32,10 +37,36 @@ export function footerCase(html: string, brand: Brand): FooterCase {
 }
 
 export function addComplianceFooter(html: string, brand: Brand): string {
-  const added = footerFor(footerCase(html, brand), html, brand)
-  if (added === '') return html
-  const at = findEndOfBody(html)
+  const { at, added } = complianceFooter(html, brand)
   return html.slice(0, at) + added + html.slice(at)
+}
+
+/** @returns what is added, which has merge tags and may be empty, and before which index of `html` */
+export function complianceFooter(
+  html: string,
+  brand: Brand,
+): { readonly at: number; readonly added: string } {
+  const added = footerFor(footerCase(html, brand), html, brand)
+  return { at: added === '' ? html.length : endOfMail(html), added }
+}
+
+/** Everybody gets it: where a condition or a tag is around the end of the body, it stands behind everything. */
+function endOfMail(html: string): number {
+  const at = findEndOfBody(html)
+  return !html.includes('{{') || isOutsideOfBlocks(html.slice(0, at)) ? at : html.length
+}
+
+function isOutsideOfBlocks(before: string): boolean {
+  try {
+    const tags = splitTags(before).filter(piece => piece.kind === 'tag')
+    return (
+      tags.filter(({ inner }) => inner.startsWith('#')).length ===
+      tags.filter(({ inner }) => inner.startsWith('/')).length
+    )
+  } catch (error) {
+    if (error instanceof MergeError) return false
+    throw error
+  }
 }
 
 function hasAddress(html: string, { companyAddress }: Brand): boolean {
@@ -54,18 +85,20 @@ function squeezed(text: string): string {
     .toLowerCase()
 }
 
-function footerFor(kind: FooterCase, html: string, { attribution }: Brand): string {
+function footerFor(kind: FooterCase, html: string, brand: Brand): string {
+  const { companyName, companyAddress, attribution } = brand
+  const isNamed = companyName !== '' || companyAddress !== ''
   const texts = LANGUAGES[languageOf(html)] ?? en
   const links = [
     `<a href="{{unsubscribe_url}}" style="${LINK_STYLE}">${texts.unsubscribe}</a>`,
     `<a href="{{preferences_url}}" style="${LINK_STYLE}">${texts.preferences}</a>`,
   ]
   const lines = [
-    ...(kind === 'kept'
+    ...(kind === 'kept' || !isNamed
       ? []
       : [`{{#if company_name}}{{company_name}}{{#if company_address}}, {{/if}}{{/if}}{{company_address}}`]),
     ...(kind === 'added' ? [links.join(' &nbsp;·&nbsp; ')] : []),
-    ...(attribution === '' ? [] : [escapeHtml(attribution).replaceAll('{{', '&#123;&#123;')]),
+    ...(attribution ? [ATTRIBUTION] : []),
   ]
   return lines.length === 0 ? '' : table(lines, widthOf(html), directionOf(html))
 }

@@ -7,8 +7,7 @@ export function dateTags(
   now: number,
   timezone: string,
 ): { current_year: string; current_month: string; current_date: string } {
-  const parts = { year: 'numeric', month: 'long', day: 'numeric' } as const
-  const shown = formatter(timezone, parts).formatToParts(now)
+  const shown = formatter(timezone).formatToParts(now)
   const part = (type: string) => shown.find(one => one.type === type)?.value ?? ''
   return {
     current_year: part('year'),
@@ -17,7 +16,21 @@ export function dateTags(
   }
 }
 
-function formatter(timezone: string, parts: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+/** Making one takes as long as rendering a mail. */
+const formatters = new Map<string, Intl.DateTimeFormat>()
+const MOST_FORMATTERS = 100
+
+function formatter(timezone: string): Intl.DateTimeFormat {
+  const known = formatters.get(timezone)
+  if (known) return known
+  const made = makeFormatter(timezone)
+  if (formatters.size >= MOST_FORMATTERS) formatters.clear()
+  formatters.set(timezone, made)
+  return made
+}
+
+function makeFormatter(timezone: string): Intl.DateTimeFormat {
+  const parts = { year: 'numeric', month: 'long', day: 'numeric' } as const
   try {
     return new Intl.DateTimeFormat('en-US', { ...parts, timeZone: timezone })
   } catch {

@@ -27,19 +27,26 @@ export function escapeHtml(text: string): string {
 }
 
 export function escapeForPlace(text: string, place: HtmlPlace): string {
+  const encoded = encodeForPlace(text, place)
+  // No quotes hold it: whatever ends an unquoted value is written as a character reference.
+  return place === 'tag'
+    ? escapeHtml(encoded).replace(/[\s=`]/g, character => `&#${character.charCodeAt(0)};`)
+    : escapeHtml(encoded)
+}
+
+/** As far as the place alone asks for it, whatever it stands in: in text made of HTML a link is the link that the HTML has. */
+export function encodeForPlace(text: string, place: HtmlPlace): string {
   switch (place) {
-    case 'text':
-    case 'attribute':
-      return escapeHtml(text)
-    case 'tag':
-      // No quotes hold it: whatever ends an unquoted value is written as a character reference.
-      return escapeHtml(text).replace(/[\s=`]/g, character => `&#${character.charCodeAt(0)};`)
     case 'url start':
-      return escapeHtml(encodeUrl(hasRefusedScheme(text) ? NO_URL : text.trim()))
+      return encodeUrl(hasRefusedScheme(text) ? NO_URL : text.trim())
     case 'url path':
-      return escapeHtml(encodeUrl(text))
+      return encodeUrl(text)
     case 'url query':
       return encodeQueryValue(text)
+    case 'text':
+    case 'attribute':
+    case 'tag':
+      return text
   }
 }
 

@@ -6,9 +6,17 @@
  * Fails: throws MergeError where a bound is passed; nothing else, whatever the values are.
  */
 import { compare } from './compare-values.js'
-import { escapeForPlace, escapeForSubject } from './escape-value.js'
+import { encodeForPlace, escapeForPlace, escapeForSubject } from './escape-value.js'
 import { MergeError } from './merge-error.js'
-import type { Expression, Format, MergeNode, MergeTemplate, Operand, ValueNode } from './merge-tree.js'
+import type {
+  Expression,
+  Format,
+  MergeNode,
+  MergePlace,
+  MergeTemplate,
+  Operand,
+  ValueNode,
+} from './merge-tree.js'
 import { findRawValue, findValue, isTrue, textOf, type LoopTurn, type MergeValues } from './merge-values.js'
 
 export interface RenderBounds {
@@ -18,14 +26,15 @@ export interface RenderBounds {
   readonly units: number
 }
 
-export const RENDER_BOUNDS: RenderBounds = { steps: 200_000, units: 10 * 1_024 * 1_024 }
+/** So little that it can be tried out where requests are answered: a few milliseconds' work. */
+export const RENDER_BOUNDS: RenderBounds = { steps: 20_000, units: 1_024 * 1_024 }
 
 export function renderTemplate(
   { nodes, place }: MergeTemplate,
   values: MergeValues,
   bounds: RenderBounds = RENDER_BOUNDS,
 ): string {
-  const rendering = new Rendering(values, bounds, place === 'subject')
+  const rendering = new Rendering(values, bounds, place)
   rendering.write(nodes, undefined)
   return rendering.written
 }
@@ -35,12 +44,12 @@ class Rendering {
   private steps = 0
   private readonly values: MergeValues
   private readonly bounds: RenderBounds
-  private readonly isSubject: boolean
+  private readonly of: MergePlace
 
-  constructor(values: MergeValues, bounds: RenderBounds, isSubject: boolean) {
+  constructor(values: MergeValues, bounds: RenderBounds, of: MergePlace) {
     this.values = values
     this.bounds = bounds
-    this.isSubject = isSubject
+    this.of = of
   }
 
   write(nodes: readonly MergeNode[], turn: LoopTurn | undefined): void {
@@ -77,14 +86,15 @@ class Rendering {
   }
 
   private textFor({ lookup, fallback, format, place }: ValueNode, turn: LoopTurn | undefined): string {
-    if (place === 'unescaped') return this.plain(textOf(findRawValue(lookup, this.values, turn)))
-    const found = textOf(findValue(lookup, this.values, turn))
+    if (place === 'unescaped') return this.plain(withoutNul(textOf(findRawValue(lookup, this.values, turn))))
+    const found = withoutNul(textOf(findValue(lookup, this.values, turn)))
     const text = applyFormat(found.trim() === '' ? fallback : found, format)
-    return place === 'plain' ? this.plain(text) : escapeForPlace(text, place)
+    if (place === 'plain') return this.plain(text)
+    return this.of === 'html' ? escapeForPlace(text, place) : encodeForPlace(text, place)
   }
 
   private plain(text: string): string {
-    return this.isSubject ? escapeForSubject(text) : text
+    return this.of === 'subject' ? escapeForSubject(text) : text
   }
 
   private holds({ left, right }: Expression, turn: LoopTurn | undefined): boolean {
@@ -95,6 +105,11 @@ class Rendering {
   private operand(operand: Operand, turn: LoopTurn | undefined): unknown {
     return 'literal' in operand ? operand.literal : findValue(operand.lookup, this.values, turn)
   }
+}
+
+/** RFC 5322 §4: no message holds one. */
+function withoutNul(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '') : text
 }
 
 function applyFormat(text: string, format: Format): string {

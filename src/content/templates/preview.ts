@@ -4,29 +4,14 @@
  * Called by the preview route. Fails: throws AppError validation_error where the rendering goes past its bounds.
  */
 import { AppError } from '../../core/errors.js'
-import { plainTextOf } from '../../mail/compose/plain-text.js'
-import { addComplianceFooter } from '../footer/compliance-footer.js'
-import { dateTags } from '../merge/date-tags.js'
+import { given } from '../../core/given.js'
 import { MergeError } from '../merge/merge-error.js'
 import type { MergeContact } from '../merge/merge-values.js'
-import { parseTemplate } from '../merge/parse-template.js'
-import { renderTemplate } from '../merge/render-template.js'
+import { brandOf, type BrandSettings } from '../rendering/merging.js'
+import { planBody, planSubject, renderMail, valuesOf } from '../rendering/mail-plan.js'
 
-/** What a workspace says of itself in its mail. */
-export interface Brand {
-  readonly companyName: string | null
-  readonly companyAddress: string | null
-  /** Whether the footer carries the attribution line. */
-  readonly attribution: boolean
-  /** IANA name of a time zone. */
-  readonly timezone: string
-}
-
-/** Leads nowhere: a preview is nobody's mail. */
-const NO_LINK = '#'
-/** Less than a mail may take: a preview is made where requests are answered. */
-const PREVIEW_BOUNDS = { steps: 20_000, units: 1_024 * 1_024 }
-const ATTRIBUTION = 'Sent with Postroad'
+/** They lead nowhere: a preview is nobody's mail. */
+const NO_LINKS = { unsubscribeUrl: '#', preferencesUrl: '#' }
 
 export interface PreviewOf {
   readonly html: string
@@ -37,26 +22,15 @@ export interface PreviewOf {
 
 export function preview(
   { html, subject, data, contact }: PreviewOf,
-  brand: Brand,
+  settings: BrandSettings,
   now: number,
 ): { subject: string | null; html: string; text: string } {
-  const address = brand.companyAddress ?? ''
-  const footed = addComplianceFooter(html, {
-    companyAddress: address,
-    attribution: brand.attribution ? ATTRIBUTION : '',
-  })
-  const system = {
-    unsubscribe_url: NO_LINK,
-    preferences_url: NO_LINK,
-    company_name: brand.companyName ?? '',
-    company_address: address,
-    ...dateTags(now, brand.timezone),
-  }
-  const values = { system, ...(data && { data }), ...(contact && { contact }) }
+  const merging = { brand: brandOf(settings), hasFooter: true }
+  const values = valuesOf(merging, given({ data, contact }), '', now, NO_LINKS)
   try {
-    const rendered = renderTemplate(parseTemplate(footed, 'html'), values, PREVIEW_BOUNDS)
-    const line = subject === undefined ? null : renderTemplate(parseTemplate(subject, 'subject'), values)
-    return { subject: line, html: rendered, text: plainTextOf(rendered) }
+    const plan = { subject: planSubject(subject ?? '', merging), body: planBody({ html }, merging) }
+    const { subject: line, html: rendered = '', text = '' } = renderMail(plan, values)
+    return { subject: subject === undefined ? null : line, html: rendered, text }
   } catch (error) {
     if (error instanceof MergeError)
       throw new AppError('validation_error', error.message, { path: 'template_data' })

@@ -9,7 +9,8 @@ import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { MergeContact } from '../merge/merge-values.js'
-import { preview, type Brand } from './preview.js'
+import type { BrandSettings } from '../rendering/merging.js'
+import { preview } from './preview.js'
 import { requireParsable } from './read-content.js'
 import {
   headToApi,
@@ -40,7 +41,7 @@ export interface TemplateParts {
   readonly clock: Clock
   readonly newId: NewId
   /** @returns undefined where the workspace was removed */
-  readonly findBrand: (db: Queries, workspaceId: string) => Promise<Brand | undefined>
+  readonly findBrand: (db: Queries, workspaceId: string) => Promise<BrandSettings | undefined>
   /** @returns undefined for an unknown or deleted one, or another workspace's */
   readonly findMergeContact: (
     db: Queries,

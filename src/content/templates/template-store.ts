@@ -7,6 +7,7 @@
 import type { Insertable } from 'kysely'
 import { fold, searchWords } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
+import { statement } from '../../db/statement.js'
 import { foldedHasWords } from '../../db/folded-words.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
@@ -115,6 +116,30 @@ export async function findTemplate(
     .where('id', '=', id)
     .executeTakeFirst()
   return row && { ...headFromRow(row), html: row.html, structure: row.json_structure }
+}
+
+const selectHtml = statement((db, { workspaceId, id }: { workspaceId: string; id: string }) =>
+  db
+    .selectFrom('templates')
+    .innerJoin('template_versions', join =>
+      join
+        .onRef('template_versions.template_id', '=', 'templates.id')
+        .onRef('template_versions.version', '=', 'templates.version'),
+    )
+    .select('html')
+    .where('templates.id', '=', id)
+    .where('templates.workspace_id', '=', workspaceId)
+    .where('templates.deleted_at', 'is', null),
+)
+
+/** What mail is made of. @returns undefined for an unknown or deleted one, or another workspace's */
+export async function findTemplateHtml(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+): Promise<string | undefined> {
+  const [row] = (await selectHtml(db, { workspaceId, id })).rows
+  return row?.html
 }
 
 /** Newest first; each word of the search stands somewhere in the name. */

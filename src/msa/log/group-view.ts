@@ -68,6 +68,7 @@ export async function groupWithTrace(
     ...(await statusOf(db, group, attempts)),
     ...contentToApi(content),
     campaign_id: first?.campaignId ?? null,
+    contact_id: null,
     created_at: isoTime(first?.createdAt ?? group.scheduledAt),
     is_sandbox: first?.isSandbox ?? false,
     trace: attempts.map(attempt => ({ ...attemptToApi(attempt), message_id: attempt.messageId })),

@@ -120,6 +120,11 @@ export const MessageSchema = Type.Object(
     ),
     batch_id: IdOrNull(),
     campaign_id: IdOrNull(),
+    contact_id: IdOrNull({
+      description:
+        'Whom the address belonged to when the mail was accepted; null where an id stands for several.',
+    }),
+    template_id: IdOrNull(),
     created_at: Moment(),
     is_sandbox: Type.Boolean(),
     trace: Type.Array(

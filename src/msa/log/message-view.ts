@@ -25,6 +25,7 @@ export async function messageWithTrace(db: Queries, message: Message): Promise<S
     ...(await statusOf(db, message, attempts)),
     ...contentToApi(content),
     campaign_id: message.campaignId ?? null,
+    contact_id: message.contactId ?? null,
     created_at: isoTime(message.createdAt),
     is_sandbox: message.isSandbox,
     trace: attempts.map(attemptToApi),
@@ -45,6 +46,7 @@ export function contentToApi(content: MessageContent | undefined) {
       size,
     })),
     batch_id: content?.batch?.id ?? null,
+    template_id: content?.templateId ?? null,
   }
 }
 

@@ -5,6 +5,7 @@
  * naming the message (`messages.3.to`); what the rules of the business refuse fails that message alone.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import { hasTags } from '../../content/rendering/mail-plan.js'
 import { AppError } from '../../core/errors.js'
 import { nextTurn } from '../../world/time/clock.js'
 import type { BatchError } from '../batch-store.js'
@@ -13,18 +14,24 @@ import { readContentFields, type ReadContent } from './fields/content-fields.js'
 import { invalidField } from './fields/field-fault.js'
 import { readRecipientFields, shownRecipient, type Recipients } from './fields/recipient-fields.js'
 import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
-import { refuseTemplate, type SendParts } from './send-email.js'
+import {
+  fillFields,
+  findAskedTemplate,
+  readTemplateData,
+  type AskedTemplate,
+} from './fields/template-fields.js'
+import type { SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
-import type { Sender } from '../sender.js'
-import type { SenderCache } from '../sender-cache.js'
+import type { Author, Sender } from '../sender.js'
 
 /** A message of a batch that may be accepted. */
-export interface ReadMessage extends Recipients, ReadContent {
+export interface ReadMessage extends Recipients, Pick<ReadContent, 'attached'> {
   /** From 0, within the batch. */
   readonly index: number
   readonly sender: Sender
   readonly trackOpens: boolean
   readonly trackClicks: boolean
+  readonly content: ReturnType<typeof fillFields>
 }
 
 export interface ReadMessages {
@@ -34,6 +41,8 @@ export interface ReadMessages {
 
 /** Messages read before other requests have their turn. */
 const READ_AT_ONCE = 50
+/** The same for merge tags: characters that they stand in. */
+const CHARACTERS_AT_ONCE = 262_144
 
 /** @throws AppError validation_error */
 export async function readBatchMessages(
@@ -42,13 +51,18 @@ export async function readBatchMessages(
   messages: readonly BatchMessage[],
 ): Promise<ReadMessages> {
   refuseTooManyCopies(messages)
-  const findSender = senderFinder(parts.senders, workspace)
+  const finders = openFinders(parts, workspace)
   const read: ReadMessage[] = []
   const errors: BatchError[] = []
+  let [waiting, characters] = [0, 0]
   for (const [index, message] of messages.entries()) {
-    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn()
+    if (++waiting >= READ_AT_ONCE || characters >= CHARACTERS_AT_ONCE) {
+      await nextTurn()
+      waiting = characters = 0
+    }
+    characters += taggedLength(message)
     try {
-      const one = await readMessage(index, message, parts.messageLimit, findSender)
+      const one = await readMessage(index, message, parts.messageLimit, finders)
       // Nothing tells of copies one by one, so that one left out would be left out silently.
       if (one.copyFault === undefined) read.push(one)
       else
@@ -78,33 +92,62 @@ function refuseTooManyCopies(messages: readonly BatchMessage[]): void {
   }
 }
 
-type FindSender = (message: BatchMessage) => Promise<Sender>
+/** What many messages of a batch have in common is looked up once, and refused once. */
+interface Finders {
+  readonly workspace: ActingWorkspace
+  readonly sender: (asked: Author) => Promise<Sender>
+  readonly template: (id: string | undefined) => Promise<AskedTemplate | undefined>
+  /** Sources whose merge tags were read. */
+  readonly readable: Set<string>
+}
 
 async function readMessage(
   index: number,
   message: BatchMessage,
   messageLimit: number,
-  findSender: FindSender,
+  finders: Finders,
 ): Promise<ReadMessage> {
+  const { workspace, readable } = finders
   const recipients = readRecipientFields(message, true)
-  const content = readContentFields(await withLongDecoded(message), messageLimit)
+  const senderFields = readSenderFields(message)
+  const { content: fields, attached } = readContentFields(
+    await withLongDecoded(message),
+    messageLimit,
+    readable,
+  )
+  const data = readTemplateData(message)
   // In the contract's order: the sender's address, the template, the sender's domain.
-  const sender = await findSender(message)
+  const asked = withWorkspaceSender(senderFields, workspace)
+  const content = fillFields(workspace, fields, await finders.template(message.template_id), data)
+  const sender = await finders.sender(asked)
   const { track_opens: trackOpens = true, track_clicks: trackClicks = true } = message
-  return { index, ...recipients, ...content, sender, trackOpens, trackClicks }
+  return { index, ...recipients, content, attached, sender, trackOpens, trackClicks }
 }
 
-/** The messages of a batch mostly have the same sender, who is looked up once, and refused once. */
-function senderFinder(senders: SenderCache, workspace: ActingWorkspace): FindSender {
-  const known = new Map<string, Promise<Sender>>()
-  return message => {
-    const asked = withWorkspaceSender(readSenderFields(message), workspace)
-    refuseTemplate(message)
-    const name = JSON.stringify([asked.fromAddress, asked.name, asked.replyTo])
-    const found = known.get(name) ?? senders.sender(workspace, asked)
+function openFinders({ senders, database }: SendParts, workspace: ActingWorkspace): Finders {
+  const sender = once(
+    ({ fromAddress, name, replyTo }: Author) => JSON.stringify([fromAddress, name, replyTo]),
+    asked => senders.sender(workspace, asked),
+  )
+  const template = once(
+    (id: string | undefined) => id ?? '',
+    id => findAskedTemplate(database.reader, workspace, id),
+  )
+  return { workspace, sender, template, readable: new Set() }
+}
+
+function once<A, R>(nameOf: (asked: A) => string, find: (asked: A) => Promise<R>): (asked: A) => Promise<R> {
+  const known = new Map<string, Promise<R>>()
+  return asked => {
+    const name = nameOf(asked)
+    const found = known.get(name) ?? find(asked)
     known.set(name, found)
     return found
   }
+}
+
+function taggedLength({ html = '', text = '' }: BatchMessage): number {
+  return (hasTags(html) ? html.length : 0) + (hasTags(text) ? text.length : 0)
 }
 
 /** @throws whatever fails the whole batch, its path naming the message */

@@ -5,7 +5,6 @@ import { given } from '../../core/given.js'
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
-import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
@@ -20,7 +19,8 @@ import { readContentFields } from './fields/content-fields.js'
 import { readRecipientFields } from './fields/recipient-fields.js'
 import { asScheduleFailure, checkSendAt, readSendAt } from './fields/send-at-field.js'
 import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
-import type { MessageFields, ScheduledResult, SendBody, SendResult } from './send-schema.js'
+import { fillFields, findAskedTemplate, readTemplateData } from './fields/template-fields.js'
+import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
 
 export interface SendParts extends SubmitParts {
   readonly senders: SenderCache
@@ -67,8 +67,10 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
   const senderFields = readSenderFields(body)
   const scheduledAt = readSendAt(body.send_at)
   const { content: fields, attached } = readContentFields(await withLongDecoded(body), parts.messageLimit)
+  const data = readTemplateData(body)
   const asked = withWorkspaceSender(senderFields, workspace)
-  refuseTemplate(body)
+  const template = await findAskedTemplate(parts.database.reader, workspace, body.template_id)
+  const filled = fillFields(workspace, fields, template, data)
   const sender = await parts.senders.sender(workspace, asked)
   checkSendAt(scheduledAt, now)
   const content = {
@@ -76,17 +78,11 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
     trackOpens: body.track_opens ?? true,
     trackClicks: body.track_clicks ?? true,
     ...sender,
-    ...fields,
+    ...filled,
     ...given({ addressees, scheduledAt }),
   }
   const submission: Submission = { content, to: recipients, ...given({ attached }) }
   return { submission, shown: shownSender(sender, asked) }
-}
-
-/** No template exists before templates do; the answer is the right one for any id. @throws AppError template_not_found */
-export function refuseTemplate(body: MessageFields): void {
-  if (body.template_id !== undefined)
-    throw new AppError('template_not_found', 'no template has this id', { path: 'template_id' })
 }
 
 type ShownSender = ReturnType<typeof shownSender>

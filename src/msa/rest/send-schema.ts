@@ -18,6 +18,7 @@ export const BATCH_BODY_VALUES = 500_000
 /** Addresses in cc and bcc of all messages of a batch: they are mails like any other, stored in one transaction. */
 export const MOST_BATCH_COPIES = 2_000
 
+const TAGS = 'Merge tags (`{{firstName}}`) are filled in for each recipient.'
 const address = { minLength: 1, maxLength: MOST_MAILBOX_CHARACTERS }
 const NAMED = '`ann@example.com` or `Ann <ann@example.com>`'
 const COPY =
@@ -60,16 +61,28 @@ const recipients = (bounds: { readonly minItems?: number }, description: string)
 
 /** What single sends and the messages of a batch have in common. */
 const messageFields = {
-  subject: Type.String({ minLength: 1, maxLength: 998, description: 'HTML tags are stripped.' }),
-  html: Type.Optional(Type.String({ maxLength: BODY_OCTETS.html, description: 'At most 256 KB in UTF-8.' })),
+  subject: Type.String({ minLength: 1, maxLength: 998, description: `HTML tags are stripped. ${TAGS}` }),
+  html: Type.Optional(
+    Type.String({
+      maxLength: BODY_OCTETS.html,
+      description: `At most 256 KB in UTF-8. ${TAGS} It gets the compliance footer as far as it lacks one.`,
+    }),
+  ),
   text: Type.Optional(
     Type.String({
       maxLength: BODY_OCTETS.text,
-      description: 'At most 1 MB in UTF-8; made from html when left out.',
+      description: `At most 1 MB in UTF-8; made from html when left out. ${TAGS}`,
     }),
   ),
-  template_id: Type.Optional(Type.String({ maxLength: 64 })),
-  template_data: Type.Optional(Type.Record(Type.String({ maxLength: 100 }), Type.Unknown())),
+  template_id: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Its html is sent, unless the request has its own.' }),
+  ),
+  template_data: Type.Optional(
+    Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
+      description:
+        'What merge tags of the same names stand for, any JSON; goes before what is known of the contact. At most 256 KB as JSON.',
+    }),
+  ),
   from_email: Type.Optional(
     Type.String({
       ...address,

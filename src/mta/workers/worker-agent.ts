@@ -12,6 +12,7 @@ import { systemRandom } from '../../world/random.js'
 import { openReach } from '../../world/net/reach.js'
 import { systemLookup } from '../../world/dns/system-names.js'
 import { openCaptureAgent } from '../capture-agent.js'
+import type { LinkOptions } from '../mail-links.js'
 import { StsPolicies } from '../routing/mta-sts.js'
 import { openSmtpAgent, type SmtpAgentParts } from '../smtp-agent.js'
 
@@ -21,6 +22,7 @@ export type AgentOptions = CaptureOptions | SmtpOptions
 export interface CaptureOptions {
   readonly kind: 'capture'
   readonly hostname: string
+  readonly links: LinkOptions
 }
 
 /** What of the SMTP agent is plain value. */
@@ -44,7 +46,10 @@ export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
   const clock = systemClock
   const random = systemRandom
   const signingPlace = 'caller'
-  if (options.kind === 'capture') return openCaptureAgent({ clock, hostname: options.hostname, signingPlace })
+  if (options.kind === 'capture') {
+    const { hostname, links } = options
+    return openCaptureAgent({ clock, hostname, links, signingPlace })
+  }
   const { dns, mtaSts, allowPrivate, ...parts } = options
   const reach = openReach({ allowPrivate })
   const resolver = openResolver({ ...dns, clock, random })

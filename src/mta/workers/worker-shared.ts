@@ -78,9 +78,10 @@ function numberOf(value: SharedValue): number {
 function bytesOf(value: SharedValue): number {
   if (!('kind' in value)) return textBytes(value.map(key => key.privateKey))
   if (value.kind === 'relayed') return value.message.length + 1_000
-  const { subject, html = '', text = '', headers = [], attachments = [] } = value
+  const { subject, html = '', text = '', headers = [], attachments = [], merging } = value
   const attached = attachments.reduce((sum, { octets }) => sum + octets.length, 0)
-  return textBytes([subject, html, text, ...headers.map(header => header.value)]) + attached
+  const data = merging?.data === undefined ? '' : JSON.stringify(merging.data)
+  return textBytes([subject, html, text, data, ...headers.map(header => header.value)]) + attached
 }
 
 function textBytes(texts: readonly string[]): number {

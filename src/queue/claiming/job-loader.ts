@@ -5,6 +5,11 @@
  * a moment ago need not be read at all. Fails: a message whose content or keys cannot be had is a fault of its own and
  * does not keep the others of its claim.
  */
+import { findContactsOf } from '../../audience/contacts/contact-store.js'
+import type { Contact } from '../../audience/contacts/contact.js'
+import type { MergeContact } from '../../content/merge/merge-values.js'
+import { hasTags } from '../../content/rendering/mail-plan.js'
+import type { OwnValues } from '../../content/rendering/merging.js'
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
 import type { Queries } from '../../db/database.js'
@@ -21,7 +26,8 @@ import {
   type MessageContent,
   type RelayedMessage,
 } from '../../messages/content-store.js'
-import type { DeliveryJob } from '../delivery-agent.js'
+import { findMergeSources } from '../../messages/message-store.js'
+import type { DeliveryJob, JobContent } from '../delivery-agent.js'
 import { originOf, type MailOrigin } from '../../messages/mail-origin.js'
 import type { QueueEntry } from '../queue-store.js'
 
@@ -42,7 +48,9 @@ export interface Loaded {
 }
 
 interface LoadedContent {
-  readonly content: ComposedContent | RelayedContent
+  readonly content: JobContent
+  /** Its messages are filled from more than what it holds itself. */
+  readonly hasTags: boolean
   readonly signingDomainId: string | null
   readonly createdAt: number
   /** The appliance's own reports go out from `<>` (RFC 3464 §2: no report about a report). */
@@ -91,6 +99,7 @@ export class JobLoader {
   async load(entries: readonly QueueEntry[]): Promise<Loaded> {
     const contents = await this.loadContents([...new Set(entries.map(entry => entry.contentId))])
     await this.loadKeys([...contents.values()])
+    const own = await this.loadOwnValues(entries.filter(({ contentId }) => contents.get(contentId)?.hasTags))
     const jobs: DeliveryJob[] = []
     const faults = new Map<string, string>()
     for (const entry of entries) {
@@ -98,7 +107,7 @@ export class JobLoader {
       if (!loaded) continue
       const keys = loaded.signingDomainId === null ? undefined : this.keys.get(loaded.signingDomainId)
       if (keys?.fault !== undefined) faults.set(entry.messageId, keys.fault)
-      jobs.push(this.toJob(entry, loaded, keys?.keys ?? []))
+      jobs.push(this.toJob(entry, loaded, keys?.keys ?? [], own.get(entry.messageId)))
     }
     return { jobs, faults }
   }
@@ -114,7 +123,32 @@ export class JobLoader {
     return missing ? { ...job, content: await missing.read() } : job
   }
 
-  private toJob(entry: QueueEntry, loaded: LoadedContent, signingKeys: readonly DkimKey[]): DeliveryJob {
+  /** Contacts as they are now: a mail that has waited does not call anybody what they were called before. */
+  private async loadOwnValues(entries: readonly QueueEntry[]): Promise<ReadonlyMap<string, OwnValues>> {
+    if (entries.length === 0) return new Map()
+    const { reader } = this.parts
+    const sources = await findMergeSources(
+      reader,
+      entries.map(({ messageId }) => messageId),
+    )
+    const contacts = await findContactsOf(
+      reader,
+      [...sources.values()].flatMap(({ contactId }) => contactId ?? []),
+    )
+    return new Map(
+      [...sources].map(([id, { contactId, mergeData: data }]) => [
+        id,
+        given({ contact: toMergeContact(contacts.get(contactId ?? '')), data }),
+      ]),
+    )
+  }
+
+  private toJob(
+    entry: QueueEntry,
+    loaded: LoadedContent,
+    signingKeys: readonly DkimKey[],
+    own: OwnValues | undefined,
+  ): DeliveryJob {
     return {
       messageId: entry.messageId,
       workspaceId: entry.workspaceId,
@@ -124,7 +158,7 @@ export class JobLoader {
       acceptedAt: loaded.createdAt,
       content: loaded.content,
       signingKeys,
-      ...given({ origin: loaded.origin }),
+      ...given({ origin: loaded.origin, own }),
     }
   }
 
@@ -217,6 +251,7 @@ export class JobLoader {
       signingDomainId,
       createdAt: content.scheduledAt ?? content.createdAt,
       ...originIn(content),
+      hasTags: content.merging !== undefined && [content.subject, content.html, content.text].some(hasTags),
     }
     if (relayed === undefined) {
       const composed = toComposed(content)
@@ -225,7 +260,7 @@ export class JobLoader {
       return { ...facts, content: composed, hasNullReturnPath: false, bytes: bytesOf(content) }
     }
     const { firstPart: message, size } = relayed
-    const own: RelayedContent = { kind: 'relayed', subject: content.subject, message }
+    const own: RelayedContent & JobContent = { kind: 'relayed', subject: content.subject, message }
     if (message.length < size) this.incomplete.set(own, this.longer(content.id, own, relayed))
     return {
       ...facts,
@@ -241,7 +276,7 @@ function originIn(content: MessageContent): { origin?: MailOrigin } {
   return Object.keys(origin).length === 0 ? {} : { origin }
 }
 
-function toComposed(content: MessageContent): ComposedContent {
+function toComposed(content: MessageContent): ComposedContent & JobContent {
   const { from, replyTo, subject, html, text, headers, addressees } = content
   return {
     kind: 'composed',
@@ -250,10 +285,18 @@ function toComposed(content: MessageContent): ComposedContent {
     subject,
     ...given({ html, text, headers, addressees }),
     ...(addressees?.hasCopies ? { mailId: content.id } : {}),
+    ...given({ merging: content.merging }),
   }
 }
 
-/** Strings take up to two bytes a character in memory. */
-function bytesOf({ subject, html, text }: MessageContent): number {
-  return 2 * (subject.length + (html?.length ?? 0) + (text?.length ?? 0)) + 1_000
+function toMergeContact(contact: Contact | undefined): MergeContact | undefined {
+  if (!contact) return undefined
+  const { email, firstName, lastName, attributes } = contact
+  return { email, firstName, lastName, attributes }
+}
+
+/** Strings take up to two bytes a character in memory, and data some more than its text. */
+function bytesOf({ subject, html, text, merging }: MessageContent): number {
+  const data = merging?.data === undefined ? 0 : 4 * JSON.stringify(merging.data).length
+  return 2 * (subject.length + (html?.length ?? 0) + (text?.length ?? 0)) + data + 1_000
 }

@@ -4,6 +4,7 @@
  */
 import type { DeliveryAgent, DeliveryJob } from '../../../src/queue/delivery-agent.js'
 import type { ComposedContent } from '../../../src/mail/compose/compose.js'
+import type { LinkOptions } from '../../../src/mta/mail-links.js'
 import { DEFAULT_POOL_LIMITS, type Timeouts } from '../../../src/mta/mta-options.js'
 import { openSession, type SmtpSession } from '../../../src/mta/smtp/smtp-session.js'
 import { openSmtpAgent, type SmtpAgentParts } from '../../../src/mta/smtp-agent.js'
@@ -26,6 +27,14 @@ export const timeouts: Timeouts = {
   blockMs: 180_000,
   finalDotMs: 600_000,
   quitMs: 5_000,
+}
+
+/** What the links in mail are made with. */
+export const LINKS: LinkOptions = {
+  secrets: [{ version: 1, secret: Buffer.alloc(32, 'l') }],
+  publicUrl: 'https://mail.sender.example',
+  unsubscribeDomain: 'bounce.sender.example',
+  unsubscribeKey: { version: 1, secret: Buffer.alloc(32, 'r') },
 }
 
 /** What is at an address: a server, nothing (`refused`), or a hole that swallows packets (`silent`). */

@@ -4,9 +4,11 @@
  * Called by `send-email.ts` and `batch-messages.ts` before anything is stored. Whatever passes here can be composed: nothing that
  * was accepted may turn out to be unbuildable. Pure. Fails: AppError validation_error with the field's path, and no_content.
  */
+import { hasTags } from '../../../content/rendering/mail-plan.js'
 import { formatSize } from '../../../core/units.js'
 import type { HeaderField } from '../../../mail/compose/compose.js'
 import type { AttachmentFacts } from '../../../messages/content-store.js'
+import { requireReadable } from '../../merged-content.js'
 import { readAttachments, type DecodedFields } from './attachment-fields.js'
 import { invalidField } from './field-fault.js'
 import { readHeaderFields } from './header-fields.js'
@@ -28,15 +30,30 @@ export interface ReadContent {
   readonly attached: Buffer | undefined
 }
 
-/** @param messageLimit octets of the message, everything encoded */
-export function readContentFields(body: DecodedFields, messageLimit: number): ReadContent {
+/**
+ * @param messageLimit octets of the message, everything encoded
+ * @param readable html and text of which it is known that their merge tags can be read; gets those of this message
+ */
+export function readContentFields(
+  body: DecodedFields,
+  messageLimit: number,
+  readable = new Set<string>(),
+): ReadContent {
   const subject = readSubject(body.subject)
+  requireReadable(subject, 'subject', 'subject')
   const headers = readHeaderFields(body.headers ?? {})
   const tags = readTags(body.tags ?? [])
   const attachments = readAttachments(body.attachments ?? [])
+  const texts = readTexts(body)
+  for (const field of ['html', 'text'] as const) {
+    const source = texts[field]
+    if (source === undefined || !hasTags(source) || readable.has(`${field} ${source}`)) continue
+    requireReadable(source, field, field)
+    readable.add(`${field} ${source}`)
+  }
   const content = {
     subject,
-    ...readTexts(body),
+    ...texts,
     ...(tags.length === 0 ? {} : { tags }),
     ...(headers.length === 0 ? {} : { headers }),
     ...(attachments ? { attachments: attachments.facts } : {}),

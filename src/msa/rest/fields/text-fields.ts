@@ -25,7 +25,10 @@ export function readTags(tags: readonly string[]): string[] {
 }
 
 /** Empty text is no content. */
-export function readTexts(body: Pick<MessageFields, 'html' | 'text' | 'template_id'>): { html?: string; text?: string } {
+export function readTexts(body: Pick<MessageFields, 'html' | 'text' | 'template_id'>): {
+  html?: string
+  text?: string
+} {
   const content: { html?: string; text?: string } = {}
   for (const field of ['html', 'text'] as const) {
     const value = body[field]

@@ -1,0 +1,86 @@
+/**
+ * Makes of what was asked for a content that is filled in for each recipient: the template's html where the request has none, the
+ * workspace's words, the data; and sees to it that what is accepted can be rendered.
+ *
+ * Called by the REST sends and by SMTP submission, once the template is known. What cannot be known here is what contacts hold, who may
+ * be changed until the mail leaves: a mail that passes the bounds because of them ends as `failed`, which says so.
+ * Fails: AppError validation_error, its path naming the field.
+ */
+import type { Workspace } from '../accounts/workspace-store.js'
+import { hasTags, type MailSource } from '../content/rendering/mail-plan.js'
+import { brandOf, type MergeData, type Merging } from '../content/rendering/merging.js'
+import { MergeError } from '../content/merge/merge-error.js'
+import type { MergePlace } from '../content/merge/merge-tree.js'
+import { parseTemplate } from '../content/merge/parse-template.js'
+import { RENDER_BOUNDS, renderTemplate } from '../content/merge/render-template.js'
+import { AppError } from '../core/errors.js'
+import { hasHeaderBreak } from '../mail/compose/header-text.js'
+
+export interface MergeRequest {
+  readonly source: MailSource
+  readonly data: MergeData | undefined
+  readonly hasFooter: boolean
+}
+
+/** @returns undefined for what leaves as it stands */
+export function mergingOf(
+  workspace: Workspace,
+  { source, data, hasFooter }: MergeRequest,
+): Merging | undefined {
+  const isFilledIn = [source.subject, source.html, source.text].some(hasTags)
+  // Marketing has fields of its own that tell how to unsubscribe.
+  if (!isFilledIn && !hasFooter && !workspace.isMarketing) return undefined
+  const merging = { brand: brandOf(workspace), hasFooter }
+  if (!isFilledIn || data === undefined) return merging
+  tryOut(source, data)
+  return { ...merging, data }
+}
+
+/** @param path of the field that holds the source @throws AppError validation_error, with line and column */
+export function requireReadable(source: string, place: MergePlace, path: string): void {
+  if (!hasTags(source)) return
+  try {
+    parseTemplate(source, place)
+  } catch (error) {
+    throw asFault(error, path, `${path}: `)
+  }
+}
+
+function tryOut({ subject, html, text }: MailSource, data: MergeData): void {
+  if (hasTags(subject)) {
+    // As text: what a subject would hide is what is looked for.
+    const line = tryRendering({ ...parseTemplate(subject, 'subject'), place: 'text' }, data)
+    if (hasHeaderBreak(line))
+      throw fault('template_data', 'template_data brings a line break or control character into the subject')
+  }
+  const size = JSON.stringify(data).length
+  if (html !== undefined && mayPassBounds(html, size)) tryRendering(parseTemplate(html, 'html'), data)
+  if (text !== undefined && mayPassBounds(text, size)) tryRendering(parseTemplate(text, 'text'), data)
+}
+
+/** What one UTF-16 unit of a value becomes at most: three of upper case, each percent-encoded. */
+const MOST_GROWTH = 20
+
+/** Without a loop each tag is rendered once at most. @param size of the data as JSON */
+function mayPassBounds(source: string, size: number): boolean {
+  if (/\{\{\s*#\s*each\b/.test(source)) return true
+  let tags = 0
+  for (let at = source.indexOf('{{'); at >= 0; at = source.indexOf('{{', at + 2)) tags += 1
+  return source.length + tags * size * MOST_GROWTH > RENDER_BOUNDS.units
+}
+
+function tryRendering(template: ReturnType<typeof parseTemplate>, data: MergeData): string {
+  try {
+    return renderTemplate(template, { system: {}, data })
+  } catch (error) {
+    throw asFault(error, 'template_data', 'with this template_data ')
+  }
+}
+
+function asFault(error: unknown, path: string, before: string): unknown {
+  return error instanceof MergeError ? fault(path, `${before}${error.message}`) : error
+}
+
+function fault(path: string, message: string): AppError {
+  return new AppError('validation_error', message, { path })
+}

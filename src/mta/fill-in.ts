@@ -1,0 +1,30 @@
+/**
+ * Fills a content in for one recipient: footer, merge tags, links, and the fields that tell of an unsubscribe link.
+ *
+ * Called by `render.ts` for each message whose content is not finished. What the recipients have in common is planned once
+ * (`content/rendering/plan-cache.ts`). Fails: MergeError where a mail passes the bounds of rendering.
+ */
+import type { Merging } from '../content/rendering/merging.js'
+import { PlanCache } from '../content/rendering/plan-cache.js'
+import { renderMail, valuesOf } from '../content/rendering/mail-plan.js'
+import type { ComposedContent } from '../mail/compose/compose.js'
+import type { DeliveryJob } from '../queue/delivery-agent.js'
+import type { MailLinks } from './mail-links.js'
+
+export type FillIn = (job: DeliveryJob, content: ComposedContent, merging: Merging) => ComposedContent
+
+/** @param mailLinks absent where nothing that has links is delivered */
+export function openFilling(mailLinks: MailLinks | undefined): FillIn {
+  const plans = new PlanCache()
+  return (job, content, merging) => {
+    if (!mailLinks) throw new Error('there is nothing to make its links with')
+    const { messageId, workspaceId, recipient, acceptedAt, own = {}, origin } = job
+    const message = { messageId, workspaceId, recipient }
+    const links = mailLinks.of(message)
+    const plan = plans.planOf(content, merging)
+    const filled = renderMail(plan, valuesOf(merging, own, recipient, acceptedAt, links))
+    if (!plan.body.hasUnsubscribeLink && origin?.isMarketing !== true) return { ...content, ...filled }
+    const headers = [...(content.headers ?? []), ...mailLinks.listUnsubscribe(message, links)]
+    return { ...content, ...filled, headers }
+  }
+}
