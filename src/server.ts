@@ -29,6 +29,7 @@ import { openLinkKeys } from './mail/links/link-keys.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
+import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender-cache.js'
 import { openAgent, openJobs, openQueue } from './open-delivery.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
@@ -117,6 +118,7 @@ async function openParts(
   const agent = openAgent(appliance)
   closing.defer(() => agent.terminate())
   const queue: QueueManager = openQueue(appliance, agent, jobs, onAppended)
+  await clearLeftBehind(appliance.database)
   await appliance.database.write(tx => deleteOrphanedParts(tx.db))
   await dispatcher.start()
   await queue.start()

@@ -19,6 +19,7 @@ import { up as audience } from './migrations/0015-audience.js'
 import { up as templates } from './migrations/0016-templates.js'
 import { up as brandColor } from './migrations/0017-brand-color.js'
 import { up as mergedMail } from './migrations/0018-merged-mail.js'
+import { up as contentsAhead } from './migrations/0019-contents-ahead.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -41,4 +42,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0016-templates': templates,
   '0017-brand-color': brandColor,
   '0018-merged-mail': mergedMail,
+  '0019-contents-ahead': contentsAhead,
 }

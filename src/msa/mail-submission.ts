@@ -22,7 +22,7 @@ export interface Submission {
   readonly content: SubmittedContent
   /** Addresses as they were given. */
   readonly to: readonly string[]
-  /** Octets of all attachments, one after the other; those after the first part are stored already (`store-attachments.ts`). */
+  /** Octets of all attachments, one after the other; those after the first part are stored already (`store-long-content.ts`). */
   readonly attached?: Buffer
   /** By the address as in `to`. */
   readonly dsn?: ReadonlyMap<string, DsnParameters>

@@ -135,7 +135,8 @@ function accept(
   }
 }
 
-function toContent(submitted: SubmittedContent, workspace: Workspace, now: number): MessageContent {
+/** What a submission's content is once it is in. */
+export function toContent(submitted: SubmittedContent, workspace: Workspace, now: number): MessageContent {
   // What is added stands first: an object that begins with copied fields gets a shape of its own, and is slow from then on.
   const content = { workspaceId: workspace.id, createdAt: now, ...submitted }
   return workspace.isMarketing ? { isMarketing: true, ...content } : content

@@ -529,4 +529,8 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       messages: [{ id: 'm1', merge_data: null }],
     },
   },
+  '0019-contents-ahead': {
+    become: { message_contents: [{ id: CONTENT }] },
+    after: { contents_ahead: [{ content_id: CONTENT }] },
+  },
 }

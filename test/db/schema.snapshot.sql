@@ -137,6 +137,10 @@ CREATE TABLE "contacts" (
   "attributes" text not null
 );
 
+CREATE TABLE "contents_ahead" (
+  "content_id" text not null primary key
+);
+
 CREATE TABLE "conversions" (
   "id" text primary key,
   "workspace_id" text not null,

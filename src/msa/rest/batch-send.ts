@@ -12,7 +12,7 @@ import type { Principal } from '../../http/principal.js'
 import { findLastRelease, insertBatch, type Batch } from '../batch-store.js'
 import type { Submission, SubmittedRecipient } from '../mail-submission.js'
 import { ReleasePace } from '../release-pace.js'
-import { withAttachmentsStored } from '../store-attachments.js'
+import { withLongStored } from '../store-long-content.js'
 import { submitAll } from '../submit.js'
 import { readBatchMessages, type ReadMessage, type ReadMessages } from './batch-messages.js'
 import type { SendParts } from './send-email.js'
@@ -32,10 +32,11 @@ export async function sendBatch<A>(
   const read = await readBatchMessages(parts, workspace, messages)
   const now = clock.now()
   const id = newId()
-  const submissions = read.messages.map(one => toSubmission(one, newId(), id))
+  const all = read.messages.map(one => toSubmission(one, newId(), id))
   const { isSandbox, keyId } = principal
-  return withAttachmentsStored(database, submissions, () =>
+  return withLongStored(database, workspace, all, now, (submissions, take) =>
     database.write(async tx => {
+      await take(tx)
       const pace = await openPace(tx, principal, now)
       const accepted = await submitAll(tx, parts, { workspace, isSandbox, submissions, pace }, now)
       const batch = {

@@ -11,7 +11,7 @@ import type { Principal } from '../../http/principal.js'
 import type { Submission, SubmittedRecipient } from '../mail-submission.js'
 import { shownSender } from '../sender.js'
 import type { SenderCache } from '../sender-cache.js'
-import { withAttachmentsStored } from '../store-attachments.js'
+import { withLongStored } from '../store-long-content.js'
 import { submitAll } from '../submit.js'
 import type { SubmitParts } from '../submit-parts.js'
 import { withLongDecoded } from './fields/attachment-fields.js'
@@ -48,7 +48,7 @@ export async function sendEmail(
   const batch = { workspace, isSandbox, submissions: [{ ...submission, key: principal }] }
   database.storage.requireRoom()
   try {
-    return await withAttachmentsStored(database, batch.submissions, () =>
+    return await withLongStored(database, workspace, batch.submissions, now, () =>
       database.write(async tx => {
         const [recipients = []] = await submitAll(tx, parts, batch, now)
         const isScheduled = scheduledAt !== undefined && recipients.some(({ skip }) => skip === null)

@@ -1,0 +1,55 @@
+/**
+ * SQL of contents that are stored ahead of their messages, because they are too long for one transaction.
+ *
+ * A row here says that nobody has accepted the content yet. It goes in the transaction that accepts; what is left of it after a
+ * crash tells the next start what to clear away. Written by `msa/store-long-content.ts`.
+ */
+import type { Queries } from '../db/database.js'
+import { inLists, inPieces } from '../db/statement.js'
+import { insertContents, type MessageContent } from './content-store.js'
+
+interface ContentAheadRow {
+  content_id: string
+}
+
+declare module '../db/tables.js' {
+  interface Tables {
+    contents_ahead: ContentAheadRow
+  }
+}
+
+export async function insertContentsAhead(db: Queries, contents: readonly MessageContent[]): Promise<void> {
+  await insertContents(db, contents)
+  for (const piece of inPieces(contents))
+    await db
+      .insertInto('contents_ahead')
+      .values(piece.map(({ id }) => ({ content_id: id })))
+      .execute()
+}
+
+/** In the transaction that stores their messages. */
+export async function takeContentsAhead(db: Queries, ids: readonly string[]): Promise<void> {
+  for (const list of inLists(ids))
+    await db.deleteFrom('contents_ahead').where('content_id', 'in', list).execute()
+}
+
+/** Of what was refused; contents that were accepted or never stored are passed over. */
+export async function discardContentsAhead(db: Queries, ids: readonly string[]): Promise<void> {
+  for (const list of inLists(ids)) {
+    const ahead = db.selectFrom('contents_ahead').select('content_id').where('content_id', 'in', list)
+    await db.deleteFrom('message_parts').where('content_id', 'in', ahead).execute()
+    await db.deleteFrom('message_contents').where('id', 'in', ahead).execute()
+    await takeContentsAhead(db, list)
+  }
+}
+
+/** What a crash has left. @returns some of them, longest there first */
+export async function listContentsAhead(db: Queries, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('contents_ahead')
+    .select('content_id')
+    .orderBy('content_id')
+    .limit(limit)
+    .execute()
+  return rows.map(row => row.content_id)
+}

@@ -1,0 +1,122 @@
+/**
+ * Writes what is long of a submission before its messages are accepted, in transactions of their own, so that others' writes get
+ * between and none of them takes long: the octets of large attachments, and the texts of a batch that has many. What is left
+ * behind by a crash is cleared at the next start.
+ *
+ * Called by the REST sends around the transaction that accepts. Fails: as the database does; nothing then stays behind.
+ */
+import type { Database, Tx } from '../db/database.js'
+import { PART_OCTETS } from '../mail/message-spool.js'
+import {
+  discardContentsAhead,
+  insertContentsAhead,
+  listContentsAhead,
+  takeContentsAhead,
+} from '../messages/content-ahead-store.js'
+import { deleteParts, insertPart } from '../messages/content-store.js'
+import type { Workspace } from '../accounts/workspace-store.js'
+import type { Submission } from './mail-submission.js'
+import { toContent } from './submit.js'
+
+/** Characters of texts that one transaction takes in any case, and of each that is made of more. */
+const CHARACTERS_AT_ONCE = 1_048_576
+/** Contents of such a transaction. */
+const CONTENTS_AT_ONCE = 64
+
+/**
+ * Stores ahead what is long, then does the work that accepts; what it refuses is deleted again.
+ *
+ * @param accept takes the submissions, which then may say that their content is stored; `take` belongs to its transaction, and
+ *   makes contents that are ahead those of what is accepted
+ */
+export async function withLongStored<T>(
+  database: Database,
+  workspace: Workspace,
+  submissions: readonly Submission[],
+  now: number,
+  accept: (submissions: readonly Submission[], take: (tx: Tx) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const attached = submissions.filter(one => (one.attached?.length ?? 0) > PART_OCTETS)
+  const texts = submissions.reduce((sum, one) => sum + lengthOf(one), 0)
+  const isLong = submissions.length > 1 && texts > CHARACTERS_AT_ONCE
+  if (attached.length === 0 && !isLong) return accept(submissions, nothing)
+  try {
+    for (const { content, attached: octets } of attached) await storeLaterParts(database, content.id, octets)
+    if (!isLong) return await accept(submissions, nothing)
+    const stored = await storeContents(database, workspace, submissions, now)
+    return await accept(stored, tx => takeContentsAhead(tx.db, idsOf(stored)))
+  } catch (error) {
+    await discard(database, attached, submissions).catch(() => {})
+    throw error
+  }
+}
+
+/** Before anything is accepted. */
+export async function clearLeftBehind(database: Database): Promise<void> {
+  for (;;) {
+    const ids = await listContentsAhead(database.reader, CONTENTS_AT_ONCE)
+    if (ids.length === 0) return
+    await database.write(tx => discardContentsAhead(tx.db, ids), { canWait: true })
+  }
+}
+
+async function storeContents(
+  database: Database,
+  workspace: Workspace,
+  submissions: readonly Submission[],
+  now: number,
+): Promise<Submission[]> {
+  let from = 0
+  while (from < submissions.length) {
+    let [to, characters] = [from, 0]
+    for (
+      ;
+      to < submissions.length && to - from < CONTENTS_AT_ONCE && characters < CHARACTERS_AT_ONCE;
+      to += 1
+    )
+      characters += lengthOf(submissions[to])
+    const piece = submissions.slice(from, to)
+    const contents = piece.map(({ content }) => toContent(content, workspace, now))
+    await database.write(async tx => {
+      await insertContentsAhead(tx.db, contents)
+      for (const { content, attached } of piece)
+        if (attached && attached.length > 0)
+          await insertPart(tx.db, content.id, 1, attached.subarray(0, PART_OCTETS))
+    })
+    from = to
+  }
+  return submissions.map(one => ({ ...one, isContentStored: true }))
+}
+
+function lengthOf(one: Submission | undefined): number {
+  const { html = '', text = '' } = one?.content ?? {}
+  return html.length + text.length
+}
+
+function idsOf(submissions: readonly Submission[]): string[] {
+  return submissions.map(({ content }) => content.id)
+}
+
+const nothing = () => Promise.resolve()
+
+async function storeLaterParts(database: Database, contentId: string, octets?: Buffer): Promise<void> {
+  if (!octets) return
+  for (let part = 2; (part - 1) * PART_OCTETS < octets.length; part += 1) {
+    const piece = octets.subarray((part - 1) * PART_OCTETS, part * PART_OCTETS)
+    await database.write(tx => insertPart(tx.db, contentId, part, piece))
+  }
+}
+
+async function discard(
+  database: Database,
+  attached: readonly Submission[],
+  submissions: readonly Submission[],
+): Promise<void> {
+  for (const { content } of attached)
+    await database.write(tx => deleteParts(tx.db, content.id), { canWait: true })
+  const ids = idsOf(submissions)
+  for (let from = 0; from < ids.length; from += CONTENTS_AT_ONCE)
+    await database.write(tx => discardContentsAhead(tx.db, ids.slice(from, from + CONTENTS_AT_ONCE)), {
+      canWait: true,
+    })
+}
