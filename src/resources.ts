@@ -6,6 +6,7 @@
  */
 import { activity } from './accounts/activity-resource.js'
 import { accounts } from './accounts/resource.js'
+import { forms } from './audience/forms/resource.js'
 import { contacts, lists, segments, tags } from './audience/resource.js'
 import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
@@ -32,6 +33,7 @@ const RESOURCES = [
   lists,
   segments,
   tags,
+  forms,
   domains,
   suppressions,
   bounces,

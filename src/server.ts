@@ -5,6 +5,7 @@
  * what came back is read and consumers finish, then the database.
  */
 import { answerFinder } from './accounts/idempotency-store.js'
+import { findPublicSender } from './accounts/public-sender.js'
 import { findActingWorkspace } from './accounts/workspace-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
@@ -28,6 +29,7 @@ import { openInbound } from './inbound/open-inbound.js'
 import { openLinkKeys } from './mail/links/link-keys.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
+import { openRequestedMail } from './msa/requested-mail.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender-cache.js'
@@ -95,14 +97,16 @@ async function openParts(
     onEvents: onAppended,
     onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
   }
+  const send = {
+    ...submit,
+    senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
+    messageLimit: config.limits.messageSizeBytes,
+  }
   const resources = openResources(
     {
       ...resourceParts(appliance),
-      send: {
-        ...submit,
-        senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
-        messageLimit: config.limits.messageSizeBytes,
-      },
+      send,
+      openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
       keptMail: inbound.kept,
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
@@ -197,6 +201,8 @@ function resourceParts({ config, world, database, newId, domains, linkSecrets }:
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,
+    findPublicSender,
+    publicUrl: config.publicUrl,
   }
 }
 

@@ -20,6 +20,7 @@ import { up as templates } from './migrations/0016-templates.js'
 import { up as brandColor } from './migrations/0017-brand-color.js'
 import { up as mergedMail } from './migrations/0018-merged-mail.js'
 import { up as contentsAhead } from './migrations/0019-contents-ahead.js'
+import { up as forms } from './migrations/0020-forms.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -43,4 +44,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0017-brand-color': brandColor,
   '0018-merged-mail': mergedMail,
   '0019-contents-ahead': contentsAhead,
+  '0020-forms': forms,
 }

@@ -1,8 +1,9 @@
-/** Rule -> test for contacts, lists, segments and tags. */
+/** Rule -> test for contacts, lists, segments, tags and forms. */
 import { inFile, type Row } from './row.js'
 
 const contacts = inFile('audience/contacts-served')
 const lists = inFile('audience/lists-served')
+const forms = inFile('audience/forms-served')
 
 const MADE = contacts('a contact is made with what is said of it, and put into a list')
 const ONCE = contacts('an address is a contact once, whatever its case')
@@ -221,5 +222,41 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'removed: 1, skipped: 0, not_found: 0',
     ],
     tests: [TAG],
+  },
+  {
+    id: 'forms.crud',
+    rule: 'forms {name, list_ids, fields, redirect_url} are made, listed, shown, changed and deleted',
+    from: ['decisions: Deliverability > Forms (additive the source of'],
+    answers: [
+      'POST /api/v1/forms: not_found',
+      'POST /api/v1/forms: conflict',
+      'PATCH /api/v1/forms/{id}: not_found',
+      'PATCH /api/v1/forms/{id}: conflict',
+    ],
+    tests: [
+      forms('a form is made, shown, changed and deleted'),
+      forms('what cannot be a form is refused by name'),
+    ],
+    asserts: ['list_ids: [list],'],
+  },
+  {
+    id: 'forms.public',
+    rule: 'POST /f/:id takes an HTML form or JSON, with a honeypot and a limit, and leads only to the form’s own redirect_url',
+    from: ['decisions: Deliverability > Forms (additive the source of'],
+    tests: [
+      forms('a form that was filled in makes a contact, puts it into the lists, and is told once'),
+      forms('the page of a form asks with labels, escaped, and leads back to nowhere but its own address'),
+      forms('a machine that fills in the field out of sight is thanked, and nothing comes of it'),
+      forms('nobody is flooded with mail by a form, nor a form by one address'),
+      forms('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too'),
+    ],
+    asserts: ["headers: { location: 'https://shop.example/thanks?a=1' }", 'status: 429'],
+  },
+  {
+    id: 'forms.double-opt-in',
+    rule: 'a list with double_opt_in: a subscription through a form is confirmed by mail first',
+    from: ['decisions: Contacts > List type static (default) or'],
+    tests: [forms('with double opt-in nothing happens before the button behind the link is pressed')],
+    asserts: ["'twice is as once'"],
   },
 ]

@@ -41,6 +41,7 @@ const LISTS = [
   '/contacts',
   '/contacts/duplicates',
   '/lists',
+  '/forms',
   '/lists/{id}/members',
   '/segments',
   '/segments/{id}/contacts',

@@ -51,13 +51,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     places: ['What the service does > Webhook subscriptions for real-time event', 'Authentication > 6'],
   },
   {
-    name: 'forms',
-    status,
-    paths: ['/api/v1/forms', '/f/'],
-    sections: [],
-    places: ['decisions: Deliverability > Forms (additive the source of'],
-  },
-  {
     name: 'tracking pages',
     status,
     paths: ['/c/', '/o/', '/u/', '/preferences', '/unsubscribe'],

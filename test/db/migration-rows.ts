@@ -533,4 +533,31 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     become: { message_contents: [{ id: CONTENT }] },
     after: { contents_ahead: [{ content_id: CONTENT }] },
   },
+  '0020-forms': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      forms: [
+        {
+          id: 'form',
+          workspace_id: WORKSPACE,
+          name: 'Newsletter',
+          list_ids: '["list"]',
+          fields: '[]',
+          double_opt_in: 1,
+          created_at: T,
+          updated_at: T,
+        },
+      ],
+      opt_ins: [
+        {
+          id: 'opt-in',
+          form_id: 'form',
+          workspace_id: WORKSPACE,
+          email: 'ann@mail.example',
+          fields: '{}',
+          created_at: T,
+        },
+      ],
+    },
+  },
 }

@@ -252,6 +252,21 @@ CREATE TABLE "events" (
   "payload" text not null
 );
 
+CREATE TABLE "forms" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "name" text not null,
+  "title" text,
+  "description" text,
+  "list_ids" text not null,
+  "fields" text not null,
+  "redirect_url" text,
+  "double_opt_in" integer not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted_at" bigint
+);
+
 CREATE TABLE "inbound_mails" (
   "seq" integer primary key autoincrement,
   "body_id" text not null unique,
@@ -371,6 +386,16 @@ CREATE TABLE "messages" (
   "recipient_bucket" integer,
   "contact_id" text,
   "merge_data" text
+);
+
+CREATE TABLE "opt_ins" (
+  "id" text primary key,
+  "form_id" text not null,
+  "workspace_id" text not null,
+  "email" text not null,
+  "fields" text not null,
+  "created_at" bigint not null,
+  "confirmed_at" bigint
 );
 
 CREATE TABLE "product_views" (
@@ -595,6 +620,8 @@ CREATE INDEX "domains_to_check" on "domains" ("next_check_at") where "next_check
 
 CREATE INDEX "email_batches_by_key" on "email_batches" ("key_id", "released_at");
 
+CREATE INDEX "forms_by_workspace" on "forms" ("workspace_id", "id");
+
 CREATE INDEX "inbound_mails_processed" on "inbound_mails" ("is_signed", "processed_at", "size") where "processed_at" is not null;
 
 CREATE INDEX "inbound_mails_waiting" on "inbound_mails" ("is_signed", "seq", "size") where "processed_at" is null;
@@ -624,6 +651,8 @@ CREATE INDEX "messages_by_workspace" on "messages" ("workspace_id", "id");
 
 CREATE INDEX messages_opened on messages (workspace_id, lower(recipient), opened_at)
     where opened_at is not null;
+
+CREATE INDEX "opt_ins_by_email" on "opt_ins" ("workspace_id", "email", "created_at");
 
 CREATE INDEX "product_views_by_contact" on "product_views" ("workspace_id", "contact_id", "viewed_at");
 

@@ -36,7 +36,6 @@ const APPLIANCE = {
     default: '',
     fromHostname: hostname => `https://${hostname}`,
     example: 'https://mail.example.com',
-    effective: false,
     description:
       'Base of the links in mails: tracking, unsubscribe, preferences. Empty: `https://` and the hostname.',
   }),

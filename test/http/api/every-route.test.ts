@@ -179,7 +179,16 @@ t.test("another workspace's things are a 404 as well", async t => {
       if (status !== 404) proven.add(resourceOf(operation))
     }
   // Their owner does find them: otherwise nothing was shown above.
-  for (const resource of ['domains', 'email', 'suppressions', 'contacts', 'lists', 'segments', 'tags'])
+  for (const resource of [
+    'domains',
+    'email',
+    'suppressions',
+    'contacts',
+    'lists',
+    'segments',
+    'tags',
+    'forms',
+  ])
     t.ok(proven.has(resource), resource)
 })
 

@@ -1,0 +1,145 @@
+/**
+ * A form as HTML: as a page of ours, and as a snippet for somebody else's page.
+ *
+ * Called by the form's pages and routes. Every field has a label, a fault names its field and stands beside it, and what was filled in
+ * stays. Works without script. Pure. Standards: HTML Living Standard §4.10 (forms, autofill), WCAG 2.2 §3.3 (input assistance).
+ */
+import type { FormFields } from '../../http/public/form-body.js'
+import { html, type Html } from '../../http/public/html.js'
+import type { PageTexts } from '../../http/public/languages/page-texts.js'
+import type { Form, FormField } from './form.js'
+import { HONEYPOT, MOST_NAME, MOST_TEXT, type Fault } from './form-values.js'
+
+export interface Shown {
+  readonly form: Form
+  readonly texts: PageTexts
+  /** What was filled in already. */
+  readonly filled?: FormFields
+  readonly faults?: readonly Fault[]
+}
+
+/** What browsers know to fill in by themselves. */
+const AUTOFILL: Readonly<Record<string, string>> = {
+  first_name: 'given-name',
+  last_name: 'family-name',
+  company: 'organization',
+  phone: 'tel',
+  city: 'address-level2',
+  country: 'country-name',
+}
+
+export function formContent(shown: Shown): Html {
+  const { form, texts } = shown
+  return html`${form.description !== null && html`<p>${form.description}</p>`} ${faultList(shown)}
+    <form method="post" novalidate>${inputs(shown)}<button>${texts.form.button}</button></form>`
+}
+
+/** For a page elsewhere, which has its own style. @param url of the form's page */
+export function embedded({ form, texts }: Pick<Shown, 'form' | 'texts'>, url: string): string {
+  const fields = html`<form method="post" action="${url}">
+    ${inputs({ form, texts })}<button>${texts.form.button}</button>
+  </form>`
+  return `${fields.toString()}\n`
+}
+
+function inputs(shown: Shown): Html {
+  const { form, texts } = shown
+  const email: FormField = {
+    name: 'email',
+    label: texts.form.email,
+    type: 'text',
+    required: true,
+    options: [],
+  }
+  return html`${[email, ...form.fields].map(field => fieldOf(field, shown))}
+    <div class="away" aria-hidden="true">
+      <label>${texts.form.leaveEmpty} <input name="${HONEYPOT}" tabindex="-1" autocomplete="off" /></label>
+    </div>`
+}
+
+function fieldOf(field: FormField, shown: Shown): Html {
+  const { texts, filled, faults = [] } = shown
+  const { name, label, type, required } = field
+  const fault = faults.find(one => one.name === name)
+  const id = `f-${name}`
+  const value = filled?.get(name) ?? ''
+  const invalid = fault && html` aria-invalid="true" aria-describedby="${id}-fault"`
+  const note = fault && html`<p class="fault" id="${id}-fault">${faultText(fault, label, texts)}</p>`
+  if (type === 'checkbox')
+    return html`<div class="field">
+      <label class="check"
+        ><input
+          type="checkbox"
+          id="${id}"
+          name="${name}"
+          value="true"
+          ${value !== '' && html` checked`}${required && html` required`}${invalid}
+        /><span>${label}</span></label
+      >${note}
+    </div>`
+  const hint = required ? texts.form.required : texts.form.optional
+  return html`<div class="field">
+    <label for="${id}">${label} <small>(${hint})</small></label>
+    ${type === 'select' ? choice(field, id, value, invalid, texts) : input(field, id, value, invalid)}${note}
+  </div>`
+}
+
+function input(
+  { name, type, required }: FormField,
+  id: string,
+  value: string,
+  invalid: Html | undefined,
+): Html {
+  const isEmail = name === 'email'
+  const kind = isEmail ? 'email' : type === 'number' ? 'text' : type
+  const most = isEmail ? 254 : name.endsWith('_name') ? MOST_NAME : MOST_TEXT
+  return html`<input
+    id="${id}"
+    name="${name}"
+    type="${kind}"
+    value="${value}"
+    autocomplete="${isEmail ? 'email' : (AUTOFILL[name] ?? 'off')}"
+    ${type === 'number' && html` inputmode="decimal"`}${kind !== 'date' && html` maxlength="${most}"`}${
+      required && html` required`
+    }${invalid}
+  />`
+}
+
+function choice(
+  { name, required, options }: FormField,
+  id: string,
+  value: string,
+  invalid: Html | undefined,
+  { form }: PageTexts,
+): Html {
+  return html`<select id="${id}" name="${name}" ${required && html` required`}${invalid}>
+    <option value="">${form.choose}</option>
+    ${options.map(
+      option => html`<option value="${option}" ${option === value && html` selected`}>${option}</option>`,
+    )}
+  </select>`
+}
+
+/** Read out as soon as the page is there, each fault a link to its field. */
+function faultList({ form, texts, faults = [] }: Shown): Html | undefined {
+  if (faults.length === 0) return undefined
+  const labels = new Map(form.fields.map(({ name, label }) => [name, label]))
+  return html`<div class="bad" role="alert">
+    <p>${texts.form.faultsTitle}</p>
+    <ul>
+      ${faults.map(
+        fault =>
+          html`<li>
+            <a href="#f-${fault.name}"
+              >${faultText(fault, labels.get(fault.name) ?? texts.form.email, texts)}</a
+            >
+          </li>`,
+      )}
+    </ul>
+  </div>`
+}
+
+export function faultText({ kind }: Fault, label: string, { form }: PageTexts): string {
+  const text = form[kind]
+  return typeof text === 'string' ? text : text(label)
+}

@@ -1,0 +1,158 @@
+/**
+ * `/f/<id>`: the form as a page, and where it is sent, from that page, from a page elsewhere, or as JSON by a program.
+ *
+ * Anybody may send it, so each address and each form has a limit of its own, and a machine that fills in the field that no person
+ * sees is thanked and forgotten. The answer is the same whoever is a contact already. A browser is led to the form's own
+ * `redirect_url` and nowhere else. Pages elsewhere may send JSON and read the answer (CORS): it tells nothing but what the form is.
+ * Standards: RFC 9110 §15.4.4 (303), Fetch Standard §3.2.
+ * Fails: with a page, or the API's form of an error for JSON; where its mail cannot be sent it is `unavailable`, and logged.
+ */
+import { AppError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import { noticePage } from '../../http/public/document.js'
+import type { PageTexts } from '../../http/public/languages/page-texts.js'
+import type { PublicAnswer, PublicPost, PublicRoute } from '../../http/public/public-route.js'
+import { SlidingWindow } from '../../http/sliding-window.js'
+import { addressKey } from '../../world/net/ip-address.js'
+import type { Form } from './form.js'
+import { formContent, faultText, type Shown } from './form-page.js'
+import type { FormOwner, FormParts } from './form-parts.js'
+import { findAnyForm } from './form-store.js'
+import { HONEYPOT, readFilled, type Fault } from './form-values.js'
+import { takeFilled, type Visit } from './take-form.js'
+
+const PATH = '/f/:id'
+/** Sent per minute: by one address, and to one form. Who stands in a line at a trade fair shares an address. */
+const PER_ADDRESS = 20
+const PER_FORM = 600
+
+export function formPages(parts: FormParts): PublicRoute[] {
+  const windows = new SlidingWindow(parts.clock)
+  return [
+    {
+      method: 'GET',
+      path: PATH,
+      isLimited: true,
+      isOpenToOrigins: true,
+      async handle({ params, texts }) {
+        const found = await findOpenForm(parts, params['id'] ?? '')
+        if (!found) throw new AppError('not_found', 'there is no such form')
+        if (found.isDeleted) return gone(texts, found.owner)
+        return formAnswer({ form: found.form, texts }, found.owner)
+      },
+    },
+    {
+      method: 'POST',
+      path: PATH,
+      isLimited: true,
+      isOpenToOrigins: true,
+      async handle(request) {
+        const { params, texts, language, form: fields, visitor, wantsJson } = request
+        const found = await findOpenForm(parts, params['id'] ?? '')
+        if (!found) throw new AppError('not_found', 'there is no such form')
+        if (found.isDeleted) {
+          if (wantsJson) throw new AppError('not_found', 'this form is closed')
+          return gone(texts, found.owner)
+        }
+        const { form, owner } = found
+        takeFrom(windows, `${form.id} ${addressKey(visitor.address)}`, PER_ADDRESS)
+        takeFrom(windows, form.id, PER_FORM)
+        const filled = readFilled(form.fields, fields)
+        if ('faults' in filled) return refused(request, form, owner, filled.faults)
+        const isMachine = (fields.get(HONEYPOT) ?? '') !== ''
+        const visit: Visit = { form, owner, texts, language }
+        const result = isMachine ? 'taken' : await take(parts, visit, filled)
+        return thanks(request, form, owner, result, filled.email)
+      },
+    },
+  ]
+}
+
+interface Found {
+  readonly form: Form
+  readonly owner: FormOwner
+  readonly isDeleted: boolean
+}
+
+async function findOpenForm(
+  { database, findPublicSender }: FormParts,
+  id: string,
+): Promise<Found | undefined> {
+  const found = isUuid(id) ? await findAnyForm(database.reader, id.toLowerCase()) : undefined
+  const owner = found && (await findPublicSender(database.reader, found.form.workspaceId))
+  return found && owner && { ...found, owner }
+}
+
+function formAnswer(shown: Shown, owner: FormOwner, status = 200): PublicAnswer {
+  const { form } = shown
+  return {
+    status,
+    page: {
+      title: form.title ?? form.name,
+      content: formContent(shown),
+      sender: owner.sender,
+      // A browser follows a redirect after a form only to where the form's page lets it.
+      formTargets: form.redirectUrl === null ? [] : [new URL(form.redirectUrl).origin],
+    },
+  }
+}
+
+export function gone({ form }: PageTexts, owner: FormOwner): PublicAnswer {
+  return { page: noticePage(form.gone, owner.sender), status: 410 }
+}
+
+function takeFrom(windows: SlidingWindow, name: string, limit: number): void {
+  const { isAllowed, retryAfterMs } = windows.take(name, 1, limit)
+  if (!isAllowed) throw new AppError('rate_limited', 'this form was sent too often', { retryAfterMs })
+}
+
+/** What stands in the way of its mail is the workspace's to mend, and no visitor's. */
+async function take(
+  { log, ...parts }: FormParts,
+  visit: Visit,
+  filled: Parameters<typeof takeFilled>[2],
+): Promise<'waits' | 'taken'> {
+  try {
+    return await takeFilled({ log, ...parts }, visit, filled)
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === 'unavailable') throw error
+    log.warn('a form could not be taken', { formId: visit.form.id, error: error.message })
+    throw new AppError('unavailable', 'this form takes nothing at the moment; try again later', {
+      cause: error,
+    })
+  }
+}
+
+function refused(
+  { wantsJson, texts, form: filled }: PublicPost,
+  form: Form,
+  owner: FormOwner,
+  faults: readonly Fault[],
+): PublicAnswer {
+  const [first] = faults
+  if (!wantsJson || !first) return formAnswer({ form, texts, filled, faults }, owner, 400)
+  const label = form.fields.find(({ name }) => name === first.name)?.label ?? texts.form.email
+  throw new AppError('validation_error', faultText(first, label, texts), { path: first.name })
+}
+
+function thanks(
+  { wantsJson, texts }: PublicPost,
+  { redirectUrl }: Form,
+  owner: FormOwner,
+  result: 'waits' | 'taken',
+  email: string,
+): PublicAnswer {
+  if (wantsJson)
+    return {
+      json: {
+        data: {
+          success: true,
+          status: result === 'waits' ? 'confirmation_sent' : 'subscribed',
+          redirect_url: redirectUrl,
+        },
+      },
+    }
+  if (redirectUrl !== null) return { redirect: redirectUrl, status: 303 }
+  const notice = result === 'waits' ? texts.form.checkInbox(email) : texts.form.thanks
+  return { page: noticePage(notice, owner.sender) }
+}

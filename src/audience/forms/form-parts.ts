@@ -1,0 +1,43 @@
+/** What forms are handed by the composition root. Holds no logic. */
+import type { Queries, Tx } from '../../db/database.js'
+import type { Sender } from '../../http/public/public-route.js'
+import type { LinkKeys } from '../../mail/links/link-keys.js'
+import type { Log } from '../../world/log.js'
+import type { AudienceParts } from '../audience-parts.js'
+
+/** A mail that somebody's own act asked for. */
+export interface RequestedMail {
+  readonly to: string
+  readonly subject: string
+  readonly html: string
+  readonly text: string
+}
+
+/** Sends in the transaction of whoever asked. @throws AppError limit_reached */
+export type SendRequested = (tx: Tx, mail: RequestedMail) => Promise<void>
+
+/** The workspace whose form it is, as its visitors see it. */
+export interface FormOwner {
+  readonly sender: Sender
+  readonly isSandbox: boolean
+}
+
+export interface FormParts extends AudienceParts {
+  readonly log: Log
+  readonly linkKeys: LinkKeys
+  /** Without a slash at the end. */
+  readonly publicUrl: string
+  /** @returns undefined where the workspace was removed */
+  readonly findPublicSender: (db: Queries, workspaceId: string) => Promise<FormOwner | undefined>
+  /**
+   * The door for mail that was asked for: whoever a workspace's mail is from is looked up before the transaction begins.
+   *
+   * @throws AppError missing_from_email, domain_invalid, unavailable, workspace_not_found
+   */
+  readonly openRequestedMail: (workspaceId: string) => Promise<SendRequested>
+}
+
+/** @param publicUrl without a slash at the end */
+export function formUrl(publicUrl: string, formId: string): string {
+  return `${publicUrl}/f/${formId}`
+}

@@ -1,0 +1,170 @@
+/** How forms look in requests and answers, and what no schema can say of them. */
+import Type, { type Static } from 'typebox'
+import { isoTime } from '../../core/moments.js'
+import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { checkName, checkText, refusal } from '../checks.js'
+import { FIELD_TYPES, type Form, type FormContent, type FormField } from './form.js'
+import { HONEYPOT } from './form-values.js'
+
+const Name = Type.String({ minLength: 1, maxLength: 200 })
+const MOST_FIELDS = 20
+const MOST_LISTS = 20
+
+const Field = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,99}$',
+      description: '`first_name`, `last_name`, or an attribute, also as `attributes.company`.',
+      examples: ['first_name'],
+    }),
+    label: Type.String({ minLength: 1, maxLength: 200 }),
+    type: Type.Optional(Type.Enum([...FIELD_TYPES], { description: 'Without one it is `text`.' })),
+    required: Type.Optional(Type.Boolean()),
+    options: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+        minItems: 1,
+        maxItems: 100,
+        description: 'Of a select, and of nothing else.',
+      }),
+    ),
+  },
+  { additionalProperties: false, title: 'NewFormField' },
+)
+
+const content = {
+  title: Type.Optional(
+    Type.Union([Type.String({ maxLength: 200 }), Type.Null()], {
+      description: 'What visitors read above the form; without one the name.',
+    }),
+  ),
+  description: Type.Optional(Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])),
+  list_ids: Type.Optional(
+    Type.Array(Type.String({ maxLength: 64 }), {
+      maxItems: MOST_LISTS,
+      description: 'Static lists that whoever fills it in is put into.',
+    }),
+  ),
+  fields: Type.Optional(
+    Type.Array(Field, {
+      maxItems: MOST_FIELDS,
+      description: 'What it asks for beside the email address, which every form asks for.',
+    }),
+  ),
+  redirect_url: Type.Optional(
+    Type.Union([Type.String({ maxLength: 2_048 }), Type.Null()], {
+      description: 'Where a browser goes once the form was sent; nowhere else does it ever go.',
+    }),
+  ),
+  double_opt_in: Type.Optional(
+    Type.Boolean({
+      description:
+        'What is filled in waits until it is confirmed by mail. A list may ask for that by itself.',
+    }),
+  ),
+}
+
+export const NewFormBody = Type.Object(
+  { name: Name, ...content },
+  { additionalProperties: false, title: 'NewForm' },
+)
+
+export const FormChangesBody = Type.Object(
+  { name: Type.Optional(Name), ...content },
+  { additionalProperties: false, title: 'FormChanges' },
+)
+
+export const FormSchema = Type.Object(
+  {
+    id: Id(),
+    name: Type.String(),
+    title: TextOrNull(),
+    description: TextOrNull(),
+    list_ids: Type.Array(Id()),
+    fields: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          label: Type.String(),
+          type: Type.Enum([...FIELD_TYPES]),
+          required: Type.Boolean(),
+          options: Type.Array(Type.String()),
+        },
+        { title: 'FormField' },
+      ),
+    ),
+    redirect_url: TextOrNull(),
+    double_opt_in: Type.Boolean(),
+    url: Type.String({ description: 'Its page; what is sent there by POST fills it in.' }),
+    is_sandbox: Type.Boolean(),
+    created_at: Moment(),
+    updated_at: Moment(),
+  },
+  { title: 'Form' },
+)
+
+/** Names that mean something else where a form is filled in. */
+const RESERVED: ReadonlySet<string> = new Set(['email', HONEYPOT])
+
+type Said = Static<typeof FormChangesBody>
+
+/** What a request says of a form, without what it does not name; its lists are looked up by whoever calls. @throws AppError validation_error */
+export function readFormContent(body: Said): Partial<FormContent> {
+  const { name, list_ids: listIds, fields, redirect_url: redirectUrl, double_opt_in: doubleOptIn } = body
+  const title = checkText('title', body.title)
+  const description = checkText('description', body.description)
+  return {
+    ...(name === undefined ? {} : { name: checkName(name) }),
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(listIds === undefined ? {} : { listIds }),
+    ...(fields === undefined ? {} : { fields: readFields(fields) }),
+    ...(redirectUrl === undefined ? {} : { redirectUrl: redirectUrl === null ? null : readUrl(redirectUrl) }),
+    ...(doubleOptIn === undefined ? {} : { doubleOptIn }),
+  }
+}
+
+function readFields(fields: NonNullable<Said['fields']>): FormField[] {
+  const names = new Set<string>()
+  return fields.map(({ name: written, label, type = 'text', required = false, options }, at) => {
+    const name = written.replace(/^attributes\./, '')
+    const path = `fields.${at}`
+    if (RESERVED.has(name)) throw refusal(`${path}.name`, `${name} is asked for, or taken, by every form`)
+    if (name === '' || names.has(name)) throw refusal(`${path}.name`, `${written} stands there twice`)
+    names.add(name)
+    if ((type === 'select') !== (options !== undefined))
+      throw refusal(`${path}.options`, 'a select has options, and nothing else has')
+    if (isNamePart(name) && type !== 'text') throw refusal(`${path}.type`, `${name} is a text`)
+    const text = checkText(`${path}.label`, label)
+    if (typeof text !== 'string') throw refusal(`${path}.label`, 'a label must not be empty')
+    return { name, label: text, type, required, options: options ?? [] }
+  })
+}
+
+export function isNamePart(name: string): name is 'first_name' | 'last_name' {
+  return name === 'first_name' || name === 'last_name'
+}
+
+function readUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
+  if (!url || !isWeb || url.username !== '' || url.password !== '')
+    throw refusal('redirect_url', 'redirect_url has to be an http or https URL without a user')
+  return url.href
+}
+
+export function formToApi(form: Form, isSandbox: boolean, url: string): Static<typeof FormSchema> {
+  return {
+    id: form.id,
+    name: form.name,
+    title: form.title,
+    description: form.description,
+    list_ids: [...form.listIds],
+    fields: form.fields.map(field => ({ ...field, options: [...field.options] })),
+    redirect_url: form.redirectUrl,
+    double_opt_in: form.doubleOptIn,
+    url,
+    is_sandbox: isSandbox,
+    created_at: isoTime(form.createdAt),
+    updated_at: isoTime(form.updatedAt),
+  }
+}

@@ -1,0 +1,114 @@
+/** SQL of forms. A deleted one stays, so that its visitors are told that it is closed. */
+import type { Insertable, Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { Form, FormContent, FormField } from './form.js'
+
+interface FormRow {
+  id: string
+  workspace_id: string
+  name: string
+  title: string | null
+  description: string | null
+  /** JSON. */
+  list_ids: string
+  /** JSON. */
+  fields: string
+  redirect_url: string | null
+  double_opt_in: Flag
+  created_at: number
+  updated_at: number
+  deleted_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    forms: FormRow
+  }
+}
+
+export async function insertForm(db: Queries, form: Form): Promise<void> {
+  await db
+    .insertInto('forms')
+    .values({
+      id: form.id,
+      workspace_id: form.workspaceId,
+      created_at: form.createdAt,
+      updated_at: form.updatedAt,
+      deleted_at: null,
+      ...contentToRow(form),
+    })
+    .execute()
+}
+
+export async function updateForm(db: Queries, form: Form): Promise<void> {
+  await db
+    .updateTable('forms')
+    .set({ ...contentToRow(form), updated_at: form.updatedAt })
+    .where('id', '=', form.id)
+    .execute()
+}
+
+/** @returns undefined for an unknown or deleted one, or another workspace's */
+export async function findForm(db: Queries, workspaceId: string, id: string): Promise<Form | undefined> {
+  const row = await db
+    .selectFrom('forms')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** For its visitors, who know no workspace. */
+export async function findAnyForm(
+  db: Queries,
+  id: string,
+): Promise<{ readonly form: Form; readonly isDeleted: boolean } | undefined> {
+  const row = await db.selectFrom('forms').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && { form: fromRow(row), isDeleted: row.deleted_at !== null }
+}
+
+/** Newest first. */
+export async function listForms(db: Queries, workspaceId: string, page: Page): Promise<Listing<Form>> {
+  const live = db.selectFrom('forms').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
+  const { total } = await live.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  const rows = await live.selectAll().orderBy('id', 'desc').limit(page.limit).offset(page.offset).execute()
+  return { items: rows.map(fromRow), total }
+}
+
+export async function markFormDeleted(db: Queries, id: string, at: number): Promise<void> {
+  await db.updateTable('forms').set({ deleted_at: at }).where('id', '=', id).execute()
+}
+
+function contentToRow(
+  form: FormContent,
+): Omit<Insertable<FormRow>, 'id' | 'workspace_id' | 'created_at' | 'updated_at' | 'deleted_at'> {
+  return {
+    name: form.name,
+    title: form.title,
+    description: form.description,
+    list_ids: JSON.stringify(form.listIds),
+    fields: JSON.stringify(form.fields),
+    redirect_url: form.redirectUrl,
+    double_opt_in: flag(form.doubleOptIn),
+  }
+}
+
+function fromRow(row: Selectable<FormRow>): Form {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    title: row.title,
+    description: row.description,
+    listIds: JSON.parse(row.list_ids) as string[],
+    fields: JSON.parse(row.fields) as FormField[],
+    redirectUrl: row.redirect_url,
+    doubleOptIn: row.double_opt_in === 1,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

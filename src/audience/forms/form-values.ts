@@ -1,0 +1,91 @@
+/**
+ * What somebody filled in, read by what the form asks for: each value of its type, each fault with its field.
+ *
+ * Called by the form's pages. Fields that the form does not ask for are passed over: a page elsewhere may have buttons with names.
+ * Pure. Fails: never throws; what cannot be taken comes back as faults, in the order of the form.
+ */
+import type { FormFields } from '../../http/public/form-body.js'
+import { normalizedAddress, readAddress } from '../../mail/address.js'
+import type { FieldValues, FormField } from './form.js'
+
+/** A field that no person sees: whoever fills it in is a machine. */
+export const HONEYPOT = 'leave_empty_url'
+
+/** Characters of a text; of a name fewer. */
+export const MOST_TEXT = 500
+export const MOST_NAME = 100
+
+export type FaultKind = 'missing' | 'badEmail' | 'badNumber' | 'badDate' | 'badChoice' | 'tooLong'
+
+export interface Fault {
+  /** `email`, or the name of a field. */
+  readonly name: string
+  readonly kind: FaultKind
+}
+
+export interface Filled {
+  /** As `normalizedAddress` writes it. */
+  readonly email: string
+  readonly values: FieldValues
+}
+
+export function readFilled(
+  fields: readonly FormField[],
+  form: FormFields,
+): Filled | { readonly faults: readonly Fault[] } {
+  const faults: Fault[] = []
+  const written = (form.get('email') ?? '').trim()
+  const fault = emailFault(written)
+  if (fault) faults.push({ name: 'email', kind: fault })
+  const values: Record<string, string | number | boolean> = {}
+  for (const field of fields) {
+    const read = readValue(field, (form.get(field.name) ?? '').trim())
+    if (read === undefined) continue
+    if (typeof read === 'object') faults.push({ name: field.name, kind: read.fault })
+    else values[field.name] = read
+  }
+  return faults.length > 0 ? { faults } : { email: normalizedAddress(written), values }
+}
+
+function emailFault(text: string): FaultKind | undefined {
+  if (text === '') return 'missing'
+  return 'fault' in readAddress(text) ? 'badEmail' : undefined
+}
+
+/** @returns undefined where nothing was filled in and nothing has to be */
+function readValue(
+  { name, type, required, options }: FormField,
+  text: string,
+): string | number | boolean | { readonly fault: FaultKind } | undefined {
+  if (type === 'checkbox') {
+    const isTicked = text !== '' && !/^(false|0|off|no)$/i.test(text)
+    return isTicked || !required ? isTicked : { fault: 'missing' }
+  }
+  if (text === '') return required ? { fault: 'missing' } : undefined
+  switch (type) {
+    case 'number':
+      return /^[-+]?\d{1,15}(?:[.,]\d{1,15})?$/.test(text)
+        ? Number(text.replace(',', '.'))
+        : { fault: 'badNumber' }
+    case 'date':
+      return isDate(text) ? text : { fault: 'badDate' }
+    case 'select':
+      return options.includes(text) ? text : { fault: 'badChoice' }
+    case 'text': {
+      const most = name === 'first_name' || name === 'last_name' ? MOST_NAME : MOST_TEXT
+      return text.length > most ? { fault: 'tooLong' } : withoutControls(text)
+    }
+  }
+}
+
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
+  const at = Date.parse(`${text}T00:00:00Z`)
+  // The 30th of February is read as a day of March.
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
+}
+
+function withoutControls(text: string): string {
+  // eslint-disable-next-line no-control-regex -- these are what it is about
+  return text.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim()
+}

@@ -1,0 +1,18 @@
+/** Forms as a resource: their routes, their public pages, and what waits to be confirmed. */
+import { deletesOldest } from '../../resource/retention.js'
+import { resource } from '../../resource/resource.js'
+import { formPages } from './form-pages.js'
+import type { FormParts } from './form-parts.js'
+import { formRoutes } from './form-routes.js'
+import { deleteOptInsBefore } from './opt-in-store.js'
+import { optInPages } from './opt-in-pages.js'
+import { OPT_IN_MS } from './take-form.js'
+
+export const forms = resource({
+  chapters: { Forms: 'Forms by which people put themselves into lists.' },
+  open: (parts: FormParts) => ({
+    routes: formRoutes(parts),
+    pages: [...formPages(parts), ...optInPages(parts)],
+    retention: [deletesOldest({ what: 'opt-ins', keep: OPT_IN_MS }, deleteOptInsBefore)],
+  }),
+})

@@ -1,0 +1,411 @@
+/** Forms over HTTP on the running appliance: their routes, their pages, and the mail that asks to confirm. */
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import { simpleParser } from 'mailparser'
+import t, { type Test } from 'tap'
+import { makeConfirmationToken, type Confirmation } from '../../src/mail/links/subscriber-link.js'
+import { visit, type Visiting } from '../support/api/pages.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { linkKeysOf } from '../support/program/links.js'
+import { until } from '../support/until.js'
+
+const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
+const NAME = { name: 'first_name', label: 'First name' }
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t, { toml: 'public_url = "https://pages.shop.example/mail"' })
+  const { workspaceId, baseUrl, dataDir } = postroad
+  const set = (...settings: string[]) => postroad.run('workspace', 'set', workspaceId, ...settings)
+  await set('company_name=Corner Shop', 'default_from_email=shop@shop.example')
+  const key = await postroad.makeKey()
+  const at = (path: string) => `/api/v1${path}`
+  const get = (path: string) => postroad.get(at(path), { key })
+  const post = (path: string, body: object) => postroad.post(at(path), body, { key })
+  const captured = async (): Promise<{ id: number; recipient: string }[]> =>
+    (await postroad.get('/capture?limit=100')).body.data
+  return {
+    ...postroad,
+    set,
+    get,
+    post,
+    patch: (path: string, body: object) => postroad.patch(at(path), body, { key }),
+    remove: (path: string) => postroad.delete(at(path), { key }),
+    make: async (path: string, body: object) => String((await post(path, body)).body.data.id),
+    /** `/f/<id>` of a new form. */
+    form: async (body: object) => `/f/${String((await post('/forms', body)).body.data.id)}`,
+    see: (path: string, visiting?: Visiting) => visit(baseUrl + path, visiting),
+    contact: async (email: string) => {
+      const [found] = (await get(`/contacts?search=${encodeURIComponent(email)}`)).body.data
+      return found && (await get(`/contacts/${found.id}`)).body.data
+    },
+    captured,
+    /** The path of the link in the newest mail to somebody, once there are so many of them. */
+    linkTo: async (email: string, count = 1) => {
+      const [newest] = await until(`${count} mails to ${email}`, async () => {
+        const mails = (await captured()).filter(({ recipient }) => recipient === email)
+        return mails.length >= count ? mails.sort((a, b) => b.id - a.id) : undefined
+      })
+      const mail = await simpleParser(
+        Buffer.from((await postroad.get(`/capture/${newest?.id ?? 0}`)).body.data.raw_base64, 'base64'),
+      )
+      const [, path = ''] = /https:\/\/pages\.shop\.example\/mail(\/s\/[\w.-]+)/.exec(mail.text ?? '') ?? []
+      t.ok(String(mail.html).includes(path), 'both parts have the link')
+      return { path, mail }
+    },
+    /** A link that was made at some other time. */
+    linkAs: async (confirmation: Omit<Confirmation, 'workspaceId'>) =>
+      `/s/${makeConfirmationToken(await linkKeysOf(postroad), { workspaceId, ...confirmation })}`,
+    optInId: (): string => {
+      const database = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
+      try {
+        return (database.prepare('select id from opt_ins').get() as { id: string }).id
+      } finally {
+        database.close()
+      }
+    },
+    events: (): { kind: string; payload: Record<string, unknown> }[] => {
+      const database = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
+      try {
+        const rows = database.prepare('select kind, payload from events order by seq').all()
+        return (rows as { kind: string; payload: string }[])
+          .filter(({ kind }) => !kind.startsWith('email.'))
+          .map(({ kind, payload }) => ({ kind, payload: JSON.parse(payload) as Record<string, unknown> }))
+      } finally {
+        database.close()
+      }
+    },
+  }
+}
+
+t.test('a form is made, shown, changed and deleted', async t => {
+  const { get, post, patch, remove, make, see } = await open(t)
+  const list = await make('/lists', { name: 'News' })
+  const fields = [NAME, { name: 'attributes.size', label: 'Size', type: 'select', options: ['S', 'L'] }]
+  const made = await post('/forms', { name: ' Footer ', list_ids: [list, list.toUpperCase()], fields })
+  const { id } = made.body.data
+  t.match(made, {
+    status: 201,
+    body: {
+      data: {
+        name: 'Footer',
+        title: null,
+        list_ids: [list],
+        fields: [
+          { name: 'first_name', type: 'text', required: false, options: [] },
+          { name: 'size', type: 'select', options: ['S', 'L'] },
+        ],
+        redirect_url: null,
+        double_opt_in: false,
+        url: `https://pages.shop.example/mail/f/${String(id)}`,
+      },
+    },
+  })
+  t.equal(made.body.data.list_ids.length, 1)
+  t.match(await patch(`/forms/${id}`, { title: 'News', redirect_url: 'https://shop.example/thanks' }), {
+    status: 200,
+    body: { data: { name: 'Footer', title: 'News', redirect_url: 'https://shop.example/thanks' } },
+  })
+  t.match(await patch(`/forms/${id}`, { title: null }), { body: { data: { title: null, list_ids: [list] } } })
+  t.match(await get(`/forms/${id}`), { status: 200, body: { data: { id, name: 'Footer' } } })
+  t.match((await get('/forms')).body, { data: [{ id }], pagination: { total: 1 } })
+  t.match(await remove(`/forms/${id}`), { status: 200, body: { data: { success: true } } })
+  for (const gone of [
+    get(`/forms/${id}`),
+    remove(`/forms/${id}`),
+    patch(`/forms/${id}`, {}),
+    get('/forms/x'),
+  ])
+    t.match(await gone, { status: 404, body: { error: { code: 'not_found' } } })
+  t.match(await see(`/f/${id}`), { status: 410, text: /This form is closed/ })
+  t.match(await see(`/f/${id}`, { form: { email: 'a@b.example' } }), { status: 410 })
+  t.equal((await see(`/f/${MADE_UP}`)).status, 404)
+})
+
+t.test('what cannot be a form is refused by name', async t => {
+  const { post, make } = await open(t)
+  const dynamic = await make('/lists', {
+    name: 'Old',
+    type: 'dynamic',
+    conditions: { match: 'all', rules: [{ field: 'email', operator: 'is_set' }] },
+  })
+  const form = (body: object) => post('/forms', { name: 'x', ...body })
+  t.match(await form({ list_ids: [MADE_UP] }), { status: 404, body: { error: { path: 'list_ids.0' } } })
+  t.match(await form({ list_ids: [dynamic] }), { status: 409, body: { error: { code: 'conflict' } } })
+  for (const [body, path] of [
+    [{ name: ' ' }, 'name'],
+    [{ redirect_url: 'javascript:alert(1)' }, 'redirect_url'],
+    [{ redirect_url: '/thanks' }, 'redirect_url'],
+    [{ redirect_url: 'https://user:pass@shop.example/' }, 'redirect_url'],
+    [{ fields: [{ name: 'email', label: 'x' }] }, 'fields.0.name'],
+    [{ fields: [NAME, NAME] }, 'fields.1.name'],
+    [{ fields: [{ name: 'a', label: ' ' }] }, 'fields.0.label'],
+    [{ fields: [{ name: 'a', label: 'x', type: 'select' }] }, 'fields.0.options'],
+    [{ fields: [{ name: 'a', label: 'x', options: ['y'] }] }, 'fields.0.options'],
+    [{ fields: [{ name: 'last_name', label: 'x', type: 'number' }] }, 'fields.0.type'],
+    [{ fields: [{ name: '__proto__', label: 'x' }] }, 'fields.0.name'],
+    [{ fields: Array.from({ length: 21 }, (_, n) => ({ name: `a${n}`, label: 'x' })) }, 'fields'],
+    [{ list_ids: Array.from({ length: 21 }, () => MADE_UP) }, 'list_ids'],
+  ] as const)
+    t.match(await form(body), { status: 400, body: { error: { code: 'validation_error', path } } }, path)
+})
+
+t.test(
+  'the page of a form asks with labels, escaped, and leads back to nowhere but its own address',
+  async t => {
+    const { form, see } = await open(t)
+    const path = await form({
+      name: 'x',
+      title: 'News & <more>',
+      fields: [{ ...NAME, label: '"First" <name>', required: true }],
+      redirect_url: 'https://shop.example/thanks?a=1',
+    })
+    const page = await see(path, { headers: { 'Accept-Language': 'es' } })
+    t.match(page, { status: 200, text: /<h1>News &amp; &lt;more&gt;<\/h1>/ })
+    t.match(page.text, /<label for="f-email">Dirección de correo <small>\(obligatorio\)/)
+    t.match(page.text, /<label for="f-first_name">&quot;First&quot; &lt;name&gt;/)
+    t.match(page.headers['content-security-policy'], "form-action 'self' https://shop.example;")
+    t.match(
+      await see(path, {
+        form: { email: 'ann@mail.example', first_name: 'Ann', redirect_url: 'https://evil.example' },
+      }),
+      {
+        status: 303,
+        headers: { location: 'https://shop.example/thanks?a=1' },
+      },
+    )
+  },
+)
+
+t.test('a form that was filled in makes a contact, puts it into the lists, and is told once', async t => {
+  const { form, see, make, contact, events } = await open(t)
+  const list = await make('/lists', { name: 'News' })
+  const path = await form({
+    name: 'x',
+    list_ids: [list],
+    fields: [
+      NAME,
+      { name: 'company', label: 'Company' },
+      { name: 'age', label: 'Age', type: 'number' },
+      { name: 'born', label: 'Born', type: 'date' },
+      { name: 'size', label: 'Size', type: 'select', options: ['S', 'L'] },
+      { name: 'terms', label: 'Terms', type: 'checkbox', required: true },
+    ],
+  })
+  const filled = {
+    email: ' Ann@Mail.example ',
+    first_name: 'Ann',
+    company: 'ACME',
+    age: '41,5',
+    born: '1984-02-29',
+    size: 'L',
+    terms: 'true',
+    stray: 'x',
+  }
+  t.match(await see(path, { form: filled }), { status: 200, text: /<h1>Thank you/ })
+  t.match(await contact('ann@mail.example'), {
+    first_name: 'Ann',
+    attributes: { company: 'ACME', age: 41.5, born: '1984-02-29', size: 'L', terms: true },
+    subscribed: true,
+    lists: [{ id: list }],
+  })
+  t.match(events(), [
+    { kind: 'contact.created', payload: { email: 'ann@mail.example' } },
+    { kind: 'list.member_added', payload: { list_id: list, source: 'form' } },
+    { kind: 'form.submitted', payload: { form_id: path.slice(3), fields: { company: 'ACME', age: 41.5 } } },
+  ])
+  await see(path, { form: { email: 'ann@mail.example', first_name: 'Evil', company: 'Other', terms: 'on' } })
+  t.match(await contact('ann@mail.example'), { first_name: 'Ann', attributes: { company: 'ACME' } })
+  t.same(
+    events()
+      .slice(3)
+      .map(({ kind }) => kind),
+    ['form.submitted'],
+    'what nobody has confirmed overwrites nothing',
+  )
+})
+
+t.test('what was filled in badly comes back with its faults, each beside its field', async t => {
+  const { form, see, contact } = await open(t)
+  const path = await form({
+    name: 'x',
+    fields: [
+      { ...NAME, required: true },
+      { name: 'age', label: 'Age', type: 'number' },
+      { name: 'born', label: 'Born', type: 'date' },
+      { name: 'size', label: 'Size', type: 'select', options: ['S'] },
+      { name: 'note', label: 'Note' },
+    ],
+  })
+  const bad = { email: 'ann@', age: 'x', born: '2025-02-30', size: 'M', note: 'x'.repeat(501) }
+  const page = await see(path, { form: bad })
+  t.match(page, { status: 400, text: /role="alert"/ })
+  for (const text of [
+    'This is no email address that can be written to.',
+    'First name is required.',
+    'Age has to be a number.',
+    'Born has to be a date, such as 2026-05-31.',
+    'Please choose one of the entries for Size.',
+    'Note is too long.',
+  ])
+    t.equal(page.text.split(text).length, 3, `${text}: at the top and beside the field`)
+  t.match(page.text, /value="ann@"/)
+  t.match(page.text, /id="f-age"[^>]*aria-invalid="true" aria-describedby="f-age-fault"/)
+  t.equal((await see(path, { form: {} })).status, 400)
+  t.match(await see(path, { json: { email: 'a@b.example' } }), {
+    status: 400,
+    text: '{"error":{"code":"validation_error","message":"First name is required.","path":"first_name"}}',
+  })
+  t.equal(await contact('a@b.example'), undefined)
+})
+
+t.test('with double opt-in nothing happens before the button behind the link is pressed', async t => {
+  const { form, see, make, contact, events, linkTo } = await open(t)
+  const list = await make('/lists', { name: 'News', double_opt_in: true })
+  const path = await form({ name: 'x', list_ids: [list], fields: [NAME] })
+  const sent = await see(path, {
+    form: { email: 'Ann@mail.example', first_name: 'Ann' },
+    headers: { 'Accept-Language': 'de' },
+  })
+  t.match(sent, { status: 200, text: /<h1>Noch ein Schritt/ })
+  t.equal(await contact('ann@mail.example'), undefined)
+  t.same(events(), [])
+  const { path: link, mail } = await linkTo('ann@mail.example')
+  t.match(mail, { subject: 'Bitte bestätigen Sie Ihre Anmeldung: Corner Shop' })
+  t.notMatch(link, 'ann')
+  t.match(await see(link), { status: 200, text: /Should ann@mail\.example get mail from Corner Shop\?/ })
+  t.equal((await see(link, { method: 'HEAD' })).status, 200)
+  t.same(events(), [], 'a scanner that follows the link confirms nothing')
+  t.match(await see(link, { method: 'POST' }), { status: 200, text: /You are subscribed/ })
+  t.match(await contact('ann@mail.example'), { first_name: 'Ann', subscribed: true, lists: [{ id: list }] })
+  const once = ['contact.created', 'list.member_added', 'form.submitted']
+  t.same(
+    events().map(({ kind }) => kind),
+    once,
+  )
+  t.match(await see(link, { method: 'POST' }), { status: 200, text: /You are subscribed/ })
+  t.match(await see(link), { status: 200, text: /You are subscribed/ })
+  t.same(
+    events().map(({ kind }) => kind),
+    once,
+    'twice is as once',
+  )
+})
+
+t.test('a confirmation brings back who has unsubscribed; without one they stay away', async t => {
+  const { form, see, post, contact, get, linkTo } = await open(t)
+  const emails = ['ann@mail.example', 'bob@mail.example']
+  for (const email of emails) {
+    await post('/contacts', { email, first_name: 'Old' })
+    await post('/suppressions', { email, reason: 'unsubscribe' })
+  }
+  await until('contacts to follow', async () => (await contact('bob@mail.example')).subscribed === false)
+  const open1 = await form({ name: 'single', fields: [NAME] })
+  const open2 = await form({ name: 'double', fields: [NAME], double_opt_in: true })
+  t.equal((await see(open1, { form: { email: 'ann@mail.example', first_name: 'New' } })).status, 200)
+  t.match(await contact('ann@mail.example'), { subscribed: false, first_name: 'Old' })
+  t.equal((await see(open2, { form: { email: 'bob@mail.example', first_name: 'New' } })).status, 200)
+  t.match(await contact('bob@mail.example'), { subscribed: false, first_name: 'Old' })
+  const { path: link } = await linkTo('bob@mail.example')
+  await see(link, { method: 'POST' })
+  t.match(await contact('bob@mail.example'), { subscribed: true, first_name: 'New' })
+  t.match((await get('/suppressions')).body.data, [{ email: 'ann@mail.example' }])
+  t.equal((await get('/suppressions')).body.data.length, 1)
+})
+
+t.test('nobody learns from the answer who is a contact, or suppressed', async t => {
+  const { form, see, post, captured } = await open(t)
+  await post('/contacts', { email: 'known@mail.example' })
+  await post('/suppressions', { email: 'stopped@mail.example' })
+  for (const path of [await form({ name: 'a' }), await form({ name: 'b', double_opt_in: true })]) {
+    const answers = []
+    for (const email of ['known@mail.example', 'stopped@mail.example', 'fresh@mail.example'])
+      answers.push((await see(path, { json: { email } })).text)
+    t.equal(new Set(answers).size, 1, answers.join())
+  }
+  await until('both mails', async () => (await captured()).length === 2 || undefined)
+  t.notOk((await captured()).some(({ recipient }) => recipient === 'stopped@mail.example'))
+})
+
+t.test('nobody is flooded with mail by a form, nor a form by one address', async t => {
+  const { form, see, captured, clock, linkTo } = await open(t)
+  const path = await form({ name: 'x', double_opt_in: true })
+  for (let n = 0; n < 3; n++) t.equal((await see(path, { json: { email: 'ann@mail.example' } })).status, 200)
+  await linkTo('ann@mail.example')
+  t.equal((await captured()).length, 1)
+  for (let n = 3; n < 20; n++) await see(path, { json: { email: 'x' } })
+  t.match(await see(path, { json: { email: 'bob@mail.example' } }), {
+    status: 429,
+    headers: { 'retry-after': String },
+    text: /rate_limited/,
+  })
+  await clock.advance(11 * 60_000)
+  t.equal((await see(path, { json: { email: 'ann@mail.example' } })).status, 200)
+  await linkTo('ann@mail.example', 2)
+})
+
+t.test(
+  'a link that is too old says so, and leads back to the form; one that is none of ours helps',
+  async t => {
+    const { form, see, linkTo, clock, contact, remove, linkAs, optInId } = await open(t)
+    const path = await form({ name: 'x', double_opt_in: true })
+    await see(path, { form: { email: 'ann@mail.example' } })
+    const { path: link } = await linkTo('ann@mail.example')
+    t.match(await see('/s/x', { method: 'POST' }), { status: 404, text: /This link does not work/ })
+    t.match(await see(`${link.slice(0, -2)}AA`), { status: 404 })
+    const old = { recipient: 'ann@mail.example', madeAt: clock.now() - 7 * 86_400_000 - 1 }
+    const late = await see(await linkAs({ ...old, subjectId: optInId() }), { method: 'POST' })
+    t.match(late, { status: 410, text: /This link has expired/ })
+    t.match(late.text, `<a href="..${path}">`)
+    t.match(await see(await linkAs({ ...old, subjectId: MADE_UP })), {
+      status: 410,
+      text: /This link has expired/,
+    })
+    t.equal(await contact('ann@mail.example'), undefined)
+    await remove(`/forms/${path.slice(3)}`)
+    t.match(await see(link), { status: 410, text: /This form is closed/ })
+    t.match(await see(link, { method: 'POST' }), { status: 410 })
+    t.equal(await contact('ann@mail.example'), undefined)
+  },
+)
+
+t.test('a machine that fills in the field out of sight is thanked, and nothing comes of it', async t => {
+  const { form, see, contact, events } = await open(t)
+  const path = await form({ name: 'x' })
+  t.match((await see(path)).text, /aria-hidden="true"[^]*name="leave_empty_url"/)
+  const filled = { email: 'bot@mail.example', leave_empty_url: 'https://spam.example' }
+  t.match(await see(path, { form: filled }), { status: 200, text: /Thank you/ })
+  t.equal(await contact('bot@mail.example'), undefined)
+  t.same(events(), [])
+})
+
+t.test('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too', async t => {
+  const { form, see, get } = await open(t)
+  const path = await form({ name: 'x', fields: [NAME], redirect_url: 'https://shop.example/' })
+  const { status, body } = await get(`/forms/${path.slice(3)}/embed?language=fr`)
+  t.equal(status, 200)
+  t.match(body.data.html, `action="https://pages.shop.example/mail${path}"`)
+  t.match(body.data.html, /name="first_name"[^]*S’abonner/)
+  t.notMatch(body.data.html, /<script|style=/)
+  const json = { email: 'ann@mail.example', first_name: 'Ann' }
+  t.match(await see(path, { json, headers: { Origin: 'https://blog.example' } }), {
+    status: 200,
+    headers: { 'access-control-allow-origin': '*' },
+    text: '{"data":{"success":true,"status":"subscribed","redirect_url":"https://shop.example/"}}',
+  })
+  t.match(await get(`/forms/${MADE_UP}/embed`), { status: 404, body: { error: { code: 'not_found' } } })
+})
+
+t.test('a form whose mail cannot be sent says that it takes nothing, and the operator reads why', async t => {
+  const { form, see, set, log, contact } = await open(t)
+  await set('default_from_email=')
+  const path = await form({ name: 'x', double_opt_in: true })
+  t.match(await see(path, { form: { email: 'ann@mail.example' } }), {
+    status: 503,
+    text: /Not possible at the moment/,
+  })
+  t.equal(await contact('ann@mail.example'), undefined)
+  t.match(
+    log.lines.find(({ event }) => event === 'a form could not be taken'),
+    { level: 'warn', fields: { error: /from_email/ } },
+  )
+})
