@@ -1,8 +1,8 @@
 /**
  * The composition root: opens every part, hands each what it needs, and closes them in the right order.
  *
- * Order of closing: first nothing new begins (jobs) or comes in (SMTP, HTTP), then what is under way is delivered or broken off (queue), then
- * what came back is read and consumers finish, then the database.
+ * Order of closing: first nothing new begins (jobs, long works of resources) or comes in (SMTP, HTTP), then what is under way is
+ * delivered or broken off (queue), then what came back is read and consumers finish, then the database.
  */
 import { answerFinder } from './accounts/idempotency-store.js'
 import { findPublicSender } from './accounts/public-sender.js'
@@ -36,6 +36,7 @@ import { SenderCache } from './msa/sender-cache.js'
 import { openAgent, openJobs, openQueue } from './open-delivery.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
+import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openResources } from './resources.js'
 import { Scheduler } from './scheduler/scheduler.js'
@@ -157,6 +158,7 @@ async function openParts(
     ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
   ])
   scheduler.start()
+  closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))
   const http = listeners.http.map(({ address }) => address)
   const open = listeners.public.map(({ address }) => address)
@@ -270,6 +272,10 @@ async function stopQueue(
   if (queue.activeCount === 0) return
   log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
   await queue.leave()
+}
+
+async function stopResources(resources: readonly OpenResource[]): Promise<void> {
+  await Promise.all(resources.map(async one => one.stop?.()))
 }
 
 async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {

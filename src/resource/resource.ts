@@ -23,6 +23,11 @@ export interface OpenResource {
   readonly consumers?: readonly AnyConsumer[]
   readonly jobs?: readonly Job[]
   readonly retention?: readonly Retention[]
+  /**
+   * The appliance stops: what requests have begun and others wait for ends after the step in hand, nothing new begins. Called
+   * while requests are still answered, so that whoever waits is told.
+   */
+  stop?(): Promise<void>
 }
 
 /** A section of the configuration that is this resource's alone. */

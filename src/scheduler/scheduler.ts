@@ -18,6 +18,8 @@ export interface Job {
   readonly name: string
   /** Cron expression of five fields, UTC. */
   readonly schedule: string
+  /** It begins with the scheduler already, and not first at its time. */
+  readonly isRunAtStart?: boolean
   /**
    * Long work is done in pieces, and ends after the one in hand when the signal comes. What it throws is logged.
    *
@@ -65,6 +67,7 @@ export class Scheduler {
 
   start(): void {
     this.plan()
+    for (const entry of this.entries) if (entry.job.isRunAtStart === true) this.begin(entry)
     this.waitForNext()
   }
 

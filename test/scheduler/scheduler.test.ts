@@ -56,6 +56,16 @@ t.test('each job runs at its own times, and none before the first', async t => {
   ])
 })
 
+t.test('a job may run at the start already, and then at its times', async t => {
+  const { ran, advance } = open((clock, ran) =>
+    noting('job', '7 * * * *')(clock, ran).map(job => ({ ...job, isRunAtStart: true })),
+  )
+  await comeToRest()
+  t.same(ran, ['job 10:00:00'])
+  await advance(HOUR_MS)
+  t.same(ran, ['job 10:00:00', 'job 10:07:00'])
+})
+
 t.test('a job comes a fixed moment after its time, so that not all begin at once', async t => {
   const { ran, advance } = open(noting('job', '* * * * *'), 0.5)
   await advance(3 * MINUTE_MS)

@@ -4,7 +4,7 @@
  * A step, its events and how far it has come are one transaction. Whoever asked waits for the end; when the process goes, the
  * job that `audience/resource.ts` declares goes on where it was. Contacts that are made meanwhile are not touched. Of an audience one is
  * under way at a time.
- * Fails: AppError conflict where one is.
+ * Fails: AppError conflict where one is; unavailable where the appliance stops before the end.
  */
 import { AppError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
@@ -31,6 +31,8 @@ import {
 export const RESTORABLE_MS = 30 * 86_400_000
 /** Between two steps: nobody waits for one more than for whoever else writes. */
 const REST_MS = 2
+/** What whoever waits is told when the appliance stops. */
+const STOPPED_FOR_MS = 60_000
 
 export interface SweepResult {
   readonly changed: number
@@ -38,21 +40,31 @@ export interface SweepResult {
   readonly begunAt: number
 }
 
+interface Asked {
+  readonly id: string
+  readonly kind: Sweep['kind']
+  readonly acting: Acting
+  readonly actor: Actor
+}
+
 export class ContactSweeps {
   private readonly parts: AudienceParts
-  /** Under way in this process. */
-  private readonly running = new Map<string, Promise<SweepResult>>()
+  /** Ids of those that this process carries on. */
+  private readonly running = new Set<string>()
+  /** What `stop` waits for. */
+  private readonly underWay = new Set<Promise<unknown>>()
+  private readonly stopping = new AbortController()
 
   constructor(parts: AudienceParts) {
     this.parts = parts
   }
 
   deleteAll(acting: Acting, actor: Actor): Promise<SweepResult> {
-    return this.begin('delete', acting, actor)
+    return this.awaited(this.begin('delete', acting, actor))
   }
 
   restoreAll(acting: Acting, actor: Actor): Promise<SweepResult> {
-    return this.begin('restore', acting, actor)
+    return this.awaited(this.begin('restore', acting, actor))
   }
 
   /** Those of these ids that are deleted and whose address is free. @returns how many came back, and how many did not */
@@ -70,10 +82,21 @@ export class ContactSweeps {
     return { restored, skipped: unique.length - restored }
   }
 
-  /** Goes on with what a process that is gone has left. */
+  /** Goes on with what a process that is gone has left. @param stopping ends it after the step in hand */
   async resume(stopping: AbortSignal): Promise<void> {
     for (const sweep of await unfinishedSweeps(this.parts.database.reader))
       if (!this.running.has(sweep.id)) await this.run(sweep, stopping)
+  }
+
+  /** Ends what is under way after the step in hand, and begins nothing any more: whoever waits is told to ask later. */
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    await Promise.allSettled(this.underWay)
+  }
+
+  private awaited<T>(work: Promise<T>): Promise<T> {
+    this.underWay.add(work)
+    return work.finally(() => this.underWay.delete(work))
   }
 
   private get restorableSince(): number {
@@ -82,49 +105,60 @@ export class ContactSweeps {
 
   private async begin(kind: Sweep['kind'], acting: Acting, actor: Actor): Promise<SweepResult> {
     const { database, clock, newId } = this.parts
-    const sweep = await database.write(async (tx): Promise<Sweep | undefined> => {
-      const { workspaceId, isSandbox } = acting
-      if ((await unfinishedSweeps(tx.db, workspaceId)).length > 0)
-        throw new AppError('conflict', 'contacts are being deleted or restored; try again when that is done')
-      const audience = await findAudience(tx.db, workspaceId)
-      const begunAt = clock.now()
-      await recordActivity(tx, {
-        workspaceId,
-        actor,
-        action: kind === 'delete' ? 'contacts.deleted_all' : 'contacts.restored_all',
-        subject: 'all contacts',
-        ...(kind === 'delete' ? { details: { contacts: audience?.contacts ?? 0 } } : {}),
-        createdAt: begunAt,
-      })
-      if (!audience) return undefined
-      const [{ first }, last] = [contactsOf(audience.number), await newestContact(tx.db, audience.number)]
-      const [position, endPosition] = kind === 'delete' ? [first, last] : [last, first]
-      const begun = {
-        ...{ id: newId(), workspaceId, isSandbox, kind, position, endPosition, begunAt },
-        ...{ changed: 0, skipped: 0, finishedAt: null },
-      }
-      await insertSweep(tx.db, begun)
-      // Before the commit, so that the job finds none that is not known to be under way.
-      this.running.set(begun.id, Promise.resolve({ changed: 0, skipped: 0, begunAt }))
-      return begun
-    })
-    if (!sweep) return { changed: 0, skipped: 0, begunAt: clock.now() }
-    return this.run(sweep, new AbortController().signal)
-  }
-
-  private run(sweep: Sweep, stopping: AbortSignal): Promise<SweepResult> {
-    const running = this.runToEnd(sweep, stopping).finally(() => this.running.delete(sweep.id))
-    this.running.set(sweep.id, running)
-    return running
-  }
-
-  private async runToEnd(begun: Sweep, stopping: AbortSignal): Promise<SweepResult> {
-    let sweep = begun
-    while (sweep.finishedAt === null && !stopping.aborted) {
-      sweep = await this.parts.database.write(tx => this.step(tx, sweep), { canWait: true })
-      if (sweep.finishedAt === null) await pauseFor(REST_MS)
+    const id = newId()
+    // Before the commit, so that the job finds none that is not known to be under way.
+    this.running.add(id)
+    try {
+      const sweep = await database.write(tx => this.note(tx, { id, kind, acting, actor }))
+      if (!sweep) return { changed: 0, skipped: 0, begunAt: clock.now() }
+      const ended = await this.run(sweep, this.stopping.signal)
+      if (ended.finishedAt === null) throw stopped()
+      return ended
+    } finally {
+      this.running.delete(id)
     }
-    return sweep
+  }
+
+  /** Writes down what is begun. @returns undefined where there has never been a contact */
+  private async note(tx: Tx, { id, kind, acting, actor }: Asked): Promise<Sweep | undefined> {
+    if (this.stopping.signal.aborted) throw stopped()
+    const { workspaceId, isSandbox } = acting
+    if ((await unfinishedSweeps(tx.db, workspaceId)).length > 0)
+      throw new AppError('conflict', 'contacts are being deleted or restored; try again when that is done')
+    const audience = await findAudience(tx.db, workspaceId)
+    const begunAt = this.parts.clock.now()
+    await recordActivity(tx, {
+      workspaceId,
+      actor,
+      action: kind === 'delete' ? 'contacts.deleted_all' : 'contacts.restored_all',
+      subject: 'all contacts',
+      ...(kind === 'delete' ? { details: { contacts: audience?.contacts ?? 0 } } : {}),
+      createdAt: begunAt,
+    })
+    if (!audience) return undefined
+    const [{ first }, last] = [contactsOf(audience.number), await newestContact(tx.db, audience.number)]
+    const [position, endPosition] = kind === 'delete' ? [first, last] : [last, first]
+    const begun = {
+      ...{ id, workspaceId, isSandbox, kind, position, endPosition, begunAt },
+      ...{ changed: 0, skipped: 0, finishedAt: null },
+    }
+    await insertSweep(tx.db, begun)
+    return begun
+  }
+
+  /** @returns how far it has come: to the end, unless the signal comes before */
+  private async run(begun: Sweep, stopping: AbortSignal): Promise<Sweep> {
+    this.running.add(begun.id)
+    try {
+      let sweep = begun
+      while (sweep.finishedAt === null && !stopping.aborted) {
+        sweep = await this.parts.database.write(tx => this.step(tx, sweep), { canWait: true })
+        if (sweep.finishedAt === null) await pauseFor(REST_MS)
+      }
+      return sweep
+    } finally {
+      this.running.delete(begun.id)
+    }
   }
 
   private async step(tx: Tx, known: Sweep): Promise<Sweep> {
@@ -193,4 +227,10 @@ export class ContactSweeps {
   private actingFor({ workspaceId, isSandbox }: Sweep): Acting {
     return { workspaceId, isSandbox, source: 'api' }
   }
+}
+
+function stopped(): AppError {
+  return new AppError('unavailable', 'the appliance stops; what was begun goes on when it runs again', {
+    retryAfterMs: STOPPED_FOR_MS,
+  })
 }
