@@ -24,3 +24,8 @@ export interface Acting {
 export const MOST_CONTACTS = 5_000
 /** Contacts of one piece of a bulk operation: a few milliseconds, between which others have their turn. */
 export const PIECE = 250
+
+/** Of one workspace: rules name them, and whoever compiles a rule or shows a preferences page reads them all. */
+export const MOST_LISTS = 1_000
+export const MOST_SEGMENTS = 1_000
+export const MOST_TAGS = 5_000

@@ -45,6 +45,8 @@ export function dialectOf(db: Queries): Dialect {
 
 export interface Audience {
   readonly number: number
+  /** Of the contact made last, within the audience. */
+  readonly lastContact: number
   /** Not deleted. */
   readonly contacts: number
   readonly unsubscribed: number
@@ -62,6 +64,7 @@ export async function findAudience(db: Queries, workspaceId: string): Promise<Au
   return (
     row && {
       number: row.seq,
+      lastContact: row.last_contact,
       contacts: row.contacts,
       unsubscribed: row.unsubscribed,
       bounced: row.bounced,

@@ -1,7 +1,7 @@
 /**
  * Checks of what requests say that no schema can express, for all of the audience.
  *
- * Called by routes and services. Pure. Fails: AppError validation_error, naming the field.
+ * Called by routes and services. Pure. Fails: AppError validation_error, naming the field; limit_reached.
  */
 import { AppError } from '../core/errors.js'
 import { normalizedAddress, readAddress } from '../mail/address.js'
@@ -57,6 +57,15 @@ export function checkAttributes(attributes: Attributes): void {
 function isNestedWithin(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every(inner => isNestedWithin(inner, levels - 1))
+}
+
+/** @param number how many of them a workspace has already @throws AppError limit_reached */
+export function refuseMoreThan(most: number, number: number, things: string): void {
+  if (number >= most)
+    throw new AppError(
+      'limit_reached',
+      `a workspace has at most ${most} ${things}; delete one that is not used`,
+    )
 }
 
 export function refusal(path: string, message: string): AppError {

@@ -8,6 +8,7 @@ import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces } from '../db/statement.js'
 import type { Listing, Page } from '../http/pagination.js'
+import type { SeqRange } from './audience-store.js'
 import type { Contact, Named } from './contacts/contact.js'
 import { findContactsBySeq } from './contacts/contact-store.js'
 import { inShownOrder, readingOf } from './paging.js'
@@ -153,10 +154,30 @@ export async function listPairs(
   return { items: await findContactsBySeq(db, seqs), total }
 }
 
-/** For a statement on `contacts`: those with at least one of the things. */
-export function isWithAny({ pairs, thing }: PairKind, things: readonly number[]): RawBuilder<boolean> {
+/** A list or a tag as rules know it. */
+export interface NamedSeq {
+  readonly seq: number
+  readonly id: string
+  /** Its name, folded. */
+  readonly folded: string
+}
+
+/** For a statement on all `contacts` of a range: those with at least one of the things. */
+export function isWithAny(
+  { pairs, thing }: PairKind,
+  things: readonly number[],
+  { first, last }: SeqRange,
+): RawBuilder<boolean> {
   return sql<boolean>`seq in (
-    select contact from ${sql.table(pairs)} where ${sql.ref(thing)} in (${sql.join(things)}))`
+    select contact from ${sql.table(pairs)}
+    where ${sql.ref(thing)} in (${sql.join(things)}) and contact between ${first} and ${last})`
+}
+
+/** The same, for a statement on few of them. */
+export function hasAny({ pairs, thing }: PairKind, things: readonly number[]): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select 1 from ${sql.table(pairs)} as pairs
+    where pairs.${sql.ref(thing)} in (${sql.join(things)}) and pairs.contact = contacts.seq)`
 }
 
 /**

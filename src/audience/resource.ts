@@ -6,7 +6,7 @@ import { bulkContactRoutes } from './contacts/bulk-routes.js'
 import { contactConsumer } from './contacts/contact-consumer.js'
 import { contactRoutes } from './contacts/contact-routes.js'
 import { deleteSweepsBefore, purgeDeleted } from './contacts/deletion-store.js'
-import { searchConsumer } from './contacts/search-consumer.js'
+import { searchConsumer } from './search/search-consumer.js'
 import { ContactSweeps, RESTORABLE_MS } from './contacts/sweeps.js'
 import { listRoutes } from './lists/list-routes.js'
 import { memberRoutes } from './lists/member-routes.js'
@@ -27,6 +27,7 @@ export const contacts = resource({
           // What a process that is gone has left undone.
           name: 'finish-contact-sweeps',
           schedule: '* * * * *',
+          isRunAtStart: true,
           run: stopping => sweeps.resume(stopping),
         },
       ],
@@ -34,6 +35,7 @@ export const contacts = resource({
         deletesOldest({ what: 'deleted contacts', keep: RESTORABLE_MS }, purgeDeleted),
         deletesOldest({ what: 'finished deletions of contacts', keep: RESTORABLE_MS }, deleteSweepsBefore),
       ],
+      stop: () => sweeps.stop(),
     }
   },
 })

@@ -21,6 +21,7 @@ import { up as brandColor } from './migrations/0017-brand-color.js'
 import { up as mergedMail } from './migrations/0018-merged-mail.js'
 import { up as contentsAhead } from './migrations/0019-contents-ahead.js'
 import { up as forms } from './migrations/0020-forms.js'
+import { up as attributePlaces } from './migrations/0021-attribute-places.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -45,4 +46,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0018-merged-mail': mergedMail,
   '0019-contents-ahead': contentsAhead,
   '0020-forms': forms,
+  '0021-attribute-places': attributePlaces,
 }

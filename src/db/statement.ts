@@ -52,6 +52,29 @@ export function statement<A extends Arguments, Row = unknown>(
   }
 }
 
+/**
+ * The same for rows of very many, whose values come in the order of their places: no object is made of a row, and none is read.
+ *
+ * @param build writes the statement so that the values stand in it row by row, each once; called once for each number of rows and
+ *   of values in a row
+ */
+export function rowsStatement(
+  build: (db: Queries, rows: readonly (readonly unknown[])[]) => Compilable,
+): (db: Queries, rows: readonly (readonly unknown[])[]) => Promise<QueryResult<unknown>> {
+  const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
+  return async (db, rows) => {
+    const { adapter } = db.getExecutor()
+    const ofDialect = printed.get(adapter) ?? new Map<string, CompiledQuery>()
+    printed.set(adapter, ofDialect)
+    const shape = `${rows.length} ${rows[0]?.length ?? 0}`
+    const compiled = ofDialect.get(shape) ?? build(db, rows).compile()
+    ofDialect.set(shape, compiled)
+    const parameters = rows.flat()
+    if (parameters.length !== compiled.parameters.length) throw new Error('values that stand nowhere')
+    return db.run ? db.run({ sql: compiled.sql, parameters }) : db.executeQuery({ ...compiled, parameters })
+  }
+}
+
 /** Runs what has neither parameters nor rows: savepoints. */
 export async function command(db: Queries, text: string): Promise<void> {
   if (db.run) db.run({ sql: text, parameters: [] })

@@ -12,7 +12,7 @@ import {
   removeContacts,
 } from '../../src/audience/contacts/contacts.js'
 import { purgeDeleted, unfinishedSweeps } from '../../src/audience/contacts/deletion-store.js'
-import { fillSearch } from '../../src/audience/contacts/search-store.js'
+import { fillSearch } from '../../src/audience/search/search-store.js'
 import { ContactSweeps, RESTORABLE_MS } from '../../src/audience/contacts/sweeps.js'
 import { findList, insertList, listLists, markListDeleted } from '../../src/audience/lists/list-store.js'
 import { changeMembers } from '../../src/audience/lists/members.js'
@@ -32,6 +32,7 @@ import { NOW } from '../support/mailroom.js'
 const ACTING: Acting = { workspaceId: 'w1', isSandbox: false, source: 'api' }
 const ACTOR = { type: 'operator' } as const
 const PAGE = { limit: 1_000, offset: 0 }
+const unhurried = () => {}
 
 function partsOf(database: Database, clock = new FakeClock()): AudienceParts {
   let ids = 0
@@ -174,13 +175,13 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
         .sort()
     const audience = await findAudience(reader, 'w1')
     for (const filter of [{}, { subscribed: true }, { subscribed: false }, { bounced: false }]) {
-      const { items, total } = await listContacts(reader, 'w1', filter, PAGE)
+      const { items, total } = await listContacts(reader, 'w1', filter, PAGE, unhurried)
       const right = wanted(one => filter.subscribed === undefined || one.subscribed === filter.subscribed)
       t.same(emails(items), right)
       t.equal(total, right.length)
       t.equal(audience ? countOf(audience, filter) : 0, right.length)
     }
-    const searched = await listContacts(reader, 'w1', { words: ['c1', '@x.exam'] }, PAGE)
+    const searched = await listContacts(reader, 'w1', { words: ['c1', '@x.exam'] }, PAGE, unhurried)
     t.same(
       emails(searched.items),
       wanted(({ email }) => email.startsWith('c1')),
@@ -289,7 +290,10 @@ eachDatabase(
     let purged = 0
     for (let step = 1; step > 0; purged += step) step = await purge(clock.now() - RESTORABLE_MS)
     t.equal(purged, 300)
-    t.match(await listContacts(database.reader, 'w1', {}, PAGE), { items: [{ id: ann.id }], total: 1 })
+    t.match(await listContacts(database.reader, 'w1', {}, PAGE, unhurried), {
+      items: [{ id: ann.id }],
+      total: 1,
+    })
 
     function purge(before: number): Promise<number> {
       return database.write(tx => purgeDeleted(tx.db, before, 64))
@@ -314,7 +318,7 @@ eachDatabase(t, 'a deletion of all that was broken off is gone on with where it 
   await t.rejects(next.restoreAll(ACTING, ACTOR), { code: 'conflict' }, 'one at a time')
   await next.resume(new AbortController().signal)
   t.same(await unfinishedSweeps(database.reader), [])
-  t.match(await listContacts(database.reader, 'w1', {}, PAGE), { items: [], total: 0 })
+  t.match(await listContacts(database.reader, 'w1', {}, PAGE, unhurried), { items: [], total: 0 })
   const deleted = await readEventsAfter(database.reader, 0, ['contact.deleted'], 1_000)
   t.equal(new Set(deleted.map(({ payload }) => payload.contact_id)).size, 600)
   t.equal(deleted.length, 600, 'none twice')
@@ -350,6 +354,6 @@ eachDatabase(
     do steps.push(await database.write(tx => deletePairsOfDeleted(tx.db, LIST_MEMBERS, 4)))
     while (steps.at(-1) !== 0)
     t.same(steps, [4, 4, 2, 1, 0])
-    t.equal((await listContacts(database.reader, 'w1', {}, PAGE)).total, 10)
+    t.equal((await listContacts(database.reader, 'w1', {}, PAGE, unhurried)).total, 10)
   },
 )

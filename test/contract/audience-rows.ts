@@ -4,6 +4,7 @@ import { inFile, type Row } from './row.js'
 const contacts = inFile('audience/contacts-served')
 const lists = inFile('audience/lists-served')
 const forms = inFile('audience/forms-served')
+const bounds = inFile('audience/bounds-served')
 
 const MADE = contacts('a contact is made with what is said of it, and put into a list')
 const ONCE = contacts('an address is a contact once, whatever its case')
@@ -25,6 +26,8 @@ const SEGMENT = lists('a segment is made, counted and listed; those that may be 
 const CONDITIONS = lists('conditions that cannot be asked are refused, their rule named')
 const FOLLOWS = lists('a contact follows what happens to its mail and its address')
 const UNDER_WAY = lists('while all contacts are being deleted, nobody deletes or restores all of them again')
+
+const FULL = bounds('a workspace has at most so many ${things}; where one is deleted there is room again')
 
 const TABLE = 'Lists, segments, tags'
 
@@ -164,6 +167,14 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     ],
     asserts: ['added: 2, skipped: 0, not_found: 2', 'removed: 1, skipped: 1, not_found: 1'],
     tests: [MEMBERS],
+  },
+  {
+    id: 'things.bounds',
+    rule: 'a workspace has a bounded number of lists, segments and tags; one more is a 403 limit_reached',
+    from: ['Errors > limit_reached'],
+    answers: ['lists', 'segments', 'tags'].map(things => `POST /api/v1/${things}: limit_reached`),
+    asserts: ["code: 'limit_reached', message: `a workspace has at most ${most} ${things}`"],
+    tests: [FULL],
   },
   {
     id: 'segments.crud',

@@ -560,4 +560,31 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
+  '0021-attribute-places': {
+    before: {
+      contacts: [
+        {
+          ...{ seq: 4_294_967_298, audience: 1, subscribed: 1, is_bounced: 0, created_at: T, updated_at: T },
+          ...{ is_indexed: 0, id: 'bob', email: 'bob@one.test', search_text: 'bob@one.test' },
+          attributes: '{"plan":"Pro","since":"2026-01-05","the list":[1],"age":30}',
+          traits: `{"plan":"pro","since":"2026-01-05","since~d":${T},"the~20~list":null,"age":"30","age~n":30}`,
+        },
+      ],
+    },
+    become: {
+      contacts: [
+        {
+          ...{ id: 'bob', text_0: 'pro', number_0: null, text_1: '2026-01-05', moment_1: T, text_2: null },
+          ...{ text_3: '30', number_3: 30, text_4: null },
+        },
+        { id: 'contact', text_0: null },
+      ],
+      attribute_places: [
+        { audience: 1, place: 0, name: 'plan' },
+        { audience: 1, place: 3, name: 'age' },
+      ],
+    },
+    // Those with places are in it no more.
+    changes: ['contacts.traits'],
+  },
 }

@@ -39,6 +39,16 @@ CREATE TABLE "attempts" (
   "tried" text not null
 );
 
+CREATE TABLE "attribute_places" (
+  "audience" integer not null,
+  "place" integer not null,
+  "name" text not null,
+  constraint "attribute_places_pk" primary key ("audience",
+  "place"),
+  constraint "attribute_places_names" unique ("audience",
+  "name")
+);
+
 CREATE TABLE "audiences" (
   "seq" integer primary key autoincrement,
   "workspace_id" text not null unique,
@@ -114,7 +124,7 @@ CREATE TABLE "contact_tags" (
   "contact")) without rowid;
 
 CREATE TABLE "contacts" (
-  "seq" integer primary key,
+  "seq" integer not null,
   "audience" integer not null,
   "subscribed" integer not null,
   "is_bounced" integer not null,
@@ -126,15 +136,64 @@ CREATE TABLE "contacts" (
   "updated_at" bigint not null,
   "deleted_at" bigint,
   "is_indexed" integer not null,
+  "email" text not null,
   "first_folded" text,
   "last_folded" text,
+  "text_0" text,
+  "number_0" double precision,
+  "moment_0" bigint,
+  "text_1" text,
+  "number_1" double precision,
+  "moment_1" bigint,
+  "text_2" text,
+  "number_2" double precision,
+  "moment_2" bigint,
+  "text_3" text,
+  "number_3" double precision,
+  "moment_3" bigint,
+  "text_4" text,
+  "number_4" double precision,
+  "moment_4" bigint,
+  "text_5" text,
+  "number_5" double precision,
+  "moment_5" bigint,
+  "text_6" text,
+  "number_6" double precision,
+  "moment_6" bigint,
+  "text_7" text,
+  "number_7" double precision,
+  "moment_7" bigint,
+  "text_8" text,
+  "number_8" double precision,
+  "moment_8" bigint,
+  "text_9" text,
+  "number_9" double precision,
+  "moment_9" bigint,
+  "text_10" text,
+  "number_10" double precision,
+  "moment_10" bigint,
+  "text_11" text,
+  "number_11" double precision,
+  "moment_11" bigint,
+  "text_12" text,
+  "number_12" double precision,
+  "moment_12" bigint,
+  "text_13" text,
+  "number_13" double precision,
+  "moment_13" bigint,
+  "text_14" text,
+  "number_14" double precision,
+  "moment_14" bigint,
+  "text_15" text,
+  "number_15" double precision,
+  "moment_15" bigint,
   "traits" blob not null,
   "id" text not null,
-  "email" text not null,
   "first_name" text,
   "last_name" text,
   "search_text" text not null,
-  "attributes" text not null
+  "attributes" text not null,
+  constraint "contacts_by_seq" primary key ("seq")
 );
 
 CREATE TABLE "contents_ahead" (

@@ -3,7 +3,8 @@ import t, { type Test } from 'tap'
 import { sql } from 'kysely'
 import type { Queries } from '../../src/db/database.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
-import { MOST_WAITING, RUNNING_LIMIT_MS, WAITING_LIMIT_MS } from '../../src/db/threads/slow-reader.js'
+import { RUNNING_LIMIT_MS } from '../../src/db/threads/reading-thread.js'
+import { MOST_WAITING, WAITING_LIMIT_MS } from '../../src/db/threads/slow-reader.js'
 import { nextTurn } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -72,7 +73,7 @@ t.test('a long read cannot write, fails with its own error, and gives a bounded 
 t.test('past the bound of those who wait a read is refused, and so is one that waited too long', async t => {
   const { threads, spawn } = scriptedThreads()
   const { slow, clock } = await open(t, spawn)
-  const asked = Array.from({ length: MOST_WAITING + 1 }, () => countTo(slow, 1))
+  const asked = Array.from({ length: MOST_WAITING + 2 }, () => countTo(slow, 1))
   await nextTurn()
   await t.rejects(countTo(slow, 1), {
     code: 'unavailable',
@@ -81,7 +82,7 @@ t.test('past the bound of those who wait a read is refused, and so is one that w
   })
   threads[0]?.answer({ columns: ['n'], rows: [[1]] })
   t.same((await asked[0])?.rows, [{ n: 1 }])
-  t.equal(threads[0]?.posted.length, 2, 'one at a time')
+  t.equal(threads[0]?.posted.length, 2, 'one at a time to each thread')
   const rest = Promise.allSettled(asked.slice(1))
   for (let ms = 0; ms <= WAITING_LIMIT_MS; ms += RUNNING_LIMIT_MS) await clock.advance(RUNNING_LIMIT_MS)
   for (const one of await rest) t.match(one, { status: 'rejected', reason: { code: 'unavailable' } })
@@ -90,13 +91,20 @@ t.test('past the bound of those who wait a read is refused, and so is one that w
 t.test('a read that takes too long is refused and left behind; another thread goes on', async t => {
   const { threads, spawn } = scriptedThreads()
   const { slow, clock, log } = await open(t, spawn)
-  const [first, second] = [countTo(slow, 1), countTo(slow, 2)]
+  const [first, second, third] = [countTo(slow, 1), countTo(slow, 2), countTo(slow, 3)]
   const refused = t.rejects(first, { code: 'unavailable', message: /longer than 5 s; ask for less/ })
+  await nextTurn()
+  threads[1]?.answer({ columns: ['n'], rows: [[2]] })
+  threads[1]?.answer({ columns: ['n'], rows: [[3]] })
+  t.same((await second).rows, [{ n: 2 }])
+  t.same((await third).rows, [{ n: 3 }], 'another one goes on meanwhile')
   await clock.advance(RUNNING_LIMIT_MS)
   await refused
+  const fourth = countTo(slow, 4)
+  await nextTurn()
   threads[0]?.answer({ columns: ['n'], rows: [['too late']] })
-  threads[1]?.answer({ columns: ['n'], rows: [[2]] })
-  t.same((await second).rows, [{ n: 2 }])
+  threads[2]?.answer({ columns: ['n'], rows: [[4]] })
+  t.same((await fourth).rows, [{ n: 4 }])
   t.match(log.lines, [{ level: 'warn', event: 'a read took too long' }])
 })
 

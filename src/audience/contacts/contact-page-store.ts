@@ -7,11 +7,12 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import { contactsOf, countOf, findAudience } from '../audience-store.js'
+import { contactsOf, countOf, findAudience, type SeqRange } from '../audience-store.js'
 import { inShownOrder, readingOf, type Reading } from '../paging.js'
+import { listFromPieces, piecesOf, type Patience } from '../scan-store.js'
 import type { Contact } from './contact.js'
 import { CONTACT_COLUMNS, contactFromRow } from './contact-store.js'
-import { candidates, hasWords } from './search-store.js'
+import { candidates, hasWords } from '../search/search-store.js'
 
 export interface ContactFilter {
   /** Folded; each is somewhere in address or names. */
@@ -25,23 +26,25 @@ export async function listContacts(
   workspaceId: string,
   filter: ContactFilter,
   page: Page,
+  mayGoOn: Patience,
 ): Promise<Listing<Contact>> {
   const audience = await findAudience(db, workspaceId)
   if (!audience) return { items: [], total: 0 }
-  const range = contactsOf(audience.number)
   const { words = [] } = filter
-  const conditions = [
-    sql<boolean>`seq between ${range.first} and ${range.last}`,
-    sql<boolean>`deleted_at is null`,
-    ...flagConditions(filter),
-  ]
-  if (words.length > 0) {
-    const named = await candidates(db, range, words)
-    if (named) conditions.push(named)
-    conditions.push(hasWords(db, words))
+  const isLive = [sql<boolean>`deleted_at is null`, ...flagConditions(filter)]
+  const range = contactsOf(audience.number)
+  if (words.length === 0) {
+    const total = countOf(audience, filter)
+    return { items: await readPage(db, [inRange(range), ...isLive], readingOf(page, total)), total }
   }
-  const total = words.length > 0 ? await count(db, conditions) : countOf(audience, filter)
-  return { items: await readPage(db, conditions, readingOf(page, total)), total }
+  const isMeant = [...isLive, hasWords(db, words)]
+  const named = await candidates(db, range, words)
+  const pieces = named ? [range] : piecesOf(audience)
+  return listFromPieces(db, pieces, piece => [named ?? inRange(piece), ...isMeant], page, mayGoOn)
+}
+
+function inRange({ first, last }: SeqRange): RawBuilder<boolean> {
+  return sql<boolean>`seq between ${first} and ${last}`
 }
 
 /** As literals, so that the index of the few is found. */
@@ -52,14 +55,8 @@ function flagConditions({ subscribed, bounced }: ContactFilter): RawBuilder<bool
   ]
 }
 
-async function count(db: Queries, conditions: readonly RawBuilder<boolean>[]): Promise<number> {
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from contacts where ${sql.join(conditions, sql` and `)}`.execute(db)
-  return rows[0]?.total ?? 0
-}
-
 /** Those that meet the conditions, which are about the table `contacts`. */
-export async function readPage(
+async function readPage(
   db: Queries,
   conditions: readonly RawBuilder<boolean>[],
   reading: Reading,

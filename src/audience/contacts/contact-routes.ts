@@ -8,6 +8,7 @@ import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
 import { searchWords } from '../../core/fold.js'
 import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../pair-store.js'
+import { patience } from '../scan-store.js'
 import type { Contact } from './contact.js'
 import { listContacts } from './contact-page-store.js'
 import {
@@ -35,7 +36,7 @@ export function actingBy({ workspaceId, isSandbox }: Principal): Acting {
 }
 
 export function contactRoutes(parts: AudienceParts): Route[] {
-  const { database } = parts
+  const { database, clock } = parts
   return [
     listRoute({
       method: 'GET',
@@ -66,7 +67,13 @@ export function contactRoutes(parts: AudienceParts): Route[] {
           ...(subscribed === undefined ? {} : { subscribed }),
           ...(bounced === undefined ? {} : { bounced }),
         }
-        const found = await listContacts(database.slowReader, principal.workspaceId, filter, page)
+        const found = await listContacts(
+          database.slowReader,
+          principal.workspaceId,
+          filter,
+          page,
+          patience(clock),
+        )
         return { ...found, items: found.items.map(one => shownContact(one, principal.isSandbox)) }
       },
     }),

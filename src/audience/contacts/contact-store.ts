@@ -4,9 +4,9 @@
  * Counts (`audience-store.ts`) change in the same call as the rows. A deleted contact that can still be restored is none for whoever
  * asks here. What rules and searches look at is made of the fields at each write (`traits.ts`, `fold.ts`).
  */
-import { sql, type Insertable, type Selectable } from 'kysely'
+import { sql, type RawBuilder, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { inLists, inPieces, statement } from '../../db/statement.js'
+import { inLists, inPieces, rowsStatement, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Permanence } from '../../mail/outcome.js'
 import {
@@ -20,9 +20,11 @@ import {
 } from '../audience-store.js'
 import { fold } from '../../core/fold.js'
 import type { Contact, ContactFields, NewContact } from './contact.js'
-import { forgetSearchTexts } from './search-store.js'
-import { traitsOf, type Attributes } from './traits.js'
+import { forgetSearchTexts } from '../search/search-store.js'
+import { givePlaces, PLACE_COLUMNS, placeColumns, placed } from './places-store.js'
+import type { Attributes } from './traits.js'
 
+/** Without the columns of attributes that have a place (`places-store.ts`). */
 interface ContactRow {
   seq: number
   audience: number
@@ -38,7 +40,7 @@ interface ContactRow {
   is_indexed: Flag
   first_folded: string | null
   last_folded: string | null
-  /** Written as JSON text. */
+  /** Of attributes without a place. Written as JSON text. */
   traits: string
   id: string
   email: string
@@ -74,13 +76,58 @@ export const CONTACT_COLUMNS = [
 
 type ShownRow = Pick<Selectable<ContactRow>, (typeof CONTACT_COLUMNS)[number]>
 
-const insertRows = statement((db, { rows }: { rows: readonly Insertable<ContactRow>[] }) =>
-  db.insertInto('contacts').values(rows.map(row => ({ ...row, traits: binaryJson(db, row.traits) }))),
-)
+/** Of a new contact, whose fate has nothing yet; those of its attributes come after them. */
+const NEW_COLUMNS = [
+  ...['seq', 'audience', 'subscribed', 'is_bounced', 'created_at', 'updated_at', 'is_indexed'],
+  ...['email', 'first_folded', 'last_folded', 'traits'],
+  ...['id', 'first_name', 'last_name', 'search_text', 'attributes'],
+] as readonly NewColumn[]
+
+type NewColumn = Exclude<
+  keyof ContactRow,
+  'bounced_at' | 'bounce_type' | 'last_opened_at' | 'last_clicked_at' | 'deleted_at'
+>
+
+const insertRows = rowsStatement((db, rows) => {
+  const [{ length } = []] = rows
+  const columns = [...NEW_COLUMNS, ...PLACE_COLUMNS.slice(0, length - NEW_COLUMNS.length)]
+  const tuples = rows.map(
+    row => sql`(${sql.join(row.map((value, at) => written(db, columns[at] ?? '', value)))})`,
+  )
+  const names = columns.map(column => sql.ref(column))
+  return bound(db, sql`insert into contacts (${sql.join(names)}) values ${sql.join(tuples)}`)
+})
+
+/** One row, whose last value is the number of the contact. */
+const updateRow = rowsStatement((db, rows) => {
+  const [row = []] = rows
+  const columns = [...CHANGING_COLUMNS, ...PLACE_COLUMNS.slice(0, row.length - CHANGING_COLUMNS.length - 1)]
+  const settings = columns.map((column, at) => sql`${sql.ref(column)} = ${written(db, column, row[at])}`)
+  return bound(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
+})
+
+const CHANGING_COLUMNS = [
+  ...['subscribed', 'is_bounced', 'bounced_at', 'bounce_type', 'updated_at'],
+  ...['email', 'first_folded', 'last_folded', 'traits'],
+  ...['first_name', 'last_name', 'search_text', 'attributes'],
+] as readonly ChangingColumn[]
+
+type ChangingColumn = Exclude<
+  NewColumn | 'bounced_at' | 'bounce_type',
+  'seq' | 'audience' | 'created_at' | 'is_indexed' | 'id'
+>
+
+function bound(db: Queries, statement: RawBuilder<unknown>) {
+  return { compile: () => statement.compile(db) }
+}
+
+function written(db: Queries, column: string, value: unknown) {
+  return column === 'traits' ? binaryJson(db, value) : sql`${value}`
+}
 
 /** JSON that need not be parsed to be read. */
-function binaryJson(db: Queries, text: string) {
-  return dialectOf(db) === 'sqlite' ? sql<string>`jsonb(${text})` : sql<string>`cast(${text} as jsonb)`
+function binaryJson(db: Queries, text: unknown) {
+  return dialectOf(db) === 'sqlite' ? sql`jsonb(${text})` : sql`cast(${text} as jsonb)`
 }
 
 /**
@@ -99,19 +146,26 @@ export async function insertContacts(
     change.add({ subscribed: contact.subscribed, bounced: false })
     return { ...contact, seq: first + at, ...NOTHING_YET, updatedAt: contact.createdAt }
   })
+  const places = await givePlaces(db, audience, contacts)
   // PostgreSQL's index is never behind.
   const isIndexed = flag(dialectOf(db) === 'postgres')
-  const rows = made.map(contact => ({
-    seq: contact.seq,
-    audience,
-    is_bounced: 0 as const,
-    created_at: contact.createdAt,
-    updated_at: contact.createdAt,
-    is_indexed: isIndexed,
-    id: contact.id,
-    ...fieldsToRow(contact),
-  }))
-  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
+  const columns = placeColumns(places)
+  const rows = made.map(contact => {
+    const { values, traits } = placed(contact.attributes, places, columns)
+    const row: Pick<ContactRow, NewColumn> = {
+      seq: contact.seq,
+      audience,
+      is_bounced: 0,
+      created_at: contact.createdAt,
+      updated_at: contact.updatedAt,
+      is_indexed: isIndexed,
+      id: contact.id,
+      ...fieldsToRow(contact),
+      traits,
+    }
+    return [...NEW_COLUMNS.map(column => row[column]), ...values]
+  })
+  for (const piece of inPieces(rows)) await insertRows(db, piece)
   await applyCounts(db, audience, change)
   return made
 }
@@ -130,7 +184,6 @@ function fieldsToRow({ email, firstName, lastName, attributes, subscribed }: Con
     subscribed: flag(subscribed),
     first_folded: first,
     last_folded: last,
-    traits: JSON.stringify(traitsOf(attributes)),
     email,
     first_name: firstName,
     last_name: lastName,
@@ -236,19 +289,17 @@ export async function updateContact(
   const isSearchedAnew =
     before.email !== after.email || before.firstName !== after.firstName || before.lastName !== after.lastName
   if (isSearchedAnew) await forgetSearchTexts(db, [before.seq])
-  const { traits, ...fields } = fieldsToRow(after)
-  await db
-    .updateTable('contacts')
-    .set({
-      ...fields,
-      traits: binaryJson(db, traits),
-      is_bounced: flag(after.bounced),
-      bounced_at: after.bouncedAt,
-      bounce_type: after.bounceType,
-      updated_at: after.updatedAt,
-    })
-    .where('seq', '=', before.seq)
-    .execute()
+  const places = await givePlaces(db, audience, [after])
+  const { values, traits } = placed(after.attributes, places, placeColumns(places))
+  const row: Pick<ContactRow, ChangingColumn> = {
+    ...fieldsToRow(after),
+    traits,
+    is_bounced: flag(after.bounced),
+    bounced_at: after.bouncedAt,
+    bounce_type: after.bounceType,
+    updated_at: after.updatedAt,
+  }
+  await updateRow(db, [[...CHANGING_COLUMNS.map(column => row[column]), ...values, before.seq]])
   const change = new CountChange()
   change.remove(before)
   change.add(after)

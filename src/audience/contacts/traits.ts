@@ -1,8 +1,8 @@
 /**
  * What rules compare of a contact's attributes: each as folded text, and as a number or moment where it is one.
  *
- * Stored beside the attributes, so that a rule means the same on both databases and reads no more than it needs. Called by the
- * contact store and by whoever compiles rules. Pure. A value that is neither text, number nor truth value is there, but compares with
+ * Stored beside the attributes (`places-store.ts`), so that a rule means the same on both databases and reads no more than it needs.
+ * Called by the contact store and by whoever compiles rules. Pure. A value that is neither text, number nor truth value is there, but compares with
  * nothing; a text that is written as a number (imports know nothing else) is one, and one that is written as a date is a moment.
  */
 import { readMoment } from '../../core/read-moment.js'
@@ -14,13 +14,26 @@ export type Traits = Readonly<Record<string, string | number | null>>
 /** As a number is written by everybody: no leading zeros, no exponent, few digits. */
 const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{0,14}[1-9])?$/
 
+/** One attribute, as rules compare it. */
+export interface Trait {
+  /** Folded; null where it is neither text, number nor truth value. */
+  readonly text: string | null
+  readonly number: number | null
+  /** Ms since epoch UTC. */
+  readonly moment: number | null
+}
+
+export function traitOf(value: unknown): Trait {
+  return { text: textOf(value) ?? null, number: numberOf(value) ?? null, moment: momentOf(value) ?? null }
+}
+
 export function traitsOf(attributes: Attributes): Traits {
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([name, value]) => {
-      const [number, moment] = [numberOf(value), momentOf(value)]
-      const traits: [string, string | number | null][] = [[textTrait(name), textOf(value) ?? null]]
-      if (number !== undefined) traits.push([numberTrait(name), number])
-      if (moment !== undefined) traits.push([momentTrait(name), moment])
+      const { text, number, moment } = traitOf(value)
+      const traits: [string, string | number | null][] = [[textTrait(name), text]]
+      if (number !== null) traits.push([numberTrait(name), number])
+      if (moment !== null) traits.push([momentTrait(name), moment])
       return traits
     }),
   )

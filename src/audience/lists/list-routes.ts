@@ -5,12 +5,13 @@ import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import type { AudienceParts } from '../audience-parts.js'
-import { checkName, checkText, refusal } from '../checks.js'
+import { MOST_LISTS, type AudienceParts } from '../audience-parts.js'
+import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
+import { patience } from '../scan-store.js'
 import { countMatching } from '../segments/audience-query-store.js'
 import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
 import { readConditions } from '../segments/read-conditions.js'
-import { insertList, listLists, markListDeleted, updateList, type List } from './list-store.js'
+import { countLists, insertList, listLists, markListDeleted, updateList, type List } from './list-store.js'
 import { requireList } from './static-list.js'
 
 export const ListParams = Type.Object({ id: Type.String() })
@@ -90,10 +91,13 @@ export function listRoutes(parts: AudienceParts): Route[] {
       operationId: 'createList',
       chapter: 'Lists',
       summary: 'Make a list that contacts are put into, or one whose members follow from conditions.',
-      description: 'A dynamic list has conditions and a static one has none. Without a type it is static.',
+      description:
+        'A dynamic list has conditions and a static one has none. Without a type it is static. A workspace has at most ' +
+        `${MOST_LISTS} lists.`,
       body: NewListBody,
       response: ListSchema,
       status: 201,
+      errors: ['limit_reached'],
       async handle({ principal, body }) {
         const { workspaceId, isSandbox } = principal
         const { type = 'static', conditions } = body
@@ -114,6 +118,7 @@ export function listRoutes(parts: AudienceParts): Route[] {
           updatedAt: now,
         }
         await database.write(async tx => {
+          refuseMoreThan(MOST_LISTS, await countLists(tx.db, workspaceId), 'lists')
           await insertList(tx.db, list)
           const subject = list.name
           await recordActivity(tx, {
@@ -216,7 +221,8 @@ function countMembers(
   { workspaceId, conditions }: List,
 ): Promise<number> {
   if (!conditions) return Promise.resolve(0)
-  return countMatching(database.slowReader, readConditions(conditions), { workspaceId, now: clock.now() })
+  const asking = { workspaceId, now: clock.now() }
+  return countMatching(database.slowReader, readConditions(conditions), asking, patience(clock))
 }
 
 function listToApi(list: List, isSandbox: boolean, memberCount: number | null): Static<typeof ListSchema> {

@@ -1,8 +1,10 @@
 /** SQL of lists: static ones, which contacts are put into, and dynamic ones, whose members their conditions tell. */
+import { fold } from '../../core/fold.js'
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
+import type { NamedSeq } from '../pair-store.js'
 import type { Conditions } from '../segments/conditions.js'
 
 export type ListType = 'static' | 'dynamic'
@@ -89,6 +91,17 @@ export async function findList(db: Queries, workspaceId: string, id: string): Pr
   return row && fromRow(row)
 }
 
+/** How many a workspace has. */
+export async function countLists(db: Queries, workspaceId: string): Promise<number> {
+  const { number } = await db
+    .selectFrom('lists')
+    .select(e => e.fn.countAll<number>().as('number'))
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return number
+}
+
 /** Newest first. */
 export async function listLists(
   db: Queries,
@@ -130,12 +143,8 @@ export async function listPublicLists(db: Queries, workspaceId: string): Promise
   return rows.map(fromRow)
 }
 
-/** Static lists that a rule may mean, by id or by name without case. */
-export async function findListSeqs(
-  db: Queries,
-  workspaceId: string,
-  named: (list: { readonly id: string; readonly name: string }) => boolean,
-): Promise<number[]> {
+/** Static lists, which are those that a rule may mean. */
+export async function findNamedLists(db: Queries, workspaceId: string): Promise<NamedSeq[]> {
   const rows = await db
     .selectFrom('lists')
     .select(['seq', 'id', 'name'])
@@ -143,7 +152,7 @@ export async function findListSeqs(
     .where('type', '=', 'static')
     .where('deleted_at', 'is', null)
     .execute()
-  return rows.filter(named).map(({ seq }) => seq)
+  return rows.map(({ seq, id, name }) => ({ seq, id, folded: fold(name) }))
 }
 
 /** From now on there is none; its members are taken off afterwards. */

@@ -18,6 +18,7 @@ import {
   shownContact,
 } from '../contacts/contact-schema.js'
 import { LIST_MEMBERS, listPairs } from '../pair-store.js'
+import { patience } from '../scan-store.js'
 import { listMatching } from '../segments/audience-query-store.js'
 import { readConditions } from '../segments/read-conditions.js'
 import { ListParams } from './list-routes.js'
@@ -47,6 +48,7 @@ export function memberRoutes(parts: AudienceParts): Route[] {
               readConditions(list.conditions),
               { workspaceId, now: clock.now() },
               page,
+              patience(clock),
             )
           : await listPairs(slowReader, LIST_MEMBERS, list.seq, list.memberCount, page)
         return { items: items.map(one => shownContact(one, isSandbox)), total }

@@ -2,17 +2,17 @@
  * SQL of conditions: what `read-conditions.ts` has read, as a condition on the table `contacts` that both databases run.
  *
  * Whatever a rule says is a parameter; names of columns stand here. Within a group what is cheap to ask comes first: flags and
- * moments, then texts, then attributes. Each part is true or not, never unknown, where it says `not`.
+ * moments, then texts, lists and tags, then attributes that have no place. Each part is true or not, never unknown, where it says `not`.
  */
 import { sql, type RawBuilder } from 'kysely'
-import type { Queries } from '../../db/database.js'
-import { dialectOf } from '../audience-store.js'
+import type { Dialect, Queries } from '../../db/database.js'
+import { dialectOf, type SeqRange } from '../audience-store.js'
+import { findPlaces, type Places } from '../contacts/places-store.js'
 import { momentTrait, numberTrait, textTrait } from '../contacts/traits.js'
-import { fold } from '../../core/fold.js'
-import { findListSeqs } from '../lists/list-store.js'
-import { CONTACT_TAGS, isWithAny, LIST_MEMBERS } from '../pair-store.js'
-import { findTagSeqs } from '../tags/tag-store.js'
-import type { Group, Order, Test, TextField, TextSource } from './read-conditions.js'
+import { findNamedLists } from '../lists/list-store.js'
+import { CONTACT_TAGS, hasAny, isWithAny, LIST_MEMBERS, type NamedSeq } from '../pair-store.js'
+import { findNamedTags } from '../tags/tag-store.js'
+import type { Group, Order, Test, TextField, TextSource, ThingsField } from './read-conditions.js'
 
 type Condition = RawBuilder<boolean>
 
@@ -41,70 +41,112 @@ export interface Asking {
   readonly now: number
 }
 
-/** @param db also tells which lists and tags there are */
-export async function compileConditions(db: Queries, group: Group, asking: Asking): Promise<Condition> {
+/** Whether all contacts of a range are looked at, or some of them that are known otherwise: then each is asked about by itself. */
+export type Reach = 'all' | 'some'
+
+/** What conditions are compiled with. */
+interface Known {
+  readonly dialect: Dialect
+  readonly now: number
+  readonly places: Places
+  readonly lists: readonly NamedSeq[]
+  readonly tags: readonly NamedSeq[]
+}
+
+interface Aim {
+  readonly range: SeqRange
+  readonly reach: Reach
+}
+
+/** @returns the condition for each range of contacts; lists and tags are those of this moment */
+export async function conditionsOf(
+  db: Queries,
+  audience: number,
+  group: Group,
+  { workspaceId, now }: Asking,
+): Promise<(range: SeqRange, reach: Reach) => Condition> {
+  const things = new Set(thingsFields(group))
+  const known: Known = {
+    dialect: dialectOf(db),
+    now,
+    places: await findPlaces(db, audience),
+    lists: things.has('lists') ? await findNamedLists(db, workspaceId) : [],
+    tags: things.has('tags') ? await findNamedTags(db, workspaceId) : [],
+  }
+  return (range, reach) => compileGroup(group, known, { range, reach })
+}
+
+function thingsFields({ parts }: Group): ThingsField[] {
+  return parts.flatMap(part =>
+    'parts' in part ? thingsFields(part) : part.kind === 'things' ? part.field : [],
+  )
+}
+
+function compileGroup(group: Group, known: Known, aim: Aim): Condition {
   if (group.parts.length === 0) return NOBODY
-  const parts: { cost: number; condition: Condition }[] = []
-  for (const part of group.parts)
-    parts.push(
-      'parts' in part
-        ? { cost: COSTS.group, condition: await compileConditions(db, part, asking) }
-        : { cost: costOf(part), condition: await compileTest(db, part, asking) },
-    )
+  const parts = group.parts.map(part =>
+    'parts' in part
+      ? { cost: COSTS.group, condition: compileGroup(part, known, aim) }
+      : { cost: costOf(part, known), condition: compileTest(part, known, aim) },
+  )
   const inOrder = parts.sort((a, b) => a.cost - b.cost).map(({ condition }) => condition)
   return sql<boolean>`(${sql.join(inOrder, group.isAll ? sql` and ` : sql` or `)})`
 }
 
 const COSTS = { column: 0, text: 1, things: 2, attribute: 3, group: 4 } as const
 
-function costOf(test: Test): number {
-  if ('attribute' in test || ('of' in test && 'attribute' in test.of)) return COSTS.attribute
+function costOf(test: Test, { places }: Known): number {
+  const attribute =
+    'attribute' in test
+      ? test.attribute
+      : 'of' in test && 'attribute' in test.of
+        ? test.of.attribute
+        : undefined
+  if (attribute !== undefined) return places.has(attribute) ? COSTS.text : COSTS.attribute
   if (test.kind === 'things') return COSTS.things
   return test.kind === 'text' || test.kind === 'text_order' ? COSTS.text : COSTS.column
 }
 
-async function compileTest(db: Queries, test: Test, asking: Asking): Promise<Condition> {
+function compileTest(test: Test, known: Known, aim: Aim): Condition {
   switch (test.kind) {
-    case 'is_set': {
-      const value = 'moment' in test.of ? sql.ref(test.of.moment) : presence(test.of)
-      return test.isNot ? sql<boolean>`${value} is null` : sql<boolean>`${value} is not null`
-    }
+    case 'is_set':
+      return compilePresence(test, known)
     case 'text':
-      return compileText(db, test)
+      return compileText(test, known)
     case 'text_order': {
-      const sorting = dialectOf(db) === 'postgres' ? sql`collate "C"` : sql``
-      return sql<boolean>`${text(test.of)} ${sorting} ${SIGNS[test.order]} ${test.value}`
+      const sorting = known.dialect === 'postgres' ? sql`collate "C"` : sql``
+      return sql<boolean>`${text(test.of, known)} ${sorting} ${SIGNS[test.order]} ${test.value}`
     }
     case 'number':
-      return among(number(numberTrait(test.attribute)), test.values, test.isNot)
+      return among(number(test.attribute, known), test.values, test.isNot)
     case 'number_order':
-      return sql<boolean>`${number(numberTrait(test.attribute))} ${SIGNS[test.order]} ${real(test.value)}`
+      return sql<boolean>`${number(test.attribute, known)} ${SIGNS[test.order]} ${real(test.value)}`
     case 'date_order':
-      return sql<boolean>`${number(momentTrait(test.attribute))} ${SIGNS[test.order]} ${real(test.value)}`
+      return sql<boolean>`${moment(test.attribute, known)} ${SIGNS[test.order]} ${real(test.value)}`
     case 'moment':
       return sql<boolean>`${sql.ref(test.field)} ${SIGNS[test.order]} ${test.value}`
     case 'moment_is':
       return maybeNot(sql.ref(test.field), sql`= ${test.value}`, test.isNot)
     case 'within_days': {
-      const value = 'moment' in test.of ? sql.ref(test.of.moment) : number(momentTrait(test.of.attribute))
-      const from = Math.round(asking.now - test.days * DAY_MS)
-      return maybeNot(value, sql`between ${real(from)} and ${real(asking.now)}`, test.isNot)
+      const value = 'moment' in test.of ? sql.ref(test.of.moment) : moment(test.of.attribute, known)
+      const from = Math.round(known.now - test.days * DAY_MS)
+      return maybeNot(value, sql`between ${real(from)} and ${real(known.now)}`, test.isNot)
     }
     case 'truth':
       return sql<boolean>`${sql.ref(test.field === 'bounced' ? 'is_bounced' : 'subscribed')} = ${test.value ? 1 : 0}`
     case 'things':
-      return compileThings(db, test, asking)
+      return compileThings(test, known, aim)
   }
 }
 
-function compileText(db: Queries, { of, how, values, isNot }: Extract<Test, { kind: 'text' }>): Condition {
-  const value = text(of)
+function compileText({ of, how, values, isNot }: Extract<Test, { kind: 'text' }>, known: Known): Condition {
+  const value = text(of, known)
   const [first = ''] = values
   switch (how) {
     case 'in':
       return maybeNot(value, sql`in (${sql.join(values)})`, isNot)
     case 'contains': {
-      const position = sql.raw(dialectOf(db) === 'sqlite' ? 'instr' : 'strpos')
+      const position = sql.raw(known.dialect === 'sqlite' ? 'instr' : 'strpos')
       const found = sql<boolean>`${position}(${value}, ${first}) > 0`
       return isNot ? sql<boolean>`(${value} is null or not ${found})` : found
     }
@@ -112,27 +154,24 @@ function compileText(db: Queries, { of, how, values, isNot }: Extract<Test, { ki
       return sql<boolean>`substr(${value}, 1, ${sql.lit(lengthOf(first))}) = ${first}`
     case 'ends_with': {
       const length = sql.lit(lengthOf(first))
-      return dialectOf(db) === 'sqlite'
+      return known.dialect === 'sqlite'
         ? sql<boolean>`substr(${value}, -${length}) = ${first}`
         : sql<boolean>`right(${value}, ${length}) = ${first}`
     }
   }
 }
 
-async function compileThings(
-  db: Queries,
+function compileThings(
   { field, names, isNot }: Extract<Test, { kind: 'things' }>,
-  { workspaceId }: Asking,
-): Promise<Condition> {
-  const [find, kind] =
-    field === 'lists' ? ([findListSeqs, LIST_MEMBERS] as const) : ([findTagSeqs, CONTACT_TAGS] as const)
-  const seqs = await find(
-    db,
-    workspaceId,
-    ({ id, name }) => names === undefined || names.has(id) || names.has(fold(name)),
-  )
+  known: Known,
+  { range, reach }: Aim,
+): Condition {
+  const seqs = known[field]
+    .filter(({ id, folded }) => names === undefined || names.has(id) || names.has(folded))
+    .map(({ seq }) => seq)
   if (seqs.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
-  const isWith = isWithAny(kind, seqs)
+  const kind = field === 'lists' ? LIST_MEMBERS : CONTACT_TAGS
+  const isWith = reach === 'all' ? isWithAny(kind, seqs, range) : hasAny(kind, seqs)
   return isNot ? sql<boolean>`not ${isWith}` : isWith
 }
 
@@ -142,18 +181,35 @@ function lengthOf(value: string): number {
 }
 
 /** Text, folded. */
-function text(of: TextSource): RawBuilder<unknown> {
-  return 'field' in of
-    ? sql.ref(TEXT_COLUMNS[of.field])
-    : sql`(traits ->> cast(${textTrait(of.attribute)} as text))`
+function text(of: TextSource, known: Known): RawBuilder<unknown> {
+  if ('field' in of) return sql.ref(TEXT_COLUMNS[of.field])
+  const place = known.places.get(of.attribute)
+  return place === undefined
+    ? sql`(traits ->> cast(${textTrait(of.attribute)} as text))`
+    : sql.ref(`text_${place}`)
 }
 
-/** Null only where there is no such thing; an attribute that is no text is there as well. */
-function presence(of: TextSource): RawBuilder<unknown> {
-  return 'field' in of ? text(of) : sql`(traits -> cast(${textTrait(of.attribute)} as text))`
+/** An attribute that is no text is there as well: `traits` has it, whatever its place. */
+function compilePresence({ of, isNot }: Extract<Test, { kind: 'is_set' }>, known: Known): Condition {
+  const is = isNot ? sql`is null` : sql`is not null`
+  if ('moment' in of) return sql<boolean>`${sql.ref(of.moment)} ${is}`
+  if ('field' in of) return sql<boolean>`${text(of, known)} ${is}`
+  const other = sql<boolean>`(traits -> cast(${textTrait(of.attribute)} as text)) ${is}`
+  if (!known.places.has(of.attribute)) return other
+  return sql<boolean>`(${text(of, known)} ${is} ${isNot ? sql`and` : sql`or`} ${other})`
 }
 
-function number(trait: string): RawBuilder<unknown> {
+function number(attribute: string, { places }: Known): RawBuilder<unknown> {
+  const place = places.get(attribute)
+  return place === undefined ? numberOf(numberTrait(attribute)) : sql.ref(`number_${place}`)
+}
+
+function moment(attribute: string, { places }: Known): RawBuilder<unknown> {
+  const place = places.get(attribute)
+  return place === undefined ? numberOf(momentTrait(attribute)) : sql.ref(`moment_${place}`)
+}
+
+function numberOf(trait: string): RawBuilder<unknown> {
   return sql`cast(traits ->> cast(${trait} as text) as double precision)`
 }
 

@@ -8,13 +8,15 @@ import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import type { AudienceParts } from '../audience-parts.js'
-import { checkName } from '../checks.js'
+import { MOST_SEGMENTS, type AudienceParts } from '../audience-parts.js'
+import { checkName, refuseMoreThan } from '../checks.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
+import { patience } from '../scan-store.js'
 import { estimate, listMatching } from './audience-query-store.js'
 import { ConditionsSchema } from './conditions.js'
 import { readConditions } from './read-conditions.js'
 import {
+  countSegments,
   deleteSegment,
   findSegment,
   insertSegment,
@@ -83,11 +85,12 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
       operationId: 'createSegment',
       chapter: 'Segments',
       summary: 'Make a segment: conditions with a name.',
-      description: 'Without conditions it means nobody.',
+      description: `Without conditions it means nobody. A workspace has at most ${MOST_SEGMENTS} segments.`,
       body: NewSegmentBody,
       example: EXAMPLE,
       response: SegmentSchema,
       status: 201,
+      errors: ['limit_reached'],
       async handle({ principal, body }) {
         const { workspaceId, isSandbox } = principal
         const { conditions = { match: 'all', rules: [] } } = body
@@ -102,6 +105,7 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
           updatedAt: now,
         }
         await database.write(async tx => {
+          refuseMoreThan(MOST_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
           await insertSegment(tx.db, segment)
           await recordActivity(tx, {
             workspaceId,
@@ -201,7 +205,12 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params }) {
         const { conditions } = await requireSegment(database.reader, workspaceId, params.id)
-        const found = await estimate(database.slowReader, readConditions(conditions), asking(workspaceId))
+        const found = await estimate(
+          database.slowReader,
+          readConditions(conditions),
+          asking(workspaceId),
+          patience(clock),
+        )
         return { count: found.count, mailable_count: found.mailable }
       },
     }),
@@ -219,7 +228,13 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
       async handle({ principal: { workspaceId, isSandbox }, params }, page) {
         const { conditions } = await requireSegment(database.reader, workspaceId, params.id)
         const group = readConditions(conditions)
-        const { items, total } = await listMatching(database.slowReader, group, asking(workspaceId), page)
+        const { items, total } = await listMatching(
+          database.slowReader,
+          group,
+          asking(workspaceId),
+          page,
+          patience(clock),
+        )
         return { items: items.map(one => shownContact(one, isSandbox)), total }
       },
     }),

@@ -71,6 +71,16 @@ export async function findSegment(
   return row && fromRow(row)
 }
 
+/** How many a workspace has. */
+export async function countSegments(db: Queries, workspaceId: string): Promise<number> {
+  const { number } = await db
+    .selectFrom('segments')
+    .select(e => e.fn.countAll<number>().as('number'))
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow()
+  return number
+}
+
 /** Newest first. */
 export async function listSegments(
   db: Queries,

@@ -6,10 +6,10 @@ import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import type { AudienceParts } from '../audience-parts.js'
-import { checkName, checkText, refusal } from '../checks.js'
+import { MOST_TAGS, type AudienceParts } from '../audience-parts.js'
+import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
 import { fold } from '../../core/fold.js'
-import { findTag, insertTag, listTags, markTagDeleted, updateTag, type Tag } from './tag-store.js'
+import { countTags, findTag, insertTag, listTags, markTagDeleted, updateTag, type Tag } from './tag-store.js'
 import { requireTag } from './taggings.js'
 
 export const TagParams = Type.Object({ id: Type.String() })
@@ -69,11 +69,11 @@ export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
       operationId: 'createTag',
       chapter: 'Tags',
       summary: 'Make a tag.',
-      description: 'Names are there once, whatever their case and accents.',
+      description: `Names are there once, whatever their case and accents. A workspace has at most ${MOST_TAGS} tags.`,
       body: NewTagBody,
       response: TagSchema,
       status: 201,
-      errors: ['duplicate'],
+      errors: ['duplicate', 'limit_reached'],
       async handle({ principal, body }) {
         const { workspaceId, isSandbox } = principal
         const now = clock.now()
@@ -87,6 +87,7 @@ export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
           updatedAt: now,
         }
         await database.write(async tx => {
+          refuseMoreThan(MOST_TAGS, await countTags(tx.db, workspaceId), 'tags')
           if (!(await insertTag(tx.db, tag))) throw duplicate(tag.name)
           await recordActivity(tx, {
             workspaceId,

@@ -4,6 +4,7 @@ import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { fold, searchWords } from '../../core/fold.js'
 import { foldedHasWords } from '../../db/folded-words.js'
+import type { NamedSeq } from '../pair-store.js'
 
 interface TagRow {
   seq: Generated<number>
@@ -85,6 +86,17 @@ export async function findTag(
   return row && fromRow(row)
 }
 
+/** How many a workspace has. */
+export async function countTags(db: Queries, workspaceId: string): Promise<number> {
+  const { number } = await db
+    .selectFrom('tags')
+    .select(e => e.fn.countAll<number>().as('number'))
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return number
+}
+
 /** By name. */
 export async function listTags(
   db: Queries,
@@ -109,19 +121,15 @@ export async function listTags(
   return { items: rows.map(fromRow), total }
 }
 
-/** Tags that a rule may mean. */
-export async function findTagSeqs(
-  db: Queries,
-  workspaceId: string,
-  named: (tag: { readonly id: string; readonly name: string }) => boolean,
-): Promise<number[]> {
+/** Those that a rule may mean. */
+export async function findNamedTags(db: Queries, workspaceId: string): Promise<NamedSeq[]> {
   const rows = await db
     .selectFrom('tags')
-    .select(['seq', 'id', 'name'])
+    .select(['seq', 'id', 'name_folded'])
     .where('workspace_id', '=', workspaceId)
     .where('deleted_at', 'is', null)
     .execute()
-  return rows.filter(named).map(({ seq }) => seq)
+  return rows.map(({ seq, id, name_folded: folded }) => ({ seq, id, folded }))
 }
 
 /** From now on there is none; it is taken off its contacts afterwards. */

@@ -5,7 +5,7 @@
  * before it.
  */
 import { given } from '../../core/given.js'
-import BetterSqlite from 'better-sqlite3'
+import BetterSqlite, { type Statement } from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { ownThread } from '../../world/threads.js'
 import type { SlowAnswer, SlowQuestion, SlowReaderOptions } from './slow-reader-protocol.js'
@@ -18,8 +18,22 @@ const thread = ownThread()
 const { file, mostRows } = thread.options as SlowReaderOptions
 const handle = new BetterSqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 
+/** Statements that are asked again and again with other parameters; what comes once goes soon. */
+const KEPT_STATEMENTS = 50
+const kept = new Map<string, Statement<unknown[], unknown[]>>()
+
+function prepared(sql: string): Statement<unknown[], unknown[]> {
+  const statement = kept.get(sql) ?? handle.prepare<unknown[], unknown[]>(sql).raw(true)
+  // Put in anew, so that the map stays in the order of last use.
+  kept.delete(sql)
+  kept.set(sql, statement)
+  const [oldest] = kept.keys()
+  if (kept.size > KEPT_STATEMENTS && oldest !== undefined) kept.delete(oldest)
+  return statement
+}
+
 function answer({ sql, parameters }: SlowQuestion): SlowAnswer {
-  const statement = handle.prepare<unknown[], unknown[]>(sql).raw(true)
+  const statement = prepared(sql)
   const columns = statement.columns().map(({ name }) => name)
   const rows: unknown[][] = []
   for (const row of statement.iterate(...parameters)) {

@@ -62,7 +62,9 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     path: 'Idempotency-Key',
   },
   limit_reached: {
-    when: 'the hourly or daily limit of the workspace would be crossed; Retry-After says when the next hour or day begins',
+    when:
+      'the hourly or daily limit of the workspace would be crossed, where Retry-After says when the next hour or day begins; ' +
+      'or it has as many of these as a workspace can have',
     message:
       'the workspace may send 10000 mails per day; 3 are left in this one, and the next begins at 2026-01-06T00:00:00.000Z',
   },

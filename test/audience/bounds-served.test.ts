@@ -1,0 +1,44 @@
+/** How many lists, segments and tags a workspace has at most. */
+import { join } from 'node:path'
+import t from 'tap'
+import BetterSqlite from 'better-sqlite3'
+import { MOST_LISTS, MOST_SEGMENTS, MOST_TAGS } from '../../src/audience/audience-parts.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+
+/** Columns of each table beside id, workspace and name, with what stands in them. */
+const TABLES = [
+  {
+    ...{ things: 'lists', most: MOST_LISTS },
+    rest: { type: "'static'", is_public: 0, double_opt_in: 0, member_count: 0 },
+  },
+  {
+    ...{ things: 'segments', most: MOST_SEGMENTS },
+    rest: { name_folded: "'n' || n", conditions: `'{"match":"all","rules":[]}'` },
+  },
+  { things: 'tags', most: MOST_TAGS, rest: { name_folded: "'n' || n", contact_count: 0 } },
+] as const
+
+for (const { things, most, rest } of TABLES)
+  t.test(`a workspace has at most so many ${things}; where one is deleted there is room again`, async t => {
+    const postroad = await openTestAppliance(t)
+    const key = await postroad.makeKey()
+    const post = (name: string) => postroad.post(`/api/v1/${things}`, { name }, { key })
+    const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'))
+    database
+      .prepare(
+        `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ?)
+         insert into ${things} (id, workspace_id, name, created_at, updated_at, ${Object.keys(rest).join(', ')})
+         select 'id' || n, ?, 'n' || n, 0, 0, ${Object.values(rest).join(', ')} from numbers`,
+      )
+      .run(most - 1, postroad.workspaceId)
+    database.close()
+    const last = await post('the last one')
+    t.equal(last.status, 201)
+    t.match(await post('one more'), {
+      status: 403,
+      body: { error: { code: 'limit_reached', message: `a workspace has at most ${most} ${things}` } },
+    })
+    const deleted = await postroad.delete(`/api/v1/${things}/${last.body.data.id}`, { key })
+    t.equal(deleted.status, 200)
+    t.equal((await post('one more')).status, 201)
+  })
