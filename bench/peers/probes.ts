@@ -1,5 +1,5 @@
 /**
- * Whom a work holds up: two clients that ask, one for a contact and one with a mail, at an even pace whatever happens beside.
+ * Whom a work holds up: two clients that ask, one for a list and one with a mail, at an even pace whatever happens beside.
  *
  * Called by `audience.ts`, runs in this process. A probe is sent when its time has come, whether or not the one before was
  * answered, and the time it waits counts from then. Fails: rejects with the first answer that is not a 2xx.

@@ -2,7 +2,7 @@
  * How fast the audience answers with a million contacts, each figure beside its limit, and whom it holds up meanwhile.
  *
  * Called by `main.ts`. Each row asks the same kind of question again and again, one after the other; beside it two other
- * clients ask for a contact and hand in a mail every few milliseconds, and their 99th percentile is to stay within a limit as
+ * clients ask for a list and hand in a mail every few milliseconds, and their 99th percentile is to stay within a limit as
  * well. Nothing is delivered meanwhile (see `accept.ts`).
  */
 import { fillAudience, cityOf, type FilledAudience } from '../fill/fill-audience.js'
@@ -50,7 +50,8 @@ export async function measureAudience(original: Installation, options: AudienceO
   const target = { port: server.port, key: installation.key, connections: 1, limitMs: options.limitMs }
   const probes = openProbes({
     ...target,
-    path: number => `/contacts/${filled.sample[number % filled.sample.length]!.id}`,
+    // What no row deletes.
+    path: number => `/lists/${filled.listIds[number % filled.listIds.length]}`,
     body: number => sendRequest(number, recipient(number, 20)),
   })
   const segments = await makeSegments(target, filled)

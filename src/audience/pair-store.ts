@@ -4,9 +4,9 @@
  * A thing's count is of its contacts that are not deleted, and changes in the same call as its pairs; a deleted contact keeps its
  * pairs while it can be restored. One contact is with a thing once. What is done for many contacts is a few statements.
  */
-import { sql, type RawBuilder } from 'kysely'
+import { sql, type QueryResult, type RawBuilder } from 'kysely'
 import type { Queries } from '../db/database.js'
-import { inLists, inPieces } from '../db/statement.js'
+import { compilable, inLists, inPieces, rowsStatement, statement } from '../db/statement.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { SeqRange } from './audience-store.js'
 import type { Contact, Named } from './contacts/contact.js'
@@ -46,64 +46,96 @@ export const CONTACT_TAGS: PairKind = {
   count: 'contact_count',
 }
 
+/** Statements on the pairs of each kind, printed once. */
+function ofEach<T>(make: (kind: PairKind) => T): Readonly<Record<PairKind['pairs'], T>> {
+  return { list_members: make(LIST_MEMBERS), contact_tags: make(CONTACT_TAGS) }
+}
+
+const insertPairs = ofEach(({ pairs, thing }) =>
+  rowsStatement((db, rows) => {
+    const tuples = rows.map(row => sql`(${sql.join(row)})`)
+    return compilable(
+      db,
+      sql`insert into ${sql.table(pairs)} (${sql.ref(thing)}, contact, added_at) values ${sql.join(tuples)}
+      on conflict do nothing returning contact`,
+    )
+  }),
+)
+
 /** @returns numbers of the contacts that were not there */
 export async function addPairs(
   db: Queries,
-  { pairs, thing, ...kind }: PairKind,
+  kind: PairKind,
   thingSeq: number,
   contacts: readonly number[],
   at: number,
 ): Promise<number[]> {
   const added: number[] = []
-  for (const piece of inPieces(contacts)) {
-    const rows = piece.map(contact => sql`(${thingSeq}, ${contact}, ${at})`)
-    const result = await sql<{ contact: number }>`
-      insert into ${sql.table(pairs)} (${sql.ref(thing)}, contact, added_at) values ${sql.join(rows)}
-      on conflict do nothing returning contact`.execute(db)
-    added.push(...result.rows.map(({ contact }) => contact))
-  }
+  const rows = contacts.map(contact => [thingSeq, contact, at])
+  for (const piece of inPieces(rows)) added.push(...contactNumbers(await insertPairs[kind.pairs](db, piece)))
   await changeCount(db, kind, thingSeq, added.length)
   return added
 }
 
+function contactNumbers({ rows }: QueryResult<unknown>): number[] {
+  return (rows as { readonly contact: number }[]).map(({ contact }) => contact)
+}
+
+const deletePairs = ofEach(({ pairs, thing }) =>
+  statement((db, { seq, contacts }: { seq: number; contacts: readonly number[] }) =>
+    compilable(
+      db,
+      sql`delete from ${sql.table(pairs)} where ${sql.ref(thing)} = ${seq} and contact in (${sql.join(contacts)})
+      returning contact`,
+    ),
+  ),
+)
+
 /** @returns numbers of the contacts that were there */
 export async function removePairs(
   db: Queries,
-  { pairs, thing, ...kind }: PairKind,
+  kind: PairKind,
   thingSeq: number,
   contacts: readonly number[],
 ): Promise<number[]> {
   const removed: number[] = []
-  for (const list of inLists(contacts)) {
-    const result = await sql<{ contact: number }>`
-      delete from ${sql.table(pairs)} where ${sql.ref(thing)} = ${thingSeq} and contact in (${sql.join(list)})
-      returning contact`.execute(db)
-    removed.push(...result.rows.map(({ contact }) => contact))
-  }
+  for (const list of inLists(contacts))
+    removed.push(...contactNumbers(await deletePairs[kind.pairs](db, { seq: thingSeq, contacts: list })))
   await changeCount(db, kind, thingSeq, -removed.length)
   return removed
 }
 
-async function changeCount(
-  db: Queries,
-  { things, count }: Pick<PairKind, 'things' | 'count'>,
-  thingSeq: number,
-  by: number,
-): Promise<void> {
-  if (by === 0) return
-  const column = sql.ref(count)
-  await sql`update ${sql.table(things)} set ${column} = ${column} + ${by} where seq = ${thingSeq}`.execute(db)
+const addToCount = ofEach(({ things, count }) =>
+  statement((db, { seq, by }: { seq: number; by: number }) =>
+    compilable(
+      db,
+      sql`update ${sql.table(things)} set ${sql.ref(count)} = ${sql.ref(count)} + ${by} where seq = ${seq}`,
+    ),
+  ),
+)
+
+async function changeCount(db: Queries, kind: PairKind, seq: number, by: number): Promise<void> {
+  if (by !== 0) await addToCount[kind.pairs](db, { seq, by })
 }
+
+const countByThing = ofEach(({ pairs, thing }) =>
+  statement((db, { contacts }: { contacts: readonly number[] }) =>
+    compilable(
+      db,
+      sql`select ${sql.ref(thing)} as thing, count(*) as count from ${sql.table(pairs)}
+      where contact in (${sql.join(contacts)}) group by ${sql.ref(thing)}`,
+    ),
+  ),
+)
 
 /** Contacts are deleted (-1) or restored (1): what they are in and have is counted anew. */
 export async function recount(db: Queries, contacts: readonly number[], by: 1 | -1): Promise<void> {
   for (const kind of [LIST_MEMBERS, CONTACT_TAGS]) {
     const changes = new Map<number, number>()
     for (const list of inLists(contacts)) {
-      const { rows } = await sql<{ thing: number; count: number }>`
-        select ${sql.ref(kind.thing)} as thing, count(*) as count from ${sql.table(kind.pairs)}
-        where contact in (${sql.join(list)}) group by ${sql.ref(kind.thing)}`.execute(db)
-      for (const { thing, count } of rows) changes.set(thing, (changes.get(thing) ?? 0) + count)
+      const { rows } = await countByThing[kind.pairs](db, { contacts: list })
+      for (const { thing, count } of rows as { thing: number; count: number }[])
+        changes.set(thing, (changes.get(thing) ?? 0) + count)
     }
     for (const [thing, count] of changes) await changeCount(db, kind, thing, by * count)
   }

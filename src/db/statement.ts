@@ -7,7 +7,14 @@
  * Used by stores in place of a direct Kysely call where a statement runs for every message or batch. The statement is still
  * written with Kysely, checked against the tables, and right on both dialects. Fails: as the statement itself does.
  */
-import { sql, type Compilable, type CompiledQuery, type DialectAdapter, type QueryResult } from 'kysely'
+import {
+  sql,
+  type Compilable,
+  type CompiledQuery,
+  type DialectAdapter,
+  type QueryResult,
+  type RawBuilder,
+} from 'kysely'
 import type { Queries } from './database.js'
 
 /** What a statement is given: single values, lists for `in (...)`, rows to be inserted. */
@@ -73,6 +80,11 @@ export function rowsStatement(
     if (parameters.length !== compiled.parameters.length) throw new Error('values that stand nowhere')
     return db.run ? db.run({ sql: compiled.sql, parameters }) : db.executeQuery({ ...compiled, parameters })
   }
+}
+
+/** For a statement that is written as text. */
+export function compilable(db: Queries, text: RawBuilder<unknown>): Compilable {
+  return { compile: () => text.compile(db) }
 }
 
 /** Runs what has neither parameters nor rows: savepoints. */

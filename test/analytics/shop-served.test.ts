@@ -122,3 +122,20 @@ t.test('what a contact bought and looked at is recorded, in the currency of the 
   })
   t.match(await convert({ contact_id: id, value: 1 }), { status: 404 }, 'what was bought outlives a contact')
 })
+
+t.test('of a contact that is deleted nothing is recorded, and again once it is restored', async t => {
+  const { convert, look, list, key, ...postroad } = await open(t)
+  const { body } = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
+  const { id } = body.data
+  t.match(await convert({ contact_id: id, value: 20 }), { status: 201 })
+  await postroad.post('/api/v1/contacts/delete-all', { confirm: true }, { key })
+  t.match(await convert({ contact_id: id, value: -20 }), {
+    status: 404,
+    body: { error: { code: 'contact_not_found' } },
+  })
+  t.match(await look(view), { status: 404, body: { error: { code: 'contact_not_found' } } })
+  await postroad.post('/api/v1/contacts/restore', { all: true }, { key })
+  t.match(await convert({ contact_id: id, value: -20 }), { status: 201, body: { data: { value: -20 } } })
+  t.match(await look(view), { status: 201, body: { data: { contact_id: id } } })
+  t.match((await list()).body, { data: [{ value: -20 }, { value: 20 }], pagination: { total: 2 } })
+})

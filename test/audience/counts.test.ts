@@ -3,6 +3,7 @@ import t from 'tap'
 import type { AudienceParts, Acting } from '../../src/audience/audience-parts.js'
 import { countOf, findAudience } from '../../src/audience/audience-store.js'
 import type { Contact } from '../../src/audience/contacts/contact.js'
+import { contactConsumer } from '../../src/audience/contacts/contact-consumer.js'
 import { insertContacts } from '../../src/audience/contacts/contact-store.js'
 import { listContacts } from '../../src/audience/contacts/contact-page-store.js'
 import {
@@ -20,6 +21,7 @@ import { CONTACT_TAGS, deletePairsOfDeleted, LIST_MEMBERS, listPairs } from '../
 import { findTag, insertTag } from '../../src/audience/tags/tag-store.js'
 import { changeTagged } from '../../src/audience/tags/taggings.js'
 import { AppError } from '../../src/core/errors.js'
+import { given } from '../../src/core/given.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import type { AnyEvent } from '../../src/events/event.js'
@@ -33,6 +35,7 @@ const ACTING: Acting = { workspaceId: 'w1', isSandbox: false, source: 'api' }
 const ACTOR = { type: 'operator' } as const
 const PAGE = { limit: 1_000, offset: 0 }
 const unhurried = () => {}
+const suppression = (email: string) => ({ email, reason: 'hard_bounce', scope: 'all' })
 
 function partsOf(database: Database, clock = new FakeClock()): AudienceParts {
   let ids = 0
@@ -53,6 +56,7 @@ async function fill({ database, newId }: AudienceParts, count: number): Promise<
 interface Kept {
   readonly email: string
   subscribed: boolean
+  bounced: boolean
   isDeleted: boolean
   readonly lists: Set<string>
   readonly tags: Set<string>
@@ -98,7 +102,7 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
         return
       }
       const { id } = await made
-      kept.set(id, { email, subscribed, isDeleted: false, lists: new Set(), tags: new Set() })
+      kept.set(id, { email, subscribed, bounced: false, isDeleted: false, lists: new Set(), tags: new Set() })
     },
     async () => {
       const [id, one] = pick(live()) ?? []
@@ -158,9 +162,25 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
     async () => {
       await database.write(tx => fillSearch(tx.db, 1 + below(5)))
     },
+    async () => {
+      const [, one] = pick(live()) ?? []
+      if (!one) return
+      one.bounced = random.fraction() < 0.6
+      const told = one.bounced
+        ? { kind: 'suppression.added' as const, payload: suppression(one.email) }
+        : { kind: 'suppression.removed' as const, payload: suppression(one.email) }
+      const event = { ...told, seq: 1, workspaceId: 'w1', messageId: null, isSandbox: false, occurredAt: NOW }
+      await database.write(tx => contactConsumer(parts).react(tx, [event as never]))
+    },
+    async () => {
+      if (random.fraction() < 0.7) return
+      const deleted = [...kept].filter(([, one]) => one.isDeleted)
+      t.equal(await database.write(tx => purgeDeleted(tx.db, Number.MAX_SAFE_INTEGER, 1_000)), deleted.length)
+      for (const [id] of deleted) kept.delete(id)
+    },
   ]
 
-  for (let count = 0; count < 80; count += 1) {
+  for (let count = 0; count < 120; count += 1) {
     await steps[below(steps.length)]!()
     if (count % 16 === 15) await check()
   }
@@ -174,9 +194,17 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
         .flatMap(([, one]) => (which(one) ? one.email : []))
         .sort()
     const audience = await findAudience(reader, 'w1')
-    for (const filter of [{}, { subscribed: true }, { subscribed: false }, { bounced: false }]) {
+    const eitherWay = [undefined, true, false]
+    const filters = eitherWay.flatMap(subscribed =>
+      eitherWay.map(bounced => ({ ...given({ subscribed }), ...given({ bounced }) })),
+    )
+    for (const filter of filters) {
       const { items, total } = await listContacts(reader, 'w1', filter, PAGE, unhurried)
-      const right = wanted(one => filter.subscribed === undefined || one.subscribed === filter.subscribed)
+      const right = wanted(
+        one =>
+          (filter.subscribed ?? one.subscribed) === one.subscribed &&
+          (filter.bounced ?? one.bounced) === one.bounced,
+      )
       t.same(emails(items), right)
       t.equal(total, right.length)
       t.equal(audience ? countOf(audience, filter) : 0, right.length)

@@ -4,9 +4,9 @@
  * Counts (`audience-store.ts`) change in the same call as the rows. A deleted contact that can still be restored is none for whoever
  * asks here. What rules and searches look at is made of the fields at each write (`traits.ts`, `fold.ts`).
  */
-import { sql, type RawBuilder, type Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { inLists, inPieces, rowsStatement, statement } from '../../db/statement.js'
+import { compilable, inLists, inPieces, rowsStatement, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Permanence } from '../../mail/outcome.js'
 import {
@@ -95,7 +95,7 @@ const insertRows = rowsStatement((db, rows) => {
     row => sql`(${sql.join(row.map((value, at) => written(db, columns[at] ?? '', value)))})`,
   )
   const names = columns.map(column => sql.ref(column))
-  return bound(db, sql`insert into contacts (${sql.join(names)}) values ${sql.join(tuples)}`)
+  return compilable(db, sql`insert into contacts (${sql.join(names)}) values ${sql.join(tuples)}`)
 })
 
 /** One row, whose last value is the number of the contact. */
@@ -103,7 +103,7 @@ const updateRow = rowsStatement((db, rows) => {
   const [row = []] = rows
   const columns = [...CHANGING_COLUMNS, ...PLACE_COLUMNS.slice(0, row.length - CHANGING_COLUMNS.length - 1)]
   const settings = columns.map((column, at) => sql`${sql.ref(column)} = ${written(db, column, row[at])}`)
-  return bound(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
+  return compilable(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
 })
 
 const CHANGING_COLUMNS = [
@@ -116,10 +116,6 @@ type ChangingColumn = Exclude<
   NewColumn | 'bounced_at' | 'bounce_type',
   'seq' | 'audience' | 'created_at' | 'is_indexed' | 'id'
 >
-
-function bound(db: Queries, statement: RawBuilder<unknown>) {
-  return { compile: () => statement.compile(db) }
-}
 
 function written(db: Queries, column: string, value: unknown) {
   return column === 'traits' ? binaryJson(db, value) : sql`${value}`
@@ -306,19 +302,22 @@ export async function updateContact(
   await applyCounts(db, audience, change)
 }
 
+type VisitColumn = 'last_opened_at' | 'last_clicked_at'
+
+const noteIn = (column: VisitColumn) =>
+  statement((db, { seq, at }: { seq: number; at: number }) =>
+    db
+      .updateTable('contacts')
+      .set({ [column]: at })
+      .where('seq', '=', seq)
+      .where(e => e.or([e(column, 'is', null), e(column, '<', at)])),
+  )
+
+const noteVisits = { last_opened_at: noteIn('last_opened_at'), last_clicked_at: noteIn('last_clicked_at') }
+
 /** When a mail was last opened, or a link clicked; an earlier moment than is known changes nothing. */
-export async function noteVisit(
-  db: Queries,
-  seq: number,
-  column: 'last_opened_at' | 'last_clicked_at',
-  at: number,
-): Promise<void> {
-  await db
-    .updateTable('contacts')
-    .set({ [column]: at })
-    .where('seq', '=', seq)
-    .where(e => e.or([e(column, 'is', null), e(column, '<', at)]))
-    .execute()
+export async function noteVisit(db: Queries, seq: number, column: VisitColumn, at: number): Promise<void> {
+  await noteVisits[column](db, { seq, at })
 }
 
 /** Whoever deletes rows that were not deleted before counts them himself. */

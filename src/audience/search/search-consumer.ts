@@ -6,8 +6,8 @@
 import type { EventConsumer } from '../../events/consumer.js'
 import { fillSearch } from './search-store.js'
 
-/** Each is a few dozen entries: a few milliseconds in all. */
-const CONTACTS_PER_TURN = 50
+/** Each is a few dozen entries: a few milliseconds in all. Fewer at a time would be more work for each. */
+const CONTACTS_PER_TURN = 100
 
 export function searchConsumer(): EventConsumer<'contact.created' | 'contact.updated' | 'contact.restored'> {
   return {

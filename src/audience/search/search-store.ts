@@ -71,8 +71,8 @@ export async function forgetSearchTexts(db: Queries, seqs: readonly number[]): P
   }
 }
 
-/** Pages that are merged for each contact that the index takes in. */
-const MERGED_EACH = 2
+/** Pages that are merged for each contact that the index takes in: as few as keep it in a handful of pieces. */
+const MERGED_EACH = 0.5
 
 /**
  * Takes contacts into the index that it does not know, those made first first, and merges what lies in it by as much.
@@ -90,7 +90,7 @@ export async function fillSearch(db: Queries, limit: number): Promise<number> {
     db,
   )
   await sql`update contacts set is_indexed = 1 where ${which}`.execute(db)
-  await sql`insert into contact_search (contact_search, rank) values ('merge', ${MERGED_EACH * rows.length})`.execute(
+  await sql`insert into contact_search (contact_search, rank) values ('merge', ${Math.ceil(MERGED_EACH * rows.length)})`.execute(
     db,
   )
   return rows.length
