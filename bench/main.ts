@@ -1,7 +1,7 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,submission,relay,backlog,bounces,shapes,api,audience,start,tarpits]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,backlog,bounces,shapes,api,audience,start,tarpits]
  *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
@@ -22,6 +22,7 @@ import { measureBouncesAmongReports } from './peers/bounces-among-reports.js'
 import { measureBounces } from './scenarios/bounces.js'
 import { measureMachine } from './machine.js'
 import { measureRelay } from './scenarios/relay.js'
+import { measureRender } from './scenarios/render.js'
 import { install } from './server/server-process.js'
 import { measureShapes } from './scenarios/shapes.js'
 import { measureStart } from './scenarios/start.js'
@@ -33,6 +34,7 @@ const SCENARIOS = [
   'accept',
   'submission',
   'relay',
+  'render',
   'backlog',
   'bounces',
   'shapes',
@@ -71,6 +73,12 @@ if (wanted.includes('submission'))
 if (wanted.includes('relay')) {
   await measureRelay(installation, { messages: quick ? 1_000 : 5_000, signaturesPerSecond, profile })
 }
+if (wanted.includes('render'))
+  await measureRender(installation, {
+    renderings: quick ? 10_000 : 100_000,
+    messages: quick ? 1_000 : 5_000,
+    profile,
+  })
 if (wanted.includes('backlog')) {
   const most = values.million ? [1_000_000] : []
   await measureBacklog(installation, quick ? [10_000] : [10_000, 100_000, ...most])
