@@ -4,17 +4,26 @@
  *
  * Called by the REST sends and by SMTP submission, once the template is known. What cannot be known here is what contacts hold, who may
  * be changed until the mail leaves: a mail that passes the bounds because of them ends as `failed`, which says so.
- * Fails: AppError validation_error, its path naming the field.
+ * Fails: AppError validation_error, its path naming the field, and template_not_found.
  */
-import type { Workspace } from '../accounts/workspace-store.js'
+import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
 import { hasTags, type MailSource } from '../content/rendering/mail-plan.js'
 import { brandOf, type MergeData, type Merging } from '../content/rendering/merging.js'
 import { MergeError } from '../content/merge/merge-error.js'
 import type { MergePlace } from '../content/merge/merge-tree.js'
 import { parseTemplate } from '../content/merge/parse-template.js'
 import { RENDER_BOUNDS, renderTemplate } from '../content/merge/render-template.js'
+import { findTemplateHtml } from '../content/templates/template-store.js'
 import { AppError } from '../core/errors.js'
+import { isUuid } from '../core/ids.js'
+import type { Queries } from '../db/database.js'
 import { hasHeaderBreak } from '../mail/compose/header-text.js'
+
+/** A template as mail is made of it. */
+export interface AskedTemplate {
+  readonly id: string
+  readonly html: string
+}
 
 export interface MergeRequest {
   readonly source: MailSource
@@ -34,6 +43,30 @@ export function mergingOf(
   if (!isFilledIn || data === undefined) return merging
   tryOut(source, data)
   return { ...merging, data }
+}
+
+/**
+ * In a sandbox those of the live workspace are found as well.
+ *
+ * @param asked its id; a message without one has none
+ * @param path of the field that names it
+ * @throws AppError template_not_found
+ */
+export async function findAskedTemplate(
+  db: Queries,
+  { id: workspaceId, liveId }: ActingWorkspace,
+  asked: string | undefined,
+  path = 'template_id',
+): Promise<AskedTemplate | undefined> {
+  if (asked === undefined) return undefined
+  const id = asked.toLowerCase()
+  const html = isUuid(id)
+    ? ((await findTemplateHtml(db, workspaceId, id)) ??
+      (workspaceId === liveId ? undefined : await findTemplateHtml(db, liveId, id)))
+    : undefined
+  if (html === undefined)
+    throw new AppError('template_not_found', `${path}: no template has this id`, { path })
+  return { id, html }
 }
 
 /** @param path of the field that holds the source @throws AppError validation_error, with line and column */

@@ -7,24 +7,24 @@
 import type { Merging } from '../content/rendering/merging.js'
 import { PlanCache } from '../content/rendering/plan-cache.js'
 import { renderMail, valuesOf } from '../content/rendering/mail-plan.js'
-import type { ComposedContent } from '../mail/compose/compose.js'
+import type { Letter } from '../mail/compose/compose.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
 import type { MailLinks } from './mail-links.js'
 
-export type FillIn = (job: DeliveryJob, content: ComposedContent, merging: Merging) => ComposedContent
+export type FillIn = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => L
 
 /** @param mailLinks absent where nothing that has links is delivered */
 export function openFilling(mailLinks: MailLinks | undefined): FillIn {
   const plans = new PlanCache()
-  return (job, content, merging) => {
+  return (job, letter, merging) => {
     if (!mailLinks) throw new Error('there is nothing to make its links with')
     const { messageId, workspaceId, recipient, acceptedAt, own = {}, origin } = job
     const message = { messageId, workspaceId, recipient }
     const links = mailLinks.of(message)
-    const plan = plans.planOf(content, merging)
+    const plan = plans.planOf(letter, merging)
     const filled = renderMail(plan, valuesOf(merging, own, recipient, acceptedAt, links))
-    if (!plan.body.hasUnsubscribeLink && origin?.isMarketing !== true) return { ...content, ...filled }
-    const headers = [...(content.headers ?? []), ...mailLinks.listUnsubscribe(message, links)]
-    return { ...content, ...filled, headers }
+    if (!plan.body.hasUnsubscribeLink && origin?.isMarketing !== true) return { ...letter, ...filled }
+    const headers = [...(letter.headers ?? []), ...mailLinks.listUnsubscribe(message, links)]
+    return { ...letter, ...filled, headers }
   }
 }

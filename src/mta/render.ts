@@ -6,13 +6,14 @@
  */
 import { isAscii } from 'node:buffer'
 import { describeError } from '../core/errors.js'
-import { composeMessage, type ComposedContent } from '../mail/compose/compose.js'
+import { composeBehind, composeMessage, type ComposedContent } from '../mail/compose/compose.js'
 import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim/dkim-sign.js'
 import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
 import { toSevenBit } from '../mail/relay/seven-bit.js'
 import { TOKEN_FIELD } from '../mail/server-fields.js'
-import type { DeliveryJob } from '../queue/delivery-agent.js'
+import type { RelayedContent } from '../mail/relayed-content.js'
+import type { DeliveryJob, JobContent } from '../queue/delivery-agent.js'
 import { openFilling } from './fill-in.js'
 import { openMailLinks, type LinkOptions } from './mail-links.js'
 import type { Clock } from '../world/time/clock.js'
@@ -78,12 +79,17 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
     }
   }
 
+  function whole(job: DeliveryJob, { message, letter, merging }: JobContent & RelayedContent): Buffer {
+    if (!letter) return message
+    return composeBehind(message, merging ? fillIn(job, letter, merging) : letter, job.messageId)
+  }
+
   async function build(job: DeliveryJob): Promise<Built> {
     const { content } = job
     // Mail for such a recipient goes where only SMTPUTF8 leads, and so may its header.
     const isInternational = !isAscii(Buffer.from(job.recipient))
     if (content.kind === 'relayed') {
-      const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = toSevenBit(content.message, {
+      const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = toSevenBit(whole(job, content), {
         isInternational,
       })
       return { message, isSignable: !isEightBit && !hasLongLines, needsSmtpUtf8 }

@@ -26,17 +26,21 @@ import {
 import { hasHeaderBreak } from './header-text.js'
 import { plainTextOf } from './plain-text.js'
 
-/** Finished content of one message: merged, links rewritten. */
-export interface ComposedContent {
-  readonly kind: 'composed'
-  readonly from: NamedAddress
-  readonly replyTo?: NamedAddress
+/** What a message says. */
+export interface Letter {
   readonly subject: string
   readonly html?: string
   /** Made from the HTML when missing; callers that send one HTML to many do that once (`plainTextOf`). */
   readonly text?: string
   /** Further fields, e.g. List-Unsubscribe; in this order, after the composer's own. */
   readonly headers?: readonly HeaderField[]
+}
+
+/** Finished content of one message: merged, links rewritten. */
+export interface ComposedContent extends Letter {
+  readonly kind: 'composed'
+  readonly from: NamedAddress
+  readonly replyTo?: NamedAddress
   /** Absent where each recipient sees itself alone. */
   readonly addressees?: Addressees
   /** What stands before the @ of the Message-ID, where several messages are copies of one mail; else each has its own. */
@@ -81,6 +85,35 @@ export async function composeMessage(content: ComposedContent, copy: MessageCopy
   return Buffer.from(`${fields.join('\r\n')}\r\n${entity}${end}`, 'latin1')
 }
 
+/** The fields that the header of such a message must not have, lower case. */
+export const LETTER_FIELDS: readonly string[] = [
+  'subject',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'content-disposition',
+  'content-description',
+  'content-language',
+  'content-id',
+]
+
+/**
+ * @param header as it was given, with the empty line that ends it and without `LETTER_FIELDS`
+ * @param name makes the boundaries of the message its own
+ * @returns the message with a body of ours; octets of the header stay
+ */
+export function composeBehind(header: Buffer, letter: Letter, name: string): Buffer {
+  const fields = [
+    field('Subject', unstructured(checked(letter.subject, 'subject')), 'subject'),
+    ...furtherFields(letter),
+    field('MIME-Version', '1.0'),
+  ]
+  const entity = bodyOf(letter, name)
+  const end = entity.endsWith('\r\n') ? '' : '\r\n'
+  const behind = Buffer.from(`${fields.join('\r\n')}\r\n${entity}${end}`, 'latin1')
+  return Buffer.concat([header.subarray(0, header.length - '\r\n'.length), behind])
+}
+
 function ownFields(content: ComposedContent, copy: MessageCopy): string[] {
   const { date, messageId } = copy
   const head = [
@@ -123,7 +156,7 @@ export function headerFault({ name, value }: HeaderField): string | undefined {
   }
 }
 
-function furtherFields({ headers = [] }: ComposedContent): string[] {
+function furtherFields({ headers = [] }: Letter): string[] {
   return headers.map(furtherField)
 }
 
@@ -167,7 +200,7 @@ function field(name: string, value: string, path = name.toLowerCase()): string {
 }
 
 /** RFC 2046 §5.1.3, RFC 2387: what the HTML shows stands beside it, what the reader opens beside both. */
-function bodyOf(content: ComposedContent, messageId: string): string {
+function bodyOf(content: Letter & Pick<ComposedContent, 'attachments'>, messageId: string): string {
   const { html, attachments = [] } = content
   const text = textPart('plain', content.text ?? (html === undefined ? '' : plainTextOf(html)))
   // RFC 2046 §5.1.4: the richest form last.

@@ -14,12 +14,8 @@ import { readContentFields, type ReadContent } from './fields/content-fields.js'
 import { invalidField } from './fields/field-fault.js'
 import { readRecipientFields, shownRecipient, type Recipients } from './fields/recipient-fields.js'
 import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
-import {
-  fillFields,
-  findAskedTemplate,
-  readTemplateData,
-  type AskedTemplate,
-} from './fields/template-fields.js'
+import { findAskedTemplate, type AskedTemplate } from '../merged-content.js'
+import { fillFields, readTemplateData } from './fields/template-fields.js'
 import type { SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
 import type { Author, Sender } from '../sender.js'

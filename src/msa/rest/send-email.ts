@@ -19,7 +19,8 @@ import { readContentFields } from './fields/content-fields.js'
 import { readRecipientFields } from './fields/recipient-fields.js'
 import { asScheduleFailure, checkSendAt, readSendAt } from './fields/send-at-field.js'
 import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
-import { fillFields, findAskedTemplate, readTemplateData } from './fields/template-fields.js'
+import { findAskedTemplate } from '../merged-content.js'
+import { fillFields, readTemplateData } from './fields/template-fields.js'
 import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
 
 export interface SendParts extends SubmitParts {

@@ -6,15 +6,18 @@
  * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
  * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
  */
+import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { given } from '../../core/given.js'
 import { AppError } from '../../core/errors.js'
 import type { Principal } from '../../http/principal.js'
+import { LETTER_FIELDS } from '../../mail/compose/compose.js'
 import { readControls, type RelayControls } from '../../mail/relay/controls.js'
 import { editRelayedHeader, type HeaderEdits } from '../../mail/relay/edit-header.js'
 import { receivedField, transmissionProtocol } from '../../mail/relay/received-field.js'
 import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
 import type { DsnParameters, SubmittedRecipient } from '../mail-submission.js'
+import { findAskedTemplate, mergingOf, requireReadable } from '../merged-content.js'
 import { authorOf } from './relayed-author.js'
 import type { SenderCache } from '../sender-cache.js'
 import type { SubmitParts } from '../submit-parts.js'
@@ -58,13 +61,16 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   refuseFaulty(header)
   refuseLoop(header)
   const controls = checkedControls(readControls(header))
+  const written = await writtenFor(parts, workspace, header, controls, request)
   const { sender, edits } = await authorOf(parts.senders, workspace, header)
-  const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits })
-  const message = Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
+  const removals = written ? LETTER_FIELDS : []
+  const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits, removals })
+  const message = written ? edited : Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
   const content = {
     id: request.contentId,
     ...sender,
     subject: header.subject,
+    ...written,
     relayed: {
       firstPart: message,
       size: message.length + request.laterOctets,
@@ -91,17 +97,43 @@ function refuseLoop({ fields }: RelayedHeader): void {
 
 /** Nothing that was asked for is silently left out. */
 function checkedControls(controls: RelayControls): RelayControls {
-  if (controls.templateId !== undefined)
-    throw new AppError('template_not_found', 'X-Postroad-Template: no template has this id')
+  if (controls.templateId !== undefined) return controls
   if (controls.mergeData !== undefined)
-    throw new AppError('validation_error', 'X-Postroad-Data is of use with X-Postroad-Template only', {
-      path: 'X-Postroad-Data',
-    })
+    throw refused('X-Postroad-Data', 'is of use with X-Postroad-Template only')
   if (controls.footer === true)
-    throw new AppError('validation_error', 'X-Postroad-Footer: there is no footer to be added', {
-      path: 'X-Postroad-Footer',
-    })
+    throw refused(
+      'X-Postroad-Footer',
+      'is of use with X-Postroad-Template only: finished mail stays as it came',
+    )
   return controls
+}
+
+/**
+ * What a mail says that is made of a template: its html behind the header that came, in place of the body, with the footer unless
+ * that was asked to be left out.
+ */
+async function writtenFor(
+  { database }: RelayMailParts,
+  workspace: ActingWorkspace,
+  header: RelayedHeader,
+  { templateId, mergeData: data, footer: hasFooter = true }: RelayControls,
+  { laterOctets }: RelayRequest,
+) {
+  const field = 'X-Postroad-Template'
+  const template = await findAskedTemplate(database.reader, workspace, templateId, field)
+  if (!template) return undefined
+  const { value } = header.contentType
+  if (laterOctets > 0 || (!value.startsWith('text/') && value !== 'multipart/alternative'))
+    throw refused(field, 'stands in place of a short text; attachments and anything else would be lost')
+  const { subject } = header
+  requireReadable(subject, 'subject', 'Subject')
+  const { html } = template
+  const merging = mergingOf(workspace, { source: { subject, html }, data, hasFooter })
+  return { html, templateId: template.id, ...given({ merging }) }
+}
+
+function refused(path: string, why: string): AppError {
+  return new AppError('validation_error', `${path} ${why}`, { path })
 }
 
 /** What every message gets that lacks it. */

@@ -77,10 +77,10 @@ function numberOf(value: SharedValue): number {
 /** Strings take up to two bytes a character in memory; the rest is rounded up. */
 function bytesOf(value: SharedValue): number {
   if (!('kind' in value)) return textBytes(value.map(key => key.privateKey))
-  if (value.kind === 'relayed') return value.message.length + 1_000
-  const { subject, html = '', text = '', headers = [], attachments = [], merging } = value
+  const data = value.merging?.data === undefined ? '' : JSON.stringify(value.merging.data)
+  if (value.kind === 'relayed') return value.message.length + textBytes([data, value.letter?.html ?? ''])
+  const { subject, html = '', text = '', headers = [], attachments = [] } = value
   const attached = attachments.reduce((sum, { octets }) => sum + octets.length, 0)
-  const data = merging?.data === undefined ? '' : JSON.stringify(merging.data)
   return textBytes([subject, html, text, data, ...headers.map(header => header.value)]) + attached
 }
 

@@ -260,13 +260,21 @@ export class JobLoader {
       return { ...facts, content: composed, hasNullReturnPath: false, bytes: bytesOf(content) }
     }
     const { firstPart: message, size } = relayed
-    const own: RelayedContent & JobContent = { kind: 'relayed', subject: content.subject, message }
+    const { subject, html, text, merging } = content
+    const letter =
+      html === undefined && text === undefined ? undefined : { subject, ...given({ html, text }) }
+    const own: RelayedContent & JobContent = {
+      kind: 'relayed',
+      subject,
+      message,
+      ...given({ letter, merging }),
+    }
     if (message.length < size) this.incomplete.set(own, this.longer(content.id, own, relayed))
     return {
       ...facts,
       content: own,
       hasNullReturnPath: relayed.submitter === undefined,
-      bytes: message.length + 1_000,
+      bytes: message.length + bytesOf(content),
     }
   }
 }

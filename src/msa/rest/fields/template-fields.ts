@@ -1,19 +1,15 @@
 /**
- * Reads template_id and template_data of one message, and finds the template.
+ * Reads template_data of one message, and makes of its fields and its template what is stored.
  *
- * Called by `send-email.ts` and `batch-messages.ts`: the data with the other fields, the template where the contract has it among its
- * rules. In a sandbox templates of the live workspace are found as well. Fails: AppError validation_error, template_not_found.
+ * Called by `send-email.ts` and `batch-messages.ts`: the data is read with the other fields, the template is looked up where the contract
+ * has it among its rules. Pure. Fails: AppError validation_error.
  */
 import type { ActingWorkspace } from '../../../accounts/workspace-store.js'
-import { findTemplateHtml } from '../../../content/templates/template-store.js'
 import type { MergeData } from '../../../content/rendering/merging.js'
 import { given } from '../../../core/given.js'
-import { AppError } from '../../../core/errors.js'
-import { isUuid } from '../../../core/ids.js'
 import { formatSize } from '../../../core/units.js'
-import type { Queries } from '../../../db/database.js'
 import type { MessageContent } from '../../../messages/content-store.js'
-import { mergingOf } from '../../merged-content.js'
+import { mergingOf, type AskedTemplate } from '../../merged-content.js'
 import type { MessageFields } from '../send-schema.js'
 import type { ContentFields } from './content-fields.js'
 import { invalidField } from './field-fault.js'
@@ -21,35 +17,12 @@ import { invalidField } from './field-fault.js'
 /** Characters of JSON: as much as a body may have. */
 const MOST_DATA = 256 * 1_024
 
-/** A template as mail is made of it. */
-export interface AskedTemplate {
-  readonly id: string
-  readonly html: string
-}
-
 /** @throws AppError validation_error */
 export function readTemplateData({ template_data: data }: MessageFields): MergeData | undefined {
   if (data === undefined || Object.keys(data).length === 0) return undefined
   const fault = findFault(data)
   if (fault !== undefined) throw invalidField('template_data', `template_data ${fault}`)
   return data
-}
-
-/** A message without template_id has none. @throws AppError template_not_found */
-export async function findAskedTemplate(
-  db: Queries,
-  { id: workspaceId, liveId }: ActingWorkspace,
-  asked: string | undefined,
-): Promise<AskedTemplate | undefined> {
-  if (asked === undefined) return undefined
-  const id = asked.toLowerCase()
-  const html = isUuid(id)
-    ? ((await findTemplateHtml(db, workspaceId, id)) ??
-      (workspaceId === liveId ? undefined : await findTemplateHtml(db, liveId, id)))
-    : undefined
-  if (html === undefined)
-    throw new AppError('template_not_found', 'no template has this id', { path: 'template_id' })
-  return { id, html }
 }
 
 /**
