@@ -6,10 +6,10 @@
  * answers a request. Neither opens nor clicks are followed. It counts against the workspace's limits like all its mail.
  * Fails: AppError missing_from_email, domain_invalid, workspace_not_found, unavailable when it is opened; limit_reached on sending.
  */
-import type { Tx } from '../db/database.js'
-import type { SendParts } from './rest/send-email.js'
-import { withWorkspaceSender } from './rest/fields/sender-fields.js'
-import { submitAll } from './submit.js'
+import type { Tx } from '../../db/database.js'
+import type { SendParts } from './send-email.js'
+import { withWorkspaceSender } from './fields/sender-fields.js'
+import { submitAll } from '../submit.js'
 
 export interface RequestedMail {
   readonly to: string
