@@ -65,6 +65,9 @@ test: check dist/.built build/.built $(TEST_NEEDS) ## every check that CI runs
 test-debian: dist/.built build/.built $(TEST_NEEDS) ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
 	$(BIN)/tap $(TAP_FLAGS) build/test/debian/*.debian.js
 
+test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
+	$(BIN)/tap $(TAP_FLAGS) build/test/pages/*.pages.js
+
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
 
@@ -74,4 +77,4 @@ bounce-score: build/.built ## how many of the labelled bounces in ../shared/boun
 fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may throw, take a second, or let memory grow
 	@node build/test/support/returned/fuzz-bounces.js $(or $(FUZZ_COUNT),100000) $(or $(FUZZ_SEED),1)
 
-.PHONY: help build run check test test-debian bench bounce-score fuzz-bounces
+.PHONY: help build run check test test-debian test-pages bench bounce-score fuzz-bounces

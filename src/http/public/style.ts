@@ -27,14 +27,16 @@ h2{margin:2rem 0 .5rem;font-size:1.125rem;line-height:1.35}
 p{margin:0 0 1rem}
 a{color:inherit;text-underline-offset:.15em}
 .soft{color:var(--soft)}
-.good,.bad{padding:.75rem 1rem;border-left:.25rem solid;background:var(--ground)}
+.good,.bad{margin:0 0 1.25rem;padding:.75rem 1rem;border-left:.25rem solid;background:var(--ground)}
 .good{color:var(--good)}.bad{color:var(--bad)}
 .bad p{margin:0 0 .25rem;font-weight:600}.bad ul{margin:0;padding-left:1.25rem}.bad a{color:inherit}
 form{margin:0}
+form+p{margin-top:1.25rem}
+main:first-child{margin-top:clamp(1.25rem,6vh,4rem)}
 fieldset{margin:0 0 1.25rem;padding:0;border:0}
 legend{padding:0;margin-bottom:.25rem;font-weight:600}
 .field{margin-bottom:1.25rem}
-.field>label{display:block;margin-bottom:.25rem;font-weight:600}
+.field>label:not(.check){display:block;margin-bottom:.25rem;font-weight:600}
 .field>label small,legend small{font-weight:400;color:var(--soft)}
 input,select{font:inherit;color:inherit}
 input:not([type=checkbox]),select{width:100%;min-height:2.875rem;padding:.5rem .75rem;border:1px solid var(--line);
@@ -42,6 +44,7 @@ border-radius:.375rem;background:var(--paper)}
 [aria-invalid=true]{border-color:var(--bad)!important;border-width:2px!important}
 .fault{margin:.25rem 0 0;color:var(--bad)}
 .check{display:flex;gap:.75rem;align-items:flex-start;padding:.625rem 0}
+.field>.check{padding:0}
 .check input{flex:none;width:1.375rem;height:1.375rem;margin:.1rem 0 0;accent-color:var(--brand)}
 .check span span{display:block;color:var(--soft);font-size:.9375rem}
 button{font:inherit;font-weight:600;min-height:2.875rem;padding:.5rem 1.5rem;border:1px solid var(--line);border-radius:.375rem;
