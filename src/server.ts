@@ -40,6 +40,7 @@ import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openResources } from './resources.js'
 import { Scheduler } from './scheduler/scheduler.js'
+import { openVisits, visitPages } from './tracking/visits/open-visits.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/net/listen.js'
 import { spawnThread } from './world/threads.js'
@@ -136,9 +137,10 @@ async function openParts(
     appliance,
     resources.flatMap(({ routes = [] }) => routes),
   )
-  const pages = openPages(
-    appliance,
-    resources.flatMap(({ pages = [] }) => pages),
+  const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
+  closing.defer(() => visits.close())
+  const pages = visits.before(
+    openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
   const control = await openControl(appliance, queueStatusRoutes(queue))
   closing.defer(() => control.close(graceLeft()))
@@ -187,6 +189,11 @@ function openApi(
 function openPages({ config, world, newId }: Appliance, pages: readonly PublicRoute[]): PublicApp {
   const { publicRateLimit: rateLimit, trustedProxies } = config.http
   return buildPublicApp({ ...world, newId, rateLimit, trustedProxies }, pages)
+}
+
+function visitParts({ config, world, database, linkSecrets }: Appliance) {
+  const { trustedProxies } = config.http
+  return { ...world, database, dataDir: config.dataDir, keys: openLinkKeys(linkSecrets), trustedProxies }
 }
 
 function resourceParts({ config, world, database, newId, domains, linkSecrets }: Appliance) {

@@ -71,6 +71,7 @@ const NARROW_DOORS = [
       'content/rendering/mail-plan.ts',
       'content/rendering/merging.ts',
       'content/rendering/plan-cache.ts',
+      'content/tracking/tracked-urls.ts',
     ],
   },
   { from: 'mta', to: 'db', only: [] },

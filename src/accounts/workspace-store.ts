@@ -25,6 +25,11 @@ interface WorkspaceRow {
   allow_private_webhooks: Flag
   is_marketing: Flag
   brand_color: string | null
+  track_opens: Flag
+  track_clicks: Flag
+  utm_source: string | null
+  utm_medium: string | null
+  utm_campaign: string | null
   created_at: number
   deleted_at: number | null
 }
@@ -64,6 +69,13 @@ export interface WorkspaceSettings {
   readonly isMarketing: boolean
   /** Of its public pages, `#rrggbb` in lower case; null for the usual one. */
   readonly brandColor: string | null
+  /** Of mail whose request does not say. */
+  readonly trackOpens: boolean
+  readonly trackClicks: boolean
+  /** Added to the links whose clicks are counted; null where it is not. */
+  readonly utmSource: string | null
+  readonly utmMedium: string | null
+  readonly utmCampaign: string | null
 }
 
 export interface Workspace extends WorkspaceSettings {
@@ -95,6 +107,11 @@ export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
   allowPrivateWebhooks: false,
   isMarketing: false,
   brandColor: null,
+  trackOpens: true,
+  trackClicks: true,
+  utmSource: null,
+  utmMedium: null,
+  utmCampaign: null,
 }
 
 /** With its sandbox. */
@@ -183,6 +200,11 @@ function settingsToRow(settings: WorkspaceSettings): Omit<WorkspaceRow, 'id' | '
     allow_private_webhooks: flag(settings.allowPrivateWebhooks),
     is_marketing: flag(settings.isMarketing),
     brand_color: settings.brandColor,
+    track_opens: flag(settings.trackOpens),
+    track_clicks: flag(settings.trackClicks),
+    utm_source: settings.utmSource,
+    utm_medium: settings.utmMedium,
+    utm_campaign: settings.utmCampaign,
   }
 }
 
@@ -202,6 +224,11 @@ function fromRow(row: WorkspaceRow): Workspace {
     allowPrivateWebhooks: row.allow_private_webhooks === 1,
     isMarketing: row.is_marketing === 1,
     brandColor: row.brand_color,
+    trackOpens: row.track_opens === 1,
+    trackClicks: row.track_clicks === 1,
+    utmSource: row.utm_source,
+    utmMedium: row.utm_medium,
+    utmCampaign: row.utm_campaign,
     createdAt: row.created_at,
   }
 }

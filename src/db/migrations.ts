@@ -22,6 +22,7 @@ import { up as mergedMail } from './migrations/0018-merged-mail.js'
 import { up as contentsAhead } from './migrations/0019-contents-ahead.js'
 import { up as forms } from './migrations/0020-forms.js'
 import { up as attributePlaces } from './migrations/0021-attribute-places.js'
+import { up as tracking } from './migrations/0022-tracking.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -47,4 +48,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0019-contents-ahead': contentsAhead,
   '0020-forms': forms,
   '0021-attribute-places': attributePlaces,
+  '0022-tracking': tracking,
 }

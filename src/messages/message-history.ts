@@ -139,7 +139,8 @@ async function eventsOf(
   })
 }
 
-function eventOf(happening: Happening, head: MessageHead, origin: MailOrigin | undefined): Event {
+/** What is told of a happening that was taken, or that changes nothing. */
+export function eventOf(happening: Happening, head: MessageHead, origin: MailOrigin | undefined): Event {
   const { campaignId, contactId } = head
   return {
     kind: RULES[happening.what].tells,

@@ -10,6 +10,7 @@ import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
 import { hasTags, type MailSource } from '../content/rendering/mail-plan.js'
 import { brandOf, type MergeData, type Merging } from '../content/rendering/merging.js'
 import { MergeError } from '../content/merge/merge-error.js'
+import type { UrlParameters } from '../content/tracking/followed-url.js'
 import type { MergePlace } from '../content/merge/merge-tree.js'
 import { parseTemplate } from '../content/merge/parse-template.js'
 import { RENDER_BOUNDS, renderTemplate } from '../content/merge/render-template.js'
@@ -29,17 +30,22 @@ export interface MergeRequest {
   readonly source: MailSource
   readonly data: MergeData | undefined
   readonly hasFooter: boolean
+  readonly trackOpens: boolean
+  readonly trackClicks: boolean
 }
 
 /** @returns undefined for what leaves as it stands */
 export function mergingOf(
   workspace: Workspace,
-  { source, data, hasFooter }: MergeRequest,
+  { source, data, hasFooter, trackOpens, trackClicks }: MergeRequest,
 ): Merging | undefined {
   const isFilledIn = [source.subject, source.html, source.text].some(hasTags)
   // Marketing has fields of its own that tell how to unsubscribe.
-  if (!isFilledIn && !hasFooter && !workspace.isMarketing) return undefined
-  const merging = { brand: brandOf(workspace), hasFooter }
+  const isTracked = trackOpens || trackClicks
+  if (!isFilledIn && !hasFooter && !isTracked && !workspace.isMarketing) return undefined
+  const clicks = trackClicks ? { clicks: parametersOf(workspace) } : {}
+  const tracking = isTracked ? { tracking: { opens: trackOpens, ...clicks } } : {}
+  const merging = { brand: brandOf(workspace), hasFooter, ...tracking }
   if (!isFilledIn || data === undefined) return merging
   tryOut(source, data)
   return { ...merging, data }
@@ -67,6 +73,13 @@ export async function findAskedTemplate(
   if (html === undefined)
     throw new AppError('template_not_found', `${path}: no template has this id`, { path })
   return { id, html }
+}
+
+function parametersOf({ utmSource, utmMedium, utmCampaign }: Workspace): UrlParameters {
+  const named = { utm_source: utmSource, utm_medium: utmMedium, utm_campaign: utmCampaign }
+  return Object.fromEntries(
+    Object.entries(named).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+  )
 }
 
 /** @param path of the field that holds the source @throws AppError validation_error, with line and column */

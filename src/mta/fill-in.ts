@@ -22,7 +22,8 @@ export function openFilling(mailLinks: MailLinks | undefined): FillIn {
     const message = { messageId, workspaceId, recipient }
     const links = mailLinks.of(message)
     const plan = plans.planOf(letter, merging)
-    const filled = renderMail(plan, valuesOf(merging, own, recipient, acceptedAt, links))
+    const tracking = merging.tracking && mailLinks.tracked(workspaceId, links, merging.tracking)
+    const filled = renderMail(plan, valuesOf(merging, own, recipient, acceptedAt, links, tracking))
     if (!plan.body.hasUnsubscribeLink && origin?.isMarketing !== true) return { ...letter, ...filled }
     const headers = [...(letter.headers ?? []), ...mailLinks.listUnsubscribe(message, links)]
     return { ...letter, ...filled, headers }

@@ -587,4 +587,19 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     // Those with places are in it no more.
     changes: ['contacts.traits'],
   },
+  '0022-tracking': {
+    become: {
+      workspaces: [
+        {
+          id: WORKSPACE,
+          track_opens: 1,
+          track_clicks: 1,
+          utm_source: null,
+          utm_medium: null,
+          utm_campaign: null,
+        },
+      ],
+    },
+    after: { visit_places: [{ id: 1, file: 3, octets: 1_024 }] },
+  },
 }

@@ -599,6 +599,12 @@ CREATE TABLE "templates" (
   "deleted_at" bigint
 );
 
+CREATE TABLE "visit_places" (
+  "id" integer primary key,
+  "file" bigint not null,
+  "octets" bigint not null
+);
+
 CREATE TABLE "workspaces" (
   "id" text primary key,
   "name" text not null,
@@ -615,7 +621,12 @@ CREATE TABLE "workspaces" (
   "created_at" bigint not null,
   "deleted_at" bigint,
   "is_marketing" integer default 0 not null,
-  "brand_color" text
+  "brand_color" text,
+  "track_opens" integer default 1 not null,
+  "track_clicks" integer default 1 not null,
+  "utm_source" text,
+  "utm_medium" text,
+  "utm_campaign" text
 );
 
 CREATE TABLE "write_trials" (

@@ -141,7 +141,15 @@ async function dryRun(
   const source = { subject: options.subject, ...bodies }
   requireReadable(options.subject, 'subject', 'subject')
   for (const place of ['html', 'text'] as const) requireReadable(bodies[place] ?? '', place, place)
-  const merging = mergingOf(workspace, { source, data: undefined, hasFooter: bodies.html !== undefined })
+  const hasHtml = bodies.html !== undefined
+  const { trackOpens, trackClicks } = workspace
+  const merging = mergingOf(workspace, {
+    source,
+    data: undefined,
+    hasFooter: hasHtml,
+    trackOpens: hasHtml && trackOpens,
+    trackClicks: hasHtml && trackClicks,
+  })
   const links = linkOptions(appliance)
   const rendering = await openRenderer({ clock: world.clock, hostname: config.hostname, links })({
     messageId,

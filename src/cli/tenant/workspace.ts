@@ -46,6 +46,11 @@ const Settings = Type.Object(
     marketing: Type.Boolean(),
     /** Of its public pages, e.g. `#1d5fa8`. */
     brand_color: Type.Union([Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }), Type.Null()]),
+    track_opens: Type.Boolean(),
+    track_clicks: Type.Boolean(),
+    utm_source: nullableText(100),
+    utm_medium: nullableText(100),
+    utm_campaign: nullableText(100),
   },
   { additionalProperties: false },
 )
@@ -159,6 +164,11 @@ function toSettings(workspace: Omit<Workspace, 'id' | 'createdAt'>): Settings {
     allow_private_webhooks: workspace.allowPrivateWebhooks,
     marketing: workspace.isMarketing,
     brand_color: workspace.brandColor,
+    track_opens: workspace.trackOpens,
+    track_clicks: workspace.trackClicks,
+    utm_source: workspace.utmSource,
+    utm_medium: workspace.utmMedium,
+    utm_campaign: workspace.utmCampaign,
   }
 }
 
@@ -179,6 +189,11 @@ function fromSettings({ id, createdAt }: Pick<Workspace, 'id' | 'createdAt'>, se
     allowPrivateWebhooks: settings.allow_private_webhooks,
     isMarketing: settings.marketing,
     brandColor: settings.brand_color?.toLowerCase() ?? null,
+    trackOpens: settings.track_opens,
+    trackClicks: settings.track_clicks,
+    utmSource: settings.utm_source,
+    utmMedium: settings.utm_medium,
+    utmCampaign: settings.utm_campaign,
   }
 }
 

@@ -62,8 +62,22 @@ export interface LoopNode {
   readonly whenEmpty: readonly MergeNode[]
 }
 
+/** The URL of a link whose clicks are counted; put in by `tracking/`, no tag of the language. */
+export interface LinkNode {
+  readonly kind: 'link'
+  /** What stands in the attribute: rendered where clicks on it cannot be counted. */
+  readonly written: readonly MergeNode[]
+  /** Where it leads everybody; absent where that is each recipient's own. */
+  readonly url?: string
+}
+
+/** The picture that tells of openings; put in by `tracking/`. */
+export interface PixelNode {
+  readonly kind: 'pixel'
+}
+
 /** A text stands for itself. */
-export type MergeNode = string | ValueNode | ChoiceNode | LoopNode
+export type MergeNode = string | ValueNode | ChoiceNode | LoopNode | LinkNode | PixelNode
 
 export interface MergeTemplate {
   readonly place: MergePlace

@@ -19,6 +19,16 @@ export interface MergeValues {
   /** `template_data`: any JSON. */
   readonly data?: Readonly<Record<string, unknown>>
   readonly contact?: MergeContact
+  /** What stands for links and pixel; where it is absent links stay as written and there is no pixel. */
+  readonly tracking?: TrackedUrls
+}
+
+export interface TrackedUrls {
+  readonly pixelUrl: string
+  /** For a URL that leads everybody to the same place. @returns undefined where it stays as written */
+  shared(url: string): string | undefined
+  /** @param written what stands in the attribute for this recipient @returns undefined where it stays so */
+  own(written: string): string | undefined
 }
 
 /** One turn of a loop. */

@@ -6,11 +6,12 @@
  * Fails: throws MergeError where a bound is passed; nothing else, whatever the values are.
  */
 import { compare } from './compare-values.js'
-import { encodeForPlace, escapeForPlace, escapeForSubject } from './escape-value.js'
+import { encodeForPlace, escapeForPlace, escapeForSubject, escapeHtml } from './escape-value.js'
 import { MergeError } from './merge-error.js'
 import type {
   Expression,
   Format,
+  LinkNode,
   MergeNode,
   MergePlace,
   MergeTemplate,
@@ -28,6 +29,9 @@ export interface RenderBounds {
 
 /** So little that it can be tried out where requests are answered: a few milliseconds' work. */
 export const RENDER_BOUNDS: RenderBounds = { steps: 20_000, units: 1_024 * 1_024 }
+
+/** Not hidden, for what is hidden is not loaded everywhere. */
+const PIXEL_LOOKS = 'width="1" height="1" alt="" style="display:block;border:0;width:1px;height:1px"'
 
 export function renderTemplate(
   { nodes, place }: MergeTemplate,
@@ -62,6 +66,8 @@ class Rendering {
       if (node.kind === 'value') this.put(this.textFor(node, turn))
       else if (node.kind === 'choice')
         this.write(this.holds(node.expression, turn) ? node.whenTrue : node.whenFalse, turn)
+      else if (node.kind === 'link') this.writeLink(node, turn)
+      else if (node.kind === 'pixel') this.writePixel()
       else {
         const list = findValue(node.list, this.values, turn)
         const items = Array.isArray(list) ? (list as readonly unknown[]) : []
@@ -72,6 +78,27 @@ class Rendering {
         }
       }
     }
+  }
+
+  private writeLink({ written, url }: LinkNode, turn: LoopTurn | undefined): void {
+    const { tracking } = this.values
+    const shared = url === undefined ? undefined : tracking?.shared(url)
+    if (shared !== undefined) {
+      this.put(escapeHtml(shared))
+      return
+    }
+    const before = this.written
+    this.write(written, turn)
+    if (!tracking || url !== undefined) return
+    const own = tracking.own(this.written.slice(before.length))
+    if (own === undefined) return
+    this.written = before
+    this.put(escapeHtml(own))
+  }
+
+  private writePixel(): void {
+    const { tracking } = this.values
+    if (tracking) this.put(`<img src="${escapeHtml(tracking.pixelUrl)}" ${PIXEL_LOOKS}>`)
   }
 
   private put(text: string): void {

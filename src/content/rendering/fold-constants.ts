@@ -45,6 +45,9 @@ class Folding {
   private foldNode(node: MergeNode): readonly MergeNode[] {
     if (typeof node === 'string') return [node]
     switch (node.kind) {
+      case 'link':
+      case 'pixel':
+        return [node]
       case 'value':
         return [this.isKnown(node.lookup) ? this.render([node]) : node]
       case 'loop':

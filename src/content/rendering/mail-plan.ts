@@ -10,11 +10,12 @@ import { given } from '../../core/given.js'
 import { complianceFooter } from '../footer/compliance-footer.js'
 import { dateTags } from '../merge/date-tags.js'
 import type { MergePlace, MergeTemplate } from '../merge/merge-tree.js'
-import type { MergeValues } from '../merge/merge-values.js'
+import type { MergeValues, TrackedUrls } from '../merge/merge-values.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
 import { foldConstants } from './fold-constants.js'
 import type { MailBrand, Merging, OwnValues } from './merging.js'
+import { trackTemplate } from '../tracking/track-template.js'
 import { TextFromHtml } from './text-from-html.js'
 
 /** As it was written. */
@@ -27,6 +28,8 @@ export interface MailSource {
 /** Of html and text, which many mails share whose subjects differ. */
 export interface BodyPlan {
   readonly html: MergeTemplate | undefined
+  /** The html leads to us first; the text has the links that were written. */
+  readonly isTracked: boolean
   readonly text: MergeTemplate | TextFromHtml | undefined
   /** Somebody can unsubscribe by a link in it. */
   readonly hasUnsubscribeLink: boolean
@@ -60,8 +63,11 @@ export function planBody({ html, text }: Omit<MailSource, 'subject'>, merging: M
   const fold = (template: MergeTemplate) => foldConstants(template, constants)
   const filled = html === undefined ? undefined : fold(footedTemplate(html, merging))
   const written = text === undefined ? undefined : fold(toTemplate(text, 'text'))
+  const { tracking } = merging
+  const tracked = filled && tracking ? trackTemplate(filled, tracking) : filled
   return {
-    html: filled,
+    html: tracked,
+    isTracked: tracked !== filled,
     text: written ?? (filled && new TextFromHtml(filled)),
     hasUnsubscribeLink: [filled, written].some(one => one?.names.includes('unsubscribe_url') ?? false),
   }
@@ -73,7 +79,7 @@ export function renderMail(plan: MailPlan, values: MergeValues): MailSource {
   const html = htmlPlan && renderTemplate(htmlPlan, values)
   const text =
     textPlan instanceof TextFromHtml
-      ? textPlan.textFor(html ?? '', values)
+      ? textPlan.textFor(plan.body.isTracked ? undefined : html, values)
       : textPlan && renderTemplate(textPlan, values)
   return { subject, ...given({ html, text }) }
 }
@@ -90,12 +96,14 @@ export function valuesOf(
   recipient: string,
   date: number,
   links: SubscriberLinks,
+  tracking?: TrackedUrls,
 ): MergeValues {
   const shared = data && own ? { ...data, ...own } : (own ?? data)
   return {
     system: systemTags(brand, date, links),
     contact: contact ?? { email: recipient, firstName: null, lastName: null, attributes: {} },
     ...(shared && { data: shared }),
+    ...(tracking && { tracking }),
   }
 }
 

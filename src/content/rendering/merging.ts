@@ -4,6 +4,7 @@
  * Made where mail is accepted, stored with its content as JSON, read in the delivery threads. Pure. Fails: never throws.
  */
 import type { MergeContact } from '../merge/merge-values.js'
+import type { Tracked } from '../tracking/track-template.js'
 
 export type MergeData = Readonly<Record<string, unknown>>
 
@@ -35,6 +36,8 @@ export interface Merging {
   readonly hasFooter: boolean
   /** `template_data` of the request. */
   readonly data?: MergeData
+  /** Absent where neither opens nor clicks are counted. */
+  readonly tracking?: Tracked
 }
 
 /** What one recipient has of its own. */

@@ -36,8 +36,9 @@ export class PlanCache {
     const source = given({ html, text })
     const written = `${html ?? ''}\0${text ?? ''}`
     if (this.isFirstSight(written)) return planBody(source, merging)
-    const { brand, hasFooter } = merging
-    const name = JSON.stringify([brand, hasFooter, html === undefined, text === undefined]) + written
+    const { brand, hasFooter, tracking } = merging
+    const name =
+      JSON.stringify([brand, hasFooter, tracking, html === undefined, text === undefined]) + written
     const known = this.bodies.get(name)
     const plan = known ?? planBody(source, merging)
     this.keep(name, plan, known !== undefined)

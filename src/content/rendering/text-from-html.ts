@@ -31,9 +31,9 @@ export class TextFromHtml {
     this.outcomes = isMarkable(html.nodes) ? outcomesOf(html) : undefined
   }
 
-  /** @param rendered the HTML for the same values */
-  textFor(rendered: string, values: MergeValues): string {
-    if (this.outcomes === undefined) return plainTextOf(rendered)
+  /** @param rendered the HTML for the same values, where that is there */
+  textFor(rendered: string | undefined, values: MergeValues): string {
+    if (this.outcomes === undefined) return plainTextOf(rendered ?? renderTemplate(this.html, values))
     const chosen = this.outcomes.nodes.length === 0 ? '' : renderTemplate(this.outcomes, values)
     const known = this.texts.get(chosen)
     const text = known ?? textTemplate(this.html, chosen)

@@ -25,8 +25,6 @@ export interface ReadMessage extends Recipients, Pick<ReadContent, 'attached'> {
   /** From 0, within the batch. */
   readonly index: number
   readonly sender: Sender
-  readonly trackOpens: boolean
-  readonly trackClicks: boolean
   readonly content: ReturnType<typeof fillFields>
 }
 
@@ -114,10 +112,10 @@ async function readMessage(
   const data = readTemplateData(message)
   // In the contract's order: the sender's address, the template, the sender's domain.
   const asked = withWorkspaceSender(senderFields, workspace)
-  const content = fillFields(workspace, fields, await finders.template(message.template_id), data)
+  const template = await finders.template(message.template_id)
+  const content = fillFields(workspace, fields, template, data, message)
   const sender = await finders.sender(asked)
-  const { track_opens: trackOpens = true, track_clicks: trackClicks = true } = message
-  return { index, ...recipients, content, attached, sender, trackOpens, trackClicks }
+  return { index, ...recipients, content, attached, sender }
 }
 
 function openFinders({ senders, database }: SendParts, workspace: ActingWorkspace): Finders {

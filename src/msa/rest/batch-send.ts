@@ -65,12 +65,10 @@ async function openPace(tx: Tx, principal: Principal, now: number): Promise<Rele
 }
 
 function toSubmission(message: ReadMessage, id: string, batchId: string): Submission {
-  const { index, sender, recipients, addressees, attached, trackOpens, trackClicks } = message
+  const { index, sender, recipients, addressees, attached } = message
   return {
     content: {
       id,
-      trackOpens,
-      trackClicks,
       batch: { id: batchId, index },
       ...sender,
       ...message.content,

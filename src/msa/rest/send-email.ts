@@ -71,13 +71,11 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
   const data = readTemplateData(body)
   const asked = withWorkspaceSender(senderFields, workspace)
   const template = await findAskedTemplate(parts.database.reader, workspace, body.template_id)
-  const filled = fillFields(workspace, fields, template, data)
+  const filled = fillFields(workspace, fields, template, data, body)
   const sender = await parts.senders.sender(workspace, asked)
   checkSendAt(scheduledAt, now)
   const content = {
     id: parts.newId(),
-    trackOpens: body.track_opens ?? true,
-    trackClicks: body.track_clicks ?? true,
     ...sender,
     ...filled,
     ...given({ addressees, scheduledAt }),

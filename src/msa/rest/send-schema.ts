@@ -93,8 +93,21 @@ const messageFields = {
     Type.String({ maxLength: 100, description: 'Left out: the name in from_email, else the default.' }),
   ),
   reply_to: Type.Optional(Type.String({ ...address, description: `${NAMED}, ASCII before the @.` })),
-  track_opens: Type.Optional(Type.Boolean({ default: true })),
-  track_clicks: Type.Optional(Type.Boolean({ default: true })),
+  track_opens: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description:
+        'A picture in the html tells of openings. Left out: as the workspace says, which is true unless it was changed.',
+    }),
+  ),
+  track_clicks: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description:
+        'Links of the html lead by way of this server, which counts clicks. Left out: as the workspace says, which is true unless it ' +
+        'was changed. Links to unsubscribe and preferences stay as they are, and so do those in text.',
+    }),
+  ),
   cc: Type.Optional(recipients({}, `Copies: all recipients then see to and cc. ${COPY}`)),
   bcc: Type.Optional(recipients({}, `Blind copies, named in no header. ${COPY}`)),
   attachments: Type.Optional(

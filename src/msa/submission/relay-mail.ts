@@ -70,7 +70,6 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
     id: request.contentId,
     ...sender,
     subject: header.subject,
-    ...written,
     relayed: {
       firstPart: message,
       size: message.length + request.laterOctets,
@@ -79,6 +78,7 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
     },
     trackOpens: controls.track?.opens ?? false,
     trackClicks: controls.track?.clicks ?? false,
+    ...written,
     ...(controls.tags.length === 0 ? {} : { tags: controls.tags }),
   }
   const submitted = await parts.gatherer.submit({
@@ -116,7 +116,7 @@ async function writtenFor(
   { database }: RelayMailParts,
   workspace: ActingWorkspace,
   header: RelayedHeader,
-  { templateId, mergeData: data, footer: hasFooter = true }: RelayControls,
+  { templateId, mergeData: data, footer: hasFooter = true, track }: RelayControls,
   { laterOctets }: RelayRequest,
 ) {
   const field = 'X-Postroad-Template'
@@ -128,8 +128,10 @@ async function writtenFor(
   const { subject } = header
   requireReadable(subject, 'subject', 'Subject')
   const { html } = template
-  const merging = mergingOf(workspace, { source: { subject, html }, data, hasFooter })
-  return { html, templateId: template.id, ...given({ merging }) }
+  const { opens: trackOpens = workspace.trackOpens, clicks: trackClicks = workspace.trackClicks } = track ?? {}
+  const tracking = { trackOpens, trackClicks }
+  const merging = mergingOf(workspace, { source: { subject, html }, data, hasFooter, ...tracking })
+  return { html, templateId: template.id, ...tracking, ...given({ merging }) }
 }
 
 function refused(path: string, why: string): AppError {

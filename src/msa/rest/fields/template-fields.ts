@@ -35,12 +35,22 @@ export function fillFields(
   fields: ContentFields,
   template: AskedTemplate | undefined,
   data: MergeData | undefined,
-): ContentFields & Pick<MessageContent, 'merging' | 'templateId'> {
+  asked: TrackingFields,
+): ContentFields & Pick<MessageContent, 'merging' | 'templateId' | 'trackOpens' | 'trackClicks'> {
   const { subject, html = template?.html, text } = fields
   const source = { subject, ...given({ html, text }) }
-  const merging = mergingOf(workspace, { source, data, hasFooter: html !== undefined })
-  return { ...fields, ...given({ html, templateId: template?.id, merging }) }
+  const {
+    track_opens: trackOpens = workspace.trackOpens,
+    track_clicks: trackClicks = workspace.trackClicks,
+  } = asked
+  const hasHtml = html !== undefined
+  const tracking = { trackOpens: hasHtml && trackOpens, trackClicks: hasHtml && trackClicks }
+  const merging = mergingOf(workspace, { source, data, hasFooter: hasHtml, ...tracking })
+  return { ...fields, trackOpens, trackClicks, ...given({ html, templateId: template?.id, merging }) }
 }
+
+/** Of a request; what it leaves out the workspace says. */
+type TrackingFields = Pick<MessageFields, 'track_opens' | 'track_clicks'>
 
 const TOO_LARGE = `must have at most ${formatSize(MOST_DATA)} as JSON`
 

@@ -1,0 +1,184 @@
+/**
+ * Finds in a mail's HTML what tells of clicks and openings: the URLs of its links, and the place of the pixel.
+ *
+ * Called once per content, after the footer was added and the merge language parsed; rendering then only puts the recipient's own
+ * URLs in. Everything else stays octet for octet. Links are `href` of `<a>` and `<area>` that lead to http(s); what stands in
+ * comments stays, the conditional ones of Outlook as well. Never touched are the links by which somebody unsubscribes or
+ * chooses, and a URL that begins in one branch of a condition and ends outside of it. Pure.
+ * Fails: never throws; linear in the length of the HTML.
+ */
+import type { MergeNode, MergeTemplate } from '../merge/merge-tree.js'
+import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'
+import {
+  isInHref,
+  passMergedValue,
+  readMarkup,
+  startOfMarkup,
+  type MarkupPlace,
+  type MarkupSink,
+} from './read-markup.js'
+
+export interface Tracked {
+  readonly opens: boolean
+  /** What is added to the URLs of links, where clicks on them are counted. */
+  readonly clicks?: UrlParameters
+}
+
+/** System tags that lead back to us. */
+const MANAGED_URLS: ReadonlySet<string> = new Set(['unsubscribe_url', 'preferences_url'])
+
+export function trackTemplate(template: MergeTemplate, { opens, clicks }: Tracked): MergeTemplate {
+  if (template.place !== 'html' || !(opens || clicks !== undefined)) return template
+  const place = startOfMarkup()
+  const list = new TrackedList(place, clicks)
+  list.read(template.nodes)
+  return { ...template, nodes: joined(opens ? withPixel(list, place) : list.nodes) }
+}
+
+/** Before the last `</body>`, else the last `</html>`, else at the end; where everybody gets it, and where it is a picture. */
+function withPixel({ nodes, ends }: TrackedList, place: MarkupPlace): MergeNode[] {
+  const end = ends.get('body') ?? ends.get('html') ?? 'unknown'
+  if (end !== 'unknown') return [...nodes.slice(0, end), { kind: 'pixel' }, ...nodes.slice(end)]
+  return place.mode === 'text' ? [...nodes, { kind: 'pixel' }] : nodes
+}
+
+/** The nodes of one branch, or of the whole. */
+class TrackedList {
+  readonly nodes: MergeNode[] = []
+  /** Where the last end tag of each kind stands: an index of `nodes`, or `unknown` where only some get it. */
+  readonly ends = new Map<string, number | 'unknown'>()
+  private readonly place: MarkupPlace
+  private readonly clicks: UrlParameters | undefined
+  private readonly outer: TrackedList | undefined
+  /** What the URL in hand consists of so far; undefined while there is none. */
+  private href: MergeNode[] | undefined
+
+  constructor(place: MarkupPlace, clicks: UrlParameters | undefined, outer?: TrackedList) {
+    this.place = place
+    this.clicks = clicks
+    this.outer = outer
+  }
+
+  read(nodes: readonly MergeNode[]): void {
+    for (const node of nodes)
+      if (typeof node === 'string') this.readText(node)
+      else this.readNode(node)
+    // It ends outside of this branch, if at all.
+    this.giveUpHref()
+  }
+
+  private readText(text: string): void {
+    let from = 0
+    const takeUntil = (at: number) => {
+      this.put(text.slice(from, at))
+      from = at
+    }
+    const sink: MarkupSink = {
+      hrefBegins: at => {
+        takeUntil(at)
+        this.beginHref()
+      },
+      hrefEnds: at => {
+        takeUntil(at)
+        this.endHref()
+      },
+      endTag: (name, at) => {
+        if (name !== 'body' && name !== 'html') return
+        takeUntil(at)
+        this.noteEnd(name, this.nodes.length)
+      },
+    }
+    readMarkup(this.place, text, sink)
+    takeUntil(text.length)
+  }
+
+  private readNode(node: Exclude<MergeNode, string>): void {
+    if (node.kind === 'choice') {
+      const [whenTrue = [], whenFalse = []] = this.readBranches([node.whenTrue, node.whenFalse])
+      this.put({ ...node, whenTrue, whenFalse })
+    } else if (node.kind === 'loop') {
+      const [body = [], whenEmpty = []] = this.readBranches([node.body, node.whenEmpty])
+      this.put({ ...node, body, whenEmpty })
+    } else {
+      passMergedValue(this.place, { ...NOBODY, hrefBegins: () => this.beginHref() })
+      this.put(node)
+    }
+  }
+
+  /** Each begins where the block stands; what follows goes on where the first that holds anything ends. */
+  private readBranches(branches: readonly (readonly MergeNode[])[]): MergeNode[][] {
+    const start = { ...this.place }
+    const clicks = this.href ? undefined : this.clicks
+    let end: MarkupPlace | undefined
+    const read = branches.map(nodes => {
+      const place = { ...start }
+      const list = new TrackedList(place, clicks, this)
+      list.read(nodes)
+      if (nodes.length > 0) end ??= place
+      return list.nodes
+    })
+    Object.assign(this.place, end ?? start)
+    if (!isInHref(this.place)) this.giveUpHref()
+    return read
+  }
+
+  private beginHref(): void {
+    this.href = this.clicks ? [] : undefined
+  }
+
+  private noteEnd(name: string, at: number | 'unknown'): void {
+    this.ends.set(name, at)
+    this.outer?.noteEnd(name, 'unknown')
+  }
+
+  private put(node: MergeNode): void {
+    if (node !== '') (this.href ?? this.nodes).push(node)
+  }
+
+  private endHref(): void {
+    const written = this.href
+    if (!written) return
+    this.href = undefined
+    this.nodes.push(...linkOf(written, this.clicks ?? {}))
+  }
+
+  private giveUpHref(): void {
+    const written = this.href
+    this.href = undefined
+    if (written) this.nodes.push(...written)
+  }
+}
+
+const NOBODY: MarkupSink = { hrefBegins() {}, hrefEnds() {}, endTag() {} }
+
+function linkOf(written: readonly MergeNode[], parameters: UrlParameters): readonly MergeNode[] {
+  if (isManaged(written)) return written
+  const [first] = written
+  if (written.every(node => typeof node === 'string')) {
+    const url = followedUrl(written.join(''))
+    if (url === undefined) return written
+    return [{ kind: 'link', written, url: withParameters(url, parameters) }]
+  }
+  // Text that begins another scheme, or a place in this mail.
+  const isElsewhere = typeof first === 'string' && /^\s*(#|(?!https?:)[a-z][a-z0-9+.-]*:)/i.test(first)
+  return isElsewhere ? written : [{ kind: 'link', written }]
+}
+
+function isManaged(nodes: readonly MergeNode[]): boolean {
+  return nodes.some(node => {
+    if (typeof node === 'string') return false
+    if (node.kind === 'value') return node.lookup.of === 'root' && MANAGED_URLS.has(node.lookup.name)
+    if (node.kind === 'choice') return isManaged(node.whenTrue) || isManaged(node.whenFalse)
+    return node.kind === 'loop' && (isManaged(node.body) || isManaged(node.whenEmpty))
+  })
+}
+
+function joined(nodes: readonly MergeNode[]): MergeNode[] {
+  const all: MergeNode[] = []
+  for (const node of nodes) {
+    const last = all.at(-1)
+    if (typeof node === 'string' && typeof last === 'string') all[all.length - 1] = last + node
+    else all.push(node)
+  }
+  return all
+}

@@ -1,0 +1,50 @@
+/**
+ * The URLs that one message has in place of those that were written, and that of its pixel.
+ *
+ * Opened for each message by whoever renders it; asked by `merge/render-template.ts`. Pure. Fails: as the links do.
+ */
+import type { LinkParts } from '../../mail/links/link-parts.js'
+import { LINK_PATHS, type Links } from '../../mail/links/links.js'
+import type { TrackedUrls } from '../merge/merge-values.js'
+import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'
+
+export interface TrackedMessage {
+  readonly workspaceId: string
+  readonly links: Links
+  readonly parts: LinkParts
+  /** Without a slash at the end. */
+  readonly publicUrl: string
+  readonly parameters: UrlParameters
+}
+
+export function trackedUrls({
+  workspaceId,
+  links,
+  parts,
+  publicUrl,
+  parameters,
+}: TrackedMessage): TrackedUrls {
+  return {
+    get pixelUrl() {
+      return links.pixelUrl
+    },
+    shared(url) {
+      const part = parts.shared(workspaceId, url)
+      return part && links.click(part)
+    },
+    own(written) {
+      const url = followedUrl(written)
+      if (url === undefined || isOurs(url, publicUrl)) return undefined
+      const part = parts.own(workspaceId, withParameters(url, parameters))
+      return part && links.click(part)
+    },
+  }
+}
+
+/** A link to our pages, however it came in: unsubscribing is nobody's click. */
+function isOurs(url: string, publicUrl: string): boolean {
+  return (
+    url.startsWith(publicUrl) &&
+    Object.values(LINK_PATHS).some(path => url.startsWith(path, publicUrl.length))
+  )
+}

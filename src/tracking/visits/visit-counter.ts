@@ -1,0 +1,165 @@
+/**
+ * Counts visits: brings what stands in the journal into the history of messages and the event log, each once.
+ *
+ * What people did goes through the state machine; what machines did is told to the log alone. How far it has come is written in the
+ * transaction that counts. It is a second behind, to see what comes with a visit, and steps aside after each piece, so that delivery and
+ * the API go on however much there is to count. Fails: never; trouble with the database is logged and tried again after a pause.
+ */
+import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
+import { describeError } from '../../core/errors.js'
+import type { Database, Tx } from '../../db/database.js'
+import type { Event } from '../../events/event.js'
+import { appendEvents } from '../../events/store.js'
+import { findOrigins } from '../../messages/content-store.js'
+import { eventOf, recordHappenings, type Happening } from '../../messages/message-history.js'
+import { findHeads } from '../../messages/message-status-store.js'
+import type { Log } from '../../world/log.js'
+import type { Random } from '../../world/random.js'
+import { pauseFor, type Clock, type Timer } from '../../world/time/clock.js'
+import { RetryingLoop } from '../../world/time/retrying-loop.js'
+import { BURST_MS, ClickBursts, isKnownMachine } from './judge-visits.js'
+import type { JournalPlace, VisitJournal } from './visit-journal.js'
+import type { ReadVisit, VisitReader } from './visit-reader.js'
+import { findDeliveryMoments, moveCountedPlace } from './visit-store.js'
+import type { Visit } from './visit.js'
+
+export interface CounterParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly journal: VisitJournal
+  readonly reader: VisitReader
+  /** The event log has grown. */
+  readonly onEvents: () => void
+}
+
+/** One transaction's share; the API and the queue wait for it. */
+const VISITS_PER_TURN = 100
+/** Read ahead of what is counted. */
+const MOST_AHEAD = 10_000
+/** After each piece. */
+const REST_MS = 10
+const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
+
+export class VisitCounter {
+  private readonly parts: CounterParts
+  private readonly loop: RetryingLoop
+  private readonly bursts = new ClickBursts()
+  private readonly ahead: ReadVisit[] = []
+  private counted: JournalPlace
+  private later: Timer | undefined
+
+  /** @param counted up to where visits were counted */
+  constructor(parts: CounterParts, counted: JournalPlace) {
+    this.parts = parts
+    this.counted = counted
+    const { clock, random, log } = parts
+    this.loop = new RetryingLoop({
+      clock,
+      restMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
+      takeTurn: () => this.takeTurn(),
+      afterTurn: () => pauseFor(REST_MS),
+      onFailure: (error, retryInMs) => {
+        log.error('clicks and opens could not be counted', { error: describeError(error), retryInMs })
+      },
+    })
+  }
+
+  /** There are visits in the journal. Cheap. */
+  wake(): void {
+    if (this.later === undefined) this.loop.wake()
+  }
+
+  /** What is not counted yet is counted after the next start. */
+  async stop(): Promise<void> {
+    this.loop.halt()
+    this.later?.cancel()
+    await this.loop.stop()
+  }
+
+  private async takeTurn(): Promise<boolean> {
+    await this.readAhead()
+    const [first] = this.ahead
+    if (!first) return false
+    const { clock } = this.parts
+    const isRipe = ({ at }: Visit) => clock.now() - at >= BURST_MS || at > clock.now()
+    const end = this.ahead.slice(0, VISITS_PER_TURN).findIndex(({ visit }) => !isRipe(visit))
+    const ripe = this.ahead.slice(0, end < 0 ? VISITS_PER_TURN : end)
+    const last = ripe.at(-1)
+    if (!last) {
+      this.wakeIn(first.visit.at + BURST_MS - clock.now())
+      return false
+    }
+    await this.count(
+      ripe.map(({ visit }) => visit),
+      last.end,
+    )
+    this.ahead.splice(0, ripe.length)
+    this.loop.succeed()
+    return true
+  }
+
+  private async readAhead(): Promise<void> {
+    if (this.ahead.length > MOST_AHEAD) return
+    for (const read of await this.parts.reader.read()) {
+      this.bursts.note(read.visit)
+      this.ahead.push(read)
+    }
+  }
+
+  private wakeIn(ms: number): void {
+    this.later ??= this.parts.clock.after(ms, () => {
+      this.later = undefined
+      this.loop.wake()
+    })
+  }
+
+  private async count(visits: readonly Visit[], end: JournalPlace): Promise<void> {
+    const { database, onEvents, reader } = this.parts
+    const ids = [...new Set(visits.map(({ messageId }) => messageId))]
+    const moments = await findDeliveryMoments(database.reader, ids)
+    const isMachine = (visit: Visit) =>
+      isKnownMachine(visit) || this.bursts.isBurst(visit, moments.get(visit.messageId) ?? null)
+    const judged = visits.map(visit => happeningOf(visit, isMachine(visit)))
+    await database.write(async tx => {
+      tx.onCommit(onEvents)
+      await recordHappenings(
+        tx,
+        judged.filter(({ facts }) => !facts.isBot),
+      )
+      await tellLog(
+        tx,
+        judged.filter(({ facts }) => facts.isBot),
+      )
+      await moveCountedPlace(tx.db, end)
+    })
+    if (end.file !== this.counted.file) await reader.deleteBefore(end)
+    this.counted = end
+  }
+}
+
+type VisitHappening = Extract<Happening, { what: 'opened' | 'clicked' }>
+
+function happeningOf(
+  { kind, messageId, at, address, userAgent, url = '' }: Visit,
+  isBot: boolean,
+): VisitHappening {
+  const facts = { ip: address, userAgent, isBot }
+  return kind === 'open'
+    ? { what: 'opened', messageId, at, facts }
+    : { what: 'clicked', messageId, at, facts: { ...facts, url } }
+}
+
+/** They change nothing, so the state machine is not asked. */
+async function tellLog(tx: Tx, happenings: readonly VisitHappening[]): Promise<void> {
+  if (happenings.length === 0) return
+  const ids = [...new Set(happenings.map(({ messageId }) => messageId))]
+  const heads = new Map((await findHeads(tx.db, ids)).map(head => [head.id, head]))
+  const origins = await findOrigins(tx.db, [...new Set([...heads.values()].map(head => head.contentId))])
+  const events = happenings.flatMap((happening): Event[] => {
+    const head = heads.get(happening.messageId)
+    return head ? [eventOf(happening, head, origins.get(head.contentId))] : []
+  })
+  await appendEvents(tx, events)
+}
