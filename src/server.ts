@@ -201,6 +201,7 @@ function resourceParts({ config, world, database, newId, domains, linkSecrets }:
     ...world,
     database,
     newId,
+    spawn: spawnThread,
     domains,
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,

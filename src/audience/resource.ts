@@ -14,13 +14,26 @@ import { CONTACT_TAGS, deletePairsOfDeleted, LIST_MEMBERS, type PairKind } from 
 import { segmentRoutes } from './segments/segment-routes.js'
 import { tagRoutes } from './tags/tag-routes.js'
 import { taggedRoutes } from './tags/tagged-routes.js'
+import { exportRoute } from './transfer/export-routes.js'
+import { importRoutes } from './transfer/import-routes.js'
+import { deleteImportsBefore } from './transfer/import-store.js'
+import { Importer, type ImporterParts } from './transfer/importer.js'
+
+/** With the rows that were rejected. */
+const IMPORTS_KEPT_MS = 30 * 86_400_000
 
 export const contacts = resource({
   chapters: { Contacts: 'The people that mail goes to, and what is known of them.' },
-  open: (parts: AudienceParts) => {
+  open: (parts: ImporterParts) => {
     const sweeps = new ContactSweeps(parts)
+    const importer = new Importer(parts)
     return {
-      routes: [...bulkContactRoutes(parts, sweeps), ...contactRoutes(parts)],
+      routes: [
+        ...bulkContactRoutes(parts, sweeps),
+        ...importRoutes(parts, importer),
+        exportRoute(parts),
+        ...contactRoutes(parts),
+      ],
       consumers: [contactConsumer(parts), searchConsumer()],
       jobs: [
         {
@@ -30,10 +43,18 @@ export const contacts = resource({
           isRunAtStart: true,
           run: stopping => sweeps.resume(stopping),
         },
+        {
+          // Lasts as long as the appliance; what a process that is gone has left is gone on with at once.
+          name: 'import-contacts',
+          schedule: '* * * * *',
+          isRunAtStart: true,
+          run: stopping => importer.run(stopping),
+        },
       ],
       retention: [
         deletesOldest({ what: 'deleted contacts', keep: RESTORABLE_MS }, purgeDeleted),
         deletesOldest({ what: 'finished deletions of contacts', keep: RESTORABLE_MS }, deleteSweepsBefore),
+        deletesOldest({ what: 'finished imports of contacts', keep: IMPORTS_KEPT_MS }, deleteImportsBefore),
       ],
       stop: () => sweeps.stop(),
     }

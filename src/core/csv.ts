@@ -2,7 +2,7 @@
  * Comma-separated values, read as they come in and written so that a spreadsheet takes no cell for a formula.
  *
  * Called by imports and exports; knows nothing of what the cells mean. Standard: RFC 4180, reading also LF line ends,
- * a byte order mark, stray quotes, and semicolons where the first line has no comma. Rows may have any number of cells.
+ * a byte order mark, stray quotes, and semicolons or tabs where the first line has no comma. Rows may have any number of cells.
  * Fails: reading throws a plain Error, naming the line, where rows cannot be told apart (a quote that does not close) or are
  * too long. What is wrong inside of a row is for who reads it: each row knows its line.
  */
@@ -55,9 +55,13 @@ export async function* readCsv(
   yield await parsing.end()
 }
 
-function separatorOf(octets: Uint8Array): ',' | ';' {
+type Separator = ',' | ';' | '\t'
+
+function separatorOf(octets: Uint8Array): Separator {
   const [firstLine = ''] = Buffer.from(octets).toString('latin1').split('\n', 1)
-  return firstLine.includes(';') && !firstLine.includes(',') ? ';' : ','
+  if (firstLine.includes(',')) return ','
+  if (firstLine.includes(';')) return ';'
+  return firstLine.includes('\t') ? '\t' : ','
 }
 
 /** One text on its way through the parser. */
@@ -68,7 +72,7 @@ class Parsing {
   private line = 1
   private hasTooMany = false
 
-  constructor(separator: ',' | ';') {
+  constructor(separator: Separator) {
     this.parser = parse({
       bom: true,
       delimiter: separator,

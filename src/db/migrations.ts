@@ -23,6 +23,7 @@ import { up as contentsAhead } from './migrations/0019-contents-ahead.js'
 import { up as forms } from './migrations/0020-forms.js'
 import { up as attributePlaces } from './migrations/0021-attribute-places.js'
 import { up as tracking } from './migrations/0022-tracking.js'
+import { up as contactImports } from './migrations/0023-contact-imports.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -49,4 +50,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0020-forms': forms,
   '0021-attribute-places': attributePlaces,
   '0022-tracking': tracking,
+  '0023-contact-imports': contactImports,
 }

@@ -17,7 +17,9 @@ import { LoopShare } from '../world/time/loop-share.js'
 import { AnswerMemory } from './answer/answer-memory.js'
 import { BodyMemory } from './body/body-memory.js'
 import { readJsonBody, type BodyParts } from './body/body.js'
+import { openUpload } from './body/upload.js'
 import { faultAnswer } from './answer/connection-faults.js'
+import { sendDownload, type Download } from './answer/download.js'
 import { answerEarly } from './answer/early-answer.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate } from './gate.js'
@@ -43,6 +45,7 @@ export interface AppParts {
 
 /** What a request is served with. */
 interface Serving extends BodyParts {
+  readonly log: Log
   readonly gate: Gate
   readonly repeats: Repeats
   readonly answers: AnswerMemory
@@ -56,6 +59,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
   for (const route of routes) mustBeServedHere(route, parts.serves ?? 'network')
   const serving: Serving = {
     clock,
+    log,
     gate,
     loop: new LoopShare(clock),
     memory: new BodyMemory(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
@@ -160,6 +164,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
   const { idempotency, method } = route.head
   const key = idempotency && readIdempotencyKey(ctx.req, idempotency)
   const body = await readBody(ctx, route, holderOf(ctx, principal), serving)
+  const upload = route.head.upload && openUpload(ctx.req, ctx.res, route.head.upload, serving.clock)
   const requestId = ctx.state['requestId'] as string
   const claim =
     key === undefined
@@ -172,12 +177,19 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
           repeats.time(),
         )
   const execute = () =>
-    route.handle({ params: params as never, query: query as never, body, principal, claim, requestId })
+    route.handle({
+      ...{ params: params as never, query: query as never, body, principal, claim, requestId },
+      ...(upload ? { upload } : {}),
+    })
   const { answer, isRepeat } = claim
     ? await repeats.answer(claim, execute)
     : { answer: await execute(), isRepeat: false }
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
+  if (route.response.kind === 'download') {
+    await sendDownload(ctx, value as Download, route.head.mediaType ?? 'text/plain', serving)
+    return
+  }
   const page = 'page' in answer ? answer.page : undefined
   if (page) give(ctx, route, listBody(value as never, page), principal, serving)
   else give(ctx, route, route.response.kind === 'bare' ? value : { data: value }, principal, serving)

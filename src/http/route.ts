@@ -7,7 +7,9 @@ import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
 import type { ErrorCode } from '../core/errors.js'
 import type { LoopShare } from '../world/time/loop-share.js'
+import type { Download } from './answer/download.js'
 import type { BodyBounds } from './body/body.js'
+import type { Upload, UploadRules } from './body/upload.js'
 import type { IdempotencyClaim } from './idempotency.js'
 import { SMALL_BODY_VALUES } from './body/json-whole.js'
 import { pageOf, type Listing, type Page } from './pagination.js'
@@ -57,6 +59,8 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> ext
   readonly body?: B
   /** No body at all is as one without fields: of a DELETE, say, that names things in its query. */
   readonly isBodyOptional?: boolean
+  /** The request brings a file instead. */
+  readonly upload?: UploadRules
   /** A request body for the OpenAPI page, where rules beyond the schema demand more than its required fields. */
   readonly example?: unknown
   /** `data` of the usual answer to that, for the OpenAPI page, where values made up field by field would contradict each other. */
@@ -98,6 +102,8 @@ export interface KeyedRequest<P extends TObject, Q extends TObject, B extends TS
   readonly principal: Principal
   /** Of a request with an Idempotency-Key, on a route that takes one. */
   readonly claim: IdempotencyClaim | undefined
+  /** On a route that takes one. */
+  readonly upload?: Upload
 }
 
 interface SingleRoute<
@@ -130,7 +136,7 @@ interface ListRoute<P extends TObject, Q extends TObject, R extends TSchema> ext
 /** A declared route, its schemas compiled. */
 export interface Route {
   readonly head: RouteHead<TObject, TObject, TSchema>
-  readonly response: { readonly kind: 'single' | 'list' | 'bare'; readonly schema: TSchema }
+  readonly response: { readonly kind: 'single' | 'list' | 'bare' | 'download'; readonly schema: TSchema }
   readonly status: number
   readonly otherAnswers: Readonly<Record<number, TSchema>>
   validateParams(value: unknown): unknown
@@ -169,6 +175,41 @@ export function route<
     Described & { readonly access: Permission | 'key' },
 ): Route {
   return declare(spec, 'single', spec.response, request => spec.handle(request), spec)
+}
+
+/** A route that takes a file and answers `{data: ...}` to a key. */
+export function uploadRoute<R extends TSchema, Q extends TObject = typeof NoFields>(
+  spec: Omit<SingleRoute<typeof NoFields, Q, TSchema, R, R, unknown>, 'handle' | 'body'> &
+    Described & {
+      readonly access: Permission
+      readonly upload: UploadRules
+      handle(request: KeyedRequest<typeof NoFields, Q, TSchema>, upload: Upload): Promise<Static<R>>
+    },
+): Route {
+  return declare(
+    spec,
+    'single',
+    spec.response,
+    request => {
+      if (!request.upload) throw new Error(`${spec.path} was given no file`)
+      return spec.handle(request as never, request.upload)
+    },
+    spec,
+  )
+}
+
+/** A route that answers a file, made while it is sent. */
+export function downloadRoute<P extends TObject = typeof NoFields, Q extends TObject = typeof NoFields>(
+  spec: RouteHead<P, Q, TSchema> &
+    Described & {
+      readonly access: Permission
+      readonly mediaType: string
+      /** For the OpenAPI page. */
+      readonly exampleAnswer: string
+      handle(request: KeyedRequest<P, Q, TSchema>): Promise<Download>
+    },
+): Route {
+  return declare(spec, 'download', Type.String(), request => spec.handle(request as never))
 }
 
 /** A route that needs no key. `isBare` answers the value itself, without `data` around it. */

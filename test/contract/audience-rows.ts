@@ -5,6 +5,7 @@ const contacts = inFile('audience/contacts-served')
 const lists = inFile('audience/lists-served')
 const forms = inFile('audience/forms-served')
 const bounds = inFile('audience/bounds-served')
+const transfer = inFile('audience/transfer/imports-served')
 
 const MADE = contacts('a contact is made with what is said of it, and put into a list')
 const ONCE = contacts('an address is a contact once, whatever its case')
@@ -28,6 +29,25 @@ const FOLLOWS = lists('a contact follows what happens to its mail and its addres
 const UNDER_WAY = lists('while all contacts are being deleted, nobody deletes or restores all of them again')
 
 const FULL = bounds('a workspace has at most so many ${things}; where one is deleted there is room again')
+const IMPORT = transfer(
+  'a file of CSV makes contacts, in a list and with tags, and tells of each row that it cannot take',
+)
+const UNWANTED = transfer(
+  'whoever does not want mail is not subscribed again by a file, and a file can unsubscribe',
+)
+const CHARSETS = transfer(
+  'a file is read in the charset that it is in, with commas, semicolons or tabs, as a form, or folded',
+)
+const REFUSED_FILE = transfer('a file that cannot be meant is refused before anything is imported')
+const STALLED = transfer('a file that does not come on is not waited for, and nothing of it is kept')
+const CANCEL = transfer('an import is cancelled while it waits or works, and what was done stays')
+const MENDED = transfer('rejected rows come back as a file, which is imported again when it is mended')
+const ROUND_TRIP = transfer(
+  'an export is what an import takes: coming back it changes nothing, and elsewhere it makes the same',
+)
+const EXPORT_FILTER = transfer(
+  'an export is of all contacts, or of those that a filter, list, segment or tag leaves, oldest first',
+)
 
 const TABLE = 'Lists, segments, tags'
 
@@ -94,10 +114,29 @@ export const AUDIENCE_ROWS: readonly Row[] = [
   },
   {
     id: 'contacts.transfer',
-    rule: 'contacts are imported from and exported to CSV',
+    rule: 'POST /contacts/import takes a file of CSV, 202 {import_id}; columns by heading, unknown ones become attributes; GET /contacts/imports/:id shows progress and rejected rows',
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
-    tests: [],
-    waitsFor: 'contact import and export',
+    answers: [
+      'POST /api/v1/contacts/import: not_found',
+      'POST /api/v1/contacts/import: conflict',
+      'POST /api/v1/contacts/import: unsupported_media_type',
+      'POST /api/v1/contacts/import: request_timeout',
+      'POST /api/v1/contacts/imports/{id}/cancel: conflict',
+    ],
+    asserts: [
+      "{ line: 4, reason: 'the address has no @' }",
+      "{ name: 'Plan', field: 'attributes.Plan' }",
+      "'gone@x.example': false",
+    ],
+    tests: [IMPORT, UNWANTED, CHARSETS, REFUSED_FILE, STALLED, CANCEL, MENDED],
+  },
+  {
+    id: 'contacts.export',
+    rule: "GET /contacts/export streams CSV, cells that begin a formula prefixed with '",
+    from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
+    answers: ['GET /api/v1/contacts/export: not_found'],
+    asserts: ["emails('?subscribed=false'), 'b'"],
+    tests: [ROUND_TRIP, EXPORT_FILTER],
   },
   {
     id: 'contacts.bulk-delete',

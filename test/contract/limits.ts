@@ -39,6 +39,7 @@ const LISTS = [
   '/email',
   '/email/batch/{batchId}',
   '/contacts',
+  '/contacts/imports',
   '/contacts/duplicates',
   '/lists',
   '/forms',

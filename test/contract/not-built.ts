@@ -5,13 +5,6 @@ const status = 'not built yet' as const
 
 export const NOT_BUILT: readonly NotBuilt[] = [
   {
-    name: 'contact import and export',
-    status,
-    paths: ['/api/v1/contacts/import', '/api/v1/contacts/export'],
-    sections: [],
-    places: [],
-  },
-  {
     name: 'campaigns',
     status,
     paths: ['/api/v1/campaigns'],

@@ -558,8 +558,6 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
           created_at: T,
         },
       ],
-    },
-  },
   '0021-attribute-places': {
     before: {
       contacts: [
@@ -601,5 +599,27 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
     after: { visit_places: [{ id: 1, file: 3, octets: 1_024 }] },
+  },
+  '0023-contact-imports': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      contact_imports: [
+        {
+          ...{ id: 'import', workspace_id: WORKSPACE, is_sandbox: 0, status: 'processing', charset: 'utf-8' },
+          ...{
+            options: '{}',
+            octets: 20,
+            octets_read: 10,
+            rows_done: 1,
+            created: 0,
+            updated: 0,
+            unchanged: 0,
+          },
+          ...{ rejected: 1, created_at: T },
+        },
+      ],
+      contact_import_parts: [{ import: 1, part: 0, octets: octets('email') }],
+      contact_import_rejections: [{ import: 1, line: 2, reason: 'the address has no @', cells: '["ann"]' }],
+    },
   },
 }

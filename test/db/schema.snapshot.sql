@@ -89,6 +89,44 @@ CREATE TABLE "captured_mails" (
   "raw" blob not null
 );
 
+CREATE TABLE "contact_import_parts" (
+  "import" bigint not null,
+  "part" integer not null,
+  "octets" blob not null,
+  constraint "contact_import_parts_pk" primary key ("import",
+  "part")
+);
+
+CREATE TABLE "contact_import_rejections" (
+  "import" bigint not null,
+  "line" integer not null,
+  "reason" text not null,
+  "cells" text not null,
+  constraint "contact_import_rejections_pk" primary key ("import",
+  "line")) without rowid;
+
+CREATE TABLE "contact_imports" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "workspace_id" text not null,
+  "is_sandbox" integer not null,
+  "status" text not null,
+  "file_name" text,
+  "charset" text not null,
+  "options" text not null,
+  "octets" bigint not null,
+  "octets_read" bigint not null,
+  "rows_done" integer not null,
+  "created" integer not null,
+  "updated" integer not null,
+  "unchanged" integer not null,
+  "rejected" integer not null,
+  "error" text,
+  "created_at" bigint not null,
+  "started_at" bigint,
+  "finished_at" bigint
+);
+
 CREATE VIRTUAL TABLE contact_search using fts5(
       search_text, content = 'contacts', content_rowid = 'seq', tokenize = 'trigram case_sensitive 1', detail = none, columnsize = 0
     );
@@ -647,6 +685,12 @@ CREATE INDEX "bounces_by_campaign" on "bounces" ("workspace_id", "campaign_id", 
 CREATE INDEX "bounces_by_email" on "bounces" ("workspace_id", "email", "created_at", "id");
 
 CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", "id", "type", "subtype");
+
+CREATE INDEX "contact_imports_by_workspace" on "contact_imports" ("workspace_id", "seq");
+
+CREATE INDEX contact_imports_finished on contact_imports (finished_at, seq) where finished_at is not null;
+
+CREATE INDEX contact_imports_unfinished on contact_imports (seq) where finished_at is null;
 
 CREATE INDEX contact_sweeps_unfinished on contact_sweeps (begun_at) where finished_at is null;
 

@@ -282,24 +282,53 @@ export async function updateContact(
   before: Contact,
   after: Contact,
 ): Promise<void> {
-  const isSearchedAnew =
-    before.email !== after.email || before.firstName !== after.firstName || before.lastName !== after.lastName
-  if (isSearchedAnew) await forgetSearchTexts(db, [before.seq])
-  const places = await givePlaces(db, audience, [after])
-  const { values, traits } = placed(after.attributes, places, placeColumns(places))
-  const row: Pick<ContactRow, ChangingColumn> = {
-    ...fieldsToRow(after),
-    traits,
-    is_bounced: flag(after.bounced),
-    bounced_at: after.bouncedAt,
-    bounce_type: after.bounceType,
-    updated_at: after.updatedAt,
-  }
-  await updateRow(db, [[...CHANGING_COLUMNS.map(column => row[column]), ...values, before.seq]])
+  await updateContacts(db, audience, [{ before, after }])
+}
+
+export interface ContactChange {
+  readonly before: Contact
+  readonly after: Contact
+}
+
+/** All fields as they are to be, of contacts that each stand there once. */
+export async function updateContacts(
+  db: Queries,
+  audience: number,
+  changes: readonly ContactChange[],
+): Promise<void> {
+  if (changes.length === 0) return
+  await forgetSearchTexts(
+    db,
+    changes.filter(isSearchedAnew).map(({ before }) => before.seq),
+  )
+  const places = await givePlaces(
+    db,
+    audience,
+    changes.map(({ after }) => after),
+  )
+  const columns = placeColumns(places)
   const change = new CountChange()
-  change.remove(before)
-  change.add(after)
+  for (const { before, after } of changes) {
+    const { values, traits } = placed(after.attributes, places, columns)
+    const row: Pick<ContactRow, ChangingColumn> = {
+      ...fieldsToRow(after),
+      traits,
+      is_bounced: flag(after.bounced),
+      bounced_at: after.bouncedAt,
+      bounce_type: after.bounceType,
+      updated_at: after.updatedAt,
+    }
+    await updateRow(db, [[...CHANGING_COLUMNS.map(column => row[column]), ...values, before.seq]])
+    change.remove(before)
+    change.add(after)
+  }
   await applyCounts(db, audience, change)
+}
+
+function isSearchedAnew({ before, after }: ContactChange): boolean {
+  return (
+    before.email !== after.email || before.firstName !== after.firstName || before.lastName !== after.lastName
+  )
 }
 
 type VisitColumn = 'last_opened_at' | 'last_clicked_at'

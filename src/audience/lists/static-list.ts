@@ -25,6 +25,10 @@ export async function findStaticList(
 ): Promise<List> {
   const list = await requireList(db, workspaceId, id, path)
   if (list.type === 'dynamic')
-    throw new AppError('conflict', 'the members of a dynamic list follow from its conditions')
+    throw new AppError(
+      'conflict',
+      'the members of a dynamic list follow from its conditions',
+      path === undefined ? {} : { path },
+    )
   return list
 }

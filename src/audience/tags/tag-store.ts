@@ -5,6 +5,7 @@ import type { Listing, Page } from '../../http/pagination.js'
 import { fold, searchWords } from '../../core/fold.js'
 import { foldedHasWords } from '../../db/folded-words.js'
 import type { NamedSeq } from '../pair-store.js'
+import { inLists } from '../../db/statement.js'
 
 interface TagRow {
   seq: Generated<number>
@@ -95,6 +96,28 @@ export async function countTags(db: Queries, workspaceId: string): Promise<numbe
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
   return number
+}
+
+/** Those that there are. @param folded names, as `fold` writes them */
+export async function findTagsByName(
+  db: Queries,
+  workspaceId: string,
+  folded: readonly string[],
+): Promise<Tag[]> {
+  const found: Tag[] = []
+  for (const list of inLists(folded))
+    found.push(
+      ...(
+        await db
+          .selectFrom('tags')
+          .selectAll()
+          .where('workspace_id', '=', workspaceId)
+          .where('name_folded', 'in', list)
+          .where('deleted_at', 'is', null)
+          .execute()
+      ).map(fromRow),
+    )
+  return found
 }
 
 /** By name. */

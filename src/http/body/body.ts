@@ -223,7 +223,8 @@ function refuseCharset(contentType: string | undefined): void {
     })
 }
 
-function readCoding(header = 'identity'): 'identity' | 'gzip' {
+/** @throws AppError unsupported_media_type */
+export function readCoding(header = 'identity'): 'identity' | 'gzip' {
   const coding = header.trim().toLowerCase()
   if (coding === 'identity' || coding === '') return 'identity'
   if (coding === 'gzip' || coding === 'x-gzip') return 'gzip'
@@ -236,6 +237,6 @@ function tooLarge(octets: number): AppError {
   return invalid(`body is larger than the ${formatSize(octets)} that this request may have`)
 }
 
-function invalid(message: string): AppError {
+export function invalid(message: string): AppError {
   return new AppError('validation_error', message, { path: 'body' })
 }

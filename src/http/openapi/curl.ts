@@ -13,19 +13,28 @@ export function curlOf(base: string, method: string, path: string, operation: Op
     .map(
       ({ name, example }) => `${name}=${encodeURIComponent(typeof example === 'string' ? example : 'VALUE')}`,
     )
-  const body = requestBody?.content['application/json']?.example
+  const body = bodyOf(requestBody?.content ?? {})
   const verb = method.toUpperCase()
   return [
-    `curl${verb === (body === undefined ? 'GET' : 'POST') ? '' : ` -X ${verb}`} ` +
+    `curl${verb === (body.length === 0 ? 'GET' : 'POST') ? '' : ` -X ${verb}`} ` +
       quoted(base + filled + (query.length > 0 ? `?${query.join('&')}` : '')),
     ...(security.length > 0 ? ['-H "Authorization: Bearer $POSTROAD_KEY"'] : []),
     ...demanded
       .filter(one => one.in === 'header')
       .map(({ name }) => `-H ${quoted(`${name}: any-unique-value`)}`),
-    ...(body === undefined
-      ? []
-      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body, null, 2))}`]),
+    ...body,
   ].join(' \\\n  ')
+}
+
+function bodyOf(content: NonNullable<Operation['requestBody']>['content']): string[] {
+  const [type, { example } = {}] = Object.entries(content)[0] ?? []
+  if (type === undefined || example === undefined) return []
+  return [
+    `-H ${quoted(`Content-Type: ${type}`)}`,
+    typeof example === 'string'
+      ? `--data-binary ${quoted(example)}`
+      : `-d ${quoted(JSON.stringify(example, null, 2))}`,
+  ]
 }
 
 /** POSIX shell, "Single-Quotes": nothing in them means anything but the quote itself. */

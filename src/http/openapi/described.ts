@@ -15,7 +15,7 @@ export interface Operation {
   readonly tags: readonly string[]
   readonly security: readonly unknown[]
   readonly parameters: readonly Parameter[]
-  readonly requestBody?: { readonly content: Contents }
+  readonly requestBody?: { readonly description?: string; readonly content: Contents }
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Contents }>>
 }
 

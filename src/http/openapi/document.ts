@@ -11,6 +11,7 @@ import { ERRORS, type ErrorCode } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
 import { API_BASE } from '../app.js'
 import type { BodyBounds } from '../body/body.js'
+import type { UploadRules } from '../body/upload.js'
 import { KEY_HEADER } from '../idempotency.js'
 import { DEEPEST } from '../body/json-reader.js'
 import { listSchema } from '../pagination.js'
@@ -111,6 +112,7 @@ function operation(route: Route, components: Components): object {
       ...(head.idempotency ? [keyParameter(head.idempotency)] : []),
     ],
     ...(head.body ? { requestBody: requestBody(route, head.body, components) } : {}),
+    ...(head.upload ? { requestBody: fileBody(head.upload) } : {}),
     responses: { ...successes(route, components), ...failures(route) },
   }
 }
@@ -129,6 +131,31 @@ function requestBody(route: Route, schema: TSchema, components: Components): obj
     required: route.head.isBodyOptional !== true,
     description: boundsInWords(bodyBounds(route.head)),
     content: { 'application/json': { schema: components.show(schema), example: requestExample(route) } },
+  }
+}
+
+function fileBody({ octets, mediaTypes, fields, example }: UploadRules): object {
+  const text = { type: 'string' }
+  return {
+    required: true,
+    description:
+      `A file of at most ${formatSize(octets)}. May be sent with \`Content-Encoding: gzip\`; the bound is that of what it unfolds to. ` +
+      'As `multipart/form-data` it is the part `file`, and what the query says may be fields of the form.',
+    content: {
+      ...Object.fromEntries(mediaTypes.map(type => [type, { schema: text, example }])),
+      'multipart/form-data': {
+        schema: {
+          type: 'object',
+          required: ['file'],
+          properties: {
+            ...Object.fromEntries(
+              Object.entries(fields).map(([name, description]) => [name, { ...text, description }]),
+            ),
+            file: { type: 'string', format: 'binary' },
+          },
+        },
+      },
+    },
   }
 }
 
@@ -191,25 +218,26 @@ function successes(route: Route, components: Components): Record<string, object>
   const answers = { [status]: response.schema, ...otherAnswers }
   return Object.fromEntries(
     Object.entries(answers).map(([code, data]) => {
+      const description = SUCCESSES[code] ?? 'Success'
+      const headers = { ...RATE_HEADERS, ...(head.idempotency ? REPEAT_HEADER : {}) }
+      if (response.kind === 'download')
+        return [code, { description, headers, content: fileContent(route, components) }]
       const schema = response.kind === 'list' ? listSchema(data) : Type.Object({ data })
-      return [
-        code,
-        {
-          description: SUCCESSES[code] ?? 'Success',
-          headers: { ...RATE_HEADERS, ...(head.idempotency ? REPEAT_HEADER : {}) },
-          content: {
-            'application/json': {
-              schema: components.show(schema),
-              example:
-                Number(code) === status && head.exampleAnswer !== undefined
-                  ? { data: head.exampleAnswer }
-                  : answerExample(schema, requestExample(route)),
-            },
-          },
-        },
-      ]
+      const isUsual = Number(code) === status && head.exampleAnswer !== undefined
+      const example = isUsual ? { data: head.exampleAnswer } : answerExample(schema, requestExample(route))
+      const content = { 'application/json': { schema: components.show(schema), example } }
+      return [code, { description, headers, content }]
     }),
   )
+}
+
+function fileContent({ head, response }: Route, components: Components): object {
+  return {
+    [head.mediaType ?? 'text/plain']: {
+      schema: components.show(response.schema),
+      example: head.exampleAnswer,
+    },
+  }
 }
 
 function failures({ head }: Route): Record<string, object> {
@@ -220,7 +248,8 @@ function failures({ head }: Route): Record<string, object> {
   if (!isOpen)
     for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
       codes.add(code)
-  if (head.body) for (const code of ['request_timeout', 'unsupported_media_type'] as const) codes.add(code)
+  if (head.body ?? head.upload)
+    for (const code of ['request_timeout', 'unsupported_media_type'] as const) codes.add(code)
   if (!isOpen && head.access !== 'key') codes.add('forbidden')
   if (head.idempotency) for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
   codes.add('internal_error')

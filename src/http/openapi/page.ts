@@ -78,6 +78,7 @@ function showOperation(base: string, method: string, path: string, operation: Op
     `<pre>${escape(curlOf(base, method, path, operation))}</pre>`,
     parameters.length > 0 ? `<h4>Parameters</h4>${fieldTable(parameters.map(fromParameter))}` : '',
     body ? `<h4>Request body</h4>${showSchema(body.schema)}` : '',
+    requestBody && !body ? `<h4>Request body</h4>${prose(requestBody.description ?? '')}` : '',
     ...Object.entries(responses).map(([status, { description, content }]) =>
       status.startsWith('2')
         ? `<h4>${status} ${inline(description)}</h4>${showContents(content)}`
@@ -88,7 +89,9 @@ function showOperation(base: string, method: string, path: string, operation: Op
 }
 
 function showContents(contents: Operation['responses'][string]['content']): string {
-  const { schema, example } = contents['application/json'] ?? {}
+  const [type, { schema, example } = {}] = Object.entries(contents)[0] ?? []
+  if (type !== undefined && type !== 'application/json')
+    return `<p>${code(type)}</p><pre>${escape(String(example))}</pre>`
   const json = example === undefined ? '' : `<pre>${escape(JSON.stringify(example, null, 2))}</pre>`
   return (schema ? showSchema(schema) : '') + json
 }

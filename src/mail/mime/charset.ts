@@ -57,6 +57,16 @@ export function isCharset(label: string): boolean {
   return UNTOLD.test(label) || decoderOf(label, true) !== undefined
 }
 
+/** For text that comes in pieces. @returns undefined where there is no such charset; no label is UTF-8 */
+export function streamDecoder(label: string): TextDecoder | undefined {
+  const name = label.trim().toLowerCase()
+  try {
+    return new TextDecoder(UNTOLD.test(name) ? 'utf-8' : (ALIASES[name] ?? name))
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Characters of octets in a header field outside of encoded-words. What the declared charset does not have becomes U+FFFD:
  * nobody's address is to be a guess.

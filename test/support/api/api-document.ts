@@ -45,6 +45,8 @@ export interface Operation extends Described {
   readonly path: string
   readonly needsKey: boolean
   readonly body: { readonly schema: FieldSchema; readonly example: unknown } | undefined
+  /** Of an operation that takes a file. */
+  readonly file: { readonly mediaType: string; readonly example: string } | undefined
   readonly pathParameters: readonly string[]
 }
 
@@ -82,10 +84,16 @@ export async function readOperations(baseUrl: string): Promise<Operation[]> {
         path,
         needsKey: described.security.length > 0,
         body: described.requestBody?.content['application/json'],
+        file: fileOf(described),
         pathParameters: described.parameters.filter(one => one.in === 'path').map(({ name }) => name),
       }
     }),
   )
+}
+
+function fileOf({ requestBody }: Described): Operation['file'] {
+  const [mediaType = '', { example } = {}] = Object.entries(requestBody?.content ?? {})[0] ?? []
+  return typeof example === 'string' ? { mediaType, example } : undefined
 }
 
 /** The path with every parameter replaced. */
@@ -123,17 +131,21 @@ export async function ask(baseUrl: string, { method, path, key, headers, body }:
 
 /** The operation as its example has it. */
 export function usualAsking(operation: Operation, valueOf: (name: string) => string, key?: string): Asking {
-  const { body } = operation
+  const { body, file } = operation
   return {
     method: operation.method,
     path: pathWith(operation, valueOf),
     key,
-    headers: Object.fromEntries(
-      operation.parameters
-        .filter(one => one.in === 'header')
-        .map(({ name }) => [name, `walk ${operation.name}`]),
-    ),
+    headers: {
+      ...Object.fromEntries(
+        operation.parameters
+          .filter(one => one.in === 'header')
+          .map(({ name }) => [name, `walk ${operation.name}`]),
+      ),
+      ...(file ? { 'Content-Type': file.mediaType } : {}),
+    },
     ...(body ? { body: JSON.stringify(body.example) } : {}),
+    ...(file ? { body: file.example } : {}),
   }
 }
 

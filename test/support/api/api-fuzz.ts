@@ -103,7 +103,7 @@ export class RequestFuzz {
   ask(operation: Operation, key: string): Asking {
     const usual = usualAsking(operation, () => 'x', key)
     const headers: Record<string, string> = { ...usual.headers }
-    for (const name of Object.keys(headers))
+    for (const name of Object.keys(headers).filter(name => name !== 'Content-Type'))
       headers[name] = this.pick(['', 'k', `k${this.number(1e9)}`, 'x'.repeat(300)])
     if (this.chance(0.2)) headers['Content-Type'] = this.pick(CONTENT_TYPES)
     if (this.chance(0.02)) headers['Content-Encoding'] = 'gzip'
@@ -112,6 +112,7 @@ export class RequestFuzz {
       headers,
       path: this.path(operation) + this.query(operation),
       ...(operation.body ? { body: this.body(operation.body) } : {}),
+      ...(operation.file ? { body: this.file(operation.file) } : {}),
     }
   }
 
@@ -138,6 +139,13 @@ export class RequestFuzz {
     const body = structuredClone(example)
     for (let changes = 1 + this.number(3); changes > 0; changes -= 1) this.change(body, schema)
     return deepened(JSON.stringify(body))
+  }
+
+  private file({ example }: { example: string }): string | Uint8Array {
+    if (this.chance(0.3)) return this.pick(BROKEN_BODIES)
+    const lines = example.split('\n')
+    lines.splice(this.number(lines.length), this.number(2), this.pick(ODD_TEXTS))
+    return lines.join('\n')
   }
 
   /** Changes one field, known by the schema whether or not the example has it, at any depth. */

@@ -1,0 +1,30 @@
+/** Tags by their names, made where there are none: for whoever tags by name (imports). In the caller's transaction. */
+import { fold } from '../../core/fold.js'
+import type { NewId } from '../../core/ids.js'
+import type { Tx } from '../../db/database.js'
+import type { Acting } from '../audience-parts.js'
+import { findTagsByName, insertTag, type Tag } from './tag-store.js'
+
+/** @param names whatever their case @returns finds each of them */
+export async function ensureTags(
+  tx: Tx,
+  { workspaceId }: Pick<Acting, 'workspaceId'>,
+  names: readonly string[],
+  { at, newId }: { readonly at: number; readonly newId: NewId },
+): Promise<(name: string) => Tag> {
+  const wanted = new Map(names.map(name => [fold(name), name]))
+  const find = async () =>
+    new Map((await findTagsByName(tx.db, workspaceId, [...wanted.keys()])).map(tag => [fold(tag.name), tag]))
+  let found = await find()
+  const missing = [...wanted].filter(([folded]) => !found.has(folded))
+  for (const [, name] of missing)
+    await insertTag(tx.db, {
+      ...{ id: newId(), workspaceId, name, color: null, description: null, createdAt: at, updatedAt: at },
+    })
+  if (missing.length > 0) found = await find()
+  return name => {
+    const tag = found.get(fold(name))
+    if (!tag) throw new Error('a tag was not made')
+    return tag
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Does some rows of an import: makes and changes contacts, puts them into the list, tags them, and tells of each change.
+ *
+ * Called by the importer in the transaction that also writes how far the import has come; some hundred rows are a few
+ * milliseconds. What is as a row says is left alone and told to nobody. Who does not want mail goes on not wanting it, whatever
+ * a file says: it can unsubscribe people and never subscribe anybody again.
+ * Fails: ImportFault where the list is gone.
+ */
+import type { NewId } from '../../core/ids.js'
+import type { Tx } from '../../db/database.js'
+import { findReasons } from '../../deliverability/suppressions/suppression-store.js'
+import type { AnyEvent } from '../../events/event.js'
+import { appendEvents } from '../../events/store.js'
+import type { Acting } from '../audience-parts.js'
+import { findAudience } from '../audience-store.js'
+import type { Contact, Named, NewContact } from '../contacts/contact.js'
+import { changedFields, toldChanged, toldMember, toldOf, toldTag } from '../contacts/contact-events.js'
+import {
+  findContactsByEmail,
+  insertContacts,
+  updateContacts,
+  type ContactChange,
+} from '../contacts/contact-store.js'
+import { mergeAttributes } from '../contacts/contacts.js'
+import type { Attributes } from '../contacts/traits.js'
+import { findStaticList } from '../lists/static-list.js'
+import { addPairs, CONTACT_TAGS, LIST_MEMBERS } from '../pair-store.js'
+import { ensureTags } from '../tags/ensure-tags.js'
+import type { Import, ImportCounts } from './import.js'
+import type { ImportedContact } from './reading/read-row.js'
+
+export type RowCounts = Pick<ImportCounts, 'created' | 'updated' | 'unchanged'>
+
+interface Doing {
+  readonly tx: Tx
+  readonly acting: Acting
+  readonly at: number
+  readonly newId: NewId
+}
+
+/** @param rows each of another address @throws AppError not_found, conflict where the list can take nobody any more */
+export async function applyRows(
+  tx: Tx,
+  { workspaceId, isSandbox, options }: Pick<Import, 'workspaceId' | 'isSandbox' | 'options'>,
+  rows: readonly ImportedContact[],
+  { at, newId }: Pick<Doing, 'at' | 'newId'>,
+): Promise<RowCounts> {
+  if (rows.length === 0) return { created: 0, updated: 0, unchanged: 0 }
+  const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
+  const known = await findKnown(doing, rows)
+  const made = await makeContacts(
+    doing,
+    rows.filter(({ email }) => !known.has(email)),
+  )
+  const changes = rows.flatMap(row => changeBy(row, known.get(row.email), at) ?? [])
+  const audience = await findAudience(tx.db, workspaceId)
+  if (audience) await updateContacts(tx.db, audience.number, changes)
+  const contacts = new Map([...known, ...byEmail(made), ...byEmail(changes.map(({ after }) => after))])
+  const touched = new Set<Contact>([...made, ...changes.map(({ after }) => after)])
+  const events = [
+    ...made.map(contact => toldOf('contact.created', doing.acting, contact, at)),
+    ...changes.flatMap(({ before, after }) => toldChanged(doing.acting, before, after)),
+    ...(await putIntoList(doing, options.listId, contacts, touched)),
+    ...(await tagAll(doing, options.tags, rows, contacts, touched)),
+  ]
+  await appendEvents(tx, events)
+  return {
+    created: made.length,
+    updated: touched.size - made.length,
+    unchanged: rows.length - touched.size,
+  }
+}
+
+function byEmail(contacts: readonly Contact[]): [string, Contact][] {
+  return contacts.map(contact => [contact.email, contact])
+}
+
+async function findKnown(
+  { tx, acting }: Doing,
+  rows: readonly ImportedContact[],
+): Promise<ReadonlyMap<string, Contact>> {
+  const audience = await findAudience(tx.db, acting.workspaceId)
+  if (!audience) return new Map()
+  return new Map(
+    byEmail(
+      await findContactsByEmail(
+        tx.db,
+        audience.number,
+        rows.map(({ email }) => email),
+      ),
+    ),
+  )
+}
+
+async function makeContacts(
+  { tx, acting, at, newId }: Doing,
+  rows: readonly ImportedContact[],
+): Promise<Contact[]> {
+  const emails = rows.map(({ email }) => email)
+  const reasons = await findReasons(tx.db, acting.workspaceId, emails)
+  const contacts = rows.map(
+    ({ email, firstName = null, lastName = null, attributes = {}, subscribed = true }): NewContact => ({
+      ...{ id: newId(), email, firstName, lastName, createdAt: at },
+      attributes: mergeAttributes({}, attributes),
+      subscribed: subscribed && ['hard_bounce', undefined].includes(reasons.get(email)),
+    }),
+  )
+  return insertContacts(tx.db, acting.workspaceId, contacts)
+}
+
+/** @returns undefined where there is no such contact, or nothing new was said of it */
+function changeBy(row: ImportedContact, before: Contact | undefined, at: number): ContactChange | undefined {
+  if (!before) return undefined
+  const { firstName, lastName, attributes, subscribed } = row
+  const after: Contact = {
+    ...before,
+    firstName: firstName ?? before.firstName,
+    lastName: lastName ?? before.lastName,
+    attributes: attributes
+      ? mergeAttributes(before.attributes, sayingMore(before.attributes, attributes))
+      : before.attributes,
+    subscribed: before.subscribed && subscribed !== false,
+    updatedAt: at,
+  }
+  return changedFields(before, after).length === 0 ? undefined : { before, after }
+}
+
+/** Without what is so already: a file knows nothing but text, and 5 that is written as "5" is no change. */
+function sayingMore(before: Attributes, said: Attributes): Attributes {
+  return Object.fromEntries(
+    Object.entries(said).filter(
+      ([name, value]) =>
+        typeof value !== 'string' || !Object.hasOwn(before, name) || attributeText(before[name]) !== value,
+    ),
+  )
+}
+
+/** An attribute's value as a cell of a file. */
+export function attributeText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+async function putIntoList(
+  { tx, acting, at }: Doing,
+  listId: string | null,
+  contacts: ReadonlyMap<string, Contact>,
+  touched: Set<Contact>,
+): Promise<AnyEvent[]> {
+  if (listId === null) return []
+  const list = await findStaticList(tx.db, acting.workspaceId, listId, 'list_id')
+  const bySeq = new Map([...contacts.values()].map(contact => [contact.seq, contact]))
+  const added = await addPairs(tx.db, LIST_MEMBERS, list.seq, [...bySeq.keys()], at)
+  return told(added, bySeq, touched, contact => toldMember('list.member_added', acting, list, contact, at))
+}
+
+async function tagAll(
+  doing: Doing,
+  usual: readonly string[],
+  rows: readonly ImportedContact[],
+  contacts: ReadonlyMap<string, Contact>,
+  touched: Set<Contact>,
+): Promise<AnyEvent[]> {
+  const { tx, acting, at, newId } = doing
+  const named = [...usual, ...rows.flatMap(({ tags = [] }) => tags)]
+  if (named.length === 0) return []
+  const tags = await ensureTags(tx, acting, named, { at, newId })
+  const tagged = new Map<Named & { readonly seq: number }, Map<number, Contact>>()
+  for (const row of rows)
+    for (const name of [...usual, ...(row.tags ?? [])]) {
+      const [tag, contact] = [tags(name), contacts.get(row.email)]
+      if (!contact) continue
+      const ofTag = tagged.get(tag) ?? new Map<number, Contact>()
+      tagged.set(tag, ofTag.set(contact.seq, contact))
+    }
+  const events: AnyEvent[] = []
+  for (const [tag, bySeq] of tagged) {
+    const added = await addPairs(tx.db, CONTACT_TAGS, tag.seq, [...bySeq.keys()], at)
+    events.push(...told(added, bySeq, touched, contact => toldTag('tag.added', acting, tag, contact, at)))
+  }
+  return events
+}
+
+function told(
+  seqs: readonly number[],
+  contacts: ReadonlyMap<number, Contact>,
+  touched: Set<Contact>,
+  tell: (contact: Contact) => AnyEvent,
+): AnyEvent[] {
+  return seqs.flatMap(seq => {
+    const contact = contacts.get(seq)
+    if (!contact) return []
+    touched.add(contact)
+    return [tell(contact)]
+  })
+}

@@ -1,0 +1,86 @@
+/** The route of exports: contacts as a file of CSV. */
+import Type from 'typebox'
+import { searchWords } from '../../core/fold.js'
+import { given } from '../../core/given.js'
+import type { Database } from '../../db/database.js'
+import { downloadRoute, type Route } from '../../http/route.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { requireList } from '../lists/static-list.js'
+import { readConditions } from '../segments/read-conditions.js'
+import { requireSegment } from '../segments/segment-routes.js'
+import { requireTag } from '../tags/taggings.js'
+import { exportContacts } from './export-contacts.js'
+import type { ExportFilter } from './export-store.js'
+
+const IdQuery = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 64, shownFormat: 'uuid', description }))
+
+/** What is asked for; of several each has to be met. */
+export interface ExportWishes {
+  readonly search?: string | undefined
+  readonly subscribed?: boolean | undefined
+  readonly bounced?: boolean | undefined
+  readonly list_id?: string | undefined
+  readonly segment_id?: string | undefined
+  readonly tag_id?: string | undefined
+}
+
+export function exportRoute({ database, clock }: AudienceParts): Route {
+  return downloadRoute({
+    method: 'GET',
+    path: '/contacts/export',
+    access: 'contacts:read',
+    operationId: 'exportContacts',
+    chapter: 'Contacts',
+    summary: 'Contacts as CSV, in the order of their making.',
+    description:
+      'One column for each attribute that any of them has (of more than 150 the rest in one column, as JSON). Cells that a spreadsheet ' +
+      "would take for a formula begin with `'`, which an import takes off again. What is of another type than text reads as JSON. An " +
+      'answer that breaks off is not complete: its last chunk is missing.',
+    query: Type.Object(
+      {
+        search: Type.Optional(
+          Type.String({ maxLength: 200, description: 'Words, as in the list of contacts.' }),
+        ),
+        subscribed: Type.Optional(Type.Boolean()),
+        bounced: Type.Optional(Type.Boolean()),
+        list_id: IdQuery('Of those in this list only.'),
+        segment_id: IdQuery('Of those that this segment means only.'),
+        tag_id: IdQuery('Of those with this tag only.'),
+      },
+      { additionalProperties: false },
+    ),
+    mediaType: 'text/csv',
+    exampleAnswer:
+      'id,email,first_name,last_name,subscribed,bounced,lists,tags,created_at,updated_at,plan\n' +
+      '0192f3a4-5b6c-7d8e-9f01-23456789abcd,ann@example.com,Ann,Lee,true,false,News,vip,' +
+      '2026-01-05T10:00:00.000Z,2026-01-05T10:00:00.000Z,pro\n',
+    errors: ['not_found'],
+    async handle({ principal: { workspaceId }, query }) {
+      const filter = await readFilter(database, workspaceId, query)
+      return {
+        fileName: 'contacts.csv',
+        pieces: exportContacts(database.slowReader, workspaceId, filter, clock.now()),
+      }
+    },
+  })
+}
+
+/** @throws AppError not_found */
+export async function readFilter(
+  { reader }: Pick<Database, 'reader'>,
+  workspaceId: string,
+  wishes: ExportWishes,
+): Promise<ExportFilter> {
+  const { search = '', subscribed, bounced, list_id: listId, segment_id: segmentId, tag_id: tagId } = wishes
+  const list = listId === undefined ? undefined : await requireList(reader, workspaceId, listId, 'list_id')
+  const segment = segmentId === undefined ? undefined : await requireSegment(reader, workspaceId, segmentId)
+  const tag = tagId === undefined ? undefined : await requireTag(reader, workspaceId, tagId)
+  return {
+    words: searchWords(search),
+    ...given({ subscribed, bounced, tag: tag?.seq, list: list?.conditions ? undefined : list?.seq }),
+    groups: [list?.conditions, segment?.conditions].flatMap(conditions =>
+      conditions ? [readConditions(conditions)] : [],
+    ),
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * SQL of exports: contacts in the order of their making, a page at a time, and the names of their attributes.
+ *
+ * For `Database.slowReader`. What is made, changed or deleted meanwhile may be in it or not; nobody else is in it twice, and
+ * nobody else is left out.
+ */
+import { sql, type RawBuilder } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { contactsOf, dialectOf, findAudience } from '../audience-store.js'
+import type { Contact } from '../contacts/contact.js'
+import { readPage, type ContactFilter } from '../contacts/contact-page-store.js'
+import { newestContact } from '../contacts/deletion-store.js'
+import { hasWords } from '../contacts/search-store.js'
+import { CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../pair-store.js'
+import { compileConditions } from '../segments/conditions-store.js'
+import type { Group } from '../segments/read-conditions.js'
+
+export interface ExportFilter extends ContactFilter {
+  /** Number of a static list. */
+  readonly list?: number
+  /** Number of a tag. */
+  readonly tag?: number
+  /** Of a segment or a dynamic list; each of them has to be met. */
+  readonly groups?: readonly Group[]
+}
+
+/** What an export is of: those of an audience that there were when it began, as far as a filter leaves them. */
+export interface Exported {
+  readonly first: number
+  readonly last: number
+  readonly conditions: readonly RawBuilder<boolean>[]
+}
+
+/** @param now ms since epoch UTC, what conditions go by @returns undefined where there are no contacts */
+export async function beginExport(
+  db: Queries,
+  workspaceId: string,
+  filter: ExportFilter,
+  now: number,
+): Promise<Exported | undefined> {
+  const audience = await findAudience(db, workspaceId)
+  if (!audience) return undefined
+  const { words = [], subscribed, bounced, list, tag, groups = [] } = filter
+  const conditions = [
+    sql<boolean>`deleted_at is null`,
+    ...(subscribed === undefined ? [] : [sql<boolean>`subscribed = ${sql.lit(subscribed ? 1 : 0)}`]),
+    ...(bounced === undefined ? [] : [sql<boolean>`is_bounced = ${sql.lit(bounced ? 1 : 0)}`]),
+    ...(list === undefined ? [] : [isWith(LIST_MEMBERS, list)]),
+    ...(tag === undefined ? [] : [isWith(CONTACT_TAGS, tag)]),
+    ...(words.length === 0 ? [] : [hasWords(db, words)]),
+  ]
+  for (const group of groups) conditions.push(await compileConditions(db, group, { workspaceId, now }))
+  const { first } = contactsOf(audience.number)
+  return { first, last: await newestContact(db, audience.number), conditions }
+}
+
+/** Asked for each contact by the key of pairs: the pairs themselves may be many. */
+function isWith({ pairs, thing }: PairKind, seq: number): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select 1 from ${sql.table(pairs)} as pairs where ${sql.ref(`pairs.${thing}`)} = ${seq} and pairs.contact = contacts.seq)`
+}
+
+/** The next ones from a number on, those made first first. */
+export async function exportPage(
+  db: Queries,
+  { last, conditions }: Exported,
+  from: number,
+  limit: number,
+): Promise<Contact[]> {
+  const inRange = sql<boolean>`contacts.seq between ${from} and ${last}`
+  // Pages are turned round so that the newest is shown first.
+  return (await readPage(db, [inRange, ...conditions], { order: 'asc', offset: 0, limit })).reverse()
+}
+
+/** Names of attributes of those whose number is in a range, both ends included. */
+export async function attributeNames(
+  db: Queries,
+  { conditions }: Exported,
+  first: number,
+  last: number,
+): Promise<string[]> {
+  const where = sql.join([sql<boolean>`contacts.seq between ${first} and ${last}`, ...conditions], sql` and `)
+  const { rows } =
+    dialectOf(db) === 'sqlite'
+      ? await sql<{ name: string }>`
+          select distinct entries.key as name from contacts, json_each(contacts.attributes) as entries
+          where ${where}`.execute(db)
+      : await sql<{ name: string }>`
+          select distinct entries.name as name from contacts
+          cross join lateral json_object_keys(contacts.attributes::json) as entries (name)
+          where ${where}`.execute(db)
+  return rows.map(({ name }) => name)
+}

@@ -1,0 +1,324 @@
+/**
+ * SQL of imports: what they are, their files in parts, and the rows that were rejected.
+ *
+ * How far an import has come stands in its row and is written in the transaction that does the rows, so that none is done twice. Of
+ * rejected rows the first are kept and all are counted.
+ */
+import { sql, type Generated, type Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { inPieces } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { Import, ImportOptions, ImportStatus, Rejection } from './import.js'
+
+interface ImportRow {
+  seq: Generated<number>
+  id: string
+  workspace_id: string
+  is_sandbox: Flag
+  status: ImportStatus
+  file_name: string | null
+  charset: string
+  options: string
+  octets: number
+  octets_read: number
+  rows_done: number
+  created: number
+  updated: number
+  unchanged: number
+  rejected: number
+  error: string | null
+  created_at: number
+  started_at: number | null
+  finished_at: number | null
+}
+
+interface PartRow {
+  import: number
+  part: number
+  octets: Uint8Array
+}
+
+interface RejectionRow {
+  import: number
+  line: number
+  reason: string
+  cells: string
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    contact_imports: ImportRow
+    contact_import_parts: PartRow
+    contact_import_rejections: RejectionRow
+  }
+}
+
+const NO_OPTIONS: ImportOptions = { listId: null, tags: [], mapping: {}, columns: [], hasHeading: true }
+
+/** One whose file has still to come. @returns its number */
+export async function insertImport(
+  db: Queries,
+  one: Pick<Import, 'id' | 'workspaceId' | 'isSandbox' | 'createdAt'>,
+): Promise<number> {
+  const { seq } = await db
+    .insertInto('contact_imports')
+    .values({
+      ...{ id: one.id, workspace_id: one.workspaceId, is_sandbox: flag(one.isSandbox), status: 'receiving' },
+      ...{
+        file_name: null,
+        charset: 'utf-8',
+        options: JSON.stringify(NO_OPTIONS),
+        octets: 0,
+        octets_read: 0,
+      },
+      ...{ rows_done: 0, created: 0, updated: 0, unchanged: 0, rejected: 0, error: null },
+      ...{ created_at: one.createdAt, started_at: null, finished_at: null },
+    })
+    .returning('seq')
+    .executeTakeFirstOrThrow()
+  return seq
+}
+
+/** What is known once its file is there: it waits for its turn from now on. */
+export async function queueImport(
+  db: Queries,
+  seq: number,
+  file: Pick<Import, 'fileName' | 'charset' | 'options' | 'octets'>,
+): Promise<void> {
+  await db
+    .updateTable('contact_imports')
+    .set({
+      status: 'queued',
+      file_name: file.fileName,
+      charset: file.charset,
+      options: JSON.stringify(file.options),
+      octets: file.octets,
+    })
+    .where('seq', '=', seq)
+    .execute()
+}
+
+/** How far it has come, and whether it is at its end. */
+export async function updateImport(db: Queries, one: Import): Promise<void> {
+  await db
+    .updateTable('contact_imports')
+    .set({
+      status: one.status,
+      octets_read: one.octetsRead,
+      rows_done: one.rowsDone,
+      created: one.created,
+      updated: one.updated,
+      unchanged: one.unchanged,
+      rejected: one.rejected,
+      error: one.error,
+      started_at: one.startedAt,
+      finished_at: one.finishedAt,
+    })
+    .where('seq', '=', one.seq)
+    .execute()
+}
+
+export async function findImport(db: Queries, workspaceId: string, id: string): Promise<Import | undefined> {
+  const row = await db
+    .selectFrom('contact_imports')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export async function findImportBySeq(db: Queries, seq: number): Promise<Import | undefined> {
+  const row = await db.selectFrom('contact_imports').selectAll().where('seq', '=', seq).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Newest first. */
+export async function listImports(db: Queries, workspaceId: string, page: Page): Promise<Listing<Import>> {
+  const ofWorkspace = db.selectFrom('contact_imports').where('workspace_id', '=', workspaceId)
+  const { total } = await ofWorkspace
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const rows = await ofWorkspace
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return { items: rows.map(fromRow), total }
+}
+
+/** Those that wait or are under way, oldest first. */
+export async function waitingImports(db: Queries, limit: number): Promise<Import[]> {
+  const rows = await db
+    .selectFrom('contact_imports')
+    .selectAll()
+    .where('finished_at', 'is', null)
+    .where('status', '<>', 'receiving')
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map(fromRow)
+}
+
+/** Of one workspace, those being received as well. */
+export async function countUnfinished(db: Queries, workspaceId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('contact_imports')
+    .select(e => e.fn.countAll<number>().as('count'))
+    .where('finished_at', 'is', null)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** @param part from 0 */
+export async function insertImportPart(
+  db: Queries,
+  seq: number,
+  part: number,
+  octets: Uint8Array,
+): Promise<void> {
+  await db.insertInto('contact_import_parts').values({ import: seq, part, octets }).execute()
+}
+
+export async function findImportPart(
+  db: Queries,
+  seq: number,
+  part: number,
+): Promise<Uint8Array | undefined> {
+  const row = await db
+    .selectFrom('contact_import_parts')
+    .select('octets')
+    .where('import', '=', seq)
+    .where('part', '=', part)
+    .executeTakeFirst()
+  return row?.octets
+}
+
+/** @returns how many went, at most `limit` */
+export async function deleteImportParts(db: Queries, seq: number, limit: number): Promise<number> {
+  const parts = await db
+    .selectFrom('contact_import_parts')
+    .select('part')
+    .where('import', '=', seq)
+    .orderBy('part')
+    .limit(limit)
+    .execute()
+  if (parts.length > 0)
+    await db
+      .deleteFrom('contact_import_parts')
+      .where('import', '=', seq)
+      .where(
+        'part',
+        'in',
+        parts.map(({ part }) => part),
+      )
+      .execute()
+  return parts.length
+}
+
+/** Of those that are done, or never came to their end, one whose file is still there. */
+export async function importWithNeedlessParts(
+  db: Queries,
+  receivedBefore: number,
+): Promise<number | undefined> {
+  const { rows } = await sql<{ seq: number }>`
+    select seq from contact_imports
+    where (finished_at is not null or (status = 'receiving' and created_at < ${receivedBefore}))
+      and exists (select 1 from contact_import_parts where import = seq)
+    order by seq limit 1`.execute(db)
+  return rows[0]?.seq
+}
+
+export async function insertRejections(
+  db: Queries,
+  seq: number,
+  rejections: readonly Rejection[],
+): Promise<void> {
+  const rows = rejections.map(({ line, reason, cells }) => ({
+    import: seq,
+    line,
+    reason,
+    cells: JSON.stringify(cells),
+  }))
+  for (const piece of inPieces(rows)) await db.insertInto('contact_import_rejections').values(piece).execute()
+}
+
+/** In the order of the file. @param after line */
+export async function listRejections(
+  db: Queries,
+  seq: number,
+  after: number,
+  limit: number,
+): Promise<Rejection[]> {
+  const rows = await db
+    .selectFrom('contact_import_rejections')
+    .select(['line', 'reason', 'cells'])
+    .where('import', '=', seq)
+    .where('line', '>', after)
+    .orderBy('line')
+    .limit(limit)
+    .execute()
+  return rows.map(row => ({ ...row, cells: JSON.parse(row.cells) as string[] }))
+}
+
+export async function deleteImport(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('contact_imports').where('seq', '=', seq).execute()
+}
+
+/** A step of forgetting what was imported long ago: rejected rows first, with the last of them the import. @returns rows that went */
+export async function deleteImportsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  const oldest = await db
+    .selectFrom('contact_imports')
+    .select('seq')
+    .where('finished_at', 'is not', null)
+    .where('finished_at', '<', before)
+    .orderBy('finished_at')
+    .limit(1)
+    .executeTakeFirst()
+  if (!oldest) return 0
+  const lines = await db
+    .selectFrom('contact_import_rejections')
+    .select('line')
+    .where('import', '=', oldest.seq)
+    .orderBy('line')
+    .limit(limit)
+    .execute()
+  const last = lines.at(-1)
+  if (!last) {
+    await deleteImport(db, oldest.seq)
+    return 1
+  }
+  await db
+    .deleteFrom('contact_import_rejections')
+    .where('import', '=', oldest.seq)
+    .where('line', '<=', last.line)
+    .execute()
+  return lines.length
+}
+
+function fromRow(row: Selectable<ImportRow>): Import {
+  return {
+    seq: row.seq,
+    id: row.id,
+    workspaceId: row.workspace_id,
+    isSandbox: row.is_sandbox === 1,
+    status: row.status,
+    fileName: row.file_name,
+    charset: row.charset,
+    options: JSON.parse(row.options) as ImportOptions,
+    octets: row.octets,
+    octetsRead: row.octets_read,
+    rowsDone: row.rows_done,
+    created: row.created,
+    updated: row.updated,
+    unchanged: row.unchanged,
+    rejected: row.rejected,
+    error: row.error,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * What the columns of an imported file tell: by their names as people write them, or as the sender of the file says.
+ *
+ * Called when a file has come and by the thread that reads it; both come to the same. Pure.
+ * Fails: AppError validation_error where a file cannot be meant so.
+ */
+import { AppError } from '../../../core/errors.js'
+import { fold } from '../../../core/fold.js'
+import { parseAddress } from '../../../mail/address.js'
+import { checkAttributes, refusal } from '../../checks.js'
+import type { Column, Mapping } from '../import.js'
+
+const FIELDS = ['email', 'first_name', 'last_name', 'subscribed', 'tags', 'attributes'] as const
+
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  email: [
+    'email',
+    'emailaddress',
+    'mail',
+    'mailaddress',
+    'emailadresse',
+    'mailadresse',
+    'courriel',
+    'correo',
+  ],
+  first_name: ['firstname', 'fname', 'givenname', 'forename', 'vorname', 'prenom', 'nombre'],
+  last_name: [
+    'lastname',
+    'lname',
+    'surname',
+    'familyname',
+    'nachname',
+    'nomdefamille',
+    'apellido',
+    'apellidos',
+  ],
+  subscribed: ['subscribed', 'issubscribed', 'optin', 'optedin'],
+  tags: ['tags', 'tag'],
+  attributes: ['attributes'],
+}
+
+/** Letters and digits of the names that columns have elsewhere, and what they are for. */
+const KNOWN = new Map(
+  Object.entries(NAMES).flatMap(([field, names]) => names.map((name): [string, string] => [name, field])),
+)
+
+/** What an export tells of a contact and no import can say, and what a file of rejected rows has beside them. */
+const PASSED_OVER = new Set([
+  ...['id', 'bounced', 'bounced_at', 'bounce_type', 'last_opened_at', 'last_clicked_at', 'is_sandbox'],
+  ...['created_at', 'updated_at', 'lists', 'rejected_line', 'rejected_reason'],
+])
+
+const ATTRIBUTE = 'attributes.'
+
+export interface Heading {
+  readonly columns: readonly Column[]
+  /** The first row is a contact already: a file of addresses and nothing else. */
+  readonly hasHeading: boolean
+}
+
+/** @param first cells of the first row @throws AppError validation_error */
+export function readHeading(first: readonly string[], mapping: Mapping): Heading {
+  const [only = ''] = first
+  if (first.length === 1 && parseAddress(only.trim()))
+    return { columns: [{ name: 'email', field: 'email' }], hasHeading: false }
+  const names = first.map(cell => cell.trim())
+  for (const name of Object.keys(mapping))
+    if (!names.includes(name))
+      throw refusal('mapping', `mapping names the column ${shown(name)}, which the file has not`)
+  const columns = names.map((name): Column => ({ name, field: fieldOf(name, mapping) }))
+  mustBeClear(columns)
+  if (!columns.some(({ field }) => field === 'email'))
+    throw new AppError(
+      'validation_error',
+      `no column of the first row is for the address (Email); it has ${names.slice(0, 20).map(shown).join(', ')}`,
+      { path: 'file' },
+    )
+  return { columns, hasHeading: true }
+}
+
+/** @throws AppError validation_error for what no column can be */
+export function readMapping(mapping: Mapping): Mapping {
+  for (const [name, field] of Object.entries(mapping))
+    if (field !== null && !isField(field))
+      throw refusal(
+        'mapping',
+        `mapping: ${shown(name)} can be ${FIELDS.join(', ')}, attributes. and a name, or null to be passed over`,
+      )
+  return mapping
+}
+
+function isField(field: string): boolean {
+  return (
+    (FIELDS as readonly string[]).includes(field) ||
+    (field.length > ATTRIBUTE.length && field.startsWith(ATTRIBUTE))
+  )
+}
+
+function fieldOf(name: string, mapping: Mapping): string | null {
+  if (Object.hasOwn(mapping, name)) return mapping[name] ?? null
+  if (name === '' || PASSED_OVER.has(name.toLowerCase())) return null
+  if (isField(name) && name.startsWith(ATTRIBUTE)) return name
+  return KNOWN.get(fold(name).replace(/[^a-z0-9]/g, '')) ?? ATTRIBUTE + name
+}
+
+function mustBeClear(columns: readonly Column[]): void {
+  const seen = new Map<string, string>()
+  for (const { name, field } of columns) {
+    if (field === null) continue
+    const other = seen.get(field)
+    if (other !== undefined)
+      throw new AppError(
+        'validation_error',
+        `the columns ${shown(other)} and ${shown(name)} are both for ${field}; say by mapping which is meant`,
+        { path: 'file' },
+      )
+    seen.set(field, name)
+  }
+  const attributes = columns.flatMap(({ field }) => attributeOf(field ?? '') ?? [])
+  checkAttributes(Object.fromEntries(attributes.map(name => [name, ''])))
+}
+
+/** @returns the attribute's name, where the field is one */
+export function attributeOf(field: string): string | undefined {
+  return field.startsWith(ATTRIBUTE) ? field.slice(ATTRIBUTE.length) : undefined
+}
+
+/** The name under which an import takes a column for this attribute. */
+export function columnFor(attribute: string): string {
+  return fieldOf(attribute, {}) === ATTRIBUTE + attribute && attribute === attribute.trim()
+    ? attribute
+    : ATTRIBUTE + attribute
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.slice(0, 60))
+}

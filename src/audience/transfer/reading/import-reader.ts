@@ -1,0 +1,108 @@
+/**
+ * A file of an import as rows: read in a thread of its own, which is fed with the parts that lie in the database.
+ *
+ * Called by the importer, one call at a time. Holds a few parts and their rows, whatever the size of the file.
+ * Fails: ImportFault where the file cannot be read any further; Error where the thread has ended.
+ */
+import type { SpawnThread, Thread } from '../../../world/threads.js'
+import type { Rejection } from '../import.js'
+import type { ReaderAnswer, ReaderOptions, ReaderTask } from './import-reader-protocol.js'
+import type { ImportedContact } from './read-row.js'
+
+/** What is wrong with the file itself, in words for its sender. */
+export class ImportFault extends Error {
+  override readonly name = 'ImportFault'
+}
+
+export type ReadRow = ImportedContact | Rejection
+
+/** Parts that the thread has in hand; it reads one while the next is on its way. */
+const PARTS_AHEAD = 2
+/** Rows that wait here, beyond which no part is handed over. */
+const ROWS_AHEAD = 4_000
+/** For the strings of a few parts; the addresses that it has seen lie elsewhere. */
+const HEAP_MEGABYTES = 128
+
+const PROGRAM = new URL('./import-reader-main.js', import.meta.url)
+
+export class ImportReader {
+  private readonly thread: Thread
+  private readonly findPart: (part: number) => Promise<Uint8Array | undefined>
+  private rows: ReadRow[] = []
+  private nextPart = 0
+  private partsInHand = 0
+  private octets = 0
+  private isHandedOver = false
+  private answers = 0
+  private end: 'read' | Error | undefined
+  private wake: () => void = () => {}
+
+  /** @param findPart of the file, from 0; undefined past its end */
+  constructor(
+    spawn: SpawnThread,
+    options: ReaderOptions,
+    findPart: (part: number) => Promise<Uint8Array | undefined>,
+  ) {
+    this.findPart = findPart
+    this.thread = spawn(PROGRAM, {
+      options,
+      heapMegabytes: HEAP_MEGABYTES,
+      onMessage: message => this.take(message as ReaderAnswer),
+      onEnd: ({ exitCode, fault }) => {
+        this.end ??= new Error(
+          `the thread that reads an import ended: ${fault?.message ?? `exit code ${exitCode}`}`,
+        )
+        this.answers += 1
+        this.wake()
+      },
+    })
+  }
+
+  /** Octets of the file that were handed to the thread. */
+  get octetsRead(): number {
+    return this.octets
+  }
+
+  /** The next rows, in the order of the file. @param limit at most @returns fewer only at the end of the file */
+  async next(limit: number): Promise<readonly ReadRow[]> {
+    while (this.rows.length < limit && this.end === undefined) {
+      const { answers } = this
+      await this.handOver()
+      // What was answered meanwhile may let more be handed over.
+      if (answers === this.answers) await this.news()
+    }
+    if (this.rows.length === 0 && this.end instanceof Error) throw this.end
+    return this.rows.splice(0, limit)
+  }
+
+  async close(): Promise<void> {
+    this.end ??= new Error('the reader was closed')
+    await this.thread.terminate()
+  }
+
+  private news(): Promise<void> {
+    return new Promise(resolve => (this.wake = resolve))
+  }
+
+  private async handOver(): Promise<void> {
+    while (!this.isHandedOver && this.partsInHand < PARTS_AHEAD && this.rows.length < ROWS_AHEAD) {
+      const octets = await this.findPart(this.nextPart)
+      this.nextPart += 1
+      this.isHandedOver = octets === undefined
+      if (octets) {
+        this.partsInHand += 1
+        this.octets += octets.length
+      }
+      this.thread.post((octets ? { octets } : { isEnd: true }) satisfies ReaderTask)
+    }
+  }
+
+  private take(answer: ReaderAnswer): void {
+    if (answer.kind === 'rows') for (const row of answer.rows) this.rows.push(row)
+    else if (answer.kind === 'taken') this.partsInHand -= 1
+    else if (answer.kind === 'end') this.end ??= 'read'
+    else this.end ??= new ImportFault(answer.message)
+    this.answers += 1
+    this.wake()
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * A row of an imported file as what it says of a contact, or why it cannot be one.
+ *
+ * Called by the thread that reads the file. Pure. An empty cell says nothing. Fails: never throws; what is wrong is a rejection.
+ */
+import type { CsvRow } from '../../../core/csv.js'
+import { describeError } from '../../../core/errors.js'
+import { fold } from '../../../core/fold.js'
+import { given } from '../../../core/given.js'
+import { checkAttributes, checkEmail, checkText } from '../../checks.js'
+import type { Attributes } from '../../contacts/traits.js'
+import type { Column, Rejection } from '../import.js'
+import { attributeOf } from './columns.js'
+
+/** What a row says; what it says nothing of stays. */
+export interface ImportedContact {
+  readonly line: number
+  /** As `normalizedAddress` writes it. */
+  readonly email: string
+  readonly firstName?: string
+  readonly lastName?: string
+  readonly attributes?: Attributes
+  readonly subscribed?: boolean
+  readonly tags?: readonly string[]
+}
+
+const MOST_NAME = 100
+export const MOST_TAG_NAME = 100
+const MOST_TAGS = 50
+/** Of a rejected row, in all its cells. */
+const MOST_KEPT = 4_096
+
+const YES = new Set(['true', 'yes', 'y', '1', 'on', 'subscribed', 'active', 'ja', 'oui', 'si'])
+const NO = new Set(['false', 'no', 'n', '0', 'off', 'unsubscribed', 'inactive', 'nein', 'non'])
+
+export function readRow(columns: readonly Column[], { line, cells }: CsvRow): ImportedContact | Rejection {
+  try {
+    const beyond = cells.length - columns.length
+    if (beyond > 0 && cells.slice(columns.length).some(cell => cell !== ''))
+      throw new Error(`the row has ${cells.length} cells, the heading ${columns.length}`)
+    return { line, ...readCells(columns, cells) }
+  } catch (error) {
+    return rejected({ line, cells }, describeError(error))
+  }
+}
+
+export function rejected({ line, cells }: CsvRow, reason: string): Rejection {
+  let left = MOST_KEPT
+  const kept = cells.map(cell => {
+    const text = cell.slice(0, left)
+    left -= text.length
+    return text
+  })
+  return { line, reason, cells: kept }
+}
+
+function readCells(columns: readonly Column[], cells: readonly string[]): Omit<ImportedContact, 'line'> {
+  const said = new Map<string, string>()
+  const attributes: [string, unknown][] = []
+  for (const [at, { field }] of columns.entries()) {
+    const cell = cells[at] ?? ''
+    if (field === null || cell.trim() === '') continue
+    const attribute = attributeOf(field)
+    if (attribute !== undefined) attributes.push([attribute, cell])
+    else if (field === 'attributes') attributes.unshift(...readAttributes(cell))
+    else said.set(field, cell)
+  }
+  const [email, subscribed, tags] = [said.get('email'), said.get('subscribed'), said.get('tags')]
+  if (email === undefined) throw new Error('the row has no address')
+  return {
+    email: checkEmail(email),
+    ...given({
+      firstName: readName('first_name', said),
+      lastName: readName('last_name', said),
+      attributes: attributes.length === 0 ? undefined : checked(Object.fromEntries(attributes)),
+      subscribed: subscribed === undefined ? undefined : readTruth(subscribed),
+      tags: tags === undefined ? undefined : readTags(tags),
+    }),
+  }
+}
+
+function checked(attributes: Attributes): Attributes {
+  checkAttributes(attributes)
+  return attributes
+}
+
+function readName(field: string, said: ReadonlyMap<string, string>): string | undefined {
+  const name = checkText(field, said.get(field))
+  if (typeof name !== 'string') return undefined
+  if (name.length > MOST_NAME) throw new Error(`${field} is longer than ${MOST_NAME} characters`)
+  return name
+}
+
+function readTruth(cell: string): boolean {
+  const word = cell.trim().toLowerCase()
+  if (YES.has(word)) return true
+  if (NO.has(word)) return false
+  throw new Error(`subscribed is ${JSON.stringify(cell.slice(0, 40))}, neither yes nor no`)
+}
+
+function readAttributes(cell: string): [string, unknown][] {
+  let value: unknown
+  try {
+    value = JSON.parse(cell)
+  } catch {
+    // Told below.
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('attributes is no JSON object')
+  return Object.entries(value)
+}
+
+/** Words with commas or semicolons between them. @throws Error */
+export function readTags(text: string): string[] {
+  const names = new Map<string, string>()
+  for (const piece of text.split(/[,;]/)) {
+    const name = checkText('tags', piece)
+    if (typeof name !== 'string') continue
+    if (name.length > MOST_TAG_NAME) throw new Error(`a tag is longer than ${MOST_TAG_NAME} characters`)
+    names.set(fold(name), name)
+  }
+  if (names.size > MOST_TAGS) throw new Error(`more than ${MOST_TAGS} tags`)
+  return [...names.values()]
+}

@@ -1,0 +1,162 @@
+/**
+ * Takes the file of an import in: into the database part by part while it comes, and queues the import once all of it is there.
+ *
+ * Called by the route and by the command line. Holds one part in memory, and the beginning of the file for its heading.
+ * Fails: AppError validation_error where the file or what is said of it cannot be; not_found, conflict for its list. What was stored of
+ * it is then deleted.
+ */
+import { AppError, describeError } from '../../core/errors.js'
+import { readCsv } from '../../core/csv.js'
+import { recordActivity, type Actor } from '../../events/activity-store.js'
+import { MessageSpool } from '../../mail/message-spool.js'
+import { streamDecoder } from '../../mail/mime/charset.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { refusal } from '../checks.js'
+import { findStaticList } from '../lists/static-list.js'
+import type { Mapping } from './import.js'
+import {
+  countUnfinished,
+  deleteImport,
+  deleteImportParts,
+  insertImport,
+  insertImportPart,
+  queueImport,
+} from './import-store.js'
+import { readHeading, readMapping, type Heading } from './reading/columns.js'
+import { FileCharset } from './reading/file-charset.js'
+import { readTags } from './reading/read-row.js'
+
+/** Octets of one file. */
+export const MOST_FILE_OCTETS = 256 * 1_024 * 1_024
+/** Of the file's beginning, for the heading in it. */
+const MOST_HEADING = 65_536
+/** Of one workspace, not done yet. */
+export const MOST_UNFINISHED = 20
+const PARTS_AT_ONCE = 16
+
+/** What its sender says of the file; all of it may be said after it, as fields of a form. */
+export interface FileWishes {
+  readonly listId?: string | undefined
+  /** Names with commas between them. */
+  readonly tags?: string | undefined
+  readonly mapping?: Mapping | undefined
+  readonly charset?: string | undefined
+  readonly fileName?: string | undefined
+}
+
+export interface Receiving {
+  readonly workspaceId: string
+  readonly isSandbox: boolean
+  readonly actor: Actor
+}
+
+type Parts = Pick<AudienceParts, 'database' | 'clock' | 'newId'>
+
+/**
+ * @param wishes asked for once the file has come to its end
+ * @returns id and number of the import, which is on disk
+ */
+export async function receiveFile(
+  { database, clock, newId }: Parts,
+  { workspaceId, isSandbox, actor }: Receiving,
+  pieces: AsyncIterable<Buffer>,
+  wishes: () => FileWishes,
+): Promise<{ readonly id: string; readonly seq: number }> {
+  database.storage.requireRoom()
+  const id = newId()
+  const seq = await database.write(async tx => {
+    if ((await countUnfinished(tx.db, workspaceId)) >= MOST_UNFINISHED)
+      throw new AppError('conflict', `${MOST_UNFINISHED} imports wait already; try again when one is done`)
+    return insertImport(tx.db, { id, workspaceId, isSandbox, createdAt: clock.now() })
+  })
+  try {
+    const beginning = new Beginning()
+    const spool = new MessageSpool({
+      write: (part, octets) => database.write(tx => insertImportPart(tx.db, seq, part, octets)),
+      remove: () => Promise.resolve(),
+    })
+    for await (const piece of pieces) {
+      beginning.take(piece)
+      spool.add(piece)
+      await spool.writeWholeParts()
+    }
+    await spool.write()
+    if (spool.written === 0) throw fileRefusal('the file is empty')
+    const { listId, tags = '', mapping = {}, charset: declared, fileName } = wishes()
+    const charset = beginning.charset(declared)
+    const heading = await beginning.heading(charset, readMapping(mapping))
+    const options = {
+      ...{ listId: listId ?? null, tags: named(tags), mapping, columns: heading.columns },
+      hasHeading: heading.hasHeading,
+    }
+    await database.write(async tx => {
+      if (listId !== undefined) await findStaticList(tx.db, workspaceId, listId, 'list_id')
+      await queueImport(tx.db, seq, { fileName: fileName ?? null, charset, options, octets: spool.written })
+      await recordActivity(tx, {
+        ...{ workspaceId, actor, action: 'contacts.imported', createdAt: clock.now() },
+        subject: fileName ?? 'contacts',
+        details: { import_id: id, size: spool.written },
+      })
+    })
+    return { id, seq }
+  } catch (error) {
+    await forget(database, seq)
+    throw error
+  }
+}
+
+async function forget(database: Parts['database'], seq: number): Promise<void> {
+  while ((await database.write(tx => deleteImportParts(tx.db, seq, PARTS_AT_ONCE))) === PARTS_AT_ONCE);
+  await database.write(tx => deleteImport(tx.db, seq))
+}
+
+function named(tags: string): string[] {
+  try {
+    return readTags(tags)
+  } catch (error) {
+    throw refusal('tags', describeError(error))
+  }
+}
+
+/** What has to be known of the file before it is queued. */
+class Beginning {
+  /** By what it looks like alone. */
+  private readonly guessed = new FileCharset()
+  private readonly held: Buffer[] = []
+  private octets = 0
+
+  take(piece: Buffer): void {
+    this.guessed.take(piece)
+    if (this.octets >= MOST_HEADING) return
+    this.held.push(piece.subarray(0, MOST_HEADING - this.octets))
+    this.octets += piece.length
+  }
+
+  /** @throws AppError validation_error for one that does not exist */
+  charset(declared: string | undefined): string {
+    if (declared !== undefined && !streamDecoder(declared))
+      throw refusal('charset', `there is no charset ${declared.slice(0, 40)}`)
+    return this.guessed.charsetFor(declared)
+  }
+
+  async heading(charset: string, mapping: Mapping): Promise<Heading> {
+    const text = streamDecoder(charset)?.decode(Buffer.concat(this.held), { stream: true }) ?? ''
+    const first = await firstRow(Buffer.from(text))
+    if (!first) throw fileRefusal('the file has no rows')
+    return readHeading(first, mapping)
+  }
+}
+
+/** @throws AppError validation_error */
+async function firstRow(octets: Buffer): Promise<readonly string[] | undefined> {
+  try {
+    for await (const rows of readCsv([octets])) if (rows[0]) return rows[0].cells
+    return undefined
+  } catch (error) {
+    throw fileRefusal(`the file is no CSV: ${describeError(error)}`)
+  }
+}
+
+function fileRefusal(message: string): AppError {
+  return refusal('file', message)
+}

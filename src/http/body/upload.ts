@@ -1,0 +1,214 @@
+/**
+ * A file that a request brings, piece by piece: as its body, or as the part `file` of a form.
+ *
+ * Called by `app.ts` for routes that take one, once the gate has let the request pass. Memory does not grow with the file: nothing is
+ * read of the request before the handler wants it. Bounds: octets, unfolded where they came folded, and time.
+ * Standards: RFC 7578 (multipart/form-data), RFC 9110 §8.4 (gzip), §10.1.1 (100-continue).
+ * Fails: AppError validation_error, unsupported_media_type, request_timeout, to whoever reads.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import { formatSize } from '../../core/units.js'
+import { parameter, readMediaType } from '../../mail/mime/media-type.js'
+import { timeForOctets } from '../../world/net/transfer-time.js'
+import type { Clock } from '../../world/time/clock.js'
+import { invalid, readCoding } from './body.js'
+import { readForm } from './form.js'
+
+export interface UploadRules {
+  /** Octets of the file. */
+  readonly octets: number
+  /** Media types that the body may have, besides multipart/form-data; the first is the usual one. */
+  readonly mediaTypes: readonly string[]
+  /** Fields that a form may have beside the file, and what each says; as octets in UTF-8. */
+  readonly fields: Readonly<Record<string, string>>
+  /** For the API's description. */
+  readonly example: string
+}
+
+/** To be read once. */
+export interface Upload {
+  readonly pieces: AsyncIterable<Buffer>
+  /** Complete once the pieces have come to their end. */
+  readonly fields: ReadonlyMap<string, string>
+  readonly file: UploadedFile
+}
+
+/** What is said of the file; of one in a form, once its pieces have begun. */
+export interface UploadedFile {
+  name?: string
+  charset?: string
+}
+
+/** Octets of a form that are no file: fields, headers of parts. */
+const AROUND = 64 * 1_024
+
+/** @throws AppError unsupported_media_type, validation_error */
+export function openUpload(
+  request: IncomingMessage,
+  response: ServerResponse,
+  rules: UploadRules,
+  clock: Clock,
+): Upload {
+  const type = readMediaType(request.headers['content-type'] ?? '')
+  const isForm = type.value === 'multipart/form-data'
+  if (!isForm && !rules.mediaTypes.includes(type.value))
+    throw new AppError(
+      'unsupported_media_type',
+      `Content-Type may be ${rules.mediaTypes.join(', ')} or multipart/form-data`,
+      { path: 'Content-Type' },
+    )
+  const boundary = isForm ? parameter(type, 'boundary') : undefined
+  if (isForm && !boundary) throw invalid('the form has no boundary')
+  const isFolded = readCoding(request.headers['content-encoding']) === 'gzip'
+  const most = rules.octets + (isForm ? AROUND : 0)
+  if (!isFolded && Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(rules)
+  const begin = () => {
+    if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue()
+    return octetsOf(request, isFolded, most, rules, clock)
+  }
+  const fields = new Map<string, string>()
+  if (boundary === undefined) {
+    const file: UploadedFile = { ...given({ charset: parameter(type, 'charset') }) }
+    return { pieces: lazily(begin), fields, file }
+  }
+  const file: UploadedFile = {}
+  return { pieces: lazily(() => fileOf(begin(), boundary, fields, file, rules)), fields, file }
+}
+
+async function* lazily(begin: () => AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* begin()
+}
+
+/** The part `file`; all other parts are fields. */
+async function* fileOf(
+  octets: AsyncIterable<Buffer>,
+  boundary: string,
+  fields: Map<string, string>,
+  file: UploadedFile,
+  rules: UploadRules,
+): AsyncGenerator<Buffer> {
+  let hasFile = false
+  for await (const part of readForm(octets, boundary)) {
+    if (part.name !== 'file') {
+      if (!Object.hasOwn(rules.fields, part.name))
+        throw new AppError('validation_error', `the form has an unknown field`, {
+          path: part.name.slice(0, 64) || 'body',
+        })
+      fields.set(part.name, await textOf(part.pieces))
+      continue
+    }
+    if (hasFile) throw new AppError('validation_error', 'the form has more than one file', { path: 'file' })
+    hasFile = true
+    Object.assign(file, given({ name: part.fileName, charset: part.charset }))
+    yield* part.pieces
+  }
+  if (!hasFile) throw new AppError('validation_error', 'the form has no part named file', { path: 'file' })
+}
+
+async function textOf(pieces: AsyncIterable<Buffer>): Promise<string> {
+  const all: Buffer[] = []
+  let octets = 0
+  for await (const piece of pieces) {
+    octets += piece.length
+    if (octets > AROUND) throw invalid('a field of the form is too long')
+    all.push(piece)
+  }
+  return Buffer.concat(all).toString('utf8')
+}
+
+/** All of the body, unfolded, within its bounds. The request stays readable for whoever answers it. */
+async function* octetsOf(
+  request: IncomingMessage,
+  isFolded: boolean,
+  most: number,
+  rules: UploadRules,
+  clock: Clock,
+): AsyncGenerator<Buffer> {
+  const gunzip = isFolded ? createGunzip() : undefined
+  const source: Readable = gunzip ? request.pipe(gunzip) : request
+  let [arrived, unfolded] = [0, 0]
+  const onArrived = (piece: Buffer): void => void (arrived += piece.length)
+  const onClosed = (): void => {
+    if (!request.complete) gunzip?.destroy()
+  }
+  if (gunzip) request.on('data', onArrived).once('close', onClosed)
+  const watch = new TimeWatch(clock, () => Math.max(arrived, unfolded))
+  const pieces = source.iterator({ destroyOnReturn: false })
+  try {
+    for (;;) {
+      const { value, done } = await watch.within(pieces.next() as Promise<IteratorResult<Buffer, undefined>>)
+      if (done) break
+      unfolded += value.length
+      if (unfolded > most || arrived > most) throw tooLarge(rules)
+      yield value
+    }
+    if (!request.complete) throw cutShort()
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw request.complete ? invalid('body is not valid gzip, as Content-Encoding announces it') : cutShort()
+  } finally {
+    request.off('data', onArrived).off('close', onClosed)
+    if (gunzip) {
+      request.unpipe(gunzip)
+      gunzip.destroy()
+    }
+  }
+}
+
+/** Time grows with what has come, as for all bodies. */
+class TimeWatch {
+  private readonly clock: Clock
+  private readonly octets: () => number
+  private readonly startedAt: number
+
+  constructor(clock: Clock, octets: () => number) {
+    this.clock = clock
+    this.octets = octets
+    this.startedAt = clock.monotonic()
+  }
+
+  /** @throws AppError request_timeout */
+  async within<T>(piece: Promise<T>): Promise<T> {
+    const limit = this.limit()
+    try {
+      return await Promise.race([piece, limit.reached])
+    } finally {
+      limit.cancel()
+    }
+  }
+
+  private limit() {
+    let cancel = (): void => {}
+    const reached = new Promise<never>((_, reject) => {
+      const watch = (): void => {
+        const leftMs = this.startedAt + timeForOctets(this.octets()) - this.clock.monotonic()
+        if (leftMs <= 0) {
+          reject(new AppError('request_timeout', 'the body did not arrive in time; send it again'))
+          return
+        }
+        const timer = this.clock.after(Math.ceil(leftMs), watch)
+        cancel = () => timer.cancel()
+      }
+      watch()
+    })
+    return { reached, cancel: () => cancel() }
+  }
+}
+
+function tooLarge({ octets }: UploadRules): AppError {
+  return new AppError(
+    'validation_error',
+    `the file is larger than the ${formatSize(octets)} that it may have`,
+    {
+      path: 'file',
+    },
+  )
+}
+
+function cutShort(): AppError {
+  return invalid('body ended before its announced length')
+}

@@ -1,0 +1,196 @@
+/** What an import does to contacts, on both databases: nothing twice, nothing half, one event for each change. */
+import t from 'tap'
+import type { Acting } from '../../../src/audience/audience-parts.js'
+import { countOf, findAudience } from '../../../src/audience/audience-store.js'
+import { listContacts } from '../../../src/audience/contacts/contact-page-store.js'
+import { createContact } from '../../../src/audience/contacts/contacts.js'
+import { exportContacts } from '../../../src/audience/transfer/export-contacts.js'
+import type { Import } from '../../../src/audience/transfer/import.js'
+import {
+  deleteImportsBefore,
+  findImport,
+  findImportBySeq,
+  listRejections,
+} from '../../../src/audience/transfer/import-store.js'
+import { Importer, type ImporterParts } from '../../../src/audience/transfer/importer.js'
+import { receiveFile, type FileWishes } from '../../../src/audience/transfer/receive-file.js'
+import { CONTACT_TAGS, thingsOf } from '../../../src/audience/pair-store.js'
+import { uuidv7 } from '../../../src/core/ids.js'
+import type { Database } from '../../../src/db/database.js'
+import { OPERATOR } from '../../../src/events/activity-store.js'
+import { readEventsAfter } from '../../../src/events/store.js'
+import { FakeLog } from '../../../src/world/fake-log.js'
+import { spawnThread } from '../../../src/world/threads.js'
+import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { eachDatabase } from '../../support/db/database.js'
+import { NOW } from '../../support/mailroom.js'
+
+const ACTING: Acting = { workspaceId: 'w1', isSandbox: false, source: 'api' }
+const RECEIVING = { workspaceId: 'w1', isSandbox: false, actor: OPERATOR }
+const NEVER = new AbortController().signal
+
+function partsOf(database: Database): ImporterParts {
+  let ids = 0
+  const newId = () => uuidv7(NOW, Buffer.from(String(++ids).padStart(10, '0')))
+  return {
+    database,
+    clock: new FakeClock(),
+    newId,
+    onEvents: () => {},
+    spawn: spawnThread,
+    log: new FakeLog(),
+  }
+}
+
+async function receive(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<number> {
+  async function* pieces() {
+    const octets = Buffer.from(text)
+    for (let at = 0; at < octets.length; at += 50_000) yield octets.subarray(at, at + 50_000)
+  }
+  return (await receiveFile(parts, RECEIVING, pieces(), () => wishes)).seq
+}
+
+async function imported(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<Import> {
+  const seq = await receive(parts, text, wishes)
+  await new Importer(parts).finish(seq, NEVER)
+  return (await findImportBySeq(parts.database.reader, seq))!
+}
+
+const KINDS = ['contact.created', 'contact.updated', 'contact.unsubscribed', 'tag.added'] as const
+
+async function eventKinds({ reader }: Database): Promise<string[]> {
+  return (await readEventsAfter(reader, 0, KINDS, 100_000)).map(({ kind, payload }) =>
+    'source' in payload ? `${kind} by ${payload.source}` : kind,
+  )
+}
+
+eachDatabase(
+  t,
+  'each change is one event, and a file that is imported again changes nothing',
+  async (t, database) => {
+    const parts = partsOf(database)
+    await database.write(tx =>
+      createContact(parts, tx, ACTING, { email: 'old@x.example', attributes: { plan: 'free' } }),
+    )
+    const text = 'email,plan,subscribed,tags\nnew@x.example,pro,,vip\nold@x.example,team,no,VIP\n'
+    t.match(await imported(parts, text), { status: 'completed', created: 1, updated: 1, unchanged: 0 })
+    const told = await eventKinds(database)
+    t.same(told.slice().sort(), [
+      'contact.created',
+      'contact.created',
+      'contact.unsubscribed by import',
+      'contact.updated',
+      'tag.added by import',
+      'tag.added by import',
+    ])
+    t.match(await imported(parts, text), { created: 0, updated: 0, unchanged: 2 })
+    t.same(await eventKinds(database), told)
+    const audience = (await findAudience(database.reader, 'w1'))!
+    t.equal(countOf(audience, {}), 2)
+    t.equal(countOf(audience, { subscribed: false }), 1)
+  },
+)
+
+eachDatabase(
+  t,
+  'an import that was left is gone on with where it was: each row once, in order',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const rows = Array.from({ length: 1_200 }, (_, at) =>
+      at % 10 === 7 ? `wrong${at}` : `c${at}@x.example,${at}`,
+    )
+    const seq = await receive(parts, `email,number\n${rows.join('\n')}\n`, { tags: 'all' })
+    for (let stops = 0; stops < 2; stops += 1) {
+      // The process goes as soon as it has done something.
+      const stopping = new AbortController()
+      await new Importer({ ...parts, onEvents: () => stopping.abort() }).finish(seq, stopping.signal)
+    }
+    t.match(await findImportBySeq(database.reader, seq), { status: 'processing', rowsDone: 100 })
+    await new Importer(parts).finish(seq, NEVER)
+    t.match(await findImportBySeq(database.reader, seq), {
+      ...{ status: 'completed', rowsDone: 1_200, created: 1_080, updated: 0, unchanged: 0, rejected: 120 },
+    })
+    const { items, total } = await listContacts(database.reader, 'w1', {}, { limit: 2_000, offset: 0 })
+    t.equal(total, 1_080)
+    t.same(
+      items.map(({ email }) => email).reverse(),
+      rows.filter(row => row.includes('@')).map(row => row.split(',')[0]),
+    )
+    const kinds = await eventKinds(database)
+    t.equal(kinds.filter(kind => kind === 'contact.created').length, 1_080)
+    t.equal(kinds.filter(kind => kind === 'tag.added by import').length, 1_080)
+    t.same(
+      (await listRejections(database.reader, seq, 0, 2)).map(({ line }) => line),
+      [9, 19],
+    )
+  },
+)
+
+eachDatabase(t, 'two processes that work on one import do each row once', async (t, database) => {
+  const parts = partsOf(database)
+  const rows = Array.from({ length: 600 }, (_, at) => `c${at}@x.example`)
+  const seq = await receive(parts, `email\n${rows.join('\n')}\n`)
+  await Promise.all([new Importer(parts).finish(seq, NEVER), new Importer(parts).finish(seq, NEVER)])
+  t.match(await findImportBySeq(database.reader, seq), { rowsDone: 600, created: 600, unchanged: 0 })
+})
+
+eachDatabase(
+  t,
+  'a file larger than a part is read whole, and an address that comes again is found',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const filling = 'ü'.repeat(2_000)
+    const rows = Array.from({ length: 200 }, (_, at) => `c${at % 150}@x.example,"${at}\n${filling}"`)
+    const done = await imported(parts, `email,text\n${rows.join('\n')}\n`)
+    t.match(done, { created: 150, rejected: 50 })
+    t.ok(done.octets > 2 * 256 * 1_024)
+    const [first] = await listRejections(database.reader, done.seq, 0, 1)
+    t.match(first, { line: 302, reason: 'the address stands in line 2 already' })
+    const { items } = await listContacts(database.reader, 'w1', {}, { limit: 1, offset: 149 })
+    t.equal(items[0]?.attributes['text'], `0\n${filling}`)
+  },
+)
+
+eachDatabase(
+  t,
+  'an export has every contact once, whatever its number, with all attributes',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const rows = Array.from(
+      { length: 2_300 },
+      (_, at) => `c${at}@x.example,${at % 3 === 0 ? 'vip' : ''},${at}`,
+    )
+    await imported(parts, `email,tags,n\n${rows.join('\n')}\n`)
+    await imported(
+      parts,
+      `email,${Array.from({ length: 160 }, (_, at) => `a${at}`).join(',')}\nlast@x.example${',x'.repeat(160)}\n`,
+    )
+    let text = ''
+    for await (const piece of exportContacts(database.reader, 'w1', {}, NOW)) text += piece
+    const lines = text.trimEnd().split('\n')
+    t.equal(lines.length, 2_302)
+    t.match(lines[0], /,a99,attributes$/)
+    t.match(lines[1], /^[0-9a-f-]{36},c0@x\.example,,,true,false,,vip,/)
+    t.match(lines[2_301], /"\{""n"":|"\{""a/)
+    const again = await imported(parts, text)
+    t.match(again, { created: 0, updated: 0, unchanged: 2_301, rejected: 0 })
+    const { items } = await listContacts(database.reader, 'w1', {}, { limit: 1, offset: 2_300 })
+    t.match(
+      [...(await thingsOf(database.reader, CONTACT_TAGS, [items[0]!.seq])).values()],
+      [[{ name: 'vip' }]],
+    )
+  },
+)
+
+eachDatabase(
+  t,
+  'an import is forgotten with its rejected rows, step by step, and its file before',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const { id } = await imported(parts, `email\n${'wrong\n'.repeat(25)}`)
+    t.equal(await database.write(tx => deleteImportsBefore(tx.db, NOW, 10)), 0, 'it is young')
+    for (const rows of [10, 10, 5, 1, 0])
+      t.equal(await database.write(tx => deleteImportsBefore(tx.db, NOW + 86_400_000, 10)), rows)
+    t.equal(await findImport(database.reader, 'w1', id), undefined)
+  },
+)
