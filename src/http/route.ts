@@ -192,7 +192,7 @@ export function uploadRoute<R extends TSchema, Q extends TObject = typeof NoFiel
     spec.response,
     request => {
       if (!request.upload) throw new Error(`${spec.path} was given no file`)
-      return spec.handle(request as never, request.upload)
+      return spec.handle(request, request.upload)
     },
     spec,
   )
@@ -209,7 +209,7 @@ export function downloadRoute<P extends TObject = typeof NoFields, Q extends TOb
       handle(request: KeyedRequest<P, Q, TSchema>): Promise<Download>
     },
 ): Route {
-  return declare(spec, 'download', Type.String(), request => spec.handle(request as never))
+  return declare(spec, 'download', Type.String(), request => spec.handle(request))
 }
 
 /** A route that needs no key. `isBare` answers the value itself, without `data` around it. */

@@ -558,6 +558,8 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
           created_at: T,
         },
       ],
+    },
+  },
   '0021-attribute-places': {
     before: {
       contacts: [

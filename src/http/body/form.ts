@@ -115,8 +115,8 @@ class FormReader {
   }
 
   private async more(): Promise<void> {
-    const { value, done } = await this.source.next()
-    if (done === true) throw invalid('the form is cut short')
-    this.held = this.held.length === 0 ? value : Buffer.concat([this.held, value])
+    const next: IteratorResult<Buffer, unknown> = await this.source.next()
+    if (next.done === true) throw invalid('the form is cut short')
+    this.held = this.held.length === 0 ? next.value : Buffer.concat([this.held, next.value])
   }
 }

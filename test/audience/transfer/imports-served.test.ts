@@ -23,13 +23,16 @@ async function open(t: Test) {
       headers: { ...authorization, ...type, ...headers },
       body,
     })
-    return { status: response.status, body: (await response.json()) as never as Answer }
+    return { status: response.status, body: (await response.json()) as Answer }
   }
   const show = (id: string) => postroad.get(`${BASE}/imports/${id}`, { key })
   return {
     ...postroad,
     send,
     show,
+    at: (path: string, other = key) => postroad.get(`${BASE}${path}`, { key: other }),
+    cancel: (id: string) => postroad.post(`${BASE}/imports/${id}/cancel`, {}, { key }),
+    rows: (): Record<string, number> => postroad.rowCounts(),
     /** The import once it is over. */
     imported: async (body: string | Uint8Array | FormData, sending: Sending = {}) => {
       const { status, body: accepted } = await send(body, sending)
@@ -112,21 +115,21 @@ t.test(
 t.test(
   'of a contact that there is only what the file says is changed, and what is so already is told to nobody',
   async t => {
-    const { imported, make, contacts, rowCounts } = await open(t)
+    const { imported, make, contacts, rows } = await open(t)
     await make('/contacts', {
       email: 'ann@x.example',
       first_name: 'Ann',
       attributes: { plan: 'pro', age: 5 },
     })
     await make('/contacts', { email: 'bob@x.example', attributes: { plan: 'free' } })
-    const { events: before = 0 } = rowCounts()
+    const { events: before = 0 } = rows()
     t.match(await imported('email,first name,plan,age\nann@x.example,,pro,5\nbob@x.example,Bob,team,\n'), {
       ...{ created: 0, updated: 1, unchanged: 1, rejected: 0 },
     })
     const [bob, ann] = await contacts()
     t.match(bob, { first_name: 'Bob', attributes: { plan: 'team' } })
     t.match(ann, { first_name: 'Ann', attributes: { plan: 'pro', age: 5 } })
-    t.equal(rowCounts()['events'], before + 1)
+    t.equal(rows()['events'], before + 1)
   },
 )
 
@@ -198,7 +201,7 @@ t.test(
 )
 
 t.test('a file that cannot be meant is refused before anything is imported', async t => {
-  const { send, imported, contacts, key, get, make } = await open(t)
+  const { send, imported, contacts, at, make } = await open(t)
   const mapping = (text: string) => ({ query: { mapping: text } })
   for (const [body, sending, path, message] of [
     ['', {}, 'file', /is empty/],
@@ -212,7 +215,7 @@ t.test('a file that cannot be meant is refused before anything is imported', asy
     [`email,${'x'.repeat(101)}\na@x.example,1\n`, {}, 'attributes', /1 to 100 characters/],
     [gzipSync('email\n').subarray(0, 12), { headers: { 'Content-Encoding': 'gzip' } }, 'body', /gzip/],
   ] as const) {
-    const answer = await send(body, sending as Sending)
+    const answer = await send(body, sending)
     t.match(
       answer,
       { status: 400, body: { error: { code: 'validation_error', path, message } } },
@@ -233,7 +236,7 @@ t.test('a file that cannot be meant is refused before anything is imported', asy
     status: 415,
     body: { error: { code: 'unsupported_media_type', path: 'Content-Type' } },
   })
-  t.match((await get(`${BASE}/imports`, { key })).body, { data: [], pagination: { total: 0 } })
+  t.match((await at('/imports')).body, { data: [], pagination: { total: 0 } })
   t.match(await imported('email,a\n"open@x.example,1\n'), {
     status: 'failed',
     error: 'line 2: a quote is not closed',
@@ -242,25 +245,25 @@ t.test('a file that cannot be meant is refused before anything is imported', asy
 })
 
 t.test('a file that does not come on is not waited for, and nothing of it is kept', async t => {
-  const { baseUrl, key, clock, get, rowCounts } = await open(t)
-  const asked = fetch(`${baseUrl}${BASE}/import`, {
+  const { baseUrl, key, clock, at, rows } = await open(t)
+  const stalled: RequestInit = {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'text/csv' },
     body: new ReadableStream({ start: controller => controller.enqueue(Buffer.from('email\n')) }),
     duplex: 'half',
-  } as RequestInit)
-  await until('it to be received', () => rowCounts()['contact_imports'] === 1)
+  }
+  const asked = fetch(`${baseUrl}${BASE}/import`, stalled)
+  await until('it to be received', () => rows()['contact_imports'] === 1)
   await clock.advance(61_000)
   const answer = await asked
   t.match([answer.status, await answer.json()], [408, { error: { code: 'request_timeout' } }])
-  t.same((await get(`${BASE}/imports`, { key })).body.data, [])
+  t.same((await at('/imports')).body.data, [])
 })
 
 t.test('an import is cancelled while it waits or works, and what was done stays', async t => {
-  const { send, post, key, show, imported } = await open(t)
+  const { send, cancel, show, imported } = await open(t)
   const rows = Array.from({ length: 20_000 }, (_, at) => `c${at}@x.example`).join('\n')
   const { body } = await send(`email\n${rows}\n`)
-  const cancel = (id: string) => post(`${BASE}/imports/${id}/cancel`, {}, { key })
   t.match(await cancel(body.data.import_id), { status: 200, body: { data: { status: 'cancelled' } } })
   t.match(await cancel(body.data.import_id), { status: 409, body: { error: { code: 'conflict' } } })
   t.match(await cancel(MADE_UP), { status: 404, body: { error: { code: 'not_found' } } })
@@ -363,14 +366,14 @@ t.test(
 )
 
 t.test('the imports of a workspace are listed, newest first, and are nobody else’s', async t => {
-  const { imported, get, key, ...postroad } = await open(t)
+  const { imported, at, ...postroad } = await open(t)
   const first = await imported('email\na@x.example\n')
   const second = await imported('email\nb@x.example\n')
-  t.match((await get(`${BASE}/imports`, { key })).body, {
+  t.match((await at('/imports')).body, {
     data: [{ id: second.id }, { id: first.id }],
     pagination: { total: 2 },
   })
   const sandbox = await postroad.makeKey('--sandbox')
-  t.equal((await get(`${BASE}/imports/${first.id}`, { key: sandbox })).status, 404)
-  t.match((await get(`${BASE}/imports`, { key: sandbox })).body, { data: [] })
+  t.equal((await at(`/imports/${first.id}`, sandbox)).status, 404)
+  t.match((await at('/imports', sandbox)).body, { data: [] })
 })
