@@ -7,6 +7,10 @@ import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
 import { bounceCommands } from './mail/bounce.js'
 import { captureCommands } from './mail/capture.js'
+import { contactsCommands } from './audience/contacts.js'
+import { listsCommands } from './audience/lists.js'
+import { segmentsCommands } from './audience/segments.js'
+import { tagsCommands } from './audience/tags.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
 import { dnsCommands } from './tenant/dns.js'
@@ -36,6 +40,10 @@ const COMMANDS = [
   captureCommands,
   inboundCommands,
   suppressCommands,
+  contactsCommands,
+  listsCommands,
+  segmentsCommands,
+  tagsCommands,
   bounceCommands,
   eventCommands,
   topCommand,

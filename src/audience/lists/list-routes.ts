@@ -225,7 +225,11 @@ function countMembers(
   return countMatching(database.slowReader, readConditions(conditions), asking, patience(clock))
 }
 
-function listToApi(list: List, isSandbox: boolean, memberCount: number | null): Static<typeof ListSchema> {
+export function listToApi(
+  list: List,
+  isSandbox: boolean,
+  memberCount: number | null,
+): Static<typeof ListSchema> {
   return {
     id: list.id,
     name: list.name,

@@ -248,7 +248,7 @@ export async function requireSegment(db: Queries, workspaceId: string, id: strin
   return segment
 }
 
-function segmentToApi(segment: Segment, isSandbox: boolean): Static<typeof SegmentSchema> {
+export function segmentToApi(segment: Segment, isSandbox: boolean): Static<typeof SegmentSchema> {
   return {
     id: segment.id,
     name: segment.name,

@@ -185,7 +185,7 @@ function readColor(color: string | null | undefined): string | null | undefined 
   return color?.toLowerCase() ?? color
 }
 
-function tagToApi(tag: Omit<Tag, 'seq'>, isSandbox: boolean): Static<typeof TagSchema> {
+export function tagToApi(tag: Omit<Tag, 'seq'>, isSandbox: boolean): Static<typeof TagSchema> {
   return {
     id: tag.id,
     name: tag.name,

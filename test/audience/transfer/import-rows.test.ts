@@ -169,7 +169,7 @@ eachDatabase(
     for await (const piece of exportContacts(database.reader, 'w1', {}, NOW)) text += piece
     const lines = text.trimEnd().split('\n')
     t.equal(lines.length, 2_302)
-    t.match(lines[0], /,a99,attributes$/)
+    t.match(lines[0], /,a9,attributes$/)
     t.match(lines[1], /^[0-9a-f-]{36},c0@x\.example,,,true,false,,vip,/)
     t.match(lines[2_301], /"\{""n"":|"\{""a/)
     const again = await imported(parts, text)

@@ -1,0 +1,163 @@
+/**
+ * `postroad contacts import|export`: contacts as CSV, from a file or standard input and to one or standard output.
+ *
+ * The file of an import is stored first. Where a server runs on the data folder it works the import off, and this command looks on;
+ * else the command does. Broken off in the middle, it is gone on with by the next that starts.
+ */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { basename } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Command } from 'commander'
+import type { Appliance } from '../../appliance.js'
+import { exportContacts } from '../../audience/transfer/export-contacts.js'
+import { readFilter } from '../../audience/transfer/export-routes.js'
+import type { Import, Mapping } from '../../audience/transfer/import.js'
+import { importToApi, rejectedRows } from '../../audience/transfer/import-routes.js'
+import { findImportBySeq, listRejections } from '../../audience/transfer/import-store.js'
+import { Importer } from '../../audience/transfer/importer.js'
+import { receiveFile } from '../../audience/transfer/receive-file.js'
+import { isServing } from '../../db/sqlite/serve-lock.js'
+import { OPERATOR } from '../../events/activity-store.js'
+import { spawnThread } from '../../world/threads.js'
+import {
+  command,
+  mustFindWorkspace,
+  owned,
+  printResult,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type OwnedOptions,
+} from '../context.js'
+import { audienceParts } from './audience-command.js'
+import { drawProgress, endProgress } from './progress-bar.js'
+
+const LOOK_EVERY_MS = 200
+const MOST_SHOWN = 20
+
+interface ImportCommandOptions extends OwnedOptions {
+  readonly list?: string
+  readonly tags?: string
+  readonly map?: readonly string[]
+  readonly charset?: string
+  readonly rejected?: string
+}
+
+interface ExportCommandOptions extends OwnedOptions {
+  readonly search?: string
+  readonly list?: string
+  readonly segment?: string
+  readonly tag?: string
+}
+
+export function contactTransferCommands(group: Command, context: CliContext): void {
+  const inWorkspace = (nameAndArgs: string, description: string) =>
+    owned(command(group, nameAndArgs, description), 'whose contacts')
+  inWorkspace('import <file>', 'make and change contacts by a file of CSV; - is standard input')
+    .option('--list <id>', 'a list that everybody in it is put into')
+    .option('--tags <names>', 'tags that everybody in it gets, with commas between them')
+    .option('--map <column=field...>', 'what columns are for: email, first_name, attributes.plan, or nothing')
+    .option('--charset <name>', 'of the file, where it does not show')
+    .option('--rejected <file>', 'write the rejected rows there, to be mended')
+    .action(async (file: string, options: ImportCommandOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const done = await importFile(appliance, file, options)
+        const { reader } = appliance.database
+        if (options.rejected !== undefined && done.rejected > 0)
+          await pipeline(Readable.from(rejectedRows(reader, done)), createWriteStream(options.rejected))
+        const rejections = await listRejections(reader, done.seq, 0, MOST_SHOWN)
+        if (done.status !== 'completed' || done.rejected > 0) context.fail()
+        const rejectedRowsShown = rejections.map(({ line, reason }) => ({ line, reason }))
+        printResult(context, options, { ...importToApi(done), rejected_rows: rejectedRowsShown }, () =>
+          [
+            `${done.created} made, ${done.updated} changed, ${done.unchanged} known already, ${done.rejected} rejected`,
+            ...rejections.map(({ line, reason }) => `line ${line}: ${reason}`),
+            ...(done.rejected > rejections.length ? ['...'] : []),
+            ...(done.status === 'completed' ? [] : [`${done.status}: ${done.error ?? 'it was stopped'}`]),
+          ].join('\n'),
+        )
+      })
+    })
+  inWorkspace('export [file]', 'contacts as CSV; - or nothing is standard output')
+    .option('--search <words>', 'in address and names')
+    .option('--list <id>', 'those in this list only')
+    .option('--segment <id>', 'those that this segment means only')
+    .option('--tag <id>', 'those with this tag only')
+    .action(async (file: string | undefined, options: ExportCommandOptions) => {
+      await withAppliance(context, options, async ({ database, world }) => {
+        await mustFindWorkspace(database.reader, options.workspace)
+        const filter = await readFilter(database, options.workspace, {
+          search: options.search,
+          list_id: options.list,
+          segment_id: options.segment,
+          tag_id: options.tag,
+        })
+        const pieces = exportContacts(database.reader, options.workspace, filter, world.clock.now())
+        if (file === undefined || file === '-')
+          for await (const piece of pieces) context.print(piece.replace(/\n$/, ''))
+        else {
+          await pipeline(Readable.from(pieces), createWriteStream(file))
+          printResult(context, options, { file }, () => `written to ${file}`)
+        }
+      })
+    })
+}
+
+async function importFile(
+  appliance: Appliance,
+  file: string,
+  { workspace, list, tags, map, charset }: ImportCommandOptions,
+): Promise<Import> {
+  const mapping = readMap(map ?? [])
+  const parts = audienceParts(appliance)
+  await mustFindWorkspace(parts.database.reader, workspace)
+  const pieces: AsyncIterable<Buffer> = file === '-' ? process.stdin : createReadStream(file)
+  const { seq } = await receiveFile(
+    parts,
+    { workspaceId: workspace, isSandbox: false, actor: OPERATOR },
+    pieces,
+    () => ({ listId: list, tags, mapping, charset, fileName: file === '-' ? undefined : basename(file) }),
+  )
+  return workedOff(appliance, seq)
+}
+
+async function workedOff(appliance: Appliance, seq: number): Promise<Import> {
+  const { config, world, database } = appliance
+  const importer = new Importer({ ...audienceParts(appliance), spawn: spawnThread, log: world.log })
+  const over = new AbortController()
+  const watching = watch(appliance, seq, over.signal)
+  try {
+    for (;;) {
+      // Also where the server that was to do it has gone.
+      if (!isServing(config.dataDir)) await importer.finish(seq, over.signal)
+      const one = await findImportBySeq(database.reader, seq)
+      if (!one) throw new Error('the import is gone')
+      if (one.finishedAt !== null) return one
+      await world.clock.sleep(LOOK_EVERY_MS)
+    }
+  } finally {
+    over.abort()
+    await watching
+    endProgress()
+  }
+}
+
+async function watch({ world, database }: Appliance, seq: number, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    const one = await findImportBySeq(database.reader, seq)
+    if (one) drawProgress(one.octetsRead / Math.max(1, one.octets), `${one.rowsDone} rows`)
+    await world.clock.sleep(LOOK_EVERY_MS, over)
+  }
+}
+
+/** @throws UsageError */
+function readMap(pairs: readonly string[]): Mapping {
+  return Object.fromEntries(
+    pairs.map((pair): [string, string | null] => {
+      const equals = pair.lastIndexOf('=')
+      if (equals < 1) throw new UsageError(`${pair} is not column=field`)
+      return [pair.slice(0, equals), pair.slice(equals + 1) || null]
+    }),
+  )
+}

@@ -1,0 +1,119 @@
+/** `postroad contacts list|show|add|remove|import|export`. */
+import type { Command } from 'commander'
+import { contactToApi } from '../../audience/contacts/contact-events.js'
+import { listContacts } from '../../audience/contacts/contact-page-store.js'
+import { readNewContact, shownWith } from '../../audience/contacts/contact-schema.js'
+import { createContact, removeContacts } from '../../audience/contacts/contacts.js'
+import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../../audience/pair-store.js'
+import { searchWords } from '../../core/fold.js'
+import { given } from '../../core/given.js'
+import {
+  command,
+  limited,
+  mustFindWorkspace,
+  owned,
+  printResult,
+  table,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type ListOptions,
+  type OwnedOptions,
+} from '../context.js'
+import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
+import { contactTransferCommands } from './contact-transfer.js'
+
+interface NewContactOptions extends OwnedOptions {
+  readonly firstName?: string
+  readonly lastName?: string
+  readonly attribute?: readonly string[]
+  readonly list?: string
+  readonly unsubscribed?: boolean
+}
+
+export function contactsCommands(program: Command, context: CliContext): void {
+  const group = program.command('contacts').description('the people that mail goes to')
+  const inWorkspace = (nameAndArgs: string, description: string) =>
+    owned(command(group, nameAndArgs, description), 'whose contacts')
+  limited(
+    inWorkspace('list', 'contacts, newest first').option('--search <words>', 'in address and names'),
+    100,
+  ).action(async (options: OwnedOptions & ListOptions & { search?: string }) => {
+    await withAppliance(context, options, async ({ database }) => {
+      await mustFindWorkspace(database.reader, options.workspace)
+      const filter = { words: searchWords(options.search ?? '') }
+      const page = { limit: options.limit, offset: 0 }
+      const { items } = await listContacts(database.reader, options.workspace, filter, page)
+      printResult(
+        context,
+        options,
+        items.map(one => contactToApi(one, false)),
+        () =>
+          table(
+            ['EMAIL', 'FIRST NAME', 'LAST NAME', 'SUBSCRIBED', 'BOUNCED', 'ID'],
+            items.map(one => [
+              ...[one.email, one.firstName, one.lastName],
+              ...[one.subscribed ? 'yes' : 'no', one.bounced ? 'yes' : 'no', one.id],
+            ]),
+          ),
+      )
+    })
+  })
+  inWorkspace('show <contact>', 'one contact, by id or address, with its lists and tags').action(
+    async (named: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database: { reader } }) => {
+        const contact = await mustFindContact(reader, options.workspace, named)
+        const lists = (await thingsOf(reader, LIST_MEMBERS, [contact.seq])).get(contact.seq) ?? []
+        const tags = (await thingsOf(reader, CONTACT_TAGS, [contact.seq])).get(contact.seq) ?? []
+        const shown = shownWith(contact, false, { lists, tags })
+        context.print(JSON.stringify(shown, null, 2))
+      })
+    },
+  )
+  inWorkspace('add <email>', 'make a contact')
+    .option('--first-name <name>')
+    .option('--last-name <name>')
+    .option('--attribute <name=value...>', 'what else is known')
+    .option('--list <id>', 'a list to put it into')
+    .option('--unsubscribed', 'it wants no mail')
+    .action(async (email: string, options: NewContactOptions) => {
+      const fields = readNewContact({
+        email,
+        ...given({ first_name: options.firstName, last_name: options.lastName }),
+        attributes: readAttributes(options.attribute ?? []),
+        ...(options.unsubscribed ? { subscribed: false } : {}),
+      })
+      await withAppliance(context, options, async appliance => {
+        const parts = audienceParts(appliance)
+        const contact = await parts.database.write(async tx => {
+          await mustFindWorkspace(tx.db, options.workspace)
+          return createContact(parts, tx, actingFor(options.workspace), fields, options.list)
+        })
+        printResult(context, options, contactToApi(contact, false), () => contact.id)
+      })
+    })
+  inWorkspace('remove <contact>', 'delete a contact for good, by id or address').action(
+    async (named: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const parts = audienceParts(appliance)
+        await parts.database.write(async tx => {
+          const contact = await mustFindContact(tx.db, options.workspace, named)
+          await removeContacts(parts, tx, actingFor(options.workspace), [contact])
+        })
+        printResult(context, options, { success: true }, () => 'removed')
+      })
+    },
+  )
+  contactTransferCommands(group, context)
+}
+
+/** @throws UsageError */
+function readAttributes(pairs: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair): [string, string] => {
+      const equals = pair.indexOf('=')
+      if (equals < 1) throw new UsageError(`${pair} is not name=value`)
+      return [pair.slice(0, equals), pair.slice(equals + 1)]
+    }),
+  )
+}

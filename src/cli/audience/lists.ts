@@ -1,0 +1,128 @@
+/** `postroad lists list|show|create|members|add|remove`: lists and who is in them. */
+import type { Command } from 'commander'
+import { MOST_CONTACTS } from '../../audience/audience-parts.js'
+import { checkName } from '../../audience/checks.js'
+import { contactToApi } from '../../audience/contacts/contact-events.js'
+import { insertList, listLists } from '../../audience/lists/list-store.js'
+import { listToApi } from '../../audience/lists/list-routes.js'
+import { changeMembers } from '../../audience/lists/members.js'
+import { requireList } from '../../audience/lists/static-list.js'
+import { LIST_MEMBERS, listPairs } from '../../audience/pair-store.js'
+import { countMatching, listMatching } from '../../audience/segments/audience-query-store.js'
+import { readConditions } from '../../audience/segments/read-conditions.js'
+import { OPERATOR, recordActivity } from '../../events/activity-store.js'
+import {
+  command,
+  limited,
+  mustFindWorkspace,
+  owned,
+  printResult,
+  table,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type ListOptions,
+  type OwnedOptions,
+} from '../context.js'
+import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
+
+export function listsCommands(program: Command, context: CliContext): void {
+  const group = program.command('lists').description('lists of contacts')
+  const inWorkspace = (nameAndArgs: string, description: string) =>
+    owned(command(group, nameAndArgs, description), 'whose lists')
+  limited(inWorkspace('list', 'lists, newest first'), 100).action(
+    async (options: OwnedOptions & ListOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        await mustFindWorkspace(database.reader, options.workspace)
+        const page = { limit: options.limit, offset: 0 }
+        const { items } = await listLists(database.reader, options.workspace, {}, page)
+        printResult(
+          context,
+          options,
+          items.map(list => listToApi(list, false, list.type === 'static' ? list.memberCount : null)),
+          () =>
+            table(
+              ['NAME', 'TYPE', 'MEMBERS', 'ID'],
+              items.map(({ name, type, memberCount, id }) => [
+                ...[name, type, type === 'static' ? memberCount : null, id],
+              ]),
+            ),
+        )
+      })
+    },
+  )
+  inWorkspace('show <id>', 'one list, with the number of its members').action(
+    async (id: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database: { reader }, world }) => {
+        const list = await requireList(reader, options.workspace, id)
+        const asking = { workspaceId: options.workspace, now: world.clock.now() }
+        const members = list.conditions
+          ? await countMatching(reader, readConditions(list.conditions), asking)
+          : list.memberCount
+        context.print(JSON.stringify(listToApi(list, false, members), null, 2))
+      })
+    },
+  )
+  inWorkspace('create <name>', 'make a list that contacts are put into').action(
+    async (name: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database, newId, world }) => {
+        const at = world.clock.now()
+        const list = {
+          ...{ id: newId(), workspaceId: options.workspace, name: checkName(name), description: null },
+          ...{ type: 'static' as const, conditions: null, isPublic: false, doubleOptIn: false },
+          ...{ createdAt: at, updatedAt: at },
+        }
+        await database.write(async tx => {
+          await mustFindWorkspace(tx.db, options.workspace)
+          await insertList(tx.db, list)
+          await recordActivity(tx, {
+            ...{ workspaceId: options.workspace, actor: OPERATOR, action: 'list.created' },
+            ...{ subject: list.name, createdAt: at },
+          })
+        })
+        const shown = listToApi({ ...list, seq: 0, memberCount: 0 }, false, 0)
+        printResult(context, options, shown, () => list.id)
+      })
+    },
+  )
+  limited(inWorkspace('members <id>', 'who is in a list, newest first'), 100).action(
+    async (id: string, options: OwnedOptions & ListOptions) => {
+      await withAppliance(context, options, async ({ database: { reader }, world }) => {
+        const list = await requireList(reader, options.workspace, id)
+        const page = { limit: options.limit, offset: 0 }
+        const asking = { workspaceId: options.workspace, now: world.clock.now() }
+        const { items } = list.conditions
+          ? await listMatching(reader, readConditions(list.conditions), asking, page)
+          : await listPairs(reader, LIST_MEMBERS, list.seq, list.memberCount, page)
+        printResult(
+          context,
+          options,
+          items.map(one => contactToApi(one, false)),
+          () =>
+            table(
+              ['EMAIL', 'FIRST NAME', 'LAST NAME', 'ID'],
+              items.map(one => [one.email, one.firstName, one.lastName, one.id]),
+            ),
+        )
+      })
+    },
+  )
+  for (const [verb, change] of [
+    ['add', 'added'],
+    ['remove', 'removed'],
+  ] as const)
+    inWorkspace(
+      `${verb} <id> <contacts...>`,
+      `${verb === 'add' ? 'put contacts into' : 'take contacts out of'} a list, by id or address`,
+    ).action(async (id: string, contacts: string[], options: OwnedOptions) => {
+      if (contacts.length > MOST_CONTACTS) throw new UsageError(`more than ${MOST_CONTACTS} contacts`)
+      await withAppliance(context, options, async appliance => {
+        const { reader } = appliance.database
+        const ids: string[] = []
+        for (const named of contacts) ids.push((await mustFindContact(reader, options.workspace, named)).id)
+        const parts = audienceParts(appliance)
+        const { done, skipped } = await changeMembers(parts, actingFor(options.workspace), id, ids, change)
+        printResult(context, options, { [change]: done, skipped }, () => `${done} ${change}`)
+      })
+    })
+}
