@@ -193,9 +193,9 @@ t.test('the pixel stands at the end of the body, where everybody gets it', t => 
 
 t.test('what is not asked for is not done', t => {
   const html = '<body><a href="https://x.example/">a</a></body>'
-  const { nodes } = trackTemplate(parseTemplate(html, 'html'), { opens: false, clicks: undefined })
+  const { nodes } = trackTemplate(parseTemplate(html, 'html'), { opens: false })
   t.same(nodes, [html])
-  const opened = trackTemplate(parseTemplate(html, 'html'), { opens: true, clicks: undefined })
+  const opened = trackTemplate(parseTemplate(html, 'html'), { opens: true })
   t.same(opened.nodes, [html.slice(0, -7), { kind: 'pixel' }, '</body>'])
   t.equal(renderTemplate(trackTemplate(parseTemplate(html, 'html'), BOTH), { system: {} }), html)
   t.end()

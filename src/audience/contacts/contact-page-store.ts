@@ -56,7 +56,7 @@ function flagConditions({ subscribed, bounced }: ContactFilter): RawBuilder<bool
 }
 
 /** Those that meet the conditions, which are about the table `contacts`. */
-async function readPage(
+export async function readPage(
   db: Queries,
   conditions: readonly RawBuilder<boolean>[],
   reading: Reading,

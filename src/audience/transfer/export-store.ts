@@ -6,13 +6,13 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { contactsOf, dialectOf, findAudience } from '../audience-store.js'
+import { contactsOf, dialectOf, findAudience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
 import { readPage, type ContactFilter } from '../contacts/contact-page-store.js'
 import { newestContact } from '../contacts/deletion-store.js'
-import { hasWords } from '../contacts/search-store.js'
+import { hasWords } from '../search/search-store.js'
 import { CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../pair-store.js'
-import { compileConditions } from '../segments/conditions-store.js'
+import { conditionsOf } from '../segments/conditions-store.js'
 import type { Group } from '../segments/read-conditions.js'
 
 export interface ExportFilter extends ContactFilter {
@@ -28,7 +28,7 @@ export interface ExportFilter extends ContactFilter {
 export interface Exported {
   readonly first: number
   readonly last: number
-  readonly conditions: readonly RawBuilder<boolean>[]
+  readonly conditions: (range: SeqRange) => readonly RawBuilder<boolean>[]
 }
 
 /** @param now ms since epoch UTC, what conditions go by @returns undefined where there are no contacts */
@@ -49,9 +49,15 @@ export async function beginExport(
     ...(tag === undefined ? [] : [isWith(CONTACT_TAGS, tag)]),
     ...(words.length === 0 ? [] : [hasWords(db, words)]),
   ]
-  for (const group of groups) conditions.push(await compileConditions(db, group, { workspaceId, now }))
+  const asking = { workspaceId, now }
+  const met = await Promise.all(groups.map(group => conditionsOf(db, audience.number, group, asking)))
   const { first } = contactsOf(audience.number)
-  return { first, last: await newestContact(db, audience.number), conditions }
+  return {
+    first,
+    last: await newestContact(db, audience.number),
+    // Of each page a few are looked at, not all of the range.
+    conditions: range => [...conditions, ...met.map(isMet => isMet(range, 'some'))],
+  }
 }
 
 /** Asked for each contact by the key of pairs: the pairs themselves may be many. */
@@ -67,9 +73,10 @@ export async function exportPage(
   from: number,
   limit: number,
 ): Promise<Contact[]> {
+  const range = { first: from, last }
   const inRange = sql<boolean>`contacts.seq between ${from} and ${last}`
   // Pages are turned round so that the newest is shown first.
-  return (await readPage(db, [inRange, ...conditions], { order: 'asc', offset: 0, limit })).reverse()
+  return (await readPage(db, [inRange, ...conditions(range)], { order: 'asc', offset: 0, limit })).reverse()
 }
 
 /** Names of attributes of those whose number is in a range, both ends included. */
@@ -79,7 +86,8 @@ export async function attributeNames(
   first: number,
   last: number,
 ): Promise<string[]> {
-  const where = sql.join([sql<boolean>`contacts.seq between ${first} and ${last}`, ...conditions], sql` and `)
+  const inRange = sql<boolean>`contacts.seq between ${first} and ${last}`
+  const where = sql.join([inRange, ...conditions({ first, last })], sql` and `)
   const { rows } =
     dialectOf(db) === 'sqlite'
       ? await sql<{ name: string }>`

@@ -5,6 +5,7 @@ import { listContacts } from '../../audience/contacts/contact-page-store.js'
 import { readNewContact, shownWith } from '../../audience/contacts/contact-schema.js'
 import { createContact, removeContacts } from '../../audience/contacts/contacts.js'
 import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../../audience/pair-store.js'
+import { patience } from '../../audience/scan-store.js'
 import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
 import {
@@ -39,11 +40,17 @@ export function contactsCommands(program: Command, context: CliContext): void {
     inWorkspace('list', 'contacts, newest first').option('--search <words>', 'in address and names'),
     100,
   ).action(async (options: OwnedOptions & ListOptions & { search?: string }) => {
-    await withAppliance(context, options, async ({ database }) => {
+    await withAppliance(context, options, async ({ database, world }) => {
       await mustFindWorkspace(database.reader, options.workspace)
       const filter = { words: searchWords(options.search ?? '') }
       const page = { limit: options.limit, offset: 0 }
-      const { items } = await listContacts(database.reader, options.workspace, filter, page)
+      const { items } = await listContacts(
+        database.reader,
+        options.workspace,
+        filter,
+        page,
+        patience(world.clock),
+      )
       printResult(
         context,
         options,

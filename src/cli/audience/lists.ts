@@ -10,6 +10,7 @@ import { requireList } from '../../audience/lists/static-list.js'
 import { LIST_MEMBERS, listPairs } from '../../audience/pair-store.js'
 import { countMatching, listMatching } from '../../audience/segments/audience-query-store.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
+import { patience } from '../../audience/scan-store.js'
 import { OPERATOR, recordActivity } from '../../events/activity-store.js'
 import {
   command,
@@ -57,7 +58,7 @@ export function listsCommands(program: Command, context: CliContext): void {
         const list = await requireList(reader, options.workspace, id)
         const asking = { workspaceId: options.workspace, now: world.clock.now() }
         const members = list.conditions
-          ? await countMatching(reader, readConditions(list.conditions), asking)
+          ? await countMatching(reader, readConditions(list.conditions), asking, patience(world.clock))
           : list.memberCount
         context.print(JSON.stringify(listToApi(list, false, members), null, 2))
       })
@@ -92,7 +93,7 @@ export function listsCommands(program: Command, context: CliContext): void {
         const page = { limit: options.limit, offset: 0 }
         const asking = { workspaceId: options.workspace, now: world.clock.now() }
         const { items } = list.conditions
-          ? await listMatching(reader, readConditions(list.conditions), asking, page)
+          ? await listMatching(reader, readConditions(list.conditions), asking, page, patience(world.clock))
           : await listPairs(reader, LIST_MEMBERS, list.seq, list.memberCount, page)
         printResult(
           context,

@@ -4,6 +4,7 @@ import { estimate } from '../../audience/segments/audience-query-store.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
 import { requireSegment, segmentToApi } from '../../audience/segments/segment-routes.js'
 import { listSegments } from '../../audience/segments/segment-store.js'
+import { patience } from '../../audience/scan-store.js'
 import {
   command,
   limited,
@@ -43,7 +44,12 @@ export function segmentsCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database: { reader }, world }) => {
         const { conditions } = await requireSegment(reader, options.workspace, id)
         const asking = { workspaceId: options.workspace, now: world.clock.now() }
-        const { count, mailable } = await estimate(reader, readConditions(conditions), asking)
+        const { count, mailable } = await estimate(
+          reader,
+          readConditions(conditions),
+          asking,
+          patience(world.clock),
+        )
         printResult(
           context,
           options,

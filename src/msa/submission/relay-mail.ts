@@ -128,7 +128,8 @@ async function writtenFor(
   const { subject } = header
   requireReadable(subject, 'subject', 'Subject')
   const { html } = template
-  const { opens: trackOpens = workspace.trackOpens, clicks: trackClicks = workspace.trackClicks } = track ?? {}
+  const { opens: trackOpens = workspace.trackOpens, clicks: trackClicks = workspace.trackClicks } =
+    track ?? {}
   const tracking = { trackOpens, trackClicks }
   const merging = mergingOf(workspace, { source: { subject, html }, data, hasFooter, ...tracking })
   return { html, templateId: template.id, ...tracking, ...given({ merging }) }

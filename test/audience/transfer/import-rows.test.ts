@@ -110,7 +110,13 @@ eachDatabase(
     t.match(await findImportBySeq(database.reader, seq), {
       ...{ status: 'completed', rowsDone: 1_200, created: 1_080, updated: 0, unchanged: 0, rejected: 120 },
     })
-    const { items, total } = await listContacts(database.reader, 'w1', {}, { limit: 2_000, offset: 0 })
+    const { items, total } = await listContacts(
+      database.reader,
+      'w1',
+      {},
+      { limit: 2_000, offset: 0 },
+      () => {},
+    )
     t.equal(total, 1_080)
     t.same(
       items.map(({ email }) => email).reverse(),
@@ -146,7 +152,7 @@ eachDatabase(
     t.ok(done.octets > 2 * 256 * 1_024)
     const [first] = await listRejections(database.reader, done.seq, 0, 1)
     t.match(first, { line: 302, reason: 'the address stands in line 2 already' })
-    const { items } = await listContacts(database.reader, 'w1', {}, { limit: 1, offset: 149 })
+    const { items } = await listContacts(database.reader, 'w1', {}, { limit: 1, offset: 149 }, () => {})
     t.equal(items[0]?.attributes['text'], `0\n${filling}`)
   },
 )
@@ -174,7 +180,7 @@ eachDatabase(
     t.match(lines[2_301], /"\{""n"":|"\{""a/)
     const again = await imported(parts, text)
     t.match(again, { created: 0, updated: 0, unchanged: 2_301, rejected: 0 })
-    const { items } = await listContacts(database.reader, 'w1', {}, { limit: 1, offset: 2_300 })
+    const { items } = await listContacts(database.reader, 'w1', {}, { limit: 1, offset: 2_300 }, () => {})
     t.match(
       [...(await thingsOf(database.reader, CONTACT_TAGS, [items[0]!.seq])).values()],
       [[{ name: 'vip' }]],
