@@ -85,6 +85,11 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
   ]
 }
 
+/** Said of a field in full, so that an answer can show it as well. */
+const EXAMPLE_FIELDS = [
+  { name: 'plan', label: 'Plan', type: 'select', required: true, options: ['Basic', 'Pro'] },
+]
+
 function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[] {
   return [
     route({
@@ -101,7 +106,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       body: NewFormBody,
       example: {
         name: 'Newsletter',
-        fields: [{ name: 'first_name', label: 'First name' }],
+        fields: EXAMPLE_FIELDS,
         double_opt_in: true,
       },
       response: FormSchema,
@@ -148,6 +153,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       description: 'Only the fields given change; null clears title, description and redirect_url.',
       params: Params,
       body: FormChangesBody,
+      example: { fields: EXAMPLE_FIELDS },
       response: FormSchema,
       errors: ['not_found', 'conflict'],
       async handle({ principal: { workspaceId, isSandbox }, params, body }) {
