@@ -48,7 +48,7 @@ function writeExtended(name: string, value: string): string[] {
   const whole = `${name}=${encoded.join('')}`
   if (whole.length <= 900) return [whole]
   // A numbered piece that long was never written by a program.
-  return /^[^*]+\*$/.test(name) ? numberedPieces(name.slice(0, -1), encoded, '') : []
+  return /^[^*]+\*$/.test(name) ? numberedPieces(name.slice(0, -1), encoded) : []
 }
 
 /** The two quotes around the language are part of the form. */
