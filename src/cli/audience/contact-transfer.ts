@@ -4,7 +4,8 @@
  * The file of an import is stored first. Where a server runs on the data folder it works the import off, and this command looks on;
  * else the command does. Broken off in the middle, it is gone on with by the next that starts.
  */
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -112,7 +113,8 @@ async function importFile(
   const mapping = readMap(map ?? [])
   const parts = audienceParts(appliance)
   await mustFindWorkspace(parts.database.reader, workspace)
-  const pieces: AsyncIterable<Buffer> = file === '-' ? process.stdin : createReadStream(file)
+  // Opened before anything else is waited for: a file that is not there is then told here.
+  const pieces: AsyncIterable<Buffer> = file === '-' ? process.stdin : (await open(file)).createReadStream()
   const { seq } = await receiveFile(
     parts,
     { workspaceId: workspace, isSandbox: false, actor: OPERATOR },
