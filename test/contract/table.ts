@@ -1,13 +1,13 @@
 /** The whole table "rule -> test", and the error answers that no test can provoke. */
-import { ANALYTICS_ROWS } from './analytics-rows.js'
-import { AUDIENCE_ROWS } from './audience-rows.js'
-import { CONTENT_ROWS } from './content-rows.js'
-import { DELIVERABILITY_ROWS } from './deliverability-rows.js'
-import { EMAIL_ROWS } from './email-rows.js'
-import { FRAME_ROWS } from './frame-rows.js'
-import { IDEMPOTENCY_ROWS } from './idempotency-rows.js'
-import { MESSAGE_ROWS } from './message-rows.js'
-import { RENDERING_ROWS } from './rendering-rows.js'
+import { ANALYTICS_ROWS } from './rows/analytics-rows.js'
+import { AUDIENCE_ROWS } from './rows/audience-rows.js'
+import { CONTENT_ROWS } from './rows/content-rows.js'
+import { DELIVERABILITY_ROWS } from './rows/deliverability-rows.js'
+import { EMAIL_ROWS } from './rows/email-rows.js'
+import { FRAME_ROWS } from './rows/frame-rows.js'
+import { IDEMPOTENCY_ROWS } from './rows/idempotency-rows.js'
+import { MESSAGE_ROWS } from './rows/message-rows.js'
+import { RENDERING_ROWS } from './rows/rendering-rows.js'
 import type { Row } from './row.js'
 
 export const ROWS: readonly Row[] = [

@@ -1,5 +1,5 @@
 /** Rule -> test for analytics, conversions and product views. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const report = inFile('analytics/report-served')
 const shop = inFile('analytics/shop-served')

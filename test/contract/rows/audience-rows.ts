@@ -1,5 +1,5 @@
 /** Rule -> test for contacts, lists, segments, tags and forms. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const contacts = inFile('audience/contacts-served')
 const lists = inFile('audience/lists-served')

@@ -1,5 +1,5 @@
 /** Rule -> test for templates. What is rendered where mail is sent waits for that. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const served = inFile('content/templates-served')
 const TABLE = 'Campaigns and templates'

@@ -1,5 +1,5 @@
 /** Rule -> test for domains, suppressions and bounces. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const domains = inFile('deliverability/domains-served')
 const suppressions = inFile('deliverability/suppressions-served')

@@ -1,5 +1,5 @@
 /** Rule -> test for `POST /email/send`. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const validation = inFile('msa/rest/send-validation')
 const limits = inFile('msa/rest/send-limits')

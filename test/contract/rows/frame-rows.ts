@@ -1,5 +1,5 @@
 /** Rule -> test for what holds for every request: keys, permissions, errors, rates, pages, form of answers. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const every = inFile('http/api/every-route')
 const sandbox = inFile('http/api/every-route-sandbox')

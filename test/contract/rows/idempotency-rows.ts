@@ -1,5 +1,5 @@
 /** Rule -> test for the Idempotency-Key. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const repeats = inFile('msa/rest/send-idempotency')
 const failures = inFile('msa/rest/send-failures')

@@ -1,5 +1,5 @@
 /** Rule -> test for batches, message status, the message log and calling back. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const batch = inFile('msa/rest/batch')
 const schedule = inFile('msa/schedule')

@@ -1,5 +1,5 @@
 /** Rule -> test for what a mail says: merge tags and the compliance footer, as they are received. */
-import { inFile, type Row } from './row.js'
+import { inFile, type Row } from '../row.js'
 
 const merged = inFile('msa/rest/merged-mail')
 const RULES = 'Content rendering rules'
