@@ -63,7 +63,7 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   const controls = checkedControls(readControls(header))
   const written = await writtenFor(parts, workspace, header, controls, request)
   const { sender, edits } = await authorOf(parts.senders, workspace, header)
-  const removals = written ? LETTER_FIELDS : []
+  const removals = [...(edits.removals ?? []), ...(written ? LETTER_FIELDS : [])]
   const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits, removals })
   const message = written ? edited : Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
   const content = {

@@ -305,7 +305,7 @@ t.test('the footer is as much as the mail lacks, with links of this message', as
   const html = String(added.html)
   t.match(
     html,
-    /<p>x<\/p><table[^]*Birds &amp; Co, 1 Main St[^]*Sent with Postroad<\/td><\/tr><\/table><\/body><\/html>/,
+    /<p>x<\/p><table[^]*Birds &amp; Co, 1 Main St[^]*Sent with Postroad<\/td><\/tr><\/table><img [^>]+><\/body><\/html>/,
   )
   const [, unsubscribe = '', preferences = ''] =
     /href="(https:[^"]+\/u\/[^"]+)"[^]*href="(https:[^"]+\/p\/[^"]+)"/.exec(html) ?? []

@@ -78,7 +78,9 @@ t.test('a footer that is not wanted is left out', async t => {
   const id = await template('<p>Hi</p>')
   const client = await loggedIn()
   const [mail = ''] = idsOf(
-    await client.submit(letter(`X-Postroad-Template: ${id}`, 'X-Postroad-Footer: no')),
+    await client.submit(
+      letter(`X-Postroad-Template: ${id}`, 'X-Postroad-Footer: no', 'X-Postroad-Track: none'),
+    ),
   )
   t.equal(String((await received(mail)).html).trim(), '<p>Hi</p>')
 })
