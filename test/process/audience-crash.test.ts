@@ -79,7 +79,7 @@ t.test('a server killed while it deletes or restores all contacts goes on where 
 
   server = await postroad.serve()
   await dieInTheMiddle(t, postroad, server, '/api/v1/contacts/delete-all', { confirm: true })
-  await postroad.serve()
+  server = await postroad.serve()
   await until('the end', () => look(postroad).unfinished === 0)
   t.match(look(postroad), {
     ...{ live: 0, counted: 0, unsubscribed: 0, members: 0 },
