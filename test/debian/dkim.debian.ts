@@ -50,7 +50,9 @@ t.test(
         const parsed = await simpleParser(mail.raw)
         t.equal(parsed.subject, content.subject)
         t.match(parsed.from, { value: [{ name: content.from_name ?? '', address: 'me@sender.test' }] })
-        if (content.html !== undefined) t.equal(parsed.html, content.html)
+        // The footer follows it.
+        if (content.html !== undefined)
+          t.equal(String(parsed.html).slice(0, content.html.length), content.html)
         if (content.text !== undefined) t.equal(parsed.text?.trimEnd(), content.text.trimEnd())
 
         const changed = Buffer.from(
