@@ -143,7 +143,7 @@ function routerOf(routes: readonly Route[], serving: Serving) {
   const middlewares = new Map([...byResource].map(([resource, own]) => [resource, own.routes()]))
   const dispatch: Middleware = (ctx, next) => {
     const middleware = middlewares.get(resourceIn(ctx.path)) as Middleware | undefined
-    return middleware ? middleware(ctx, next) : next()
+    return middleware ? (middleware(ctx, next) as Promise<void>) : next()
   }
   /** The routes of the path that was asked for, whatever the method: `/email/send` is meant before `/email/:messageId`. */
   const declaredAt = (ctx: Context): Route[] => {
