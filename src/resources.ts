@@ -25,6 +25,7 @@ import { email } from './msa/resource.js'
 import { eventLog } from './resource/event-log.js'
 import type { OpenResource, Resource } from './resource/resource.js'
 import { subscriptions } from './tracking/subscription/resource.js'
+import { mailViews } from './tracking/view/resource.js'
 
 const RESOURCES = [
   messages,
@@ -47,6 +48,7 @@ const RESOURCES = [
   health,
   inboundMail,
   subscriptions,
+  mailViews,
 ] as const satisfies readonly Resource<never>[]
 
 /** What the resources take together. */
