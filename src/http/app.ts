@@ -198,6 +198,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
   const execute = () =>
     route.handle({
       ...{ params: params as never, query: query as never, body, principal, claim, requestId },
+      peer: peerOf(ctx),
       ...(upload ? { upload } : {}),
     })
   const { answer, isRepeat } = claim
@@ -247,6 +248,7 @@ function give(ctx: Context, route: Route, body: unknown, principal: Principal, s
 
 function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   const answer = errorAnswer(error)
+  ctx.state['errorCode'] = answer.code
   if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
   // What is unavailable is known already, and told by whoever found it.
   if (answer.status >= 500 && answer.code !== 'unavailable') {
@@ -265,11 +267,19 @@ function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   if (answer.status === 408) ctx.set('Connection', 'close')
 }
 
+function peerOf({ req }: Context): string {
+  return (req.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
+}
+
 function logRequest(ctx: Context, log: Log, ms: number): void {
   const fields = {
     requestId: ctx.state['requestId'] as string,
     route: (ctx.state['route'] as string | undefined) ?? 'none',
     status: ctx.status,
+    code: ctx.state['errorCode'] as string | undefined,
+    // What is no key has no id, and itself it is not for the log.
+    keyId: ctx.state['keyId'] as string | undefined,
+    peer: peerOf(ctx),
     ms,
   }
   if (ctx.status >= 400) log.info('request refused', fields)

@@ -624,4 +624,14 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       contact_import_rejections: [{ import: 1, line: 2, reason: 'the address has no @', cells: '["ann"]' }],
     },
   },
+  '0030-submitters': {
+    become: { message_contents: [{ id: CONTENT, key_id: null, peer: null }] },
+  },
+  '0031-jobs': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      jobs: [{ name: 'old events', schedule: '7 * * * *', is_running: 0, started_at: T }],
+      restore_holds: [{ id: 1, since: T }],
+    },
+  },
 }

@@ -389,6 +389,18 @@ CREATE TABLE "inbound_parts" (
   "part")
 );
 
+CREATE TABLE "jobs" (
+  "name" text primary key,
+  "schedule" text not null,
+  "is_running" integer not null,
+  "started_at" bigint,
+  "ended_at" bigint,
+  "duration_ms" bigint,
+  "next_run_at" bigint,
+  "last_error" text,
+  "failed_at" bigint
+);
+
 CREATE TABLE "kept_answers" (
   "id" text primary key,
   "body_hash" text not null,
@@ -450,7 +462,9 @@ CREATE TABLE "message_contents" (
   "campaign_id" text,
   "automation_id" text,
   "template_id" text,
-  "merging" text
+  "merging" text,
+  "key_id" text,
+  "peer" text
 );
 
 CREATE TABLE "message_parts" (
@@ -524,6 +538,11 @@ CREATE TABLE "queue" (
   "claimed_by" text,
   "crashes" integer default 0 not null,
   "is_withdrawn" integer default 0 not null
+);
+
+CREATE TABLE "restore_holds" (
+  "id" integer primary key,
+  "since" bigint not null
 );
 
 CREATE TABLE "sandbox_schedule" (

@@ -19,7 +19,7 @@ export const bounces = resource({
   },
   open: (parts: BounceParts) => ({
     routes: bounceRoutes(parts.database.reader, parts.database.slowReader),
-    consumers: [bounceConsumer(parts.newId)],
+    consumers: [bounceConsumer(parts.newId, parts.log)],
     jobs: [
       { name: 'judge-denials', schedule: '*/5 * * * *', run: stopping => judgeDenials(parts, stopping) },
     ],

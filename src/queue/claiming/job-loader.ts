@@ -24,6 +24,7 @@ import {
   type RelayedMessage,
 } from '../../messages/content-store.js'
 import type { DeliveryJob, JobContent } from '../delivery-agent.js'
+import type { LoggedSubmission } from '../../messages/log/mail-log.js'
 import { originOf, type MailOrigin } from '../../messages/mail-origin.js'
 import type { QueueEntry } from '../queue-store.js'
 import { findOwnValues } from './own-values.js'
@@ -54,6 +55,7 @@ interface LoadedContent {
   readonly hasNullReturnPath: boolean
   /** Absent where it is part of nothing. */
   readonly origin?: MailOrigin
+  readonly submission: LoggedSubmission
   readonly bytes: number
 }
 
@@ -139,7 +141,8 @@ export class JobLoader {
       acceptedAt: loaded.createdAt,
       content: loaded.content,
       signingKeys,
-      ...given({ origin: loaded.origin, own }),
+      submission: loaded.submission,
+      ...given({ origin: loaded.origin, own, dueAt: entry.dueAt }),
     }
   }
 
@@ -232,6 +235,7 @@ export class JobLoader {
       signingDomainId,
       createdAt: content.scheduledAt ?? content.createdAt,
       ...originIn(content),
+      submission: { from: content.from.address, ...content.submittedBy },
       hasTags: content.merging !== undefined && [content.subject, content.html, content.text].some(hasTags),
     }
     if (relayed === undefined) {
