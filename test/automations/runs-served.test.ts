@@ -287,11 +287,6 @@ t.test('a webhook step leads to no address that is not public: it is tried again
   const { make, flow, enter, pass, onceLong, run, get } = await open(t)
   const ann = await make('/contacts', { email: 'ann@one.test' })
   const path = await flow({ steps: [{ step_type: 'webhook', config: { url: 'http://127.0.0.1:9/' } }] })
-  const { status, body } = await (async () => {
-    const answer = await get(path)
-    return answer
-  })()
-  t.equal(status, 200, JSON.stringify(body))
   const entering = enter(path, { contact_id: ann })
   const first = await until('the first try', async () => {
     const [one] = (await get(`${path}/runs`)).body.data
