@@ -47,6 +47,7 @@ import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/open-visits.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/net/listen.js'
+import { openHttpClient } from './world/net/fetch.js'
 import { spawnThread } from './world/threads.js'
 import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
@@ -214,6 +215,7 @@ function resourceParts({ config, world, database, newId, domains, linkSecrets }:
     database,
     newId,
     spawn: spawnThread,
+    http: openHttpClient(world.clock),
     domains,
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
