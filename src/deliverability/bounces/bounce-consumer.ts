@@ -6,17 +6,17 @@
  * a refusal of our host, domain or content, nor what may pass. That a whole domain does not exist is believed only once it
  * was confirmed over time (`judge-denials.ts`): here it is noted. Idempotent: a message has one bounce, an address one entry.
  */
-import type { NewId } from '../../core/ids.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { EmailBounced } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
 import { addressDomain, normalizedAddress } from '../../mail/address.js'
+import { bounceIdOf } from './bounce-id.js'
 import { insertBounces, type Bounce } from './bounce-store.js'
 import { insertDenials, type DomainDenial } from './domain-denial-store.js'
 import { ispName } from './isp-name.js'
 import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
 
-export function bounceConsumer(newId: NewId): EventConsumer {
+export function bounceConsumer(): EventConsumer {
   return {
     name: 'bounces',
     startsAt: 'oldest',
@@ -24,7 +24,7 @@ export function bounceConsumer(newId: NewId): EventConsumer {
     async react(tx, events) {
       await insertBounces(
         tx.db,
-        events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event, newId)] : [])),
+        events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event)] : [])),
       )
       await suppressAll(tx.db, events.flatMap(toSuppression))
       await insertDenials(tx.db, events.flatMap(toDenial))
@@ -32,11 +32,11 @@ export function bounceConsumer(newId: NewId): EventConsumer {
   }
 }
 
-function toBounce(event: EmailBounced, newId: NewId): Bounce {
+function toBounce(event: EmailBounced): Bounce {
   const { to, bounceType, subtype, cause, scope, smtpStatus, diagnosticCode, remoteMta } = event.payload
   const { contactId = null, campaignId = null } = event.payload
   return {
-    id: newId(),
+    id: bounceIdOf(event),
     workspaceId: event.workspaceId,
     messageId: event.messageId,
     email: normalizedAddress(to),
