@@ -19,12 +19,14 @@ import { domainReports } from './deliverability/reports/resource.js'
 import { suppressions } from './deliverability/suppressions/resource.js'
 import { health } from './health/resource.js'
 import type { Chapters } from './http/openapi/chapters.js'
+import type { OutgoingRequests } from './http/openapi/outgoing.js'
 import { inboundMail } from './inbound/resource.js'
 import { messages } from './messages/resource.js'
 import { email } from './msa/resource.js'
 import { eventLog } from './resource/event-log.js'
 import type { OpenResource, Resource } from './resource/resource.js'
 import { subscriptions } from './tracking/subscription/resource.js'
+import { webhooks } from './webhooks/resource.js'
 
 const RESOURCES = [
   messages,
@@ -43,6 +45,7 @@ const RESOURCES = [
   activity,
   conversions,
   templates,
+  webhooks,
   accounts,
   health,
   inboundMail,
@@ -65,6 +68,8 @@ export const CONFIG_SCHEMA = configSchema({
 })
 
 export const CHAPTERS: Chapters = merged(RESOURCES.map(({ chapters = {} }) => chapters))
+
+export const OUTGOING: OutgoingRequests = merged(RESOURCES.map(({ outgoing = {} }) => outgoing))
 
 export function openResources(parts: ResourceParts, { sections }: Pick<Config, 'sections'>): OpenResource[] {
   return RESOURCES.map(({ open, section }) => open(parts, section && sections[section.name]))

@@ -37,13 +37,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     ],
   },
   {
-    name: 'webhooks',
-    status,
-    paths: ['/api/v1/webhooks'],
-    sections: ['Webhooks', 'Events', 'decisions: Webhooks'],
-    places: ['What the service does > Webhook subscriptions for real-time event', 'Authentication > 6'],
-  },
-  {
     name: 'tracking pages',
     status,
     paths: ['/c/', '/o/', '/u/', '/preferences', '/unsubscribe'],
