@@ -13,8 +13,9 @@ import { signatureFields } from './signature.js'
 
 /** For everything from the look-up to the end of the answer. */
 export const ATTEMPT_MS = 15_000
-/** Of an answer's body. */
+/** Of an answer's body: what is kept, and what is read so that its connection can be used again. */
 const RESPONSE_OCTETS = 1_024
+const READ_OCTETS = 16_384
 const MOST_ERROR = 300
 
 /** What one request is made of. */
@@ -63,7 +64,7 @@ export async function attempt({ http, clock }: AttemptParts, telling: Telling): 
       headers: requestFields(telling, Math.floor(startedAt / 1_000)),
       body: telling.body,
       timeoutMs: ATTEMPT_MS,
-      maxBytes: RESPONSE_OCTETS,
+      maxBytes: READ_OCTETS,
     })
     const retryAfterMs = readRetryAfter(headers['retry-after'], clock.now())
     return {
@@ -71,7 +72,7 @@ export async function attempt({ http, clock }: AttemptParts, telling: Telling): 
       durationMs: durationMs(),
       statusCode: status,
       error: null,
-      response: body.length === 0 ? null : asText(body),
+      response: body.length === 0 ? null : asText(body.subarray(0, RESPONSE_OCTETS)),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     }
   } catch (error) {

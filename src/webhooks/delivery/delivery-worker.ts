@@ -29,6 +29,7 @@ const TURN_MS = 4
 /** Until the database is asked for what other processes changed. */
 const LOOK_EVERY_MS = 1_000
 const STARTS_AT_ONCE = 24
+const LOOKS_A_TURN = 100
 const REST_AFTER_FAILURE_MS = 1_000
 /** At the end attempts under way may take so long; after that they are left, and told again at the next start. */
 const STOP_MS = 1_000
@@ -110,7 +111,9 @@ export class DeliveryWorker {
     const { register, database, clock } = this.parts
     await register.refresh()
     for (const id of [...this.lanes.keys()]) if (!register.find(id)) this.drop(id)
+    let looks = 0
     for (const { id } of register.all()) {
+      if (++looks % LOOKS_A_TURN === 0) await nextTurn()
       const dueAt = await soonestDue(database.reader, id)
       if (dueAt === undefined) continue
       const lane = this.laneOf(id)
@@ -179,7 +182,10 @@ export class DeliveryWorker {
   private start(lane: Lane, due: DueDelivery): void {
     const { clock, register } = this.parts
     const subscription = register.find(lane.subscriptionId)
-    if (!subscription) return lane.end(due.id)
+    if (!subscription) {
+      lane.end(due.id)
+      return
+    }
     const place = this.shares.take(lane.subscriptionId, lane.host, lane.standing)
     const slow = clock.after(SLOW_MS, () => {
       place.slow()

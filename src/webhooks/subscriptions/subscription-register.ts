@@ -7,6 +7,7 @@
  */
 import type { Database } from '../../db/database.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
+import { nextTurn } from '../../world/time/clock.js'
 import { listActiveSubscriptions, type Subscription } from './subscription-store.js'
 
 /** With what its workspace's settings say. */
@@ -15,7 +16,7 @@ export interface KnownSubscription extends Subscription {
   readonly isPermitted: boolean
 }
 
-const READ_AT_ONCE = 500
+const READ_AT_ONCE = 200
 
 export class SubscriptionRegister {
   private readonly database: Database
@@ -79,6 +80,7 @@ export class SubscriptionRegister {
         byId.set(one.id, { ...one, isPermitted })
         wanted.add(key(workspaceId, one.event))
       }
+      await nextTurn()
       isMore = page.length === READ_AT_ONCE
       after = page.at(-1)?.id ?? ''
     }
