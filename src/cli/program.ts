@@ -29,6 +29,7 @@ import { sendCommand } from './mail/send.js'
 import { serveCommand } from './serve.js'
 import { suppressCommands } from './tenant/suppress.js'
 import { topCommand } from './mail/top.js'
+import { webhookCommands } from './tenant/webhook.js'
 import { workspaceCommands } from './tenant/workspace.js'
 
 const COMMANDS = [
@@ -50,6 +51,7 @@ const COMMANDS = [
   tagsCommands,
   bounceCommands,
   eventCommands,
+  webhookCommands,
   topCommand,
   jobsCommand,
   sendCommand,

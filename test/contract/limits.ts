@@ -56,6 +56,8 @@ const LISTS = [
   '/activity',
   '/templates',
   '/templates/{id}/versions',
+  '/webhooks/triggers',
+  '/webhooks/{id}/deliveries',
 ]
 
 export const LIMITS: readonly Limit[] = [

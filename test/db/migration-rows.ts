@@ -659,7 +659,34 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       automation_entries: [{ automation: 1, contact_id: 'contact' }],
       automation_mails: [{ step: 1, content_id: CONTENT, fingerprint: 'abc', stored_at: T }],
       automation_members: [{ automation: 1, contact: 4_294_967_297 }],
-      },
+    },
+  },
+  '0028-webhooks': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      webhook_subscriptions: [
+        {
+          ...{ id: 'hook', workspace_id: WORKSPACE, is_sandbox: 0, event: 'email.sent' },
+          ...{ target_url: 'https://hooks.example/', secret: 'whsec_', created_at: T },
+        },
+      ],
+      webhook_payloads: [{ event_seq: 1, event: 'email.sent', body: '{}', created_at: T }],
+      webhook_deliveries: [
+        {
+          ...{ id: 'delivery', subscription_id: 'hook', event_seq: 1, status: 'pending', attempts: 1 },
+          ...{ attempts_before: 0, next_attempt_at: T, created_at: T },
+        },
+      ],
+      webhook_attempts: [
+        {
+          delivery_id: 'delivery',
+          number: 1,
+          started_at: T,
+          duration_ms: 5,
+          status_code: 500,
+          response: 'no',
+        },
+      ],
     },
   },
   '0030-submitters': {

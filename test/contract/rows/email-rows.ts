@@ -312,7 +312,6 @@ export const EMAIL_ROWS: readonly Row[] = [
       "status: 'clicked', delivered_at: NOW",
       't.match(postroad.rowCounts(), { suppressions: 0, queue: 0 })',
     ],
-    waitsFor: 'webhooks',
   },
   {
     id: 'send.scheduled',
