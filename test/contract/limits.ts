@@ -56,6 +56,8 @@ const LISTS = [
   '/activity',
   '/templates',
   '/templates/{id}/versions',
+  '/automations',
+  '/automations/{id}/runs',
 ]
 
 export const LIMITS: readonly Limit[] = [
