@@ -20,12 +20,15 @@ import { domainReports } from './deliverability/reports/resource.js'
 import { suppressions } from './deliverability/suppressions/resource.js'
 import { health } from './health/resource.js'
 import type { Chapters } from './http/openapi/chapters.js'
+import type { OutgoingRequests } from './http/openapi/outgoing.js'
 import { inboundMail } from './inbound/resource.js'
 import { messages } from './messages/resource.js'
 import { email } from './msa/resource.js'
 import { eventLog } from './resource/event-log.js'
 import type { OpenResource, Resource } from './resource/resource.js'
 import { subscriptions } from './tracking/subscription/resource.js'
+import { mailViews } from './tracking/view/resource.js'
+import { webhooks } from './webhooks/resource.js'
 
 const RESOURCES = [
   messages,
@@ -45,10 +48,12 @@ const RESOURCES = [
   conversions,
   templates,
   automations,
+  webhooks,
   accounts,
   health,
   inboundMail,
   subscriptions,
+  mailViews,
 ] as const satisfies readonly Resource<never>[]
 
 /** What the resources take together. */
@@ -67,6 +72,8 @@ export const CONFIG_SCHEMA = configSchema({
 })
 
 export const CHAPTERS: Chapters = merged(RESOURCES.map(({ chapters = {} }) => chapters))
+
+export const OUTGOING: OutgoingRequests = merged(RESOURCES.map(({ outgoing = {} }) => outgoing))
 
 export function openResources(parts: ResourceParts, { sections }: Pick<Config, 'sections'>): OpenResource[] {
   return RESOURCES.map(({ open, section }) => open(parts, section && sections[section.name]))

@@ -26,6 +26,9 @@ import { up as tracking } from './migrations/0022-tracking.js'
 import { up as contactImports } from './migrations/0023-contact-imports.js'
 import { up as automations } from './migrations/0026-automations.js'
 import { up as automationRuns } from './migrations/0027-automation-runs.js'
+import { up as webhooks } from './migrations/0028-webhooks.js'
+import { up as submitters } from './migrations/0030-submitters.js'
+import { up as jobs } from './migrations/0031-jobs.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -55,4 +58,7 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0023-contact-imports': contactImports,
   '0026-automations': automations,
   '0027-automation-runs': automationRuns,
+  '0028-webhooks': webhooks,
+  '0030-submitters': submitters,
+  '0031-jobs': jobs,
 }

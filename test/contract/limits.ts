@@ -58,6 +58,8 @@ const LISTS = [
   '/templates/{id}/versions',
   '/automations',
   '/automations/{id}/runs',
+  '/webhooks/triggers',
+  '/webhooks/{id}/deliveries',
 ]
 
 export const LIMITS: readonly Limit[] = [

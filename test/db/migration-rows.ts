@@ -661,4 +661,42 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       automation_members: [{ automation: 1, contact: 4_294_967_297 }],
     },
   },
+  '0028-webhooks': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      webhook_subscriptions: [
+        {
+          ...{ id: 'hook', workspace_id: WORKSPACE, is_sandbox: 0, event: 'email.sent' },
+          ...{ target_url: 'https://hooks.example/', secret: 'whsec_', created_at: T },
+        },
+      ],
+      webhook_payloads: [{ event_seq: 1, event: 'email.sent', body: '{}', created_at: T }],
+      webhook_deliveries: [
+        {
+          ...{ id: 'delivery', subscription_id: 'hook', event_seq: 1, status: 'pending', attempts: 1 },
+          ...{ attempts_before: 0, next_attempt_at: T, created_at: T },
+        },
+      ],
+      webhook_attempts: [
+        {
+          delivery_id: 'delivery',
+          number: 1,
+          started_at: T,
+          duration_ms: 5,
+          status_code: 500,
+          response: 'no',
+        },
+      ],
+    },
+  },
+  '0030-submitters': {
+    become: { message_contents: [{ id: CONTENT, key_id: null, peer: null }] },
+  },
+  '0031-jobs': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      jobs: [{ name: 'old events', schedule: '7 * * * *', is_running: 0, started_at: T }],
+      restore_holds: [{ id: 1, since: T }],
+    },
+  },
 }

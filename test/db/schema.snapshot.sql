@@ -477,6 +477,18 @@ CREATE TABLE "inbound_parts" (
   "part")
 );
 
+CREATE TABLE "jobs" (
+  "name" text primary key,
+  "schedule" text not null,
+  "is_running" integer not null,
+  "started_at" bigint,
+  "ended_at" bigint,
+  "duration_ms" bigint,
+  "next_run_at" bigint,
+  "last_error" text,
+  "failed_at" bigint
+);
+
 CREATE TABLE "kept_answers" (
   "id" text primary key,
   "body_hash" text not null,
@@ -538,7 +550,9 @@ CREATE TABLE "message_contents" (
   "campaign_id" text,
   "automation_id" text,
   "template_id" text,
-  "merging" text
+  "merging" text,
+  "key_id" text,
+  "peer" text
 );
 
 CREATE TABLE "message_parts" (
@@ -612,6 +626,11 @@ CREATE TABLE "queue" (
   "claimed_by" text,
   "crashes" integer default 0 not null,
   "is_withdrawn" integer default 0 not null
+);
+
+CREATE TABLE "restore_holds" (
+  "id" integer primary key,
+  "since" bigint not null
 );
 
 CREATE TABLE "sandbox_schedule" (
@@ -729,6 +748,51 @@ CREATE TABLE "visit_places" (
   "id" integer primary key,
   "file" bigint not null,
   "octets" bigint not null
+);
+
+CREATE TABLE "webhook_attempts" (
+  "delivery_id" text not null,
+  "number" integer not null,
+  "started_at" bigint not null,
+  "duration_ms" integer not null,
+  "status_code" integer not null,
+  "error" text,
+  "response" text,
+  constraint "webhook_attempts_pk" primary key ("delivery_id",
+  "number")) without rowid;
+
+CREATE TABLE "webhook_deliveries" (
+  "id" text primary key,
+  "subscription_id" text not null,
+  "event_seq" bigint not null,
+  "status" text not null,
+  "attempts" integer not null,
+  "attempts_before" integer not null,
+  "next_attempt_at" bigint,
+  "created_at" bigint not null,
+  "finished_at" bigint) without rowid;
+
+CREATE TABLE "webhook_payloads" (
+  "event_seq" integer primary key,
+  "event" text not null,
+  "body" text not null,
+  "created_at" bigint not null
+);
+
+CREATE TABLE "webhook_subscriptions" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "is_sandbox" integer not null,
+  "event" text not null,
+  "target_url" text not null,
+  "secret" text not null,
+  "former_secret" text,
+  "former_until" bigint,
+  "created_at" bigint not null,
+  "failing_since" bigint,
+  "disabled_at" bigint,
+  "disabled_reason" text,
+  "deleted_at" bigint
 );
 
 CREATE TABLE "workspaces" (
@@ -905,3 +969,9 @@ CREATE INDEX "tags_by_workspace" on "tags" ("workspace_id", "seq") where "delete
 CREATE INDEX "tags_deleted" on "tags" ("seq") where "deleted_at" is not null;
 
 CREATE INDEX "templates_by_workspace" on "templates" ("workspace_id", "id");
+
+CREATE INDEX "webhook_deliveries_by_subscription" on "webhook_deliveries" ("subscription_id", "id");
+
+CREATE INDEX webhook_deliveries_due on webhook_deliveries (subscription_id, next_attempt_at) where next_attempt_at is not null;
+
+CREATE INDEX "webhook_subscriptions_by_workspace" on "webhook_subscriptions" ("workspace_id", "id");
