@@ -10,6 +10,7 @@ import { forms } from './audience/forms/resource.js'
 import { contacts, lists, segments, tags } from './audience/resource.js'
 import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
+import { automations } from './automations/resource.js'
 import type { Config } from './config/config.js'
 import { configSchema } from './config/schema/schema.js'
 import { templates } from './content/templates/resource.js'
@@ -26,6 +27,7 @@ import { email } from './msa/resource.js'
 import { eventLog } from './resource/event-log.js'
 import type { OpenResource, Resource } from './resource/resource.js'
 import { subscriptions } from './tracking/subscription/resource.js'
+import { mailViews } from './tracking/view/resource.js'
 import { webhooks } from './webhooks/resource.js'
 
 const RESOURCES = [
@@ -45,11 +47,13 @@ const RESOURCES = [
   activity,
   conversions,
   templates,
+  automations,
   webhooks,
   accounts,
   health,
   inboundMail,
   subscriptions,
+  mailViews,
 ] as const satisfies readonly Resource<never>[]
 
 /** What the resources take together. */

@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
+import { backupCommand, restoreCommand } from './backup.js'
 import { bounceCommands } from './mail/bounce.js'
 import { captureCommands } from './mail/capture.js'
 import { contactsCommands } from './audience/contacts.js'
@@ -18,7 +19,9 @@ import { domainCommands } from './tenant/domain.js'
 import { eventCommands } from './mail/event.js'
 import { inboundCommands } from './mail/inbound.js'
 import { initCommand } from './init.js'
+import { jobsCommand } from './jobs.js'
 import { keyCommands } from './tenant/key.js'
+import { loginCommands } from './tenant/login.js'
 import { messageCommands } from './mail/message.js'
 import { migrateCommand } from './migrate.js'
 import { queueCommands } from './mail/queue.js'
@@ -34,6 +37,7 @@ const COMMANDS = [
   initCommand,
   workspaceCommands,
   keyCommands,
+  loginCommands,
   domainCommands,
   dnsCommands,
   queueCommands,
@@ -49,7 +53,10 @@ const COMMANDS = [
   eventCommands,
   webhookCommands,
   topCommand,
+  jobsCommand,
   sendCommand,
+  backupCommand,
+  restoreCommand,
   configCommands,
   migrateCommand,
 ]

@@ -36,11 +36,4 @@ export const NOT_BUILT: readonly NotBuilt[] = [
       'States and transitions > Run statuses active completed failed',
     ],
   },
-  {
-    name: 'tracking pages',
-    status,
-    paths: ['/c/', '/o/', '/u/', '/preferences', '/unsubscribe'],
-    sections: [],
-    places: ['decisions: Email > Tracking never rewrites unsubscribe preferences'],
-  },
 ]

@@ -181,7 +181,12 @@ const LOG_SECTION = table(
   {
     level: choice(['debug', 'info', 'warn', 'error', 'silent'], {
       default: 'info',
-      description: 'Least important event that is written, as JSON lines on standard output.',
+      description: 'Least important event that is written, as lines on standard output.',
+    }),
+    format: choice(['json', 'text'], {
+      default: 'json',
+      description:
+        'Form of a line: an object of JSON, or words and `name=value` for people. To the journal of systemd each line goes with its priority, so that `journalctl -p warning` shows what matters.',
     }),
   },
   { description: 'What is written down.' },

@@ -6,6 +6,7 @@
  * a refusal of our host, domain or content, nor what may pass. That a whole domain does not exist is believed only once it
  * was confirmed over time (`judge-denials.ts`): here it is noted. Idempotent: a message has one bounce, an address one entry.
  */
+import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { EmailBounced } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
@@ -15,8 +16,10 @@ import { insertBounces, type Bounce } from './bounce-store.js'
 import { insertDenials, type DomainDenial } from './domain-denial-store.js'
 import { ispName } from './isp-name.js'
 import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
+import type { Log } from '../../world/log.js'
 
-export function bounceConsumer(): EventConsumer {
+/** @param log is told of each suppression */
+export function bounceConsumer(log?: Log): EventConsumer {
   return {
     name: 'bounces',
     startsAt: 'oldest',
@@ -26,10 +29,19 @@ export function bounceConsumer(): EventConsumer {
         tx.db,
         events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event)] : [])),
       )
-      await suppressAll(tx.db, events.flatMap(toSuppression))
+      await suppress(tx, events.flatMap(toSuppression), log)
       await insertDenials(tx.db, events.flatMap(toDenial))
     },
   }
+}
+
+async function suppress(tx: Tx, suppressions: readonly Suppression[], log: Log | undefined): Promise<void> {
+  await suppressAll(tx.db, suppressions)
+  if (log)
+    tx.onCommit(() => {
+      for (const { sourceMessageId: messageId, workspaceId, email, reason, scope } of suppressions)
+        log.info('address suppressed', { messageId, workspaceId, to: email, reason, scope })
+    })
 }
 
 function toBounce(event: EmailBounced): Bounce {
