@@ -22,7 +22,8 @@ import { createTemplate } from '../../src/content/templates/templates.js'
 import { orderedIds } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { OPERATOR } from '../../src/events/activity-store.js'
-import { readEventsAfter, type StoredEvent } from '../../src/events/store.js'
+import type { EventKind } from '../../src/events/event.js'
+import { readEventsAfter } from '../../src/events/store.js'
 import { SlidingWindow } from '../../src/http/sliding-window.js'
 import { SenderCache } from '../../src/msa/sender-cache.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -142,7 +143,7 @@ export async function openFlows(t: Test, database: Database, settings: Partial<W
       const records = await listRecords(database.reader, run?.seq ?? 0, 10_000)
       return records.map(({ stepType, outcome }) => `${stepType} ${outcome}`)
     },
-    async events(...kinds: readonly StoredEvent['kind'][]) {
+    async events(...kinds: readonly EventKind[]) {
       return readEventsAfter(database.reader, 0, kinds, 10_000)
     },
   }

@@ -153,7 +153,7 @@ export function usualAsking(operation: Operation, valueOf: (name: string) => str
 function neededQuery({ parameters }: Operation, valueOf: (name: string) => string): string {
   const needed = parameters.filter(one => one.in === 'query' && one.required)
   if (needed.length === 0) return ''
-  return `?${new URLSearchParams(needed.map(({ name }) => [name, valueOf(name)])).toString()}`
+  return `?${new URLSearchParams(needed.map(({ name }): [string, string] => [name, valueOf(name)])).toString()}`
 }
 
 /** What is wrong with an answer, whatever was asked; undefined where nothing is. */
