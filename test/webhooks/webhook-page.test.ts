@@ -14,7 +14,7 @@ const page = readFileSync(PAGE, 'utf8')
 
 t.test('the page shows each event with the body that is sent', async t => {
   t.equal(withEvents(page), page, 'node build/test/webhooks/write-webhook-page.js')
-  const bodies = [...page.matchAll(/^```json\n(.*?)\n```$/gms)].map(([, text = '']) => JSON.parse(text))
+  const bodies = [...page.matchAll(/^```json\n(.*?)\n```$/gms)].map(([, text]) => JSON.parse(text ?? ''))
   t.same(
     bodies.map(({ event }) => event),
     WEBHOOK_EVENT_NAMES,
