@@ -14,6 +14,7 @@ import { segmentsCommands } from './audience/segments.js'
 import { tagsCommands } from './audience/tags.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
+import { doctorCommand } from './doctor/doctor.js'
 import { dnsCommands } from './tenant/dns.js'
 import { domainCommands } from './tenant/domain.js'
 import { eventCommands } from './mail/event.js'
@@ -56,6 +57,7 @@ const COMMANDS = [
   backupCommand,
   restoreCommand,
   configCommands,
+  doctorCommand,
   migrateCommand,
 ]
 
