@@ -1,14 +1,14 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,backlog,bounces,shapes,api,audience,start,tarpits]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,backlog,bounces,shapes,api,audience,webhooks,start,tarpits]
  *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
  * two to fill, and prints the limit beside each figure; `audience` does the same with 1,000,000 contacts (50,000 with
  * `--quick`). `--profile` leaves a CPU profile of the server for each row of `accept`, `submission` and `relay`, and one for
- * `api` and `audience` each, in the working folder (read it with the developer tools of any
+ * `api`, `audience` and `webhooks` each, in the working folder (read it with the developer tools of any
  * Chromium); its figures are then too low. Ends by itself, within twenty minutes, and takes everything it started
  * with it. Exit status 0 when everything was measured.
  */
@@ -29,6 +29,7 @@ import { measureStart } from './scenarios/start.js'
 import { measureSubmission } from './scenarios/submission.js'
 import { printFacts } from './table.js'
 import { measureTarpits } from './scenarios/tarpits.js'
+import { measureWebhooks } from './scenarios/webhooks.js'
 
 const SCENARIOS = [
   'accept',
@@ -40,6 +41,7 @@ const SCENARIOS = [
   'shapes',
   'api',
   'audience',
+  'webhooks',
   'start',
   'tarpits',
 ] as const
@@ -100,6 +102,7 @@ if (wanted.includes('audience'))
     limitMs: quick ? 1_000 : 3_000,
     profile,
   })
+if (wanted.includes('webhooks')) await measureWebhooks(installation, { seconds: quick ? 20 : 60, profile })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
 process.exit(0)

@@ -10,6 +10,7 @@ import { forms } from './audience/forms/resource.js'
 import { contacts, lists, segments, tags } from './audience/resource.js'
 import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
+import { automations } from './automations/resource.js'
 import type { Config } from './config/config.js'
 import { configSchema } from './config/schema/schema.js'
 import { templates } from './content/templates/resource.js'
@@ -19,6 +20,7 @@ import { domainReports } from './deliverability/reports/resource.js'
 import { suppressions } from './deliverability/suppressions/resource.js'
 import { health } from './health/resource.js'
 import type { Chapters } from './http/openapi/chapters.js'
+import type { OutgoingRequests } from './http/openapi/outgoing.js'
 import { inboundMail } from './inbound/resource.js'
 import { messages } from './messages/resource.js'
 import { email } from './msa/resource.js'
@@ -26,6 +28,7 @@ import { eventLog } from './resource/event-log.js'
 import type { OpenResource, Resource } from './resource/resource.js'
 import { subscriptions } from './tracking/subscription/resource.js'
 import { mailViews } from './tracking/view/resource.js'
+import { webhooks } from './webhooks/resource.js'
 
 const RESOURCES = [
   messages,
@@ -44,6 +47,8 @@ const RESOURCES = [
   activity,
   conversions,
   templates,
+  automations,
+  webhooks,
   accounts,
   health,
   inboundMail,
@@ -67,6 +72,8 @@ export const CONFIG_SCHEMA = configSchema({
 })
 
 export const CHAPTERS: Chapters = merged(RESOURCES.map(({ chapters = {} }) => chapters))
+
+export const OUTGOING: OutgoingRequests = merged(RESOURCES.map(({ outgoing = {} }) => outgoing))
 
 export function openResources(parts: ResourceParts, { sections }: Pick<Config, 'sections'>): OpenResource[] {
   return RESOURCES.map(({ open, section }) => open(parts, section && sections[section.name]))

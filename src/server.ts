@@ -37,13 +37,15 @@ import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender-cache.js'
 import { openAgent, openJobs, openQueue } from './open-delivery.js'
+import { openOutgoingCalls } from './outgoing-calls.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
-import { CHAPTERS, openResources } from './resources.js'
+import { CHAPTERS, openResources, OUTGOING } from './resources.js'
 import { JobRecords } from './scheduler/job-records.js'
 import { Scheduler } from './scheduler/scheduler.js'
+import { countDisabledSince } from './webhooks/subscriptions/subscription-store.js'
 import { openVisits, visitPages } from './tracking/visits/open-visits.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/net/listen.js'
@@ -111,6 +113,8 @@ async function openParts(
     senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
     messageLimit: config.limits.messageSizeBytes,
   }
+  const calls = openOutgoingCalls(appliance)
+  closing.defer(() => calls.close())
   const resources = openResources(
     {
       ...resourceParts(appliance),
@@ -119,6 +123,8 @@ async function openParts(
       keptMail: inbound.kept,
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
+      outgoingCalls: calls.of,
+      http: calls.http,
     },
     config,
   )
@@ -193,7 +199,12 @@ function openApi(
     },
     [
       ...routes,
-      ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config), chapters: CHAPTERS }),
+      ...documentationRoutes(routes, {
+        version: VERSION,
+        origin: baseUrl(config),
+        chapters: CHAPTERS,
+        outgoing: OUTGOING,
+      }),
     ],
   )
 }
@@ -208,13 +219,15 @@ function visitParts({ config, world, database, linkSecrets }: Appliance) {
   return { ...world, database, dataDir: config.dataDir, keys: openLinkKeys(linkSecrets), trustedProxies }
 }
 
-function resourceParts({ config, world, database, newId, domains, linkSecrets }: Appliance) {
+function resourceParts({ config, world, database, newId, domains, linkSecrets, box }: Appliance) {
   return {
     ...world,
     database,
     newId,
     spawn: spawnThread,
     domains,
+    box,
+    countDisabledWebhooks: countDisabledSince,
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,

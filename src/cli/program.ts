@@ -12,6 +12,7 @@ import { contactsCommands } from './audience/contacts.js'
 import { listsCommands } from './audience/lists.js'
 import { segmentsCommands } from './audience/segments.js'
 import { tagsCommands } from './audience/tags.js'
+import { automationCommands } from './automation.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
 import { doctorCommand } from './doctor/doctor.js'
@@ -30,6 +31,7 @@ import { sendCommand } from './mail/send.js'
 import { serveCommand } from './serve.js'
 import { suppressCommands } from './tenant/suppress.js'
 import { topCommand } from './mail/top.js'
+import { webhookCommands } from './tenant/webhook.js'
 import { workspaceCommands } from './tenant/workspace.js'
 
 const COMMANDS = [
@@ -49,8 +51,10 @@ const COMMANDS = [
   listsCommands,
   segmentsCommands,
   tagsCommands,
+  automationCommands,
   bounceCommands,
   eventCommands,
+  webhookCommands,
   topCommand,
   jobsCommand,
   sendCommand,

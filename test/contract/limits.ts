@@ -56,6 +56,10 @@ const LISTS = [
   '/activity',
   '/templates',
   '/templates/{id}/versions',
+  '/automations',
+  '/automations/{id}/runs',
+  '/webhooks/triggers',
+  '/webhooks/{id}/deliveries',
 ]
 
 export const LIMITS: readonly Limit[] = [

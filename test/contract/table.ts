@@ -1,6 +1,7 @@
 /** The whole table "rule -> test", and the error answers that no test can provoke. */
 import { ANALYTICS_ROWS } from './rows/analytics-rows.js'
 import { AUDIENCE_ROWS } from './rows/audience-rows.js'
+import { AUTOMATION_ROWS } from './rows/automation-rows.js'
 import { CONTENT_ROWS } from './rows/content-rows.js'
 import { DELIVERABILITY_ROWS } from './rows/deliverability-rows.js'
 import { EMAIL_ROWS } from './rows/email-rows.js'
@@ -8,6 +9,7 @@ import { FRAME_ROWS } from './rows/frame-rows.js'
 import { IDEMPOTENCY_ROWS } from './rows/idempotency-rows.js'
 import { MESSAGE_ROWS } from './rows/message-rows.js'
 import { RENDERING_ROWS } from './rows/rendering-rows.js'
+import { WEBHOOK_ROWS } from './rows/webhook-rows.js'
 import type { Row } from './row.js'
 
 export const ROWS: readonly Row[] = [
@@ -20,6 +22,8 @@ export const ROWS: readonly Row[] = [
   ...AUDIENCE_ROWS,
   ...CONTENT_ROWS,
   ...RENDERING_ROWS,
+  ...AUTOMATION_ROWS,
+  ...WEBHOOK_ROWS,
 ]
 
 /** Described, since nobody can rule them out, but nothing that a test can do brings them about: why not. */

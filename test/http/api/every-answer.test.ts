@@ -34,7 +34,7 @@ async function open(t: Test) {
       const usual = usualAsking(operation, madeUp, operation.needsKey ? key : undefined)
       return ask(appliance.baseUrl, {
         ...usual,
-        path: usual.path + query,
+        path: usual.path + (usual.path.includes('?') ? query.replace('?', '&') : query),
         headers: { ...usual.headers, ...headers },
       })
     },

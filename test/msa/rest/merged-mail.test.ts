@@ -185,7 +185,8 @@ t.test('what cannot be read or filled in is refused with its place, and nothing 
   t.match(await send({ text: 'Hi {{name' }), fault('text', /^text: line 1, column 4: /))
   t.match(await send({ subject: '{{#no}}', text: 'x' }), fault('subject', /^subject: line 1, column 1: /))
   t.match(await batch([{ text: 'x' }, { html: '{{/if}}' }]), fault('messages.1.html', /line 1, column 1/))
-  const listOf = (length: number) => Array.from({ length: 90 }, () => ({ more: Array<string>(length).fill('x') }))
+  const listOf = (length: number) =>
+    Array.from({ length: 90 }, () => ({ more: Array<string>(length).fill('x') }))
   const list = listOf(90)
   t.match(
     await send({ template_id: id, template_data: { list } }),
