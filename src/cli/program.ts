@@ -15,6 +15,7 @@ import { tagsCommands } from './audience/tags.js'
 import { automationCommands } from './automation.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
+import { doctorCommand } from './doctor/doctor.js'
 import { dnsCommands } from './tenant/dns.js'
 import { domainCommands } from './tenant/domain.js'
 import { eventCommands } from './mail/event.js'
@@ -60,6 +61,7 @@ const COMMANDS = [
   backupCommand,
   restoreCommand,
   configCommands,
+  doctorCommand,
   migrateCommand,
 ]
 
