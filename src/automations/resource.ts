@@ -33,10 +33,21 @@ export const automations = resource({
           name: 'run-automations',
           schedule: '* * * * *',
           isRunAtStart: true,
+          isHeldAfterRestore: true,
           run: stopping => runner.run(stopping),
         },
-        { name: 'segments-of-automations', schedule: '* * * * *', run: stopping => segments.run(stopping) },
-        { name: 'dates-of-automations', schedule: '* * * * *', run: stopping => dates.run(stopping) },
+        {
+          name: 'segments-of-automations',
+          schedule: '* * * * *',
+          isHeldAfterRestore: true,
+          run: stopping => segments.run(stopping),
+        },
+        {
+          name: 'dates-of-automations',
+          schedule: '* * * * *',
+          isHeldAfterRestore: true,
+          run: stopping => dates.run(stopping),
+        },
       ],
       retention: [
         deletesOldest({ what: 'runs of automations', keep: ['automation_runs'] }, deleteRunsBefore),
