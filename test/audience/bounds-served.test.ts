@@ -18,10 +18,10 @@ const TABLES = [
   { things: 'tags', most: MOST_TAGS, rest: { name_folded: "'n' || n", contact_count: 0 } },
 ] as const
 
-const MADE_AT_THE_SHELL = {
+const MADE_AT_THE_SHELL: Readonly<Record<string, readonly string[]>> = {
   lists: ['lists', 'create', 'one more'],
   tags: ['tags', 'add', 'one more', 'ann@one.test'],
-} as const
+}
 
 for (const { things, most, rest } of TABLES)
   t.test(`a workspace has at most so many ${things}; where one is deleted there is room again`, async t => {
@@ -44,12 +44,9 @@ for (const { things, most, rest } of TABLES)
       status: 403,
       body: { error: { code: 'limit_reached', message: `a workspace has at most ${most} ${things}` } },
     })
-    if (things !== 'segments') {
-      const { status, err } = await postroad.run(
-        ...MADE_AT_THE_SHELL[things],
-        '--workspace',
-        postroad.workspaceId,
-      )
+    const command = MADE_AT_THE_SHELL[things]
+    if (command) {
+      const { status, err } = await postroad.run(...command, '--workspace', postroad.workspaceId)
       t.match({ status, err }, { status: 1, err: `at most ${most} ${things}` })
     }
     const deleted = await postroad.delete(`/api/v1/${things}/${last.body.data.id}`, { key })
