@@ -10,6 +10,7 @@ import { forms } from './audience/forms/resource.js'
 import { contacts, lists, segments, tags } from './audience/resource.js'
 import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
+import { campaigns } from './campaigns/resource.js'
 import type { Config } from './config/config.js'
 import { configSchema } from './config/schema/schema.js'
 import { templates } from './content/templates/resource.js'
@@ -43,6 +44,7 @@ const RESOURCES = [
   activity,
   conversions,
   templates,
+  campaigns,
   accounts,
   health,
   inboundMail,

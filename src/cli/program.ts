@@ -6,6 +6,7 @@ import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
 import { bounceCommands } from './mail/bounce.js'
+import { campaignCommands } from './campaign.js'
 import { captureCommands } from './mail/capture.js'
 import { contactsCommands } from './audience/contacts.js'
 import { listsCommands } from './audience/lists.js'
@@ -44,6 +45,7 @@ const COMMANDS = [
   listsCommands,
   segmentsCommands,
   tagsCommands,
+  campaignCommands,
   bounceCommands,
   eventCommands,
   topCommand,

@@ -56,6 +56,9 @@ const LISTS = [
   '/activity',
   '/templates',
   '/templates/{id}/versions',
+  '/campaigns',
+  '/campaigns/{id}/recipients',
+  '/campaigns/{id}/links',
 ]
 
 export const LIMITS: readonly Limit[] = [

@@ -5,22 +5,6 @@ const status = 'not built yet' as const
 
 export const NOT_BUILT: readonly NotBuilt[] = [
   {
-    name: 'campaigns',
-    status,
-    paths: ['/api/v1/campaigns'],
-    sections: ['decisions: Campaigns'],
-    places: [
-      'Campaigns and templates > GET /campaigns',
-      'Campaigns and templates > POST /campaigns',
-      'Campaigns and templates > GET /campaigns/:id',
-      'Campaigns and templates > POST /campaigns/:id/send/api',
-      'Other resources > Campaign name subject template_id (all',
-      'States and transitions > Campaign POST create',
-      'States and transitions > Campaign POST send',
-      'States and transitions > Campaign statuses after draft and',
-    ],
-  },
-  {
     name: 'automations',
     status,
     paths: ['/api/v1/automations'],

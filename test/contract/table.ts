@@ -1,6 +1,7 @@
 /** The whole table "rule -> test", and the error answers that no test can provoke. */
 import { ANALYTICS_ROWS } from './rows/analytics-rows.js'
 import { AUDIENCE_ROWS } from './rows/audience-rows.js'
+import { CAMPAIGN_ROWS } from './rows/campaign-rows.js'
 import { CONTENT_ROWS } from './rows/content-rows.js'
 import { DELIVERABILITY_ROWS } from './rows/deliverability-rows.js'
 import { EMAIL_ROWS } from './rows/email-rows.js'
@@ -19,6 +20,7 @@ export const ROWS: readonly Row[] = [
   ...ANALYTICS_ROWS,
   ...AUDIENCE_ROWS,
   ...CONTENT_ROWS,
+  ...CAMPAIGN_ROWS,
   ...RENDERING_ROWS,
 ]
 
