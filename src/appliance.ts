@@ -5,6 +5,7 @@
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { SecretBox } from './accounts/secret-box.js'
 import { openSecretBox } from './accounts/secret-sealing.js'
 import { ensureSecret } from './accounts/secret-store.js'
 import type { Config } from './config/config.js'
@@ -13,6 +14,7 @@ import { SharedWatch } from './core/ttl-cache.js'
 import type { Database } from './db/database.js'
 import { openSqlite } from './db/sqlite/open-sqlite.js'
 import { sealKeys } from './deliverability/dkim/dkim-key-store.js'
+import { sealWebhookSecrets } from './webhooks/subscriptions/secret-seal-store.js'
 import type { DomainParts } from './deliverability/domains/domain-parts.js'
 import { ensureApplianceDomain } from './deliverability/domains/domains.js'
 import { renewRetired } from './deliverability/dkim/renew-dkim.js'
@@ -28,6 +30,8 @@ export interface Appliance extends AsyncDisposable {
   readonly database: Database
   readonly newId: NewId
   readonly domains: DomainParts
+  /** Seals secrets that stand in the database. */
+  readonly box: SecretBox
   /** What short memories go by; services that change what is remembered say so here. */
   readonly watch: SharedWatch
   /** Envelope sender for a message and its recipient. */
@@ -113,7 +117,10 @@ async function assemble(
     random,
     source: config.secrets.key,
     maySeal: mayChange,
-    sealOthers: sealKeys,
+    sealOthers: async (db, seal) => {
+      await sealKeys(db, seal)
+      await sealWebhookSecrets(db, seal)
+    },
   })
   const watch = new SharedWatch(
     () => clock.monotonic(),
@@ -143,6 +150,7 @@ async function assemble(
     database,
     newId,
     domains,
+    box,
     watch,
     returnPath: (messageId, recipient) =>
       makeReturnPath({ messageId, recipient, key, domain: returnPathDomain }),

@@ -9,6 +9,7 @@ import type { Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import type { SubmitParts } from './msa/submit-parts.js'
 import { SenderCache } from './msa/sender-cache.js'
+import type { LoginGuard } from './msa/submission/login-guard.js'
 import { SubmissionGatherer } from './msa/submission/submission-gatherer.js'
 import { openSubmissionReceiver } from './msa/submission/submission-receiver.js'
 import type { MailReceiver } from './smtp/receiver.js'
@@ -34,11 +35,12 @@ export interface MailListeners {
   close(graceMs: number): Promise<void>
 }
 
-/** @param returned takes the mail that comes back */
+/** @param returned takes the mail that comes back @param guard counts failed logins */
 export async function openMailListeners(
   appliance: Appliance,
   submit: SubmitParts,
   returned: MailReceiver<undefined>,
+  guard: LoginGuard,
 ): Promise<MailListeners> {
   const { config, world } = appliance
   const certificate = await openTlsCertificate({ ...config.tls, hostname: config.hostname }, world.clock)
@@ -46,7 +48,7 @@ export async function openMailListeners(
     world.log.warn('no certificate is configured: SMTP clients are shown a self-signed one', {
       keys: 'tls.cert, tls.key',
     })
-  const submission = openSubmission(appliance, submit, certificate)
+  const submission = openSubmission(appliance, submit, certificate, guard)
   const inbound = openInboundService(appliance, returned, certificate)
   const close = async (graceMs: number): Promise<void> => {
     await Promise.all([submission.close(graceMs), inbound.close(graceMs)])
@@ -96,6 +98,7 @@ function openSubmission(
   { config, world, database, newId, watch }: Appliance,
   submit: SubmitParts,
   certificate: TlsCertificate,
+  guard: LoginGuard,
 ): SmtpService {
   const { submission, hostname, limits } = config
   const receiver = openSubmissionReceiver({
@@ -107,7 +110,7 @@ function openSubmission(
     senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
     authenticate: keyAuthenticator(database, watch),
     principalOfKey: keyFinder(database, watch),
-    logins: { failures: submission.loginFailures, lockoutMs: submission.loginLockoutMs },
+    guard,
     trustedNetworks: submission.trustedNetworks,
   })
   return openSmtpService(

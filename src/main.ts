@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The entry: hands the real world to the command line. */
+import { createInterface } from 'node:readline/promises'
 import { runCli } from './cli/program.js'
 import { environment } from './config/environment.js'
 import { systemWorld } from './world/world.js'
@@ -9,7 +10,18 @@ process.umask(0o077)
 
 process.exitCode = await runCli(process.argv.slice(2), {
   env: environment,
-  world: systemWorld(),
+  world: systemWorld(environment['JOURNAL_STREAM']),
   print: text => process.stdout.write(`${text}\n`),
   complain: text => process.stderr.write(`${text}\n`),
+  ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
 })
+
+/** On standard error, since standard output may be led elsewhere. */
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return await terminal.question(question)
+  } finally {
+    terminal.close()
+  }
+}

@@ -4,6 +4,7 @@
  * Part of the composition root, used by `server.ts`; commands take the router and the site locator from here, so that they see
  * what the server would do. Holds no decision of its own but how the configuration becomes options.
  */
+import type { RestoreHold } from './accounts/restore-hold-store.js'
 import { nameServers, openResolver, type Appliance } from './appliance.js'
 import type { Config } from './config/config.js'
 import { readSigningKeys } from './deliverability/domains/domain-store.js'
@@ -32,6 +33,7 @@ export function openQueue(
   appliance: Appliance,
   agent: DeliveryAgent,
   jobs: JobLoader,
+  hold: RestoreHold,
   onSettled: () => void,
 ): QueueManager {
   const { config, world, database } = appliance
@@ -44,6 +46,7 @@ export function openQueue(
     locateSite: siteLocator(appliance),
     policy: { retry, connections },
     incarnation: appliance.newId(),
+    hold,
     onSettled,
   })
 }

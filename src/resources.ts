@@ -10,6 +10,7 @@ import { forms } from './audience/forms/resource.js'
 import { contacts, lists, segments, tags } from './audience/resource.js'
 import { conversions } from './analytics/conversions/resource.js'
 import { statistics } from './analytics/statistics/resource.js'
+import { automations } from './automations/resource.js'
 import { campaigns } from './campaigns/resource.js'
 import type { Config } from './config/config.js'
 import { configSchema } from './config/schema/schema.js'
@@ -20,12 +21,15 @@ import { domainReports } from './deliverability/reports/resource.js'
 import { suppressions } from './deliverability/suppressions/resource.js'
 import { health } from './health/resource.js'
 import type { Chapters } from './http/openapi/chapters.js'
+import type { OutgoingRequests } from './http/openapi/outgoing.js'
 import { inboundMail } from './inbound/resource.js'
 import { messages } from './messages/resource.js'
 import { email } from './msa/resource.js'
 import { eventLog } from './resource/event-log.js'
 import type { OpenResource, Resource } from './resource/resource.js'
 import { subscriptions } from './tracking/subscription/resource.js'
+import { mailViews } from './tracking/view/resource.js'
+import { webhooks } from './webhooks/resource.js'
 
 const RESOURCES = [
   messages,
@@ -45,10 +49,13 @@ const RESOURCES = [
   conversions,
   templates,
   campaigns,
+  automations,
+  webhooks,
   accounts,
   health,
   inboundMail,
   subscriptions,
+  mailViews,
 ] as const satisfies readonly Resource<never>[]
 
 /** What the resources take together. */
@@ -67,6 +74,8 @@ export const CONFIG_SCHEMA = configSchema({
 })
 
 export const CHAPTERS: Chapters = merged(RESOURCES.map(({ chapters = {} }) => chapters))
+
+export const OUTGOING: OutgoingRequests = merged(RESOURCES.map(({ outgoing = {} }) => outgoing))
 
 export function openResources(parts: ResourceParts, { sections }: Pick<Config, 'sections'>): OpenResource[] {
   return RESOURCES.map(({ open, section }) => open(parts, section && sections[section.name]))

@@ -6,6 +6,7 @@
  */
 import { answerFinder } from './accounts/idempotency-store.js'
 import { findPublicSender } from './accounts/public-sender.js'
+import { RestoreHold } from './accounts/restore-hold-store.js'
 import { findActingWorkspace } from './accounts/workspace-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
@@ -30,16 +31,21 @@ import { openLinkKeys } from './mail/links/link-keys.js'
 import { openMailListeners, type MailAddresses } from './mail-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
 import { openRequestedMail } from './msa/rest/requested-mail.js'
+import { LoginGuard } from './msa/submission/login-guard.js'
+import { loginRoutes } from './msa/submission/login-routes.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender-cache.js'
 import { openAgent, openJobs, openQueue } from './open-delivery.js'
+import { openOutgoingCalls } from './outgoing-calls.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
-import { CHAPTERS, openResources } from './resources.js'
+import { CHAPTERS, openResources, OUTGOING } from './resources.js'
+import { JobRecords } from './scheduler/job-records.js'
 import { Scheduler } from './scheduler/scheduler.js'
+import { countDisabledSince } from './webhooks/subscriptions/subscription-store.js'
 import { openVisits, visitPages } from './tracking/visits/open-visits.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import { listenHttp, type ListenAddress, type Listener } from './world/net/listen.js'
@@ -86,6 +92,9 @@ async function openParts(
   requireInitialised(config)
   closing.use(takeServeLock(config.dataDir))
   const appliance = closing.use(await openAppliance({ config, world, mayMigrate: true, isServing: true }))
+  const hold = new RestoreHold(appliance.database.reader)
+  await hold.look()
+  if (hold.isHeld) world.log.warn('a restored copy: nothing is sent until `postroad queue release --all`')
   // The queue and the consumers tell each other of new work, so each is opened with a way to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => dispatcher.wake()
@@ -104,6 +113,8 @@ async function openParts(
     senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
     messageLimit: config.limits.messageSizeBytes,
   }
+  const calls = openOutgoingCalls(appliance)
+  closing.defer(() => calls.close())
   const resources = openResources(
     {
       ...resourceParts(appliance),
@@ -112,6 +123,8 @@ async function openParts(
       keptMail: inbound.kept,
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
+      outgoingCalls: calls.of,
+      http: calls.http,
     },
     config,
   )
@@ -123,7 +136,7 @@ async function openParts(
   closing.defer(() => inbound.processor.stop())
   const agent = openAgent(appliance)
   closing.defer(() => agent.terminate())
-  const queue: QueueManager = openQueue(appliance, agent, jobs, onAppended)
+  const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended)
   await clearLeftBehind(appliance.database)
   await appliance.database.write(tx => deleteOrphanedParts(tx.db))
   await dispatcher.start()
@@ -142,7 +155,9 @@ async function openParts(
   const pages = visits.before(
     openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
-  const control = await openControl(appliance, queueStatusRoutes(queue))
+  const { loginFailures: failures, loginLockoutMs: lockoutMs } = config.submission
+  const guard = new LoginGuard(world.clock, { failures, lockoutMs })
+  const control = await openControl(appliance, [...queueStatusRoutes(queue), ...loginRoutes(guard)])
   closing.defer(() => control.close(graceLeft()))
   const listeners: Record<'http' | 'public', Listener[]> = { http: [], public: [] }
   closing.defer(() => closeAll([...listeners.http, ...listeners.public], graceLeft()))
@@ -152,13 +167,16 @@ async function openParts(
     listeners.http.push(await listenHttp(address, beside, config.http, world.clock))
   for (const address of publicListen)
     listeners.public.push(await listenHttp(address, pages, config.http, world.clock))
-  const mail = await openMailListeners(appliance, submit, inbound.receiver)
+  const mail = await openMailListeners(appliance, submit, inbound.receiver, guard)
   closing.defer(() => mail.close(graceLeft()))
   const retentions = resources.flatMap(({ retention = [] }) => retention)
-  const scheduler = new Scheduler(world, [
+  const planned = [
     ...resources.flatMap(({ jobs = [] }) => jobs),
     ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
-  ])
+  ]
+  const records = new JobRecords({ ...world, database: appliance.database })
+  await records.open(planned)
+  const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
   scheduler.start()
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))
@@ -181,7 +199,12 @@ function openApi(
     },
     [
       ...routes,
-      ...documentationRoutes(routes, { version: VERSION, origin: baseUrl(config), chapters: CHAPTERS }),
+      ...documentationRoutes(routes, {
+        version: VERSION,
+        origin: baseUrl(config),
+        chapters: CHAPTERS,
+        outgoing: OUTGOING,
+      }),
     ],
   )
 }
@@ -196,13 +219,15 @@ function visitParts({ config, world, database, linkSecrets }: Appliance) {
   return { ...world, database, dataDir: config.dataDir, keys: openLinkKeys(linkSecrets), trustedProxies }
 }
 
-function resourceParts({ config, world, database, newId, domains, linkSecrets }: Appliance) {
+function resourceParts({ config, world, database, newId, domains, linkSecrets, box }: Appliance) {
   return {
     ...world,
     database,
     newId,
     spawn: spawnThread,
     domains,
+    box,
+    countDisabledWebhooks: countDisabledSince,
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
@@ -242,6 +267,7 @@ function submitParts({ config, world, database, newId }: Appliance) {
   return {
     database,
     clock: world.clock,
+    log: world.log,
     newId,
     emailWindows: new SlidingWindow(world.clock),
     expireMs: config.mta.retry.expireMs,

@@ -40,6 +40,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   'appliance.ts': 7,
   'mail-listeners.ts': 7,
   'open-delivery.ts': 7,
+  'outgoing-calls.ts': 7,
   'resources.ts': 7,
   'control.ts': 7,
   'server.ts': 7,
@@ -56,8 +57,16 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   queue: ['messages'],
   'mail-listeners.ts': ['appliance.ts'],
   'open-delivery.ts': ['appliance.ts'],
+  'outgoing-calls.ts': ['appliance.ts'],
   'control.ts': ['appliance.ts'],
-  'server.ts': ['appliance.ts', 'control.ts', 'mail-listeners.ts', 'open-delivery.ts', 'resources.ts'],
+  'server.ts': [
+    'appliance.ts',
+    'control.ts',
+    'mail-listeners.ts',
+    'open-delivery.ts',
+    'outgoing-calls.ts',
+    'resources.ts',
+  ],
   'main.ts': ['cli'],
 }
 

@@ -148,6 +148,8 @@ function contentWriter(handle: BetterSqlite.Database) {
       automation_id: null,
       template_id: null,
       merging: null,
+      key_id: null,
+      peer: null,
     })
 }
 

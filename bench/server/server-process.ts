@@ -157,6 +157,8 @@ listen = ["127.0.0.1:0"]
 listen_tls = []
 require_tls = false
 ${keyId === undefined ? '' : `[[submission.trusted_networks]]\nnetwork = "127.0.0.1"\nkey = "${keyId}"`}
+[webhooks]
+allow_networks = ["127.0.0.0/8"]
 [inbound]
 listen = ["127.0.0.1:0"]
 greeting_delay = "0"

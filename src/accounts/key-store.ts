@@ -110,6 +110,21 @@ export async function listApiKeys(db: Queries, workspaceId?: string): Promise<Ap
   return rows.map(fromRow)
 }
 
+/** Its name, and what it may do how often. */
+export async function updateApiKey(db: Queries, key: ApiKey): Promise<void> {
+  await db
+    .updateTable('api_keys')
+    .set({
+      name: key.name,
+      type: key.type,
+      permissions: JSON.stringify(key.permissions),
+      rate_limit: key.rateLimit,
+      email_rate_limit: key.emailRateLimit,
+    })
+    .where('id', '=', key.id)
+    .execute()
+}
+
 /** @returns whether there was an unrevoked key with this id */
 export async function revokeApiKey(db: Queries, id: string, now: number): Promise<boolean> {
   const result = await db

@@ -13,7 +13,7 @@ import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.j
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
 import type { Clock } from '../world/time/clock.js'
 import type { Random } from '../world/random.js'
-import { findKey, insertApiKey, revokeApiKey, type ApiKey, type FoundKey } from './key-store.js'
+import { findKey, insertApiKey, revokeApiKey, updateApiKey, type ApiKey, type FoundKey } from './key-store.js'
 import { findWorkspace } from './workspace-store.js'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -57,9 +57,7 @@ export async function createKey(
   actor: Actor = OPERATOR,
 ): Promise<{ row: ApiKey; key: string }> {
   const permissions = checkPermissions(wanted.permissions)
-  for (const limit of [wanted.rateLimit, wanted.emailRateLimit])
-    if (!Number.isSafeInteger(limit) || limit < 0 || limit > 1_000_000_000)
-      throw new AppError('validation_error', 'a rate limit is a whole number per minute, 0 for none')
+  checkLimits(wanted)
   const key = (wanted.isSandbox ? 'ts_test_' : 'ts_live_') + randomBase62(parts.random)
   const row: ApiKey = {
     id: parts.newId(),
@@ -102,6 +100,46 @@ export async function revokeKey(
       throw new AppError('not_found', `no unrevoked key ${id}`)
     await recordActivity(tx, { ...activityOf(found.key), actor, action: 'api_key.revoked', createdAt: now })
   })
+}
+
+export type KeyChanges = Partial<Pick<NewKey, 'name' | 'permissions' | 'rateLimit' | 'emailRateLimit'>>
+
+/**
+ * What it says counts at once, for the running server as well.
+ *
+ * @throws AppError not_found (no such key, or revoked), validation_error
+ */
+export async function changeKey(
+  { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
+  id: string,
+  { permissions: names, ...changes }: KeyChanges,
+  actor: Actor = OPERATOR,
+): Promise<ApiKey> {
+  const permissions = names && checkPermissions(names)
+  checkLimits(changes)
+  return database.write(async tx => {
+    const found = await findKey(tx.db, { id })
+    if (!found || found.key.revokedAt !== null) throw new AppError('not_found', `no unrevoked key ${id}`)
+    const key = {
+      ...found.key,
+      ...changes,
+      ...(permissions ? { permissions, type: keyType(permissions) } : {}),
+    }
+    await updateApiKey(tx.db, key)
+    await recordActivity(tx, {
+      ...activityOf(key),
+      actor,
+      action: 'api_key.changed',
+      createdAt: clock.now(),
+    })
+    return key
+  })
+}
+
+function checkLimits({ rateLimit, emailRateLimit }: Pick<KeyChanges, 'rateLimit' | 'emailRateLimit'>): void {
+  for (const limit of [rateLimit, emailRateLimit])
+    if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 0 || limit > 1_000_000_000))
+      throw new AppError('validation_error', 'a rate limit is a whole number per minute, 0 for none')
 }
 
 function activityOf({ id, workspaceId, name, hint, type, isSandbox }: ApiKey) {

@@ -170,6 +170,13 @@ export async function listWorkspaces(db: Queries): Promise<Workspace[]> {
   return rows.map(fromRow)
 }
 
+/** Removed ones too, their sandboxes, and nobody's own. */
+export async function listWorkspaceIds(db: Queries): Promise<string[]> {
+  const workspaces = await db.selectFrom('workspaces').select('id').execute()
+  const sandboxes = await db.selectFrom('sandboxes').select('id').execute()
+  return [...workspaces, ...sandboxes].map(({ id }) => id)
+}
+
 export async function updateWorkspace(db: Queries, workspace: Workspace): Promise<void> {
   await db.updateTable('workspaces').set(settingsToRow(workspace)).where('id', '=', workspace.id).execute()
 }
@@ -181,6 +188,35 @@ export async function removeWorkspace(db: Queries, id: string, now: number): Pro
     .set({ deleted_at: now })
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+/** How long a removed workspace can be had back. */
+export const RESTORABLE_MS = 30 * 86_400_000
+
+export interface RemovedWorkspace extends Workspace {
+  readonly removedAt: number
+}
+
+/** Those that can be had back, the last removed first. */
+export async function listRemovedWorkspaces(db: Queries, now: number): Promise<RemovedWorkspace[]> {
+  const rows = await db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where('deleted_at', '>', now - RESTORABLE_MS)
+    .orderBy('deleted_at', 'desc')
+    .execute()
+  return rows.map(row => ({ ...fromRow(row), removedAt: row.deleted_at ?? 0 }))
+}
+
+/** Its keys work again. @returns whether there was one that can be had back */
+export async function restoreWorkspace(db: Queries, id: string, now: number): Promise<boolean> {
+  const result = await db
+    .updateTable('workspaces')
+    .set({ deleted_at: null })
+    .where('id', '=', id)
+    .where('deleted_at', '>', now - RESTORABLE_MS)
     .executeTakeFirst()
   return result.numUpdatedRows > 0n
 }

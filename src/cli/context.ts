@@ -20,6 +20,8 @@ export interface CliContext {
   /** Standard output and standard error; whole lines. */
   readonly print: (text: string) => void
   readonly complain: (text: string) => void
+  /** Asks the person at the terminal; absent where there is none. */
+  readonly ask?: (question: string) => Promise<string>
   /** Set by a command that ran but found something wrong. */
   fail: () => void
 }

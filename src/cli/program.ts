@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
+import { backupCommand, restoreCommand } from './backup.js'
 import { bounceCommands } from './mail/bounce.js'
 import { campaignCommands } from './campaign.js'
 import { captureCommands } from './mail/capture.js'
@@ -19,7 +20,9 @@ import { domainCommands } from './tenant/domain.js'
 import { eventCommands } from './mail/event.js'
 import { inboundCommands } from './mail/inbound.js'
 import { initCommand } from './init.js'
+import { jobsCommand } from './jobs.js'
 import { keyCommands } from './tenant/key.js'
+import { loginCommands } from './tenant/login.js'
 import { messageCommands } from './mail/message.js'
 import { migrateCommand } from './migrate.js'
 import { queueCommands } from './mail/queue.js'
@@ -27,6 +30,7 @@ import { sendCommand } from './mail/send.js'
 import { serveCommand } from './serve.js'
 import { suppressCommands } from './tenant/suppress.js'
 import { topCommand } from './mail/top.js'
+import { webhookCommands } from './tenant/webhook.js'
 import { workspaceCommands } from './tenant/workspace.js'
 
 const COMMANDS = [
@@ -34,6 +38,7 @@ const COMMANDS = [
   initCommand,
   workspaceCommands,
   keyCommands,
+  loginCommands,
   domainCommands,
   dnsCommands,
   queueCommands,
@@ -48,8 +53,12 @@ const COMMANDS = [
   campaignCommands,
   bounceCommands,
   eventCommands,
+  webhookCommands,
   topCommand,
+  jobsCommand,
   sendCommand,
+  backupCommand,
+  restoreCommand,
   configCommands,
   migrateCommand,
 ]

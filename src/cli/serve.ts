@@ -18,6 +18,7 @@ export function serveCommand(program: Command, context: CliContext): void {
     const { config, keysWithoutEffect } = readConfig(context, options)
     const { log } = context.world
     log.setLevel(config.log.level)
+    log.setFormat(config.log.format)
     if (keysWithoutEffect.length > 0)
       log.warn('configured keys have no effect in this version', { keys: keysWithoutEffect.join(', ') })
     const server = await openServer(config, context.world)
@@ -37,6 +38,7 @@ export function serveCommand(program: Command, context: CliContext): void {
     log.info('postroad stops', { graceMs: config.shutdownGraceMs })
     await server[Symbol.asyncDispose]()
     log.info('postroad stopped')
+    await log.flush()
     // The socket of a delivery that was left behind would keep the process alive.
     process.exit(0)
   })
@@ -69,6 +71,7 @@ function reloadOnHangup(
     try {
       const { config } = readConfig(context, options)
       log.setLevel(config.log.level)
+      log.setFormat(config.log.format)
       const changed = (Object.keys(config) as (keyof Config)[]).filter(
         key => key !== 'log' && !isDeepStrictEqual(config[key], running[key]),
       )

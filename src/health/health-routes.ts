@@ -1,5 +1,6 @@
 /** `GET /health`, for monitors: whether the service works. */
 import Type from 'typebox'
+import { given } from '../core/given.js'
 import type { CheckHealth } from '../db/health.js'
 import { openRoute, Reply, type Route } from '../http/route.js'
 
@@ -16,6 +17,12 @@ const Health = Type.Object(
           'Events of which something that should have followed could not be done; 0 where all is well. `postroad event list` names them.',
       }),
     ),
+    disabled_webhooks: Type.Optional(
+      Type.Integer({
+        description:
+          'Webhooks that were disabled in the last seven days, since their receiver failed for days or was gone; the activity log names them.',
+      }),
+    ),
     reason: Type.Optional(Type.String({ description: 'Of what is not `ok`, for the operator.' })),
   },
   { title: 'Health' },
@@ -26,10 +33,11 @@ export interface HealthRouteParts {
   readonly check: CheckHealth
   /** Undefined: not known. */
   readonly countSetAside: () => Promise<number | undefined>
+  readonly countDisabledWebhooks: () => Promise<number | undefined>
 }
 
 /** Health at `/api/v1/health` and, for monitors that want no prefix, at `/health`. */
-export function healthRoutes({ version, check, countSetAside }: HealthRouteParts): Route[] {
+export function healthRoutes({ version, check, ...counts }: HealthRouteParts): Route[] {
   return [false, true].map(isAtRoot =>
     openRoute({
       method: 'GET',
@@ -46,9 +54,11 @@ export function healthRoutes({ version, check, countSetAside }: HealthRouteParts
       handle: async () => {
         const fault = await check()
         if (!fault) {
-          const count = await countSetAside()
-          const setAside = count === undefined ? {} : { set_aside_events: count }
-          return { status: 'ok' as const, version, ...setAside }
+          const noted = given({
+            set_aside_events: await counts.countSetAside(),
+            disabled_webhooks: await counts.countDisabledWebhooks(),
+          })
+          return { status: 'ok' as const, version, ...noted }
         }
         return new Reply(503, {
           status: fault.isFatal ? ('failing' as const) : ('degraded' as const),

@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
-import Koa, { type Context } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import { AppError, describeError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
 import type { Clock } from '../world/time/clock.js'
@@ -66,7 +66,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     answers: new AnswerMemory(),
     repeats: new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined)), openExpiryTime(clock)),
   }
-  const { router, declaredAt } = routerOf(routes, serving)
+  const { dispatch, declaredAt } = routerOf(routes, serving)
   const app = new Koa()
   app.silent = true
   app.use(async (ctx, next) => {
@@ -84,7 +84,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     logRequest(ctx, log, Math.round(clock.monotonic() - started))
     if (!ctx.req.complete) await answerEarly(ctx, clock)
   })
-  app.use(router.routes())
+  app.use(dispatch)
   return {
     handle: app.callback(),
     answerFault(fault, address) {
@@ -125,14 +125,25 @@ function isInApi(path: string): boolean {
 function routerOf(routes: readonly Route[], serving: Serving) {
   const router = new Router()
   const byPath = new Map<string, Route[]>()
+  // A router tries every path that it knows: each resource has one of its own, so that none pays for the others.
+  const byResource = new Map<string, Router>()
   for (const route of routes) {
     const path = fullPath(route)
     byPath.set(path, [...(byPath.get(path) ?? []), route])
-    router.register(path, [route.head.method], async ctx => {
+    const answer = async (ctx: Context) => {
       // The declared path, not the one asked for: paths can carry addresses and tokens.
       ctx.state['route'] = `${route.head.method} ${route.head.path}`
       await serve(ctx, route, serving)
-    })
+    }
+    const resource = resourceIn(path)
+    const own = byResource.get(resource) ?? new Router()
+    byResource.set(resource, own)
+    for (const each of [router, own]) each.register(path, [route.head.method], answer)
+  }
+  const middlewares = new Map([...byResource].map(([resource, own]) => [resource, own.routes()]))
+  const dispatch: Middleware = (ctx, next) => {
+    const middleware = middlewares.get(resourceIn(ctx.path)) as Middleware | undefined
+    return middleware ? (middleware(ctx, next) as Promise<void>) : next()
   }
   /** The routes of the path that was asked for, whatever the method: `/email/send` is meant before `/email/:messageId`. */
   const declaredAt = (ctx: Context): Route[] => {
@@ -140,7 +151,15 @@ function routerOf(routes: readonly Route[], serving: Serving) {
     const [nearest = ''] = [...paths].sort((a, b) => parametersIn(a) - parametersIn(b))
     return byPath.get(nearest) ?? []
   }
-  return { router, declaredAt }
+  return { dispatch, declaredAt }
+}
+
+/** The first name of a path that is no parameter anywhere: behind the base in the API, else right at the root. */
+function resourceIn(path: string): string {
+  const lower = path.toLowerCase()
+  const start = lower.startsWith(`${API_BASE}/`) ? API_BASE.length + 1 : 1
+  const end = lower.indexOf('/', start)
+  return lower.slice(0, end === -1 ? undefined : end)
 }
 
 function parametersIn(path: string): number {
@@ -179,6 +198,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
   const execute = () =>
     route.handle({
       ...{ params: params as never, query: query as never, body, principal, claim, requestId },
+      peer: peerOf(ctx),
       ...(upload ? { upload } : {}),
     })
   const { answer, isRepeat } = claim
@@ -228,6 +248,7 @@ function give(ctx: Context, route: Route, body: unknown, principal: Principal, s
 
 function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   const answer = errorAnswer(error)
+  ctx.state['errorCode'] = answer.code
   if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
   // What is unavailable is known already, and told by whoever found it.
   if (answer.status >= 500 && answer.code !== 'unavailable') {
@@ -246,11 +267,19 @@ function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   if (answer.status === 408) ctx.set('Connection', 'close')
 }
 
+function peerOf({ req }: Context): string {
+  return (req.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
+}
+
 function logRequest(ctx: Context, log: Log, ms: number): void {
   const fields = {
     requestId: ctx.state['requestId'] as string,
     route: (ctx.state['route'] as string | undefined) ?? 'none',
     status: ctx.status,
+    code: ctx.state['errorCode'] as string | undefined,
+    // What is no key has no id, and itself it is not for the log.
+    keyId: ctx.state['keyId'] as string | undefined,
+    peer: peerOf(ctx),
     ms,
   }
   if (ctx.status >= 400) log.info('request refused', fields)

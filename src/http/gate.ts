@@ -60,6 +60,8 @@ export class Gate {
       return NOBODY
     }
     const principal = await this.identify(ctx)
+    // For the log.
+    ctx.state['keyId'] = principal.keyId
     const state = this.keyWindows.take(principal.keyId, 1, principal.rateLimit)
     ctx.set(windowHeaders(state))
     if (!state.isAllowed) throw tooMany(state)

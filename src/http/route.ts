@@ -91,6 +91,8 @@ export interface Request<P extends TObject, Q extends TObject, B extends TSchema
   readonly query: Static<Q>
   readonly body: Static<B>
   readonly requestId: string
+  /** IP address of the client, without IPv4-mapping; behind a reverse proxy the proxy's. */
+  readonly peer: string
 }
 
 /** A request whose key was found valid and permitted. */

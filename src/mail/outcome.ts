@@ -75,6 +75,8 @@ export interface HostTried {
   readonly error?: string
   /** From dialling (or taking an open connection) to the end of this transaction, ms. */
   readonly durationMs: number
+  /** Of that, from the open connection on (MAIL, RCPT, DATA), ms; absent where it did not come to that. */
+  readonly transmissionMs?: number
   /** Whether an open connection was used again. */
   readonly reused: boolean
 }

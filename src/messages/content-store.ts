@@ -14,6 +14,7 @@ import { flag, type Flag } from '../db/tables.js'
 import type { NamedAddress } from '../mail/address.js'
 import type { Attachment } from '../mail/compose/attachment-part.js'
 import type { Addressees, HeaderField } from '../mail/compose/compose.js'
+import type { SubmittedBy } from './log/mail-log.js'
 import { isMarketingMail, originOf, type MailOrigin, type PartOf } from './mail-origin.js'
 
 /** From so many octets of attachments or relayed message on, a message waits for memory and not before small ones. */
@@ -56,6 +57,8 @@ interface MessageContentRow {
   template_id: string | null
   /** JSON `Merging`. */
   merging: string | null
+  key_id: string | null
+  peer: string | null
 }
 
 interface MessagePartRow {
@@ -101,6 +104,8 @@ export interface MessageContent extends PartOf {
   readonly relayed?: RelayedMessage
   /** Text, header fields and octets were deleted; it cannot be sent any more. */
   readonly isPruned?: true
+  /** Absent where no client did: the appliance itself, a command, or before this was kept. */
+  readonly submittedBy?: SubmittedBy
 }
 
 /** An attachment without its octets. */
@@ -168,6 +173,8 @@ function rowFrom(content: MessageContent): MessageContentRow {
     automation_id: content.automationId ?? null,
     template_id: content.templateId ?? null,
     merging: jsonOrNull(content.merging),
+    key_id: content.submittedBy?.keyId ?? null,
+    peer: content.submittedBy?.peer ?? null,
   }
 }
 
@@ -310,6 +317,7 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     ...(row.merging === null ? {} : { merging: JSON.parse(row.merging) as Merging }),
     ...(row.raw === null ? {} : { relayed: relayedFromRow(row, row.raw) }),
     ...(row.pruned_at === null ? {} : { isPruned: true }),
+    ...(row.key_id === null ? {} : { submittedBy: { keyId: row.key_id, peer: row.peer ?? '' } }),
     ...ownOriginFromRow(row),
   }
 }

@@ -6,14 +6,17 @@
  * Decides nothing: who is mailed, from whom and when was settled before. Fails: as the database does.
  */
 import { given } from '../core/given.js'
+import { isoTime } from '../core/moments.js'
 import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
 import { PART_OCTETS } from '../mail/message-spool.js'
 import { insertContents, insertPart, type MessageContent } from '../messages/content-store.js'
+import { logMessage } from '../messages/log/mail-log.js'
 import { originOf, type MailOrigin } from '../messages/mail-origin.js'
 import { insertAllMessages } from '../messages/message-store.js'
 import type { MessageStatus } from '../messages/message-status.js'
+import type { Log } from '../world/log.js'
 import { nextTurn } from '../world/time/clock.js'
 import { enqueueMessages } from './enqueue-messages.js'
 import type { AcceptedSubmission, SubmittedRecipient } from './mail-submission.js'
@@ -99,6 +102,28 @@ async function storePiece(
   await deliver(tx, parts, piece, now)
   if (piece.some(({ recipients }) => recipients.some(({ skip }) => skip === 'suppressed')))
     tx.onCommit(() => parts.onEvents?.())
+  const { log } = parts
+  if (log) tx.onCommit(() => logAccepted(log, piece, isSandbox))
+}
+
+function logAccepted(log: Log, piece: readonly AcceptedSubmission[], isSandbox: boolean): void {
+  for (const { content, recipients, isContentStored } of piece) {
+    const submission = { from: content.from.address, ...content.submittedBy }
+    const facts = {
+      workspaceId: content.workspaceId,
+      ...(isSandbox ? { isSandbox } : {}),
+      ...(content.scheduledAt === undefined ? {} : { scheduledAt: isoTime(content.scheduledAt) }),
+      ...given({ batchId: content.batch?.id, campaignId: content.campaignId }),
+      ...(content.relayed && !isContentStored ? { size: content.relayed.size } : {}),
+    }
+    for (const { messageId, address, skip } of recipients)
+      if (skip === null) logMessage(log, 'accepted', messageId, submission, address, facts)
+      else
+        logMessage(log, skip === 'suppressed' ? skip : 'skipped', messageId, submission, address, {
+          ...facts,
+          reason: skip,
+        })
+  }
 }
 
 async function storeContents(tx: Tx, piece: readonly AcceptedSubmission[]): Promise<void> {

@@ -3,6 +3,7 @@ import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
 import type { SlidingWindow } from '../http/sliding-window.js'
 import type { MessageContent } from '../messages/content-store.js'
+import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 
 export interface StoreParts {
@@ -16,6 +17,8 @@ export interface StoreParts {
   readonly onEvents?: () => void
   /** Tells that mail of a sandbox waits for this moment, ms since epoch UTC. */
   readonly onSandboxScheduled?: (dueAt: number) => void
+  /** Absent for a command, whose output is its own. */
+  readonly log?: Log
 }
 
 export interface SubmitParts extends StoreParts {

@@ -113,6 +113,7 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
     const { session, reused, failures } = await open()
     const tries = failures.map(({ end, ...facts }) => makeTry(endpoint, end, { ...facts, reused: false }))
     if (session === undefined) return tries
+    const openedAt = parts.clock.monotonic()
     const end = await transact(session, envelope, message, {
       timeouts: parts.timeouts,
       clock: parts.clock,
@@ -122,9 +123,10 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
     })
     opener.give(session)
     const failedMs = failures.reduce((sum, failure) => sum + failure.durationMs, 0)
-    const durationMs = parts.clock.monotonic() - startedAt - failedMs
+    const endedAt = parts.clock.monotonic()
+    const times = { durationMs: endedAt - startedAt - failedMs, transmissionMs: endedAt - openedAt }
     const tls = session.tls === undefined ? {} : { tls: session.tls }
-    return [...tries, makeTry(endpoint, end, { ...tls, durationMs, reused })]
+    return [...tries, makeTry(endpoint, end, { ...tls, ...times, reused })]
   }
 
   return {
@@ -154,7 +156,7 @@ function wasStale({ host, end }: Try): boolean {
 function makeTry(
   { host, address, port, tls, tlsSource, sts }: Endpoint,
   end: SmtpEnd,
-  facts: Pick<HostTried, 'tls' | 'durationMs' | 'reused'>,
+  facts: Pick<HostTried, 'tls' | 'durationMs' | 'transmissionMs' | 'reused'>,
 ): Try {
   const { stage, reply, broken } = end
   const tried: HostTried = {

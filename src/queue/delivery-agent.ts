@@ -9,6 +9,7 @@ import type { Outcome } from '../mail/outcome.js'
 import type { ComposedContent } from '../mail/compose/compose.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DkimKey } from '../mail/dkim/dkim-sign.js'
+import type { LoggedSubmission } from '../messages/log/mail-log.js'
 import type { MailOrigin } from '../messages/mail-origin.js'
 
 /** What the recipients of a content share: the same object for all their jobs, as long as it is remembered. */
@@ -35,6 +36,10 @@ export interface DeliveryJob {
   readonly signingKeys: readonly DkimKey[]
   /** What the mail is part of; absent for a single send or relayed mail. */
   readonly origin?: MailOrigin
+  /** For the log; no agent needs it. */
+  readonly submission?: LoggedSubmission
+  /** When this attempt fell due, ms since epoch UTC; for the log. */
+  readonly dueAt?: number
 }
 
 export interface DeliveryAgent {

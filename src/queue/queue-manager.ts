@@ -5,6 +5,7 @@
  * the database. It is woken when mail is enqueued, when a slot is freed, when something falls due, and, since the
  * command line writes to the same database, when another process has changed it.
  */
+import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
@@ -45,6 +46,8 @@ export interface QueueManagerParts {
   readonly policy: QueuePolicy
   /** Names this run of the process: what is in hand bears it. */
   readonly incarnation: string
+  /** A restored copy sends nothing until it is released. */
+  readonly hold?: RestoreHold
   /** Outcomes have been committed; the event log has grown. */
   readonly onSettled: () => void
 }
@@ -113,6 +116,7 @@ export class QueueManager {
 
   async start(): Promise<void> {
     const { database, clock, policy } = this.parts
+    await this.parts.hold?.look()
     await recoverOrphans({ ...this.parts, retry: policy.retry })
     await this.lookAround()
     const now = clock.now()
@@ -170,6 +174,7 @@ export class QueueManager {
   }
 
   private async lookAround(): Promise<void> {
+    await this.parts.hold?.look()
     for (const { lane, dueAt } of await listLanes(this.parts.database.reader)) this.schedule.note(lane, dueAt)
     this.wake()
   }
@@ -206,7 +211,7 @@ export class QueueManager {
   /** Starts what can be started. Calls that come while a round is under way are answered by one more. */
   private wake(): void {
     this.isRoundWanted = true
-    if (this.isGoingRound || this.isStopping || this.pause) return
+    if (this.isGoingRound || this.isStopping || this.pause || this.parts.hold?.isHeld === true) return
     this.isGoingRound = true
     this.rounds = this.goRounds()
   }

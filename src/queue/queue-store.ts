@@ -62,6 +62,8 @@ export interface QueueEntry {
   readonly notify?: string
   /** Deleted by the operator while it was being delivered: it is not tried again. */
   readonly isWithdrawn: boolean
+  /** Of one that was just claimed: when the attempt that begins fell due. */
+  readonly dueAt?: number
 }
 
 export type NewQueueEntry = Pick<

@@ -10,6 +10,7 @@ import type { Named } from '../config/named.js'
 import type { KeptFor } from '../config/schema/schema-retention.js'
 import type { AnyConsumer } from '../events/consumer.js'
 import type { Chapters } from '../http/openapi/chapters.js'
+import type { OutgoingRequests } from '../http/openapi/outgoing.js'
 import type { PublicRoute } from '../http/public/public-route.js'
 import type { Route } from '../http/route.js'
 import type { Job } from '../scheduler/scheduler.js'
@@ -42,6 +43,8 @@ interface Section<Schema extends TObject> {
 export interface ResourceSpec<Parts, Schema extends TObject> {
   /** Chapters of the API's description that it opens: name and what is in it. */
   readonly chapters?: Chapters
+  /** Requests that it sends to others, for the API's description. */
+  readonly outgoing?: OutgoingRequests
   /** Keys of `[retention]` that it adds, in the order of the file. */
   readonly kept?: Readonly<Record<string, KeptFor>>
   readonly section?: Section<Schema>

@@ -4,14 +4,15 @@
  * The composition root hands it the jobs of the resources, starts it when all else runs and stops it first. A job never
  * overlaps with itself; one that fails is logged and comes again at its next time. It looks at the clock at least twice a
  * minute and trusts no long timer, so that a machine that slept or whose clock was set misses nothing and waits for nothing:
- * times that were slept through are made up for once. Nothing is kept over a restart, so a schedule is hourly at the rarest
- * unless missing one does no harm. Fails: never.
+ * times that were slept through are made up for once. What was missed while the appliance did not run is not made up for, so a
+ * schedule is hourly at the rarest unless missing one does no harm. `job-records.ts` keeps what became of each. Fails: never.
  */
 import { describeError } from '../core/errors.js'
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { readCron, type CronTimes } from './cron.js'
+import type { JobRecords } from './job-records.js'
 
 export interface Job {
   /** As the log names it. */
@@ -20,6 +21,8 @@ export interface Job {
   readonly schedule: string
   /** It begins with the scheduler already, and not first at its time. */
   readonly isRunAtStart?: boolean
+  /** It begins things to be sent: while a restored copy is held it is passed over, and comes again at its next time. */
+  readonly isHeldAfterRestore?: boolean
   /**
    * Long work is done in pieces, and ends after the one in hand when the signal comes. What it throws is logged.
    *
@@ -32,6 +35,10 @@ export interface SchedulerParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
+  /** Absent: nothing is kept. */
+  readonly records?: JobRecords
+  /** A restored copy that nobody has released yet. */
+  readonly isHeld?: () => boolean
 }
 
 const LOOK_EVERY_MS = 30_000
@@ -67,7 +74,8 @@ export class Scheduler {
 
   start(): void {
     this.plan()
-    for (const entry of this.entries) if (entry.job.isRunAtStart === true) this.begin(entry)
+    for (const entry of this.entries)
+      if (entry.job.isRunAtStart === true && !this.isHeldBack(entry.job)) this.begin(entry)
     this.waitForNext()
   }
 
@@ -77,17 +85,24 @@ export class Scheduler {
     this.timer?.cancel()
     this.stopping.abort()
     const under = this.entries.flatMap(({ running }) => running ?? [])
-    if (under.length === 0) return
-    const isOver = new AbortController()
-    await Promise.race([Promise.all(under), clock.sleep(graceMs, isOver.signal)])
-    isOver.abort()
-    for (const { job, running } of this.entries)
-      if (running) log.warn('job left unfinished', { job: job.name })
+    if (under.length > 0) {
+      const isOver = new AbortController()
+      await Promise.race([Promise.all(under), clock.sleep(graceMs, isOver.signal)])
+      isOver.abort()
+      for (const { job, running } of this.entries)
+        if (running) log.warn('job left unfinished', { job: job.name })
+    }
+    await this.parts.records?.close()
   }
 
   private plan(): void {
     const now = (this.lastLook = this.parts.clock.now())
-    for (const entry of this.entries) entry.dueAt = dueAfter(entry, now)
+    for (const entry of this.entries) this.planNext(entry, now)
+  }
+
+  private planNext(entry: Entry, now: number): void {
+    entry.dueAt = dueAfter(entry, now)
+    this.parts.records?.planned(entry.job.name, entry.dueAt)
   }
 
   private waitForNext(): void {
@@ -107,10 +122,15 @@ export class Scheduler {
     this.lastLook = now
     for (const entry of this.entries) {
       if (entry.dueAt > now) continue
-      entry.dueAt = dueAfter(entry, now)
+      this.planNext(entry, now)
+      if (this.isHeldBack(entry.job)) continue
       if (entry.running) this.parts.log.debug('job still runs', { job: entry.job.name })
       else this.begin(entry)
     }
+  }
+
+  private isHeldBack({ isHeldAfterRestore = false }: Job): boolean {
+    return isHeldAfterRestore && (this.parts.isHeld?.() ?? false)
   }
 
   private begin(entry: Entry): void {
@@ -118,13 +138,20 @@ export class Scheduler {
   }
 
   private async run(job: Job): Promise<void> {
-    this.parts.log.debug('job begins', { job: job.name })
+    const { clock, log, records } = this.parts
+    const { name } = job
+    log.debug('job begins', { job: name })
+    records?.began(name)
+    const startedAt = clock.monotonic()
+    let failure: unknown
     try {
       await job.run(this.stopping.signal)
     } catch (error) {
-      this.parts.log.error('job failed', { job: job.name, error: describeError(error) })
+      failure = error ?? 'it threw nothing'
+      log.error('job failed', { job: name, error: describeError(error) })
     }
-    this.parts.log.debug('job ended', { job: job.name })
+    records?.ended(name, clock.monotonic() - startedAt, failure)
+    log.debug('job ended', { job: name })
   }
 }
 

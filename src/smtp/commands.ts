@@ -226,7 +226,7 @@ export class Commands<Identity> {
         session.reply(REPLY.authenticated)
       },
       thrown => {
-        const { line, closes } = session.refusal(thrown)
+        const { line, closes } = session.refusal(thrown, 'login failed')
         if (closes) {
           session.close(line)
           return

@@ -30,7 +30,7 @@ export interface EnvelopeSession<Identity> {
   readonly hasInput: boolean
   reply(line: string): void
   /** The reply to something a receiver threw, and whether the connection ends with it. */
-  refusal(thrown: unknown): { readonly line: string; readonly closes: boolean }
+  refusal(thrown: unknown, event?: string): { readonly line: string; readonly closes: boolean }
   /** Counts a refused sender or recipient. */
   countRefusal(): void
   close(line: string): void
@@ -77,6 +77,8 @@ export class Envelope<Identity> {
   private isFinishing = false
   /** Messages begun, and messages taken. */
   begins = 0
+  /** What the log names where something is refused: the sender, and the recipient that was asked for last. */
+  asked: { readonly from?: string; readonly to?: string } = {}
   taken = 0
 
   constructor(session: EnvelopeSession<Identity>) {
@@ -106,6 +108,7 @@ export class Envelope<Identity> {
     if (this.isOpen) return REPLY.nestedMail
     const mail = readMail(argument, parameters)
     if (typeof mail === 'string') return mail
+    this.asked = { from: mail.address }
     const { transactions } = session.rules.limits
     if (transactions > 0 && this.begins >= transactions) {
       session.close(REPLY.tooManyMessages)
@@ -139,6 +142,7 @@ export class Envelope<Identity> {
     }
     const recipient = readRcpt(argument, this.allowsUtf8, parameters)
     if (typeof recipient === 'string') return recipient
+    this.asked = { ...this.asked, to: recipient.address }
     session.settle(
       () => transaction.addRecipient(recipient),
       () => {

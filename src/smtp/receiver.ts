@@ -53,6 +53,8 @@ export interface MailReceiver<Identity> {
   connect?(session: SessionFacts): Promise<Identity | undefined> | Identity | undefined
   /** AUTH PLAIN and LOGIN end here. @throws AppError unauthorized, ... */
   authenticate?(session: SessionFacts, username: string, password: string): Promise<Identity>
+  /** What the log names a client by. */
+  keyIdOf?(identity: Identity): string
   /** @param identity absent where nobody has logged in; the engine has refused that already if logins are required */
   beginMail(
     session: SessionFacts,

@@ -136,10 +136,13 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.connection.send(line)
   }
 
-  refusal(thrown: unknown): { readonly line: string; readonly closes: boolean } {
+  refusal(thrown: unknown, event = 'mail refused'): { readonly line: string; readonly closes: boolean } {
     if (thrown instanceof AppError && thrown.cause !== undefined) this.logFault(thrown.cause)
     const refusal = refusalReply(thrown)
-    if (refusal) return refusal
+    if (refusal) {
+      this.logRefusal(event, refusal.line)
+      return refusal
+    }
     this.logFault(thrown)
     return { line: REPLY.internalError, closes: false }
   }
@@ -323,6 +326,17 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     if (!this.connection.isClear) patienceMs = Math.min(patienceMs, UNREAD_MS)
     this.awaitedSince = this.surroundings.clock.monotonic()
     this.deadline = this.awaitedSince + patienceMs
+  }
+
+  private logRefusal(event: string, reply: string): void {
+    const { receiver, identity, facts, commands } = this
+    this.surroundings.log.info(event, {
+      session: facts.id,
+      peer: facts.peerAddress,
+      keyId: identity === undefined ? undefined : receiver.keyIdOf?.(identity),
+      ...commands.envelope.asked,
+      reply: reply.trimEnd(),
+    })
   }
 
   private logFault(thrown: unknown): void {

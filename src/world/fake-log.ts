@@ -1,5 +1,6 @@
 /** A log that keeps its lines, so that a test can say what the operator would have read. */
-import type { Log, LogFields } from './log.js'
+import type { Log } from './log.js'
+import type { LogFields } from './log-lines.js'
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
@@ -24,5 +25,11 @@ export class FakeLog implements Log {
   }
   setLevel(): void {
     // Tests read every level.
+  }
+  setFormat(): void {
+    // And the fields themselves.
+  }
+  flush(): Promise<void> {
+    return Promise.resolve()
   }
 }

@@ -21,11 +21,12 @@ export interface World {
   openResolver(servers: readonly string[], timeoutMs: number): Resolver
 }
 
-export function systemWorld(): World {
+/** @param journalStream `$JOURNAL_STREAM`, where systemd has set it */
+export function systemWorld(journalStream?: string): World {
   return {
     clock: systemClock,
     random: systemRandom,
-    log: openLog('info'),
+    log: openLog({ level: 'info', journalStream }),
     disk: systemDisk,
     dialler: openDialler(systemClock),
     tcpServer: systemTcpServer,

@@ -173,7 +173,7 @@ t.test(
     // The clock of these tests stands still: nothing is forgotten by its age.
     await postroad.run('key', 'revoke', id)
     t.match(await postroad.get(PERMISSIONS, { key }), { status: 401 })
-    await postroad.run('workspace', 'remove', other)
+    await postroad.run('workspace', 'remove', other, '--yes')
     t.match(await postroad.get(PERMISSIONS, { key: orphan }), {
       status: 404,
       body: { error: { code: 'workspace_not_found' } },

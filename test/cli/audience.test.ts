@@ -49,7 +49,7 @@ t.test('contacts, lists, segments and tags are looked at and changed beside the 
   const { body } = await postroad.post('/api/v1/segments', { name: 'X', conditions }, { key: postroad.key })
   t.match(await json('segments', 'list'), [{ id: body.data.id, name: 'X' }])
   t.match(await json('segments', 'estimate', body.data.id), { count: 2, mailable_count: 1 })
-  t.match(await json('contacts', 'remove', 'bob@x.example'), { success: true })
+  t.match(await json('contacts', 'remove', 'bob@x.example', '--yes'), { success: true })
   t.equal((await postroad.run('contacts', 'show', 'bob@x.example', ...own)).status, 1)
   t.match(await postroad.run('contacts', 'import', '/nowhere/people.csv', ...own), {
     status: 1,

@@ -61,8 +61,8 @@ t.test('a site is all that its hosts serve, and only that', async t => {
     [...Array<unknown>(3).fill(['ann@one.test', true]), ['ann@two.test', true]],
   )
   t.same(await postroad.json('queue', 'release', '--site', '127.0.0.1:4001'), { changed: 5 })
-  t.same(await postroad.json('queue', 'delete', '--site', '127.0.0.1:4002'), { changed: 4 })
-  t.same(await postroad.json('queue', 'delete', '--site', 'nowhere.test'), { changed: 0 })
+  t.same(await postroad.json('queue', 'delete', '--yes', '--site', '127.0.0.1:4002'), { changed: 4 })
+  t.same(await postroad.json('queue', 'delete', '--yes', '--site', 'nowhere.test'), { changed: 0 })
   t.match(await postroad.run('queue', 'summary', '--by', 'site'), {
     out: /SITE +DOMAINS +TOTAL.*\n127\.0\.0\.1:4001 +2 +5 +0 [^\n]*\n$/,
   })
@@ -78,7 +78,7 @@ t.test('a workspace is all its mail, to whatever domain', async t => {
     (await postroad.json<Entry[]>('queue', 'list', '--workspace', other.id)).map(({ held }) => held),
     [true, true, true],
   )
-  t.same(await postroad.json('queue', 'delete', '--workspace', other.id), { changed: 3 })
+  t.same(await postroad.json('queue', 'delete', '--yes', '--workspace', other.id), { changed: 3 })
   t.match(await postroad.json('queue', 'summary'), [{ destination: 'one.test', total: 2, held: 0 }])
 })
 
@@ -112,7 +112,9 @@ t.test('a change of thousands reaches each once and leaves the server room to ac
   t.equal((await held).status, 0)
   t.match(await postroad.json('queue', 'summary', '--by', 'site'), [{ total: 6_000, held: 6_000 }])
   t.same(await postroad.json('queue', 'release', '--domain', 'two.test'), { changed: 2_000 })
-  t.same(await postroad.json('queue', 'delete', '--site', (await siteOf(postroad))!), { changed: 6_000 })
+  t.same(await postroad.json('queue', 'delete', '--yes', '--site', (await siteOf(postroad))!), {
+    changed: 6_000,
+  })
 })
 
 async function siteOf(postroad: Initialised): Promise<string | undefined> {

@@ -63,7 +63,7 @@ t.test('workspaces are made, listed, changed and removed', async t => {
     t.match(await postroad.run('workspace', 'set', made.id, pair), { status: 1, err }, pair)
   const listed = await postroad.json<{ id: string; name: string }[]>('workspace', 'list')
   t.same(listed.map(({ name }) => name).sort(), ['Shop', 'default'])
-  t.same(await postroad.json('workspace', 'remove', made.id), { success: true })
+  t.same(await postroad.json('workspace', 'remove', made.id, '--yes'), { success: true, held: 0 })
   t.equal((await postroad.json<unknown[]>('workspace', 'list')).length, 1)
   t.match(await postroad.run('workspace', 'list'), { status: 0, out: /^ID +NAME/ })
 })
@@ -99,7 +99,7 @@ t.test('a key is printed once, and listed without its secret part', async t => {
     revoked_at: null,
   })
   const plain = await postroad.run('key', 'create', ...owner, '--name', 'plain')
-  t.match(plain, { status: 0, out: /^ts_live_\w+\n$/ })
+  t.match(plain, { status: 0, out: /^ts_live_\w+\n$/, err: /^id [0-9a-f-]{36}\n$/ })
   const listed = await postroad.json<Record<string, unknown>[]>('key', 'list', ...owner)
   t.same(listed.map(({ name }) => name).sort(), ['first key', 'of the tests', 'plain', 'shop'])
   for (const text of [JSON.stringify(listed), (await postroad.run('key', 'list')).out]) {

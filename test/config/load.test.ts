@@ -352,7 +352,7 @@ t.test('keys that nothing reads yet are accepted, checked and reported', async t
     listen = ["0.0.0.0:53"]`,
     { POSTROAD_PUBLIC_URL: 'https://mail.example.com/' },
   )
-  t.same(keysWithoutEffect, ['dns.listen', 'webhooks.allow_networks'])
+  t.same(keysWithoutEffect, ['dns.listen'])
   t.equal(config.publicUrl, 'https://mail.example.com')
   t.same(faultsOf(`${HOSTNAME}[webhooks]\nallow_networks = ["10.0.0.0/33"]`), [
     'webhooks.allow_networks.0: "10.0.0.0/33" is not a network, e.g. 192.168.7.0/24',

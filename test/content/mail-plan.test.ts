@@ -21,7 +21,11 @@ const merging: Merging = {
   brand: { companyName: 'Birds & Co', companyAddress: '', attribution: false, timezone: 'Asia/Tokyo' },
   hasFooter: false,
 }
-const links = { unsubscribeUrl: 'https://m.example/u/1?a=b&c', preferencesUrl: 'https://m.example/p/1' }
+const links = {
+  unsubscribeUrl: 'https://m.example/u/1?a=b&c',
+  preferencesUrl: 'https://m.example/p/1',
+  viewUrl: 'https://m.example/v/1',
+}
 
 function valuesFor(data?: MergeData, contact?: MergeContact) {
   return valuesOf(merging, { ...(data && { data }), ...(contact && { contact }) }, 'ann@one.test', NOW, links)

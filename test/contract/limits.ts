@@ -59,6 +59,8 @@ const LISTS = [
   '/campaigns',
   '/campaigns/{id}/recipients',
   '/campaigns/{id}/links',
+  '/webhooks/triggers',
+  '/webhooks/{id}/deliveries',
 ]
 
 export const LIMITS: readonly Limit[] = [

@@ -20,18 +20,4 @@ export const NOT_BUILT: readonly NotBuilt[] = [
       'States and transitions > Run statuses active completed failed',
     ],
   },
-  {
-    name: 'webhooks',
-    status,
-    paths: ['/api/v1/webhooks'],
-    sections: ['Webhooks', 'Events', 'decisions: Webhooks'],
-    places: ['What the service does > Webhook subscriptions for real-time event', 'Authentication > 6'],
-  },
-  {
-    name: 'tracking pages',
-    status,
-    paths: ['/c/', '/o/', '/u/', '/preferences', '/unsubscribe'],
-    sections: [],
-    places: ['decisions: Email > Tracking never rewrites unsubscribe preferences'],
-  },
 ]

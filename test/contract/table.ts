@@ -9,6 +9,7 @@ import { FRAME_ROWS } from './rows/frame-rows.js'
 import { IDEMPOTENCY_ROWS } from './rows/idempotency-rows.js'
 import { MESSAGE_ROWS } from './rows/message-rows.js'
 import { RENDERING_ROWS } from './rows/rendering-rows.js'
+import { WEBHOOK_ROWS } from './rows/webhook-rows.js'
 import type { Row } from './row.js'
 
 export const ROWS: readonly Row[] = [
@@ -22,6 +23,7 @@ export const ROWS: readonly Row[] = [
   ...CONTENT_ROWS,
   ...CAMPAIGN_ROWS,
   ...RENDERING_ROWS,
+  ...WEBHOOK_ROWS,
 ]
 
 /** Described, since nobody can rule them out, but nothing that a test can do brings them about: why not. */

@@ -642,4 +642,79 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       campaign_clicks: [{ campaign: 1, link: 1, contact: 1 }],
     },
   },
+  '0026-automations': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      automations: [
+        {
+          ...{ seq: 1, id: 'automation', workspace_id: WORKSPACE, is_sandbox: 0, name: 'Welcome' },
+          ...{ status: 'active', trigger_type: 'manual', trigger_config: '{"frequency":"once"}' },
+          ...{ runs_active: 1, runs_completed: 0, runs_failed: 0, runs_cancelled: 0 },
+          ...{ created_at: T, updated_at: T },
+        },
+      ],
+      automation_steps: [
+        {
+          ...{ seq: 1, id: 'step', automation: 1, position: 0, step_type: 'delay' },
+          config: '{"duration":1,"unit":"days"}',
+        },
+      ],
+    },
+  },
+  '0027-automation-runs': {
+    become: { automations: [{ id: 'automation' }] },
+    after: {
+      automation_runs: [
+        {
+          ...{ id: 'run', automation: 1, workspace_id: WORKSPACE, is_sandbox: 0, contact_id: 'contact' },
+          ...{ contact_email: 'ann@example.com', status: 'active', step: 1, wait: 'time', due_at: LATER },
+          ...{ steps_done: 1, failures: 0, trigger_type: 'manual', trigger_data: '{}', started_at: T },
+        },
+      ],
+      automation_run_steps: [
+        { run: 1, at: T, step_id: 'step', step_type: 'delay', outcome: 'waiting', detail: '{}' },
+      ],
+      automation_entries: [{ automation: 1, contact_id: 'contact' }],
+      automation_mails: [{ step: 1, content_id: CONTENT, fingerprint: 'abc', stored_at: T }],
+      automation_members: [{ automation: 1, contact: 4_294_967_297 }],
+    },
+  },
+  '0028-webhooks': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      webhook_subscriptions: [
+        {
+          ...{ id: 'hook', workspace_id: WORKSPACE, is_sandbox: 0, event: 'email.sent' },
+          ...{ target_url: 'https://hooks.example/', secret: 'whsec_', created_at: T },
+        },
+      ],
+      webhook_payloads: [{ event_seq: 1, event: 'email.sent', body: '{}', created_at: T }],
+      webhook_deliveries: [
+        {
+          ...{ id: 'delivery', subscription_id: 'hook', event_seq: 1, status: 'pending', attempts: 1 },
+          ...{ attempts_before: 0, next_attempt_at: T, created_at: T },
+        },
+      ],
+      webhook_attempts: [
+        {
+          delivery_id: 'delivery',
+          number: 1,
+          started_at: T,
+          duration_ms: 5,
+          status_code: 500,
+          response: 'no',
+        },
+      ],
+    },
+  },
+  '0030-submitters': {
+    become: { message_contents: [{ id: CONTENT, key_id: null, peer: null }] },
+  },
+  '0031-jobs': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      jobs: [{ name: 'old events', schedule: '7 * * * *', is_running: 0, started_at: T }],
+      restore_holds: [{ id: 1, since: T }],
+    },
+  },
 }

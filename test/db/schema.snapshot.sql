@@ -59,6 +59,94 @@ CREATE TABLE "audiences" (
   "unsubscribed_bounced" integer not null
 );
 
+CREATE TABLE "automation_entries" (
+  "automation" bigint not null,
+  "contact_id" text not null,
+  constraint "automation_entries_pk" primary key ("automation",
+  "contact_id")) without rowid;
+
+CREATE TABLE "automation_mails" (
+  "step" bigint primary key,
+  "content_id" text not null,
+  "fingerprint" text not null,
+  "stored_at" bigint not null
+);
+
+CREATE TABLE "automation_members" (
+  "automation" bigint not null,
+  "contact" bigint not null,
+  constraint "automation_members_pk" primary key ("automation",
+  "contact")) without rowid;
+
+CREATE TABLE "automation_run_steps" (
+  "seq" integer primary key autoincrement,
+  "run" bigint not null,
+  "at" bigint not null,
+  "step_id" text not null,
+  "step_type" text not null,
+  "outcome" text not null,
+  "detail" text
+);
+
+CREATE TABLE "automation_runs" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "automation" bigint not null,
+  "workspace_id" text not null,
+  "is_sandbox" integer not null,
+  "contact_id" text not null,
+  "contact_email" text not null,
+  "status" text not null,
+  "step" bigint,
+  "wait" text,
+  "wait_event" text,
+  "wait_message" text,
+  "due_at" bigint,
+  "parked_due_at" bigint,
+  "steps_done" integer not null,
+  "failures" integer not null,
+  "last_message_id" text,
+  "trigger_type" text not null,
+  "trigger_data" text not null,
+  "exit_reason" text,
+  "error" text,
+  "started_at" bigint not null,
+  "ended_at" bigint
+);
+
+CREATE TABLE "automation_steps" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "automation" bigint not null,
+  "position" integer not null,
+  "step_type" text not null,
+  "config" text not null,
+  "successor" bigint,
+  "unsettled_at" bigint,
+  "deleted_at" bigint
+);
+
+CREATE TABLE "automations" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "workspace_id" text not null,
+  "is_sandbox" integer not null,
+  "name" text not null,
+  "status" text not null,
+  "trigger_type" text not null,
+  "trigger_config" text not null,
+  "runs_active" integer not null,
+  "runs_completed" integer not null,
+  "runs_failed" integer not null,
+  "runs_cancelled" integer not null,
+  "activated_at" bigint,
+  "scan" text,
+  "unsettled_at" bigint,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted_at" bigint
+);
+
 CREATE TABLE "bounces" (
   "id" text primary key,
   "workspace_id" text not null,
@@ -477,6 +565,18 @@ CREATE TABLE "inbound_parts" (
   "part")
 );
 
+CREATE TABLE "jobs" (
+  "name" text primary key,
+  "schedule" text not null,
+  "is_running" integer not null,
+  "started_at" bigint,
+  "ended_at" bigint,
+  "duration_ms" bigint,
+  "next_run_at" bigint,
+  "last_error" text,
+  "failed_at" bigint
+);
+
 CREATE TABLE "kept_answers" (
   "id" text primary key,
   "body_hash" text not null,
@@ -538,7 +638,9 @@ CREATE TABLE "message_contents" (
   "campaign_id" text,
   "automation_id" text,
   "template_id" text,
-  "merging" text
+  "merging" text,
+  "key_id" text,
+  "peer" text
 );
 
 CREATE TABLE "message_parts" (
@@ -612,6 +714,11 @@ CREATE TABLE "queue" (
   "claimed_by" text,
   "crashes" integer default 0 not null,
   "is_withdrawn" integer default 0 not null
+);
+
+CREATE TABLE "restore_holds" (
+  "id" integer primary key,
+  "since" bigint not null
 );
 
 CREATE TABLE "sandbox_schedule" (
@@ -731,6 +838,51 @@ CREATE TABLE "visit_places" (
   "octets" bigint not null
 );
 
+CREATE TABLE "webhook_attempts" (
+  "delivery_id" text not null,
+  "number" integer not null,
+  "started_at" bigint not null,
+  "duration_ms" integer not null,
+  "status_code" integer not null,
+  "error" text,
+  "response" text,
+  constraint "webhook_attempts_pk" primary key ("delivery_id",
+  "number")) without rowid;
+
+CREATE TABLE "webhook_deliveries" (
+  "id" text primary key,
+  "subscription_id" text not null,
+  "event_seq" bigint not null,
+  "status" text not null,
+  "attempts" integer not null,
+  "attempts_before" integer not null,
+  "next_attempt_at" bigint,
+  "created_at" bigint not null,
+  "finished_at" bigint) without rowid;
+
+CREATE TABLE "webhook_payloads" (
+  "event_seq" integer primary key,
+  "event" text not null,
+  "body" text not null,
+  "created_at" bigint not null
+);
+
+CREATE TABLE "webhook_subscriptions" (
+  "id" text primary key,
+  "workspace_id" text not null,
+  "is_sandbox" integer not null,
+  "event" text not null,
+  "target_url" text not null,
+  "secret" text not null,
+  "former_secret" text,
+  "former_until" bigint,
+  "created_at" bigint not null,
+  "failing_since" bigint,
+  "disabled_at" bigint,
+  "disabled_reason" text,
+  "deleted_at" bigint
+);
+
 CREATE TABLE "workspaces" (
   "id" text primary key,
   "name" text not null,
@@ -767,6 +919,34 @@ CREATE INDEX "activities_by_workspace" on "activities" ("workspace_id", "seq");
 CREATE INDEX "api_keys_by_workspace" on "api_keys" ("workspace_id");
 
 CREATE INDEX "attempts_by_message" on "attempts" ("message_id");
+
+CREATE INDEX "automation_run_steps_by_run" on "automation_run_steps" ("run", "seq");
+
+CREATE INDEX automation_runs_by_automation on automation_runs (automation, seq);
+
+CREATE INDEX automation_runs_by_status on automation_runs (automation, status, seq);
+
+CREATE INDEX automation_runs_due on automation_runs (due_at, seq) where due_at is not null;
+
+CREATE INDEX automation_runs_ended on automation_runs (ended_at) where ended_at is not null;
+
+CREATE INDEX automation_runs_in_step on automation_runs (step) where ended_at is null;
+
+CREATE INDEX automation_runs_parked on automation_runs (automation, seq) where parked_due_at is not null;
+
+CREATE INDEX automation_runs_unfinished on automation_runs (automation, seq) where ended_at is null;
+
+CREATE INDEX automation_runs_waiting on automation_runs (contact_id, wait_event) where ended_at is null;
+
+CREATE INDEX "automation_steps_by_automation" on "automation_steps" ("automation", "position");
+
+CREATE INDEX automation_steps_unsettled on automation_steps (unsettled_at) where unsettled_at is not null;
+
+CREATE INDEX automations_by_trigger on automations (trigger_type) where deleted_at is null;
+
+CREATE INDEX automations_by_workspace on automations (workspace_id, seq) where deleted_at is null;
+
+CREATE INDEX automations_unsettled on automations (unsettled_at) where unsettled_at is not null;
 
 CREATE INDEX "bounces_by_campaign" on "bounces" ("workspace_id", "campaign_id", "created_at", "id", "type", "subtype") where "campaign_id" is not null;
 
@@ -891,3 +1071,9 @@ CREATE INDEX "tags_by_workspace" on "tags" ("workspace_id", "seq") where "delete
 CREATE INDEX "tags_deleted" on "tags" ("seq") where "deleted_at" is not null;
 
 CREATE INDEX "templates_by_workspace" on "templates" ("workspace_id", "id");
+
+CREATE INDEX "webhook_deliveries_by_subscription" on "webhook_deliveries" ("subscription_id", "id");
+
+CREATE INDEX webhook_deliveries_due on webhook_deliveries (subscription_id, next_attempt_at) where next_attempt_at is not null;
+
+CREATE INDEX "webhook_subscriptions_by_workspace" on "webhook_subscriptions" ("workspace_id", "id");

@@ -10,14 +10,12 @@ import {
 } from '../../src/deliverability/suppressions/suppression-store.js'
 import type { Database } from '../../src/db/database.js'
 import type { EmailBounced, Event } from '../../src/events/event.js'
-import { uuidv7 } from '../../src/core/ids.js'
 import { serveRoutes } from '../support/api/api.js'
 import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
 
 const PAGE = { limit: 100, offset: 0 }
-let ids = 0
-const consumer = bounceConsumer(() => uuidv7(NOW, Buffer.alloc(10, ++ids)))
+const consumer = bounceConsumer()
 
 const head = (messageId: string) => ({ workspaceId: 'w1', messageId, isSandbox: false, occurredAt: NOW })
 

@@ -20,7 +20,7 @@ function open(database: Database) {
   const zone: FakeZone = {}
   let ids = 0
   const newId = () => uuidv7(clock.now(), Buffer.alloc(10, ++ids))
-  const consumer = bounceConsumer(newId)
+  const consumer = bounceConsumer()
   const stopping = new AbortController()
   const parts = { database, clock, log: new FakeLog(), freshResolver: () => fakeDns(zone) }
   return {

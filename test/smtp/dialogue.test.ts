@@ -234,7 +234,13 @@ t.test('a refusal in the manner of the API and a fault of ours both become repli
     S 421 4.7.0 Go away
     END
   `)
-  t.match(log.lines, [{ level: 'error', event: 'smtp receiver failed' }])
+  const errors = log.lines.filter(({ level }) => level === 'error')
+  t.match(errors, [{ level: 'error', event: 'smtp receiver failed' }])
+  t.match(
+    log.lines.filter(({ event }) => event === 'mail refused'),
+    [{ level: 'info', fields: { peer: '127.0.0.1', from: 'a@x.example', to: 'app@y.example' } }],
+    'and what was refused, to whom',
+  )
 })
 
 t.test('refusals at the start and at the end of a message', async t => {

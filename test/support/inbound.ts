@@ -63,7 +63,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     onAppended: () => dispatcher.wake(),
     ...options,
   })
-  const dispatcher = new Dispatcher({ database, clock, random, log }, [bounceConsumer(newId)])
+  const dispatcher = new Dispatcher({ database, clock, random, log }, [bounceConsumer()])
   await dispatcher.start()
   let isStopped = false
   const stop = async () => {

@@ -76,19 +76,29 @@ export function changedFields(before: Contact, after: Contact): string[] {
   )
 }
 
+/** Where the contact itself chose the list (by a form, on the preferences page), its subscription is told as well. */
 export function toldMember(
   kind: 'list.member_added' | 'list.member_removed',
   acting: Acting,
   list: Named,
   contact: Contact,
   at: number,
-): AnyEvent {
+): AnyEvent[] {
   const { source } = acting
-  return {
+  const membership: AnyEvent = {
     ...head(acting, at),
     kind,
     payload: { list_id: list.id, list_name: list.name, ...about(contact), source },
   }
+  if (source !== 'form' && source !== 'preferences') return [membership]
+  return [
+    membership,
+    {
+      ...head(acting, at),
+      kind: kind === 'list.member_added' ? 'contact.subscribed' : 'contact.unsubscribed',
+      payload: { ...about(contact), list_id: list.id, source },
+    },
+  ]
 }
 
 export function toldTag(

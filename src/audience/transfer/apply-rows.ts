@@ -184,12 +184,12 @@ function told(
   seqs: readonly number[],
   contacts: ReadonlyMap<number, Contact>,
   touched: Set<Contact>,
-  tell: (contact: Contact) => AnyEvent,
+  tell: (contact: Contact) => AnyEvent | readonly AnyEvent[],
 ): AnyEvent[] {
   return seqs.flatMap(seq => {
     const contact = contacts.get(seq)
     if (!contact) return []
     touched.add(contact)
-    return [tell(contact)]
+    return [tell(contact)].flat()
   })
 }

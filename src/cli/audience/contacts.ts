@@ -21,6 +21,7 @@ import {
   type ListOptions,
   type OwnedOptions,
 } from '../context.js'
+import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
 import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
 import { contactTransferCommands } from './contact-transfer.js'
 
@@ -99,10 +100,12 @@ export function contactsCommands(program: Command, context: CliContext): void {
         printResult(context, options, contactToApi(contact, false), () => contact.id)
       })
     })
-  inWorkspace('remove <contact>', 'delete a contact for good, by id or address').action(
-    async (named: string, options: OwnedOptions) => {
+  confirmable(inWorkspace('remove <contact>', 'delete a contact for good, by id or address')).action(
+    async (named: string, options: OwnedOptions & ConfirmOptions) => {
       await withAppliance(context, options, async appliance => {
         const parts = audienceParts(appliance)
+        await mustFindContact(parts.database.reader, options.workspace, named)
+        await confirm(context, options, `This deletes the contact ${named} for good.`)
         await parts.database.write(async tx => {
           const contact = await mustFindContact(tx.db, options.workspace, named)
           await removeContacts(parts, tx, actingFor(options.workspace), [contact])

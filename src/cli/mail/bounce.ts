@@ -1,10 +1,39 @@
-/** `postroad bounce parse FILE...`: how returned mails are read, one after the other. Touches neither configuration nor database. */
+/**
+ * `postroad bounce list`: the bounces of a workspace. `postroad bounce parse FILE...`: how returned mails are read, one after the other,
+ * which touches neither configuration nor database.
+ */
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
 import { describeError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { readMoment } from '../../core/read-moment.js'
+import { bounceToApi } from '../../deliverability/bounces/bounce-routes.js'
+import { listBounces } from '../../deliverability/bounces/bounce-store.js'
+import { normalizedAddress } from '../../mail/address.js'
+import { PERMANENCES, type Permanence } from '../../mail/outcome.js'
 import { readReturnedMail } from '../../mail/returned/read-returned-mail.js'
 import type { ReturnedMail, ReturnedRecipient } from '../../mail/returned/returned-mail.js'
-import { command, printResult, type CliContext, type CommonOptions } from '../context.js'
+import {
+  command,
+  limited,
+  mustFindWorkspace,
+  owned,
+  printResult,
+  table,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+  type ListOptions,
+  type OwnedOptions,
+} from '../context.js'
+import { readWhen } from './message-list.js'
+
+interface BounceListOptions extends OwnedOptions, ListOptions {
+  readonly to?: string
+  readonly type?: string
+  readonly since?: string
+}
 
 /** Octets of a file; the reader looks at less than that. */
 const MAX_FILE = 10 * 1024 * 1024
@@ -16,6 +45,7 @@ interface ParsedFile {
 
 export function bounceCommands(program: Command, context: CliContext): void {
   const group = program.command('bounce').description('bounces, complaints and other mail that comes back')
+  bounceListCommand(group, context)
   command(group, 'parse <file...>', 'show how returned mails are read').action(
     async (files: string[], options: CommonOptions) => {
       const parsed: ParsedFile[] = []
@@ -30,6 +60,45 @@ export function bounceCommands(program: Command, context: CliContext): void {
       printResult(context, options, parsed.map(toJson), () => parsed.map(toText).join('\n\n'))
     },
   )
+}
+
+function bounceListCommand(group: Command, context: CliContext): void {
+  const list = command(group, 'list', 'what came back or was refused for good, newest first')
+  limited(owned(list, 'the workspace concerned'), 50)
+    .option('--to <address>', 'of this recipient')
+    .option('--type <type>', `one of ${PERMANENCES.join(', ')}`)
+    .option('--since <when>', 'since then: 2h, 3d, or a date and time (UTC)')
+    .action(async (options: BounceListOptions) => {
+      const { to, type, since, limit } = options
+      if (type !== undefined && !(PERMANENCES as readonly string[]).includes(type))
+        throw new UsageError(`${type} is no type; there are: ${PERMANENCES.join(', ')}`)
+      await withAppliance(context, options, async ({ database: { reader }, world }) => {
+        await mustFindWorkspace(reader, options.workspace)
+        const filter = {
+          ...(to === undefined ? {} : { email: normalizedAddress(to) }),
+          ...(type === undefined ? {} : { type: type as Permanence }),
+          ...(since === undefined
+            ? {}
+            : { since: readWhen('--since', since, world.clock.now(), readMoment) }),
+        }
+        const { items } = await listBounces(reader, options.workspace, filter, { limit, offset: 0 })
+        printResult(context, options, items.map(bounceToApi), () =>
+          table(
+            ['WHEN', 'TO', 'TYPE', 'CAUSE', 'STATUS', 'HOST', 'MESSAGE', 'WHAT WAS SAID'],
+            items.map(one => [
+              isoTime(one.createdAt),
+              one.email,
+              one.type,
+              `${one.cause}/${one.subtype}`,
+              one.smtpStatus,
+              one.remoteMta,
+              one.messageId,
+              one.diagnosticCode.replace(/[\p{Cc}]/gu, ' ').slice(0, 80),
+            ]),
+          ),
+        )
+      })
+    })
 }
 
 async function readBeginning(file: string): Promise<Buffer> {

@@ -1,31 +1,70 @@
-/** `postroad message show ID`: envelope, status, and every attempt with MX, IP, TLS, reply and timing. */
+/**
+ * `postroad message show ID`: envelope, status, who submitted it, every attempt with MX, IP, TLS, reply and timing, and a bounce
+ * that came back later. `message list` is `message-list.ts`.
+ */
 import type { Command } from 'commander'
 import type { Static } from 'typebox'
-import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { bounceToApi } from '../../deliverability/bounces/bounce-routes.js'
+import { findBounceOf, type Bounce } from '../../deliverability/bounces/bounce-store.js'
+import { findContents } from '../../messages/content-store.js'
+import type { SubmittedBy } from '../../messages/log/mail-log.js'
 import { messageWithTrace } from '../../msa/log/message-view.js'
 import type { MessageSchema } from '../../msa/log/message-schema.js'
-import { findAnyMessage } from '../../messages/message-store.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
+import { messageListCommand, mustFindMeant } from './message-list.js'
 
 type MessageView = Static<typeof MessageSchema>
 
 export function messageCommands(program: Command, context: CliContext): void {
   const group = program.command('message').description('messages, delivered or not')
-  command(group, 'show <id>', 'status and whole trace of a message').action(
+  messageListCommand(group, context)
+  command(group, 'show <id>', 'status and whole trace of a message, by its id or its Message-ID').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, returnPath }) => {
-        const message = await findAnyMessage(database.reader, id)
-        if (!message) throw new AppError('not_found', `no message ${id}`)
-        const view = await messageWithTrace(database.reader, message)
+        const { reader } = database
+        const message = await mustFindMeant(reader, id)
+        const view = await messageWithTrace(reader, message)
         const sender = returnPath(message.id, message.recipient)
-        const json = { ...view, workspace_id: message.workspaceId, envelope_sender: sender }
-        printResult(context, options, json, () => messageText(view, sender))
+        const [content] = await findContents(reader, [message.contentId])
+        const bounce = await findBounceOf(reader, message.id)
+        const json = {
+          ...view,
+          workspace_id: message.workspaceId,
+          envelope_sender: sender,
+          key_id: content?.submittedBy?.keyId ?? null,
+          peer: content?.submittedBy?.peer ?? null,
+          bounce: bounce ? bounceToApi(bounce) : null,
+        }
+        printResult(context, options, json, () =>
+          [
+            messageText(view, sender, content?.submittedBy),
+            ...(bounce && isLate(bounce, view) ? lateBounceLines(bounce) : []),
+          ].join('\n'),
+        )
       })
     },
   )
 }
 
-export function messageText(view: MessageView, envelopeSender: string): string {
+/** Not the reply to an attempt, which the trace has already. */
+function isLate({ createdAt }: Bounce, { trace }: MessageView): boolean {
+  const last = trace.at(-1)
+  return (
+    last === undefined || last.outcome === 'delivered' || Date.parse(last.finished_at) + 60_000 < createdAt
+  )
+}
+
+function lateBounceLines(bounce: Bounce): string[] {
+  const { createdAt, cause, scope, subtype, type, smtpStatus, remoteMta, diagnosticCode } = bounce
+  return [
+    '',
+    `came back   ${isoTime(createdAt)}  ${type} (${cause}/${scope}/${subtype})`,
+    `  ${remoteMta ?? 'its server'}: ${smtpStatus} ${diagnosticCode}`,
+  ]
+}
+
+export function messageText(view: MessageView, envelopeSender: string, submittedBy?: SubmittedBy): string {
   const facts: [string, string | number | null][] = [
     ['message', view.message_id],
     ['status', view.reason === undefined ? view.status : `${view.status} (${view.reason})`],
@@ -33,6 +72,7 @@ export function messageText(view: MessageView, envelopeSender: string): string {
     ['from', view.from],
     ['subject', view.subject],
     ['accepted', view.created_at],
+    ['submitted by', submittedBy ? `key ${submittedBy.keyId} from ${submittedBy.peer}` : null],
     ['delivered', view.delivered_at],
     ['bounced', view.bounced_at],
     ['next attempt', view.next_attempt_at],

@@ -4,13 +4,11 @@ import type { Appliance } from '../../appliance.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { formatDuration } from '../../core/units.js'
-import type { Tx } from '../../db/database.js'
-import { isServing } from '../../db/sqlite/serve-lock.js'
+import { endRestoreHold, findRestoreHold } from '../../accounts/restore-hold-store.js'
 import {
   deleteEntries,
   listEntries,
   retryNow,
-  selectedIds,
   setHeld,
   summarize,
   type QueueListEntry,
@@ -30,6 +28,8 @@ import {
   type CliContext,
   type CommonOptions,
 } from '../context.js'
+import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
+import { changeInBatches, type Change } from './change-queue.js'
 import { readSelection, resolveSelection, selectOptions, type SelectOptions } from './queue-selection.js'
 import { askServer } from '../running-server.js'
 
@@ -45,6 +45,7 @@ export function queueCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const selection = await resolveSelection(appliance, named)
         const entries = await listEntries(appliance.database.reader, selection, options.limit)
+        await tellOfHold(context, appliance)
         printResult(context, options, entries.map(toJson), () => entryTable(entries))
       })
     },
@@ -52,11 +53,11 @@ export function queueCommands(program: Command, context: CliContext): void {
   limited(command(group, 'summary', 'how many wait, by age and by destination or site'), SUMMARY_ROWS)
     .option('--by <what>', 'domain or site (default: domain)', domainOrSite)
     .action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit: number }) => {
-      await withAppliance(context, options, appliance =>
-        options.by === 'site'
-          ? summaryBySite(context, options, appliance)
-          : summaryByDomain(context, options, appliance),
-      )
+      await withAppliance(context, options, async appliance => {
+        await tellOfHold(context, appliance)
+        if (options.by === 'site') await summaryBySite(context, options, appliance)
+        else await summaryByDomain(context, options, appliance)
+      })
     })
   command(group, 'show <id>', 'one waiting message').action(async (id: string, options: CommonOptions) => {
     await withAppliance(context, options, async ({ database }) => {
@@ -67,8 +68,13 @@ export function queueCommands(program: Command, context: CliContext): void {
     })
   })
   action(group, context, 'hold', 'keep messages back', (tx, selection) => setHeld(tx.db, selection, true))
-  action(group, context, 'release', 'let held messages go', (tx, selection) =>
-    setHeld(tx.db, selection, false),
+  action(
+    group,
+    context,
+    'release',
+    'let held messages go; with --all a restored copy begins to send',
+    (tx, selection) => setHeld(tx.db, selection, false),
+    endHold,
   )
   action(
     group,
@@ -81,9 +87,6 @@ export function queueCommands(program: Command, context: CliContext): void {
   action(group, context, 'delete', 'take messages out of the queue', deleteEntries)
 }
 
-/** @param isServing a server runs beside the command */
-type Change = (tx: Tx, selection: QueueSelection, now: number, isServing: boolean) => Promise<number>
-
 function action(
   group: Command,
   context: CliContext,
@@ -92,12 +95,15 @@ function action(
   change: Change,
   afterwards?: (appliance: Appliance, selection: QueueSelection) => Promise<void>,
 ): void {
-  selectOptions(
+  const asks = name === 'delete'
+  const one = selectOptions(
     command(group, `${name} [id]`, `${description}: by id, --domain, --site, --workspace or --all`),
   )
+  ;(asks ? confirmable(one) : one)
     .option('--all', 'everything')
-    .action(async (id: string | undefined, options: SelectOptions) => {
+    .action(async (id: string | undefined, options: SelectOptions & ConfirmOptions) => {
       const named = readSelection(id, options)
+      if (asks && !('messageId' in named)) await confirm(context, options, `This deletes ${inWords(named)}.`)
       await withAppliance(context, options, async appliance => {
         const selection = await resolveSelection(appliance, named)
         const changed = await changeInBatches(appliance, selection, change)
@@ -106,25 +112,6 @@ function action(
         printResult(context, options, { changed }, () => `${changed} changed`)
       })
     })
-}
-
-/**
- * A batch at a time, and after each a rest as long as the batch took: a server that waits for the database looks again
- * only now and then, and has to find it free.
- */
-async function changeInBatches(
-  { config, database, world: { clock } }: Appliance,
-  selection: QueueSelection,
-  change: Change,
-): Promise<number> {
-  let changed = 0
-  for await (const messageIds of selectedIds(database.reader, selection)) {
-    const startedAt = clock.monotonic()
-    const isBeside = isServing(config.dataDir)
-    changed += await database.write(tx => change(tx, { messageIds }, clock.now(), isBeside))
-    await clock.sleep(clock.monotonic() - startedAt)
-  }
-  return changed
 }
 
 /** More destinations than this are asked for as all. */
@@ -147,6 +134,26 @@ async function destinationsIn(
   if ('destinations' in selection) return selection.destinations
   if (!('messageId' in selection)) return undefined
   return (await listEntries(database.reader, selection, 1)).map(entry => entry.destination)
+}
+
+/** What everything waits for after a restore. */
+async function endHold({ database }: Appliance, selection: QueueSelection): Promise<void> {
+  if ('isAll' in selection) await database.write(tx => endRestoreHold(tx.db))
+}
+
+function inWords(named: Exclude<ReturnType<typeof readSelection>, { messageId: string }>): string {
+  if ('destination' in named) return `all that waits for ${named.destination}`
+  if ('site' in named) return `all that waits for the site ${named.site}`
+  if ('workspaceId' in named) return `all that waits of workspace ${named.workspaceId}`
+  return 'everything that waits in the queue'
+}
+
+async function tellOfHold(context: CliContext, { database }: Appliance): Promise<void> {
+  const since = await findRestoreHold(database.reader)
+  if (since !== undefined)
+    context.complain(
+      `held since the restore of ${isoTime(since)}: nothing is sent until \`postroad queue release --all\``,
+    )
 }
 
 interface SummaryOptions extends CommonOptions {

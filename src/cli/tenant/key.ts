@@ -1,12 +1,14 @@
-/** `postroad key create|list|revoke`. A key is printed once, when it is made. */
+/** `postroad key create|set|list|revoke`. A key is printed once, when it is made. */
 import type { Command } from 'commander'
-import { createKey, revokeKey, USUAL_KEY_LIMITS } from '../../accounts/keys.js'
+import { changeKey, createKey, revokeKey, USUAL_KEY_LIMITS } from '../../accounts/keys.js'
 import { listApiKeys, type ApiKey } from '../../accounts/key-store.js'
+import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import {
   command,
   printResult,
   table,
+  UsageError,
   wholeNumber,
   withAppliance,
   type CliContext,
@@ -17,6 +19,13 @@ interface CreateOptions extends CommonOptions {
   readonly workspace: string
   readonly name: string
   readonly sandbox?: boolean
+  readonly permissions?: string
+  readonly rateLimit?: number
+  readonly emailRateLimit?: number
+}
+
+interface SetOptions extends CommonOptions {
+  readonly name?: string
   readonly permissions?: string
   readonly rateLimit?: number
   readonly emailRateLimit?: number
@@ -50,6 +59,26 @@ export function keyCommands(program: Command, context: CliContext): void {
           },
         )
         printResult(context, options, { ...toJson(row), key }, () => key)
+        // Apart from the key, which a script takes from standard output.
+        if (!options.json) context.complain(`id ${row.id}`)
+      })
+    })
+  command(group, 'set <id>', 'change what a key may do, how often, or its name')
+    .option('--name <name>', 'what it is for')
+    .option('--permissions <list>', 'comma-separated, or sending_access, or full_access')
+    .option('--rate-limit <n>', 'requests per minute, 0 = unlimited', wholeNumber)
+    .option('--email-rate-limit <n>', 'recipients per minute, 0 = unlimited', wholeNumber)
+    .action(async (id: string, options: SetOptions) => {
+      const { name, permissions, rateLimit, emailRateLimit } = options
+      const changes = {
+        ...given({ name, rateLimit, emailRateLimit }),
+        ...(permissions === undefined ? {} : { permissions: permissions.split(',').map(one => one.trim()) }),
+      }
+      if (Object.keys(changes).length === 0)
+        throw new UsageError('say what to change: --name, --permissions, --rate-limit or --email-rate-limit')
+      await withAppliance(context, options, async ({ database, world }) => {
+        const row = await changeKey({ database, clock: world.clock }, id, changes)
+        printResult(context, options, toJson(row), () => JSON.stringify(toJson(row), null, 2))
       })
     })
   command(group, 'list', 'keys, without their secret part')

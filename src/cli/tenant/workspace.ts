@@ -1,12 +1,14 @@
-/** `postroad workspace create|list|set|remove`. */
+/** `postroad workspace create|list|set|remove|restore`. */
 import type { Command } from 'commander'
 import Type, { type Static } from 'typebox'
 import {
   findWorkspace,
   insertWorkspace,
+  listRemovedWorkspaces,
   listWorkspaces,
   NEW_WORKSPACE,
   removeWorkspace,
+  restoreWorkspace,
   updateWorkspace,
   type Workspace,
 } from '../../accounts/workspace-store.js'
@@ -15,8 +17,12 @@ import { isoTime } from '../../core/moments.js'
 import { validator } from '../../http/validate.js'
 import { parseAddress } from '../../mail/address.js'
 import { hasHeaderBreak } from '../../mail/compose/header-text.js'
+import { setHeld } from '../../queue/operator/queue-admin-store.js'
+import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
+import { changeInBatches } from '../mail/change-queue.js'
 import {
   command,
+  mustFindWorkspace,
   printResult,
   table,
   UsageError,
@@ -69,8 +75,20 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       printResult(context, options, toJson(workspace), () => workspace.id)
     })
   })
-  command(group, 'list', 'all workspaces').action(async (options: CommonOptions) => {
-    await withAppliance(context, options, async ({ database }) => {
+  const list = command(group, 'list', 'all workspaces').option('--removed', 'those that can be restored')
+  list.action(async (options: CommonOptions & { removed?: boolean }) => {
+    await withAppliance(context, options, async ({ database, world }) => {
+      if (options.removed === true) {
+        const removed = await listRemovedWorkspaces(database.reader, world.clock.now())
+        const json = removed.map(one => ({ ...toJson(one), removed_at: isoTime(one.removedAt) }))
+        printResult(context, options, json, () =>
+          table(
+            ['ID', 'NAME', 'REMOVED'],
+            removed.map(one => [one.id, one.name, isoTime(one.removedAt)]),
+          ),
+        )
+        return
+      }
       const all = await listWorkspaces(database.reader)
       printResult(context, options, all.map(toJson), () =>
         table(
@@ -95,12 +113,40 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  command(group, 'remove <id>', 'remove a workspace; its keys stop working').action(
+  const remove = command(
+    group,
+    'remove <id>',
+    'remove a workspace: its keys stop working, its queue is held; it can be restored for 30 days',
+  )
+  confirmable(remove).action(async (id: string, options: ConfirmOptions) => {
+    await withAppliance(context, options, async appliance => {
+      const { database, world } = appliance
+      const { name } = await mustFindWorkspace(database.reader, id)
+      await confirm(context, options, `This removes the workspace ${name} with all that is in it.`)
+      if (!(await database.write(tx => removeWorkspace(tx.db, id, world.clock.now()))))
+        throw new AppError('not_found', `no workspace ${id}`)
+      const held = await changeInBatches(appliance, { workspaceId: id }, (tx, selection) =>
+        setHeld(tx.db, selection, true),
+      )
+      printResult(context, options, { success: true, held }, () =>
+        [
+          `removed; ${held} waiting messages are held`,
+          `for 30 days it can be had back: postroad workspace restore ${id}`,
+        ].join('\n'),
+      )
+    })
+  })
+  command(group, 'restore <id>', 'bring back a workspace that was removed in the last 30 days').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
-        if (!(await database.write(tx => removeWorkspace(tx.db, id, world.clock.now()))))
-          throw new AppError('not_found', `no workspace ${id}`)
-        printResult(context, options, { success: true }, () => 'removed')
+        if (!(await database.write(tx => restoreWorkspace(tx.db, id, world.clock.now()))))
+          throw new AppError('not_found', `no workspace ${id} was removed in the last 30 days`)
+        printResult(context, options, { success: true }, () =>
+          [
+            'restored; its keys work again',
+            `what waited in its queue is held until: postroad queue release --workspace ${id}`,
+          ].join('\n'),
+        )
       })
     },
   )

@@ -143,10 +143,18 @@ const APPLIANCE = {
       allow_networks: list(NETWORK, {
         default: [],
         example: ['10.0.0.0/8'],
-        description: 'Private networks that webhooks may call.',
+        description:
+          'Networks beside the public Internet that webhooks, and webhook steps of automations, may call: private ones, this machine. ' +
+          'Nothing else opens them.',
+      }),
+      allow_networks_for: choice(['all', 'permitted'], {
+        default: 'all',
+        description:
+          'Whose webhooks may call allow_networks: `all` workspaces, or only those with the setting allow_private_webhooks ' +
+          '(`permitted`; webhook steps then call the public Internet alone).',
       }),
     },
-    { effective: false, description: 'Calls to customers about events.' },
+    { description: 'Calls to customers about events.' },
   ),
 }
 
@@ -173,7 +181,12 @@ const LOG_SECTION = table(
   {
     level: choice(['debug', 'info', 'warn', 'error', 'silent'], {
       default: 'info',
-      description: 'Least important event that is written, as JSON lines on standard output.',
+      description: 'Least important event that is written, as lines on standard output.',
+    }),
+    format: choice(['json', 'text'], {
+      default: 'json',
+      description:
+        'Form of a line: an object of JSON, or words and `name=value` for people. To the journal of systemd each line goes with its priority, so that `journalctl -p warning` shows what matters.',
     }),
   },
   { description: 'What is written down.' },

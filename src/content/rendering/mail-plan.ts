@@ -44,6 +44,8 @@ export interface MailPlan {
 export interface SubscriberLinks {
   readonly unsubscribeUrl: string
   readonly preferencesUrl: string
+  /** The mail in a browser. */
+  readonly viewUrl: string
 }
 
 /** UTF-16 units; as long as a request may write one. */
@@ -116,6 +118,9 @@ function systemTags(brand: MailBrand, date: number, links: SubscriberLinks): Mer
     },
     get preferences_url() {
       return links.preferencesUrl
+    },
+    get view_url() {
+      return links.viewUrl
     },
     get current_year() {
       return dateTags(date, brand.timezone).current_year

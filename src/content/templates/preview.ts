@@ -11,7 +11,7 @@ import { brandOf, type BrandSettings } from '../rendering/merging.js'
 import { planBody, planSubject, renderMail, valuesOf } from '../rendering/mail-plan.js'
 
 /** They lead nowhere: a preview is nobody's mail. */
-const NO_LINKS = { unsubscribeUrl: '#', preferencesUrl: '#' }
+const NO_LINKS = { unsubscribeUrl: '#', preferencesUrl: '#', viewUrl: '#' }
 
 export interface PreviewOf {
   readonly html: string

@@ -25,7 +25,7 @@ export interface Tracked {
 }
 
 /** System tags that lead back to us. */
-const MANAGED_URLS: ReadonlySet<string> = new Set(['unsubscribe_url', 'preferences_url'])
+const MANAGED_URLS: ReadonlySet<string> = new Set(['unsubscribe_url', 'preferences_url', 'view_url'])
 
 export function trackTemplate(template: MergeTemplate, { opens, clicks }: Tracked): MergeTemplate {
   if (template.place !== 'html' || !(opens || clicks !== undefined)) return template

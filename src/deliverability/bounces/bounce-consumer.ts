@@ -6,17 +6,20 @@
  * a refusal of our host, domain or content, nor what may pass. That a whole domain does not exist is believed only once it
  * was confirmed over time (`judge-denials.ts`): here it is noted. Idempotent: a message has one bounce, an address one entry.
  */
-import type { NewId } from '../../core/ids.js'
+import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { EmailBounced } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
 import { addressDomain, normalizedAddress } from '../../mail/address.js'
+import { bounceIdOf } from './bounce-id.js'
 import { insertBounces, type Bounce } from './bounce-store.js'
 import { insertDenials, type DomainDenial } from './domain-denial-store.js'
 import { ispName } from './isp-name.js'
 import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
+import type { Log } from '../../world/log.js'
 
-export function bounceConsumer(newId: NewId): EventConsumer {
+/** @param log is told of each suppression */
+export function bounceConsumer(log?: Log): EventConsumer {
   return {
     name: 'bounces',
     startsAt: 'oldest',
@@ -24,19 +27,28 @@ export function bounceConsumer(newId: NewId): EventConsumer {
     async react(tx, events) {
       await insertBounces(
         tx.db,
-        events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event, newId)] : [])),
+        events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event)] : [])),
       )
-      await suppressAll(tx.db, events.flatMap(toSuppression))
+      await suppress(tx, events.flatMap(toSuppression), log)
       await insertDenials(tx.db, events.flatMap(toDenial))
     },
   }
 }
 
-function toBounce(event: EmailBounced, newId: NewId): Bounce {
+async function suppress(tx: Tx, suppressions: readonly Suppression[], log: Log | undefined): Promise<void> {
+  await suppressAll(tx.db, suppressions)
+  if (log)
+    tx.onCommit(() => {
+      for (const { sourceMessageId: messageId, workspaceId, email, reason, scope } of suppressions)
+        log.info('address suppressed', { messageId, workspaceId, to: email, reason, scope })
+    })
+}
+
+function toBounce(event: EmailBounced): Bounce {
   const { to, bounceType, subtype, cause, scope, smtpStatus, diagnosticCode, remoteMta } = event.payload
   const { contactId = null, campaignId = null } = event.payload
   return {
-    id: newId(),
+    id: bounceIdOf(event),
     workspaceId: event.workspaceId,
     messageId: event.messageId,
     email: normalizedAddress(to),

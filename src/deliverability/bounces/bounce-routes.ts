@@ -94,7 +94,7 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
   ]
 }
 
-function bounceToApi(bounce: Bounce): Static<typeof BounceSchema> {
+export function bounceToApi(bounce: Bounce): Static<typeof BounceSchema> {
   return {
     id: bounce.id,
     message_id: bounce.messageId,

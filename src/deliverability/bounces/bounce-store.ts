@@ -130,6 +130,16 @@ export async function findBounce(db: Queries, workspaceId: string, id: string): 
   return row && bounceFromRow(row)
 }
 
+/** That of a message, for the operator. */
+export async function findBounceOf(db: Queries, messageId: string): Promise<Bounce | undefined> {
+  const row = await db
+    .selectFrom('bounces')
+    .selectAll()
+    .where('message_id', '=', messageId)
+    .executeTakeFirst()
+  return row && bounceFromRow(row)
+}
+
 /** @returns how many, at most `limit` */
 export function deleteBouncesBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'bounces', key: 'id', time: 'created_at' }, before, limit)

@@ -1,5 +1,4 @@
 /** Bounces as a resource: the records, the suppressions that follow, and the domains that are said not to exist. */
-import type { NewId } from '../../core/ids.js'
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { bounceConsumer } from './bounce-consumer.js'
@@ -8,18 +7,14 @@ import { deleteBouncesBefore } from './bounce-store.js'
 import { deleteDenialsBefore } from './domain-denial-store.js'
 import { DENIALS_KEPT_MS, judgeDenials, type JudgeParts } from './judge-denials.js'
 
-export interface BounceParts extends JudgeParts {
-  readonly newId: NewId
-}
-
 export const bounces = resource({
   chapters: { Bounces: 'Mail that came back, and why.' },
   kept: {
     bounces: { default: '365d', description: 'Bounce records. Suppressions stay until they are removed.' },
   },
-  open: (parts: BounceParts) => ({
+  open: (parts: JudgeParts) => ({
     routes: bounceRoutes(parts.database.reader, parts.database.slowReader),
-    consumers: [bounceConsumer(parts.newId)],
+    consumers: [bounceConsumer(parts.log)],
     jobs: [
       { name: 'judge-denials', schedule: '*/5 * * * *', run: stopping => judgeDenials(parts, stopping) },
     ],

@@ -20,6 +20,7 @@ import type { Chapters } from './chapters.js'
 import { Components } from './components.js'
 import { errorExamples, ErrorSchema, explain } from './errors.js'
 import { answerExample, exampleOf } from './example.js'
+import { describeOutgoing, type OutgoingRequests } from './outgoing.js'
 
 const RATE_HEADERS = {
   'X-RateLimit-Limit': {
@@ -53,9 +54,14 @@ export interface Edition {
   readonly origin: string
   /** All there are; those without an operation are left out. */
   readonly chapters: Chapters
+  /** What is sent to others. */
+  readonly outgoing?: OutgoingRequests
 }
 
-export function openApiDocument(routes: readonly Route[], { version, origin, chapters }: Edition): object {
+export function openApiDocument(
+  routes: readonly Route[],
+  { version, origin, chapters, outgoing = {} }: Edition,
+): object {
   const components = new Components()
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes.filter(isDescribed)) {
@@ -63,6 +69,7 @@ export function openApiDocument(routes: readonly Route[], { version, origin, cha
     paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route, components) }
   }
   components.show(ErrorSchema)
+  const webhooks = describeOutgoing(outgoing, components)
   const used = usedChapters(routes, chapters)
   return {
     openapi: '3.1.0',
@@ -72,6 +79,7 @@ export function openApiDocument(routes: readonly Route[], { version, origin, cha
       .filter(([name]) => used.has(name))
       .map(([name, description]) => ({ name, description })),
     paths,
+    webhooks,
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: ts_live_... or ts_test_...' },

@@ -9,6 +9,7 @@ import type { Database, Tx } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import { domainsPresent, insertReport } from '../../deliverability/reports/report-store.js'
 import type { NewId } from '../../core/ids.js'
+import type { Log } from '../../world/log.js'
 import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
 import { Effects, type Effect } from './effects.js'
 import type { Forwarder } from './forward.js'
@@ -30,6 +31,7 @@ export interface ApplyParts {
   readonly names: OwnNames
   readonly tokens: MessageTokens
   readonly forwarder: Forwarder
+  readonly log: Log
 }
 
 /** A mail and what was read of it. */
@@ -74,6 +76,7 @@ export async function applyFindings(
       await markProcessed(tx.db, read.mail.seq, now, findings)
     }
     await effects.write(tx)
+    tx.onCommit(() => effects.tell(parts.log))
     return { results, hasEvents: effects.areAny }
   })
 }

@@ -8,6 +8,8 @@
 import type { Tx } from '../../db/database.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { ReturnedRecipient } from '../../mail/returned/returned-mail.js'
+import type { Log } from '../../world/log.js'
+import { logMessage } from '../../messages/log/mail-log.js'
 import { recordHappenings, type FactsOf, type Happening } from '../../messages/message-history.js'
 import { stateAfter } from '../../messages/message-status.js'
 import type { Message } from '../../messages/message-store.js'
@@ -28,6 +30,8 @@ export class Effects {
   /** Ms since epoch UTC. */
   private readonly now: number
   private readonly happenings: Happening[] = []
+  /** What the log is told once it is on disk. */
+  private readonly lines: ((log: Log) => void)[] = []
   private unsubscribes = 0
   /** Told of already within this batch; what was told before stands in the message. */
   private readonly told = new Set<string>()
@@ -66,6 +70,11 @@ export class Effects {
     await recordHappenings(tx, this.happenings)
   }
 
+  /** Call it after the commit. */
+  tell(log: Log): void {
+    for (const line of this.lines) line(log)
+  }
+
   private takeBounce(message: Message, returned: ReturnedFinding): Effect {
     const failed = failedRecipient(message, returned.recipients)
     if (!failed) return { result: 'other' }
@@ -101,8 +110,15 @@ export class Effects {
     return { result: 'complaint', detail: feedbackType }
   }
 
-  private note({ id: messageId }: Message, told: Told): void {
+  private note({ id: messageId, recipient, createdAt }: Message, told: Told): void {
     this.happenings.push({ ...told, messageId, at: this.now })
+    this.lines.push(log =>
+      logMessage(log, told.what, messageId, {}, recipient, {
+        isReturned: true,
+        ...loggedFacts(told),
+        delay: Math.round((this.now - createdAt) / 1_000),
+      }),
+    )
   }
 
   private isNew(what: string, of: string): boolean {
@@ -111,6 +127,12 @@ export class Effects {
     this.told.add(key)
     return isNew
   }
+}
+
+function loggedFacts(told: Told) {
+  if (told.what === 'complained') return { feedbackType: told.facts.feedbackType }
+  const { smtpStatus: status, remoteMta: host, cause, subtype, diagnosticCode: summary } = told.facts
+  return { host, status, cause, subtype, summary }
 }
 
 /** A message has one recipient; a report may name others, to whom that one was an alias, or who were in Bcc elsewhere. */

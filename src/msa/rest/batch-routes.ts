@@ -109,11 +109,18 @@ export function batchRoutes(parts: SendParts): Route[] {
       status: 202,
       response: Type.Object(batchFields),
       errors: ['limit_reached'],
-      async handle({ principal, body, claim }) {
-        const { status, value } = await sendBatch(parts, principal, body.messages, claim, (batch, now) => ({
-          status: 202,
-          value: batchToApi(batch, now),
-        }))
+      async handle({ principal, body, claim, peer }) {
+        const { status, value } = await sendBatch(
+          parts,
+          principal,
+          peer,
+          body.messages,
+          claim,
+          (batch, now) => ({
+            status: 202,
+            value: batchToApi(batch, now),
+          }),
+        )
         return new Reply(status, value)
       },
     }),

@@ -10,6 +10,7 @@ import type { Tx } from '../../db/database.js'
 import type { IdempotencyClaim } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
 import { findLastRelease, insertBatch, type Batch } from '../batch-store.js'
+import type { SubmittedBy } from '../../messages/log/mail-log.js'
 import type { Submission, SubmittedRecipient } from '../mail-submission.js'
 import { ReleasePace } from '../release-pace.js'
 import { withLongStored } from '../store-long-content.js'
@@ -18,10 +19,11 @@ import { readBatchMessages, type ReadMessage, type ReadMessages } from './batch-
 import type { SendParts } from './send-email.js'
 import type { BatchMessage } from './send-schema.js'
 
-/** @param toAnswer what is answered, and kept for a repeat @throws AppError validation_error, limit_reached */
+/** @param peer address of the client @param toAnswer what is answered, and kept for a repeat @throws AppError validation_error, limit_reached */
 export async function sendBatch<A>(
   parts: SendParts,
   principal: Principal,
+  peer: string,
   messages: readonly BatchMessage[],
   claim: IdempotencyClaim | undefined,
   toAnswer: (batch: Batch, now: number) => { status: number; value: A },
@@ -32,8 +34,9 @@ export async function sendBatch<A>(
   const read = await readBatchMessages(parts, workspace, messages)
   const now = clock.now()
   const id = newId()
-  const all = read.messages.map(one => toSubmission(one, newId(), id))
   const { isSandbox, keyId } = principal
+  const submittedBy = { keyId, peer }
+  const all = read.messages.map(one => toSubmission(one, newId(), id, submittedBy))
   return withLongStored(database, workspace, all, now, (submissions, take) =>
     database.write(async tx => {
       await take(tx)
@@ -64,7 +67,12 @@ async function openPace(tx: Tx, principal: Principal, now: number): Promise<Rele
   return new ReleasePace(emailRateLimit, await findLastRelease(tx.db, keyId), now)
 }
 
-function toSubmission(message: ReadMessage, id: string, batchId: string): Submission {
+function toSubmission(
+  message: ReadMessage,
+  id: string,
+  batchId: string,
+  submittedBy: SubmittedBy,
+): Submission {
   const { index, sender, recipients, addressees, attached } = message
   return {
     content: {
@@ -73,6 +81,7 @@ function toSubmission(message: ReadMessage, id: string, batchId: string): Submis
       ...sender,
       ...message.content,
       ...given({ addressees }),
+      submittedBy,
     },
     to: recipients,
     ...given({ attached }),

@@ -73,8 +73,8 @@ function sendRoute(parts: SendParts): Route {
       'schedule_failed',
       'limit_reached',
     ],
-    async handle({ principal, body, claim }) {
-      const { status, value } = await sendEmail(parts, principal, body, claim)
+    async handle({ principal, body, claim, peer }) {
+      const { status, value } = await sendEmail(parts, principal, body, claim, peer)
       return new Reply(status, value)
     },
   })

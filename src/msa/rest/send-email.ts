@@ -8,6 +8,7 @@ import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { isoTime } from '../../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
+import type { SubmittedBy } from '../../messages/log/mail-log.js'
 import type { Submission, SubmittedRecipient } from '../mail-submission.js'
 import { shownSender } from '../sender.js'
 import type { SenderCache } from '../sender-cache.js'
@@ -33,17 +34,22 @@ export interface SendAnswer extends KeptAnswer {
   readonly value: Static<typeof SendResult> | Static<typeof ScheduledResult>
 }
 
-/** @throws AppError with the codes of the contract's send rules */
+/**
+ * @param peer address of the client; absent for a command, which acts for the operator
+ * @throws AppError with the codes of the contract's send rules
+ */
 export async function sendEmail(
   parts: SendParts,
   principal: Principal,
   body: SendBody,
   claim?: IdempotencyClaim,
+  peer?: string,
 ): Promise<SendAnswer> {
   const { database, clock } = parts
   const now = clock.now()
   const workspace = await parts.senders.workspace(principal.workspaceId)
-  const { submission, shown } = await toSubmission(parts, workspace, body, now)
+  const submittedBy = peer === undefined ? undefined : { keyId: principal.keyId, peer }
+  const { submission, shown } = await toSubmission(parts, workspace, body, now, submittedBy)
   const { scheduledAt, id } = submission.content
   const { isSandbox } = principal
   const batch = { workspace, isSandbox, submissions: [{ ...submission, key: principal }] }
@@ -63,7 +69,13 @@ export async function sendEmail(
   }
 }
 
-async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: SendBody, now: number) {
+async function toSubmission(
+  parts: SendParts,
+  workspace: ActingWorkspace,
+  body: SendBody,
+  now: number,
+  submittedBy: SubmittedBy | undefined,
+) {
   const { recipients, addressees } = readRecipientFields(body)
   const senderFields = readSenderFields(body)
   const scheduledAt = readSendAt(body.send_at)
@@ -78,7 +90,7 @@ async function toSubmission(parts: SendParts, workspace: ActingWorkspace, body: 
     id: parts.newId(),
     ...sender,
     ...filled,
-    ...given({ addressees, scheduledAt }),
+    ...given({ addressees, scheduledAt, submittedBy }),
   }
   const submission: Submission = { content, to: recipients, ...given({ attached }) }
   return { submission, shown: shownSender(sender, asked) }

@@ -80,7 +80,7 @@ const messageFields = {
   template_data: Type.Optional(
     Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
       description:
-        'What merge tags of the same names stand for, any JSON; goes before what is known of the contact. At most 256 KB as JSON.',
+        'What merge tags of the same names stand for, any JSON; goes before what is known of the contact. At most 256 KB as JSON, 10,000 values.',
     }),
   ),
   from_email: Type.Optional(

@@ -32,6 +32,10 @@ export class LoginGuard {
     this.limits = limits
   }
 
+  get lockoutMs(): number {
+    return this.limits.lockoutMs
+  }
+
   /** @returns for how long the address is still locked out, ms; 0 when it is not */
   lockedForMs(address: string): number {
     const record = this.current(addressKey(address))
@@ -50,6 +54,11 @@ export class LoginGuard {
     this.records.set(name, record)
     const [eldest] = this.records.keys()
     if (this.records.size > MOST_ADDRESSES && eldest !== undefined) this.records.delete(eldest)
+  }
+
+  /** The operator says so. @returns whether there was anything to forget */
+  forgive(address: string): boolean {
+    return this.records.delete(addressKey(address))
   }
 
   /** A right password: what was mistyped before does not count. */

@@ -80,6 +80,7 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
     trackClicks: controls.track?.clicks ?? false,
     ...written,
     ...(controls.tags.length === 0 ? {} : { tags: controls.tags }),
+    submittedBy: { keyId: principal.keyId, peer: request.session.peerAddress },
   }
   const submitted = await parts.gatherer.submit({
     workspace,

@@ -10,7 +10,7 @@ import { AppError } from '../../core/errors.js'
 import { mayDo, type Authenticate, type Principal } from '../../http/principal.js'
 import { SmtpRefusal, type MailReceiver, type SessionFacts } from '../../smtp/receiver.js'
 import { NetworkList } from '../../world/net/ip-address.js'
-import { LoginGuard, type LoginGuardLimits } from './login-guard.js'
+import type { LoginGuard } from './login-guard.js'
 import { SubmissionTransaction, type RelayParts } from './submission-transaction.js'
 import type { Submitter } from './submitter.js'
 
@@ -18,7 +18,7 @@ export interface SubmissionParts extends RelayParts {
   readonly authenticate: Authenticate
   /** The key with this id; asked for each message, so it remembers for a moment. @throws AppError unauthorized, workspace_not_found */
   readonly principalOfKey: (keyId: string) => Promise<Principal>
-  readonly logins: LoginGuardLimits
+  readonly guard: LoginGuard
   /** Devices that cannot authenticate; the first network that holds the address counts. */
   readonly trustedNetworks: readonly { readonly network: string; readonly key: string }[]
 }
@@ -27,7 +27,7 @@ export interface SubmissionParts extends RelayParts {
 const ANY_WORKSPACE = 'apikey'
 
 export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Submitter> {
-  const guard = new LoginGuard(parts.clock, parts.logins)
+  const { guard } = parts
   const trusted = parts.trustedNetworks.map(({ network, key }) => ({
     list: new NetworkList([network]),
     key,
@@ -66,6 +66,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
         throw error
       }
     },
+    keyIdOf: ({ principal }) => principal.keyId,
     async beginMail(session, submitter, mail) {
       if (submitter === undefined) throw new SmtpRefusal(530, '5.7.0', 'Log in first')
       const { isTrusted } = submitter
@@ -82,7 +83,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
     if (guard.lockedForMs(peerAddress) > 0)
       parts.log.warn('submission logins locked out', {
         peer: peerAddress,
-        lockoutMs: parts.logins.lockoutMs,
+        lockoutMs: guard.lockoutMs,
       })
   }
 }

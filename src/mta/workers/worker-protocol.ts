@@ -13,7 +13,7 @@ import type { DeliveryJob } from '../../queue/delivery-agent.js'
 export type SharedValue = DeliveryJob['content'] | readonly DkimKey[]
 
 /** A job with numbers in place of what it shares with others. */
-export interface JobSlip extends Omit<DeliveryJob, 'content' | 'signingKeys'> {
+export interface JobSlip extends Omit<DeliveryJob, 'content' | 'signingKeys' | 'submission' | 'dueAt'> {
   readonly content: number | DeliveryJob['content']
   /** Absent where nobody signs. */
   readonly signingKeys?: number | readonly DkimKey[]

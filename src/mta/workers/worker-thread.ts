@@ -117,7 +117,7 @@ export class DeliveryThread {
     await this.ended
   }
 
-  private toSlip({ content, signingKeys, ...job }: DeliveryJob): JobSlip {
+  private toSlip({ content, signingKeys, submission: _, dueAt: __, ...job }: DeliveryJob): JobSlip {
     return {
       ...job,
       content: this.shared.give(content, this.instructions),

@@ -50,6 +50,7 @@ export async function claim(
       ...entry,
       attempts: entry.attempts + 1,
       nextAttemptAt: retryAts.get(entry.attempts) ?? entry.nextAttemptAt,
+      dueAt: entry.nextAttemptAt,
     })),
     nextDueAt,
   }))

@@ -13,6 +13,7 @@ import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import { letGo, takeBackAttempt } from './claim-store.js'
 import { claim, type Claimed } from './claim.js'
+import { logMessage } from '../../messages/log/mail-log.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import type { JobLoader } from './job-loader.js'
 import { LARGE_OCTETS } from '../../messages/content-store.js'
@@ -171,10 +172,12 @@ export class Claimer {
   }
 
   private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
-    const { database, clock, onSettled } = this.parts
+    const { database, clock, log, onSettled } = this.parts
     const suppressed = await suppressedJobs(database.reader, jobs)
     if (suppressed.size > 0) {
       await database.write(tx => dropSuppressed(tx, [...suppressed], clock.now()))
+      for (const { messageId, recipient, submission = {} } of suppressed)
+        logMessage(log, 'suppressed', messageId, submission, recipient, { reason: 'while it was queued' })
       onSettled()
     }
     return suppressed

@@ -5,9 +5,6 @@
  * a moment ago need not be read at all. Fails: a message whose content or keys cannot be had is a fault of its own and
  * does not keep the others of its claim.
  */
-import { findContactsOf } from '../../audience/contacts/contact-store.js'
-import type { Contact } from '../../audience/contacts/contact.js'
-import type { MergeContact } from '../../content/merge/merge-values.js'
 import { hasTags } from '../../content/rendering/mail-plan.js'
 import type { OwnValues } from '../../content/rendering/merging.js'
 import { given } from '../../core/given.js'
@@ -26,10 +23,11 @@ import {
   type MessageContent,
   type RelayedMessage,
 } from '../../messages/content-store.js'
-import { findMergeSources } from '../../messages/message-store.js'
 import type { DeliveryJob, JobContent } from '../delivery-agent.js'
+import type { LoggedSubmission } from '../../messages/log/mail-log.js'
 import { originOf, type MailOrigin } from '../../messages/mail-origin.js'
 import type { QueueEntry } from '../queue-store.js'
+import { findOwnValues } from './own-values.js'
 
 export interface JobLoaderParts {
   readonly reader: Queries
@@ -57,6 +55,7 @@ interface LoadedContent {
   readonly hasNullReturnPath: boolean
   /** Absent where it is part of nothing. */
   readonly origin?: MailOrigin
+  readonly submission: LoggedSubmission
   readonly bytes: number
 }
 
@@ -99,7 +98,11 @@ export class JobLoader {
   async load(entries: readonly QueueEntry[]): Promise<Loaded> {
     const contents = await this.loadContents([...new Set(entries.map(entry => entry.contentId))])
     await this.loadKeys([...contents.values()])
-    const own = await this.loadOwnValues(entries.filter(({ contentId }) => contents.get(contentId)?.hasTags))
+    const filled = entries.filter(({ contentId }) => contents.get(contentId)?.hasTags)
+    const own = await findOwnValues(
+      this.parts.reader,
+      filled.map(({ messageId }) => messageId),
+    )
     const jobs: DeliveryJob[] = []
     const faults = new Map<string, string>()
     for (const entry of entries) {
@@ -123,26 +126,6 @@ export class JobLoader {
     return missing ? { ...job, content: await missing.read() } : job
   }
 
-  /** Contacts as they are now: a mail that has waited does not call anybody what they were called before. */
-  private async loadOwnValues(entries: readonly QueueEntry[]): Promise<ReadonlyMap<string, OwnValues>> {
-    if (entries.length === 0) return new Map()
-    const { reader } = this.parts
-    const sources = await findMergeSources(
-      reader,
-      entries.map(({ messageId }) => messageId),
-    )
-    const contacts = await findContactsOf(
-      reader,
-      [...sources.values()].flatMap(({ contactId }) => contactId ?? []),
-    )
-    return new Map(
-      [...sources].map(([id, { contactId, mergeData: data }]) => [
-        id,
-        given({ contact: toMergeContact(contacts.get(contactId ?? '')), data }),
-      ]),
-    )
-  }
-
   private toJob(
     entry: QueueEntry,
     loaded: LoadedContent,
@@ -158,7 +141,8 @@ export class JobLoader {
       acceptedAt: loaded.createdAt,
       content: loaded.content,
       signingKeys,
-      ...given({ origin: loaded.origin, own }),
+      submission: loaded.submission,
+      ...given({ origin: loaded.origin, own, dueAt: entry.dueAt }),
     }
   }
 
@@ -251,6 +235,7 @@ export class JobLoader {
       signingDomainId,
       createdAt: content.scheduledAt ?? content.createdAt,
       ...originIn(content),
+      submission: { from: content.from.address, ...content.submittedBy },
       hasTags: content.merging !== undefined && [content.subject, content.html, content.text].some(hasTags),
     }
     if (relayed === undefined) {
@@ -295,12 +280,6 @@ function toComposed(content: MessageContent): ComposedContent & JobContent {
     ...(addressees?.hasCopies ? { mailId: content.id } : {}),
     ...given({ merging: content.merging }),
   }
-}
-
-function toMergeContact(contact: Contact | undefined): MergeContact | undefined {
-  if (!contact) return undefined
-  const { email, firstName, lastName, attributes } = contact
-  return { email, firstName, lastName, attributes }
 }
 
 /** Strings take up to two bytes a character in memory, and data some more than its text. */

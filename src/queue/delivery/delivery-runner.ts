@@ -133,7 +133,7 @@ export class DeliveryRunner {
    * writes this outcome down, and the connection does not wait for both.
    */
   private async deliver(delivery: Delivery): Promise<void> {
-    const { clock, log, schedule, outcomes, steps, onChange, onSettled } = this.parts
+    const { clock, schedule, outcomes, steps, onChange, onSettled } = this.parts
     const { job, turn } = delivery.ready
     const startedAt = clock.now()
     const outcome = await this.attempt(delivery)
@@ -142,7 +142,6 @@ export class DeliveryRunner {
     const finishedAt = clock.now()
     const clockAheadMs = steps.since(job.acceptedAt)
     const retryAt = this.retryAt(job, outcome, finishedAt)
-    logOutcome(log, job, outcome)
     this.begun.delete(delivery)
     this.active -= 1
     const recorded = outcomes.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs }, this.active)
@@ -217,15 +216,4 @@ const agentFailure: Deferred = {
 /** The operator can mend it, so the message waits; nothing was learnt about the site. */
 function notReady(fault: string): Outcome {
   return { ...agentFailure, cause: 'config', subtype: 'signing_key', summary: fault }
-}
-
-function logOutcome(log: Log, job: DeliveryJob, outcome: Outcome): void {
-  const fields = {
-    messageId: job.messageId,
-    attempt: job.attempt,
-    outcome: outcome.kind,
-    summary: outcome.summary,
-  }
-  if (outcome.kind === 'delivered') log.debug('delivery attempted', fields)
-  else log.info('delivery attempted', fields)
 }

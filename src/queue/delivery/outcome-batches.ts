@@ -80,6 +80,7 @@ export class OutcomeBatches {
             return recordOutcomes(
               tx,
               batch.map(({ finished }) => finished),
+              log,
             )
           },
           { canWait: this.isBusy },

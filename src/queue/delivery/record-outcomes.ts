@@ -18,6 +18,8 @@ import { recordHappenings, type FactsOf, type Happening } from '../../messages/m
 import { findHeads } from '../../messages/message-status-store.js'
 import { deferEntry, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { WITHDRAWN } from '../claiming/withdrawn.js'
+import type { Log } from '../../world/log.js'
+import { logAttempt, type Verdict } from './log-attempt.js'
 
 /** One finished attempt. */
 export interface Finished {
@@ -31,15 +33,6 @@ export interface Finished {
   readonly clockAheadMs?: number
 }
 
-/** What the message is now, after this attempt. */
-type Verdict =
-  | { readonly kind: 'delivered'; readonly remoteMta: string }
-  | { readonly kind: 'deferred'; readonly nextAttemptAt: number }
-  | { readonly kind: 'bounced'; readonly bounce: Omit<Bounced, 'kind' | 'tried' | 'summary'> }
-  | { readonly kind: 'failed'; readonly reason: string }
-  /** Put off, and not queued any more. */
-  | { readonly kind: 'over' }
-
 interface Settled extends Finished {
   readonly entry: QueueEntry | undefined
   readonly verdict: Verdict
@@ -49,6 +42,7 @@ interface Settled extends Finished {
 export async function recordOutcomes(
   tx: Tx,
   batch: readonly Finished[],
+  log?: Log,
 ): Promise<ReadonlyMap<string, number>> {
   const entries = await takeEntries(tx, batch)
   const all = batch.map((finished): Settled => {
@@ -65,6 +59,10 @@ export async function recordOutcomes(
     await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isHandedOver(outcome))
     dueAgain.set(job.messageId, verdict.nextAttemptAt)
   }
+  if (log)
+    tx.onCommit(() => {
+      for (const one of settled) logAttempt(log, one)
+    })
   return dueAgain
 }
 

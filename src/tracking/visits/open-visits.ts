@@ -4,7 +4,6 @@
  * Called by the composition root. Closing: first no listener asks any more, then the journal ends, then counting.
  * Fails: rejects where the journal's folder cannot be made or read.
  */
-import { join } from 'node:path'
 import type { Database } from '../../db/database.js'
 import { noticePage } from '../../http/public/document.js'
 import type { PublicApp } from '../../http/public/public-app.js'
@@ -15,7 +14,7 @@ import { NetworkList } from '../../world/net/ip-address.js'
 import type { World } from '../../world/world.js'
 import { VisitCounter } from './visit-counter.js'
 import { PIXEL, withVisits } from './visit-handler.js'
-import { VisitJournal } from './visit-journal.js'
+import { VisitJournal, visitsFolder } from './visit-journal.js'
 import { VisitReader } from './visit-reader.js'
 import { findCountedPlace } from './visit-store.js'
 
@@ -37,7 +36,7 @@ export interface Visits {
 
 export async function openVisits(parts: VisitParts): Promise<Visits> {
   const { database, clock, log, keys, trustedProxies } = parts
-  const folder = join(parts.dataDir, 'visits')
+  const folder = visitsFolder(parts.dataDir)
   const counted = await findCountedPlace(database.reader)
   const journal = await VisitJournal.open({ folder, clock, log }, counted.file)
   const reader = new VisitReader(folder, journal, counted)

@@ -27,6 +27,10 @@ export interface JournalPlace {
   readonly octets: number
 }
 
+export function visitsFolder(dataDir: string): string {
+  return join(dataDir, 'visits')
+}
+
 export interface JournalBounds {
   /** Of one file; the next visit begins another. */
   readonly fileOctets: number

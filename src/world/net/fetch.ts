@@ -2,17 +2,21 @@
  * HTTP requests: the only place that sends one.
  *
  * For webhooks, MTA-STS policies and whatever else asks a web server; for commands that ask the server beside them. Never follows a redirect, never decodes or
- * interprets a body, never keeps a connection. `fake-fetch.ts` answers from a script.
+ * interprets a body; keeps connections only in a pool it was handed. `fake-fetch.ts` answers from a script.
  * Standards: RFC 9110; certificates are checked against the URL's host (RFC 9110 §4.3.4), whatever address is dialled.
- * An address out of reach (`reach.ts`) is not called unless the operator named it, however it was found.
- * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT or EADDRNOTPUBLIC, or with a TypeError for a URL that is
- * not http(s).
+ * An address out of reach (`reach.ts`) is not called unless the operator named it, however it was found; nor is a URL with
+ * credentials or a port of another protocol (`http-target.ts`).
+ * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT, EADDRNOTPUBLIC or EURLREFUSED, or with a TypeError for a URL that
+ * is not http(s).
  */
 import { lookup, type LookupAddress } from 'node:dns'
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
+import type { HostLookup } from '../dns/host-lookup.js'
 import type { Clock } from '../time/clock.js'
+import type { HttpPool } from './http-pool.js'
+import { hostOf, targetFault } from './http-target.js'
 import { ipVersion } from './ip-address.js'
 import { assertWithin, PUBLIC_REACH, type Named, type Reach } from './reach.js'
 
@@ -56,26 +60,65 @@ export interface HttpClientOptions {
   readonly authorities?: string
   /** Where requests may go; the public Internet where absent. */
   readonly reach?: Reach
+  /** How names are looked up; as the system does where absent. */
+  readonly lookUp?: HostLookup
+  /** Connections to be used again; none where absent. */
+  readonly pool?: HttpPool
 }
 
 export function openHttpClient(
   clock: Clock,
-  { authorities, reach = PUBLIC_REACH }: HttpClientOptions = {},
+  { authorities, reach = PUBLIC_REACH, lookUp = systemHostLookup, pool }: HttpClientOptions = {},
 ): HttpClient {
+  const trust = authorities === undefined ? {} : { ca: authorities }
+
+  function send(request: HttpRequest, kept: HttpPool | undefined): Promise<HttpResponse> {
+    const { protocol, ...options } = optionsOf(request)
+    // Node looks up nothing where it is given an address.
+    if (ipVersion(options.host) !== 0) assertWithin(reach, request, options.host)
+    else options.lookup = lookupWithin(reach, request, lookUp)
+    if (protocol === 'https:') {
+      const secured = { ...options, ...trust, agent: kept?.secure ?? false }
+      return exchange(clock, request, listen => requestHttps(secured, listen))
+    }
+    if (protocol !== 'http:') throw new TypeError(`${protocol} is neither http: nor https:`)
+    const plain = { ...options, agent: kept?.plain ?? false }
+    return exchange(clock, request, listen => requestHttp(plain, listen))
+  }
+
   return {
     async request(request) {
-      const { protocol, ...options } = optionsOf(request)
-      // Node looks up nothing where it is given an address.
-      if (ipVersion(options.host) !== 0) assertWithin(reach, request, options.host)
-      else options.lookup = lookupWithin(reach, request)
-      const trust = authorities === undefined ? {} : { ca: authorities }
-      if (protocol === 'https:')
-        return exchange(clock, request, listen => requestHttps({ ...options, ...trust }, listen))
-      if (protocol === 'http:') return exchange(clock, request, listen => requestHttp(options, listen))
-      throw new TypeError(`${protocol} is neither http: nor https:`)
+      const { namedBy, address, socketPath } = request
+      const fault = namedBy === 'operator' ? undefined : targetFault(request.url)
+      if (fault !== undefined && URL.canParse(request.url) && /^https?:/i.test(request.url))
+        throw Object.assign(new Error(`the URL ${fault}`), { code: 'EURLREFUSED' })
+      // One that the operator named may lead where others must not: no other request may come upon it.
+      const isShared = namedBy === undefined && address === undefined && socketPath === undefined
+      const kept = isShared ? pool : undefined
+      try {
+        return await send(request, kept)
+      } catch (error) {
+        // The other side has ended a connection that lay idle before it saw the request (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+        if (kept === undefined || !wasStale(error)) throw error
+        return send(request, undefined)
+      }
     },
   }
 }
+
+const stale = new WeakSet<Error>()
+
+function wasStale(error: unknown): boolean {
+  return error instanceof Error && stale.has(error)
+}
+
+const systemHostLookup: HostLookup = host =>
+  new Promise((resolve, reject) => {
+    lookup(host, { all: true }, (error, found) => {
+      if (error) reject(error)
+      else resolve(found.map(({ address }) => address))
+    })
+  })
 
 function optionsOf({
   method,
@@ -85,7 +128,7 @@ function optionsOf({
   socketPath,
 }: HttpRequest): RequestOptions & { protocol: string; host: string; servername?: string } {
   const { protocol, hostname, host, port, pathname, search } = new URL(url)
-  const name = hostname.replace(/^\[|\]$/g, '')
+  const name = hostOf(hostname)
   return {
     protocol,
     method,
@@ -96,34 +139,31 @@ function optionsOf({
     headers: { ...headers, host },
     // An address is no server name (RFC 6066 §3); without one the certificate is checked against the address dialled.
     ...(ipVersion(name) === 0 ? { servername: name } : {}),
-    // A pooled connection might lead to another address than the one asked for.
-    agent: false,
   }
 }
 
 /** The look-up of a connection, without the addresses that are out of reach: what was checked is what is called. */
-function lookupWithin(reach: Reach, named: Named): LookupFunction {
+function lookupWithin(reach: Reach, named: Named, lookUp: HostLookup): LookupFunction {
   return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found) => {
-      if (error) callback(error, [])
-      else answer(found)
-    })
-    const answer = (found: readonly LookupAddress[]) => {
+    const answer = (found: readonly string[]) => {
       const { namedBy } = named
-      const within = found.filter(
-        ({ address }) => namedBy === 'operator' || reach.refusal(address) === undefined,
-      )
+      const within = found.filter(address => namedBy === 'operator' || reach.refusal(address) === undefined)
       const [first] = within
       if (first === undefined) callback(outOfReach(reach, named, found), [])
-      else if (options.all === true) callback(null, within)
-      else callback(null, first.address, first.family)
+      else if (options.all === true) callback(null, within.map(withFamily))
+      else callback(null, first, ipVersion(first))
     }
+    lookUp(hostname).then(answer, (error: Error) => callback(error, []))
   }
 }
 
-function outOfReach(reach: Reach, named: Named, found: readonly LookupAddress[]): Error {
+function withFamily(address: string): LookupAddress {
+  return { address, family: ipVersion(address) }
+}
+
+function outOfReach(reach: Reach, named: Named, found: readonly string[]): Error {
   try {
-    for (const { address } of found) assertWithin(reach, named, address)
+    for (const address of found) assertWithin(reach, named, address)
     return Object.assign(new Error('the host has no address'), { code: 'ENOTFOUND' })
   } catch (error) {
     return error as Error
@@ -142,17 +182,23 @@ function exchange(
       timer.cancel()
       reject(error)
     }
+    let hasAnswered = false
     const timer = clock.after(timeoutMs, () => {
       fail(Object.assign(new Error('request timed out'), { code: 'ETIMEDOUT' }))
       outgoing.destroy()
     })
     const outgoing = send(response => {
+      hasAnswered = true
       readBody(response, maxBytes).then(({ kept, isTruncated }) => {
         timer.cancel()
         resolve({ status: response.statusCode ?? 0, headers: headersOf(response), body: kept, isTruncated })
       }, fail)
     })
-    outgoing.on('error', fail)
+    outgoing.on('error', error => {
+      const isCut = 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+      if (isCut && outgoing.reusedSocket && !hasAnswered) stale.add(error)
+      fail(error)
+    })
     outgoing.end(body)
   })
 }

@@ -6,6 +6,7 @@
  * Fails: never; `assertWithin` throws the error a connection would fail with, code `EADDRNOTPUBLIC`.
  */
 import { addressKind } from './address-kind.js'
+import { NetworkList } from './ip-address.js'
 
 export interface Reach {
   /** @returns why the address is not dialled, one phrase that completes "the address ..."; undefined where it may be */
@@ -31,6 +32,21 @@ export const PRIVATE_REACH: Reach = {
     const kind = addressKind(address)
     return kind === 'multicast' || kind === 'invalid' ? phrase(kind) : undefined
   },
+}
+
+/**
+ * The public Internet, and those networks close by that the operator lists. An address that carries another one (NAT64, 6to4) is in a
+ * network only where the operator lists it as it is written: what stands at its far end is not ours to know.
+ *
+ * @param networks in CIDR notation
+ */
+export function openReachWith(networks: readonly string[]): Reach {
+  const listed = new NetworkList(networks)
+  return {
+    refusal: address =>
+      PRIVATE_REACH.refusal(address) ??
+      (listed.contains(address) ? undefined : PUBLIC_REACH.refusal(address)),
+  }
 }
 
 /** @param allowPrivate whether networks close by are the operator's own, and DNS speaks for them */

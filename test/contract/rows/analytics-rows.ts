@@ -36,8 +36,13 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     id: 'analytics.opens',
     rule: 'totals opens and clicks',
     from: ['Other resources > Analytics totals sends campaign_sends api_sends'],
-    tests: [],
-    waitsFor: 'tracking pages',
+    tests: [
+      inFile('tracking/tracked-served')('the picture at the end of the body tells of an opening'),
+      inFile('tracking/tracked-served')(
+        'a link leads on to where it was written to, and a person who follows it is counted once',
+      ),
+    ],
+    asserts: ['postroad.counted(1, 0)', 'postroad.counted(0, 2)'],
   },
   {
     id: 'analytics.campaigns',

@@ -135,9 +135,12 @@ export const EMAIL_ROWS: readonly Row[] = [
     id: 'send.tracking',
     rule: 'track_opens and track_clicks are truth values, true where left out',
     from: ['Email > track_opens', 'Email > track_clicks'],
-    tests: [REFUSED, inFile('msa/rest/batch')('a message of a batch has the bounds of a single send')],
-    asserts: ["path: 'track_opens'"],
-    waitsFor: 'tracking pages',
+    tests: [
+      REFUSED,
+      inFile('msa/rest/batch')('a message of a batch has the bounds of a single send'),
+      inFile('tracking/tracked-served')('a mail that asks for neither has neither'),
+    ],
+    asserts: ["path: 'track_opens'", 't.match(opensOnly.html, PIXEL)'],
   },
   {
     id: 'send.send-at',
@@ -309,7 +312,6 @@ export const EMAIL_ROWS: readonly Row[] = [
       "status: 'clicked', delivered_at: NOW",
       't.match(postroad.rowCounts(), { suppressions: 0, queue: 0 })',
     ],
-    waitsFor: 'webhooks',
   },
   {
     id: 'send.scheduled',

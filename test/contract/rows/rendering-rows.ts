@@ -2,6 +2,7 @@
 import { inFile, type Row } from '../row.js'
 
 const merged = inFile('msa/rest/merged-mail')
+const tracked = inFile('tracking/tracked-served')
 const RULES = 'Content rendering rules'
 const LANGUAGE = merged('the whole language is understood where mail is sent')
 const FOOTER = merged('the footer is as much as the mail lacks, with links of this message')
@@ -88,5 +89,15 @@ export const RENDERING_ROWS: readonly Row[] = [
       merged('a line break of a contact never ends the subject'),
     ],
     asserts: ['t.match(made.html', '/^html: line 2, column 3: this #if has no'],
+  },
+  {
+    id: 'rendering.tracking',
+    rule: 'links of unsubscribing, preferences, mailto, tel, # and other schemes stay; machines move nothing',
+    from: ['decisions: Email > Tracking never rewrites unsubscribe preferences'],
+    tests: [
+      tracked('links that are nobody else’s business stay as they were written'),
+      tracked('machines move neither the status nor the counters'),
+    ],
+    asserts: ['t.same(found.slice(0, kept.length), kept)', 'postroad.counted(0, 0)'],
   },
 ]

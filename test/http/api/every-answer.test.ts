@@ -34,7 +34,7 @@ async function open(t: Test) {
       const usual = usualAsking(operation, madeUp, operation.needsKey ? key : undefined)
       return ask(appliance.baseUrl, {
         ...usual,
-        path: usual.path + query,
+        path: usual.path + (usual.path.includes('?') ? query.replace('?', '&') : query),
         headers: { ...usual.headers, ...headers },
       })
     },
@@ -97,7 +97,7 @@ t.test('a key of a removed workspace is a 404 of its own on every route that nee
   const { keyed, ask, ...appliance } = await open(t)
   const { id } = await appliance.json<{ id: string }>('workspace', 'create', 'short-lived')
   const key = await appliance.makeKey('--workspace', id)
-  await appliance.json('workspace', 'remove', id)
+  await appliance.json('workspace', 'remove', id, '--yes')
   for (const operation of keyed) {
     const answer = await ask(operation, { key })
     t.same([answer.status, errorOf(answer).code], [404, 'workspace_not_found'], operation.name)

@@ -75,7 +75,7 @@ t.test('operations have names of their own, as people would give them, and stand
   for (const id of ids)
     t.match(
       id,
-      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|restore|estimate|preview|import|export|pause|resume)[A-Z]\w+$/,
+      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|restore|replay|estimate|preview|import|export|pause|resume)[A-Z]\w+$/,
     )
   for (const { name, tags } of operations) t.match(tags, [/^[A-Z]/], name)
 })
@@ -200,6 +200,7 @@ t.test("another workspace's things are a 404 as well", async t => {
     'segments',
     'tags',
     'forms',
+    'webhooks',
   ])
     t.ok(proven.has(resource), resource)
 })

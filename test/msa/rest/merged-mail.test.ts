@@ -175,7 +175,8 @@ t.test("a template that is unknown, deleted or somebody else's is refused in its
 
 t.test('what cannot be read or filled in is refused with its place, and nothing is accepted', async t => {
   const { send, batch, template, rowCounts } = await open(t)
-  const id = await template('<p>{{#each list}}{{#each this.more}}{{this}}{{/each}}{{/each}}</p>')
+  const loops = '{{#each list}}{{#each this.more}}{{this}}{{/each}}{{/each}}'
+  const id = await template(`<p>${loops.repeat(3)}</p>`)
   const before = rowCounts()
   t.match(
     await send({ html: '<p>\n  {{#if a}}x</p>' }),
@@ -184,7 +185,9 @@ t.test('what cannot be read or filled in is refused with its place, and nothing 
   t.match(await send({ text: 'Hi {{name' }), fault('text', /^text: line 1, column 4: /))
   t.match(await send({ subject: '{{#no}}', text: 'x' }), fault('subject', /^subject: line 1, column 1: /))
   t.match(await batch([{ text: 'x' }, { html: '{{/if}}' }]), fault('messages.1.html', /line 1, column 1/))
-  const list = Array.from({ length: 150 }, () => ({ more: Array<string>(150).fill('x') }))
+  const listOf = (length: number) =>
+    Array.from({ length: 90 }, () => ({ more: Array<string>(length).fill('x') }))
+  const list = listOf(90)
   t.match(
     await send({ template_id: id, template_data: { list } }),
     fault('template_data', /more than 20000 steps/),
@@ -196,6 +199,10 @@ t.test('what cannot be read or filled in is refused with its place, and nothing 
   t.match(
     await send({ text: '{{a}}', template_data: { a: 'x'.repeat(262_144) } }),
     fault('template_data', /at most 256KB/),
+  )
+  t.match(
+    await send({ text: '{{a}}', template_data: { list: listOf(120) } }),
+    fault('template_data', /at most 10000 values/),
   )
   t.match(
     await send({ text: '{{a.b}}', template_data: { a: { b: ['a\0b'] } } }),

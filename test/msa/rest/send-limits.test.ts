@@ -28,7 +28,7 @@ t.test('a key of a removed workspace is told so', async t => {
   const postroad = await openTestAppliance(t)
   const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'short-lived')
   const key = await postroad.makeKey('--workspace', id)
-  await postroad.json('workspace', 'remove', id)
+  await postroad.json('workspace', 'remove', id, '--yes')
   t.match(await postroad.send(key, good), { status: 404, body: { error: { code: 'workspace_not_found' } } })
 })
 

@@ -134,7 +134,7 @@ export function usualAsking(operation: Operation, valueOf: (name: string) => str
   const { body, file } = operation
   return {
     method: operation.method,
-    path: pathWith(operation, valueOf),
+    path: pathWith(operation, valueOf) + neededQuery(operation, valueOf),
     key,
     headers: {
       ...Object.fromEntries(
@@ -147,6 +147,13 @@ export function usualAsking(operation: Operation, valueOf: (name: string) => str
     ...(body ? { body: JSON.stringify(body.example) } : {}),
     ...(file ? { body: file.example } : {}),
   }
+}
+
+/** The fields that a query has to have, if any, with their question mark. */
+function neededQuery({ parameters }: Operation, valueOf: (name: string) => string): string {
+  const needed = parameters.filter(one => one.in === 'query' && one.required)
+  if (needed.length === 0) return ''
+  return `?${new URLSearchParams(needed.map(({ name }): [string, string] => [name, valueOf(name)])).toString()}`
 }
 
 /** What is wrong with an answer, whatever was asked; undefined where nothing is. */

@@ -19,7 +19,7 @@ export interface SinkMail {
 export interface Sink {
   readonly port: number
   /** `defer`: recipients are told that their mailbox is full for now (452 4.2.2). `unknown@` is never taken (550 5.1.1). */
-  atRcpt: 'accept' | 'defer'
+  atRcpt: 'accept' | 'defer' | 'refuse'
   /** `stall`: from now on the octets of messages are left unread. */
   inData: 'read' | 'stall'
   /** What becomes of a message whose final dot has come: a 250, no answer until `release`, or a cut line. */
@@ -68,7 +68,9 @@ export async function openSink(
         done(Object.assign(new Error(text), { responseCode: code }))
         return
       }
-      done(sink.atRcpt === 'accept' ? null : Object.assign(new Error('Mailbox full'), { responseCode: 452 }))
+      if (sink.atRcpt === 'accept') done(null)
+      else if (sink.atRcpt === 'defer') done(Object.assign(new Error('Mailbox full'), { responseCode: 452 }))
+      else done(Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 }))
     },
     onData(stream, session, done) {
       begun += 1

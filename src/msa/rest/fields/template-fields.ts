@@ -16,13 +16,20 @@ import { invalidField } from './field-fault.js'
 
 /** Characters of JSON: as much as a body may have. */
 const MOST_DATA = 256 * 1_024
+/** On all levels together: 10,000 names are looked through in one turn of some ms. A render takes 20,000 steps at most. */
+const MOST_VALUES = 10_000
 
 /** @throws AppError validation_error */
 export function readTemplateData({ template_data: data }: MessageFields): MergeData | undefined {
-  if (data === undefined || Object.keys(data).length === 0) return undefined
+  if (data === undefined) return undefined
   const fault = findFault(data)
   if (fault !== undefined) throw invalidField('template_data', `template_data ${fault}`)
-  return data
+  return isEmpty(data) ? undefined : data
+}
+
+function isEmpty(data: MergeData): boolean {
+  for (const _ in data) return false
+  return true
 }
 
 /**
@@ -53,25 +60,29 @@ export function fillFields(
 type TrackingFields = Pick<MessageFields, 'track_opens' | 'track_clicks'>
 
 const TOO_LARGE = `must have at most ${formatSize(MOST_DATA)} as JSON`
+const TOO_MANY = `must have at most ${MOST_VALUES} values`
 
-/** Counts as it goes: what is far too large is not written down to be measured. */
+/** Counts as it goes: what is far too large is neither looked through nor written down to be measured. */
 function findFault(data: MergeData): string | undefined {
-  let left = MOST_DATA
+  let [octets, values] = [MOST_DATA, MOST_VALUES]
   let hasNul = false
   const waiting: unknown[] = [data]
   while (waiting.length > 0) {
     const value = waiting.pop()
-    left -= 1
+    octets -= 1
     if (typeof value === 'string') {
-      left -= value.length
+      octets -= value.length
       hasNul ||= value.includes('\0')
-    } else if (typeof value === 'object' && value !== null)
-      for (const [key, item] of Object.entries(value)) {
-        left -= Array.isArray(value) ? 1 : key.length
-        waiting.push(item)
-        if (left < 0) return TOO_LARGE
+    } else if (typeof value === 'object' && value !== null) {
+      const keys = Object.keys(value)
+      values -= keys.length
+      if (values < 0) return TOO_MANY
+      for (const key of keys) {
+        octets -= Array.isArray(value) ? 1 : key.length
+        waiting.push((value as Record<string, unknown>)[key])
       }
-    if (left < 0) return TOO_LARGE
+    }
+    if (octets < 0) return TOO_LARGE
   }
   // RFC 5322 §4: no message holds one.
   if (hasNul) return 'contains a NUL character'

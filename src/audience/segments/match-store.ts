@@ -1,0 +1,56 @@
+/**
+ * SQL of which of some contacts conditions mean: contacts that are known already, or those of a range of numbers.
+ *
+ * For whoever follows contacts one by one, as automations do. Few contacts at a time: a few milliseconds.
+ */
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
+import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
+import type { Contact } from '../contacts/contact.js'
+import { findContactsBySeq } from '../contacts/contact-store.js'
+import { allContacts } from '../scan-store.js'
+import { conditionsOf, type Asking } from './conditions-store.js'
+import type { Group } from './read-conditions.js'
+
+/** @param contacts numbers, of this workspace's audience @returns those that the conditions mean */
+export async function findMeant(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  contacts: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const meant = new Set<number>()
+  const audience = contacts.length === 0 ? undefined : await findAudience(db, asking.workspaceId)
+  if (!audience) return meant
+  const isMeant = (await conditionsOf(db, audience.number, group, asking))(contactsOf(audience.number), 'some')
+  for (const list of inLists(contacts)) {
+    const { rows } = await sql<{ seq: number }>`
+      select seq from contacts where seq in (${sql.join(list)}) and deleted_at is null and ${isMeant}`.execute(db)
+    for (const { seq } of rows) meant.add(seq)
+  }
+  return meant
+}
+
+/** Numbers of those in the range that the conditions mean, in their order. */
+export async function listMeant(db: Queries, group: Group, asking: Asking, range: SeqRange): Promise<number[]> {
+  const audience = await findAudience(db, asking.workspaceId)
+  if (!audience) return []
+  const isMeant = (await conditionsOf(db, audience.number, group, asking))(range, 'all')
+  const { rows } = await sql<{ seq: number }>`
+    select seq from ${allContacts(db)}
+    where seq between ${range.first} and ${range.last} and deleted_at is null and ${isMeant} order by seq`.execute(
+    db,
+  )
+  return rows.map(({ seq }) => seq)
+}
+
+/** The same, as contacts. */
+export async function listMeantContacts(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  range: SeqRange,
+): Promise<Contact[]> {
+  return findContactsBySeq(db, await listMeant(db, group, asking, range))
+}

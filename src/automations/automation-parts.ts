@@ -1,0 +1,35 @@
+/** What automations are handed, and the events that they add to the event log. Holds no logic. */
+import type { AudienceParts } from '../audience/audience-parts.js'
+import type { SendParts } from '../msa/rest/send-email.js'
+import type { HttpClient } from '../world/net/fetch.js'
+import type { Log } from '../world/log.js'
+import type { Random } from '../world/random.js'
+
+export interface AutomationParts extends AudienceParts {
+  readonly send: SendParts
+  /** Calls what webhook steps name, within the reach that strangers have. */
+  readonly http: HttpClient
+  readonly log: Log
+  readonly random: Random
+}
+
+/** With a way to tell the runner that runs are due. */
+export interface FlowParts extends AutomationParts {
+  readonly wakeRunner: () => void
+}
+
+interface AboutRun {
+  readonly automationId: string
+  readonly runId: string
+  readonly contactId: string
+  readonly triggerType: string
+}
+
+declare module '../events/event.js' {
+  interface ContactEvents {
+    /** A contact has entered an automation. */
+    'flow.triggered': ContactEventOf<'flow.triggered', AboutRun>
+    /** It has come to the end of it, or left it for another one. */
+    'flow.completed': ContactEventOf<'flow.completed', AboutRun & { readonly exitReason: string }>
+  }
+}

@@ -1,0 +1,173 @@
+/** Routes of automations. */
+import Type from 'typebox'
+import { keyActor } from '../../events/activity-store.js'
+import { Done } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import type { Principal } from '../../http/principal.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { FlowParts } from '../automation-parts.js'
+import { AUTOMATION_STATUSES, MOST_AUTOMATIONS, MOST_STEPS } from './automation.js'
+import { listAutomations } from './automation-store.js'
+import {
+  changeAutomation,
+  createAutomation,
+  deleteAutomation,
+  mustFindAutomation,
+  type Owner,
+} from './automations.js'
+import { readFirstSteps } from './edit-steps.js'
+import {
+  AutomationChangesBody,
+  AutomationHeadSchema,
+  AutomationSchema,
+  automationToApi,
+  headToApi,
+  NewAutomationBody,
+} from './flow-schema.js'
+import { findSteps } from './step-store.js'
+
+export const AutomationParams = Type.Object({ id: Type.String() })
+
+const CHAPTER = { chapter: 'Automations' }
+
+export function ownerOf(principal: Principal): Owner {
+  const { workspaceId, isSandbox } = principal
+  return { workspaceId, isSandbox, actor: keyActor(principal) }
+}
+
+const EXAMPLE = {
+  name: 'Welcome',
+  trigger_type: 'contact_created',
+  trigger_config: { frequency: 'once' },
+  steps: [
+    { step_type: 'delay', config: { duration: 1, unit: 'days' } },
+    { step_type: 'tag', config: { action: 'add', tagName: 'welcomed' } },
+  ],
+}
+
+const ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
+const MOMENT = '2026-01-05T10:00:00.000Z'
+
+/** The example as it is answered. */
+export const EXAMPLE_AUTOMATION = {
+  ...{ id: ID, name: 'Welcome', status: 'draft', trigger_type: 'contact_created' },
+  trigger_config: { frequency: 'once' },
+  stats: { total: 0, active: 0, completed: 0, failed: 0, paused: 0, cancelled: 0 },
+  ...{ activated_at: null, is_sandbox: false, created_at: MOMENT, updated_at: MOMENT },
+  steps: [
+    { id: ID, step_type: 'delay', config: { duration: 1, unit: 'days' }, position: 0 },
+    {
+      id: '0192f3a4-5b6c-7d8e-9f01-23456789abce',
+      step_type: 'tag',
+      config: { action: 'add', tagName: 'welcomed' },
+      position: 1,
+    },
+  ],
+}
+
+export function automationRoutes(parts: FlowParts): Route[] {
+  const { database, newId } = parts
+  return [
+    listRoute({
+      ...CHAPTER,
+      method: 'GET',
+      path: '/automations',
+      access: 'automations:read',
+      operationId: 'listAutomations',
+      summary: 'Automations, newest first, without their steps.',
+      query: Type.Object(
+        { ...pageQuery, status: Type.Optional(Type.Enum([...AUTOMATION_STATUSES])) },
+        { additionalProperties: false },
+      ),
+      item: AutomationHeadSchema,
+      async handle({ principal: { workspaceId }, query: { status } }, page) {
+        const filter = status === undefined ? {} : { status }
+        const { items, total } = await listAutomations(database.slowReader, workspaceId, filter, page)
+        return { items: items.map(headToApi), total }
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'POST',
+      path: '/automations',
+      access: 'automations:write',
+      operationId: 'createAutomation',
+      summary: 'Make an automation: steps that a contact goes through once something has happened.',
+      description:
+        'It is a draft, and does nothing before it is active. Steps may have an `id` of your own, by which branches of other steps lead ' +
+        `to them. An automation has at most ${MOST_STEPS} steps, a workspace at most ${MOST_AUTOMATIONS} automations.`,
+      body: NewAutomationBody,
+      example: EXAMPLE,
+      exampleAnswer: EXAMPLE_AUTOMATION,
+      response: AutomationSchema,
+      status: 201,
+      errors: ['limit_reached'],
+      async handle({ principal, body }) {
+        const { name, trigger_type: triggerType, trigger_config: triggerConfig = {} } = body
+        const steps = readFirstSteps(body.steps ?? [], newId)
+        const flow = { name, triggerType, triggerConfig, steps }
+        const automation = await createAutomation(parts, ownerOf(principal), flow)
+        return automationToApi(automation, await findSteps(database.reader, automation.seq))
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'GET',
+      path: '/automations/:id',
+      access: 'automations:read',
+      operationId: 'getAutomation',
+      summary: 'One automation, with its steps and how many runs stand how.',
+      params: AutomationParams,
+      exampleAnswer: EXAMPLE_AUTOMATION,
+      response: AutomationSchema,
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId }, params }) {
+        const automation = await mustFindAutomation(database.reader, workspaceId, params.id)
+        return automationToApi(automation, await findSteps(database.reader, automation.seq))
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'PATCH',
+      path: '/automations/:id',
+      access: 'automations:write',
+      operationId: 'updateAutomation',
+      summary: 'Rename an automation, let it begin, pause it, or let it go on.',
+      description:
+        'A draft becomes active, an active one paused, a paused one active again; all else is a 409, as is what it names and is not ' +
+        'there, and a loop of steps in which no time passes. What happened before it became active starts nothing. While it is ' +
+        'paused its runs stand still; those that fell due go on when it is active again. Its trigger can be changed while it is not active.',
+      params: AutomationParams,
+      body: AutomationChangesBody,
+      example: { name: 'Welcome' },
+      exampleAnswer: EXAMPLE_AUTOMATION,
+      response: AutomationSchema,
+      errors: ['not_found', 'conflict'],
+      async handle({ principal, params, body }) {
+        const { name, status, trigger_type: triggerType, trigger_config: triggerConfig } = body
+        const automation = await changeAutomation(parts, ownerOf(principal), params.id, {
+          ...(name === undefined ? {} : { name }),
+          ...(status === undefined ? {} : { status }),
+          ...(triggerType === undefined ? {} : { triggerType }),
+          ...(triggerConfig === undefined ? {} : { triggerConfig }),
+        })
+        return automationToApi(automation, await findSteps(database.reader, automation.seq))
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'DELETE',
+      path: '/automations/:id',
+      access: 'automations:write',
+      operationId: 'deleteAutomation',
+      summary: 'Delete an automation; its runs are cancelled.',
+      params: AutomationParams,
+      response: Done,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        await deleteAutomation(parts, ownerOf(principal), params.id)
+        return { success: true as const }
+      },
+    }),
+  ]
+}

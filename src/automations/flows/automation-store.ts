@@ -1,0 +1,265 @@
+/**
+ * SQL of automations. How many runs there are, by how they stand, is counted in the row, in the same transaction as the runs.
+ */
+import { sql, type Generated, type Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { statement } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type {
+  Automation,
+  AutomationStatus,
+  RunCounts,
+  TriggerConfig,
+  TriggerType,
+} from './automation.js'
+
+interface AutomationRow {
+  seq: Generated<number>
+  id: string
+  workspace_id: string
+  is_sandbox: Flag
+  name: string
+  status: AutomationStatus
+  trigger_type: TriggerType
+  trigger_config: string
+  runs_active: number
+  runs_completed: number
+  runs_failed: number
+  runs_cancelled: number
+  activated_at: number | null
+  scan: string | null
+  unsettled_at: number | null
+  created_at: number
+  updated_at: number
+  deleted_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    automations: AutomationRow
+  }
+}
+
+export type NewAutomation = Omit<Automation, 'seq' | 'runs' | 'activatedAt' | 'deletedAt'>
+
+/** @returns its number */
+export async function insertAutomation(db: Queries, automation: NewAutomation): Promise<number> {
+  const { seq } = await db
+    .insertInto('automations')
+    .values({
+      id: automation.id,
+      workspace_id: automation.workspaceId,
+      is_sandbox: flag(automation.isSandbox),
+      runs_active: 0,
+      runs_completed: 0,
+      runs_failed: 0,
+      runs_cancelled: 0,
+      activated_at: null,
+      scan: null,
+      unsettled_at: null,
+      created_at: automation.createdAt,
+      deleted_at: null,
+      ...changingFields(automation),
+    })
+    .returning('seq')
+    .executeTakeFirstOrThrow()
+  return seq
+}
+
+type Changing = Pick<Automation, 'name' | 'status' | 'triggerType' | 'triggerConfig' | 'updatedAt'>
+
+function changingFields(automation: Changing) {
+  return {
+    name: automation.name,
+    status: automation.status,
+    trigger_type: automation.triggerType,
+    trigger_config: JSON.stringify(automation.triggerConfig),
+    updated_at: automation.updatedAt,
+  }
+}
+
+export async function updateAutomation(db: Queries, seq: number, automation: Changing): Promise<void> {
+  await db.updateTable('automations').set(changingFields(automation)).where('seq', '=', seq).execute()
+}
+
+/** From now on it starts runs, and those that stood still go on. */
+export async function markActivated(db: Queries, seq: number, at: number): Promise<void> {
+  await db
+    .updateTable('automations')
+    .set({ activated_at: at, unsettled_at: at, scan: null })
+    .where('seq', '=', seq)
+    .execute()
+}
+
+/** From now on there is none; its runs end afterwards. */
+export async function markAutomationDeleted(db: Queries, seq: number, at: number): Promise<void> {
+  await db
+    .updateTable('automations')
+    .set({ deleted_at: at, unsettled_at: at, updated_at: at })
+    .where('seq', '=', seq)
+    .execute()
+}
+
+/** Those whose runs have to follow what became of them. */
+export async function findUnsettled(db: Queries, limit: number): Promise<Automation[]> {
+  const rows = await db
+    .selectFrom('automations')
+    .selectAll()
+    .where('unsettled_at', 'is not', null)
+    .orderBy('unsettled_at')
+    .limit(limit)
+    .execute()
+  return rows.map(automationFromRow)
+}
+
+export async function markSettled(db: Queries, seq: number): Promise<void> {
+  await db.updateTable('automations').set({ unsettled_at: null }).where('seq', '=', seq).execute()
+}
+
+export async function findAutomation(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+): Promise<Automation | undefined> {
+  const row = await db
+    .selectFrom('automations')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && automationFromRow(row)
+}
+
+const selectBySeqs = statement((db, { seqs }: { readonly seqs: readonly number[] }) =>
+  db.selectFrom('automations').selectAll().where('seq', 'in', seqs),
+)
+
+/** Deleted ones as well. */
+export async function findAutomationBySeq(db: Queries, seq: number): Promise<Automation | undefined> {
+  const [row] = (await selectBySeqs(db, { seqs: [seq] })).rows
+  return row && automationFromRow(row)
+}
+
+export async function countAutomations(db: Queries, workspaceId: string): Promise<number> {
+  const { number } = await db
+    .selectFrom('automations')
+    .select(e => e.fn.countAll<number>().as('number'))
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return number
+}
+
+/** Newest first. */
+export async function listAutomations(
+  db: Queries,
+  workspaceId: string,
+  filter: { readonly status?: AutomationStatus },
+  page: Page,
+): Promise<Listing<Automation>> {
+  let matching = db
+    .selectFrom('automations')
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+  if (filter.status !== undefined) matching = matching.where('status', '=', filter.status)
+  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  const rows = await matching
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return { items: rows.map(automationFromRow), total }
+}
+
+const selectActiveOf = statement((db, { workspaces }: { readonly workspaces: readonly string[] }) =>
+  db
+    .selectFrom('automations')
+    .selectAll()
+    .where('workspace_id', 'in', workspaces)
+    .where('status', '=', 'active')
+    .where('deleted_at', 'is', null)
+    .orderBy('seq'),
+)
+
+/** Of these workspaces. */
+export async function findActiveOf(db: Queries, workspaces: readonly string[]): Promise<Automation[]> {
+  return (await selectActiveOf(db, { workspaces })).rows.map(automationFromRow)
+}
+
+/** An automation, and how far its trigger has looked through the audience: JSON, null where it has not begun. */
+export interface Scanned {
+  readonly automation: Automation
+  readonly scan: string | null
+}
+
+/** All active ones of a type, whoever's they are. */
+export async function findActiveByTrigger(db: Queries, type: TriggerType): Promise<Scanned[]> {
+  const rows = await db
+    .selectFrom('automations')
+    .selectAll()
+    .where('trigger_type', '=', type)
+    .where('status', '=', 'active')
+    .where('deleted_at', 'is', null)
+    .orderBy('seq')
+    .execute()
+  return rows.map(row => ({ automation: automationFromRow(row), scan: row.scan }))
+}
+
+export async function keepScan(db: Queries, seq: number, scan: string): Promise<void> {
+  await db.updateTable('automations').set({ scan }).where('seq', '=', seq).execute()
+}
+
+interface CountChange extends Readonly<Record<string, number>> {
+  readonly seq: number
+  readonly active: number
+  readonly completed: number
+  readonly failed: number
+  readonly cancelled: number
+}
+
+const addCounts = statement((db, { seq, active, completed, failed, cancelled }: CountChange) =>
+  db
+    .updateTable('automations')
+    .set({
+      runs_active: sql<number>`runs_active + ${active}`,
+      runs_completed: sql<number>`runs_completed + ${completed}`,
+      runs_failed: sql<number>`runs_failed + ${failed}`,
+      runs_cancelled: sql<number>`runs_cancelled + ${cancelled}`,
+    })
+    .where('seq', '=', seq),
+)
+
+/** In the transaction that makes or ends the runs. */
+export async function changeRunCounts(
+  db: Queries,
+  seq: number,
+  { active = 0, completed = 0, failed = 0, cancelled = 0 }: Partial<RunCounts>,
+): Promise<void> {
+  await addCounts(db, { seq, active, completed, failed, cancelled })
+}
+
+function automationFromRow(row: Selectable<AutomationRow>): Automation {
+  return {
+    seq: row.seq,
+    id: row.id,
+    workspaceId: row.workspace_id,
+    isSandbox: row.is_sandbox === 1,
+    name: row.name,
+    status: row.status,
+    triggerType: row.trigger_type,
+    triggerConfig: JSON.parse(row.trigger_config) as TriggerConfig,
+    runs: {
+      active: row.runs_active,
+      completed: row.runs_completed,
+      failed: row.runs_failed,
+      cancelled: row.runs_cancelled,
+    },
+    activatedAt: row.activated_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at,
+  }
+}

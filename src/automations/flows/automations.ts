@@ -1,0 +1,165 @@
+/**
+ * Making, changing and deleting automations, each with its line in the activity log.
+ *
+ * | from   | to     |                                                                                 |
+ * |--------|--------|---------------------------------------------------------------------------------|
+ * | draft  | active | when nothing is missing; what has happened before starts nothing                |
+ * | active | paused | starts no runs; those that there are stand still                                |
+ * | paused | active | as from draft; runs go on, those that fell due meanwhile at once                |
+ * | any    | deleted | its runs are cancelled                                                         |
+ *
+ * Fails: AppError not_found, conflict, validation_error, limit_reached.
+ */
+import { checkName, refuseMoreThan } from '../../audience/checks.js'
+import { AppError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import type { Queries, Tx } from '../../db/database.js'
+import { recordActivity, type Actor } from '../../events/activity-store.js'
+import type { FlowParts } from '../automation-parts.js'
+import { beginSegmentScan } from '../triggers/segment-trigger.js'
+import {
+  MOST_AUTOMATIONS,
+  type Automation,
+  type AutomationStatus,
+  type NewStep,
+  type TriggerType,
+} from './automation.js'
+import {
+  countAutomations,
+  findAutomation,
+  insertAutomation,
+  markActivated,
+  markAutomationDeleted,
+  updateAutomation,
+} from './automation-store.js'
+import { findFlowFault } from './check-flow.js'
+import { insertSteps } from './step-store.js'
+import { readTriggerConfig } from './trigger-fields.js'
+
+/** Who acts, on whose automations. */
+export interface Owner {
+  readonly workspaceId: string
+  readonly isSandbox: boolean
+  readonly actor: Actor
+}
+
+/** @throws AppError not_found */
+export async function mustFindAutomation(db: Queries, workspaceId: string, id: string): Promise<Automation> {
+  const found = isUuid(id) ? await findAutomation(db, workspaceId, id.toLowerCase()) : undefined
+  if (!found) throw new AppError('not_found', 'no such automation')
+  return found
+}
+
+type Said = Readonly<Record<string, unknown>>
+
+export interface NewFlow {
+  readonly name: string
+  readonly triggerType: TriggerType
+  readonly triggerConfig: Said
+  readonly steps: readonly NewStep[]
+}
+
+export async function createAutomation(
+  { database, clock, newId }: FlowParts,
+  { workspaceId, isSandbox, actor }: Owner,
+  { name: written, triggerType, triggerConfig, steps }: NewFlow,
+): Promise<Automation> {
+  const now = clock.now()
+  const name = checkName(written)
+  const automation = {
+    ...{ id: newId(), workspaceId, isSandbox, name, triggerType },
+    status: 'draft' as const,
+    triggerConfig: readTriggerConfig(triggerType, triggerConfig),
+    createdAt: now,
+    updatedAt: now,
+  }
+  return database.write(async tx => {
+    refuseMoreThan(MOST_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
+    const seq = await insertAutomation(tx.db, automation)
+    await insertSteps(tx.db, seq, steps)
+    await recordActivity(tx, {
+      ...{ workspaceId, actor, action: 'automation.created', subject: name, createdAt: now },
+    })
+    return mustFindAutomation(tx.db, workspaceId, automation.id)
+  })
+}
+
+export interface FlowChanges {
+  readonly name?: string
+  readonly status?: AutomationStatus
+  readonly triggerType?: TriggerType
+  readonly triggerConfig?: Said
+}
+
+export async function changeAutomation(
+  parts: FlowParts,
+  owner: Owner,
+  id: string,
+  changes: FlowChanges,
+): Promise<Automation> {
+  const name = changes.name === undefined ? undefined : checkName(changes.name)
+  return parts.database.write(async tx => {
+    const before = await mustFindAutomation(tx.db, owner.workspaceId, id)
+    const after: Automation = {
+      ...before,
+      ...(name === undefined ? {} : { name }),
+      ...changedTrigger(before, changes),
+      updatedAt: parts.clock.now(),
+    }
+    await updateAutomation(tx.db, before.seq, after)
+    if (changes.status !== undefined) await changeStatus(parts, tx, owner, after, changes.status)
+    return mustFindAutomation(tx.db, owner.workspaceId, id)
+  })
+}
+
+/** What starts it is settled while it starts nothing. */
+function changedTrigger(before: Automation, { triggerType, triggerConfig }: FlowChanges): Partial<Automation> {
+  if (triggerType === undefined && triggerConfig === undefined) return {}
+  if (before.status === 'active')
+    throw new AppError('conflict', 'the trigger of an active automation cannot be changed: pause it first')
+  const type = triggerType ?? before.triggerType
+  const kept = type === before.triggerType ? before.triggerConfig : {}
+  return { triggerType: type, triggerConfig: readTriggerConfig(type, { ...kept, ...triggerConfig }) }
+}
+
+/** Each from which others may come. */
+const FROM: Readonly<Record<AutomationStatus, readonly AutomationStatus[]>> = {
+  draft: [],
+  active: ['draft', 'paused'],
+  paused: ['active'],
+}
+
+async function changeStatus(
+  parts: FlowParts,
+  tx: Tx,
+  { workspaceId, actor }: Owner,
+  automation: Automation,
+  status: AutomationStatus,
+): Promise<void> {
+  if (!FROM[status].includes(automation.status))
+    throw new AppError('conflict', `an automation that is ${automation.status} cannot become ${status}`)
+  const now = parts.clock.now()
+  if (status === 'active') {
+    const fault = await findFlowFault(parts, tx.db, automation)
+    if (fault !== undefined) throw new AppError('conflict', `it cannot become active: ${fault}`)
+    await markActivated(tx.db, automation.seq, now)
+    if (automation.triggerType === 'segment_entered') await beginSegmentScan(tx.db, automation)
+    tx.onCommit(parts.wakeRunner)
+  }
+  await updateAutomation(tx.db, automation.seq, { ...automation, status })
+  const action = status === 'active' ? 'automation.activated' : 'automation.paused'
+  await recordActivity(tx, { workspaceId, actor, action, subject: automation.name, createdAt: now })
+}
+
+export async function deleteAutomation(parts: FlowParts, owner: Owner, id: string): Promise<void> {
+  const { workspaceId, actor } = owner
+  await parts.database.write(async tx => {
+    const { seq, name } = await mustFindAutomation(tx.db, workspaceId, id)
+    const now = parts.clock.now()
+    await markAutomationDeleted(tx.db, seq, now)
+    await recordActivity(tx, {
+      ...{ workspaceId, actor, action: 'automation.deleted', subject: name, createdAt: now },
+    })
+    tx.onCommit(parts.wakeRunner)
+  })
+}

@@ -1,0 +1,46 @@
+/** Automations as a resource: their routes, what starts their runs, and the runner that brings those on. */
+import { deletesOldest } from '../resource/retention.js'
+import { resource } from '../resource/resource.js'
+import type { AutomationParts } from './automation-parts.js'
+import { automationRoutes } from './flows/automation-routes.js'
+import { stepRoutes } from './flows/step-routes.js'
+import { runRoutes } from './runs/run-routes.js'
+import { deleteRunsBefore } from './runs/run-store.js'
+import { Runner } from './runs/runner.js'
+import { DateTrigger } from './triggers/date-trigger.js'
+import { SegmentTrigger } from './triggers/segment-trigger.js'
+import { triggerConsumer } from './triggers/trigger-consumer.js'
+
+export const automations = resource({
+  chapters: { Automations: 'Steps that contacts go through once something has happened.' },
+  kept: {
+    automation_runs: {
+      default: '180d',
+      description: 'Runs of automations that are at their end, with what became of their steps.',
+    },
+  },
+  open: (given: AutomationParts) => {
+    const runner = new Runner(given)
+    const parts = { ...given, wakeRunner: () => runner.wake() }
+    const segments = new SegmentTrigger(parts)
+    const dates = new DateTrigger(parts)
+    return {
+      routes: [...automationRoutes(parts), ...stepRoutes(parts), ...runRoutes(parts)],
+      consumers: [triggerConsumer(parts)],
+      jobs: [
+        {
+          // Lasts as long as the appliance; what a process that is gone had in hand is due again at once.
+          name: 'run-automations',
+          schedule: '* * * * *',
+          isRunAtStart: true,
+          run: stopping => runner.run(stopping),
+        },
+        { name: 'segments-of-automations', schedule: '* * * * *', run: stopping => segments.run(stopping) },
+        { name: 'dates-of-automations', schedule: '* * * * *', run: stopping => dates.run(stopping) },
+      ],
+      retention: [
+        deletesOldest({ what: 'runs of automations', keep: ['automation_runs'] }, deleteRunsBefore),
+      ],
+    }
+  },
+})

@@ -1,0 +1,420 @@
+/**
+ * SQL of runs: one row each, found when it is due, or when what it waits for has happened, along an index.
+ *
+ * A run that is at an end, or whose automation is paused, has no `due_at` and so no place in the index of what is due: those that
+ * wait cost nothing, however many. Pauses reach runs when they fall due, and end for all of them piece by piece.
+ */
+import { sql, type Generated, type Insertable, type Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { compilable, inLists, inPieces, statement } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import { changeRunCounts } from '../flows/automation-store.js'
+import type { AwaitedEvent, KeptStatus, Run, Wait } from './run.js'
+
+interface RunRow {
+  seq: Generated<number>
+  id: string
+  automation: number
+  workspace_id: string
+  is_sandbox: Flag
+  contact_id: string
+  contact_email: string
+  status: KeptStatus
+  step: number | null
+  wait: Wait | null
+  wait_event: AwaitedEvent | null
+  wait_message: string | null
+  due_at: number | null
+  parked_due_at: number | null
+  steps_done: number
+  failures: number
+  last_message_id: string | null
+  trigger_type: string
+  trigger_data: string
+  exit_reason: string | null
+  error: string | null
+  started_at: number
+  ended_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    automation_runs: RunRow
+    automation_entries: { automation: number; contact_id: string }
+  }
+}
+
+export type NewRun = Pick<
+  Run,
+  | 'id'
+  | 'automation'
+  | 'workspaceId'
+  | 'isSandbox'
+  | 'contactId'
+  | 'contactEmail'
+  | 'step'
+  | 'stepsDone'
+  | 'triggerType'
+  | 'triggerData'
+  | 'startedAt'
+>
+
+const insertRows = statement((db, { rows }: { readonly rows: readonly Insertable<RunRow>[] }) =>
+  db.insertInto('automation_runs').values(rows),
+)
+
+/** Due at once. */
+export async function insertRuns(db: Queries, runs: readonly NewRun[]): Promise<void> {
+  const rows = runs.map(run => ({
+    id: run.id,
+    automation: run.automation,
+    workspace_id: run.workspaceId,
+    is_sandbox: flag(run.isSandbox),
+    contact_id: run.contactId,
+    contact_email: run.contactEmail,
+    status: 'active' as const,
+    step: run.step,
+    wait: null,
+    wait_event: null,
+    wait_message: null,
+    due_at: run.startedAt,
+    parked_due_at: null,
+    steps_done: run.stepsDone,
+    failures: 0,
+    last_message_id: null,
+    trigger_type: run.triggerType,
+    trigger_data: JSON.stringify(run.triggerData),
+    exit_reason: null,
+    error: null,
+    started_at: run.startedAt,
+    ended_at: null,
+  }))
+  for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
+}
+
+const insertEntries = statement(
+  (db, { rows }: { readonly rows: readonly { automation: number; contact_id: string }[] }) =>
+    db
+      .insertInto('automation_entries')
+      .values(rows)
+      .onConflict(conflict => conflict.doNothing())
+      .returning('contact_id'),
+)
+
+/** Notes who enters an automation that each contact enters once. @returns those who have not before */
+export async function enterOnce(
+  db: Queries,
+  automation: number,
+  contactIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const fresh = new Set<string>()
+  const rows = contactIds.map(id => ({ automation, contact_id: id }))
+  for (const piece of inPieces(rows))
+    for (const { contact_id: id } of (await insertEntries(db, { rows: piece })).rows) fresh.add(id)
+  return fresh
+}
+
+interface DueArguments extends Readonly<Record<string, number>> {
+  readonly now: number
+  readonly limit: number
+}
+
+/** For `explain query plan`. */
+export function dueQuery(db: Queries, { now, limit }: DueArguments) {
+  return db
+    .selectFrom('automation_runs')
+    .select('seq')
+    .where('due_at', '<=', now)
+    .orderBy('due_at')
+    .orderBy('seq')
+    .limit(limit)
+}
+
+const selectDue = statement((db, given: DueArguments) => dueQuery(db, given))
+
+/** Numbers of runs that go on now, those that have waited longest first. */
+export async function findDue(db: Queries, now: number, limit: number): Promise<number[]> {
+  return (await selectDue(db, { now, limit })).rows.map(({ seq }) => seq)
+}
+
+const selectNextDue = statement(db =>
+  db.selectFrom('automation_runs').select('due_at').where('due_at', 'is not', null).orderBy('due_at').limit(1),
+)
+
+/** When the next one goes on, ms since epoch UTC. */
+export async function nextDueAt(db: Queries): Promise<number | undefined> {
+  return (await selectNextDue(db, {})).rows[0]?.due_at ?? undefined
+}
+
+const selectBySeq = statement((db, { seq }: { readonly seq: number }) =>
+  db.selectFrom('automation_runs').selectAll().where('seq', '=', seq),
+)
+
+export async function findRunBySeq(db: Queries, seq: number): Promise<Run | undefined> {
+  const [row] = (await selectBySeq(db, { seq })).rows
+  return row && runFromRow(row)
+}
+
+export async function findRun(db: Queries, automation: number, id: string): Promise<Run | undefined> {
+  const row = await db
+    .selectFrom('automation_runs')
+    .selectAll()
+    .where('id', '=', id)
+    .where('automation', '=', automation)
+    .executeTakeFirst()
+  return row && runFromRow(row)
+}
+
+/** Newest first. @param total as it is counted */
+export async function listRuns(
+  db: Queries,
+  automation: number,
+  status: KeptStatus | undefined,
+  total: number,
+  page: Page,
+): Promise<Listing<Run>> {
+  let matching = db.selectFrom('automation_runs').selectAll().where('automation', '=', automation)
+  if (status !== undefined) matching = matching.where('status', '=', status)
+  const rows = await matching.orderBy('seq', 'desc').limit(page.limit).offset(page.offset).execute()
+  return { items: rows.map(runFromRow), total }
+}
+
+type Moving = Pick<
+  Run,
+  'step' | 'wait' | 'waitEvent' | 'waitMessage' | 'dueAt' | 'stepsDone' | 'failures' | 'lastMessageId'
+>
+
+const moveRow = statement((db, { seq, ...set }: MovingRow) =>
+  db.updateTable('automation_runs').set(set).where('seq', '=', seq),
+)
+
+type MovingRow = Pick<
+  Selectable<RunRow>,
+  | 'seq'
+  | 'step'
+  | 'wait'
+  | 'wait_event'
+  | 'wait_message'
+  | 'due_at'
+  | 'steps_done'
+  | 'failures'
+  | 'last_message_id'
+>
+
+/** Where an unfinished run stands from now on. */
+export async function moveRun(db: Queries, seq: number, run: Moving): Promise<void> {
+  await moveRow(db, {
+    seq,
+    step: run.step,
+    wait: run.wait,
+    wait_event: run.waitEvent,
+    wait_message: run.waitMessage,
+    due_at: run.dueAt,
+    steps_done: run.stepsDone,
+    failures: run.failures,
+    last_message_id: run.lastMessageId,
+  })
+}
+
+/** How a run ends. */
+export interface Ending {
+  readonly status: Exclude<KeptStatus, 'active'>
+  readonly exitReason: string
+  readonly error?: string
+}
+
+/** @returns how many of them were not at an end before */
+export async function endRuns(
+  db: Queries,
+  seqs: readonly number[],
+  { status, exitReason, error }: Ending,
+  at: number,
+): Promise<number> {
+  let ended = 0
+  for (const list of inLists(seqs)) {
+    const result = await db
+      .updateTable('automation_runs')
+      .set({
+        status,
+        exit_reason: exitReason,
+        error: error ?? null,
+        ended_at: at,
+        ...{ due_at: null, parked_due_at: null, wait: null, wait_event: null, wait_message: null },
+      })
+      .where('seq', 'in', list)
+      .where('ended_at', 'is', null)
+      .executeTakeFirst()
+    ended += Number(result.numUpdatedRows)
+  }
+  return ended
+}
+
+/** Its automation is paused: it stands still. */
+export async function parkRun(db: Queries, seq: number): Promise<void> {
+  await sql`
+    update automation_runs set parked_due_at = due_at, due_at = null
+    where seq = ${seq} and due_at is not null`.execute(db)
+}
+
+/** Those of an automation that stand still go on as they would have. @returns how many, at most `limit` */
+export async function unparkRuns(db: Queries, automation: number, limit: number): Promise<number> {
+  const result = await sql`
+    update automation_runs set due_at = parked_due_at, parked_due_at = null
+    where seq in (
+      select seq from automation_runs
+      where automation = ${automation} and parked_due_at is not null order by seq limit ${limit})`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}
+
+/** Unfinished ones of an automation, the oldest first. */
+export async function findUnfinished(db: Queries, automation: number, limit: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('automation_runs')
+    .select('seq')
+    .where('automation', '=', automation)
+    .where('ended_at', 'is', null)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map(({ seq }) => seq)
+}
+
+/** Whether the contact is in it already. */
+export async function isInside(db: Queries, automation: number, contactId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('automation_runs')
+    .select('seq')
+    .where('contact_id', '=', contactId)
+    .where('automation', '=', automation)
+    .where('ended_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** A step was deleted: runs that wait on it go on with the one that came after it. @returns how many, at most `limit` */
+export async function leaveStep(
+  db: Queries,
+  step: number,
+  successor: number | null,
+  now: number,
+  limit: number,
+): Promise<number> {
+  const result = await sql`
+    update automation_runs set
+      step = ${successor}, wait = null, wait_event = null, wait_message = null, failures = 0,
+      due_at = case when due_at is null then null else cast(${now} as bigint) end,
+      parked_due_at = case when parked_due_at is null then null else cast(${now} as bigint) end
+    where seq in (
+      select seq from automation_runs where step = ${step} and ended_at is null limit ${limit})`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}
+
+/** What happened that runs may wait for. */
+export interface Happened {
+  readonly contactId: string
+  readonly event: AwaitedEvent
+  /** Of an event about a mail. */
+  readonly messageId: string | null
+}
+
+/** Also for `explain query plan`. */
+export function wakingQuery(db: Queries, { contactId, event, messageId }: Happened) {
+  return compilable(
+    db,
+    sql`select seq, due_at from automation_runs
+      where contact_id = ${contactId} and wait_event = ${event} and ended_at is null
+        and (wait_message is null or wait_message = ${messageId}) order by seq limit 1000`,
+  )
+}
+
+const selectWaiting = statement<{ contactId: string; event: AwaitedEvent; messageId: string | null }>(
+  (db, given) => wakingQuery(db, given),
+)
+
+/** Lets those go on that wait for this. @returns how many */
+export async function wakeWaiting(db: Queries, happened: Happened, now: number): Promise<number> {
+  const { contactId, event, messageId } = happened
+  const { rows } = await selectWaiting(db, { contactId, event, messageId })
+  const seqs = (rows as { readonly seq: number }[]).map(({ seq }) => seq)
+  for (const list of inLists(seqs))
+    await sql`
+      update automation_runs set wait = 'arrived', wait_event = null, wait_message = null,
+        due_at = case when due_at is null then null else cast(${now} as bigint) end,
+        parked_due_at = case when parked_due_at is null then null else cast(${now} as bigint) end
+      where seq in (${sql.join(list)})`.execute(db)
+  return seqs.length
+}
+
+/** Unfinished runs of contacts: numbers by automation. */
+export async function findRunsOf(
+  db: Queries,
+  contactIds: readonly string[],
+): Promise<ReadonlyMap<number, readonly number[]>> {
+  const found = new Map<number, number[]>()
+  for (const list of inLists(contactIds)) {
+    const rows = await db
+      .selectFrom('automation_runs')
+      .select(['seq', 'automation'])
+      .where('contact_id', 'in', list)
+      .where('ended_at', 'is', null)
+      .execute()
+    for (const { seq, automation } of rows) {
+      const seqs = found.get(automation) ?? []
+      found.set(automation, seqs)
+      seqs.push(seq)
+    }
+  }
+  return found
+}
+
+/** Of those that are at an end, with their logs; they are counted no more. @returns how many, at most `limit` */
+export async function deleteRunsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  const rows = await db
+    .selectFrom('automation_runs')
+    .select(['seq', 'automation', 'status'])
+    .where('ended_at', '<', before)
+    .orderBy('ended_at')
+    .limit(limit)
+    .execute()
+  for (const list of inLists(rows.map(({ seq }) => seq))) {
+    await db.deleteFrom('automation_run_steps').where('run', 'in', list).execute()
+    await db.deleteFrom('automation_runs').where('seq', 'in', list).execute()
+  }
+  for (const automation of new Set(rows.map(row => row.automation))) {
+    const count = (status: KeptStatus) =>
+      -rows.filter(row => row.automation === automation && row.status === status).length
+    const [completed, failed, cancelled] = [count('completed'), count('failed'), count('cancelled')]
+    await changeRunCounts(db, automation, { completed, failed, cancelled })
+  }
+  return rows.length
+}
+
+function runFromRow(row: Selectable<RunRow>): Run {
+  return {
+    seq: row.seq,
+    id: row.id,
+    automation: row.automation,
+    workspaceId: row.workspace_id,
+    isSandbox: row.is_sandbox === 1,
+    contactId: row.contact_id,
+    contactEmail: row.contact_email,
+    status: row.status,
+    step: row.step,
+    wait: row.wait,
+    waitEvent: row.wait_event,
+    waitMessage: row.wait_message,
+    dueAt: row.due_at,
+    parkedDueAt: row.parked_due_at,
+    stepsDone: row.steps_done,
+    failures: row.failures,
+    lastMessageId: row.last_message_id,
+    triggerType: row.trigger_type,
+    triggerData: JSON.parse(row.trigger_data) as Run['triggerData'],
+    exitReason: row.exit_reason,
+    error: row.error,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * The runner: takes runs that are due, a bounded group at a time, and brings each on until it waits or ends.
+ *
+ * A job that lasts as long as the appliance. Runs that wait cost nothing: it sleeps until the next one is due, or until it is told of
+ * one, or another process has written. Steps that may take seconds have places of their own, so that nobody waits for somebody else's
+ * web server. Whatever it has in hand when the process is gone is due again at the next start. Fails: never; while the database does
+ * not write it tries again.
+ */
+import { describeError } from '../../core/errors.js'
+import type { Database } from '../../db/database.js'
+import { isStorageTrouble } from '../../events/set-aside-store.js'
+import { pauseFor } from '../../world/time/clock.js'
+import type { AutomationParts, FlowParts } from '../automation-parts.js'
+import { STEP_TYPE } from '../steps/step-types.js'
+import { advance } from './advance.js'
+import { FlowCache, type Flow } from './flow-cache.js'
+import type { Run } from './run.js'
+import { findDue, findRunBySeq, moveRun, nextDueAt } from './run-store.js'
+import { settleSome } from './settle-runs.js'
+
+/** Runs of a group. */
+const AT_ONCE = 64
+/** Steps that a run takes in a row before others have their turn. */
+const STEPS_IN_A_ROW = 20
+/** Steps under way that may take seconds, and of one workspace. */
+const MOST_SLOW = 32
+const MOST_SLOW_OF_ONE = 8
+/** Until a run looks again for a place among them. */
+const PLACE_MS = 5_000
+/** Between two groups, ms of real time: nobody waits for one more than for whoever else writes. */
+const REST_MS = 1
+/** Until the clock, which may have been set, and other processes are asked. */
+const LOOK_EVERY_MS = 30_000
+const FOREIGN_EVERY_MS = 1_000
+const AGAIN_AFTER_MS = 5_000
+/** Of a run that has a fault which is no step's. */
+const SET_BACK_MS = 300_000
+
+export class Runner {
+  private readonly parts: FlowParts
+  private readonly flows: FlowCache
+  /** Runs in slow steps, by number. */
+  private readonly slow = new Map<number, { readonly workspaceId: string; readonly done: Promise<void> }>()
+  private wakes = 0
+  private wakeUp: () => void = () => {}
+
+  constructor(parts: AutomationParts) {
+    this.parts = { ...parts, wakeRunner: () => this.wake() }
+    this.flows = new FlowCache(parts.database.reader)
+  }
+
+  /** There may be something to do. Cheap. */
+  wake(): void {
+    this.wakes += 1
+    this.wakeUp()
+  }
+
+  /** Until the signal comes. */
+  async run(stopping: AbortSignal): Promise<void> {
+    const { log, clock } = this.parts
+    try {
+      while (!stopping.aborted) {
+        const { wakes } = this
+        try {
+          if (await this.step(stopping)) await pauseFor(REST_MS)
+          else if (wakes === this.wakes) await this.rest(stopping)
+        } catch (error) {
+          log.error('runs of automations do not go on', { error: describeError(error) })
+          await clock.sleep(AGAIN_AFTER_MS, stopping)
+        }
+      }
+    } finally {
+      await Promise.all([...this.slow.values()].map(({ done }) => done))
+    }
+  }
+
+  /** Whatever is to be done at this moment, slow steps included. For tests, which turn the clock themselves. */
+  async runDue(): Promise<void> {
+    const never = new AbortController().signal
+    do {
+      while (await this.step(never));
+      await Promise.all([...this.slow.values()].map(({ done }) => done))
+    } while (await this.step(never))
+  }
+
+  /** @returns whether there was anything to do */
+  private async step(stopping: AbortSignal): Promise<boolean> {
+    const { database, clock } = this.parts
+    if (await settleSome(this.parts)) return true
+    this.flows.clear()
+    const due = await findDue(database.reader, clock.now(), AT_ONCE + this.slow.size)
+    const free = due.filter(seq => !this.slow.has(seq))
+    const ends = await Promise.allSettled(free.map(seq => this.bringOn(seq, stopping)))
+    for (const [at, end] of ends.entries())
+      if (end.status === 'rejected') await this.setBack(free[at] ?? 0, end.reason)
+    return free.length > 0
+  }
+
+  /** A fault of the database is nobody's; of any other a run that has it must not hold up the others. */
+  private async setBack(seq: number, error: unknown): Promise<void> {
+    if (isStorageTrouble(error)) throw error
+    const { database, clock, log } = this.parts
+    log.error('a run of an automation does not go on', { run: seq, error: describeError(error) })
+    await putOff(database, seq, clock.now() + SET_BACK_MS)
+  }
+
+  private async bringOn(seq: number, stopping: AbortSignal): Promise<void> {
+    for (let steps = 0; steps < STEPS_IN_A_ROW && !stopping.aborted; steps += 1) {
+      const run = await findRunBySeq(this.parts.database.reader, seq)
+      if (!run || run.dueAt === null || run.dueAt > this.parts.clock.now()) return
+      const flow = await this.flows.get(run.automation)
+      if (!flow) return
+      if (isSlow(flow, run)) return this.beginSlow(flow, run)
+      if ((await advance(this.parts, flow, run)) === 'rests') return
+    }
+  }
+
+  private async beginSlow(flow: Flow, run: Run): Promise<void> {
+    const { seq, workspaceId } = run
+    const own = [...this.slow.values()].filter(one => one.workspaceId === workspaceId).length
+    if (this.slow.size >= MOST_SLOW || own >= MOST_SLOW_OF_ONE) return this.waitForPlace(run)
+    const done = this.takeSlow(flow, run).finally(() => {
+      this.slow.delete(seq)
+      this.wake()
+    })
+    this.slow.set(seq, { workspaceId, done })
+  }
+
+  private async takeSlow(flow: Flow, run: Run): Promise<void> {
+    try {
+      await advance(this.parts, flow, run)
+    } catch (error) {
+      await this.setBack(run.seq, error).catch((fault: unknown) => {
+        this.parts.log.error('runs of automations do not go on', { error: describeError(fault) })
+      })
+    }
+  }
+
+  /** All places are taken: those that wait for one look again at different times. */
+  private async waitForPlace({ seq }: Run): Promise<void> {
+    const { database, clock, random } = this.parts
+    await putOff(database, seq, clock.now() + PLACE_MS * (1 + Math.floor(4 * random.fraction())))
+  }
+
+  private async rest(stopping: AbortSignal): Promise<void> {
+    const { clock, database } = this.parts
+    const over = new AbortController()
+    const { wakes } = this
+    const stop = () => over.abort()
+    this.wakeUp = stop
+    stopping.addEventListener('abort', stop, { once: true })
+    try {
+      const next = await nextFree(this.parts, this.slow)
+      const end = clock.monotonic() + Math.min(LOOK_EVERY_MS, Math.max(1, next - clock.now()))
+      const version = database.foreignVersion()
+      while (wakes === this.wakes && !over.signal.aborted && !stopping.aborted) {
+        const left = end - clock.monotonic()
+        if (left <= 0 || version !== database.foreignVersion()) return
+        await clock.sleep(Math.min(FOREIGN_EVERY_MS, left), over.signal)
+      }
+    } finally {
+      this.wakeUp = () => {}
+      stopping.removeEventListener('abort', stop)
+    }
+  }
+}
+
+async function putOff(database: Database, seq: number, dueAt: number): Promise<void> {
+  await database.write(async tx => {
+    const run = await findRunBySeq(tx.db, seq)
+    if (run && run.dueAt !== null) await moveRun(tx.db, seq, { ...run, dueAt })
+  })
+}
+
+function isSlow(flow: Flow, run: Run): boolean {
+  const step = flow.at(run.step)
+  return step !== undefined && run.wait === null && STEP_TYPE[step.type].isSlow === true
+}
+
+/** When the next run is due that is not in hand, ms since epoch UTC; what is in hand wakes us itself. */
+async function nextFree(
+  { database, clock }: FlowParts,
+  slow: ReadonlyMap<number, unknown>,
+): Promise<number> {
+  const next = await nextDueAt(database.reader)
+  if (next === undefined) return Infinity
+  return slow.size > 0 && next <= clock.now() ? clock.now() + FOREIGN_EVERY_MS : next
+}

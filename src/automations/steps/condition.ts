@@ -1,0 +1,72 @@
+/**
+ * The step `condition`: the run goes one way or the other, by what is known of the contact at that moment. It asks as a rule of a
+ * segment does, so that both mean the same.
+ */
+import { AppError } from '../../core/errors.js'
+import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
+import { findMeant } from '../../audience/segments/match-store.js'
+import type { RuleValue } from '../../audience/segments/conditions.js'
+import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
+import type { StepType } from './step-type.js'
+
+const OPERATORS = ['equals', 'not_equals', 'contains', 'gt', 'lt', 'gte', 'lte'] as const
+const ORDERS: readonly string[] = ['gt', 'lt', 'gte', 'lte']
+const MOST_TEXT = 1_000
+
+const value: Field<string | number | boolean> = {
+  usual: '',
+  what: `a text of at most ${MOST_TEXT} characters, a number, true or false`,
+  read: (given, path) => {
+    if (typeof given === 'boolean' || (typeof given === 'number' && Number.isFinite(given))) return given
+    return text(MOST_TEXT).read(given, path)
+  },
+}
+
+const fields = {
+  field: text(120),
+  operator: choice('equals', OPERATORS),
+  value,
+  trueBranchStepId: reference(),
+  falseBranchStepId: reference(),
+}
+
+type ConditionConfig = ConfigOf<typeof fields>
+
+/** A number that came as text is meant as one, where it is asked for more or less. */
+function valueOf({ operator, value }: ConditionConfig): RuleValue {
+  const isNumber = typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
+  return isNumber && ORDERS.includes(operator) ? Number(value) : value
+}
+
+/** @throws AppError validation_error */
+function ruleOf(config: ConditionConfig): Group {
+  const { field, operator } = config
+  return readConditions({ match: 'all', rules: [{ field, operator, value: valueOf(config) }] })
+}
+
+export const condition: StepType = {
+  name: 'condition',
+  fields,
+  branches: ['trueBranchStepId', 'falseBranchStepId'],
+  findFault(config) {
+    const asked = config as ConditionConfig
+    if (asked.field === '') return Promise.resolve('has no field')
+    try {
+      ruleOf(asked)
+      return Promise.resolve(undefined)
+    } catch (error) {
+      if (error instanceof AppError) return Promise.resolve(`cannot be asked: ${error.message}`)
+      throw error
+    }
+  },
+  prepare: ({ step }) => {
+    const config = step.config as ConditionConfig
+    const rule = ruleOf(config)
+    return Promise.resolve(async ({ tx, run, contact, now }) => {
+      const asking = { workspaceId: run.workspaceId, now }
+      const isTrue = (await findMeant(tx.db, rule, asking, [contact.seq])).has(contact.seq)
+      const branch = isTrue ? config.trueBranchStepId : config.falseBranchStepId
+      return { kind: 'done', detail: { result: isTrue }, ...(branch === null ? {} : { goTo: branch }) }
+    })
+  },
+}

@@ -1,0 +1,158 @@
+/**
+ * The step `email`: sends the contact a template, through the same door as all other mail.
+ *
+ * It is marketing: who has unsubscribed, or is suppressed otherwise, is passed over, and the run goes on. In a sandbox an outcome is
+ * played and nothing leaves. What the run was started with fills merge tags, before what is known of the contact.
+ */
+import { createHash } from 'node:crypto'
+import { refusal } from '../../audience/checks.js'
+import { findActingWorkspace } from '../../accounts/workspace-store.js'
+import { escapeHtml } from '../../content/merge/escape-value.js'
+import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import { hasHeaderBreak } from '../../mail/compose/header-text.js'
+import type { Submission, SubmissionBatch, SubmittedContent } from '../../msa/mail-submission.js'
+import { findAskedTemplate, mergingOf, requireReadable } from '../../msa/merged-content.js'
+import { readSubject } from '../../msa/rest/fields/text-fields.js'
+import { withWorkspaceSender } from '../../msa/rest/fields/sender-fields.js'
+import { submitAll } from '../../msa/submit.js'
+import type { Step } from '../flows/automation.js'
+import { checked, reference, text, type ConfigOf } from './config-fields.js'
+import { findStoredMail, keepStoredMail } from './mail-store.js'
+import { StepFault, type Coming, type StepOutcome, type StepType, type Taking } from './step-type.js'
+
+/** A content takes recipients for so long: then it is stored anew, and the old one's text can go. */
+const CONTENT_MS = 3_600_000
+
+/** What a request may write as subject. */
+const MOST_SUBJECT = 998
+
+const fields = {
+  templateId: reference(),
+  subject: checked(text(MOST_SUBJECT), (subject, path) => {
+    if (hasHeaderBreak(subject)) throw refusal(path, 'subject contains line breaks or control characters')
+    requireReadable(subject, 'subject', path)
+  }),
+  previewText: checked(text(500), (preview, path) => requireReadable(preview, 'html', path)),
+}
+
+type EmailConfig = ConfigOf<typeof fields>
+
+const NO_FIELDS = { fromAddress: undefined, name: undefined, replyTo: undefined }
+
+export const email: StepType = {
+  name: 'email',
+  fields,
+  async findFault(config, { db, automation }) {
+    const { templateId, subject } = config as EmailConfig
+    if (templateId === null) return 'has no templateId'
+    if (subject.trim() === '') return 'has no subject'
+    const workspace = await findActingWorkspace(db, automation.workspaceId)
+    try {
+      if (workspace) await findAskedTemplate(db, workspace, templateId)
+      return undefined
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'template_not_found')
+        return 'names a template that is not there'
+      throw error
+    }
+  },
+  async prepare(coming) {
+    const mail = await mailOf(coming)
+    coming.parts.database.storage.requireRoom()
+    return taking => send(taking, mail)
+  },
+}
+
+/** All of a mail but its id. */
+interface StepMail {
+  readonly workspace: SubmissionBatch['workspace']
+  readonly content: Omit<SubmittedContent, 'id'>
+  /** The same for contents that are the same. */
+  readonly fingerprint: string
+}
+
+/** By the step as it was read: runs of a group share what is made of it. */
+const made = new WeakMap<Step, Promise<StepMail>>()
+
+function mailOf(coming: Coming): Promise<StepMail> {
+  const known = made.get(coming.step)
+  if (known) return known
+  const mail = makeMail(coming)
+  made.set(coming.step, mail)
+  return mail
+}
+
+/** @throws AppError template_not_found, missing_from_email, domain_invalid */
+async function makeMail({ parts, automation, step }: Coming): Promise<StepMail> {
+  const { senders } = parts.send
+  const { templateId, subject: written, previewText } = step.config as EmailConfig
+  const workspace = await senders.workspace(automation.workspaceId)
+  const template = await findAskedTemplate(
+    parts.database.reader,
+    workspace,
+    templateId ?? undefined,
+    'templateId',
+  )
+  if (!template) throw new StepFault('the step has no templateId', {})
+  const subject = readSubject(written)
+  const html = withPreview(template.html, previewText)
+  const { trackOpens, trackClicks } = workspace
+  const source = { subject, html }
+  const merging = mergingOf(workspace, { source, data: undefined, hasFooter: true, trackOpens, trackClicks })
+  const sender = await senders.sender(workspace, withWorkspaceSender(NO_FIELDS, workspace))
+  const content = {
+    ...sender,
+    ...source,
+    ...{ trackOpens, trackClicks, templateId: template.id, automationId: automation.id },
+    ...given({ merging }),
+  }
+  const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest('base64')
+  return { workspace, content, fingerprint }
+}
+
+/** What mail clients show beside the subject: the first text of the mail, which is not seen in the mail itself. */
+function withPreview(html: string, preview: string): string {
+  if (preview.trim() === '') return html
+  const shown = preview
+    .split(/(\{\{.*?\}\})/s)
+    .map((piece, at) => (at % 2 === 0 ? escapeHtml(piece) : piece))
+    .join('')
+  const block = `<div style="display:none;max-height:0;overflow:hidden;mso-hide:all">${shown}</div>`
+  const body = /<body\b[^>]*>/i.exec(html)
+  const at = body ? body.index + body[0].length : 0
+  return html.slice(0, at) + block + html.slice(at)
+}
+
+async function send(taking: Taking, mail: StepMail): Promise<StepOutcome> {
+  const { parts, tx, run, contact, now } = taking
+  if (!contact.subscribed) return { kind: 'done', isSkipped: true, detail: { reason: 'unsubscribed' } }
+  const [[recipient] = []] = await submitAll(
+    tx,
+    parts.send,
+    {
+      workspace: mail.workspace,
+      isSandbox: run.isSandbox,
+      submissions: [await submissionOf(taking, mail)],
+    },
+    now,
+  )
+  if (!recipient) throw new Error('no message was made')
+  const { messageId, skip } = recipient
+  const detail = { message_id: messageId, to: contact.email }
+  return skip === null
+    ? { kind: 'done', detail, messageId }
+    : { kind: 'done', isSkipped: true, detail: { ...detail, reason: skip } }
+}
+
+async function submissionOf({ parts, tx, step, run, contact, now }: Taking, mail: StepMail): Promise<Submission> {
+  const { content, fingerprint } = mail
+  const data = Object.keys(run.triggerData).length === 0 ? undefined : new Map([[contact.email, run.triggerData]])
+  const to = [contact.email]
+  const known = await findStoredMail(tx.db, step.seq, fingerprint, now - CONTENT_MS)
+  if (known !== undefined)
+    return { content: { ...content, id: known }, to, isContentStored: true, ...given({ data }) }
+  const id = parts.newId()
+  await keepStoredMail(tx.db, step.seq, id, fingerprint, now)
+  return { content: { ...content, id }, to, ...given({ data }) }
+}

@@ -1,0 +1,38 @@
+/** The step `tag`: puts a tag on the contact, made where there is none, or takes it off. */
+import { ensureTags } from '../../audience/tags/ensure-tags.js'
+import { findTag } from '../../audience/tags/tag-store.js'
+import { tagSome } from '../../audience/tags/taggings.js'
+import { actingOf } from './acting.js'
+import { choice, text, type ConfigOf } from './config-fields.js'
+import type { StepType, Taking } from './step-type.js'
+
+const fields = { action: choice('add', ['add', 'remove']), tagName: text(200) }
+
+type TagConfig = ConfigOf<typeof fields>
+
+export const tag: StepType = {
+  name: 'tag',
+  fields,
+  findFault: config =>
+    Promise.resolve((config as TagConfig).tagName.trim() === '' ? 'has no tagName' : undefined),
+  prepare: () =>
+    Promise.resolve(async taking => {
+      const { action, tagName } = taking.step.config as TagConfig
+      const name = tagName.trim()
+      if (name === '') throw new Error('the step has no tagName')
+      const changed = await (action === 'add' ? put(taking, name) : takeOff(taking, name))
+      return { kind: 'done', isSkipped: changed === 0, detail: { [action]: name } }
+    }),
+}
+
+async function put(taking: Taking, name: string): Promise<number> {
+  const { parts, tx, run, contact, now } = taking
+  const acting = actingOf(run)
+  const made = (await ensureTags(tx, acting, [name], { at: now, newId: parts.newId }))(name)
+  return tagSome(parts, tx, acting, made, [contact], 'added')
+}
+
+async function takeOff({ parts, tx, run, contact }: Taking, name: string): Promise<number> {
+  const found = await findTag(tx.db, run.workspaceId, { name })
+  return found ? tagSome(parts, tx, actingOf(run), found, [contact], 'removed') : 0
+}

@@ -1,0 +1,42 @@
+/** The step `update_attribute`: writes one attribute of the contact, or its first or last name. */
+import { checkAttributes, checkText } from '../../audience/checks.js'
+import { changeContact, type ContactPatch } from '../../audience/contacts/contacts.js'
+import { actingOf } from './acting.js'
+import { text, type ConfigOf } from './config-fields.js'
+import type { StepType } from './step-type.js'
+
+const MOST_NAME = 100
+
+const fields = { attributeName: text(120), attributeValue: text(1_000) }
+
+type AttributeConfig = ConfigOf<typeof fields>
+
+/** @throws AppError validation_error */
+function patchOf({ attributeName, attributeValue }: AttributeConfig): ContactPatch {
+  const name = attributeName.trim().replace(/^attributes\./, '')
+  if (name === 'first_name' || name === 'firstName')
+    return { firstName: checkText(name, attributeValue.slice(0, MOST_NAME)) ?? null }
+  if (name === 'last_name' || name === 'lastName')
+    return { lastName: checkText(name, attributeValue.slice(0, MOST_NAME)) ?? null }
+  checkAttributes({ [name]: attributeValue })
+  return { attributes: { [name]: attributeValue } }
+}
+
+export const updateAttribute: StepType = {
+  name: 'update_attribute',
+  fields,
+  findFault: config =>
+    Promise.resolve(
+      (config as AttributeConfig).attributeName.trim() === '' ? 'has no attributeName' : undefined,
+    ),
+  prepare: ({ step }) => {
+    const config = step.config as AttributeConfig
+    const patch = patchOf(config)
+    return Promise.resolve(async ({ parts, tx, run, contact }) => {
+      // What attributes become all together has a bound as well.
+      checkAttributes({ ...contact.attributes, ...patch.attributes })
+      await changeContact(parts, tx, actingOf(run), contact.id, patch)
+      return { kind: 'done', detail: { [config.attributeName]: config.attributeValue } }
+    })
+  },
+}

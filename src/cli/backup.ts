@@ -1,0 +1,168 @@
+/**
+ * `postroad backup FILE`: a copy of everything, made beside the running server and read back. `postroad restore FILE`: puts such a
+ * copy in place of the data folder's database; it begins held, so that nothing is sent a second time.
+ *
+ * A backup holds the database (mail, contacts, keys, secrets: sealed where `secrets.key` is set, else in clear) and the journal of
+ * visits that are not counted yet; the configuration, certificates and the file of `secrets.key` are the operator's to keep apart.
+ */
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { setRestoreHold } from '../accounts/restore-hold-store.js'
+import { openAppliance, requireInitialised } from '../appliance.js'
+import type { Config } from '../config/config.js'
+import { isoTime } from '../core/moments.js'
+import { formatSize } from '../core/units.js'
+import { VERSION } from '../core/version.js'
+import {
+  makeBackup,
+  readBackup,
+  sync,
+  unpackBackup,
+  type BackupFacts,
+  type CompanionFile,
+} from '../db/sqlite/backup-file.js'
+import { takeServeLock } from '../db/sqlite/serve-lock.js'
+import { listDestinations, listEntries } from '../queue/operator/queue-admin-store.js'
+import { visitsFolder } from '../tracking/visits/visit-journal.js'
+import { drawProgress, endProgress } from './audience/progress-bar.js'
+import { confirm, confirmable, type ConfirmOptions } from './confirm.js'
+import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
+
+export function backupCommand(program: Command, context: CliContext): void {
+  command(program, 'backup <file>', 'copy everything into one file, beside the running server').action(
+    async (file: string, options: CommonOptions) => {
+      const { config } = readConfig(context, options)
+      requireInitialised(config)
+      const target = resolve(file)
+      try {
+        const facts = await makeBackup({
+          source: config.databaseFile,
+          target,
+          now: context.world.clock.now(),
+          version: VERSION,
+          companions: () => readVisits(config),
+          onProgress: done => drawProgress(done, 'copied'),
+        })
+        endProgress()
+        const { size } = statSync(target)
+        printResult(context, options, { file: target, size, ...toJson(facts) }, () =>
+          [
+            `${target}: ${formatSize(size)}, read back and found whole`,
+            `${facts.rows['messages'] ?? 0} messages, ${facts.rows['queue'] ?? 0} of them waiting, ${facts.rows['contacts'] ?? 0} contacts`,
+            'keep the configuration, certificates and the file of secrets.key apart from it',
+          ].join('\n'),
+        )
+      } finally {
+        endProgress()
+      }
+    },
+  )
+}
+
+export function restoreCommand(program: Command, context: CliContext): void {
+  confirmable(
+    command(program, 'restore <file>', 'put a backup in place of what is there (the server must be stopped)'),
+  ).action(async (file: string, options: ConfirmOptions) => {
+    const { config } = readConfig(context, options)
+    const facts = readBackup(file)
+    const isThere = (statSync(config.databaseFile, { throwIfNoEntry: false })?.size ?? 0) > 0
+    if (isThere)
+      await confirm(
+        context,
+        options,
+        `This puts the backup of ${isoTime(facts.madeAt)} in place of the database in ${config.dataDir}, which is kept beside it.`,
+      )
+    mkdirSync(dirname(config.databaseFile), { recursive: true, mode: 0o700 })
+    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+    const lock = takeServeLock(config.dataDir)
+    try {
+      const copy = `${config.databaseFile}.restoring`
+      for (const end of ['', '-wal', '-shm']) rmSync(copy + end, { force: true })
+      copyFileSync(file, copy)
+      const visits = `${visitsFolder(config.dataDir)}.restoring`
+      rmSync(visits, { recursive: true, force: true })
+      mkdirSync(visits, { mode: 0o700 })
+      // A backup that somebody else made must not lead out of the folder.
+      unpackBackup(copy, ({ name, octets }) =>
+        writeFileSync(join(visits, basename(name)), octets, { mode: 0o600 }),
+      )
+      const waiting = await prepare(context, { ...config, databaseFile: copy })
+      const kept = setAside(context, config)
+      renameSync(visits, visitsFolder(config.dataDir))
+      sync(copy)
+      renameSync(copy, config.databaseFile)
+      sync(dirname(config.databaseFile))
+      const json = { success: true, held: true, former: kept ?? null, ...toJson(facts) }
+      printResult(context, options, json, () =>
+        [
+          `restored the backup of ${isoTime(facts.madeAt)}`,
+          ...(kept === undefined ? [] : [`what was there before is ${kept}`]),
+          `held: nothing is sent until \`postroad queue release --all\`${waiting ? '; look at what waits first: postroad queue list' : ''}`,
+        ].join('\n'),
+      )
+    } finally {
+      lock[Symbol.dispose]()
+    }
+  })
+}
+
+/** Brings the copy up to date, finds out whether its secrets can be opened, and holds it. @returns whether any mail waits */
+async function prepare(context: CliContext, config: Config): Promise<boolean> {
+  const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
+  try {
+    const { database, world } = appliance
+    await database.write(tx => setRestoreHold(tx.db, world.clock.now()))
+    const [first] = await listDestinations(database.reader)
+    return first !== undefined && (await listEntries(database.reader, { isAll: true }, 1)).length > 0
+  } finally {
+    // Closing the last connection brings its log into the file.
+    await appliance[Symbol.asyncDispose]()
+  }
+}
+
+/** @returns where the former database is now; undefined where there was none */
+function setAside({ world }: CliContext, config: Config): string | undefined {
+  const { databaseFile: file } = config
+  if (!existsSync(file)) return undefined
+  const former = `${file}.before-restore-${isoTime(world.clock.now()).replace(/[:.]/g, '-')}`
+  const visits = visitsFolder(config.dataDir)
+  if (existsSync(visits)) renameSync(visits, `${former}-visits`)
+  // The log first: a database without its log is whole as of its last checkpoint, a log without its database is nothing.
+  for (const end of ['-wal', '-shm', '']) if (existsSync(file + end)) renameSync(file + end, former + end)
+  return former
+}
+
+/** Those that are not counted yet; the database says how far each is. */
+function* readVisits(config: Config): Iterable<CompanionFile> {
+  const folder = visitsFolder(config.dataDir)
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder).filter(one => one.endsWith('.visits'))) {
+    const octets = readIfThere(join(folder, name))
+    if (octets) yield { name, octets }
+  }
+}
+
+/** The server deletes what it has counted. */
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function toJson(facts: BackupFacts) {
+  return { made_at: isoTime(facts.madeAt), version: facts.version, schema: facts.schema, rows: facts.rows }
+}

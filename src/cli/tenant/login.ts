@@ -1,0 +1,32 @@
+/** `postroad login unlock ADDRESS`: lets a client log in again that the running server has locked out. */
+import type { Command } from 'commander'
+import { AppError } from '../../core/errors.js'
+import { LOGIN_UNLOCK_PATH } from '../../msa/submission/login-routes.js'
+import { ipVersion } from '../../world/net/ip-address.js'
+import {
+  command,
+  printResult,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
+import { askServer } from '../running-server.js'
+
+export function loginCommands(program: Command, context: CliContext): void {
+  const group = program.command('login').description('logins of SMTP clients')
+  command(group, 'unlock <address>', 'let an IP address log in again that failed too often').action(
+    async (address: string, options: CommonOptions) => {
+      if (ipVersion(address) === 0) throw new UsageError(`${address} is no IP address`)
+      await withAppliance(context, options, async appliance => {
+        const answer = await askServer(appliance, 'POST', LOGIN_UNLOCK_PATH, { address })
+        // What it knows of failed logins ends with the server.
+        if (answer.trouble !== null) throw new AppError('unavailable', answer.trouble)
+        const { unlocked } = answer.data as { unlocked: boolean }
+        printResult(context, options, { unlocked }, () =>
+          unlocked ? `${address} may log in again` : `${address} has no failed logins`,
+        )
+      })
+    },
+  )
+}

@@ -1,0 +1,184 @@
+/**
+ * `postroad webhook list|deliveries|replay|test`. Beside a running server: it tells within a second what is replayed here.
+ *
+ * A test is sent by this process, from this machine. Secrets are never printed.
+ */
+import type { Command } from 'commander'
+import type { Appliance } from '../../appliance.js'
+import { AppError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import { readMoment } from '../../core/read-moment.js'
+import type { Queries } from '../../db/database.js'
+import { openOutgoingCalls } from '../../outgoing-calls.js'
+import { DELIVERY_STATUSES } from '../../webhooks/delivery/delivery-store.js'
+import { listDeliveries, type LoggedDelivery } from '../../webhooks/log/delivery-log-store.js'
+import { deliveryToApi } from '../../webhooks/log/delivery-schema.js'
+import { replayAllFailed, replayOne, requireDelivery } from '../../webhooks/log/replay.js'
+import { sendTest } from '../../webhooks/subscriptions/send-test.js'
+import { subscriptionToApi } from '../../webhooks/subscriptions/subscription-schema.js'
+import {
+  findAnySubscription,
+  listAnySubscriptions,
+  type Subscription,
+} from '../../webhooks/subscriptions/subscription-store.js'
+import {
+  command,
+  limited,
+  mustFindWorkspace,
+  printResult,
+  table,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+  type ListOptions,
+} from '../context.js'
+
+export function webhookCommands(program: Command, context: CliContext): void {
+  const group = program.command('webhook').description('calls to customers about events')
+  listCommand(group, context)
+  deliveriesCommand(group, context)
+  replayCommand(group, context)
+  testCommand(group, context)
+}
+
+function listCommand(group: Command, context: CliContext): void {
+  limited(command(group, 'list', 'webhooks, newest first, disabled ones as well'), 100)
+    .option('--workspace <id>', 'of this workspace only')
+    .action(async (options: ListOptions & { workspace?: string }) => {
+      await withAppliance(context, options, async ({ database: { reader } }) => {
+        const { workspace, limit } = options
+        if (workspace !== undefined) await mustFindWorkspace(reader, workspace)
+        const all = await listAnySubscriptions(reader, workspace, limit)
+        const shown = all.map(one => ({ ...subscriptionToApi(one), workspace_id: one.workspaceId }))
+        printResult(context, options, shown, () =>
+          table(
+            ['ID', 'EVENT', 'STATUS', 'FAILING SINCE', 'WORKSPACE', 'TARGET'],
+            all.map(one => [
+              one.id,
+              one.event,
+              one.disabledReason ?? (one.isSandbox ? 'active, sandbox' : 'active'),
+              isoTimeOrNull(one.failingSince),
+              one.workspaceId,
+              one.targetUrl,
+            ]),
+          ),
+        )
+      })
+    })
+}
+
+function deliveriesCommand(group: Command, context: CliContext): void {
+  limited(command(group, 'deliveries <webhook>', 'what was told to a webhook, newest first'), 100)
+    .option('--status <status>', 'pending, succeeded or failed ones only')
+    .action(async (id: string, options: ListOptions & { status?: string }) => {
+      const { limit } = options
+      const status = DELIVERY_STATUSES.find(one => one === options.status)
+      if (options.status !== status)
+        throw new UsageError(`${options.status ?? ''} is none of ${DELIVERY_STATUSES.join(', ')}`)
+      await withAppliance(context, options, async ({ database: { reader } }) => {
+        const subscription = await mustFindWebhook(reader, id)
+        const filter = status === undefined ? {} : { status }
+        const { items } = await listDeliveries(reader, subscription.id, filter, { limit, offset: 0 })
+        printResult(context, options, items.map(deliveryToApi), () => deliveriesTable(items))
+      })
+    })
+}
+
+function deliveriesTable(items: readonly LoggedDelivery[]): string {
+  return table(
+    ['ID', 'EVENT', 'STATUS', 'ATTEMPTS', 'CREATED', 'NEXT ATTEMPT', 'LAST ANSWER'],
+    items.map(one => {
+      const last = one.attempts.at(-1)
+      return [
+        one.id,
+        one.event,
+        one.status,
+        one.attempts.length,
+        isoTime(one.createdAt),
+        isoTimeOrNull(one.nextAttemptAt),
+        last ? (last.error ?? last.statusCode) : null,
+      ]
+    }),
+  )
+}
+
+interface ReplayOptions extends CommonOptions {
+  readonly webhook?: string
+  readonly since?: string
+}
+
+function replayCommand(group: Command, context: CliContext): void {
+  command(group, 'replay [delivery]', 'tell once more: one delivery, or all of a webhook that failed since')
+    .option('--webhook <id>', 'whose failed deliveries')
+    .option('--since <time>', 'that were made from this moment on, ISO 8601')
+    .action(async (delivery: string | undefined, options: ReplayOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const replayed =
+          delivery === undefined
+            ? await replaySince(appliance, options)
+            : await replaySingle(appliance, delivery, options)
+        printResult(context, options, { replayed }, () => `${replayed} to be told again`)
+      })
+    })
+}
+
+async function replaySingle(
+  { database, world }: Appliance,
+  id: string,
+  { webhook, since }: ReplayOptions,
+): Promise<number> {
+  if (webhook !== undefined || since !== undefined)
+    throw new UsageError('give a delivery, or --webhook and --since')
+  await database.write(async tx => replayOne(tx.db, await requireDelivery(tx.db, id), world.clock.now()))
+  return 1
+}
+
+async function replaySince({ database, world }: Appliance, options: ReplayOptions): Promise<number> {
+  const { webhook, since = '' } = options
+  if (webhook === undefined) throw new UsageError('give a delivery, or --webhook and --since')
+  const moment = readMoment(since)
+  if (moment === undefined) throw new UsageError('--since is not a date or time in ISO 8601')
+  const subscription = await mustFindWebhook(database.reader, webhook)
+  const now = world.clock.now()
+  return replayAllFailed(database, subscription, { since: moment, most: Infinity, now })
+}
+
+function testCommand(group: Command, context: CliContext): void {
+  command(group, 'test <webhook>', 'post an example of its event to a webhook now').action(
+    async (id: string, options: CommonOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const { database, world, newId, box } = appliance
+        const subscription = await mustFindWebhook(database.reader, id)
+        const calls = openOutgoingCalls(appliance)
+        try {
+          const parts = { ...world, database, newId, box, outgoingCalls: calls.of }
+          const result = await sendTest(parts, subscription)
+          const shown = {
+            success: result.isSuccess,
+            status_code: result.statusCode,
+            response_time_ms: result.durationMs,
+            error: result.error,
+            response: result.response,
+          }
+          printResult(context, options, shown, () =>
+            result.error === null
+              ? `answered ${result.statusCode} after ${result.durationMs} ms`
+              : `no answer: ${result.error}`,
+          )
+          if (!result.isSuccess) context.fail()
+        } finally {
+          calls.close()
+        }
+      })
+    },
+  )
+}
+
+/** @throws AppError not_found */
+async function mustFindWebhook(db: Queries, id: string): Promise<Subscription> {
+  const found = isUuid(id) ? await findAnySubscription(db, id.toLowerCase()) : undefined
+  if (!found) throw new AppError('not_found', `no webhook ${id}`)
+  return found
+}

@@ -1,0 +1,54 @@
+/**
+ * Requests that the appliance sends to others, for the API's description (`webhooks` of OpenAPI 3.1 §4.8.1).
+ *
+ * Declared by resources, written into the document by `document.ts`. Pure.
+ */
+import type { TSchema } from 'typebox'
+import { given } from '../../core/given.js'
+import type { Components } from './components.js'
+
+export interface OutgoingRequest {
+  readonly chapter: string
+  readonly summary: string
+  readonly description?: string
+  /** Header fields by name, each with what it is. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Of the JSON body. */
+  readonly body: TSchema
+  readonly example: unknown
+}
+
+/** By name, e.g. `email.delivered`. */
+export type OutgoingRequests = Readonly<Record<string, OutgoingRequest>>
+
+export function describeOutgoing(requests: OutgoingRequests, components: Components): object {
+  return Object.fromEntries(
+    Object.entries(requests).map(([name, request]) => [name, { post: describe(request, components) }]),
+  )
+}
+
+function describe(
+  { chapter, summary, description, headers, body, example }: OutgoingRequest,
+  components: Components,
+): object {
+  return {
+    summary,
+    ...given({ description }),
+    tags: [chapter],
+    security: [],
+    parameters: Object.entries(headers).map(([header, meaning]) => ({
+      name: header,
+      in: 'header',
+      required: true,
+      description: meaning,
+      schema: { type: 'string' },
+    })),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: components.show(body), example } },
+    },
+    responses: {
+      '2XX': { description: 'Taken. Everything else is a failure and is tried again; 410 ends the webhook.' },
+    },
+  }
+}

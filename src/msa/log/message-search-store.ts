@@ -1,0 +1,165 @@
+/**
+ * SQL of what an operator looks for among all messages of all workspaces: by recipient, sender, subject, key, status, time, or the
+ * Message-ID that a mail has.
+ *
+ * For commands, which are processes of their own: some of it looks through every message, in pages, newest first, and would
+ * hold up a server. The API's log of one workspace is `message-log-store.ts`. Memory is bounded by a page. Fails: as the database does.
+ */
+import type { SelectQueryBuilder } from 'kysely'
+import { firstIdAt } from '../../core/ids.js'
+import type { Queries } from '../../db/database.js'
+import type { Tables } from '../../db/tables.js'
+import type { SubmittedBy } from '../../messages/log/mail-log.js'
+import type { MessageStatus } from '../../messages/message-status.js'
+import {
+  isSpelled,
+  messageFromRow,
+  recipientBucket,
+  type Message,
+  type Spellings,
+} from '../../messages/message-store.js'
+
+export interface MessageSearch {
+  /** An address, or a whole domain as `@example.com`. */
+  readonly to?: string
+  /** The same of the author. */
+  readonly from?: string
+  readonly status?: MessageStatus
+  /** Ms since epoch UTC; `since` included, `until` not. */
+  readonly since?: number
+  readonly until?: number
+  /** A part of it, whatever its case. */
+  readonly subject?: string
+  /** Id of the API key that submitted it. */
+  readonly keyId?: string
+  readonly workspaceId?: string
+}
+
+export interface FoundMessage extends Message {
+  readonly subject: string
+  readonly from: string
+  readonly submittedBy?: SubmittedBy
+}
+
+/** Rows looked at in one statement. */
+const PAGE = 2_000
+
+/** Newest first. @param limit at most so many @param workspaceIds all there are, removed ones too */
+export async function searchMessages(
+  db: Queries,
+  search: MessageSearch,
+  workspaceIds: readonly string[],
+  limit: number,
+): Promise<FoundMessage[]> {
+  const found: FoundMessage[] = []
+  const fits = fitting(search)
+  for (let before: string | undefined; ;) {
+    const rows = await page(db, search, workspaceIds, before)
+    for (const row of rows) {
+      const one = {
+        ...messageFromRow(row),
+        subject: row.subject,
+        from: row.from_address,
+        ...(row.key_id === null ? {} : { submittedBy: { keyId: row.key_id, peer: row.peer ?? '' } }),
+      }
+      if (fits(one)) found.push(one)
+      if (found.length >= limit) return found
+    }
+    if (rows.length < PAGE) return found
+    before = rows.at(-1)?.id
+  }
+}
+
+/** What is told by an index, or costs nothing beside it; the rest is `fitting`'s. */
+function page(
+  db: Queries,
+  { to, status, since, until, workspaceId }: MessageSearch,
+  workspaceIds: readonly string[],
+  before: string | undefined,
+) {
+  let query: SelectQueryBuilder<Tables, 'messages', object> = db.selectFrom('messages')
+  if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId)
+  if (to !== undefined && !to.startsWith('@')) {
+    const spellings: Spellings = [to.toLowerCase()]
+    // The index by recipient begins with the workspace.
+    if (workspaceId === undefined) query = query.where('workspace_id', 'in', workspaceIds)
+    query = query.where('recipient_bucket', '=', recipientBucket(to)).where(isSpelled(spellings))
+  }
+  if (status !== undefined) query = query.where('status', '=', status)
+  // An identifier is made a moment after the message's own time was read.
+  if (since !== undefined) query = query.where('id', '>=', firstIdAt(since))
+  if (until !== undefined) query = query.where('id', '<', firstIdAt(until + 1_000))
+  if (before !== undefined) query = query.where('id', '<', before)
+  const newest = query.selectAll().orderBy('id', 'desc').limit(PAGE).as('messages')
+  return db
+    .selectFrom(newest)
+    .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+    .selectAll('messages')
+    .select([
+      'message_contents.subject',
+      'message_contents.from_address',
+      'message_contents.key_id',
+      'message_contents.peer',
+    ])
+    .orderBy('messages.id', 'desc')
+    .execute()
+}
+
+function fitting({ to, from, since, until, subject, keyId }: MessageSearch) {
+  const [folded, part] = [from?.toLowerCase(), subject?.toLowerCase()]
+  const domain = to?.startsWith('@') === true ? to.toLowerCase() : undefined
+  return (one: FoundMessage): boolean =>
+    (domain === undefined || one.recipient.toLowerCase().endsWith(domain)) &&
+    (folded === undefined || isFrom(one.from.toLowerCase(), folded)) &&
+    (part === undefined || one.subject.toLowerCase().includes(part)) &&
+    (since === undefined || one.createdAt >= since) &&
+    (until === undefined || one.createdAt < until) &&
+    (keyId === undefined || one.submittedBy?.keyId === keyId)
+}
+
+function isFrom(address: string, wanted: string): boolean {
+  return wanted.startsWith('@') ? address.endsWith(wanted) : address === wanted
+}
+
+/** Relayed mails whose header is looked at for a Message-ID of their author's, and how many at once. */
+export const MOST_HEADERS = 100_000
+const HEADERS_AT_ONCE = 50
+/** A header is shorter (`mail/relay/relayed-header.ts`). */
+const HEADER_OCTETS = 262_144
+
+/**
+ * The content of a relayed mail with this Message-ID, which stands nowhere but in the mail itself: newest first, as long as its text
+ * is kept.
+ *
+ * @param fieldValue without `<` and `>`
+ */
+export async function findRelayedContent(db: Queries, fieldValue: string): Promise<string | undefined> {
+  const wanted = Buffer.from(`<${fieldValue}>`)
+  let before: string | undefined
+  for (let looked = 0; looked < MOST_HEADERS; looked += HEADERS_AT_ONCE) {
+    const rows = await db
+      .selectFrom('message_contents')
+      .select(['id', 'raw'])
+      .where('raw', 'is not', null)
+      .$if(before !== undefined, query => query.where('id', '<', before ?? ''))
+      .orderBy('id', 'desc')
+      .limit(HEADERS_AT_ONCE)
+      .execute()
+    const found = rows.find(({ raw }) => raw !== null && hasMessageId(Buffer.from(raw), wanted))
+    if (found) return found.id
+    if (rows.length < HEADERS_AT_ONCE) return undefined
+    before = rows.at(-1)?.id
+  }
+  return undefined
+}
+
+/** RFC 5322 §3.6.4: in its own field, folded or not. */
+function hasMessageId(mail: Buffer, wanted: Buffer): boolean {
+  if (!mail.includes(wanted)) return false
+  const end = mail.indexOf('\r\n\r\n')
+  const header = mail.subarray(0, end < 0 ? HEADER_OCTETS : end).toString('latin1')
+  return (
+    /^message-id:\s*(.*)$/im.exec(header.replace(/\r\n[ \t]+/g, ' '))?.[1]?.trim() ===
+    wanted.toString('latin1')
+  )
+}

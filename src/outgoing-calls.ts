@@ -1,0 +1,47 @@
+/**
+ * Calls to URLs that strangers give: webhooks, and whatever else a workspace has called. Part of the composition root.
+ *
+ * One pool of connections for each reach, names looked up as `dns.servers` says. What opens private addresses is the operator's list
+ * `webhooks.allow_networks` alone; where `allow_networks_for` says `permitted`, only for workspaces whose settings allow them as well.
+ */
+import { openResolver, type Appliance } from './appliance.js'
+import { openHostLookup } from './world/dns/host-lookup.js'
+import { openHttpClient, type HttpClient } from './world/net/fetch.js'
+import { HttpPool } from './world/net/http-pool.js'
+import { openReachWith, PUBLIC_REACH, type Reach } from './world/net/reach.js'
+
+interface Calls {
+  readonly http: HttpClient
+  readonly reach: Reach
+}
+
+export interface OutgoingCallsOfServer {
+  /** @param isPermitted whether the workspace's settings allow private addresses */
+  readonly of: (isPermitted: boolean) => Calls
+  /** For calls of which no workspace's settings are known. */
+  readonly http: HttpClient
+  /** Ends what is under way. */
+  close(): void
+}
+
+export function openOutgoingCalls({
+  config,
+  world,
+}: Pick<Appliance, 'config' | 'world'>): OutgoingCallsOfServer {
+  const { clock } = world
+  const { allowNetworks, allowNetworksFor } = config.webhooks
+  const lookUp = openHostLookup(openResolver(config, world), world.systemLookup)
+  const pools: HttpPool[] = []
+  const callsWithin = (reach: Reach): Calls => {
+    const pool = new HttpPool(clock)
+    pools.push(pool)
+    return { reach, http: openHttpClient(clock, { reach, lookUp, pool }) }
+  }
+  const listed = callsWithin(openReachWith(allowNetworks))
+  const usual = allowNetworksFor === 'all' ? listed : callsWithin(PUBLIC_REACH)
+  return {
+    of: isPermitted => (isPermitted ? listed : usual),
+    http: usual.http,
+    close: () => pools.forEach(pool => pool.close()),
+  }
+}

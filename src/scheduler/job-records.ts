@@ -1,0 +1,109 @@
+/**
+ * Remembers over a restart when each job ran and how that ended: in memory at once, in the database some seconds later, all jobs
+ * that have changed in one statement.
+ *
+ * Used by the scheduler. However often jobs run, it writes once in `GATHER_MS` at most, and only in company of others who write
+ * anyway. Fails: never; what cannot be written now is written with the next change, or at the end.
+ */
+import { describeError } from '../core/errors.js'
+import type { Database } from '../db/database.js'
+import type { Clock, Timer } from '../world/time/clock.js'
+import type { Log } from '../world/log.js'
+import { deleteOtherJobs, listJobs, saveJobs, type JobState } from './job-store.js'
+
+export interface JobRecordsParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const GATHER_MS = 10_000
+const LONGEST_ERROR = 500
+
+export class JobRecords {
+  private readonly parts: JobRecordsParts
+  private readonly states = new Map<string, JobState>()
+  private readonly changed = new Set<string>()
+  private timer: Timer | undefined
+  private writing: Promise<void> = Promise.resolve()
+
+  constructor(parts: JobRecordsParts) {
+    this.parts = parts
+  }
+
+  /** What earlier processes have left. A run that a process did not survive is no run any more. */
+  async open(jobs: readonly { readonly name: string; readonly schedule: string }[]): Promise<void> {
+    const { database } = this.parts
+    const known = new Map((await listJobs(database.reader)).map(state => [state.name, state]))
+    for (const { name, schedule } of jobs) {
+      this.states.set(name, { ...NEVER_RUN, ...known.get(name), name, schedule, isRunning: false })
+      this.changed.add(name)
+    }
+    const names = jobs.map(({ name }) => name)
+    if (names.length > 0) await database.write(tx => deleteOtherJobs(tx.db, names))
+  }
+
+  planned(name: string, nextRunAt: number): void {
+    this.change(name, { nextRunAt })
+  }
+
+  began(name: string): void {
+    this.change(name, { isRunning: true, startedAt: this.parts.clock.now() })
+  }
+
+  /** @param error what it threw */
+  ended(name: string, durationMs: number, error?: unknown): void {
+    const now = this.parts.clock.now()
+    this.change(name, {
+      isRunning: false,
+      endedAt: now,
+      durationMs: Math.round(durationMs),
+      ...(error === undefined
+        ? {}
+        : { lastError: describeError(error).slice(0, LONGEST_ERROR), failedAt: now }),
+    })
+  }
+
+  /** The last thing: nothing comes next any more. */
+  async close(): Promise<void> {
+    this.timer?.cancel()
+    for (const name of this.states.keys()) this.change(name, { nextRunAt: null })
+    this.timer?.cancel()
+    await this.writing
+    await this.write()
+  }
+
+  private change(name: string, change: Partial<JobState>): void {
+    const state = this.states.get(name)
+    if (!state) return
+    this.states.set(name, { ...state, ...change })
+    this.changed.add(name)
+    this.timer ??= this.parts.clock.after(GATHER_MS, () => {
+      this.timer = undefined
+      this.writing = this.write()
+    })
+  }
+
+  private async write(): Promise<void> {
+    const { database, log } = this.parts
+    const names = [...this.changed]
+    this.changed.clear()
+    if (names.length === 0) return
+    const states = names.flatMap(name => this.states.get(name) ?? [])
+    try {
+      await database.write(tx => saveJobs(tx.db, states), { canWait: true })
+    } catch (error) {
+      for (const name of names) this.changed.add(name)
+      log.debug('what is known of jobs could not be written', { error: describeError(error) })
+    }
+  }
+}
+
+const NEVER_RUN = {
+  startedAt: null,
+  endedAt: null,
+  durationMs: null,
+  nextRunAt: null,
+  lastError: null,
+  failedAt: null,
+}

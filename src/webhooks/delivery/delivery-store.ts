@@ -1,0 +1,263 @@
+/**
+ * SQL of deliveries: a row for each subscription and event, the body that all who are told of an event share, and attempts.
+ *
+ * A delivery waits as long as it has a `next_attempt_at`, and is found by nothing else. Ids are UUIDv7: newer ones sort later.
+ */
+import type { Insertable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { inLists, inPieces, statement } from '../../db/statement.js'
+import { nextTurn } from '../../world/time/clock.js'
+import type { AttemptResult } from './attempt.js'
+
+interface PayloadRow {
+  event_seq: number
+  event: string
+  body: string
+  created_at: number
+}
+
+interface DeliveryRow {
+  id: string
+  subscription_id: string
+  event_seq: number
+  status: DeliveryStatus
+  attempts: number
+  attempts_before: number
+  next_attempt_at: number | null
+  created_at: number
+  finished_at: number | null
+}
+
+interface AttemptRow {
+  delivery_id: string
+  number: number
+  started_at: number
+  duration_ms: number
+  status_code: number
+  error: string | null
+  response: string | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    webhook_payloads: PayloadRow
+    webhook_deliveries: DeliveryRow
+    webhook_attempts: AttemptRow
+  }
+}
+
+export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
+
+/** What all who are told of an event are told. */
+export interface Payload {
+  readonly eventSeq: number
+  readonly event: string
+  /** JSON. */
+  readonly body: string
+  /** Ms since epoch UTC. */
+  readonly createdAt: number
+}
+
+export interface NewDelivery {
+  readonly id: string
+  readonly subscriptionId: string
+  readonly eventSeq: number
+  /** Due from then on. */
+  readonly createdAt: number
+}
+
+/** One that waits, complete. */
+export interface DueDelivery extends NewDelivery {
+  readonly event: string
+  readonly body: string
+  /** So far, and those of them before the last replay. */
+  readonly attempts: number
+  readonly attemptsBefore: number
+  readonly nextAttemptAt: number
+}
+
+/** Pieces of an insert between which others have their turn. */
+const PIECES_A_TURN = 4
+
+const selectKnown = statement((db, { seqs }: { readonly seqs: readonly number[] }) =>
+  db.selectFrom('webhook_payloads').select('event_seq').where('event_seq', 'in', seqs),
+)
+
+/** Of these events those that were taken before. */
+export async function findKnownEvents(db: Queries, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+  const known = new Set<number>()
+  for (const list of inLists(seqs))
+    for (const row of (await selectKnown(db, { seqs: list })).rows) known.add(Number(row.event_seq))
+  return known
+}
+
+const insertPayloadRows = statement((db, { rows }: { readonly rows: readonly Insertable<PayloadRow>[] }) =>
+  db.insertInto('webhook_payloads').values(rows),
+)
+
+export async function insertPayloads(db: Queries, payloads: readonly Payload[]): Promise<void> {
+  const rows = payloads.map(({ eventSeq, event, body, createdAt }) => ({
+    event_seq: eventSeq,
+    event,
+    body,
+    created_at: createdAt,
+  }))
+  for (const piece of inPieces(rows)) await insertPayloadRows(db, { rows: piece })
+}
+
+const insertDeliveryRows = statement((db, { rows }: { readonly rows: readonly Insertable<DeliveryRow>[] }) =>
+  db.insertInto('webhook_deliveries').values(rows),
+)
+
+/** Due at once. */
+export async function insertDeliveries(db: Queries, deliveries: readonly NewDelivery[]): Promise<void> {
+  let pieces = 0
+  for (const piece of inPieces(deliveries)) {
+    const rows = piece.map(one => ({
+      id: one.id,
+      subscription_id: one.subscriptionId,
+      event_seq: one.eventSeq,
+      status: 'pending' as const,
+      attempts: 0,
+      attempts_before: 0,
+      next_attempt_at: one.createdAt,
+      created_at: one.createdAt,
+      finished_at: null,
+    }))
+    await insertDeliveryRows(db, { rows })
+    if (++pieces % PIECES_A_TURN === 0) await nextTurn()
+  }
+}
+
+const selectWaiting = statement(
+  (db, { subscriptionId, limit }: { readonly subscriptionId: string; readonly limit: number }) =>
+    db
+      .selectFrom('webhook_deliveries')
+      .innerJoin('webhook_payloads', 'webhook_payloads.event_seq', 'webhook_deliveries.event_seq')
+      .select([
+        'webhook_deliveries.id',
+        'webhook_deliveries.event_seq',
+        'webhook_deliveries.attempts',
+        'webhook_deliveries.attempts_before',
+        'webhook_deliveries.next_attempt_at',
+        'webhook_deliveries.created_at',
+        'webhook_payloads.event',
+        'webhook_payloads.body',
+      ])
+      .where('subscription_id', '=', subscriptionId)
+      .where('next_attempt_at', 'is not', null)
+      .orderBy('next_attempt_at')
+      .limit(limit),
+)
+
+/** Those that wait, soonest first, due or not. */
+export async function listWaiting(
+  db: Queries,
+  subscriptionId: string,
+  limit: number,
+): Promise<DueDelivery[]> {
+  const { rows } = await selectWaiting(db, { subscriptionId, limit })
+  return rows.map(row => ({
+    id: row.id,
+    subscriptionId,
+    eventSeq: Number(row.event_seq),
+    attempts: row.attempts,
+    attemptsBefore: row.attempts_before,
+    nextAttemptAt: row.next_attempt_at ?? 0,
+    createdAt: row.created_at,
+    event: row.event,
+    body: row.body,
+  }))
+}
+
+const selectSoonest = statement((db, { subscriptionId }: { readonly subscriptionId: string }) =>
+  db
+    .selectFrom('webhook_deliveries')
+    .select('next_attempt_at')
+    .where('subscription_id', '=', subscriptionId)
+    .where('next_attempt_at', 'is not', null)
+    .orderBy('next_attempt_at')
+    .limit(1),
+)
+
+/** @returns undefined where nothing waits */
+export async function soonestDue(db: Queries, subscriptionId: string): Promise<number | undefined> {
+  return (await selectSoonest(db, { subscriptionId })).rows[0]?.next_attempt_at ?? undefined
+}
+
+/** An attempt that is over, and what follows for its delivery. */
+export interface Ended {
+  readonly deliveryId: string
+  /** From 1, counting all. */
+  readonly number: number
+  readonly result: AttemptResult
+  readonly then: 'succeeded' | 'failed' | { readonly nextAttemptAt: number }
+}
+
+const insertAttemptRows = statement((db, { rows }: { readonly rows: readonly Insertable<AttemptRow>[] }) =>
+  db
+    .insertInto('webhook_attempts')
+    .values(rows)
+    .onConflict(conflict => conflict.columns(['delivery_id', 'number']).doNothing()),
+)
+
+const finish = statement(
+  (
+    db,
+    { ids, status, at }: { readonly ids: readonly string[]; readonly status: string; readonly at: number },
+  ) =>
+    db
+      .updateTable('webhook_deliveries')
+      .set(e => ({
+        status: status as DeliveryStatus,
+        attempts: e('attempts', '+', 1),
+        next_attempt_at: null,
+        finished_at: at,
+      }))
+      .where('id', 'in', ids),
+)
+
+const putOff = statement((db, { id, at }: { readonly id: string; readonly at: number }) =>
+  db
+    .updateTable('webhook_deliveries')
+    .set(e => ({ attempts: e('attempts', '+', 1), next_attempt_at: at }))
+    .where('id', '=', id),
+)
+
+/** Writes attempts down, each of a delivery of its own. @param at ms since epoch UTC */
+export async function recordAttempts(db: Queries, ended: readonly Ended[], at: number): Promise<void> {
+  const rows = ended.map(({ deliveryId, number, result }) => ({
+    delivery_id: deliveryId,
+    number,
+    started_at: result.startedAt,
+    duration_ms: result.durationMs,
+    status_code: result.statusCode,
+    error: result.error,
+    response: result.response,
+  }))
+  for (const piece of inPieces(rows)) await insertAttemptRows(db, { rows: piece })
+  for (const status of ['succeeded', 'failed'] as const) {
+    const ids = ended.flatMap(one => (one.then === status ? [one.deliveryId] : []))
+    for (const list of inLists(ids)) await finish(db, { ids: list, status, at })
+  }
+  for (const { deliveryId, then } of ended)
+    if (typeof then === 'object') await putOff(db, { id: deliveryId, at: then.nextAttemptAt })
+}
+
+/** Of an ended subscription: what waits, waits for nothing. @returns how many, at most `limit` */
+export async function failWaiting(
+  db: Queries,
+  subscriptionId: string,
+  at: number,
+  limit: number,
+): Promise<number> {
+  const ids = (await listWaiting(db, subscriptionId, limit)).map(({ id }) => id)
+  for (const list of inLists(ids))
+    await db
+      .updateTable('webhook_deliveries')
+      .set({ status: 'failed', next_attempt_at: null, finished_at: at })
+      .where('id', 'in', list)
+      .execute()
+  return ids.length
+}

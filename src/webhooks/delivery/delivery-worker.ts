@@ -1,0 +1,311 @@
+/**
+ * Tells receivers of events: reads what is due, tries it, writes down what came of it, for as long as the appliance runs.
+ *
+ * The job of `resource.ts` runs it. What it has in hand stands in the database as due until the outcome is on disk: a process that is gone
+ * loses nothing, and what it was about to hear of is told again with the same id. No commit says that an attempt begins, for a
+ * receiver knows a repetition by that id. Subscriptions take turns within their shares (`attempt-shares.ts`). Memory: READ_AHEAD
+ * bodies for each subscription with something due. Fails: never; where the database does, it rests and goes on.
+ */
+import { describeError } from '../../core/errors.js'
+import type { Tx } from '../../db/database.js'
+import { nextTurn, pauseFor } from '../../world/time/clock.js'
+import type { KnownSubscription, SubscriptionRegister } from '../subscriptions/subscription-register.js'
+import { signingSecrets } from '../subscriptions/subscriptions.js'
+import type { WebhookParts } from '../webhook-parts.js'
+import { attempt, isSuccess, type AttemptResult } from './attempt.js'
+import { AttemptBatches } from './attempt-batches.js'
+import { AttemptShares, SLOW_MS } from './attempt-shares.js'
+import { listWaiting, soonestDue, type DueDelivery } from './delivery-store.js'
+import { Lane } from './lane.js'
+import { recordConclusions, type Change, type Conclusion } from './record-conclusions.js'
+import { GONE, MOST_ATTEMPTS, waitAfter } from './retry-schedule.js'
+
+export interface DeliveryWorkerParts extends WebhookParts {
+  readonly register: SubscriptionRegister
+}
+
+/** Between two looks, so that what ends at about the same time is one. */
+const TURN_MS = 4
+/** Until the database is asked for what other processes changed. */
+const LOOK_EVERY_MS = 1_000
+const STARTS_AT_ONCE = 24
+const LOOKS_A_TURN = 100
+const REST_AFTER_FAILURE_MS = 1_000
+/** At the end attempts under way may take so long; after that they are left, and told again at the next start. */
+const STOP_MS = 1_000
+/** A receiver that asks for rest has it, and is asked again at least so often. */
+const LONGEST_REST_MS = 3_600_000
+
+export class DeliveryWorker {
+  private readonly parts: DeliveryWorkerParts
+  private readonly shares = new AttemptShares()
+  private readonly lanes = new Map<string, Lane>()
+  /** In the order of their turns. */
+  private awake = new Set<Lane>()
+  private readonly attempts = new Set<Promise<void>>()
+  private readonly batches: AttemptBatches<Conclusion>
+  private changes: readonly Change[] = []
+  private wakes = 0
+  private wakeUp: () => void = () => {}
+  private isOver = false
+
+  constructor(parts: DeliveryWorkerParts) {
+    this.parts = parts
+    this.batches = new AttemptBatches(
+      parts,
+      (tx, batch) => this.record(tx, batch),
+      batch => this.noteRecorded(batch),
+    )
+  }
+
+  /** There is something due for these. Cheap. */
+  noteDue(subscriptionIds: readonly string[]): void {
+    const now = this.parts.clock.now()
+    for (const id of subscriptionIds) {
+      const lane = this.laneOf(id)
+      if (!lane) continue
+      lane.noteDue(now)
+      this.awake.add(lane)
+    }
+    this.wake()
+  }
+
+  /** A subscription was made, switched on again or given another secret by this process. */
+  noteChanged(subscription: KnownSubscription): void {
+    this.parts.register.note(subscription, subscription.isPermitted)
+    this.noteDue([subscription.id])
+  }
+
+  noteRemoved(id: string): void {
+    this.parts.register.forget(id)
+    this.drop(id)
+  }
+
+  /** Until the signal comes. */
+  async run(stopping: AbortSignal): Promise<void> {
+    this.isOver = false
+    for (let isOpen = false; !stopping.aborted;)
+      try {
+        if (!isOpen || this.parts.register.isOutdated()) await this.catchUp()
+        isOpen = true
+        await this.work(stopping)
+      } catch (error) {
+        this.parts.log.error('webhooks could not be read', { error: describeError(error) })
+        await this.parts.clock.sleep(REST_AFTER_FAILURE_MS, stopping)
+      }
+    await this.close()
+  }
+
+  /** Turns, until it is time to ask the database for changes. */
+  private async work(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted && !this.parts.register.isOutdated()) {
+      const { wakes } = this
+      const hasMore = await this.turn(stopping)
+      if (!hasMore && wakes === this.wakes) await this.rest(stopping)
+      else await pauseFor(TURN_MS)
+    }
+  }
+
+  /** Another process may have changed subscriptions, or replayed what was finished. */
+  private async catchUp(): Promise<void> {
+    const { register, database, clock } = this.parts
+    await register.refresh()
+    for (const id of [...this.lanes.keys()]) if (!register.find(id)) this.drop(id)
+    let looks = 0
+    for (const { id } of register.all()) {
+      if (++looks % LOOKS_A_TURN === 0) await nextTurn()
+      const dueAt = await soonestDue(database.reader, id)
+      if (dueAt === undefined) continue
+      const lane = this.laneOf(id)
+      lane?.forgetRead(clock.now())
+      lane?.noteDue(dueAt)
+    }
+  }
+
+  /** @returns whether there was something to do */
+  private async turn(stopping: AbortSignal): Promise<boolean> {
+    const now = this.parts.clock.now()
+    for (const lane of this.lanes.values()) if ((lane.wakesAt ?? Infinity) <= now) this.awake.add(lane)
+    const read = await this.readDue(now)
+    const started = stopping.aborted ? 0 : await this.startAttempts(now)
+    for (const lane of this.awake) if (!lane.hasReady && !lane.wantsToRead(now)) this.awake.delete(lane)
+    return read + started > 0
+  }
+
+  private async readDue(now: number): Promise<number> {
+    let read = 0
+    for (const lane of this.awake) {
+      if (!lane.wantsToRead(now) || this.roomOf(lane) <= 0) continue
+      const limit = lane.readLimit
+      const before = lane.beginRead()
+      try {
+        lane.noteRead(
+          before,
+          await listWaiting(this.parts.database.reader, lane.subscriptionId, limit),
+          limit,
+          now,
+        )
+      } catch (error) {
+        lane.noteDue(now)
+        throw error
+      }
+      read += 1
+    }
+    return read
+  }
+
+  /** One of each that has room, again and again. */
+  private async startAttempts(now: number): Promise<number> {
+    let started = 0
+    for (let inRound = 1; inRound > 0;) {
+      inRound = 0
+      for (const lane of [...this.awake]) {
+        if (!lane.hasReady || lane.restsUntil > now || this.roomOf(lane) <= 0) continue
+        const due = lane.take()
+        if (!due) continue
+        this.start(lane, due)
+        inRound += 1
+        started += 1
+        // Whoever had a turn is the last of the next.
+        this.awake.delete(lane)
+        this.awake.add(lane)
+        if (started % STARTS_AT_ONCE === 0) await nextTurn()
+      }
+    }
+    return started
+  }
+
+  private roomOf({ subscriptionId, host, standing }: Lane): number {
+    return this.shares.room(subscriptionId, host, standing)
+  }
+
+  private start(lane: Lane, due: DueDelivery): void {
+    const { clock, register } = this.parts
+    const subscription = register.find(lane.subscriptionId)
+    if (!subscription) {
+      lane.end(due.id)
+      return
+    }
+    const place = this.shares.take(lane.subscriptionId, lane.host, lane.standing)
+    const slow = clock.after(SLOW_MS, () => {
+      place.slow()
+      this.wake()
+    })
+    const trying = this.attempt(subscription, due).then(result => {
+      slow.cancel()
+      place.release()
+      this.attempts.delete(trying)
+      this.conclude(lane, due, result)
+    })
+    this.attempts.add(trying)
+  }
+
+  private async attempt(subscription: KnownSubscription, due: DueDelivery): Promise<AttemptResult> {
+    const { clock, outgoingCalls } = this.parts
+    const { id: subscriptionId, targetUrl, isPermitted } = subscription
+    const startedAt = clock.now()
+    try {
+      const secrets = signingSecrets(this.parts, subscription, startedAt)
+      const { http } = outgoingCalls(isPermitted)
+      const { id: deliveryId, event, body } = due
+      return await attempt({ http, clock }, { deliveryId, subscriptionId, event, targetUrl, body, secrets })
+    } catch (error) {
+      // Its secret cannot be opened: an operator's matter, and no receiver's.
+      return { startedAt, durationMs: 0, statusCode: 0, error: describeError(error), response: null }
+    }
+  }
+
+  private conclude(lane: Lane, due: DueDelivery, result: AttemptResult): void {
+    if (this.isOver) return
+    const { clock, random } = this.parts
+    const made = due.attempts - due.attemptsBefore + 1
+    const hasSucceeded = isSuccess(result)
+    lane.standing = hasSucceeded ? 'steady' : 'failing'
+    const { retryAfterMs = 0 } = result
+    const waitMs = hasSucceeded ? undefined : waitAfter(made, random.fraction(), retryAfterMs)
+    if (!hasSucceeded && retryAfterMs > 0)
+      lane.restsUntil = clock.now() + Math.min(retryAfterMs, LONGEST_REST_MS)
+    const then = hasSucceeded
+      ? 'succeeded'
+      : waitMs === undefined || made >= MOST_ATTEMPTS || result.statusCode === GONE
+        ? 'failed'
+        : { nextAttemptAt: clock.now() + waitMs }
+    this.batches.add({
+      subscriptionId: lane.subscriptionId,
+      made,
+      ended: { deliveryId: due.id, number: due.attempts + 1, result, then },
+    })
+    this.wake()
+  }
+
+  private async record(tx: Tx, batch: readonly Conclusion[]): Promise<void> {
+    const { register, clock } = this.parts
+    this.changes = await recordConclusions(tx, batch, id => register.find(id), clock.now())
+  }
+
+  private noteRecorded(batch: readonly Conclusion[]): void {
+    const { register, log } = this.parts
+    for (const { subscriptionId, ended } of batch) {
+      const lane = this.lanes.get(subscriptionId)
+      lane?.end(ended.deliveryId)
+      if (typeof ended.then === 'object') lane?.noteDue(ended.then.nextAttemptAt)
+    }
+    for (const { subscriptionId, failingSince, disabled } of this.changes) {
+      register.noteFailingSince(subscriptionId, failingSince)
+      if (disabled === undefined) continue
+      log.warn('webhook disabled', { webhook: subscriptionId, reason: disabled })
+      this.noteRemoved(subscriptionId)
+    }
+    this.wake()
+  }
+
+  /** Made when there is something to do; failing since before, it begins as one that fails. */
+  private laneOf(id: string): Lane | undefined {
+    const known = this.lanes.get(id)
+    if (known) return known
+    const subscription = this.parts.register.find(id)
+    if (!subscription) return undefined
+    const standing = subscription.failingSince === null ? 'unknown' : 'failing'
+    const lane = new Lane(id, new URL(subscription.targetUrl).host, standing)
+    this.lanes.set(id, lane)
+    return lane
+  }
+
+  private drop(id: string): void {
+    const lane = this.lanes.get(id)
+    if (!lane) return
+    this.lanes.delete(id)
+    this.awake.delete(lane)
+  }
+
+  private wake(): void {
+    this.wakes += 1
+    this.wakeUp()
+  }
+
+  private async rest(stopping: AbortSignal): Promise<void> {
+    const { clock } = this.parts
+    const now = clock.now()
+    let until = now + LOOK_EVERY_MS
+    // Those that are due already wait for room, and are woken by an attempt that ends.
+    for (const { wakesAt = 0 } of this.lanes.values()) if (wakesAt > now) until = Math.min(until, wakesAt)
+    await new Promise<void>(resolve => {
+      const wake = () => {
+        timer.cancel()
+        stopping.removeEventListener('abort', wake)
+        resolve()
+      }
+      const timer = clock.after(Math.max(TURN_MS, until - now), wake)
+      this.wakeUp = wake
+      stopping.addEventListener('abort', wake, { once: true })
+    })
+    this.wakeUp = () => {}
+  }
+
+  private async close(): Promise<void> {
+    const ended = Promise.all(this.attempts).then(() => this.batches.idle())
+    await Promise.race([ended, pauseFor(STOP_MS)])
+    this.isOver = true
+    await Promise.race([this.batches.idle(), pauseFor(STOP_MS)])
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * What ended attempts change: their deliveries, and how their subscription stands, down to its being disabled.
+ *
+ *   success                                    failing_since is cleared
+ *   failure                                    failing_since is set, where it was not
+ *   failure, for 5 days nothing else, and not  disabled (`failing`): one short trouble long ago and one now are no five days
+ *     among the first attempts of its delivery
+ *   410                                        disabled (`gone`)
+ *
+ * Called by the delivery worker in the transaction that writes attempts down. What waits for a disabled subscription is ended by
+ * `clear-deliveries.ts`. Fails: as the database does.
+ */
+import type { Tx } from '../../db/database.js'
+import { recordActivity } from '../../events/activity-store.js'
+import {
+  disableSubscription,
+  updateFailingSince,
+  type DisabledReason,
+  type Subscription,
+} from '../subscriptions/subscription-store.js'
+import { isSuccess } from './attempt.js'
+import { recordAttempts, type Ended } from './delivery-store.js'
+import { FAILING_FOR_MS, GONE } from './retry-schedule.js'
+
+export interface Conclusion {
+  readonly subscriptionId: string
+  /** Attempts of the delivery since its last replay, this one included. */
+  readonly made: number
+  readonly ended: Ended
+}
+
+/** What changed for a subscription. */
+export interface Change {
+  readonly subscriptionId: string
+  readonly failingSince: number | null
+  readonly disabled?: DisabledReason
+}
+
+/** The first of a delivery that says something of days, and not of seconds. */
+const TELLING_ATTEMPT = 3
+
+/** @param find active ones only @returns how subscriptions stand that stood otherwise */
+export async function recordConclusions(
+  tx: Tx,
+  batch: readonly Conclusion[],
+  find: (id: string) => Subscription | undefined,
+  now: number,
+): Promise<Change[]> {
+  await recordAttempts(
+    tx.db,
+    batch.map(({ ended }) => ended),
+    now,
+  )
+  const changes: Change[] = []
+  for (const [id, group] of bySubscription(batch)) {
+    const subscription = find(id)
+    if (!subscription) continue
+    const change = changeOf(subscription, group, now)
+    if (change.failingSince !== subscription.failingSince)
+      await updateFailingSince(tx.db, id, change.failingSince)
+    if (change.disabled !== undefined) await disable(tx, subscription, change.disabled, now)
+    if (change.failingSince !== subscription.failingSince || change.disabled !== undefined)
+      changes.push(change)
+  }
+  return changes
+}
+
+function changeOf({ id, failingSince }: Subscription, group: readonly Conclusion[], now: number): Change {
+  const isGone = group.some(({ ended }) => ended.result.statusCode === GONE)
+  if (isGone) return { subscriptionId: id, failingSince: failingSince ?? now, disabled: 'gone' }
+  if (group.some(({ ended }) => isSuccess(ended.result))) return { subscriptionId: id, failingSince: null }
+  const since = failingSince ?? Math.min(...group.map(({ ended }) => ended.result.startedAt))
+  const isHopeless = now - since >= FAILING_FOR_MS && group.some(({ made }) => made >= TELLING_ATTEMPT)
+  return { subscriptionId: id, failingSince: since, ...(isHopeless ? { disabled: 'failing' as const } : {}) }
+}
+
+async function disable(
+  tx: Tx,
+  { id, workspaceId, event, targetUrl }: Subscription,
+  reason: DisabledReason,
+  at: number,
+): Promise<void> {
+  if (!(await disableSubscription(tx.db, id, reason, at))) return
+  await recordActivity(tx, {
+    workspaceId,
+    actor: { type: 'system' },
+    action: 'webhook.disabled',
+    subject: targetUrl,
+    details: { id, event, reason },
+    createdAt: at,
+  })
+}
+
+function bySubscription(batch: readonly Conclusion[]): Map<string, Conclusion[]> {
+  const groups = new Map<string, Conclusion[]>()
+  for (const one of batch) {
+    const group = groups.get(one.subscriptionId)
+    if (group) group.push(one)
+    else groups.set(one.subscriptionId, [one])
+  }
+  return groups
+}

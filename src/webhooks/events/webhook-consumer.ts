@@ -1,0 +1,112 @@
+/**
+ * The consumer `webhooks` of the event log: writes down whom there is to tell of what, and nothing else.
+ *
+ * An event that nobody subscribed to costs a look into memory. Otherwise its body is written once, and a row for each subscription,
+ * in the transaction that moves the cursor; the delivery worker hears of them after the commit. Begins at the newest event: nobody is
+ * told what happened before there were webhooks. Idempotent: an event whose body is there was taken before.
+ */
+import type { NewId } from '../../core/ids.js'
+import { isoTime } from '../../core/moments.js'
+import type { Queries, Tx } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
+import type { AnyConsumer } from '../../events/consumer.js'
+import type { EventKind } from '../../events/event.js'
+import type { Clock } from '../../world/time/clock.js'
+import {
+  findKnownEvents,
+  insertDeliveries,
+  insertPayloads,
+  type NewDelivery,
+} from '../delivery/delivery-store.js'
+import type { SubscriptionRegister } from '../subscriptions/subscription-register.js'
+import { listSubscribers } from '../subscriptions/subscription-store.js'
+import { eventData, type LoggedEvent } from './event-data.js'
+import { findMailFacts } from './mail-facts-store.js'
+import { isWebhookEvent, WEBHOOK_EVENT_NAMES, type WebhookEvent } from './webhook-event.js'
+
+export interface WebhookConsumerParts {
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly register: Pick<SubscriptionRegister, 'isWanted'>
+  /** Rows are on disk for these subscriptions. */
+  readonly onDue: (subscriptionIds: readonly string[]) => void
+}
+
+/** Of many subscribers each, so that a turn stays some thousand rows. */
+const EVENTS_PER_TURN = 25
+
+type Told = LoggedEvent & { readonly kind: WebhookEvent }
+
+export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
+  const { register } = parts
+  return {
+    name: 'webhooks',
+    startsAt: 'newest',
+    eventsPerTurn: EVENTS_PER_TURN,
+    // By name: which of them this appliance has is a matter of its resources.
+    kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
+    concerns: ({ workspaceId, kind }: LoggedEvent) => register.isWanted(workspaceId, kind),
+    react: (tx: Tx, events: readonly LoggedEvent[]) => tell(parts, tx, events),
+  }
+}
+
+async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly LoggedEvent[]): Promise<void> {
+  const known = await findKnownEvents(
+    tx.db,
+    events.map(({ seq }) => seq),
+  )
+  const told = events.filter((event): event is Told => !known.has(event.seq) && isWebhookEvent(event.kind))
+  const subscribers = await subscribersOf(tx.db, told)
+  const wanted = told.filter(event => subscribers.has(keyOf(event.workspaceId, event.kind)))
+  if (wanted.length === 0) return
+  const mails = await findMailFacts(
+    tx.db,
+    wanted.flatMap(({ messageId, kind }) =>
+      messageId !== null && kind.startsWith('email.') ? messageId : [],
+    ),
+  )
+  const now = parts.clock.now()
+  await insertPayloads(
+    tx.db,
+    wanted.map(event => ({
+      eventSeq: event.seq,
+      event: event.kind,
+      body: bodyOf(event, eventData(event, mails.get(event.messageId ?? ''))),
+      createdAt: now,
+    })),
+  )
+  const deliveries = wanted.flatMap(event =>
+    (subscribers.get(keyOf(event.workspaceId, event.kind)) ?? []).map((subscriptionId): NewDelivery => ({
+      id: parts.newId(),
+      subscriptionId,
+      eventSeq: event.seq,
+      createdAt: now,
+    })),
+  )
+  await insertDeliveries(tx.db, deliveries)
+  const due = [...new Set(deliveries.map(({ subscriptionId }) => subscriptionId))]
+  tx.onCommit(() => parts.onDue(due))
+}
+
+/** The body of a delivery. @param data what is told */
+export function bodyOf({ kind, occurredAt }: Pick<LoggedEvent, 'kind' | 'occurredAt'>, data: object): string {
+  return JSON.stringify({ event: kind, timestamp: isoTime(occurredAt), data })
+}
+
+/** @returns ids by workspace and event */
+async function subscribersOf(db: Queries, events: readonly Told[]): Promise<ReadonlyMap<string, string[]>> {
+  const found = new Map<string, string[]>()
+  const workspaces = [...new Set(events.map(({ workspaceId }) => workspaceId))]
+  for (const list of inLists(workspaces))
+    for (const { id, workspaceId, event } of await listSubscribers(db, list)) {
+      const key = keyOf(workspaceId, event)
+      const others = found.get(key)
+      if (others) others.push(id)
+      else found.set(key, [id])
+    }
+  return found
+}
+
+function keyOf(workspaceId: string, event: string): string {
+  return `${workspaceId} ${event}`
+}

@@ -1,0 +1,69 @@
+/** Deliveries as the API shows them: what was sent, each attempt, what it was answered. */
+import Type, { type Static } from 'typebox'
+import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import { Id, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { openFields } from '../delivery/attempt.js'
+import { DELIVERY_STATUSES } from '../delivery/delivery-store.js'
+import type { LoggedAttempt, LoggedDelivery } from './delivery-log-store.js'
+
+export const DeliveryStatusEnum = Type.Enum([...DELIVERY_STATUSES], {
+  description: '`pending`: an attempt is still to come; `failed`: none is.',
+})
+
+const AttemptSchema = Type.Object(
+  {
+    number: Type.Integer(),
+    started_at: Moment(),
+    duration_ms: Type.Integer(),
+    status_code: Type.Integer({ description: '0 where there was no answer.' }),
+    error: TextOrNull({ description: 'Why there was none.' }),
+    response: TextOrNull({ description: 'The beginning of the answer’s body, at most 1 KB.' }),
+  },
+  { title: 'WebhookAttempt' },
+)
+
+export const DeliverySchema = Type.Object(
+  {
+    id: Id({ description: 'X-Service-Delivery-Id, the same in all attempts and replays.' }),
+    webhook_id: Id(),
+    event: Type.String(),
+    status: DeliveryStatusEnum,
+    request: Type.Object({
+      headers: Type.Record(Type.String(), Type.String(), {
+        description: 'As sent, but for the signatures.',
+      }),
+      body: Type.String({ description: 'As sent: JSON.' }),
+    }),
+    attempts: Type.Array(AttemptSchema, { description: 'Oldest first.' }),
+    next_attempt_at: MomentOrNull(),
+    created_at: Moment(),
+    finished_at: MomentOrNull(),
+  },
+  { title: 'WebhookDelivery' },
+)
+
+export function deliveryToApi(delivery: LoggedDelivery): Static<typeof DeliverySchema> {
+  const { id, subscriptionId, event, body } = delivery
+  return {
+    id,
+    webhook_id: subscriptionId,
+    event,
+    status: delivery.status,
+    request: { headers: openFields({ event, deliveryId: id, subscriptionId }), body },
+    attempts: delivery.attempts.map(attemptToApi),
+    next_attempt_at: isoTimeOrNull(delivery.nextAttemptAt),
+    created_at: isoTime(delivery.createdAt),
+    finished_at: isoTimeOrNull(delivery.finishedAt),
+  }
+}
+
+function attemptToApi(attempt: LoggedAttempt): Static<typeof AttemptSchema> {
+  return {
+    number: attempt.number,
+    started_at: isoTime(attempt.startedAt),
+    duration_ms: attempt.durationMs,
+    status_code: attempt.statusCode,
+    error: attempt.error,
+    response: attempt.response,
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Webhooks as a resource: subscriptions to events, their deliveries, and the log of these.
+ *
+ * The consumer writes down whom there is to tell, a job that lasts as long as the appliance tells them.
+ */
+import { deletesOldest } from '../resource/retention.js'
+import { resource } from '../resource/resource.js'
+import { clearDeliveries } from './delivery/clear-deliveries.js'
+import { DeliveryWorker } from './delivery/delivery-worker.js'
+import { describedEvents } from './events/described-events.js'
+import { webhookConsumer } from './events/webhook-consumer.js'
+import { deleteDeliveriesBefore, deletePayloadsBefore } from './log/delivery-log-store.js'
+import { deliveryRoutes } from './log/delivery-routes.js'
+import { SubscriptionRegister } from './subscriptions/subscription-register.js'
+import { subscriptionRoutes } from './subscriptions/subscription-routes.js'
+import type { WebhookParts } from './webhook-parts.js'
+
+export const webhooks = resource({
+  chapters: { Webhooks: 'Events, posted to a URL as they happen.' },
+  kept: {
+    webhook_deliveries: {
+      default: '30d',
+      // Longer than the last attempt of a delivery takes to come.
+      min: '3d',
+      description: 'The log of webhooks: what was told, each attempt, its answer.',
+    },
+  },
+  outgoing: describedEvents(),
+  open: (parts: WebhookParts) => {
+    const register = new SubscriptionRegister(parts.database)
+    const worker = new DeliveryWorker({ ...parts, register })
+    return {
+      routes: [...subscriptionRoutes({ ...parts, worker }), ...deliveryRoutes({ ...parts, worker })],
+      consumers: [webhookConsumer({ ...parts, register, onDue: ids => worker.noteDue(ids) })],
+      jobs: [
+        {
+          name: 'deliver webhooks',
+          schedule: '* * * * *',
+          isRunAtStart: true,
+          run: stopping => worker.run(stopping),
+        },
+        {
+          name: 'clear webhooks',
+          schedule: '*/5 * * * *',
+          run: stopping => clearDeliveries(parts, stopping),
+        },
+      ],
+      retention: [
+        deletesOldest({ what: 'webhook deliveries', keep: ['webhook_deliveries'] }, deleteDeliveriesBefore),
+        deletesOldest({ what: 'webhook payloads', keep: ['webhook_deliveries'] }, deletePayloadsBefore),
+      ],
+    }
+  },
+})

@@ -1,0 +1,9 @@
+/** Where secrets of webhooks stand, as a seal is bound to it. Pure. */
+
+export function secretPlace(id: string): string {
+  return `webhook_subscriptions/secret/${id}`
+}
+
+export function formerPlace(id: string): string {
+  return `webhook_subscriptions/former_secret/${id}`
+}

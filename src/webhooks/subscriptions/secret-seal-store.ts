@@ -1,0 +1,25 @@
+/** SQL of sealing secrets that stand in the database as they are, once `secrets.key` is set. */
+import type { SecretBox } from '../../accounts/secret-box.js'
+import { isSealed } from '../../accounts/secret-box.js'
+import type { Queries } from '../../db/database.js'
+import { formerPlace, secretPlace } from './secret-places.js'
+
+/** In the transaction that seals everything else; what is sealed already stays. */
+export async function sealWebhookSecrets(db: Queries, box: SecretBox): Promise<void> {
+  const rows = await db
+    .selectFrom('webhook_subscriptions')
+    .select(['id', 'secret', 'former_secret'])
+    .where('deleted_at', 'is', null)
+    .execute()
+  for (const { id, secret, former_secret: former } of rows) {
+    if (isSealed(secret) && (former === null || isSealed(former))) continue
+    await db
+      .updateTable('webhook_subscriptions')
+      .set({
+        secret: isSealed(secret) ? secret : box.seal(secret, secretPlace(id)),
+        former_secret: former === null || isSealed(former) ? former : box.seal(former, formerPlace(id)),
+      })
+      .where('id', '=', id)
+      .execute()
+  }
+}

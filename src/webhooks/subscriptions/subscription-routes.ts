@@ -1,0 +1,220 @@
+/** Routes of subscriptions: list, make, delete, test, turn the secret over, switch on again. */
+import Type from 'typebox'
+import { isoTime } from '../../core/moments.js'
+import { given } from '../../core/given.js'
+import { keyActor } from '../../events/activity-store.js'
+import { Done, TextOrNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { DeliveryWorker } from '../delivery/delivery-worker.js'
+import type { WebhookParts } from '../webhook-parts.js'
+import { sendTest } from './send-test.js'
+import {
+  CreatedSubscriptionSchema,
+  EventName,
+  NewSubscriptionBody,
+  RotatedSecretSchema,
+  SubscriptionSchema,
+  subscriptionToApi,
+} from './subscription-schema.js'
+import {
+  enable,
+  MOST_SUBSCRIPTIONS,
+  requireSubscription,
+  requireWorkspace,
+  rotateSecret,
+  subscribe,
+  unsubscribe,
+} from './subscriptions.js'
+import { listSubscriptions } from './subscription-store.js'
+
+export type SubscriptionRouteParts = WebhookParts & {
+  readonly worker: Pick<DeliveryWorker, 'noteChanged' | 'noteRemoved'>
+}
+
+const Params = Type.Object({ id: Type.String() })
+const CHAPTER = { chapter: 'Webhooks' }
+
+export function subscriptionRoutes(parts: SubscriptionRouteParts): Route[] {
+  return [...triggerRoutes(parts), ...singleRoutes(parts)]
+}
+
+function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
+  const { database, worker } = parts
+  return [
+    listRoute({
+      ...CHAPTER,
+      method: 'GET',
+      path: '/webhooks/triggers',
+      access: 'webhooks:read',
+      operationId: 'listWebhooks',
+      summary: 'Active webhooks, newest first; others where asked for.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          status: Type.Optional(
+            Type.Enum(['active', 'disabled', 'all'], { description: 'Default `active`.' }),
+          ),
+          event: Type.Optional(EventName),
+        },
+        { additionalProperties: false },
+      ),
+      item: SubscriptionSchema,
+      async handle({ principal: { workspaceId }, query: { status = 'active', event } }, page) {
+        const filter = { ...(status === 'all' ? {} : { status }), ...given({ event }) }
+        const { items, total } = await listSubscriptions(database.slowReader, workspaceId, filter, page)
+        return { items: items.map(subscriptionToApi), total }
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'POST',
+      path: '/webhooks/triggers',
+      access: 'webhooks:write',
+      operationId: 'createWebhook',
+      summary: 'Have an event posted to a URL each time it happens.',
+      description:
+        'The answer holds the `secret` that deliveries are signed with, this once. One webhook is for one event; a workspace can have ' +
+        `${MOST_SUBSCRIPTIONS}. Addresses that are not public are refused unless the operator allows them. With a sandbox key: events ` +
+        'of the sandbox only.',
+      body: NewSubscriptionBody,
+      example: { targetUrl: 'https://hooks.example.com/postroad', event: 'email.delivered' },
+      response: CreatedSubscriptionSchema,
+      status: 201,
+      errors: ['limit_reached'],
+      async handle({ principal, body: { targetUrl, event } }) {
+        const { workspaceId, isSandbox } = principal
+        const { subscription, secret, isPermitted } = await database.write(async tx => {
+          const made = await subscribe(
+            parts,
+            tx,
+            { workspaceId, isSandbox, event, targetUrl },
+            keyActor(principal),
+          )
+          const { allowPrivateWebhooks } = await requireWorkspace(tx.db, workspaceId)
+          return { ...made, isPermitted: allowPrivateWebhooks }
+        })
+        worker.noteChanged({ ...subscription, isPermitted })
+        return { ...subscriptionToApi(subscription), secret }
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'DELETE',
+      path: '/webhooks/triggers',
+      access: 'webhooks:write',
+      operationId: 'deleteWebhook',
+      summary: 'Delete a webhook, with the log of its deliveries; nothing more is told.',
+      query: Type.Object(
+        { id: Type.String({ minLength: 1, maxLength: 64 }) },
+        { additionalProperties: false },
+      ),
+      response: Done,
+      errors: ['not_found'],
+      async handle({ principal, query }) {
+        const { workspaceId } = principal
+        const { id } = await database.write(async tx => {
+          const subscription = await requireSubscription(tx.db, workspaceId, query.id)
+          await unsubscribe(parts, tx, subscription, keyActor(principal))
+          return subscription
+        })
+        worker.noteRemoved(id)
+        return { success: true as const }
+      },
+    }),
+  ]
+}
+
+const TestResultSchema = Type.Object(
+  {
+    success: Type.Boolean({ description: 'The receiver answered with 2xx.' }),
+    status_code: Type.Integer({ description: '0 where there was no answer.' }),
+    response_time_ms: Type.Integer(),
+    error: TextOrNull({ description: 'Why there was none.' }),
+    response: TextOrNull({ description: 'The beginning of the answer’s body.' }),
+  },
+  { title: 'WebhookTest' },
+)
+
+function singleRoutes(parts: SubscriptionRouteParts): Route[] {
+  const { database, worker } = parts
+  return [
+    route({
+      ...CHAPTER,
+      method: 'POST',
+      path: '/webhooks/:id/test',
+      access: 'webhooks:write',
+      operationId: 'sendWebhookTest',
+      summary: 'Post an example of the event to the webhook now, and tell what came of it.',
+      description:
+        'Signed as deliveries are; waits for the receiver up to 15 seconds. It is tried once and stands in no log.',
+      params: Params,
+      response: TestResultSchema,
+      exampleAnswer: { success: true, status_code: 200, response_time_ms: 84, error: null, response: 'ok' },
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId }, params }) {
+        const subscription = await requireSubscription(database.reader, workspaceId, params.id)
+        const result = await sendTest(parts, subscription)
+        return {
+          success: result.isSuccess,
+          status_code: result.statusCode,
+          response_time_ms: result.durationMs,
+          error: result.error,
+          response: result.response,
+        }
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'POST',
+      path: '/webhooks/:id/rotate-secret',
+      access: 'webhooks:write',
+      operationId: 'rotateWebhookSecret',
+      summary: 'Give a webhook another secret.',
+      description:
+        'For 24 hours deliveries are signed with both, so that the receiver can be changed in between; with that of before the last ' +
+        'rotation no more.',
+      params: Params,
+      response: RotatedSecretSchema,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        const { workspaceId } = principal
+        const { id, secret, formerUntil, changed } = await database.write(async tx => {
+          const before = await requireSubscription(tx.db, workspaceId, params.id)
+          const rotated = await rotateSecret(parts, tx, before, keyActor(principal))
+          const { allowPrivateWebhooks: isPermitted } = await requireWorkspace(tx.db, workspaceId)
+          const after = await requireSubscription(tx.db, workspaceId, before.id)
+          return { ...rotated, id: before.id, changed: { ...after, isPermitted } }
+        })
+        if (changed.disabledAt === null) worker.noteChanged(changed)
+        return { id, secret, previousSecretExpiresAt: isoTime(formerUntil) }
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'POST',
+      path: '/webhooks/:id/enable',
+      access: 'webhooks:write',
+      operationId: 'restoreWebhook',
+      summary: 'Switch a disabled webhook on again.',
+      description:
+        'What happened meanwhile was not written down for it; what had failed before is told again with `POST /webhooks/{id}/replay`.',
+      params: Params,
+      response: SubscriptionSchema,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        const { workspaceId } = principal
+        const { subscription, isPermitted } = await database.write(async tx => {
+          const before = await requireSubscription(tx.db, workspaceId, params.id)
+          const { allowPrivateWebhooks } = await requireWorkspace(tx.db, workspaceId)
+          return {
+            subscription: await enable(parts, tx, before, keyActor(principal)),
+            isPermitted: allowPrivateWebhooks,
+          }
+        })
+        worker.noteChanged({ ...subscription, isPermitted })
+        return subscriptionToApi(subscription)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,72 @@
+/** Subscriptions as the API shows them: the contract's names, and a few more of the same kind. */
+import Type, { type Static } from 'typebox'
+import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import { Id, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
+import { WEBHOOK_EVENT_NAMES } from '../events/webhook-event.js'
+import { LONGEST_TARGET } from './subscriptions.js'
+import type { Subscription } from './subscription-store.js'
+
+export const EventName = Type.Enum([...WEBHOOK_EVENT_NAMES], {
+  description: 'One of the events under `webhooks`.',
+})
+
+export const NewSubscriptionBody = Type.Object(
+  {
+    targetUrl: Type.String({
+      minLength: 1,
+      maxLength: LONGEST_TARGET,
+      description: 'Where events are posted to: http or https, without user name and password.',
+      shownFormat: 'uri',
+    }),
+    event: EventName,
+  },
+  { additionalProperties: false, title: 'NewWebhook' },
+)
+
+const fields = {
+  id: Id(),
+  event: Type.String({ description: 'More may come.' }),
+  targetUrl: Type.String(),
+  createdAt: Moment(),
+  status: Type.Enum(['active', 'disabled']),
+  disabledAt: MomentOrNull(),
+  disabledReason: orNull(Type.Enum(['failing', 'gone']), {
+    description: '`failing`: for five days nothing but failures; `gone`: the receiver answered 410.',
+  }),
+  failingSince: MomentOrNull({ description: 'Since when no attempt succeeded.' }),
+  is_sandbox: Type.Boolean(),
+}
+
+export const SubscriptionSchema = Type.Object(fields, { title: 'Webhook' })
+
+const Secret = Type.String({
+  description: 'What deliveries are signed with: whsec_ and base64. Shown now and never again.',
+})
+
+export const CreatedSubscriptionSchema = Type.Object(
+  { ...fields, secret: Secret },
+  { title: 'CreatedWebhook' },
+)
+
+export const RotatedSecretSchema = Type.Object(
+  {
+    id: Id(),
+    secret: Secret,
+    previousSecretExpiresAt: Moment({ description: 'Until then deliveries are signed with both.' }),
+  },
+  { title: 'RotatedWebhookSecret' },
+)
+
+export function subscriptionToApi(subscription: Subscription): Static<typeof SubscriptionSchema> {
+  return {
+    id: subscription.id,
+    event: subscription.event,
+    targetUrl: subscription.targetUrl,
+    createdAt: isoTime(subscription.createdAt),
+    status: subscription.disabledAt === null ? 'active' : 'disabled',
+    disabledAt: isoTimeOrNull(subscription.disabledAt),
+    disabledReason: subscription.disabledReason,
+    failingSince: isoTimeOrNull(subscription.failingSince),
+    is_sandbox: subscription.isSandbox,
+  }
+}

@@ -1,0 +1,292 @@
+/**
+ * SQL of webhook subscriptions: who is told of which events, where, and signed with what.
+ *
+ * Secrets stand here sealed (`accounts/secret-box.ts`) and are handed on as they stand; `subscriptions.ts` opens them.
+ */
+import type { Queries } from '../../db/database.js'
+import { statement } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { WebhookEvent } from '../events/webhook-event.js'
+
+interface SubscriptionRow {
+  id: string
+  workspace_id: string
+  is_sandbox: Flag
+  event: string
+  target_url: string
+  secret: string
+  former_secret: string | null
+  former_until: number | null
+  created_at: number
+  failing_since: number | null
+  disabled_at: number | null
+  disabled_reason: string | null
+  deleted_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    webhook_subscriptions: SubscriptionRow
+  }
+}
+
+/** `failing`: for days nothing but failures; `gone`: the receiver answered 410. */
+export type DisabledReason = 'failing' | 'gone'
+
+export interface Subscription {
+  readonly id: string
+  readonly workspaceId: string
+  readonly isSandbox: boolean
+  readonly event: WebhookEvent
+  readonly targetUrl: string
+  /** Sealed. */
+  readonly secret: string
+  /** The one before, sealed; deliveries are signed with both until `formerUntil`. */
+  readonly formerSecret: string | null
+  readonly formerUntil: number | null
+  readonly createdAt: number
+  /** Since when no attempt succeeded; null where the last one did. */
+  readonly failingSince: number | null
+  readonly disabledAt: number | null
+  readonly disabledReason: DisabledReason | null
+}
+
+export async function insertSubscription(db: Queries, subscription: Subscription): Promise<void> {
+  await db
+    .insertInto('webhook_subscriptions')
+    .values({
+      id: subscription.id,
+      workspace_id: subscription.workspaceId,
+      is_sandbox: flag(subscription.isSandbox),
+      event: subscription.event,
+      target_url: subscription.targetUrl,
+      secret: subscription.secret,
+      former_secret: subscription.formerSecret,
+      former_until: subscription.formerUntil,
+      created_at: subscription.createdAt,
+      failing_since: subscription.failingSince,
+      disabled_at: subscription.disabledAt,
+      disabled_reason: subscription.disabledReason,
+      deleted_at: null,
+    })
+    .execute()
+}
+
+/** Disabled ones count as well. */
+export async function countSubscriptions(db: Queries, workspaceId: string): Promise<number> {
+  const { total } = await ofWorkspace(db, workspaceId)
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** @returns undefined for an unknown or deleted one, or another workspace's */
+export async function findSubscription(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+): Promise<Subscription | undefined> {
+  const row = await ofWorkspace(db, workspaceId).selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Of whatever workspace; for the operator and for deliveries. */
+export async function findAnySubscription(db: Queries, id: string): Promise<Subscription | undefined> {
+  const row = await db
+    .selectFrom('webhook_subscriptions')
+    .selectAll()
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export interface SubscriptionFilter {
+  readonly status?: 'active' | 'disabled'
+  readonly event?: string
+}
+
+/** Newest first. */
+export async function listSubscriptions(
+  db: Queries,
+  workspaceId: string,
+  { status, event }: SubscriptionFilter,
+  page: Page,
+): Promise<Listing<Subscription>> {
+  let matching = ofWorkspace(db, workspaceId)
+  if (status !== undefined)
+    matching = matching.where('disabled_at', status === 'active' ? 'is' : 'is not', null)
+  if (event !== undefined) matching = matching.where('event', '=', event)
+  const rows = await matching
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  return { items: rows.map(fromRow), total }
+}
+
+/** Newest first; for the operator. @param workspaceId of this workspace only */
+export async function listAnySubscriptions(
+  db: Queries,
+  workspaceId: string | undefined,
+  limit: number,
+): Promise<Subscription[]> {
+  const rows = await db
+    .selectFrom('webhook_subscriptions')
+    .selectAll()
+    .where('deleted_at', 'is', null)
+    .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(fromRow)
+}
+
+/** All that are told of anything, in pieces. @param after id of the last one of the piece before */
+export async function listActiveSubscriptions(
+  db: Queries,
+  after: string,
+  limit: number,
+): Promise<Subscription[]> {
+  const rows = await db
+    .selectFrom('webhook_subscriptions')
+    .selectAll()
+    .where('id', '>', after)
+    .where('disabled_at', 'is', null)
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(fromRow)
+}
+
+const selectSubscribers = statement((db, { workspaces }: { readonly workspaces: readonly string[] }) =>
+  db
+    .selectFrom('webhook_subscriptions')
+    .select(['id', 'workspace_id', 'event'])
+    .where('workspace_id', 'in', workspaces)
+    .where('disabled_at', 'is', null)
+    .where('deleted_at', 'is', null)
+    .orderBy('workspace_id')
+    .orderBy('id'),
+)
+
+export type Subscriber = Pick<Subscription, 'id' | 'workspaceId' | 'event'>
+
+/** Those that are told of anything. @param workspaceIds at least one, at most 256 */
+export async function listSubscribers(db: Queries, workspaceIds: readonly string[]): Promise<Subscriber[]> {
+  const { rows } = await selectSubscribers(db, { workspaces: workspaceIds })
+  return rows.map(row => ({
+    id: row.id,
+    workspaceId: row.workspace_id,
+    event: row.event as WebhookEvent,
+  }))
+}
+
+export type SecretChange = Pick<Subscription, 'secret' | 'formerSecret' | 'formerUntil'>
+
+export async function updateSecret(db: Queries, id: string, change: SecretChange): Promise<void> {
+  await db
+    .updateTable('webhook_subscriptions')
+    .set({ secret: change.secret, former_secret: change.formerSecret, former_until: change.formerUntil })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function updateFailingSince(db: Queries, id: string, since: number | null): Promise<void> {
+  await db.updateTable('webhook_subscriptions').set({ failing_since: since }).where('id', '=', id).execute()
+}
+
+/** @returns whether it was active until then */
+export async function disableSubscription(
+  db: Queries,
+  id: string,
+  reason: DisabledReason,
+  at: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('webhook_subscriptions')
+    .set({ disabled_at: at, disabled_reason: reason })
+    .where('id', '=', id)
+    .where('disabled_at', 'is', null)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** As if it had never failed. */
+export async function enableSubscription(db: Queries, id: string): Promise<void> {
+  await db
+    .updateTable('webhook_subscriptions')
+    .set({ disabled_at: null, disabled_reason: null, failing_since: null })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Its secrets go at once, its deliveries with time (`clear-deliveries.ts`). */
+export async function markSubscriptionDeleted(db: Queries, id: string, at: number): Promise<void> {
+  await db
+    .updateTable('webhook_subscriptions')
+    .set({ deleted_at: at, secret: '', former_secret: null, former_until: null })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Disabled or deleted ones: what waits for them waits for nothing. */
+export async function listEnded(
+  db: Queries,
+  after: string,
+  limit: number,
+): Promise<{ readonly id: string; readonly isDeleted: boolean }[]> {
+  const rows = await db
+    .selectFrom('webhook_subscriptions')
+    .select(['id', 'deleted_at'])
+    .where('id', '>', after)
+    .where(e => e.or([e('disabled_at', 'is not', null), e('deleted_at', 'is not', null)]))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id, deleted_at }) => ({ id, isDeleted: deleted_at !== null }))
+}
+
+export async function removeSubscription(db: Queries, id: string): Promise<void> {
+  await db.deleteFrom('webhook_subscriptions').where('id', '=', id).execute()
+}
+
+/** Disabled since this moment, of all workspaces. */
+export async function countDisabledSince(db: Queries, since: number): Promise<number> {
+  const { total } = await db
+    .selectFrom('webhook_subscriptions')
+    .select(e => e.fn.countAll<number>().as('total'))
+    .where('disabled_at', '>=', since)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+function ofWorkspace(db: Queries, workspaceId: string) {
+  return db
+    .selectFrom('webhook_subscriptions')
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+}
+
+function fromRow(row: SubscriptionRow): Subscription {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    isSandbox: row.is_sandbox === 1,
+    event: row.event as WebhookEvent,
+    targetUrl: row.target_url,
+    secret: row.secret,
+    formerSecret: row.former_secret,
+    formerUntil: row.former_until,
+    createdAt: row.created_at,
+    failingSince: row.failing_since,
+    disabledAt: row.disabled_at,
+    disabledReason: row.disabled_reason as DisabledReason | null,
+  }
+}

@@ -1,0 +1,329 @@
+/** Automations and their steps over HTTP on the running appliance: made, changed, activated, and what is refused. */
+import t, { type Test } from 'tap'
+import { clientOf } from '../support/api/client.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+
+const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey()
+  const at = (path: string) => `/api/v1${path}`
+  return {
+    ...postroad,
+    get: (path: string) => postroad.get(at(path), { key }),
+    post: (path: string, body: object) => postroad.post(at(path), body, { key }),
+    put: (path: string, body: object) => postroad.put(at(path), body, { key }),
+    patch: (path: string, body: object) => postroad.patch(at(path), body, { key }),
+    remove: (path: string) => postroad.delete(at(path), { key }),
+  }
+}
+
+const refused = (code: string, path?: string) => ({
+  status: code === 'not_found' ? 404 : code === 'conflict' ? 409 : 400,
+  body: { error: { code, ...(path === undefined ? {} : { path }) } },
+})
+
+t.test('an automation is made as a draft, shown with steps and run statistics, listed and deleted', async t => {
+  const { get, post, patch, remove } = await open(t)
+  const made = await post('/automations', {
+    name: ' Welcome ',
+    trigger_type: 'contact_created',
+    steps: [{ step_type: 'delay' }, { step_type: 'tag', config: { tagName: 'new' } }],
+  })
+  const stats = { total: 0, active: 0, completed: 0, failed: 0, paused: 0, cancelled: 0 }
+  t.match(made, {
+    status: 201,
+    body: {
+      data: {
+        name: 'Welcome',
+        status: 'draft',
+        trigger_type: 'contact_created',
+        trigger_config: { frequency: 'once' },
+        stats,
+        steps: [
+          { step_type: 'delay', position: 0, config: { duration: 1, unit: 'days' } },
+          { step_type: 'tag', position: 1, config: { action: 'add', tagName: 'new' } },
+        ],
+      },
+    },
+  })
+  const { id } = made.body.data
+  t.same((await get(`/automations/${id}`)).body, made.body)
+  await post('/automations', { name: 'Other', trigger_type: 'manual' })
+  t.match((await get('/automations?limit=1')).body, {
+    data: [{ name: 'Other', stats }],
+    pagination: { total: 2, has_more: true },
+  })
+  t.match(await patch(`/automations/${id}`, { name: 'Hello' }), { status: 200, body: { data: { name: 'Hello' } } })
+  await patch(`/automations/${id}`, { status: 'active' })
+  t.match((await get('/automations?status=active')).body, { data: [{ name: 'Hello' }], pagination: { total: 1 } })
+  t.match((await get('/automations?status=draft')).body, { data: [{ name: 'Other' }] })
+  t.match(await remove(`/automations/${id}`), { status: 200, body: { data: { success: true } } })
+  for (const gone of [await get(`/automations/${id}`), await remove(`/automations/${id}`)])
+    t.match(gone, refused('not_found'))
+  t.match(await patch(`/automations/${id}`, { status: 'active' }), refused('not_found'))
+  t.same((await get('/automations')).body.pagination.total, 1)
+  t.match(await get(`/automations/${MADE_UP}`), refused('not_found'))
+})
+
+/** The table of step types, with what they are where nothing is said. */
+const DEFAULTS: Readonly<Record<string, object>> = {
+  email: { templateId: null, subject: '', previewText: '' },
+  delay: { duration: 1, unit: 'days' },
+  condition: {
+    ...{ field: '', operator: 'equals', value: '' },
+    ...{ trueBranchStepId: null, falseBranchStepId: null },
+  },
+  tag: { action: 'add', tagName: '' },
+  add_to_list: { listId: null },
+  remove_from_list: { listId: null },
+  update_attribute: { attributeName: '', attributeValue: '' },
+  webhook: { url: '', method: 'POST', headers: {} },
+  wait_for_event: {
+    ...{ eventType: 'email_opened', timeoutDays: 7, timeoutAction: 'continue', timeoutBranch: null },
+  },
+  move_to_flow: { targetFlowId: '', exitCurrentFlow: true },
+}
+
+t.test('a step without config has the defaults of its type; snake_case is taken as well', async t => {
+  const { post } = await open(t)
+  const { body } = await post('/automations', { name: 'All', trigger_type: 'manual' })
+  const path = `/automations/${body.data.id}/steps`
+  for (const [step_type, config] of Object.entries(DEFAULTS)) {
+    const made = await post(path, { step_type })
+    t.same([made.status, made.body.data.config], [201, config], step_type)
+  }
+  const wait = await post(path, {
+    step_type: 'wait_for_event',
+    config: { event_type: 'purchase', timeout_days: 0.5, timeout_action: 'skip' },
+  })
+  t.match(wait.body.data, {
+    position: 10,
+    config: { eventType: 'purchase', timeoutDays: 0.5, timeoutAction: 'skip', timeoutBranch: null },
+  })
+})
+
+/** What no config may be, and where the fault is. */
+const FAULTS: readonly (readonly [string, object, string])[] = [
+  ['email', { subject: 'a\nb' }, 'subject'],
+  ['email', { subject: '{{#if' }, 'subject'],
+  ['email', { subject: 'x'.repeat(999) }, 'subject'],
+  ['delay', { duration: 0 }, 'duration'],
+  ['delay', { duration: '1' }, 'duration'],
+  ['delay', { unit: 'years' }, 'unit'],
+  ['condition', { operator: 'matches' }, 'operator'],
+  ['condition', { value: {} }, 'value'],
+  ['tag', { action: 'toggle' }, 'action'],
+  ['tag', { colour: 'red' }, 'colour'],
+  ['add_to_list', { listId: 5 }, 'listId'],
+  ['webhook', { url: 'ftp://x.example/' }, 'url'],
+  ['webhook', { url: 'http://ann:secret@x.example/' }, 'url'],
+  ['webhook', { method: 'DELETE' }, 'method'],
+  ['webhook', { headers: { Host: 'x' } }, 'headers'],
+  ['webhook', { headers: { 'X-A': 'a\r\nX-B: b' } }, 'headers.X-A'],
+  ['webhook', { body: ['a'] }, 'body'],
+  ['webhook', { body: { a: '{{#if' } }, 'body'],
+  ['wait_for_event', { eventType: 'email_bounced' }, 'eventType'],
+  ['wait_for_event', { timeoutDays: -1 }, 'timeoutDays'],
+  ['move_to_flow', { exitCurrentFlow: 'no' }, 'exitCurrentFlow'],
+]
+
+t.test('a config that its type does not allow is a 400 that names the field, and nothing is made', async t => {
+  const { get, post } = await open(t)
+  for (const [step_type, config, field] of FAULTS) {
+    const steps = [{ step_type: 'delay' }, { step_type, config }]
+    const answer = await post('/automations', { name: 'x', trigger_type: 'manual', steps })
+    t.match(answer, refused('validation_error', `steps.1.config.${field}`), JSON.stringify([step_type, config]))
+  }
+  const trigger = (trigger_type: string, trigger_config: object) =>
+    post('/automations', { name: 'x', trigger_type, trigger_config })
+  t.match(await trigger('date', { time: '25:00' }), refused('validation_error', 'trigger_config.time'))
+  t.match(await trigger('date', { offsetDays: 0.5 }), refused('validation_error', 'trigger_config.offsetDays'))
+  t.match(await trigger('manual', { listId: MADE_UP }), refused('validation_error', 'trigger_config.listId'))
+  t.match(await trigger('manual', { frequency: 'often' }), refused('validation_error', 'trigger_config.frequency'))
+  const conditions = { match: 'all', rules: [{ field: 'email', operator: 'like', value: 'x' }] }
+  t.match(
+    await trigger('manual', { conditions }),
+    refused('validation_error', 'trigger_config.conditions.rules.0.operator'),
+  )
+  t.match(await trigger('birthday', {}), refused('validation_error', 'trigger_type'))
+  t.same((await get('/automations')).body.pagination.total, 0)
+})
+
+t.test('branches lead to the steps that the request calls so, each with an id of its own', async t => {
+  const { post } = await open(t)
+  const { body } = await post('/automations', {
+    name: 'Ways',
+    trigger_type: 'manual',
+    steps: [
+      {
+        id: 'ask',
+        step_type: 'condition',
+        config: { field: 'plan', value: 'pro', trueBranchStepId: 'yes', falseBranchStepId: 'no' },
+      },
+      { id: 'no', step_type: 'tag', config: { tagName: 'free' } },
+      { id: 'yes', step_type: 'tag', config: { tagName: 'paying' }, position: 1 },
+    ],
+  })
+  const [ask, yes, no] = body.data.steps
+  t.match([yes.config.tagName, no.config.tagName], ['paying', 'free'])
+  t.match(ask.config, { trueBranchStepId: yes.id, falseBranchStepId: no.id })
+  const twice = [
+    { id: 'a', step_type: 'delay' },
+    { id: 'A', step_type: 'delay' },
+  ]
+  t.match(
+    await post('/automations', { name: 'x', trigger_type: 'manual', steps: twice }),
+    refused('validation_error', 'steps.1.id'),
+  )
+})
+
+t.test('steps are added, changed, reordered all at once, and taken out; positions have no gaps', async t => {
+  const { get, post, put, patch, remove } = await open(t)
+  const { body } = await post('/automations', {
+    name: 'Order',
+    trigger_type: 'manual',
+    steps: ['a', 'b', 'c'].map(tagName => ({ step_type: 'tag', config: { tagName } })),
+  })
+  const path = `/automations/${body.data.id}/steps`
+  const [a, b, c] = body.data.steps.map(({ id }: { id: string }) => id)
+  const order = async () =>
+    (await get(path.replace('/steps', ''))).body.data.steps.map(
+      ({ position, config }: { position: number; config: { tagName: string } }) => `${position}${config.tagName}`,
+    )
+  t.match(await post(path, { step_type: 'tag', config: { tagName: 'x' }, position: 1 }), {
+    status: 201,
+    body: { data: { position: 1 } },
+  })
+  t.same(await order(), ['0a', '1x', '2b', '3c'])
+  const changed = await put(path, {
+    steps: [
+      { id: a, position: 3 },
+      { id: b, config: { action: 'remove' } },
+      { id: c, position: 0, config: { tagName: 'z' } },
+    ],
+  })
+  t.match(changed, {
+    status: 200,
+    body: { data: [{ id: c }, {}, { id: b, config: { action: 'remove', tagName: 'b' } }, { id: a }] },
+  })
+  t.same(await order(), ['0z', '1x', '2b', '3a'])
+  const broken = await put(path, {
+    steps: [
+      { id: a, position: 0 },
+      { id: MADE_UP, position: 1 },
+    ],
+  })
+  t.match(broken, refused('not_found'))
+  t.match(await put(path, { steps: [{ id: a, config: { tagName: 5 } }] }), {
+    ...refused('validation_error', 'steps.0.config.tagName'),
+  })
+  t.match(await put(path, { steps: [{ id: a }, { id: a }] }), refused('validation_error', 'steps.1.id'))
+  t.same(await order(), ['0z', '1x', '2b', '3a'], 'all or nothing')
+  t.match(await patch(`${path}/${a}`, { step_type: 'delay' }), {
+    status: 200,
+    body: { data: { id: a, step_type: 'delay', config: { duration: 1, unit: 'days' } } },
+  })
+  t.match(await patch(`${path}/${MADE_UP}`, { config: {} }), refused('not_found'))
+  t.match(await remove(`${path}/${c}`), { status: 200, body: { data: { success: true } } })
+  t.match(await remove(`${path}/${c}`), refused('not_found'))
+  t.same(
+    (await get(path.replace('/steps', ''))).body.data.steps.map((one: { position: number }) => one.position),
+    [0, 1, 2],
+  )
+})
+
+t.test('a draft becomes active, an active one paused, a paused one active; all else is a 409', async t => {
+  const { post, patch } = await open(t)
+  const { body } = await post('/automations', { name: 'States', trigger_type: 'manual' })
+  const path = `/automations/${body.data.id}`
+  const to = async (status: string) => (await patch(path, { status })).status
+  t.same([await to('paused'), await to('draft')], [409, 409], 'draft')
+  t.same([await to('active'), await to('active'), await to('draft')], [200, 409, 409], 'active')
+  t.match(await patch(path, { trigger_type: 'contact_created' }), refused('conflict'))
+  t.same([await to('paused'), await to('paused'), await to('draft')], [200, 409, 409], 'paused')
+  t.match(await patch(path, { trigger_type: 'tag_added', trigger_config: { tag_name: 'vip' } }), {
+    status: 200,
+    body: { data: { trigger_type: 'tag_added', trigger_config: { tagName: 'vip' } } },
+  })
+  t.equal(await to('active'), 200)
+  t.equal(await to('deleted'), 400)
+})
+
+t.test('what is missing, and loops in which no time passes, are told of when it is activated', async t => {
+  const { post, patch, get, remove } = await open(t)
+  const html = '<p>Hello</p>'
+  const template = (await post('/templates', { name: 'T', html })).body.data.id
+  const list = (await post('/lists', { name: 'L' })).body.data.id
+  const none = { match: 'all', rules: [{ field: 'email', operator: 'is_set' }] }
+  const dynamic = (await post('/lists', { name: 'D', type: 'dynamic', conditions: none })).body.data.id
+  const draft = (await post('/automations', { name: 'Target', trigger_type: 'manual' })).body.data.id
+  const activate = async (flow: object) => {
+    const { body } = await post('/automations', { name: 'x', trigger_type: 'manual', ...flow })
+    const path = `/automations/${body.data.id}`
+    const { status, body: answer } = await patch(path, { status: 'active' })
+    const after = (await get(path)).body.data.status
+    if (status === 200) return 'active'
+    t.same([status, answer.error.code, after], [409, 'conflict', 'draft'])
+    return String(answer.error.message)
+  }
+  const step = (step_type: string, config: object) => activate({ steps: [{ step_type: 'delay' }, { step_type, config }] })
+  t.match(await step('email', {}), /step 2 \(email, .*\) has no templateId/)
+  t.match(await step('email', { templateId: MADE_UP, subject: 'x' }), /template that is not there/)
+  t.match(await step('email', { templateId: template }), /has no subject/)
+  t.equal(await step('email', { templateId: template, subject: 'x' }), 'active')
+  t.match(await step('condition', {}), /step 2 \(condition, .*\) has no field/)
+  t.match(await step('condition', { field: 'email', operator: 'contains' }), /cannot be asked/)
+  t.match(
+    await step('condition', { field: 'a', value: 'b', trueBranchStepId: MADE_UP }),
+    /leads to a step that is not there/,
+  )
+  t.match(await step('tag', {}), /has no tagName/)
+  t.match(await step('add_to_list', {}), /has no listId/)
+  t.match(await step('add_to_list', { listId: MADE_UP }), /list that is not there/)
+  t.match(await step('remove_from_list', { listId: dynamic }), /dynamic list/)
+  t.equal(await step('remove_from_list', { listId: list }), 'active')
+  t.match(await step('update_attribute', { attributeValue: 'x' }), /has no attributeName/)
+  t.match(await step('webhook', {}), /has no url/)
+  t.match(await step('wait_for_event', { timeoutAction: 'branch' }), /has no timeoutBranch/)
+  t.match(await step('move_to_flow', {}), /has no targetFlowId/)
+  t.match(await step('move_to_flow', { targetFlowId: MADE_UP }), /automation that is not there/)
+  t.equal(await step('move_to_flow', { targetFlowId: draft }), 'active')
+  t.match(await activate({ trigger_type: 'list_joined' }), /the trigger has no listId/)
+  t.match(await activate({ trigger_type: 'list_left', trigger_config: { listId: dynamic } }), /dynamic list/)
+  t.match(await activate({ trigger_type: 'segment_entered', trigger_config: { segmentId: MADE_UP } }), /not there/)
+  t.match(await activate({ trigger_type: 'tag_added' }), /the trigger has no tagName/)
+  t.match(await activate({ trigger_type: 'date' }), /the trigger has no field/)
+  const loop = (between: object) =>
+    activate({
+      steps: [
+        { id: 'start', step_type: 'tag', config: { tagName: 'x' } },
+        between,
+        { step_type: 'condition', config: { field: 'a', value: 'b', trueBranchStepId: 'start' } },
+      ],
+    })
+  t.match(await loop({ step_type: 'tag', config: { tagName: 'y' } }), /step 1 \(tag, .*\) leads into a loop/)
+  t.equal(await loop({ step_type: 'delay' }), 'active', 'time passes in it')
+  t.match(await remove(`/automations/${draft}`), { status: 200 })
+})
+
+t.test('automations of another workspace, and of the sandbox, are not there', async t => {
+  const { post, get, makeKey, baseUrl, json } = await open(t)
+  const postroad = clientOf(baseUrl)
+  const { body } = await post('/automations', { name: 'Mine', trigger_type: 'manual' })
+  const sandbox = await makeKey('--sandbox')
+  const { id } = await json<{ id: string }>('workspace', 'create', 'Other')
+  const other = await makeKey('--workspace', id)
+  for (const key of [sandbox, other]) {
+    const path = `/api/v1/automations/${body.data.id}`
+    t.match(await postroad.get(path, { key }), refused('not_found'))
+    t.match(await postroad.patch(path, { name: 'Yours' }, { key }), refused('not_found'))
+    t.same((await postroad.get('/api/v1/automations', { key })).body.data, [])
+  }
+  const reader = await makeKey('--permissions', 'automations:read')
+  t.match(await postroad.post('/api/v1/automations', { name: 'x', trigger_type: 'manual' }, { key: reader }), {
+    status: 403,
+  })
+  t.equal((await get(`/automations/${body.data.id}`)).status, 200)
+})

@@ -1,0 +1,119 @@
+/** A copy that is made beside the running server, read back, and put in place again. */
+import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import t from 'tap'
+import { initialise, install, routeTo } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
+
+const letter = (to: string) => ({ to, from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' })
+
+t.test('what was backed up beside a busy server is restored elsewhere, held, and goes on', async t => {
+  const sink = await openSink(t)
+  sink.atRcpt = 'defer'
+  const env = { ...routeTo(sink.port), POSTROAD_MTA_RETRY_FIRST: '2s' }
+  const postroad = await initialise(t, { env })
+  const server = await postroad.serve()
+  await server.send(postroad.key, letter('ann@one.test'))
+  await server.logged('message deferred')
+  const file = join(t.testdir(), 'postroad.backup')
+  let isBusy = true
+  const busy = (async () => {
+    while (isBusy) await server.send(postroad.key, letter('bob@two.test'))
+  })()
+  const made = await postroad.spawn('backup', file)
+  isBusy = false
+  await busy
+  t.match(made, { status: 0, out: /read back and found whole[^]*messages/ })
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.same(readdirSync(t.testdirName), ['postroad.backup'], 'one file, and nothing beside it')
+  t.match(await postroad.run('backup', file), { status: 1, err: /exists already/ })
+  t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /another postroad serves/ })
+
+  await server.end('SIGTERM')
+  const other = install(t, { env: { ...env, POSTROAD_HTTP_LISTEN: '127.0.0.1:0' } })
+  const restored = await other.json<{ held: boolean; former: string | null; rows: Record<string, number> }>(
+    'restore',
+    file,
+  )
+  t.match(restored, { held: true, former: null, rows: { messages: Number, workspaces: 1 } })
+  sink.atRcpt = 'accept'
+  const copy = await other.serve()
+  t.match(await copy.get('/api/v1/email', { key: postroad.key }), { status: 200 }, 'the key works')
+  await new Promise(resolve => setTimeout(resolve, 2_500))
+  t.equal(sink.arrived.length, 0, 'nothing is sent')
+  await other.json('queue', 'release', '--all')
+  await other.json('queue', 'retry', '--all')
+  await copy.logged('message delivered')
+})
+
+t.test('what was there before is kept beside what was restored, once somebody says yes', async t => {
+  const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
+  const visits = join(postroad.dataDir, 'visits')
+  const server = await postroad.serve()
+  await server.end('SIGTERM')
+  writeFileSync(join(visits, '0000000009.visits'), 'a visit\n')
+  const file = join(t.testdir(), 'backup')
+  await postroad.json('backup', file)
+  writeFileSync(join(visits, '0000000009.visits'), 'another\n')
+  await postroad.json('workspace', 'create', 'later')
+  t.match(await postroad.run('restore', file), { status: 2, err: /in place of the database.*--yes/ })
+  const { former } = await postroad.json<{ former: string }>('restore', file, '--yes')
+  t.match(former, /postroad\.db\.before-restore-/)
+  t.ok(existsSync(former))
+  t.equal((await postroad.json<unknown[]>('workspace', 'list')).length, 1, 'as it was')
+  t.equal(readFileSync(join(visits, '0000000009.visits'), 'utf8'), 'a visit\n')
+  t.ok(existsSync(`${former}-visits`))
+  t.match(await postroad.run('queue', 'list'), { err: /held since the restore/ })
+})
+
+t.test('a file that is no whole backup changes nothing', async t => {
+  const postroad = await initialise(t)
+  const folder = t.testdir({ text: 'no database', empty: '' })
+  const file = join(folder, 'backup')
+  await postroad.json('backup', file)
+  const before = postroad.rowCounts()
+  for (const [name, err] of [
+    ['none', /no file/],
+    ['text', /damaged/],
+    ['empty', /no backup/],
+  ] as const)
+    t.match(await postroad.run('restore', join(folder, name), '--yes'), { status: 1, err }, name)
+  t.match(await postroad.run('restore', join(postroad.dataDir, 'postroad.db'), '--yes'), { err: /no backup/ })
+
+  const damaged = readFileSync(file)
+  damaged.fill(0xff, damaged.length - 8_192, damaged.length - 4_096)
+  writeFileSync(join(folder, 'damaged'), damaged)
+  t.match(await postroad.run('restore', join(folder, 'damaged'), '--yes'), {
+    status: 1,
+    err: /damaged|malformed/,
+  })
+  truncateSync(file, damaged.length / 2)
+  t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /damaged/ })
+  t.same(postroad.rowCounts(), before)
+  t.match(await postroad.run('backup', join(folder, 'nowhere', 'b')), { status: 1, err: /nowhere/ })
+})
+
+t.test('a backup with fewer rows than it should have is refused', async t => {
+  const postroad = await initialise(t)
+  const file = join(t.testdir(), 'backup')
+  await postroad.json('backup', file)
+  const handle = new BetterSqlite(file)
+  handle.exec('delete from api_keys')
+  handle.close()
+  t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /0 rows of api_keys in place of/ })
+})
+
+t.test('a backup whose secrets are sealed wants the key that they were sealed with', async t => {
+  const key = Buffer.alloc(32, 7).toString('base64')
+  const postroad = await initialise(t, { env: { POSTROAD_SECRETS_KEY: key } })
+  const server = await postroad.serve()
+  await server.end('SIGTERM')
+  const file = join(t.testdir(), 'backup')
+  await postroad.json('backup', file)
+  const other = install(t)
+  t.match(await other.run('restore', file), { status: 1, err: /secrets\.key/ })
+  t.notOk(existsSync(join(other.dataDir, 'postroad.db')))
+  const right = install(t, { env: { POSTROAD_SECRETS_KEY: key } })
+  t.match(await right.json('restore', file), { success: true })
+})

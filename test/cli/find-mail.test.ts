@@ -1,0 +1,154 @@
+/** What an operator asks when somebody says "my mail did not come": the log and the commands that find it. */
+import nodemailer from 'nodemailer'
+import t from 'tap'
+import { initialise, routeTo } from '../support/program/process.js'
+import { openSink } from '../support/smtp/sink.js'
+import { until } from '../support/until.js'
+
+interface Found {
+  readonly message_id: string
+  readonly to: string
+  readonly from: string
+  readonly key_id: string | null
+  readonly peer: string | null
+}
+
+t.test('each message is told of in the log from its acceptance to its end, and found again', async t => {
+  const sink = await openSink(t)
+  const postroad = await initialise(t, {
+    env: { ...routeTo(sink.port), POSTROAD_SUBMISSION_REQUIRE_TLS: 'false' },
+  })
+  const server = await postroad.serve()
+  const submission = Number(
+    String(server.log.find(({ event }) => event === 'postroad serves')?.['submission']).split(':')[1],
+  )
+  const { body } = await server.send(postroad.key, {
+    to: 'ann@one.test',
+    from_email: 'me@sender.test',
+    subject: 'Your invoice 7',
+    text: 'Hello.\n',
+  })
+  const id = (body.data.results as { message_id: string }[])[0]!.message_id
+  const accepted = await server.logged('message accepted')
+  t.match(accepted, {
+    messageId: id,
+    from: 'notify@mail.postroad.test',
+    to: 'ann@one.test',
+    peer: '127.0.0.1',
+  })
+  const keyId = String(accepted['keyId'])
+  t.match(await server.logged('message delivered'), {
+    ...{
+      messageId: id,
+      keyId,
+      from: 'notify@mail.postroad.test',
+      to: 'ann@one.test',
+      destination: 'one.test',
+    },
+    ...{ host: '127.0.0.1', status: /^2/, delay: Number, delays: /^[\d.]+(\/[\d.]+){3}$/, attempt: 1 },
+  })
+
+  sink.atRcpt = 'refuse'
+  await server.send(postroad.key, {
+    to: 'bob@two.test',
+    subject: 'Other',
+    text: 'x',
+    from_email: 'me@sender.test',
+  })
+  t.match(await server.logged('message bounced'), {
+    to: 'bob@two.test',
+    status: /^5\./,
+    keyId,
+    cause: 'recipient',
+  })
+  t.match(await server.logged('address suppressed'), { to: 'bob@two.test', reason: 'hard_bounce' })
+  await server.send(postroad.key, {
+    to: 'bob@two.test',
+    subject: 'Again',
+    text: 'x',
+    from_email: 'me@sender.test',
+  })
+  t.match(await server.logged('message suppressed'), { to: 'bob@two.test', reason: 'suppressed' })
+  sink.atRcpt = 'defer'
+  await server.send(postroad.key, {
+    to: 'eve@one.test',
+    subject: 'Later',
+    text: 'x',
+    from_email: 'me@sender.test',
+  })
+  t.match(await server.logged('message deferred'), { to: 'eve@one.test', nextAttemptAt: /Z$/, status: /^4/ })
+
+  await server.post('/api/v1/email/send', { to: 'x' }, { key: postroad.key })
+  t.match(await server.logged('request refused'), {
+    code: 'validation_error',
+    keyId,
+    peer: '127.0.0.1',
+    status: 400,
+  })
+
+  const mailer = nodemailer.createTransport({
+    ...{ host: '127.0.0.1', port: submission, secure: false, ignoreTLS: true },
+    auth: { user: 'apikey', pass: postroad.key },
+  })
+  await mailer.sendMail({
+    ...{ from: 'app@sender.test', to: 'carl@one.test', subject: 'By SMTP', text: 'Hello' },
+    messageId: '<abc.1@client.test>',
+  })
+  const wrong = nodemailer.createTransport({
+    ...{ host: '127.0.0.1', port: submission, secure: false, ignoreTLS: true },
+    auth: { user: 'apikey', pass: 'guessed-password' },
+  })
+  await t.rejects(wrong.sendMail({ from: 'a@b.test', to: 'c@d.test', text: 'x' }))
+  t.match(await server.logged('login failed'), { peer: '127.0.0.1', reply: /^535/ })
+  t.notMatch(JSON.stringify(server.log), postroad.key.slice(8), 'no key stands in the log')
+  t.notMatch(JSON.stringify(server.log), /guessed-password|invoice/)
+
+  const list = (...args: string[]) => postroad.json<Found[]>('message', 'list', ...args)
+  const subjectsOf = async (...args: string[]) => (await list(...args)).map(({ to }) => to)
+  t.match(await list('--to', 'ANN@one.test'), [{ message_id: id, key_id: keyId, peer: '127.0.0.1' }])
+  t.same(await subjectsOf('--to', '@two.test'), ['bob@two.test', 'bob@two.test'])
+  t.same(await subjectsOf('--subject', 'INVOICE'), ['ann@one.test'])
+  t.same(await subjectsOf('--status', 'bounced', '--since', '1h'), ['bob@two.test'])
+  t.same(await subjectsOf('--until', '1h'), [])
+  t.equal((await list('--key', keyId)).length, 5)
+  t.same(await list('--key', 'another'), [])
+  t.equal((await list('--limit', '2')).length, 2)
+  t.same(await subjectsOf('--message-id', '<abc.1@client.test>'), ['carl@one.test'])
+  t.match(await postroad.run('message', 'list', '--from', '@mail.postroad.test'), { out: /Your invoice 7/ })
+  for (const named of [id, `<${id}@mx.postroad.test>`, id.toUpperCase()])
+    t.match(await postroad.json('message', 'show', named), { to: 'ann@one.test', key_id: keyId })
+  t.match(await postroad.run('message', 'show', 'abc.1@client.test'), {
+    out: /submitted by +key .* from 127/,
+  })
+  t.match(await postroad.json('message', 'show', id), { bounce: null })
+  t.match(await postroad.run('message', 'show', 'none@mx.postroad.test'), { status: 1, err: /no message/ })
+
+  const owner = ['--workspace', postroad.workspaceId]
+  const [bounce] = await until('the bounce', async () => {
+    const found = await postroad.json<{ email: string }[]>('bounce', 'list', ...owner)
+    return found.length > 0 && found
+  })
+  t.match(bounce, { email: 'bob@two.test', type: 'permanent' })
+  t.same(await postroad.json('bounce', 'list', ...owner, '--to', 'ann@one.test'), [])
+  t.match(await postroad.run('bounce', 'list', ...owner, '--since', '1h'), {
+    out: /bob@two\.test +permanent/,
+  })
+})
+
+t.test('what is asked wrongly is told', async t => {
+  const postroad = await initialise(t)
+  for (const [args, err] of [
+    [['message', 'list', '--status', 'lost'], /no status/],
+    [['message', 'list', '--since', 'yesterday'], /--since yesterday/],
+    [['message', 'list', '--to', 'ann'], /--to takes an address/],
+    [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /no other option/],
+    [['bounce', 'list', '--workspace', postroad.workspaceId, '--type', 'hard'], /no type/],
+    [['login', 'unlock', 'localhost'], /no IP address/],
+    [['key', 'set', 'x'], /say what to change/],
+    [['workspace', 'remove', postroad.workspaceId], /--yes/],
+    [['queue', 'delete', '--all'], /everything that waits.*--yes/],
+  ] as const)
+    t.match(await postroad.run(...args), { status: 2, err }, args.join(' '))
+  t.match(await postroad.run('login', 'unlock', '192.0.2.1'), { status: 1, err: /does not run/ })
+  t.match(await postroad.run('key', 'set', 'none', '--name', 'x'), { status: 1, err: /no unrevoked key/ })
+})

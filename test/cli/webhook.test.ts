@@ -1,0 +1,65 @@
+/** `postroad webhook`: seen and told again by the operator, beside the running server. */
+import t, { type Test } from 'tap'
+import { until } from '../support/until.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { openWebhooks } from '../webhooks/open-webhooks.js'
+
+const open = (t: Test) => openWebhooks(t, options => openTestAppliance(t, options))
+
+t.test('webhooks, their deliveries and a test are shown, and no secret', async t => {
+  const { subscribe, addContact, receiver, tried, json, run, workspaceId } = await open(t)
+  const { id, secret } = await subscribe('contact.created')
+  const listed = await json<object[]>('webhook', 'list')
+  t.match(listed, [{ id, event: 'contact.created', status: 'active', workspace_id: workspaceId }])
+  t.same(await json('webhook', 'list', '--workspace', workspaceId), listed)
+  await addContact('ann@x.example')
+  const { id: deliveryId } = await tried(id, 1)
+  t.match(await json('webhook', 'deliveries', id), [
+    { id: deliveryId, status: 'succeeded', attempts: [{ status_code: 200, response: 'ok' }] },
+  ])
+  t.match(await json('webhook', 'deliveries', id, '--status', 'failed'), [])
+  t.match(await json('webhook', 'test', id), { success: true, status_code: 200 })
+  t.equal(receiver.received.length, 2)
+  receiver.answers({ status: 500 })
+  t.match(await run('webhook', 'test', id), { status: 1, out: /answered 500 after \d+ ms/ })
+  for (const words of [['list'], ['deliveries', id]]) {
+    const { status, out } = await run('webhook', ...words)
+    t.match([status, out], [0, new RegExp(words[0] === 'list' ? id : deliveryId)])
+    t.notMatch(out, secret)
+  }
+})
+
+t.test('what failed is told again within a second, one or all since a moment', async t => {
+  const { subscribe, addContact, receiver, tried, pass, json } = await open(t)
+  const { id } = await subscribe('contact.created')
+  await addContact('ann@x.example')
+  const { id: deliveryId } = await tried(id, 1)
+  t.match(await json('webhook', 'replay', deliveryId), { replayed: 1 })
+  await until('the replay', async () => {
+    await pass(0)
+    return receiver.received.length === 2
+  })
+  t.equal(receiver.received[1]?.headers['x-service-delivery-id'], deliveryId)
+  t.match(await json('webhook', 'replay', '--webhook', id, '--since', '2026-01-01'), { replayed: 0 })
+})
+
+t.test('what is asked for wrongly is a usage error, what is not there a failure', async t => {
+  const { run, subscribe } = await open(t)
+  const { id } = await subscribe('contact.created')
+  const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
+  for (const [status, ...words] of [
+    [1, 'deliveries', MADE_UP],
+    [1, 'deliveries', 'nonsense'],
+    [1, 'replay', MADE_UP],
+    [1, 'test', MADE_UP],
+    [1, 'list', '--workspace', MADE_UP],
+    [1, 'replay', '--webhook', MADE_UP, '--since', '2026-01-01'],
+    [2, 'replay'],
+    [2, 'replay', '--webhook', id],
+    [2, 'replay', '--webhook', id, '--since', 'soon'],
+    [2, 'replay', MADE_UP, '--since', '2026-01-01'],
+    [2, 'deliveries', id, '--status', 'lost'],
+    [2, 'deliveries'],
+  ] as const)
+    t.equal((await run('webhook', ...words)).status, status, words.join(' '))
+})

@@ -1,0 +1,215 @@
+/** Rule -> test for webhooks and the events that they are told of. */
+import { inFile, type Row } from '../row.js'
+
+const webhooks = inFile('webhooks/webhooks-served')
+const events = inFile('webhooks/events-served')
+
+const MADE = webhooks('a webhook is made, listed, told of its event alone, and deleted')
+const REFUSED = webhooks('what cannot be a webhook is refused by name')
+const SIGNED = webhooks('both signatures hold, the old secret for a day after a rotation as well')
+const TESTED = webhooks('a test tells at once what the receiver says, or that there is none')
+const RETRIED = webhooks(
+  'what fails is tried again on schedule with the same id, eight times, and can then be replayed',
+)
+const REPLAYED = webhooks('all that failed since a moment is replayed, and nothing else')
+const GONE = webhooks('410 disables a webhook at once, with a notice in the activity log and in /health')
+const FAILING = webhooks(
+  'five days of nothing but failures disable a webhook, and one success among them does not',
+)
+const PUT_OFF = webhooks('Retry-After is honoured')
+
+const CONTACTS = events('what is done to contacts is told')
+const LISTS = events('who joins and leaves lists is told')
+const FORMS = events('what is sent by a form is told, as what the contact itself wished')
+const MAIL = events('mail is told of as it is handed over and taken')
+const PLAYED = events('what becomes of mail is told')
+const CONVERSIONS = events('a conversion is told')
+const BY_NAME = events('events of campaigns and automations are told by the names of their kinds')
+
+export const WEBHOOK_ROWS: readonly Row[] = [
+  {
+    id: 'webhooks.subscriptions',
+    rule: 'a webhook is made with targetUrl and event, shown without its secret, deleted by the id in the query',
+    from: [
+      'What the service does > Webhook subscriptions for real-time event',
+      'Webhooks > GET /webhooks/triggers',
+      'Webhooks > POST /webhooks/triggers',
+      'Webhooks > DELETE /webhooks/triggers?id=:webhookId',
+    ],
+    answers: ['DELETE /api/v1/webhooks/triggers: not_found'],
+    tests: [MADE, webhooks('what no webhook has as its id is not found')],
+    asserts: [
+      "event: 'contact.created', targetUrl: `${receiver.url}/hook`, createdAt: /Z$/",
+      'status: 200, body: { data: { success: true } }',
+      "t.notMatch(JSON.stringify(listed), /whsec_/, 'the secret is shown once')",
+    ],
+  },
+  {
+    id: 'webhooks.refused',
+    rule: 'targetUrl and event are required; targets are http or https and public unless the operator lists their network',
+    from: [
+      'Webhooks > POST /webhooks/triggers',
+      'decisions: Webhooks > Targets (subscriptions tests and automation',
+    ],
+    tests: [
+      REFUSED,
+      webhooks('nothing is told to private addresses that the operator does not list'),
+      webhooks('where the list is for permitted workspaces, only their settings open it'),
+    ],
+    asserts: [
+      "status: 400, body: { error: { code: 'validation_error', path } }",
+      "t.match(body, { error: { path: 'targetUrl' } })",
+    ],
+  },
+  {
+    id: 'webhooks.most',
+    rule: 'a workspace has a bounded number of webhooks',
+    from: ['Webhooks > POST /webhooks/triggers'],
+    answers: ['POST /api/v1/webhooks/triggers: limit_reached'],
+    tests: [webhooks('a workspace can have 200 webhooks')],
+  },
+  {
+    id: 'webhooks.test',
+    rule: 'a test answers success, status_code and response_time_ms; without a connection false and 0',
+    from: [
+      'Webhooks > POST /webhooks/:id/test',
+      'Events > Test deliveries are sent with',
+      'decisions: Webhooks > Attempts at 0 5 s',
+    ],
+    tests: [TESTED],
+    asserts: [
+      'success: true, status_code: 200, response_time_ms: Number',
+      'success: false, status_code: 0, response_time_ms: Number',
+      'success: false, status_code: 302',
+    ],
+  },
+  {
+    id: 'webhooks.signed',
+    rule: 'X-Service-Signature is t and HMAC-SHA256 over timestamp, dot, body; Standard Webhooks signatures as well; two after a rotation',
+    from: [
+      'Authentication > 6',
+      'Events > X-Service-Signature',
+      'Events > The signature is HMAC-SHA256 with',
+      'decisions: Webhooks > Creation returns secret once (whsec_',
+    ],
+    tests: [SIGNED, MADE],
+    asserts: [
+      't.ok(isSigned(first, secret) && isStandard(first, secret))',
+      't.match(made.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)',
+      't.notOk(isSigned(third, secret) || isStandard(third, secret))',
+    ],
+  },
+  {
+    id: 'webhooks.form',
+    rule: 'a delivery is a JSON object of event, timestamp and data, with the headers of the contract',
+    from: [
+      'Events > Body JSON object with event',
+      'Events > Headers',
+      'Events > X-Service-Event',
+      'Events > X-Service-Delivery-Id',
+      'Events > X-Service-Webhook-Id',
+    ],
+    tests: [MADE],
+    asserts: [
+      "t.same(Object.keys(told!.json), ['event', 'timestamp', 'data'])",
+      "'x-service-event': 'contact.created'",
+      "'x-service-webhook-id': made.id",
+      "'x-service-delivery-id': /^[0-9a-f-]{36}$/",
+    ],
+  },
+  {
+    id: 'webhooks.retried',
+    rule: 'eight attempts on the decided schedule with one id; 410 and five days of failures disable; Retry-After is honoured; replays',
+    from: ['decisions: Webhooks > Attempts at 0 5 s'],
+    answers: [
+      'POST /api/v1/webhooks/{id}/replay: conflict',
+      'POST /api/v1/webhooks/deliveries/{id}/replay: conflict',
+    ],
+    tests: [RETRIED, REPLAYED, GONE, FAILING, PUT_OFF],
+    asserts: [
+      't.ok(toWait >= 0.9 * wait && toWait <= 1.1 * wait',
+      "details: { id, reason: 'gone' }",
+      "t.match(disabled, { id: failing.id, disabledReason: 'failing' })",
+      't.ok(Date.parse(String(next)) >= clock.now() + 600_000)',
+    ],
+  },
+  {
+    id: 'events.contacts',
+    rule: 'contact.created, .updated (with changed), .subscribed and .unsubscribed (list_id or null, source)',
+    from: [
+      'Events > contact.created',
+      'Events > contact.updated',
+      'Events > contact.subscribed',
+      'Events > contact.unsubscribed',
+      'Events > The contents of data per',
+      'decisions: Webhooks > Event data email* message_id to',
+    ],
+    tests: [CONTACTS, FORMS],
+    asserts: ["changed: ['first_name']", "contact_id: id, list_id: null, source: 'api'"],
+  },
+  {
+    id: 'events.lists',
+    rule: 'list.member_added and list.member_removed tell list, contact and source',
+    from: ['Events > list.member_added', 'Events > list.member_removed'],
+    tests: [LISTS],
+    asserts: ["t.match(await told('list.member_removed'), [membership])"],
+  },
+  {
+    id: 'events.forms',
+    rule: 'form.submitted tells form, contact and fields',
+    from: ['Events > form.submitted'],
+    tests: [FORMS],
+    asserts: ["t.match(submitted, { form_id: form['id'], fields: {} })"],
+  },
+  {
+    id: 'events.mail',
+    rule: 'email.sent fires when a mail is first handed over; delivered, opened, clicked, bounced, complained follow',
+    from: [
+      'Events > email.sent',
+      'Events > email.delivered',
+      'Events > email.opened',
+      'Events > email.clicked',
+      'Events > email.bounced',
+      'Events > email.complained',
+      'decisions: Webhooks > emailsent fires when the message',
+    ],
+    tests: [MAIL, PLAYED],
+    asserts: [
+      "t.match(await told('email.sent'), [mail])",
+      "bounce_type: 'permanent'",
+      'feedback_type: String',
+    ],
+  },
+  {
+    id: 'events.conversions',
+    rule: 'conversion.created tells the record',
+    from: ['Events > conversion.created'],
+    tests: [CONVERSIONS],
+    asserts: ["t.same(await told('conversion.created'), [conversion])"],
+  },
+  {
+    id: 'events.campaigns',
+    rule: 'campaign.sent and campaign.completed tell campaign, name and total_recipients',
+    from: ['Events > campaign.sent', 'Events > campaign.completed'],
+    tests: [BY_NAME],
+    asserts: ["'campaign.sent': { campaign_id: 'c', name: 'Spring', total_recipients: 3 }"],
+    waitsFor: 'campaigns',
+  },
+  {
+    id: 'events.automations',
+    rule: 'flow.triggered and flow.completed tell automation, run, contact and trigger type',
+    from: ['Events > flow.triggered', 'Events > flow.completed'],
+    tests: [BY_NAME],
+    asserts: [
+      "'flow.triggered': { automation_id: 'a', run_id: 'r', contact_id: 'k', trigger_type: 'manual' }",
+    ],
+    waitsFor: 'automations',
+  },
+  {
+    id: 'events.steps',
+    rule: 'webhook steps of automations are requests of their own, apart from subscriptions',
+    from: ['Events > Automation webhook steps (see step'],
+    tests: [],
+    waitsFor: 'automations',
+  },
+]

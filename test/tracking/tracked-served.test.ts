@@ -1,0 +1,135 @@
+/** Links and pixel of delivered mail, followed over plain HTTP on the running appliance. */
+import { simpleParser } from 'mailparser'
+import t, { type Test } from 'tap'
+import { visit } from '../support/api/pages.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { until } from '../support/until.js'
+
+const BROWSER = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
+const MACHINE = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' }
+const PIXEL = /src="[^"]*(\/o\/[\w-]+\.gif)"/
+/** A mail is looked at by machines in its first seconds; later visits are people's. */
+const LATER_MS = 600_000
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey()
+  const get = (path: string) => postroad.get(`/api/v1${path}`, { key })
+  return {
+    ...postroad,
+    /** Sends, and @returns the html as it was delivered */
+    async delivered(body: object) {
+      const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'News', ...body }
+      const { body: answer } = await postroad.send(key, mail)
+      const id = String(answer.data.results[0].message_id)
+      await postroad.messageOnce(key, id, 'delivered')
+      const raw = String((await postroad.get(`/capture/${id}`)).body.data.raw)
+      const { html } = await simpleParser(Buffer.from(raw, 'latin1'))
+      await postroad.clock.advance(LATER_MS)
+      return { id, html: html || '' }
+    },
+    follow: (path: string, headers: Record<string, string> = BROWSER, method = 'GET') =>
+      visit(postroad.baseUrl + path, { method, headers }),
+    /** The message once it has the status; the clock goes on until visits are counted. */
+    message: async (id: string, status: string) =>
+      until(`the message to be ${status}`, async () => {
+        await postroad.clock.advance(1_000)
+        const { data } = (await get(`/email/${id}`)).body
+        return data.status === status ? data : undefined
+      }),
+    /** The report once it counts so many opens and clicks. */
+    counted: (opens: number, clicks: number) =>
+      until(`${opens} opens and ${clicks} clicks to be counted`, async () => {
+        await postroad.clock.advance(1_000)
+        const { data } = (await get('/analytics?period=1d')).body
+        return data.opens === opens && data.clicks === clicks
+      }),
+  }
+}
+
+const hrefs = (html: string) => [...html.matchAll(/href="([^"]*)"/g)].map(([, url = '']) => url)
+const pathOf = (url: string) => new URL(url).pathname
+
+t.test('a link leads on to where it was written to, and a person who follows it is counted once', async t => {
+  const postroad = await open(t)
+  const { id, html } = await postroad.delivered({
+    html: '<p><a href="https://shop.example/tea?a=1&amp;b=2">Tea</a></p>',
+  })
+  const [tea = ''] = hrefs(html)
+  t.match(pathOf(tea), /^\/c\//)
+  t.match(await postroad.follow(pathOf(tea)), {
+    status: 302,
+    headers: {
+      location: 'https://shop.example/tea?a=1&b=2',
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+    },
+  })
+  const clicked = (await postroad.message(id, 'clicked')) as { opened_at: unknown; clicked_at: unknown }
+  t.ok(clicked.opened_at && clicked.clicked_at, 'who clicks has opened')
+  await postroad.follow(pathOf(tea))
+  t.ok(await postroad.counted(0, 2))
+})
+
+t.test('the picture at the end of the body tells of an opening', async t => {
+  const postroad = await open(t)
+  const { id, html } = await postroad.delivered({ html: '<html><body><p>Tea</p></body></html>' })
+  const [, pixel = ''] = PIXEL.exec(html) ?? []
+  t.match(await postroad.follow(pixel), { status: 200, headers: { 'content-type': 'image/gif' } })
+  t.match(await postroad.message(id, 'opened'), { clicked_at: null })
+  t.ok(await postroad.counted(1, 0))
+})
+
+t.test('links that are nobody else’s business stay as they were written', async t => {
+  const postroad = await open(t)
+  const kept = ['mailto:ann@one.test', 'tel:+3312', '#top', 'ftp://files.example/', 'sms:+3312']
+  const { html } = await postroad.delivered({
+    html: `<p>${kept.map(url => `<a href="${url}">x</a>`).join('')}<a href="{{unsubscribe_url}}">u</a><a href="{{preferences_url}}">p</a></p>`,
+  })
+  const found = hrefs(html)
+  t.same(found.slice(0, kept.length), kept)
+  t.match(found.slice(kept.length).map(pathOf).slice(0, 2), [/^\/u\//, /^\/p\//])
+})
+
+t.test('machines move neither the status nor the counters', async t => {
+  const postroad = await open(t)
+  const { id, html } = await postroad.delivered({ html: '<p><a href="https://shop.example/">Tea</a></p>' })
+  const [tea = ''] = hrefs(html)
+  t.match(await postroad.follow(pathOf(tea), MACHINE), { status: 302 })
+  t.match(await postroad.follow(pathOf(tea), BROWSER, 'HEAD'), { status: 302, text: '' })
+  await postroad.clock.advance(120_000)
+  t.match(await postroad.message(id, 'delivered'), { opened_at: null, clicked_at: null })
+  t.ok(await postroad.counted(0, 0))
+})
+
+t.test('a mail that asks for neither has neither', async t => {
+  const postroad = await open(t)
+  const { html } = await postroad.delivered({
+    html: '<p><a href="https://shop.example/">Tea</a></p>',
+    track_opens: false,
+    track_clicks: false,
+  })
+  t.equal(hrefs(html)[0], 'https://shop.example/')
+  t.notMatch(html, /\/o\//)
+  const opensOnly = await postroad.delivered({
+    html: '<p><a href="https://shop.example/">Tea</a></p>',
+    track_clicks: false,
+  })
+  t.equal(hrefs(opensOnly.html)[0], 'https://shop.example/')
+  t.match(opensOnly.html, PIXEL)
+})
+
+t.test('a link that we did not make leads nowhere', async t => {
+  const postroad = await open(t)
+  const { html } = await postroad.delivered({ html: '<p><a href="https://shop.example/">Tea</a></p>' })
+  const path = pathOf(hrefs(html)[0] ?? '')
+  const forged = path.replace(
+    /^(\/c\/)(.)/,
+    (_, start: string, first: string) => start + (first === 'A' ? 'B' : 'A'),
+  )
+  t.match(await postroad.follow(forged), {
+    status: 404,
+    headers: { location: undefined },
+    text: /This link does not work/,
+  })
+})

@@ -1,0 +1,105 @@
+/** Event -> the operations that cause it -> the test that shows it told. `event-table.test.ts` holds it to be complete and true. */
+import type { WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
+
+export interface EventRow {
+  readonly event: WebhookEvent
+  /** What causes it, as an operation of the API or in words. */
+  readonly causedBy: readonly string[]
+  /** Below `test/`, without `.test.ts`, and the test's title. */
+  readonly test: readonly [file: string, title: string]
+}
+
+const SERVED = 'webhooks/events-served'
+const CONTACTS = 'what is done to contacts is told'
+const LISTS = 'who joins and leaves lists is told'
+const FORMS = 'what is sent by a form is told, as what the contact itself wished'
+const MAIL = 'mail is told of as it is handed over and taken'
+const PLAYED = 'what becomes of mail is told'
+const CONVERSIONS = 'a conversion is told'
+const BY_NAME = 'events of campaigns and automations are told by the names of their kinds'
+
+export const EVENT_TABLE: readonly EventRow[] = [
+  {
+    event: 'contact.created',
+    causedBy: [
+      'POST /contacts',
+      'PUT /contacts',
+      'POST /contacts/import',
+      'a form',
+      'POST /contacts/restore',
+    ],
+    test: [SERVED, CONTACTS],
+  },
+  {
+    event: 'contact.updated',
+    causedBy: [
+      'PATCH /contacts/:id',
+      'PUT /contacts',
+      'POST /contacts/import',
+      'a form',
+      'mail that bounces',
+    ],
+    test: [SERVED, CONTACTS],
+  },
+  {
+    event: 'contact.subscribed',
+    causedBy: [
+      'PATCH /contacts/:id',
+      'DELETE /suppressions/:email',
+      'the preferences page',
+      'a form (of a list)',
+    ],
+    test: [SERVED, CONTACTS],
+  },
+  {
+    event: 'contact.unsubscribed',
+    causedBy: [
+      'PATCH /contacts/:id',
+      'POST /suppressions',
+      'an unsubscribe link',
+      'one click (RFC 8058)',
+      'the preferences page (of a list)',
+    ],
+    test: [SERVED, CONTACTS],
+  },
+  {
+    event: 'list.member_added',
+    causedBy: [
+      'POST /lists/:id/members',
+      'POST /contacts with list_id',
+      'POST /contacts/import',
+      'a form',
+      'automations',
+    ],
+    test: [SERVED, LISTS],
+  },
+  {
+    event: 'list.member_removed',
+    causedBy: ['DELETE /lists/:id/members', 'the preferences page', 'automations'],
+    test: [SERVED, LISTS],
+  },
+  { event: 'form.submitted', causedBy: ['POST /f/:id', 'a confirmation of it'], test: [SERVED, FORMS] },
+  {
+    event: 'email.sent',
+    causedBy: ['POST /email/send', 'POST /email/batch', 'SMTP submission', 'campaigns', 'automations'],
+    test: [SERVED, MAIL],
+  },
+  { event: 'email.delivered', causedBy: ['a remote 2xx after DATA'], test: [SERVED, MAIL] },
+  { event: 'email.opened', causedBy: ['GET of the picture in a mail'], test: [SERVED, PLAYED] },
+  { event: 'email.clicked', causedBy: ['GET of a link in a mail'], test: [SERVED, PLAYED] },
+  {
+    event: 'email.bounced',
+    causedBy: ['a remote 5xx', 'the end of all retries', 'mail that comes back'],
+    test: [SERVED, PLAYED],
+  },
+  { event: 'email.complained', causedBy: ['a report of a feedback loop'], test: [SERVED, PLAYED] },
+  { event: 'conversion.created', causedBy: ['POST /conversions'], test: [SERVED, CONVERSIONS] },
+  { event: 'campaign.sent', causedBy: ['POST /campaigns/:id/send/api'], test: [SERVED, BY_NAME] },
+  { event: 'campaign.completed', causedBy: ['the last mail of a campaign'], test: [SERVED, BY_NAME] },
+  {
+    event: 'flow.triggered',
+    causedBy: ['POST /automations/:id/trigger', 'the trigger of an active automation'],
+    test: [SERVED, BY_NAME],
+  },
+  { event: 'flow.completed', causedBy: ['the last step of a run'], test: [SERVED, BY_NAME] },
+]

@@ -1,0 +1,160 @@
+/** Each event as its receiver is told of it, caused by the operation that causes it, on the running appliance. */
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import t, { type Test } from 'tap'
+import { Compile } from 'typebox/compile'
+import { bodySchema } from '../../src/webhooks/events/described-events.js'
+import { WEBHOOK_EVENT_NAMES, type WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { openWebhooks } from './open-webhooks.js'
+
+const LIVE_MAIL = { from_email: 'shop@shop.example', subject: 'Your {{order}}', text: 'Thanks' }
+
+async function open(t: Test, isSandbox = false) {
+  const opened = await openWebhooks(t, options => openTestAppliance(t, options))
+  const { receiver, workspaceId } = opened
+  await opened.run('workspace', 'set', workspaceId, 'default_from_email=shop@shop.example')
+  const key = isSandbox ? await opened.makeKey('--sandbox') : opened.key
+  for (const event of WEBHOOK_EVENT_NAMES) await opened.subscribe(event, '/', key)
+  const ask = (method: 'post' | 'patch' | 'put', path: string, body: unknown) =>
+    opened[method](`/api/v1${path}`, body, { key })
+  return {
+    ...opened,
+    key,
+    make: async (path: string, body: unknown): Promise<Record<string, string>> =>
+      (await ask('post', path, body)).body.data,
+    patch: (path: string, body: unknown) => ask('patch', path, body),
+    /** What the receiver was told of the event, as often as it has to be; held to its schema. */
+    told: async (event: WebhookEvent, count = 1) => {
+      const those = (await receiver.has(count, event)).map(({ json }) => json)
+      const schema = Compile(bodySchema(event))
+      for (const one of those)
+        t.ok(schema.Check(one), `${event}: ${JSON.stringify([...schema.Errors(one)].slice(0, 2))}`)
+      t.equal(those.length, count, event)
+      return those.map(({ data }) => data)
+    },
+  }
+}
+
+t.test('what is done to contacts is told', async t => {
+  const { make, patch, told } = await open(t)
+  const { id = '' } = await make('/contacts', { email: 'ann@x.example', attributes: { plan: 'Pro' } })
+  t.match(await told('contact.created'), [{ id, email: 'ann@x.example', attributes: { plan: 'Pro' } }])
+  await patch(`/contacts/${id}`, { first_name: 'Ann' })
+  t.match(await told('contact.updated'), [{ id, first_name: 'Ann', changed: ['first_name'] }])
+  await patch(`/contacts/${id}`, { subscribed: false })
+  t.match(await told('contact.unsubscribed'), [{ contact_id: id, list_id: null, source: 'api' }])
+  await patch(`/contacts/${id}`, { subscribed: true })
+  t.match(await told('contact.subscribed'), [{ contact_id: id, list_id: null, source: 'api' }])
+})
+
+t.test('who joins and leaves lists is told', async t => {
+  const { make, told, key, ...postroad } = await open(t)
+  const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
+  const list = await make('/lists', { name: 'Friends' })
+  await make(`/lists/${list['id']}/members`, { contact_ids: [id] })
+  const membership = {
+    list_id: list['id'],
+    list_name: 'Friends',
+    contact_id: id,
+    email: 'ann@x.example',
+    source: 'api',
+  }
+  t.match(await told('list.member_added'), [membership])
+  await postroad.delete(`/api/v1/lists/${list['id']}/members`, { key }, { contact_ids: [id] })
+  t.match(await told('list.member_removed'), [membership])
+})
+
+t.test('what is sent by a form is told, as what the contact itself wished', async t => {
+  const { make, told, receiver, ...postroad } = await open(t)
+  const list = await make('/lists', { name: 'Friends' })
+  const form = await make('/forms', { name: 'Newsletter', list_ids: [list['id']] })
+  await postroad.post(`/f/${form['id']}`, { email: 'ann@x.example' })
+  const [submitted] = await told('form.submitted')
+  t.match(submitted, { form_id: form['id'], fields: {} })
+  t.match(await told('list.member_added'), [{ list_id: list['id'], source: 'form' }])
+  t.match(await told('contact.subscribed'), [
+    { contact_id: submitted.contact_id, list_id: list['id'], source: 'form' },
+  ])
+  t.match(await told('contact.created'), [{ id: submitted.contact_id }])
+  t.equal(receiver.received.length, 4)
+})
+
+t.test('mail is told of as it is handed over and taken', async t => {
+  const { make, told } = await open(t)
+  const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
+  const sent = await make('/email/send', {
+    ...LIVE_MAIL,
+    to: 'ann@x.example',
+    template_data: { order: 'cup' },
+  })
+  const [{ message_id: messageId }] = sent['results'] as unknown as [{ message_id: string }]
+  const mail = {
+    message_id: messageId,
+    to: 'ann@x.example',
+    contact_id: id,
+    subject: 'Your {{order}}',
+    batch_id: null,
+  }
+  t.match(await told('email.sent'), [mail])
+  t.match(await told('email.delivered'), [{ ...mail, remote_mta: String }])
+})
+
+t.test('what becomes of mail is told', async t => {
+  const { make, told, key, ...postroad } = await open(t, true)
+  for (const outcome of ['bounced', 'complained', 'clicked'])
+    await make('/email/send', { ...LIVE_MAIL, to: `${outcome}@simulator.test` })
+  const visit = { ip: String, user_agent: String, is_bot: false }
+  t.match(await told('email.opened'), [{ to: 'clicked@simulator.test', ...visit }])
+  t.match(await told('email.clicked'), [{ to: 'clicked@simulator.test', ...visit, url: String }])
+  t.match(await told('email.complained'), [{ to: 'complained@simulator.test', feedback_type: String }])
+  const [bounced] = await told('email.bounced')
+  t.match(bounced, {
+    to: 'bounced@simulator.test',
+    bounce_type: 'permanent',
+    smtp_status: /^5\./,
+    diagnostic_code: String,
+    isp_name: null,
+  })
+  const found = await postroad.get(`/api/v1/bounces/${bounced.bounce_id}`, { key })
+  t.match(
+    found,
+    { status: 200, body: { data: { message_id: bounced.message_id } } },
+    'by the id that it was told with',
+  )
+})
+
+t.test('a conversion is told', async t => {
+  const { make, told } = await open(t)
+  const { id } = await make('/contacts', { email: 'ann@x.example' })
+  const conversion = await make('/conversions', { contact_id: id, value: 20, metadata: { order: 7 } })
+  t.same(await told('conversion.created'), [conversion])
+})
+
+/** As the operations that cause them append them. */
+const APPENDED: Readonly<Partial<Record<WebhookEvent, object>>> = {
+  'campaign.sent': { campaignId: 'c', name: 'Spring', totalRecipients: 3 },
+  'campaign.completed': { campaignId: 'c', name: 'Spring', totalRecipients: 3, stats: { sends: 3 } },
+  'flow.triggered': { automationId: 'a', runId: 'r', contactId: 'k', triggerType: 'manual' },
+  'flow.completed': { automationId: 'a', runId: 'r', contactId: 'k', triggerType: 'manual' },
+}
+
+t.test('events of campaigns and automations are told by the names of their kinds', async t => {
+  const { receiver, make, dataDir, workspaceId, clock } = await open(t)
+  const database = new BetterSqlite(join(dataDir, 'postroad.db'))
+  const append = database.prepare(
+    'insert into events (kind, workspace_id, is_sandbox, occurred_at, payload) values (?, ?, 0, ?, ?)',
+  )
+  for (const [kind, payload] of Object.entries(APPENDED))
+    append.run(kind, workspaceId, clock.now(), JSON.stringify(payload))
+  database.close()
+  // The log is looked at when it grows.
+  await make('/contacts', { email: 'ann@x.example' })
+  const told = Object.fromEntries((await receiver.has(5)).map(({ json }) => [json.event, json.data]))
+  t.match(told, {
+    'campaign.sent': { campaign_id: 'c', name: 'Spring', total_recipients: 3 },
+    'campaign.completed': { campaign_id: 'c', name: 'Spring', total_recipients: 3, stats: { sends: 3 } },
+    'flow.triggered': { automation_id: 'a', run_id: 'r', contact_id: 'k', trigger_type: 'manual' },
+    'flow.completed': { automation_id: 'a', run_id: 'r', contact_id: 'k', trigger_type: 'manual' },
+  })
+})

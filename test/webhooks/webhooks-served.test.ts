@@ -1,0 +1,366 @@
+/** Webhooks on the running appliance: subscriptions, what their receivers are told, tests, rotation, the log, replays. */
+import { createHmac } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { Webhook } from 'standardwebhooks'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { until } from '../support/until.js'
+import { openWebhooks, PATH } from './open-webhooks.js'
+import type { Received } from './receiver.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+const open = (t: Test, networks?: string, toml?: string) =>
+  openWebhooks(t, options => openTestAppliance(t, options), networks, toml)
+
+/** The recipe of docs/webhooks.md. */
+function isSigned({ headers, body }: Received, secret: string): boolean {
+  const field = String(headers['x-service-signature'])
+  const timestamp = /^t=(\d+)/.exec(field)?.[1] ?? ''
+  const expected = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
+  return [...field.matchAll(/v1=([0-9a-f]{64})/g)].some(([, v1]) => v1 === expected)
+}
+
+/** As somebody else wrote it; it judges the timestamp by this machine's clock, and the appliance here has another. */
+function isStandard({ headers, body }: Received, secret: string): boolean {
+  const now = Date.now
+  Date.now = () => Number(headers['webhook-timestamp']) * 1_000
+  try {
+    new Webhook(secret).verify(body, headers as Record<string, string>)
+    return true
+  } catch {
+    return false
+  } finally {
+    Date.now = now
+  }
+}
+
+t.test('a webhook is made, listed, told of its event alone, and deleted', async t => {
+  const { subscribe, addContact, list, receiver, ...postroad } = await open(t)
+  const made = await subscribe('contact.created')
+  t.match(made.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+  t.match(made, { event: 'contact.created', targetUrl: `${receiver.url}/hook`, createdAt: /Z$/ })
+  const listed = await list()
+  t.match(listed, [{ id: made.id, event: 'contact.created', status: 'active', is_sandbox: false }])
+  t.notMatch(JSON.stringify(listed), /whsec_/, 'the secret is shown once')
+  const { body } = await addContact('ann@x.example')
+  const [told] = await receiver.has(1)
+  t.same(Object.keys(told!.json), ['event', 'timestamp', 'data'])
+  t.match(told!.json, {
+    event: 'contact.created',
+    timestamp: /^\d{4}-.*Z$/,
+    data: { email: 'ann@x.example' },
+  })
+  t.equal(told!.json.data.id, body.data.id)
+  t.match(told!.headers, {
+    'content-type': 'application/json',
+    'x-service-event': 'contact.created',
+    'x-service-webhook-id': made.id,
+    'x-service-delivery-id': /^[0-9a-f-]{36}$/,
+    'user-agent': /^Postroad\//,
+  })
+  t.equal(told!.headers['webhook-id'], told!.headers['x-service-delivery-id'])
+  const { key } = postroad
+  t.match(await postroad.delete(`${PATH}/triggers?id=${made.id}`, { key }), {
+    status: 200,
+    body: { data: { success: true } },
+  })
+  await addContact('bob@x.example')
+  t.same(await list('?status=all'), [])
+  t.match(await postroad.get(`${PATH}/${made.id}/deliveries`, { key }), { status: 404 })
+  await postroad.clock.advance(10 * MINUTE_MS)
+  await until('the log to go', () => postroad.rowCounts()['webhook_subscriptions'] === 0)
+  t.match(postroad.rowCounts(), { webhook_deliveries: 0, webhook_attempts: 0 })
+  t.equal(receiver.received.length, 1)
+})
+
+t.test('what cannot be a webhook is refused by name', async t => {
+  const { key, list, ...postroad } = await open(t, '')
+  const target = 'https://hooks.example.com/x'
+  for (const [body, path] of [
+    [{ event: 'email.sent' }, 'targetUrl'],
+    [{ targetUrl: target }, 'event'],
+    [{ targetUrl: target, event: 'email.read' }, 'event'],
+    [{ targetUrl: target, event: '__proto__' }, 'event'],
+    [{ targetUrl: target, event: ['email.sent'] }, 'event'],
+    [{ targetUrl: 'hooks.example.com', event: 'email.sent' }, 'targetUrl'],
+    [{ targetUrl: 'ftp://hooks.example.com', event: 'email.sent' }, 'targetUrl'],
+    [{ targetUrl: 'https://me:pw@hooks.example.com', event: 'email.sent' }, 'targetUrl'],
+    [{ targetUrl: 'https://hooks.example.com:25', event: 'email.sent' }, 'targetUrl'],
+    [{ targetUrl: `${target}${'x'.repeat(2_048)}`, event: 'email.sent' }, 'targetUrl'],
+    ...[
+      '127.0.0.1',
+      '0x7f.1',
+      '2130706433',
+      '[::1]',
+      '[::ffff:10.0.0.1]',
+      '169.254.169.254',
+      'localhost',
+      '10.1',
+    ].map(host => [{ targetUrl: `http://${host}/`, event: 'email.sent' }, 'targetUrl'] as const),
+    [{ targetUrl: target, event: 'email.sent', secret: 'x' }, 'secret'],
+  ] as const)
+    t.match(
+      await postroad.post(`${PATH}/triggers`, body, { key }),
+      { status: 400, body: { error: { code: 'validation_error', path } } },
+      JSON.stringify(body).slice(0, 100),
+    )
+  t.same(await list(), [])
+  t.match(await postroad.delete(`${PATH}/triggers`, { key }), {
+    status: 400,
+    body: { error: { path: 'id' } },
+  })
+})
+
+t.test('what no webhook has as its id is not found', async t => {
+  const { key, ...postroad } = await open(t)
+  for (const id of ['nobody', '0192f000-0000-7000-8000-00000000000b'])
+    t.match(await postroad.delete(`${PATH}/triggers?id=${id}`, { key }), {
+      status: 404,
+      body: { error: { code: 'not_found' } },
+    })
+})
+
+t.test('a workspace can have 200 webhooks', async t => {
+  const { key, ...postroad } = await open(t)
+  const ask = () =>
+    postroad.post(`${PATH}/triggers`, { targetUrl: 'https://hooks.example/', event: 'email.sent' }, { key })
+  for (let count = 0; count < 200; count += 1) t.equal((await ask()).status, 201)
+  t.match(await ask(), { status: 403, body: { error: { code: 'limit_reached' } } })
+})
+
+t.test('both signatures hold, the old secret for a day after a rotation as well', async t => {
+  const { subscribe, addContact, receiver, clock, pass, key, ...postroad } = await open(t)
+  const { id, secret } = await subscribe('contact.created')
+  const told = async (email: string) => {
+    await addContact(email)
+    return (await receiver.has(receiver.received.length + 1)).at(-1)!
+  }
+  const first = await told('ann@x.example')
+  t.ok(isSigned(first, secret) && isStandard(first, secret))
+  t.notOk(isSigned({ ...first, body: `${first.body} ` }, secret), 'not another body')
+  t.notOk(isStandard({ ...first, body: `${first.body} ` }, secret))
+  t.equal(Number(/^t=(\d+)/.exec(String(first.headers['x-service-signature']))![1]), clock.now() / 1_000)
+  const { status, body } = await postroad.post(`${PATH}/${id}/rotate-secret`, {}, { key })
+  t.match([status, body.data], [200, { id, secret: /^whsec_/, previousSecretExpiresAt: /Z$/ }])
+  const fresh = String(body.data.secret)
+  t.not(fresh, secret)
+  const second = await told('bob@x.example')
+  for (const one of [fresh, secret]) t.ok(isSigned(second, one) && isStandard(second, one))
+  t.match(second.headers['x-service-signature'], /^t=\d+,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/)
+  await pass(24 * HOUR_MS)
+  const third = await told('cas@x.example')
+  t.ok(isSigned(third, fresh) && isStandard(third, fresh))
+  t.notOk(isSigned(third, secret) || isStandard(third, secret))
+  t.match(third.headers['x-service-signature'], /^t=\d+,v1=[0-9a-f]{64}$/)
+})
+
+t.test('a test tells at once what the receiver says, or that there is none', async t => {
+  const { subscribe, receiver, key, ...postroad } = await open(t)
+  const { id, secret } = await subscribe('email.clicked')
+  const test = async () => (await postroad.post(`${PATH}/${id}/test`, {}, { key })).body.data
+  t.match(await test(), { success: true, status_code: 200, response_time_ms: Number, response: 'ok' })
+  const [told] = receiver.received
+  t.match(told!.json, { event: 'email.clicked', data: { url: String, is_bot: Boolean } })
+  t.ok(isSigned(told!, secret))
+  receiver.answers({ status: 302, headers: { Location: '/elsewhere' } })
+  t.match(await test(), { success: false, status_code: 302 })
+  receiver.answers({ status: 503, body: 'x'.repeat(5_000) })
+  t.match(await test(), { success: false, status_code: 503, response: /^x{1024}$/ })
+  t.equal(receiver.received.length, 3, 'once each')
+  t.match(await postroad.post(`${PATH}/0192f000-0000-7000-8000-00000000000b/test`, {}, { key }), {
+    status: 404,
+  })
+  const { body } = await postroad.post(
+    `${PATH}/triggers`,
+    { targetUrl: 'http://127.0.0.1:1234/nobody', event: 'email.sent' },
+    { key },
+  )
+  const nobody = (await postroad.post(`${PATH}/${body.data.id}/test`, {}, { key })).body.data
+  t.match(nobody, { success: false, status_code: 0, response_time_ms: Number, error: /ECONNREFUSED/ })
+})
+
+t.test(
+  'what fails is tried again on schedule with the same id, eight times, and can then be replayed',
+  async t => {
+    const { subscribe, addContact, receiver, clock, pass, tried, key, ...postroad } = await open(t)
+    const { id } = await subscribe('contact.created')
+    receiver.answers({ status: 500, body: 'out of order' })
+    await addContact('ann@x.example')
+    await tried(id, 1)
+    const waits = [5_000, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS]
+    for (const [index, wait] of waits.entries()) {
+      const before = await tried(id, index + 1)
+      t.equal(before.status, 'pending')
+      t.match(await postroad.post(`${PATH}/deliveries/${before.id}/replay`, {}, { key }), {
+        status: 409,
+        body: { error: { code: 'conflict' } },
+      })
+      const toWait = Date.parse(before.next_attempt_at as string) - clock.now()
+      t.ok(toWait >= 0.9 * wait && toWait <= 1.1 * wait, `${wait} with jitter: ${toWait}`)
+      await pass(toWait)
+      await tried(id, index + 2)
+    }
+    const failed = await tried(id, 8)
+    t.match(failed, { status: 'failed', next_attempt_at: null, finished_at: /Z$/ })
+    t.match(failed.attempts[7], { number: 8, status_code: 500, response: 'out of order', error: null })
+    t.equal(new Set(receiver.received.map(({ headers }) => headers['x-service-delivery-id'])).size, 1)
+    t.equal(JSON.parse(String(failed.request.body)).data.email, 'ann@x.example')
+    receiver.answers({})
+    t.match(await postroad.post(`${PATH}/deliveries/${failed.id}/replay`, {}, { key }), {
+      status: 202,
+      body: { data: { id: failed.id, status: 'pending' } },
+    })
+    t.match(await tried(id, 9), { status: 'succeeded', attempts: { length: 9 } })
+    t.equal(receiver.received.at(-1)!.headers['x-service-delivery-id'], failed.id)
+    t.match(
+      await postroad.post(`${PATH}/deliveries/${failed.id}/replay`, {}, { key }),
+      { status: 202 },
+      'again',
+    )
+    await tried(id, 10)
+  },
+)
+
+t.test('all that failed since a moment is replayed, and nothing else', async t => {
+  const { subscribe, addContact, receiver, clock, deliveries, key, ...postroad } = await open(t)
+  const { id } = await subscribe('contact.created')
+  receiver.answers({ status: 410 })
+  await addContact('early@x.example')
+  await until(
+    'the webhook to be disabled',
+    async () => (await postroad.get(`${PATH}/triggers?status=disabled`, { key })).body.data[0],
+  )
+  const replay = (since: string) => postroad.post(`${PATH}/${id}/replay`, { since }, { key })
+  t.match(await replay('2026-01-01'), { status: 409, body: { error: { code: 'conflict' } } })
+  receiver.answers({})
+  t.match(await postroad.post(`${PATH}/${id}/enable`, {}, { key }), { body: { data: { status: 'active' } } })
+  t.match(await replay('soon'), { status: 400, body: { error: { path: 'since' } } })
+  t.match(await replay(new Date(clock.now() + 1).toISOString()), {
+    status: 202,
+    body: { data: { replayed: 0 } },
+  })
+  t.match(await replay('2026-01-01'), { status: 202, body: { data: { replayed: 1, has_more: false } } })
+  await until('the replay', async () => (await deliveries(id, '?status=succeeded')).data[0])
+  t.match(await replay('2026-01-01'), { body: { data: { replayed: 0 } } }, 'what succeeded is not told again')
+})
+
+t.test('410 disables a webhook at once, with a notice in the activity log and in /health', async t => {
+  const { subscribe, addContact, receiver, list, clock, key, ...postroad } = await open(t)
+  const { id } = await subscribe('contact.created')
+  t.match((await postroad.get('/health')).body.data, { status: 'ok', disabled_webhooks: 0 })
+  receiver.answers({ status: 410 })
+  await addContact('ann@x.example')
+  await until('the webhook to be disabled', async () => (await list('?status=disabled'))[0])
+  t.same(await list(), [])
+  const activity = await postroad.get('/api/v1/activity?action=webhook.disabled', { key })
+  t.match(activity.body.data, [
+    { actor: { type: 'system' }, subject: `${receiver.url}/hook`, details: { id, reason: 'gone' } },
+  ])
+  await clock.advance(10_000)
+  t.match((await postroad.get('/health')).body.data, { status: 'ok', disabled_webhooks: 1 })
+  await addContact('bob@x.example')
+  t.equal(receiver.received.length, 1)
+})
+
+t.test(
+  'five days of nothing but failures disable a webhook, and one success among them does not',
+  async t => {
+    const { subscribe, addContact, receiver, list, pass } = await open(t)
+    const failing = await subscribe('contact.created', '/failing')
+    await subscribe('contact.created', '/mending')
+    receiver.answers({ status: 500 })
+    for (let day = 0; day < 6; day += 1) {
+      receiver.answers({ status: day === 3 ? 200 : 500 }, '/mending')
+      await addContact(`day${day}@x.example`)
+      for (let hour = 0; hour < 24; hour += 1) {
+        await new Promise(resolve => setTimeout(resolve, 50))
+        await pass(HOUR_MS)
+      }
+    }
+    const [disabled] = await until('the webhook to be disabled', async () => {
+      await pass(0)
+      const found = await list('?status=disabled')
+      return found.length > 0 ? found : undefined
+    })
+    t.match(disabled, { id: failing.id, disabledReason: 'failing' })
+    t.match(await list(), [{ targetUrl: `${receiver.url}/mending` }])
+  },
+)
+
+t.test('Retry-After is honoured', async t => {
+  const { subscribe, addContact, receiver, clock, pass, tried } = await open(t)
+  const { id } = await subscribe('contact.created')
+  receiver.answers({ status: 429, headers: { 'Retry-After': '600' } })
+  await addContact('ann@x.example')
+  const { next_attempt_at: next } = await tried(id, 1)
+  t.ok(Date.parse(String(next)) >= clock.now() + 600_000)
+  await addContact('bob@x.example')
+  await pass(590_000)
+  t.equal(receiver.received.length, 1, 'others of the receiver wait as well')
+  receiver.answers({})
+  await pass(20_000)
+  await receiver.has(3)
+})
+
+t.test('a sandbox key’s webhooks are told of the sandbox alone, live ones of live events', async t => {
+  const { subscribe, addContact, receiver, list, makeKey } = await open(t)
+  const sandbox = await makeKey('--sandbox')
+  await subscribe('contact.created', '/live')
+  const { id } = await subscribe('contact.created', '/sandbox', sandbox)
+  t.match(await list('', sandbox), [{ id, is_sandbox: true }])
+  t.equal((await list()).length, 1)
+  await addContact('live@x.example')
+  await addContact('sandbox@x.example', sandbox)
+  await receiver.has(2)
+  t.strictSame(
+    receiver.received.map(({ path, json }) => `${path} ${json.data.email} ${json.data.is_sandbox}`).sort(),
+    ['/live live@x.example false', '/sandbox sandbox@x.example true'],
+  )
+})
+
+t.test('nothing is told to private addresses that the operator does not list', async t => {
+  const { subscribe, addContact, receiver, tried, key, ...postroad } = await open(t, '127.0.0.0/8')
+  const { id } = await subscribe('contact.created')
+  const { body } = await postroad.post(
+    `${PATH}/triggers`,
+    { targetUrl: 'http://10.0.0.1/', event: 'contact.created' },
+    { key },
+  )
+  t.match(body, { error: { path: 'targetUrl' } })
+  await addContact('ann@x.example')
+  t.match(await tried(id, 1), { status: 'succeeded' })
+  t.equal(receiver.received.length, 1)
+})
+
+t.test('where the list is for permitted workspaces, only their settings open it', async t => {
+  const toml = '[webhooks]\nallow_networks_for = "permitted"'
+  const { subscribe, addContact, receiver, key, workspaceId, ...postroad } = await open(
+    t,
+    '127.0.0.0/8',
+    toml,
+  )
+  const body = { targetUrl: `${receiver.url}/hook`, event: 'contact.created' }
+  t.match(await postroad.post(`${PATH}/triggers`, body, { key }), { status: 400 })
+  await postroad.json('workspace', 'set', workspaceId, 'allow_private_webhooks=true')
+  await subscribe('contact.created')
+  await addContact('ann@x.example')
+  await receiver.has(1)
+})
+
+t.test('hanging and failing receivers do not delay the others', async t => {
+  const { subscribe, addContact, receiver } = await open(t)
+  for (let index = 0; index < 5; index += 1) {
+    receiver.answers({ hangs: true }, `/hangs${index}`)
+    receiver.answers({ status: 500 }, `/fails${index}`)
+    await subscribe('contact.created', `/hangs${index}`)
+    await subscribe('contact.created', `/fails${index}`)
+    await subscribe('contact.created', `/good${index}`)
+  }
+  for (let index = 0; index < 20; index += 1) await addContact(`ann${index}@x.example`)
+  await until(
+    'the good ones',
+    () => receiver.received.filter(({ path }) => path.startsWith('/good')).length === 100,
+  )
+  t.ok(receiver.received.filter(({ path }) => path.startsWith('/hangs')).length <= 10)
+})
