@@ -24,6 +24,7 @@ import { up as forms } from './migrations/0020-forms.js'
 import { up as attributePlaces } from './migrations/0021-attribute-places.js'
 import { up as tracking } from './migrations/0022-tracking.js'
 import { up as contactImports } from './migrations/0023-contact-imports.js'
+import { up as campaigns } from './migrations/0024-campaigns.js'
 import { up as automations } from './migrations/0026-automations.js'
 import { up as automationRuns } from './migrations/0027-automation-runs.js'
 import { up as webhooks } from './migrations/0028-webhooks.js'
@@ -56,6 +57,7 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0021-attribute-places': attributePlaces,
   '0022-tracking': tracking,
   '0023-contact-imports': contactImports,
+  '0024-campaigns': campaigns,
   '0026-automations': automations,
   '0027-automation-runs': automationRuns,
   '0028-webhooks': webhooks,

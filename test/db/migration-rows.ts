@@ -624,6 +624,24 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       contact_import_rejections: [{ import: 1, line: 2, reason: 'the address has no @', cells: '["ann"]' }],
     },
   },
+  '0024-campaigns': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      campaigns: [
+        {
+          ...{ id: 'campaign', workspace_id: WORKSPACE, is_sandbox: 0, name: 'January', subject: 'News' },
+          ...{ template_id: 'template', list_id: 'list', status: 'sending', created_at: T, updated_at: T },
+          ...{ next_at: T, who: '{"list":1}', recipients: 1, queued: 1 },
+        },
+      ],
+      campaign_letters: [{ campaign: 1, letter: '{}' }],
+      campaign_recipients: [{ campaign: 1, contact: 1, status: 'sent', message_id: 'one' }],
+      campaign_links: [
+        { campaign: 1, link: 1, digest: 'd', url: 'https://x.test/', clicks: 1, unique_clicks: 1 },
+      ],
+      campaign_clicks: [{ campaign: 1, link: 1, contact: 1 }],
+    },
+  },
   '0026-automations': {
     become: { workspaces: [{ id: WORKSPACE }] },
     after: {
