@@ -5,7 +5,7 @@ import type { AutomationParts } from './automation-parts.js'
 import { automationRoutes } from './flows/automation-routes.js'
 import { stepRoutes } from './flows/step-routes.js'
 import { runRoutes } from './runs/run-routes.js'
-import { deleteRunsBefore } from './runs/run-store.js'
+import { deleteRunsBefore } from './runs/following-store.js'
 import { Runner } from './runs/runner.js'
 import { DateTrigger } from './triggers/date-trigger.js'
 import { SegmentTrigger } from './triggers/segment-trigger.js'
@@ -33,10 +33,21 @@ export const automations = resource({
           name: 'run-automations',
           schedule: '* * * * *',
           isRunAtStart: true,
+          isHeldAfterRestore: true,
           run: stopping => runner.run(stopping),
         },
-        { name: 'segments-of-automations', schedule: '* * * * *', run: stopping => segments.run(stopping) },
-        { name: 'dates-of-automations', schedule: '* * * * *', run: stopping => dates.run(stopping) },
+        {
+          name: 'segments-of-automations',
+          schedule: '* * * * *',
+          isHeldAfterRestore: true,
+          run: stopping => segments.run(stopping),
+        },
+        {
+          name: 'dates-of-automations',
+          schedule: '* * * * *',
+          isHeldAfterRestore: true,
+          run: stopping => dates.run(stopping),
+        },
       ],
       retention: [
         deletesOldest({ what: 'runs of automations', keep: ['automation_runs'] }, deleteRunsBefore),

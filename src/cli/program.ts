@@ -12,6 +12,7 @@ import { contactsCommands } from './audience/contacts.js'
 import { listsCommands } from './audience/lists.js'
 import { segmentsCommands } from './audience/segments.js'
 import { tagsCommands } from './audience/tags.js'
+import { automationCommands } from './automation.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
 import { dnsCommands } from './tenant/dns.js'
@@ -49,6 +50,7 @@ const COMMANDS = [
   listsCommands,
   segmentsCommands,
   tagsCommands,
+  automationCommands,
   bounceCommands,
   eventCommands,
   webhookCommands,

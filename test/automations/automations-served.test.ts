@@ -1,5 +1,7 @@
 /** Automations and their steps over HTTP on the running appliance: made, changed, activated, and what is refused. */
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import BetterSqlite from 'better-sqlite3'
 import { clientOf } from '../support/api/client.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
@@ -24,48 +26,57 @@ const refused = (code: string, path?: string) => ({
   body: { error: { code, ...(path === undefined ? {} : { path }) } },
 })
 
-t.test('an automation is made as a draft, shown with steps and run statistics, listed and deleted', async t => {
-  const { get, post, patch, remove } = await open(t)
-  const made = await post('/automations', {
-    name: ' Welcome ',
-    trigger_type: 'contact_created',
-    steps: [{ step_type: 'delay' }, { step_type: 'tag', config: { tagName: 'new' } }],
-  })
-  const stats = { total: 0, active: 0, completed: 0, failed: 0, paused: 0, cancelled: 0 }
-  t.match(made, {
-    status: 201,
-    body: {
-      data: {
-        name: 'Welcome',
-        status: 'draft',
-        trigger_type: 'contact_created',
-        trigger_config: { frequency: 'once' },
-        stats,
-        steps: [
-          { step_type: 'delay', position: 0, config: { duration: 1, unit: 'days' } },
-          { step_type: 'tag', position: 1, config: { action: 'add', tagName: 'new' } },
-        ],
+t.test(
+  'an automation is made as a draft, shown with steps and run statistics, listed and deleted',
+  async t => {
+    const { get, post, patch, remove } = await open(t)
+    const made = await post('/automations', {
+      name: ' Welcome ',
+      trigger_type: 'contact_created',
+      steps: [{ step_type: 'delay' }, { step_type: 'tag', config: { tagName: 'new' } }],
+    })
+    const stats = { total: 0, active: 0, completed: 0, failed: 0, paused: 0, cancelled: 0 }
+    t.match(made, {
+      status: 201,
+      body: {
+        data: {
+          name: 'Welcome',
+          status: 'draft',
+          trigger_type: 'contact_created',
+          trigger_config: { frequency: 'once' },
+          stats,
+          steps: [
+            { step_type: 'delay', position: 0, config: { duration: 1, unit: 'days' } },
+            { step_type: 'tag', position: 1, config: { action: 'add', tagName: 'new' } },
+          ],
+        },
       },
-    },
-  })
-  const { id } = made.body.data
-  t.same((await get(`/automations/${id}`)).body, made.body)
-  await post('/automations', { name: 'Other', trigger_type: 'manual' })
-  t.match((await get('/automations?limit=1')).body, {
-    data: [{ name: 'Other', stats }],
-    pagination: { total: 2, has_more: true },
-  })
-  t.match(await patch(`/automations/${id}`, { name: 'Hello' }), { status: 200, body: { data: { name: 'Hello' } } })
-  await patch(`/automations/${id}`, { status: 'active' })
-  t.match((await get('/automations?status=active')).body, { data: [{ name: 'Hello' }], pagination: { total: 1 } })
-  t.match((await get('/automations?status=draft')).body, { data: [{ name: 'Other' }] })
-  t.match(await remove(`/automations/${id}`), { status: 200, body: { data: { success: true } } })
-  for (const gone of [await get(`/automations/${id}`), await remove(`/automations/${id}`)])
-    t.match(gone, refused('not_found'))
-  t.match(await patch(`/automations/${id}`, { status: 'active' }), refused('not_found'))
-  t.same((await get('/automations')).body.pagination.total, 1)
-  t.match(await get(`/automations/${MADE_UP}`), refused('not_found'))
-})
+    })
+    const { id } = made.body.data
+    t.same((await get(`/automations/${id}`)).body, made.body)
+    await post('/automations', { name: 'Other', trigger_type: 'manual' })
+    t.match((await get('/automations?limit=1')).body, {
+      data: [{ name: 'Other', stats }],
+      pagination: { total: 2, has_more: true },
+    })
+    t.match(await patch(`/automations/${id}`, { name: 'Hello' }), {
+      status: 200,
+      body: { data: { name: 'Hello' } },
+    })
+    await patch(`/automations/${id}`, { status: 'active' })
+    t.match((await get('/automations?status=active')).body, {
+      data: [{ name: 'Hello' }],
+      pagination: { total: 1 },
+    })
+    t.match((await get('/automations?status=draft')).body, { data: [{ name: 'Other' }] })
+    t.match(await remove(`/automations/${id}`), { status: 200, body: { data: { success: true } } })
+    for (const gone of [await get(`/automations/${id}`), await remove(`/automations/${id}`)])
+      t.match(gone, refused('not_found'))
+    t.match(await patch(`/automations/${id}`, { status: 'active' }), refused('not_found'))
+    t.same((await get('/automations')).body.pagination.total, 1)
+    t.match(await get(`/automations/${MADE_UP}`), refused('not_found'))
+  },
+)
 
 /** The table of step types, with what they are where nothing is said. */
 const DEFAULTS: Readonly<Record<string, object>> = {
@@ -129,27 +140,43 @@ const FAULTS: readonly (readonly [string, object, string])[] = [
   ['move_to_flow', { exitCurrentFlow: 'no' }, 'exitCurrentFlow'],
 ]
 
-t.test('a config that its type does not allow is a 400 that names the field, and nothing is made', async t => {
-  const { get, post } = await open(t)
-  for (const [step_type, config, field] of FAULTS) {
-    const steps = [{ step_type: 'delay' }, { step_type, config }]
-    const answer = await post('/automations', { name: 'x', trigger_type: 'manual', steps })
-    t.match(answer, refused('validation_error', `steps.1.config.${field}`), JSON.stringify([step_type, config]))
-  }
-  const trigger = (trigger_type: string, trigger_config: object) =>
-    post('/automations', { name: 'x', trigger_type, trigger_config })
-  t.match(await trigger('date', { time: '25:00' }), refused('validation_error', 'trigger_config.time'))
-  t.match(await trigger('date', { offsetDays: 0.5 }), refused('validation_error', 'trigger_config.offsetDays'))
-  t.match(await trigger('manual', { listId: MADE_UP }), refused('validation_error', 'trigger_config.listId'))
-  t.match(await trigger('manual', { frequency: 'often' }), refused('validation_error', 'trigger_config.frequency'))
-  const conditions = { match: 'all', rules: [{ field: 'email', operator: 'like', value: 'x' }] }
-  t.match(
-    await trigger('manual', { conditions }),
-    refused('validation_error', 'trigger_config.conditions.rules.0.operator'),
-  )
-  t.match(await trigger('birthday', {}), refused('validation_error', 'trigger_type'))
-  t.same((await get('/automations')).body.pagination.total, 0)
-})
+t.test(
+  'a config that its type does not allow is a 400 that names the field, and nothing is made',
+  async t => {
+    const { get, post } = await open(t)
+    for (const [step_type, config, field] of FAULTS) {
+      const steps = [{ step_type: 'delay' }, { step_type, config }]
+      const answer = await post('/automations', { name: 'x', trigger_type: 'manual', steps })
+      t.match(
+        answer,
+        refused('validation_error', `steps.1.config.${field}`),
+        JSON.stringify([step_type, config]),
+      )
+    }
+    const trigger = (trigger_type: string, trigger_config: object) =>
+      post('/automations', { name: 'x', trigger_type, trigger_config })
+    t.match(await trigger('date', { time: '25:00' }), refused('validation_error', 'trigger_config.time'))
+    t.match(
+      await trigger('date', { offsetDays: 0.5 }),
+      refused('validation_error', 'trigger_config.offsetDays'),
+    )
+    t.match(
+      await trigger('manual', { listId: MADE_UP }),
+      refused('validation_error', 'trigger_config.listId'),
+    )
+    t.match(
+      await trigger('manual', { frequency: 'often' }),
+      refused('validation_error', 'trigger_config.frequency'),
+    )
+    const conditions = { match: 'all', rules: [{ field: 'email', operator: 'like', value: 'x' }] }
+    t.match(
+      await trigger('manual', { conditions }),
+      refused('validation_error', 'trigger_config.conditions.rules.0.operator'),
+    )
+    t.match(await trigger('birthday', {}), refused('validation_error', 'trigger_type'))
+    t.same((await get('/automations')).body.pagination.total, 0)
+  },
+)
 
 t.test('branches lead to the steps that the request calls so, each with an id of its own', async t => {
   const { post } = await open(t)
@@ -190,7 +217,8 @@ t.test('steps are added, changed, reordered all at once, and taken out; position
   const [a, b, c] = body.data.steps.map(({ id }: { id: string }) => id)
   const order = async () =>
     (await get(path.replace('/steps', ''))).body.data.steps.map(
-      ({ position, config }: { position: number; config: { tagName: string } }) => `${position}${config.tagName}`,
+      ({ position, config }: { position: number; config: { tagName: string } }) =>
+        `${position}${config.tagName}`,
     )
   t.match(await post(path, { step_type: 'tag', config: { tagName: 'x' }, position: 1 }), {
     status: 201,
@@ -268,7 +296,8 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
     t.same([status, answer.error.code, after], [409, 'conflict', 'draft'])
     return String(answer.error.message)
   }
-  const step = (step_type: string, config: object) => activate({ steps: [{ step_type: 'delay' }, { step_type, config }] })
+  const step = (step_type: string, config: object) =>
+    activate({ steps: [{ step_type: 'delay' }, { step_type, config }] })
   t.match(await step('email', {}), /step 2 \(email, .*\) has no templateId/)
   t.match(await step('email', { templateId: MADE_UP, subject: 'x' }), /template that is not there/)
   t.match(await step('email', { templateId: template }), /has no subject/)
@@ -292,7 +321,10 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
   t.equal(await step('move_to_flow', { targetFlowId: draft }), 'active')
   t.match(await activate({ trigger_type: 'list_joined' }), /the trigger has no listId/)
   t.match(await activate({ trigger_type: 'list_left', trigger_config: { listId: dynamic } }), /dynamic list/)
-  t.match(await activate({ trigger_type: 'segment_entered', trigger_config: { segmentId: MADE_UP } }), /not there/)
+  t.match(
+    await activate({ trigger_type: 'segment_entered', trigger_config: { segmentId: MADE_UP } }),
+    /not there/,
+  )
   t.match(await activate({ trigger_type: 'tag_added' }), /the trigger has no tagName/)
   t.match(await activate({ trigger_type: 'date' }), /the trigger has no field/)
   const loop = (between: object) =>
@@ -322,8 +354,40 @@ t.test('automations of another workspace, and of the sandbox, are not there', as
     t.same((await postroad.get('/api/v1/automations', { key })).body.data, [])
   }
   const reader = await makeKey('--permissions', 'automations:read')
-  t.match(await postroad.post('/api/v1/automations', { name: 'x', trigger_type: 'manual' }, { key: reader }), {
-    status: 403,
-  })
+  t.match(
+    await postroad.post('/api/v1/automations', { name: 'x', trigger_type: 'manual' }, { key: reader }),
+    {
+      status: 403,
+    },
+  )
   t.equal((await get(`/automations/${body.data.id}`)).status, 200)
+})
+
+t.test('a workspace has at most 500 automations, and one of these at most 200 steps', async t => {
+  const { post, remove, dataDir, workspaceId } = await open(t)
+  const delays = Array.from({ length: 200 }, () => ({ step_type: 'delay' }))
+  const { body } = await post('/automations', { name: 'Long', trigger_type: 'manual', steps: delays })
+  const path = `/automations/${body.data.id}`
+  t.equal(body.data.steps.length, 200)
+  t.match(await post(`${path}/steps`, { step_type: 'delay' }), {
+    ...{ status: 403, body: { error: { code: 'limit_reached', message: 'an automation has at most 200' } } },
+  })
+  const longer = { name: 'x', trigger_type: 'manual', steps: [...delays, { step_type: 'delay' }] }
+  t.match(await post('/automations', longer), refused('validation_error', 'steps'))
+  const database = new BetterSqlite(join(dataDir, 'postroad.db'))
+  database
+    .prepare(
+      `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 499)
+       insert into automations (id, workspace_id, is_sandbox, name, status, trigger_type, trigger_config, runs_active,
+         runs_completed, runs_failed, runs_cancelled, created_at, updated_at)
+       select 'id' || n, ?, 0, 'n' || n, 'draft', 'manual', '{"frequency":"once"}', 0, 0, 0, 0, 0, 0 from numbers`,
+    )
+    .run(workspaceId)
+  database.close()
+  const one = { name: 'x', trigger_type: 'manual' }
+  t.match(await post('/automations', one), {
+    ...{ status: 403, body: { error: { code: 'limit_reached', message: 'a workspace has at most 500' } } },
+  })
+  t.equal((await remove(path)).status, 200)
+  t.equal((await post('/automations', one)).status, 201)
 })

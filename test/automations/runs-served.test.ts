@@ -10,7 +10,13 @@ const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
 interface Shown {
   readonly id: string
   readonly status: string
-  readonly steps: readonly { step_id: string; step_type: string; outcome: string; at: string; detail: object | null }[]
+  readonly steps: readonly {
+    step_id: string
+    step_type: string
+    outcome: string
+    at: string
+    detail: object | null
+  }[]
 }
 
 async function open(t: Test, ...keyOptions: string[]) {
@@ -30,7 +36,8 @@ async function open(t: Test, ...keyOptions: string[]) {
     ...{ key, client, get, post, patch, run },
     put: (path: string, body: object) => client.put(at(path), body, { key }),
     remove: (path: string) => client.delete(at(path), { key }),
-    make: async (path: string, body: object): Promise<string> => String((await post(path, body)).body.data.id),
+    make: async (path: string, body: object): Promise<string> =>
+      String((await post(path, body)).body.data.id),
     /** @returns its path */
     async flow(body: object): Promise<string> {
       const made = await post('/automations', { name: 'x', trigger_type: 'manual', ...body })
@@ -87,7 +94,9 @@ t.test('a month of delays, waits and branches, step by step', async t => {
   })
   const at = await enter(path, { contact_id: ann })
   t.match(await get(at), {
-    body: { data: { status: 'active', next_run_at: '2026-01-07T10:00:00.000Z', contact_email: 'ann@one.test' } },
+    body: {
+      data: { status: 'active', next_run_at: '2026-01-07T10:00:00.000Z', contact_email: 'ann@one.test' },
+    },
   })
   await pass(2 * DAY)
   t.match((await onceLong(at, 4)).steps.slice(2), [
@@ -148,7 +157,12 @@ t.test('runs are listed by how they stand, cancelled, and shown with what starte
   t.match((await get(`${path}/runs`)).body, {
     data: [
       { contact_id: bob, status: 'active', trigger_data: {} },
-      { contact_email: 'ann@one.test', trigger_type: 'api', trigger_data: { plan: 'pro' }, exit_reason: null },
+      {
+        contact_email: 'ann@one.test',
+        trigger_type: 'api',
+        trigger_data: { plan: 'pro' },
+        exit_reason: null,
+      },
     ],
     pagination: { total: 2, has_more: false },
   })
@@ -157,7 +171,10 @@ t.test('runs are listed by how they stand, cancelled, and shown with what starte
     body: { data: { status: 'cancelled', exit_reason: 'cancelled', next_run_at: null } },
   })
   t.match(await post(`${second}/cancel`), { status: 409, body: { error: { code: 'conflict' } } })
-  t.match((await get(`${path}/runs?status=cancelled`)).body, { data: [{ contact_id: bob }], pagination: { total: 1 } })
+  t.match((await get(`${path}/runs?status=cancelled`)).body, {
+    data: [{ contact_id: bob }],
+    pagination: { total: 1 },
+  })
   t.match((await get(`${path}/runs?status=active&limit=1`)).body, { pagination: { total: 1, limit: 1 } })
   t.same((await get(`${path}/runs?status=failed`)).body.data, [])
   t.match((await get(path)).body.data.stats, { total: 2, active: 1, cancelled: 1 })
@@ -181,7 +198,11 @@ t.test('who enters by the API has to be a contact, and the automation active', a
   t.same(await refusal(draft, { contact_id: ann }), [409, 'conflict', undefined])
   const path = await flow({})
   t.same(await refusal(path, {}), [400, 'validation_error', 'contact_id'])
-  t.same(await refusal(path, { contact_id: ann, email: 'ann@one.test' }), [400, 'validation_error', 'contact_id'])
+  t.same(await refusal(path, { contact_id: ann, email: 'ann@one.test' }), [
+    400,
+    'validation_error',
+    'contact_id',
+  ])
   t.same(await refusal(path, { contact_id: MADE_UP }), [404, 'contact_not_found', undefined])
   t.same(await refusal(path, { email: 'eve@one.test' }), [404, 'contact_not_found', undefined])
   t.same(await refusal(path, { email: 'ann@one.test', trigger_data: { a: 'x'.repeat(9_000) } }), [
@@ -283,29 +304,32 @@ t.test('what a contact does starts runs: made, put into a list, tagged, buying, 
   t.match(await runsOf(flows.date), [{ trigger_data: { field: 'birthday', date: '2026-01-06' } }])
 })
 
-t.test('a webhook step leads to no address that is not public: it is tried again, and then the run has failed', async t => {
-  const { make, flow, enter, pass, onceLong, run, get } = await open(t)
-  const ann = await make('/contacts', { email: 'ann@one.test' })
-  const path = await flow({ steps: [{ step_type: 'webhook', config: { url: 'http://127.0.0.1:9/' } }] })
-  const entering = enter(path, { contact_id: ann })
-  const first = await until('the first try', async () => {
-    const [one] = (await get(`${path}/runs`)).body.data
-    const shown = one && (await run(`${path}/runs/${one.id}`))
-    return shown?.steps.length === 1 && shown
-  })
-  t.match(first.steps, [{ outcome: 'retrying', detail: { error: /not public/, status_code: null } }])
-  for (const [at, wait] of [2 * MINUTE, 6 * MINUTE, 30 * MINUTE].entries()) {
-    await pass(wait)
-    await until('another try', async () => (await run(`${path}/runs/${first.id}`)).steps.length === at + 2)
-  }
-  t.match(await onceLong(await entering, 4), {
-    status: 'failed',
-    exit_reason: 'step_failed',
-    error: /not public/,
-    steps: [{}, {}, { outcome: 'retrying' }, { outcome: 'failed' }],
-  })
-  t.match((await get(path)).body.data.stats, { failed: 1 })
-})
+t.test(
+  'a webhook step leads to no address that is not public: it is tried again, and then the run has failed',
+  async t => {
+    const { make, flow, enter, pass, onceLong, run, get } = await open(t)
+    const ann = await make('/contacts', { email: 'ann@one.test' })
+    const path = await flow({ steps: [{ step_type: 'webhook', config: { url: 'http://127.0.0.1:9/' } }] })
+    const entering = enter(path, { contact_id: ann })
+    const first = await until('the first try', async () => {
+      const [one] = (await get(`${path}/runs`)).body.data
+      const shown = one && (await run(`${path}/runs/${one.id}`))
+      return shown?.steps.length === 1 && shown
+    })
+    t.match(first.steps, [{ outcome: 'retrying', detail: { error: /not public/, status_code: null } }])
+    for (const [at, wait] of [2 * MINUTE, 6 * MINUTE, 30 * MINUTE].entries()) {
+      await pass(wait)
+      await until('another try', async () => (await run(`${path}/runs/${first.id}`)).steps.length === at + 2)
+    }
+    t.match(await onceLong(await entering, 4), {
+      status: 'failed',
+      exit_reason: 'step_failed',
+      error: /not public/,
+      steps: [{}, {}, { outcome: 'retrying' }, { outcome: 'failed' }],
+    })
+    t.match((await get(path)).body.data.stats, { failed: 1 })
+  },
+)
 
 t.test('in a sandbox runs come to their end at once, without mail, in data of their own', async t => {
   const { make, flow, enter, run, get, makeKey, client } = await open(t, '--sandbox')
@@ -324,7 +348,10 @@ t.test('in a sandbox runs come to their end at once, without mail, in data of th
     const one = await run(at)
     return one.status === 'completed' ? one : undefined
   })
-  t.match(over, { is_sandbox: true, steps: [{}, {}, { outcome: 'completed' }, { detail: { event: 'email_opened' } }, {}] })
+  t.match(over, {
+    is_sandbox: true,
+    steps: [{}, {}, { outcome: 'completed' }, { detail: { event: 'email_opened' } }, {}],
+  })
   t.match((await get('/email?to=opened@simulator.test')).body, { data: [{ status: 'opened' }] })
   const live = await makeKey()
   t.same((await client.get('/api/v1/automations', { key: live })).body.data, [])

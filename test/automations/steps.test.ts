@@ -2,95 +2,131 @@
 import t from 'tap'
 import { findContact, removeContacts } from '../../src/audience/contacts/contacts.js'
 import { changeAutomation, deleteAutomation } from '../../src/automations/flows/automations.js'
-import { changeSteps, removeStep } from '../../src/automations/flows/edit-steps.js'
+import { addStep, changeSteps, removeStep } from '../../src/automations/flows/edit-steps.js'
 import { findSteps } from '../../src/automations/flows/step-store.js'
+import { enter } from '../../src/automations/runs/enter.js'
 import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
+import { appendEvents } from '../../src/events/store.js'
 import { openFlows } from '../support/automations.js'
 import { eachDatabase } from '../support/db/database.js'
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
 
-eachDatabase(t, 'lists, tags and attributes of the contact change, and what is so already is passed over', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const list = await flows.list('News')
-  const ann = await flows.contact('ann')
-  const steps = [
-    { step_type: 'add_to_list', config: { listId: list } },
-    { step_type: 'add_to_list', config: { listId: list } },
-    { step_type: 'tag', config: { tagName: 'New' } },
-    { step_type: 'tag', config: { tagName: 'new' } },
-    { step_type: 'update_attribute', config: { attributeName: 'plan', attributeValue: 'pro' } },
-    { step_type: 'update_attribute', config: { attributeName: 'first_name', attributeValue: 'Ann' } },
-    { step_type: 'remove_from_list', config: { listId: list } },
-    { step_type: 'tag', config: { action: 'remove', tagName: 'NEW' } },
-    { step_type: 'tag', config: { action: 'remove', tagName: 'never' } },
-  ] as const
-  const flow = await flows.flow({ steps })
-  await flows.enter(flow, ann)
-  await flows.settle()
-  const [run] = await flows.runs(flow)
-  t.match(run, { status: 'completed', exitReason: 'end_of_flow', stepsDone: 9, dueAt: null })
-  t.same(await flows.trace(run), [
-    'add_to_list completed',
-    'add_to_list skipped',
-    'tag completed',
-    'tag skipped',
-    'update_attribute completed',
-    'update_attribute completed',
-    'remove_from_list completed',
-    'tag completed',
-    'tag skipped',
-  ])
-  t.match(await findContact(database.reader, 'w1', { id: ann.id }), { firstName: 'Ann', attributes: { plan: 'pro' } })
-  const told = await flows.events('list.member_added', 'tag.added', 'flow.triggered', 'flow.completed')
-  t.match(
-    told.map(({ kind, payload }) => [kind, 'source' in payload ? payload.source : undefined]),
-    [['flow.triggered'], ['list.member_added', 'automation'], ['tag.added', 'automation'], ['flow.completed']],
-  )
-  t.match(told.at(-1)?.payload, {
-    automationId: flow.id,
-    runId: run?.id,
-    contactId: ann.id,
-    triggerType: 'api',
-    exitReason: 'end_of_flow',
-  })
-  t.match((await flows.database.reader.selectFrom('automations').selectAll().execute())[0], {
-    runs_active: 0,
-    runs_completed: 1,
-  })
-})
+eachDatabase(
+  t,
+  'lists, tags and attributes of the contact change, and what is so already is passed over',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const list = await flows.list('News')
+    const ann = await flows.contact('ann')
+    const steps = [
+      { step_type: 'add_to_list', config: { listId: list } },
+      { step_type: 'add_to_list', config: { listId: list } },
+      { step_type: 'tag', config: { tagName: 'New' } },
+      { step_type: 'tag', config: { tagName: 'new' } },
+      { step_type: 'update_attribute', config: { attributeName: 'plan', attributeValue: 'pro' } },
+      { step_type: 'update_attribute', config: { attributeName: 'first_name', attributeValue: 'Ann' } },
+      { step_type: 'remove_from_list', config: { listId: list } },
+      { step_type: 'tag', config: { action: 'remove', tagName: 'NEW' } },
+      { step_type: 'tag', config: { action: 'remove', tagName: 'never' } },
+    ] as const
+    const flow = await flows.flow({ steps })
+    await flows.enter(flow, ann)
+    await flows.settle()
+    const [run] = await flows.runs(flow)
+    t.match(run, { status: 'completed', exitReason: 'end_of_flow', stepsDone: 9, dueAt: null })
+    t.same(await flows.trace(run), [
+      'add_to_list completed',
+      'add_to_list skipped',
+      'tag completed',
+      'tag skipped',
+      'update_attribute completed',
+      'update_attribute completed',
+      'remove_from_list completed',
+      'tag completed',
+      'tag skipped',
+    ])
+    t.match(await findContact(database.reader, 'w1', { id: ann.id }), {
+      firstName: 'Ann',
+      attributes: { plan: 'pro' },
+    })
+    const told = await flows.events('list.member_added', 'tag.added', 'flow.triggered', 'flow.completed')
+    t.match(
+      told.map(({ kind, payload }) => [kind, 'source' in payload ? payload.source : undefined]),
+      [
+        ['flow.triggered'],
+        ['list.member_added', 'automation'],
+        ['tag.added', 'automation'],
+        ['flow.completed'],
+      ],
+    )
+    t.match(told.at(-1)?.payload, {
+      automationId: flow.id,
+      runId: run?.id,
+      contactId: ann.id,
+      triggerType: 'api',
+      exitReason: 'end_of_flow',
+    })
+    t.match((await flows.database.reader.selectFrom('automations').selectAll().execute())[0], {
+      runs_active: 0,
+      runs_completed: 1,
+    })
+  },
+)
 
-eachDatabase(t, 'a mail is stored once for all runs of a step, filled in for each, and tells its automation', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const templateId = await flows.template('<html><body class="x"><p>Hi {{plan}}</p></body></html>')
-  const config = { templateId, subject: 'Hello {{first_name}}', previewText: 'For <you>, {{first_name}}' }
-  const flow = await flows.flow({ steps: [{ step_type: 'email', config }], config: { frequency: 'every_time' } })
-  const contacts = [await flows.contact('ann'), await flows.contact('bob')]
-  for (const contact of contacts) await flows.enter(flow, contact, { plan: 'pro' })
-  await flows.settle()
-  const messages = await database.reader.selectFrom('messages').selectAll().orderBy('recipient').execute()
-  t.match(
-    messages.map(({ recipient, status, merge_data: data }) => [recipient, status, data]),
-    [
-      ['ann@one.test', 'sent', '{"plan":"pro"}'],
-      ['bob@one.test', 'sent', '{"plan":"pro"}'],
-    ],
-  )
-  const contents = await database.reader.selectFrom('message_contents').selectAll().execute()
-  t.equal(contents.length, 1)
-  t.match(contents[0], { automation_id: flow.id, template_id: templateId, is_marketing: 1, subject: 'Hello {{first_name}}' })
-  t.match(contents[0]?.html, /<body class="x"><div style="display:none[^>]*>For &lt;you&gt;, \{\{first_name\}\}<\/div><p>/)
-  const [run] = await flows.runs(flow)
-  t.match(await flows.recordsOf(run), [{ outcome: 'completed', detail: { message_id: messages[0]?.id } }])
-  await flows.pass(2 * HOUR)
-  await flows.enter(flow, contacts[0]!)
-  await flows.settle()
-  t.equal((await database.reader.selectFrom('message_contents').select('id').execute()).length, 2, 'stored anew')
-})
+eachDatabase(
+  t,
+  'a mail is stored once for all runs of a step, filled in for each, and tells its automation',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const templateId = await flows.template('<html><body class="x"><p>Hi {{plan}}</p></body></html>')
+    const config = { templateId, subject: 'Hello {{first_name}}', previewText: 'For <you>, {{first_name}}' }
+    const flow = await flows.flow({
+      steps: [{ step_type: 'email', config }],
+      config: { frequency: 'every_time' },
+    })
+    const contacts = [await flows.contact('ann'), await flows.contact('bob')]
+    for (const contact of contacts) await flows.enter(flow, contact, { plan: 'pro' })
+    await flows.settle()
+    const messages = await database.reader.selectFrom('messages').selectAll().orderBy('recipient').execute()
+    t.match(
+      messages.map(({ recipient, status, merge_data: data }) => [recipient, status, data]),
+      [
+        ['ann@one.test', 'sent', '{"plan":"pro"}'],
+        ['bob@one.test', 'sent', '{"plan":"pro"}'],
+      ],
+    )
+    const contents = await database.reader.selectFrom('message_contents').selectAll().execute()
+    t.equal(contents.length, 1)
+    t.match(contents[0], {
+      automation_id: flow.id,
+      template_id: templateId,
+      is_marketing: 1,
+      subject: 'Hello {{first_name}}',
+    })
+    t.match(
+      contents[0]?.html,
+      /<body class="x"><div style="display:none[^>]*>For &lt;you&gt;, \{\{first_name\}\}<\/div><p>/,
+    )
+    const [run] = await flows.runs(flow)
+    t.match(await flows.recordsOf(run), [{ outcome: 'completed', detail: { message_id: messages[0]?.id } }])
+    await flows.pass(2 * HOUR)
+    await flows.enter(flow, contacts[0]!)
+    await flows.settle()
+    t.equal(
+      (await database.reader.selectFrom('message_contents').select('id').execute()).length,
+      2,
+      'stored anew',
+    )
+  },
+)
 
 eachDatabase(t, 'who has unsubscribed is sent no mail, and the run goes on', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const mail = { step_type: 'email', config: { templateId: await flows.template(), subject: 'Hello' } } as const
+  const flows = await openFlows(database)
+  const mail = {
+    step_type: 'email',
+    config: { templateId: await flows.template(), subject: 'Hello' },
+  } as const
   const tag = { step_type: 'tag', config: { tagName: 'x' } } as const
   const flow = await flows.flow({ steps: [mail, tag] })
   const [ann, bob] = [await flows.contact('ann', { subscribed: false }), await flows.contact('bob')]
@@ -109,73 +145,96 @@ eachDatabase(t, 'who has unsubscribed is sent no mail, and the run goes on', asy
   t.same(await database.reader.selectFrom('queue').select('message_id').execute(), [])
 })
 
-eachDatabase(t, 'who is deleted in the middle leaves: at once by the event, at the latest with the next step', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const flow = await flows.flow({ steps: [{ step_type: 'delay' }, { step_type: 'tag', config: { tagName: 'x' } }] })
-  const [ann, bob] = [await flows.contact('ann'), await flows.contact('bob')]
-  for (const contact of [ann, bob]) await flows.enter(flow, contact)
-  await flows.settle()
-  await database.write(tx => removeContacts(flows.parts, tx, flows.acting, [ann]))
-  await flows.settle()
-  await database.write(async tx => {
-    await tx.db.deleteFrom('contacts').where('id', '=', bob.id).execute()
-  })
-  await flows.pass(DAY)
-  t.match(
-    (await flows.runs(flow)).map(({ status, exitReason }) => [status, exitReason]),
-    [
-      ['cancelled', 'contact_deleted'],
-      ['cancelled', 'contact_deleted'],
-    ],
-  )
-})
+eachDatabase(
+  t,
+  'who is deleted in the middle leaves: at once by the event, at the latest with the next step',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const flow = await flows.flow({
+      steps: [{ step_type: 'delay' }, { step_type: 'tag', config: { tagName: 'x' } }],
+    })
+    const [ann, bob] = [await flows.contact('ann'), await flows.contact('bob')]
+    for (const contact of [ann, bob]) await flows.enter(flow, contact)
+    await flows.settle()
+    await database.write(tx => removeContacts(flows.parts, tx, flows.acting, [ann]))
+    await flows.settle()
+    await database.write(async tx => {
+      await tx.db.deleteFrom('contacts').where('id', '=', bob.id).execute()
+    })
+    await flows.pass(DAY)
+    t.match(
+      (await flows.runs(flow)).map(({ status, exitReason }) => [status, exitReason]),
+      [
+        ['cancelled', 'contact_deleted'],
+        ['cancelled', 'contact_deleted'],
+      ],
+    )
+  },
+)
 
-eachDatabase(t, 'a webhook step asks once, notes the answer, and is tried three times more where that is a failure', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const config = {
-    url: 'https://hooks.example/x',
-    headers: { 'X-Token': 'secret' },
-    body: { mail: '{{email}}', plan: '{{plan}}', n: 5 },
-  }
-  const flow = await flows.flow({ steps: [{ step_type: 'webhook', config }], config: { frequency: 'every_time' } })
-  const ann = await flows.contact('ann')
-  flows.http.answer({ status: 201, body: Buffer.from('made') })
-  await flows.enter(flow, ann, { plan: 'pro' })
-  await flows.settle()
-  const [good] = await flows.runs(flow)
-  t.match(await flows.recordsOf(good), [{ outcome: 'completed', detail: { status_code: 201, body: 'made' } }])
-  t.match(flows.http.requests, [
-    {
-      method: 'POST',
+eachDatabase(
+  t,
+  'a webhook step asks once, notes the answer, and is tried three times more where that is a failure',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const config = {
       url: 'https://hooks.example/x',
-      headers: { 'x-token': 'secret', 'content-type': 'application/json', 'idempotency-key': `${good?.id}.0` },
-      body: '{"mail":"ann@one.test","plan":"pro","n":5}',
-      maxBytes: 1_024,
-    },
-  ])
-  t.equal(flows.http.requests[0]?.namedBy, undefined, 'within the reach of strangers')
-  for (const answer of [{ status: 500, body: Buffer.from('broken') }, new Error('refused'), { status: 302 }])
-    flows.http.answer(answer)
-  flows.http.answer({ status: 404 })
-  await flows.enter(flow, ann)
-  await flows.settle()
-  for (const wait of [MINUTE, 5 * MINUTE, 25 * MINUTE]) await flows.pass(1.11 * wait)
-  const [, bad] = await flows.runs(flow)
-  t.match(bad, { status: 'failed', exitReason: 'step_failed', error: 'the web server answered 404' })
-  t.match(await flows.recordsOf(bad), [
-    { outcome: 'retrying', detail: { status_code: 500, body: 'broken' } },
-    { outcome: 'retrying', detail: { error: 'no answer: refused' } },
-    { outcome: 'retrying', detail: { status_code: 302 } },
-    { outcome: 'failed', detail: { status_code: 404 } },
-  ])
-  t.equal(new Set(flows.http.requests.slice(1).map(one => one.headers?.['idempotency-key'])).size, 1)
-  t.match((await database.reader.selectFrom('automations').selectAll().execute())[0], {
-    ...{ runs_active: 0, runs_completed: 1, runs_failed: 1 },
-  })
-})
+      headers: { 'X-Token': 'secret' },
+      body: { mail: '{{email}}', plan: '{{plan}}', n: 5 },
+    }
+    const flow = await flows.flow({
+      steps: [{ step_type: 'webhook', config }],
+      config: { frequency: 'every_time' },
+    })
+    const ann = await flows.contact('ann')
+    flows.http.answer({ status: 201, body: Buffer.from('made') })
+    await flows.enter(flow, ann, { plan: 'pro' })
+    await flows.settle()
+    const [good] = await flows.runs(flow)
+    t.match(await flows.recordsOf(good), [
+      { outcome: 'completed', detail: { status_code: 201, body: 'made' } },
+    ])
+    t.match(flows.http.requests, [
+      {
+        method: 'POST',
+        url: 'https://hooks.example/x',
+        headers: {
+          'x-token': 'secret',
+          'content-type': 'application/json',
+          'idempotency-key': `${good?.id}.0`,
+        },
+        body: '{"mail":"ann@one.test","plan":"pro","n":5}',
+        maxBytes: 1_024,
+      },
+    ])
+    t.equal(flows.http.requests[0]?.namedBy, undefined, 'within the reach of strangers')
+    for (const answer of [
+      { status: 500, body: Buffer.from('broken') },
+      new Error('refused'),
+      { status: 302 },
+    ])
+      flows.http.answer(answer)
+    flows.http.answer({ status: 404 })
+    await flows.enter(flow, ann)
+    await flows.settle()
+    for (const wait of [MINUTE, 5 * MINUTE, 25 * MINUTE]) await flows.pass(1.11 * wait)
+    const [, bad] = await flows.runs(flow)
+    t.match(bad, { status: 'failed', exitReason: 'step_failed', error: 'the web server answered 404' })
+    t.match(await flows.recordsOf(bad), [
+      { outcome: 'retrying', detail: { status_code: 500, body: 'broken' } },
+      { outcome: 'retrying', detail: { error: 'no answer: refused' } },
+      { outcome: 'retrying', detail: { status_code: 302 } },
+      { outcome: 'failed', detail: { status_code: 404 } },
+    ])
+    t.equal(new Set(flows.http.requests.slice(1).map(one => one.headers?.['idempotency-key'])).size, 1)
+    t.match((await database.reader.selectFrom('automations').selectAll().execute())[0], {
+      ...{ runs_active: 0, runs_completed: 1, runs_failed: 1 },
+    })
+  },
+)
 
 eachDatabase(t, 'a step that cannot be done for now waits, and counts as no failure', async (t, database) => {
-  const flows = await openFlows(t, database, { hourlyLimit: 1 })
+  const flows = await openFlows(database, { hourlyLimit: 1 })
   const config = { templateId: await flows.template(), subject: 'Hello' }
   const flow = await flows.flow({ steps: [{ step_type: 'email', config }] })
   for (const name of ['ann', 'bob']) await flows.enter(flow, await flows.contact(name))
@@ -191,104 +250,115 @@ eachDatabase(t, 'a step that cannot be done for now waits, and counts as no fail
   t.match((await flows.runs(flow))[1], { status: 'completed' })
 })
 
-eachDatabase(t, 'a wait goes on with the event, or when it was waited for long enough', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const wait = (action: string, more: object = {}) => ({
-    step_type: 'wait_for_event' as const,
-    config: { eventType: 'purchase', timeoutDays: 2, timeoutAction: action, ...more },
-  })
-  const tag = (tagName: string) => ({ step_type: 'tag' as const, id: tagName, config: { tagName } })
-  const ways = {
-    continue: ['wait_for_event waiting', 'wait_for_event completed', 'a', 'b'],
-    skip: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
-    branch: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
-  }
-  const ann = await flows.contact('ann')
-  const made = new Map<string, Awaited<ReturnType<typeof flows.flow>>>()
-  for (const action of Object.keys(ways)) {
-    const branch = action === 'branch' ? { timeoutBranch: 'b' } : {}
-    const flow = await flows.flow({ steps: [wait(action, branch), tag(`a`), tag(`b`)] })
-    made.set(action, flow)
-    await flows.enter(flow, ann)
-  }
-  const bob = await flows.contact('bob')
-  const early = await flows.flow({ steps: [wait('skip'), tag('a')] })
-  await flows.enter(early, bob)
-  await flows.settle()
-  await database.write(async tx => {
-    const { appendEvents } = await import('../../src/events/store.js')
-    const payload = {
-      ...{ id: flows.parts.newId(), contact_id: bob.id, value: 1, currency: 'EUR', metadata: {} },
-      ...{ message_id: null, campaign_id: null, is_sandbox: false, created_at: '2026-01-05T10:00:00.000Z' },
+eachDatabase(
+  t,
+  'a wait goes on with the event, or when it was waited for long enough',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const wait = (action: string, more: object = {}) => ({
+      step_type: 'wait_for_event' as const,
+      config: { eventType: 'purchase', timeoutDays: 2, timeoutAction: action, ...more },
+    })
+    const tag = (tagName: string) => ({ step_type: 'tag' as const, id: tagName, config: { tagName } })
+    const ways = {
+      continue: ['wait_for_event waiting', 'wait_for_event completed', 'a', 'b'],
+      skip: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
+      branch: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
     }
-    await appendEvents(tx, [
-      {
-        kind: 'conversion.created',
-        ...{ workspaceId: 'w1', messageId: null, isSandbox: false, occurredAt: flows.clock.now(), payload },
-      },
+    const ann = await flows.contact('ann')
+    const made = new Map<string, Awaited<ReturnType<typeof flows.flow>>>()
+    for (const action of Object.keys(ways)) {
+      const branch = action === 'branch' ? { timeoutBranch: 'b' } : {}
+      const flow = await flows.flow({ steps: [wait(action, branch), tag(`a`), tag(`b`)] })
+      made.set(action, flow)
+      await flows.enter(flow, ann)
+    }
+    const bob = await flows.contact('bob')
+    const early = await flows.flow({ steps: [wait('skip'), tag('a')] })
+    await flows.enter(early, bob)
+    await flows.settle()
+    await database.write(async tx => {
+      const payload = {
+        ...{ id: flows.parts.newId(), contact_id: bob.id, value: 1, currency: 'EUR', metadata: {} },
+        ...{ message_id: null, campaign_id: null, is_sandbox: false, created_at: '2026-01-05T10:00:00.000Z' },
+      }
+      await appendEvents(tx, [
+        {
+          kind: 'conversion.created',
+          ...{ workspaceId: 'w1', messageId: null, isSandbox: false, occurredAt: flows.clock.now(), payload },
+        },
+      ])
+    })
+    await flows.settle()
+    t.match((await flows.runs(early))[0], { status: 'completed' })
+    t.same(await flows.trace((await flows.runs(early))[0]), [
+      'wait_for_event waiting',
+      'wait_for_event completed',
+      'tag completed',
     ])
-  })
-  await flows.settle()
-  t.match((await flows.runs(early))[0], { status: 'completed' })
-  t.same(await flows.trace((await flows.runs(early))[0]), [
-    'wait_for_event waiting',
-    'wait_for_event completed',
-    'tag completed',
-  ])
-  await flows.pass(2 * DAY - 1)
-  for (const flow of made.values()) t.match((await flows.runs(flow))[0], { status: 'active', wait: 'event' })
-  await flows.pass(1)
-  for (const [action, expected] of Object.entries(ways)) {
-    const [run] = await flows.runs(made.get(action)!)
-    const records = await flows.recordsOf(run)
-    const seen = records.map(({ stepType, outcome, detail }) =>
-      stepType === 'tag' ? String(detail?.['add']) : `${stepType} ${outcome}`,
-    )
-    t.same(seen, expected, action)
-  }
-})
+    await flows.pass(2 * DAY - 1)
+    for (const flow of made.values())
+      t.match((await flows.runs(flow))[0], { status: 'active', wait: 'event' })
+    await flows.pass(1)
+    for (const [action, expected] of Object.entries(ways)) {
+      const [run] = await flows.runs(made.get(action)!)
+      const records = await flows.recordsOf(run)
+      const seen = records.map(({ stepType, outcome, detail }) =>
+        stepType === 'tag' ? String(detail?.['add']) : `${stepType} ${outcome}`,
+      )
+      t.same(seen, expected, action)
+    }
+  },
+)
 
-eachDatabase(t, 'a contact moves to another flow, and leaves this one or stays in both', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const target = await flows.flow({ steps: [{ step_type: 'delay' }] })
-  const move = (exitCurrentFlow: boolean) => ({
-    step_type: 'move_to_flow' as const,
-    config: { targetFlowId: target.id, exitCurrentFlow },
-  })
-  const tag = { step_type: 'tag', config: { tagName: 'x' } } as const
-  const [leaving, staying] = [await flows.flow({ steps: [move(true), tag] }), await flows.flow({ steps: [move(false), tag] })]
-  const [ann, bob] = [await flows.contact('ann'), await flows.contact('bob')]
-  await flows.enter(leaving, ann, { plan: 'pro' })
-  await flows.enter(staying, bob)
-  await flows.settle()
-  t.match((await flows.runs(leaving))[0], { status: 'completed', exitReason: 'moved_to_flow' })
-  t.same(await flows.trace((await flows.runs(leaving))[0]), ['move_to_flow completed'])
-  t.same(await flows.trace((await flows.runs(staying))[0]), ['move_to_flow completed', 'tag completed'])
-  t.match(
-    (await flows.runs(target)).map(({ contactId, triggerType, triggerData, stepsDone }) => ({
-      ...{ contactId, triggerType, triggerData, stepsDone },
-    })),
-    [
-      { contactId: ann.id, triggerType: 'move_to_flow', triggerData: { plan: 'pro' }, stepsDone: 2 },
-      { contactId: bob.id, triggerData: {} },
-    ],
-  )
-  await flows.enter(staying, ann)
-  await flows.settle()
-  t.match((await flows.recordsOf((await flows.runs(staying))[1]))[0], {
-    ...{ outcome: 'skipped', detail: { refused: 'inside_already' } },
-  })
-  await changeAutomation(flows.parts, flows.owner, target.id, { status: 'paused' })
-  const eve = await flows.contact('eve')
-  await flows.enter(staying, eve)
-  await flows.settle()
-  t.match(await flows.recordsOf((await flows.runs(staying))[2]), [
-    { outcome: 'retrying', detail: { error: 'the automation to move to is paused' } },
-  ])
-})
+eachDatabase(
+  t,
+  'a contact moves to another flow, and leaves this one or stays in both',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const target = await flows.flow({ steps: [{ step_type: 'delay' }] })
+    const move = (exitCurrentFlow: boolean) => ({
+      step_type: 'move_to_flow' as const,
+      config: { targetFlowId: target.id, exitCurrentFlow },
+    })
+    const tag = { step_type: 'tag', config: { tagName: 'x' } } as const
+    const [leaving, staying] = [
+      await flows.flow({ steps: [move(true), tag] }),
+      await flows.flow({ steps: [move(false), tag] }),
+    ]
+    const [ann, bob] = [await flows.contact('ann'), await flows.contact('bob')]
+    await flows.enter(leaving, ann, { plan: 'pro' })
+    await flows.enter(staying, bob)
+    await flows.settle()
+    t.match((await flows.runs(leaving))[0], { status: 'completed', exitReason: 'moved_to_flow' })
+    t.same(await flows.trace((await flows.runs(leaving))[0]), ['move_to_flow completed'])
+    t.same(await flows.trace((await flows.runs(staying))[0]), ['move_to_flow completed', 'tag completed'])
+    t.match(
+      (await flows.runs(target)).map(({ contactId, triggerType, triggerData, stepsDone }) => ({
+        ...{ contactId, triggerType, triggerData, stepsDone },
+      })),
+      [
+        { contactId: ann.id, triggerType: 'move_to_flow', triggerData: { plan: 'pro' }, stepsDone: 2 },
+        { contactId: bob.id, triggerData: {} },
+      ],
+    )
+    await flows.enter(staying, ann)
+    await flows.settle()
+    t.match((await flows.recordsOf((await flows.runs(staying))[1]))[0], {
+      ...{ outcome: 'skipped', detail: { refused: 'inside_already' } },
+    })
+    await changeAutomation(flows.parts, flows.owner, target.id, { status: 'paused' })
+    const eve = await flows.contact('eve')
+    await flows.enter(staying, eve)
+    await flows.settle()
+    t.match(await flows.recordsOf((await flows.runs(staying))[2]), [
+      { outcome: 'retrying', detail: { error: 'the automation to move to is paused' } },
+    ])
+  },
+)
 
 eachDatabase(t, 'flows that lead to each other come to an end', async (t, database) => {
-  const flows = await openFlows(t, database)
+  const flows = await openFlows(database)
   const config = { frequency: 'every_time' }
   const there = await flows.flow({ config })
   const back = await flows.flow({
@@ -296,115 +366,144 @@ eachDatabase(t, 'flows that lead to each other come to an end', async (t, databa
     steps: [{ step_type: 'move_to_flow', config: { targetFlowId: there.id, exitCurrentFlow: true } }],
   })
   await database.write(async tx => {
-    const { addStep } = await import('../../src/automations/flows/edit-steps.js')
     const move = { step_type: 'move_to_flow' as const, config: { targetFlowId: back.id } }
     await addStep(tx.db, there.seq, move, flows.parts.newId)
   })
-  await flows.enter(there, await flows.contact('ann'))
+  const { id: contactId } = await flows.contact('ann')
+  const way = { triggerType: 'api', stepsDone: 970 }
+  await database.write(tx => enter(flows.parts, tx, there, [{ contactId, triggerData: {} }], way))
   await flows.settle()
   const runs = [...(await flows.runs(there)), ...(await flows.runs(back))]
-  t.equal(runs.length, 1_001)
+  t.equal(runs.length, 31)
   t.equal(runs.filter(({ exitReason }) => exitReason === 'step_limit').length, 1)
   t.ok(runs.every(({ stepsDone }) => stepsDone <= 1_000))
 })
 
-eachDatabase(t, 'a step that is deleted is gone on from at once, whoever waits on it', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const steps = [
-    { step_type: 'tag', config: { tagName: 'a' } },
-    { step_type: 'delay', config: { duration: 30 } },
-    { step_type: 'delay', config: { duration: 20 } },
-    { step_type: 'tag', config: { tagName: 'b' } },
-  ] as const
-  const flow = await flows.flow({ steps })
-  await flows.enter(flow, await flows.contact('ann'))
-  await flows.settle()
-  const [, first, second, last] = await findSteps(database.reader, flow.seq)
-  const remove = (id: string | undefined) =>
-    database.write(tx => removeStep(tx.db, flow.seq, id ?? '', flows.clock.now()))
-  await remove(first?.id)
-  await flows.settle()
-  t.match((await flows.runs(flow))[0], { step: second?.seq, wait: 'time', dueAt: flows.clock.now() + 20 * DAY })
-  await remove(second?.id)
-  await remove(last?.id)
-  await flows.settle()
-  t.match((await flows.runs(flow))[0], { status: 'completed', exitReason: 'end_of_flow' })
-  t.same(await flows.trace((await flows.runs(flow))[0]), ['tag completed', 'delay waiting', 'delay waiting'])
-})
+eachDatabase(
+  t,
+  'a step that is deleted is gone on from at once, whoever waits on it',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const steps = [
+      { step_type: 'tag', config: { tagName: 'a' } },
+      { step_type: 'delay', config: { duration: 30 } },
+      { step_type: 'delay', config: { duration: 20 } },
+      { step_type: 'tag', config: { tagName: 'b' } },
+    ] as const
+    const flow = await flows.flow({ steps })
+    await flows.enter(flow, await flows.contact('ann'))
+    await flows.settle()
+    const [, first, second, last] = await findSteps(database.reader, flow.seq)
+    const remove = (id: string | undefined) =>
+      database.write(tx => removeStep(tx.db, flow.seq, id ?? '', flows.clock.now()))
+    await remove(first?.id)
+    await flows.settle()
+    t.match((await flows.runs(flow))[0], {
+      step: second?.seq,
+      wait: 'time',
+      dueAt: flows.clock.now() + 20 * DAY,
+    })
+    await remove(second?.id)
+    await remove(last?.id)
+    await flows.settle()
+    t.match((await flows.runs(flow))[0], { status: 'completed', exitReason: 'end_of_flow' })
+    t.same(await flows.trace((await flows.runs(flow))[0]), [
+      'tag completed',
+      'delay waiting',
+      'delay waiting',
+    ])
+  },
+)
 
-eachDatabase(t, 'edits reach runs that wait: what they come to is what stands there then', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const tag = (tagName: string) => ({ step_type: 'tag' as const, config: { tagName } })
-  const flow = await flows.flow({ steps: [{ step_type: 'delay' }, tag('a'), tag('b')] })
-  await flows.enter(flow, await flows.contact('ann'))
-  await flows.settle()
-  const [wait, a, b] = await findSteps(database.reader, flow.seq)
-  await database.write(tx =>
-    changeSteps(
-      tx.db,
-      flow.seq,
+eachDatabase(
+  t,
+  'edits reach runs that wait: what they come to is what stands there then',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const tag = (tagName: string) => ({ step_type: 'tag' as const, config: { tagName } })
+    const flow = await flows.flow({ steps: [{ step_type: 'delay' }, tag('a'), tag('b')] })
+    await flows.enter(flow, await flows.contact('ann'))
+    await flows.settle()
+    const [wait, a, b] = await findSteps(database.reader, flow.seq)
+    await database.write(tx =>
+      changeSteps(
+        tx.db,
+        flow.seq,
+        [
+          { id: wait?.id ?? '', step_type: 'tag', config: { tagName: 'instead' } },
+          { id: b?.id ?? '', position: 1, config: { tagName: 'c' } },
+          { id: a?.id ?? '', position: 2 },
+        ],
+        () => '',
+      ),
+    )
+    await flows.pass(DAY)
+    const records = await flows.recordsOf((await flows.runs(flow))[0])
+    t.same(
+      records.map(({ stepType, detail }) => [stepType, detail?.['add']]),
       [
-        { id: wait?.id ?? '', step_type: 'tag', config: { tagName: 'instead' } },
-        { id: b?.id ?? '', position: 1, config: { tagName: 'c' } },
-        { id: a?.id ?? '', position: 2 },
+        ['delay', undefined],
+        ['tag', undefined],
+        ['tag', 'c'],
+        ['tag', 'a'],
       ],
-      () => '',
-    ),
-  )
-  await flows.pass(DAY)
-  const records = await flows.recordsOf((await flows.runs(flow))[0])
-  t.same(
-    records.map(({ stepType, detail }) => [stepType, detail?.['add']]),
-    [
-      ['delay', undefined],
-      ['tag', undefined],
-      ['tag', 'c'],
-      ['tag', 'a'],
-    ],
-    'the wait is over as a wait, whatever its step has become',
-  )
-})
+      'the wait is over as a wait, whatever its step has become',
+    )
+  },
+)
 
 eachDatabase(t, 'a run takes a thousand steps and no more', async (t, database) => {
-  const flows = await openFlows(t, database)
+  const flows = await openFlows(database)
   const flow = await flows.flow({
     steps: [
       { id: 'start', step_type: 'delay', config: { duration: 1, unit: 'minutes' } },
       { step_type: 'condition', config: { field: 'email', value: 'x', falseBranchStepId: 'start' } },
     ],
   })
-  await flows.enter(flow, await flows.contact('ann'))
-  for (let minute = 0; minute < 505; minute += 1) await flows.pass(MINUTE)
+  const { id: contactId } = await flows.contact('ann')
+  const way = { triggerType: 'api', stepsDone: 980 }
+  await database.write(tx => enter(flows.parts, tx, flow, [{ contactId, triggerData: {} }], way))
+  for (let minute = 0; minute < 15; minute += 1) await flows.pass(MINUTE)
   const [run] = await flows.runs(flow)
   t.match(run, { status: 'failed', exitReason: 'step_limit', stepsDone: 1_000 })
-  t.equal((await flows.recordsOf(run)).length, 1_500)
+  t.equal((await flows.recordsOf(run)).length, 30, 'a delay has two lines')
 })
 
-eachDatabase(t, 'a pause stops what is due, and what was deleted is cancelled, piece by piece', async (t, database) => {
-  const flows = await openFlows(t, database)
-  const flow = await flows.flow({ steps: [{ step_type: 'delay' }, { step_type: 'tag', config: { tagName: 'x' } }] })
-  for (let at = 0; at < 450; at += 1) await flows.enter(flow, await flows.contact(`c${at}`))
-  await flows.settle()
-  await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'paused' })
-  await flows.pass(2 * DAY)
-  const standing = await flows.runs(flow)
-  t.ok(standing.every(({ dueAt, parkedDueAt, status }) => dueAt === null && parkedDueAt !== null && status === 'active'))
-  await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'active' })
-  await flows.settle()
-  t.ok((await flows.runs(flow)).every(({ status }) => status === 'completed'))
-  const other = await flows.flow({ steps: [{ step_type: 'delay' }] })
-  for (let at = 0; at < 450; at += 1) await flows.enter(other, await flows.contact(`d${at}`))
-  await flows.settle()
-  await deleteAutomation(flows.parts, flows.owner, other.id)
-  await flows.settle()
-  t.ok((await flows.runs(other)).every(({ exitReason }) => exitReason === 'automation_deleted'))
-  t.match(
-    (await database.reader.selectFrom('automations').selectAll().orderBy('seq').execute()).map(row => [
-      ...[row.runs_active, row.runs_completed, row.runs_cancelled],
-    ]),
-    [
-      [0, 450, 0],
-      [0, 0, 450],
-    ],
-  )
-})
+eachDatabase(
+  t,
+  'a pause stops what is due, and what was deleted is cancelled, piece by piece',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const flow = await flows.flow({
+      steps: [{ step_type: 'delay' }, { step_type: 'tag', config: { tagName: 'x' } }],
+    })
+    for (let at = 0; at < 450; at += 1) await flows.enter(flow, await flows.contact(`c${at}`))
+    await flows.settle()
+    await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'paused' })
+    await flows.pass(2 * DAY)
+    const standing = await flows.runs(flow)
+    t.ok(
+      standing.every(
+        ({ dueAt, parkedDueAt, status }) => dueAt === null && parkedDueAt !== null && status === 'active',
+      ),
+    )
+    await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'active' })
+    await flows.settle()
+    t.ok((await flows.runs(flow)).every(({ status }) => status === 'completed'))
+    const other = await flows.flow({ steps: [{ step_type: 'delay' }] })
+    for (let at = 0; at < 450; at += 1) await flows.enter(other, await flows.contact(`d${at}`))
+    await flows.settle()
+    await deleteAutomation(flows.parts, flows.owner, other.id)
+    await flows.settle()
+    t.ok((await flows.runs(other)).every(({ exitReason }) => exitReason === 'automation_deleted'))
+    t.match(
+      (await database.reader.selectFrom('automations').selectAll().orderBy('seq').execute()).map(row => [
+        ...[row.runs_active, row.runs_completed, row.runs_cancelled],
+      ]),
+      [
+        [0, 450, 0],
+        [0, 0, 450],
+      ],
+    )
+  },
+)

@@ -56,6 +56,8 @@ const LISTS = [
   '/activity',
   '/templates',
   '/templates/{id}/versions',
+  '/automations',
+  '/automations/{id}/runs',
   '/webhooks/triggers',
   '/webhooks/{id}/deliveries',
 ]

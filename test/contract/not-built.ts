@@ -20,20 +20,4 @@ export const NOT_BUILT: readonly NotBuilt[] = [
       'States and transitions > Campaign statuses after draft and',
     ],
   },
-  {
-    name: 'automations',
-    status,
-    paths: ['/api/v1/automations'],
-    sections: ['Automation', 'Automations', 'decisions: Automations'],
-    places: [
-      'What the service does > Automations (multi-step flows) and campaigns',
-      'States and transitions > Automation PATCH with status currently draft',
-      'States and transitions > Automation PATCH with status currently active',
-      'States and transitions > Automation PATCH with status currently paused',
-      'States and transitions > Automation DELETE',
-      'States and transitions > Automation run',
-      'States and transitions > Full set of automation status',
-      'States and transitions > Run statuses active completed failed',
-    ],
-  },
 ]

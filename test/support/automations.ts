@@ -2,7 +2,6 @@
  * Automations without a server: the real services, consumer and runner on a database, a clock that the test turns, web servers by a
  * script. `settle` does all that is to be done at this moment, so that days pass in milliseconds.
  */
-import type { Test } from 'tap'
 import type { Workspace } from '../../src/accounts/workspace-store.js'
 import type { Acting } from '../../src/audience/audience-parts.js'
 import type { Contact } from '../../src/audience/contacts/contact.js'
@@ -23,7 +22,7 @@ import { orderedIds } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { OPERATOR } from '../../src/events/activity-store.js'
 import type { EventKind } from '../../src/events/event.js'
-import { readEventsAfter } from '../../src/events/store.js'
+import { readEventsAfter, type StoredEvent } from '../../src/events/store.js'
 import { SlidingWindow } from '../../src/http/sliding-window.js'
 import { SenderCache } from '../../src/msa/sender-cache.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -41,7 +40,7 @@ export interface Definition {
 const UNWATCHED = { version: () => 0, monotonic: () => Infinity }
 
 /** @param settings of the workspace */
-export async function openFlows(t: Test, database: Database, settings: Partial<Workspace> = {}) {
+export async function openFlows(database: Database, settings: Partial<Workspace> = {}) {
   const clock = new FakeClock()
   const random = new SeededRandom()
   const log = new FakeLog()
@@ -71,7 +70,14 @@ export async function openFlows(t: Test, database: Database, settings: Partial<W
   let runner = new Runner(parts)
   const consumer = triggerConsumer(parts)
   let seen = 0
-  t.teardown(() => t.same(log.lines.filter(({ level }) => level === 'error').slice(0, 3), []))
+
+  /** Whatever is to be done at this moment. @throws Error with what the operator would have read */
+  async function settle(): Promise<void> {
+    do await runner.runDue()
+    while (await follow())
+    const faults = log.lines.filter(({ level }) => level === 'error')
+    if (faults.length > 0) throw new Error(JSON.stringify(faults.slice(0, 3)))
+  }
 
   /** Brings the consumer what it has not seen yet. @returns whether there was anything */
   async function follow(): Promise<boolean> {
@@ -92,14 +98,10 @@ export async function openFlows(t: Test, database: Database, settings: Partial<W
     get runner() {
       return runner
     },
-    async settle() {
-      do await runner.runDue()
-      while (await follow())
-    },
+    settle,
     async pass(ms: number) {
       clock.skip(ms)
-      do await runner.runDue()
-      while (await follow())
+      await settle()
     },
     contact: (name: string, more: Omit<NewContactPatch, 'email'> = {}): Promise<Contact> =>
       database.write(tx => createContact(parts, tx, acting, { email: `${name}@one.test`, ...more })),
@@ -137,13 +139,14 @@ export async function openFlows(t: Test, database: Database, settings: Partial<W
       const runs = await Promise.all(rows.map(row => findRunBySeq(database.reader, row.seq)))
       return runs.filter(run => run !== undefined)
     },
-    recordsOf: (run: Run | undefined): Promise<StepRecord[]> => listRecords(database.reader, run?.seq ?? 0, 10_000),
+    recordsOf: (run: Run | undefined): Promise<StepRecord[]> =>
+      listRecords(database.reader, run?.seq ?? 0, 10_000),
     /** `type outcome` of each line. */
     async trace(run: Run | undefined): Promise<string[]> {
       const records = await listRecords(database.reader, run?.seq ?? 0, 10_000)
       return records.map(({ stepType, outcome }) => `${stepType} ${outcome}`)
     },
-    async events(...kinds: readonly EventKind[]) {
+    async events<Kind extends EventKind>(...kinds: readonly Kind[]): Promise<StoredEvent<Kind>[]> {
       return readEventsAfter(database.reader, 0, kinds, 10_000)
     },
   }

@@ -23,17 +23,27 @@ export async function findMeant(
   const meant = new Set<number>()
   const audience = contacts.length === 0 ? undefined : await findAudience(db, asking.workspaceId)
   if (!audience) return meant
-  const isMeant = (await conditionsOf(db, audience.number, group, asking))(contactsOf(audience.number), 'some')
+  const isMeant = (await conditionsOf(db, audience.number, group, asking))(
+    contactsOf(audience.number),
+    'some',
+  )
   for (const list of inLists(contacts)) {
     const { rows } = await sql<{ seq: number }>`
-      select seq from contacts where seq in (${sql.join(list)}) and deleted_at is null and ${isMeant}`.execute(db)
+      select seq from contacts where seq in (${sql.join(list)}) and deleted_at is null and ${isMeant}`.execute(
+      db,
+    )
     for (const { seq } of rows) meant.add(seq)
   }
   return meant
 }
 
 /** Numbers of those in the range that the conditions mean, in their order. */
-export async function listMeant(db: Queries, group: Group, asking: Asking, range: SeqRange): Promise<number[]> {
+export async function listMeant(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  range: SeqRange,
+): Promise<number[]> {
   const audience = await findAudience(db, asking.workspaceId)
   if (!audience) return []
   const isMeant = (await conditionsOf(db, audience.number, group, asking))(range, 'all')

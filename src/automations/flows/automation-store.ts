@@ -6,13 +6,7 @@ import type { Queries } from '../../db/database.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import type {
-  Automation,
-  AutomationStatus,
-  RunCounts,
-  TriggerConfig,
-  TriggerType,
-} from './automation.js'
+import type { Automation, AutomationStatus, RunCounts, TriggerConfig, TriggerType } from './automation.js'
 
 interface AutomationRow {
   seq: Generated<number>

@@ -113,7 +113,10 @@ export async function changeAutomation(
 }
 
 /** What starts it is settled while it starts nothing. */
-function changedTrigger(before: Automation, { triggerType, triggerConfig }: FlowChanges): Partial<Automation> {
+function changedTrigger(
+  before: Automation,
+  { triggerType, triggerConfig }: FlowChanges,
+): Partial<Automation> {
   if (triggerType === undefined && triggerConfig === undefined) return {}
   if (before.status === 'active')
     throw new AppError('conflict', 'the trigger of an active automation cannot be changed: pause it first')

@@ -64,12 +64,7 @@ function arranged<T extends { readonly position: number | undefined }>(steps: re
 }
 
 /** @returns the new step */
-export async function addStep(
-  db: Queries,
-  automation: number,
-  said: FirstStep,
-  newId: NewId,
-): Promise<Step> {
+export async function addStep(db: Queries, automation: number, said: FirstStep, newId: NewId): Promise<Step> {
   const steps = await findSteps(db, automation)
   if (steps.length >= MOST_STEPS)
     throw new AppError('limit_reached', `an automation has at most ${MOST_STEPS} steps`)

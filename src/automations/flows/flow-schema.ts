@@ -37,8 +37,7 @@ const TriggerFields = Fields(
 
 const StepType = Type.Enum([...STEP_TYPES])
 const TriggerType = Type.Enum([...TRIGGER_TYPES])
-const Position = (description: string) =>
-  Type.Integer({ minimum: 0, maximum: MOST_STEPS, description })
+const Position = (description: string) => Type.Integer({ minimum: 0, maximum: MOST_STEPS, description })
 
 export const NewStepBody = Type.Object(
   {
@@ -55,7 +54,8 @@ const FirstStep = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: 'A name of your own, by which branches of other steps here lead to it; it gets another id.',
+        description:
+          'A name of your own, by which branches of other steps here lead to it; it gets another id.',
       }),
     ),
     step_type: StepType,

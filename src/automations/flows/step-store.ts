@@ -64,10 +64,17 @@ export async function findKeptSteps(db: Queries, automation: number): Promise<Ke
 }
 
 /** Ids by number. */
-export async function findStepIds(db: Queries, seqs: readonly number[]): Promise<ReadonlyMap<number, string>> {
+export async function findStepIds(
+  db: Queries,
+  seqs: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
   const ids = new Map<number, string>()
   for (const list of inLists(seqs)) {
-    const rows = await db.selectFrom('automation_steps').select(['seq', 'id']).where('seq', 'in', list).execute()
+    const rows = await db
+      .selectFrom('automation_steps')
+      .select(['seq', 'id'])
+      .where('seq', 'in', list)
+      .execute()
     for (const { seq, id } of rows) ids.set(seq, id)
   }
   return ids

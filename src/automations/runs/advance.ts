@@ -28,7 +28,8 @@ import { StepFault, type Detail, type StepOutcome, type Take } from '../steps/st
 import { STEP_TYPE } from '../steps/step-types.js'
 import type { Flow } from './flow-cache.js'
 import { MOST_STEPS_OF_A_RUN, type Run, type StepResult } from './run.js'
-import { endRuns, findRunBySeq, moveRun, parkRun, type Ending } from './run-store.js'
+import { parkRun } from './following-store.js'
+import { endRuns, findRunBySeq, moveRun, type Ending } from './run-store.js'
 import { recordStep } from './step-log-store.js'
 
 const RETRY: BackoffPolicy = { firstMs: 60_000, factor: 5, maxMs: 3_600_000 }

@@ -99,7 +99,11 @@ function triggerRoute(parts: FlowParts): Route {
         if ((id === undefined) === (email === undefined))
           throw refusal('contact_id', 'give either contact_id or email')
         checkData(triggerData)
-        const contact = await findContact(tx.db, workspaceId, id === undefined ? { email: email ?? '' } : { id })
+        const contact = await findContact(
+          tx.db,
+          workspaceId,
+          id === undefined ? { email: email ?? '' } : { id },
+        )
         if (!contact) throw noSuchContact()
         if (automation.status !== 'active')
           throw new AppError('conflict', `the automation is ${automation.status}: nobody can enter it`)

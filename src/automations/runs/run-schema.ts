@@ -87,6 +87,12 @@ export function runToApi(
   }
 }
 
-export function recordToApi({ stepId, stepType, outcome, detail, at }: StepRecord): Static<typeof RecordSchema> {
+export function recordToApi({
+  stepId,
+  stepType,
+  outcome,
+  detail,
+  at,
+}: StepRecord): Static<typeof RecordSchema> {
   return { step_id: stepId, step_type: stepType as StepTypeName, outcome, detail, at: isoTime(at) }
 }

@@ -2,14 +2,13 @@
  * SQL of runs: one row each, found when it is due, or when what it waits for has happened, along an index.
  *
  * A run that is at an end, or whose automation is paused, has no `due_at` and so no place in the index of what is due: those that
- * wait cost nothing, however many. Pauses reach runs when they fall due, and end for all of them piece by piece.
+ * wait cost nothing, however many. `following-store.ts` has what concerns many runs at once, `waiting-store.ts` what wakes them.
  */
-import { sql, type Generated, type Insertable, type Selectable } from 'kysely'
+import type { Generated, Insertable, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { compilable, inLists, inPieces, statement } from '../../db/statement.js'
+import { inLists, inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import { changeRunCounts } from '../flows/automation-store.js'
 import type { AwaitedEvent, KeptStatus, Run, Wait } from './run.js'
 
 interface RunRow {
@@ -139,7 +138,12 @@ export async function findDue(db: Queries, now: number, limit: number): Promise<
 }
 
 const selectNextDue = statement(db =>
-  db.selectFrom('automation_runs').select('due_at').where('due_at', 'is not', null).orderBy('due_at').limit(1),
+  db
+    .selectFrom('automation_runs')
+    .select('due_at')
+    .where('due_at', 'is not', null)
+    .orderBy('due_at')
+    .limit(1),
 )
 
 /** When the next one goes on, ms since epoch UTC. */
@@ -248,147 +252,6 @@ export async function endRuns(
     ended += Number(result.numUpdatedRows)
   }
   return ended
-}
-
-/** Its automation is paused: it stands still. */
-export async function parkRun(db: Queries, seq: number): Promise<void> {
-  await sql`
-    update automation_runs set parked_due_at = due_at, due_at = null
-    where seq = ${seq} and due_at is not null`.execute(db)
-}
-
-/** Those of an automation that stand still go on as they would have. @returns how many, at most `limit` */
-export async function unparkRuns(db: Queries, automation: number, limit: number): Promise<number> {
-  const result = await sql`
-    update automation_runs set due_at = parked_due_at, parked_due_at = null
-    where seq in (
-      select seq from automation_runs
-      where automation = ${automation} and parked_due_at is not null order by seq limit ${limit})`.execute(db)
-  return Number(result.numAffectedRows ?? 0n)
-}
-
-/** Unfinished ones of an automation, the oldest first. */
-export async function findUnfinished(db: Queries, automation: number, limit: number): Promise<number[]> {
-  const rows = await db
-    .selectFrom('automation_runs')
-    .select('seq')
-    .where('automation', '=', automation)
-    .where('ended_at', 'is', null)
-    .orderBy('seq')
-    .limit(limit)
-    .execute()
-  return rows.map(({ seq }) => seq)
-}
-
-/** Whether the contact is in it already. */
-export async function isInside(db: Queries, automation: number, contactId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('automation_runs')
-    .select('seq')
-    .where('contact_id', '=', contactId)
-    .where('automation', '=', automation)
-    .where('ended_at', 'is', null)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
-/** A step was deleted: runs that wait on it go on with the one that came after it. @returns how many, at most `limit` */
-export async function leaveStep(
-  db: Queries,
-  step: number,
-  successor: number | null,
-  now: number,
-  limit: number,
-): Promise<number> {
-  const result = await sql`
-    update automation_runs set
-      step = ${successor}, wait = null, wait_event = null, wait_message = null, failures = 0,
-      due_at = case when due_at is null then null else cast(${now} as bigint) end,
-      parked_due_at = case when parked_due_at is null then null else cast(${now} as bigint) end
-    where seq in (
-      select seq from automation_runs where step = ${step} and ended_at is null limit ${limit})`.execute(db)
-  return Number(result.numAffectedRows ?? 0n)
-}
-
-/** What happened that runs may wait for. */
-export interface Happened {
-  readonly contactId: string
-  readonly event: AwaitedEvent
-  /** Of an event about a mail. */
-  readonly messageId: string | null
-}
-
-/** Also for `explain query plan`. */
-export function wakingQuery(db: Queries, { contactId, event, messageId }: Happened) {
-  return compilable(
-    db,
-    sql`select seq, due_at from automation_runs
-      where contact_id = ${contactId} and wait_event = ${event} and ended_at is null
-        and (wait_message is null or wait_message = ${messageId}) order by seq limit 1000`,
-  )
-}
-
-const selectWaiting = statement<{ contactId: string; event: AwaitedEvent; messageId: string | null }>(
-  (db, given) => wakingQuery(db, given),
-)
-
-/** Lets those go on that wait for this. @returns how many */
-export async function wakeWaiting(db: Queries, happened: Happened, now: number): Promise<number> {
-  const { contactId, event, messageId } = happened
-  const { rows } = await selectWaiting(db, { contactId, event, messageId })
-  const seqs = (rows as { readonly seq: number }[]).map(({ seq }) => seq)
-  for (const list of inLists(seqs))
-    await sql`
-      update automation_runs set wait = 'arrived', wait_event = null, wait_message = null,
-        due_at = case when due_at is null then null else cast(${now} as bigint) end,
-        parked_due_at = case when parked_due_at is null then null else cast(${now} as bigint) end
-      where seq in (${sql.join(list)})`.execute(db)
-  return seqs.length
-}
-
-/** Unfinished runs of contacts: numbers by automation. */
-export async function findRunsOf(
-  db: Queries,
-  contactIds: readonly string[],
-): Promise<ReadonlyMap<number, readonly number[]>> {
-  const found = new Map<number, number[]>()
-  for (const list of inLists(contactIds)) {
-    const rows = await db
-      .selectFrom('automation_runs')
-      .select(['seq', 'automation'])
-      .where('contact_id', 'in', list)
-      .where('ended_at', 'is', null)
-      .execute()
-    for (const { seq, automation } of rows) {
-      const seqs = found.get(automation) ?? []
-      found.set(automation, seqs)
-      seqs.push(seq)
-    }
-  }
-  return found
-}
-
-/** Of those that are at an end, with their logs; they are counted no more. @returns how many, at most `limit` */
-export async function deleteRunsBefore(db: Queries, before: number, limit: number): Promise<number> {
-  const rows = await db
-    .selectFrom('automation_runs')
-    .select(['seq', 'automation', 'status'])
-    .where('ended_at', '<', before)
-    .orderBy('ended_at')
-    .limit(limit)
-    .execute()
-  for (const list of inLists(rows.map(({ seq }) => seq))) {
-    await db.deleteFrom('automation_run_steps').where('run', 'in', list).execute()
-    await db.deleteFrom('automation_runs').where('seq', 'in', list).execute()
-  }
-  for (const automation of new Set(rows.map(row => row.automation))) {
-    const count = (status: KeptStatus) =>
-      -rows.filter(row => row.automation === automation && row.status === status).length
-    const [completed, failed, cancelled] = [count('completed'), count('failed'), count('cancelled')]
-    await changeRunCounts(db, automation, { completed, failed, cancelled })
-  }
-  return rows.length
 }
 
 function runFromRow(row: Selectable<RunRow>): Run {

@@ -178,10 +178,7 @@ function isSlow(flow: Flow, run: Run): boolean {
 }
 
 /** When the next run is due that is not in hand, ms since epoch UTC; what is in hand wakes us itself. */
-async function nextFree(
-  { database, clock }: FlowParts,
-  slow: ReadonlyMap<number, unknown>,
-): Promise<number> {
+async function nextFree({ database, clock }: FlowParts, slow: ReadonlyMap<number, unknown>): Promise<number> {
   const next = await nextDueAt(database.reader)
   if (next === undefined) return Infinity
   return slow.size > 0 && next <= clock.now() ? clock.now() + FOREIGN_EVERY_MS : next

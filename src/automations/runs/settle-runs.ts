@@ -12,13 +12,17 @@ import type { FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import { changeRunCounts, findUnsettled, markSettled } from '../flows/automation-store.js'
 import { findUnsettledSteps, markStepSettled } from '../flows/step-store.js'
-import { endRuns, findUnfinished, leaveStep, unparkRuns } from './run-store.js'
+import { findUnfinished, leaveStep, unparkRuns } from './following-store.js'
+import { endRuns } from './run-store.js'
 
 /** Runs of one transaction: a few milliseconds. */
 const AT_ONCE = 200
 
 /** One piece. @returns whether there was anything to do */
-export async function settleSome({ database, clock }: Pick<FlowParts, 'database' | 'clock'>): Promise<boolean> {
+export async function settleSome({
+  database,
+  clock,
+}: Pick<FlowParts, 'database' | 'clock'>): Promise<boolean> {
   const [automation] = await findUnsettled(database.reader, 1)
   const [step] = automation ? [] : await findUnsettledSteps(database.reader, 1)
   if (!automation && !step) return false

@@ -23,17 +23,12 @@ export async function shownRuns(
 }
 
 /** Runs stand still while their automation does: then none is active, and otherwise none is paused. */
-function keptStatus(
-  automation: Automation,
-  status: RunStatus | undefined,
-): KeptStatus | undefined | 'none' {
+function keptStatus(automation: Automation, status: RunStatus | undefined): KeptStatus | undefined | 'none' {
   const isPaused = automation.status === 'paused'
   if (status === 'paused') return isPaused ? 'active' : 'none'
   return status === 'active' && isPaused ? 'none' : status
 }
 
 function countOf({ runs }: Automation, status: KeptStatus | undefined): number {
-  return status === undefined
-    ? runs.active + runs.completed + runs.failed + runs.cancelled
-    : runs[status]
+  return status === undefined ? runs.active + runs.completed + runs.failed + runs.cancelled : runs[status]
 }

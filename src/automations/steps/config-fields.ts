@@ -18,7 +18,9 @@ export interface Field<T> {
 
 export type Fields = Readonly<Record<string, Field<unknown>>>
 
-export type ConfigOf<F extends Fields> = { readonly [Name in keyof F]: F[Name] extends Field<infer T> ? T : never }
+export type ConfigOf<F extends Fields> = {
+  readonly [Name in keyof F]: F[Name] extends Field<infer T> ? T : never
+}
 
 // eslint-disable-next-line no-control-regex -- this is what it is for
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
@@ -34,7 +36,11 @@ export function text(most: number): Field<string> {
 
 /** An id, or nothing. */
 export function reference(): Field<string | null> {
-  return { usual: null, what: 'an id or null', read: value => textWithin(value, 64)?.trim().toLowerCase() || undefined }
+  return {
+    usual: null,
+    what: 'an id or null',
+    read: value => textWithin(value, 64)?.trim().toLowerCase() || undefined,
+  }
 }
 
 export function number(usual: number, above: number, most: number): Field<number> {

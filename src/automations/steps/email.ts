@@ -145,9 +145,13 @@ async function send(taking: Taking, mail: StepMail): Promise<StepOutcome> {
     : { kind: 'done', isSkipped: true, detail: { ...detail, reason: skip } }
 }
 
-async function submissionOf({ parts, tx, step, run, contact, now }: Taking, mail: StepMail): Promise<Submission> {
+async function submissionOf(
+  { parts, tx, step, run, contact, now }: Taking,
+  mail: StepMail,
+): Promise<Submission> {
   const { content, fingerprint } = mail
-  const data = Object.keys(run.triggerData).length === 0 ? undefined : new Map([[contact.email, run.triggerData]])
+  const data =
+    Object.keys(run.triggerData).length === 0 ? undefined : new Map([[contact.email, run.triggerData]])
   const to = [contact.email]
   const known = await findStoredMail(tx.db, step.seq, fingerprint, now - CONTENT_MS)
   if (known !== undefined)

@@ -9,7 +9,7 @@ import type { Queries } from '../../db/database.js'
 import type { Automation } from '../flows/automation.js'
 import { findAutomation } from '../flows/automation-store.js'
 import { enter } from '../runs/enter.js'
-import { isInside } from '../runs/run-store.js'
+import { isInside } from '../runs/following-store.js'
 import { text, truth, type ConfigOf } from './config-fields.js'
 import type { StepOutcome, StepType, Taking } from './step-type.js'
 

@@ -70,7 +70,12 @@ function textTests(attribute: string, date: Day, isYearly: boolean): Test[] {
 }
 
 /** Whether the contact's date, or its anniversary, is that day. */
-export function isDayOf({ field, repeat }: DateConfig, date: Day, contact: Contact, timezone: string): boolean {
+export function isDayOf(
+  { field, repeat }: DateConfig,
+  date: Day,
+  contact: Contact,
+  timezone: string,
+): boolean {
   const own = ownDay(field.trim(), contact, timezone)
   if (own === undefined) return false
   if (repeat === 'none') return own === date

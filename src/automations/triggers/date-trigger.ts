@@ -71,7 +71,8 @@ export class DateTrigger {
     for (let day = state.done + DAY_MS; day <= today && !stopping.aborted; day += DAY_MS) {
       const at = momentOf(day, time, timezone)
       if (at > now) return
-      if (at >= activatedAt && !(await this.goThrough(automation, day, state.next, timezone, stopping))) return
+      if (at >= activatedAt && !(await this.goThrough(automation, day, state.next, timezone, stopping)))
+        return
       state = { done: day, next: 0 }
       await this.parts.database.write(tx => keepScan(tx.db, automation.seq, JSON.stringify(state)))
     }

@@ -8,7 +8,10 @@ const PIECE = 5_000
 export const ENTRANTS_AT_ONCE = 200
 
 /** @param from the first number that is looked at */
-export function* piecesFrom(audience: Pick<Audience, 'number' | 'lastContact'>, from: number): Generator<SeqRange> {
+export function* piecesFrom(
+  audience: Pick<Audience, 'number' | 'lastContact'>,
+  from: number,
+): Generator<SeqRange> {
   const { first } = contactsOf(audience.number)
   const end = first + audience.lastContact
   for (let start = Math.max(first, from); start <= end; start += PIECE)

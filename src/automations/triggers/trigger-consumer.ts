@@ -13,7 +13,9 @@ import type { FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import { changeRunCounts, findActiveOf } from '../flows/automation-store.js'
 import { enter, type Entrant } from '../runs/enter.js'
-import { endRuns, findRunsOf, wakeWaiting } from '../runs/run-store.js'
+import { findRunsOf } from '../runs/following-store.js'
+import { endRuns } from '../runs/run-store.js'
+import { wakeWaiting } from '../runs/waiting-store.js'
 import { KINDS, signOf, type Sign, type Told } from './event-triggers.js'
 
 /** Of one turn: rows of some ten milliseconds. */
@@ -61,7 +63,8 @@ async function findWhom(tx: Tx, events: readonly Told[]): Promise<Happened[]> {
   }
   return signs.flatMap(one => {
     const { sign, workspaceId } = one
-    const known = sign.email === undefined ? undefined : ids.get(workspaceId)?.get(normalizedAddress(sign.email))
+    const known =
+      sign.email === undefined ? undefined : ids.get(workspaceId)?.get(normalizedAddress(sign.email))
     const contactId = sign.contactId ?? known
     return contactId === undefined ? [] : [{ ...one, contactId }]
   })

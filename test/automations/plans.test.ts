@@ -1,0 +1,40 @@
+/** Runs that wait cost nothing: what is due, and who waits for an event, is found along an index. */
+import { sql } from 'kysely'
+import t from 'tap'
+import { dueQuery, findDue, insertRuns } from '../../src/automations/runs/run-store.js'
+import { wakingQuery } from '../../src/automations/runs/waiting-store.js'
+import { sqliteDatabase } from '../support/db/database.js'
+
+t.test(
+  'of a million waiting runs those that are due, and those that wait for an event, are found along an index',
+  async t => {
+    const database = await sqliteDatabase(t)
+    const { reader } = database
+    const plan = async (compiled: { readonly sql: string; readonly parameters: readonly unknown[] }) => {
+      const text = compiled.sql.replaceAll('?', '0')
+      const { rows } = await sql<{ detail: string }>`explain query plan ${sql.raw(text)}`.execute(reader)
+      return rows.map(({ detail }) => detail)
+    }
+    const due = await plan(dueQuery(reader, { now: 1, limit: 100 }).compile())
+    t.match(due, [/^SEARCH automation_runs USING COVERING INDEX automation_runs_due \(due_at<\?\)$/])
+    t.equal(due.length, 1, 'nothing is sorted')
+    const happened = { contactId: 'c', event: 'purchase', messageId: null } as const
+    const [waking = ''] = await plan(wakingQuery(reader, happened).compile())
+    t.match(
+      waking,
+      /^SEARCH automation_runs USING INDEX automation_runs_waiting \(contact_id=\? AND wait_event=\?\)/,
+    )
+    // As many as make a scan plain to see, a million being no more for an index.
+    await database.write(tx =>
+      insertRuns(
+        tx.db,
+        Array.from({ length: 5_000 }, (_, at) => ({
+          ...{ id: `run${at}`, automation: 1, workspaceId: 'w1', isSandbox: false, contactId: `c${at}` },
+          ...{ contactEmail: 'x', step: 1, stepsDone: 0, triggerType: 'manual', triggerData: {} },
+          startedAt: at,
+        })),
+      ),
+    )
+    t.same((await findDue(reader, 4, 3)).length, 3)
+  },
+)

@@ -1,0 +1,131 @@
+/** Rule -> test for automations, their steps and their runs. */
+import { inFile, type Row } from '../row.js'
+
+const flows = inFile('automations/automations-served')
+const runs = inFile('automations/runs-served')
+
+const MADE = flows(
+  'an automation is made as a draft, shown with steps and run statistics, listed and deleted',
+)
+const DEFAULTS = flows('a step without config has the defaults of its type; snake_case is taken as well')
+const FAULTS = flows(
+  'a config that its type does not allow is a 400 that names the field, and nothing is made',
+)
+const BRANCHES = flows('branches lead to the steps that the request calls so, each with an id of its own')
+const STEPS = flows('steps are added, changed, reordered all at once, and taken out; positions have no gaps')
+const STATES = flows('a draft becomes active, an active one paused, a paused one active; all else is a 409')
+const MISSING = flows('what is missing, and loops in which no time passes, are told of when it is activated')
+const BOUNDS = flows('a workspace has at most 500 automations, and one of these at most 200 steps')
+const MONTH = runs('a month of delays, waits and branches, step by step')
+const LISTED = runs('runs are listed by how they stand, cancelled, and shown with what started them')
+const BY_HAND = runs('who enters by the API has to be a contact, and the automation active')
+const PAUSED = runs('runs stand still while their automation is paused, and end when it is deleted')
+const TRIGGERS = runs('what a contact does starts runs: made, put into a list, tagged, buying, looking')
+const WEBHOOK = runs(
+  'a webhook step leads to no address that is not public: it is tried again, and then the run has failed',
+)
+
+const at = (method: string, path = '') => `Automations > ${method} /automations${path}`
+const api = (method: string, path: string, code: string) => `${method} /api/v1/automations${path}: ${code}`
+
+export const AUTOMATION_ROWS: readonly Row[] = [
+  {
+    id: 'automations.record',
+    rule: 'an automation has name, trigger_type, trigger_config and steps; retrieval adds run statistics',
+    from: [
+      'What the service does > Automations (multi-step flows) and campaigns',
+      'Automation > Creation fields name (required) trigger_type',
+      at('POST'),
+      at('GET'),
+      at('GET', '/:id'),
+      at('DELETE', '/:id'),
+      'States and transitions > Automation DELETE',
+    ],
+    tests: [MADE],
+    asserts: ["trigger_config: { frequency: 'once' }", 'stats', "refused('not_found')"],
+  },
+  {
+    id: 'automations.steps',
+    rule: 'a step has step_type, config and position; a config that is left out has the defaults of its type',
+    from: [
+      'Automation > A step has step_type config',
+      ...['email', 'delay', 'condition', 'tag', 'add_to_list, remove_from_list', 'update_attribute'].map(
+        type => `Automation > ${type}`,
+      ),
+      ...['webhook', 'wait_for_event', 'move_to_flow'].map(type => `Automation > ${type}`),
+    ],
+    tests: [DEFAULTS, FAULTS, MONTH],
+    asserts: [
+      't.same([made.status, made.body.data.config], [201, config], step_type)',
+      "refused('validation_error', `steps.1.config.${field}`)",
+      "'01-14T10:00 wait_for_event completed'",
+    ],
+  },
+  {
+    id: 'automations.edit-steps',
+    rule: 'steps are added, changed, reordered all or none, and taken out; ids of the request are mapped in branches',
+    from: [
+      at('POST', '/:id/steps'),
+      at('PUT', '/:id/steps'),
+      at('PATCH', '/:id/steps/:stepId'),
+      at('DELETE', '/:id/steps/:stepId'),
+      'decisions: Automations > steps[] at creation may carry',
+    ],
+    tests: [BRANCHES, STEPS, MISSING],
+    asserts: [
+      't.match(ask.config, { trueBranchStepId: yes.id, falseBranchStepId: no.id })',
+      "t.same(await order(), ['0z', '1x', '2b', '3a'], 'all or nothing')",
+      'leads into a loop/',
+    ],
+  },
+  {
+    id: 'automations.limits',
+    rule: 'a workspace has at most 500 automations, one of these at most 200 steps',
+    from: [],
+    answers: [api('POST', '', 'limit_reached'), api('POST', '/{id}/steps', 'limit_reached')],
+    tests: [BOUNDS],
+  },
+  {
+    id: 'automations.states',
+    rule: 'draft to active, active and paused in both directions, all else a conflict',
+    from: [
+      at('PATCH', '/:id'),
+      ...['draft', 'active', 'paused'].map(
+        status => `States and transitions > Automation PATCH with status currently ${status}`,
+      ),
+      'States and transitions > Full set of automation status',
+      'decisions: Automations > Status draft active paused other',
+    ],
+    answers: [api('PATCH', '/{id}', 'conflict')],
+    tests: [STATES, MISSING],
+    asserts: [
+      "t.same([await to('active'), await to('active'), await to('draft')], [200, 409, 409], 'active')",
+    ],
+  },
+  {
+    id: 'automations.triggers',
+    rule: 'what starts runs: events, segments, dates, by hand; once or every time, for whom conditions mean',
+    from: [
+      at('POST', '/:id/trigger'),
+      'decisions: Automations > trigger_type and trigger_config contact_created {}',
+    ],
+    answers: [api('POST', '/{id}/trigger', 'contact_not_found'), api('POST', '/{id}/trigger', 'conflict')],
+    tests: [TRIGGERS, BY_HAND],
+    asserts: ["[{ trigger_data: { field: 'birthday', date: '2026-01-06' } }]"],
+  },
+  {
+    id: 'automations.runs',
+    rule: 'runs are active, completed, failed, paused or cancelled; they pause with their automation and can be cancelled',
+    from: [
+      'Automation > Run status values active completed',
+      'States and transitions > Automation run',
+      'States and transitions > Run statuses active completed failed',
+      at('GET', '/:id/runs'),
+      at('POST', '/:id/runs/:runId/cancel'),
+      'decisions: Automations > Run id automation_id contact_id contact_email',
+    ],
+    answers: [api('POST', '/{id}/runs/{runId}/cancel', 'conflict')],
+    tests: [LISTED, PAUSED, WEBHOOK],
+    asserts: ["{ status: 'paused', steps: [{ outcome: 'waiting' }] }", "exit_reason: 'step_failed'"],
+  },
+]
