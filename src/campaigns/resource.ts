@@ -30,6 +30,7 @@ export const campaigns = resource({
           name: 'send-campaigns',
           schedule: '* * * * *',
           isRunAtStart: true,
+          isHeldAfterRestore: true,
           run: stopping => runner.run(stopping),
         },
       ],

@@ -642,7 +642,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       campaign_clicks: [{ campaign: 1, link: 1, contact: 1 }],
     },
   },
-  '0026-automations': {
+  '0025-automations': {
     become: { workspaces: [{ id: WORKSPACE }] },
     after: {
       automations: [
@@ -661,7 +661,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
-  '0027-automation-runs': {
+  '0026-automation-runs': {
     become: { automations: [{ id: 'automation' }] },
     after: {
       automation_runs: [
@@ -679,7 +679,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       automation_members: [{ automation: 1, contact: 4_294_967_297 }],
     },
   },
-  '0028-webhooks': {
+  '0027-webhooks': {
     become: { workspaces: [{ id: WORKSPACE }] },
     after: {
       webhook_subscriptions: [
@@ -707,10 +707,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
-  '0030-submitters': {
+  '0028-submitters': {
     become: { message_contents: [{ id: CONTENT, key_id: null, peer: null }] },
   },
-  '0031-jobs': {
+  '0029-jobs': {
     become: { workspaces: [{ id: WORKSPACE }] },
     after: {
       jobs: [{ name: 'old events', schedule: '7 * * * *', is_running: 0, started_at: T }],
