@@ -146,6 +146,27 @@ t.test('who passes through an automation is told', async t => {
   t.match(await told('flow.completed'), [run])
 })
 
+t.test('a webhook step of an automation is a request of its own', async t => {
+  const { make, patch, told, receiver } = await open(t)
+  const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
+  const flow = await make('/automations', {
+    name: 'Call',
+    trigger_type: 'manual',
+    steps: [
+      {
+        step_type: 'webhook',
+        config: { url: `${receiver.url}/step`, method: 'PUT', headers: { 'X-Mine': '1' }, body: { a: 1 } },
+      },
+    ],
+  })
+  await patch(`/automations/${flow['id']}`, { status: 'active' })
+  await make(`/automations/${flow['id']}/trigger`, { contact_id: id })
+  await told('flow.completed')
+  const [step] = receiver.received.filter(({ path }) => path === '/step')
+  t.match(step, { headers: { 'x-mine': '1' }, json: { a: 1 } })
+  t.notOk('x-service-signature' in step!.headers)
+})
+
 /** As the operations that cause them append them. */
 const APPENDED: Readonly<Partial<Record<WebhookEvent, object>>> = {
   'campaign.sent': { campaignId: 'c', name: 'Spring', totalRecipients: 3 },

@@ -207,7 +207,7 @@ export const WEBHOOK_ROWS: readonly Row[] = [
     id: 'events.steps',
     rule: 'webhook steps of automations are requests of their own, apart from subscriptions',
     from: ['Events > Automation webhook steps (see step'],
-    tests: [],
-    waitsFor: 'automations',
+    tests: [events('a webhook step of an automation is a request of its own')],
+    asserts: ["t.notOk('x-service-signature' in step!.headers)"],
   },
 ]
