@@ -193,7 +193,6 @@ export const WEBHOOK_ROWS: readonly Row[] = [
     from: ['Events > campaign.sent', 'Events > campaign.completed'],
     tests: [BY_NAME],
     asserts: ["'campaign.sent': { campaign_id: 'c', name: 'Spring', total_recipients: 3 }"],
-    waitsFor: 'campaigns',
   },
   {
     id: 'events.automations',
