@@ -13,13 +13,16 @@ export interface Probes {
   close(): Promise<void>
 }
 
-const EVERY_MS = 10
+const USUAL_EVERY_MS = 10
 
+/** @param everyMs between two of each; 10 where absent */
 export function openProbes({
   path,
   body,
+  everyMs = USUAL_EVERY_MS,
   ...target
-}: Pick<Load, 'port' | 'key'> & Required<Pick<Load, 'path' | 'body'>>): Probes {
+}: Pick<Load, 'port' | 'key'> &
+  Required<Pick<Load, 'path' | 'body'>> & { readonly everyMs?: number }): Probes {
   let number = 0
   let latencies: { reads: number[]; sends: number[] } | undefined
   let failure: Error | undefined
@@ -36,7 +39,7 @@ export function openProbes({
     const at = number++
     probe({ path: () => path(at) }, latencies.reads)
     probe({ body: () => body(at) }, latencies.sends)
-  }, EVERY_MS)
+  }, everyMs)
   return {
     begin: () => (latencies = { reads: [], sends: [] }),
     end() {
