@@ -1,7 +1,8 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,backlog,bounces,shapes,api,audience,webhooks,automations,start,tarpits]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,backlog,bounces,shapes,api,audience,webhooks,
+ *     automations,campaign,campaign-million,start,tarpits]
  *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
@@ -16,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { measureAccept } from './scenarios/accept.js'
 import { measureApi } from './scenarios/api.js'
 import { measureAudience } from './scenarios/audience.js'
+import { measureCampaign } from './scenarios/campaign.js'
 import { endWithEverything, temporaryFolder } from './server/children.js'
 import { measureAutomations } from './scenarios/automations.js'
 import { measureBacklog } from './scenarios/backlog.js'
@@ -44,6 +46,8 @@ const SCENARIOS = [
   'audience',
   'webhooks',
   'automations',
+  'campaign',
+  'campaign-million',
   'start',
   'tarpits',
 ] as const
@@ -52,7 +56,7 @@ const TIME_LIMIT_MS = 1_200_000
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: SCENARIOS.join(',') },
+    only: { type: 'string', default: SCENARIOS.filter(name => name !== 'campaign-million').join(',') },
     profile: { type: 'boolean', default: false },
     million: { type: 'boolean', default: false },
   },
@@ -109,6 +113,22 @@ if (wanted.includes('automations')) {
   const [contacts, waiting] = quick ? [10_000, 100_000] : [100_000, 1_000_000]
   await measureAutomations(installation, { contacts, waiting, profile })
 }
+if (wanted.includes('campaign'))
+  await measureCampaign(installation, {
+    contacts: quick ? 10_000 : 200_000,
+    domains: 20,
+    kills: quick ? 2 : 5,
+    relayMessages: quick ? 2_000 : 5_000,
+    profile,
+  })
+if (wanted.includes('campaign-million'))
+  await measureCampaign(installation, {
+    contacts: quick ? 50_000 : 1_000_000,
+    domains: 200,
+    kills: 0,
+    relayMessages: 0,
+    profile,
+  })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
 process.exit(0)

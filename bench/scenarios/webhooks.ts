@@ -140,7 +140,9 @@ async function openReceiver(): Promise<Receiver> {
       child.send('report')
       return report
     },
-    stop: () => void child.kill('SIGTERM'),
+    stop() {
+      child.kill('SIGTERM')
+    },
   }
 }
 

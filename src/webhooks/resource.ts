@@ -37,6 +37,7 @@ export const webhooks = resource({
           name: 'deliver webhooks',
           schedule: '* * * * *',
           isRunAtStart: true,
+          isHeldAfterRestore: true,
           run: stopping => worker.run(stopping),
         },
         {

@@ -304,8 +304,8 @@ t.test('Retry-After is honoured', async t => {
 })
 
 t.test('a sandbox key’s webhooks are told of the sandbox alone, live ones of live events', async t => {
-  const { subscribe, addContact, receiver, list, makeKey } = await open(t)
-  const sandbox = await makeKey('--sandbox')
+  const { subscribe, addContact, receiver, list, ...postroad } = await open(t)
+  const sandbox = await postroad.makeKey('--sandbox')
   await subscribe('contact.created', '/live')
   const { id } = await subscribe('contact.created', '/sandbox', sandbox)
   t.match(await list('', sandbox), [{ id, is_sandbox: true }])

@@ -88,7 +88,7 @@ const selectKnown = statement((db, { seqs }: { readonly seqs: readonly number[] 
 export async function findKnownEvents(db: Queries, seqs: readonly number[]): Promise<ReadonlySet<number>> {
   const known = new Set<number>()
   for (const list of inLists(seqs))
-    for (const row of (await selectKnown(db, { seqs: list })).rows) known.add(Number(row.event_seq))
+    for (const row of (await selectKnown(db, { seqs: list })).rows) known.add(row.event_seq)
   return known
 }
 
@@ -161,7 +161,7 @@ export async function listWaiting(
   return rows.map(row => ({
     id: row.id,
     subscriptionId,
-    eventSeq: Number(row.event_seq),
+    eventSeq: row.event_seq,
     attempts: row.attempts,
     attemptsBefore: row.attempts_before,
     nextAttemptAt: row.next_attempt_at ?? 0,

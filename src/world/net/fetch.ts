@@ -153,7 +153,9 @@ function lookupWithin(reach: Reach, named: Named, lookUp: HostLookup): LookupFun
       else if (options.all === true) callback(null, within.map(withFamily))
       else callback(null, first, ipVersion(first))
     }
-    lookUp(hostname).then(answer, (error: Error) => callback(error, []))
+    lookUp(hostname).then(answer, (error: unknown) =>
+      callback(error instanceof Error ? error : new Error(String(error)), []),
+    )
   }
 }
 

@@ -10,9 +10,9 @@ import { Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../time/clock.js'
 
-/** Of one host, without a request. */
-const IDLE_PER_HOST = 8
-const IDLE_IN_ALL = 256
+/** Of one host, without a request: as many as are asked at once where much is told, for making one costs as much as a request. */
+const IDLE_PER_HOST = 64
+const IDLE_IN_ALL = 512
 const IDLE_MS = 10_000
 const OLDEST_MS = 60_000
 
