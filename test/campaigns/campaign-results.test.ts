@@ -84,15 +84,15 @@ t.test('opens, clicks and unsubscribes are counted, each recipient once where th
 })
 
 t.test('what leaves `sent` is settled once, whatever comes in which order', t => {
-  const recipient = {
+  const recipient: Parameters<typeof follow>[0] = {
     ...{ campaign: 1, contact: 1, status: 'sent', reason: null, messageId: 'm' },
     ...{ hasOpened: false, hasClicked: false },
-  } as const
+  }
   const kinds = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'failed', 'suppressed'] as const
   for (const first of kinds)
     for (const second of kinds)
       for (const third of kinds) {
-        let now: Parameters<typeof follow>[0] = recipient
+        let now = recipient
         const sums = new Map<string, number>()
         for (const kind of [first, second, third]) {
           const event = { kind: `email.${kind}`, payload: { reason: 'x', isBot: false, url: 'u' } }
