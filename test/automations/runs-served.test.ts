@@ -309,7 +309,7 @@ t.test(
   async t => {
     const { make, flow, enter, pass, onceLong, run, get } = await open(t)
     const ann = await make('/contacts', { email: 'ann@one.test' })
-    const path = await flow({ steps: [{ step_type: 'webhook', config: { url: 'http://127.0.0.1:9/' } }] })
+    const path = await flow({ steps: [{ step_type: 'webhook', config: { url: 'http://127.0.0.1/' } }] })
     const entering = enter(path, { contact_id: ann })
     const first = await until('the first try', async () => {
       const [one] = (await get(`${path}/runs`)).body.data

@@ -6,6 +6,7 @@ import type { Workspace } from '../../src/accounts/workspace-store.js'
 import type { Acting } from '../../src/audience/audience-parts.js'
 import type { Contact } from '../../src/audience/contacts/contact.js'
 import { createContact, type NewContactPatch } from '../../src/audience/contacts/contacts.js'
+import { insertContacts } from '../../src/audience/contacts/contact-store.js'
 import { insertList } from '../../src/audience/lists/list-store.js'
 import type { FlowParts } from '../../src/automations/automation-parts.js'
 import type { Automation, TriggerType } from '../../src/automations/flows/automation.js'
@@ -106,6 +107,18 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     },
     contact: (name: string, more: Omit<NewContactPatch, 'email'> = {}): Promise<Contact> =>
       database.write(tx => createContact(parts, tx, acting, { email: `${name}@one.test`, ...more })),
+    /** Many, of whom nobody is told. */
+    contacts: (count: number): Promise<Contact[]> =>
+      database.write(tx =>
+        insertContacts(
+          tx.db,
+          workspace.id,
+          Array.from({ length: count }, (_, at) => ({
+            ...{ id: newId(), email: `c${at}@one.test`, firstName: null, lastName: null },
+            ...{ attributes: {}, subscribed: true, createdAt: clock.now() },
+          })),
+        ),
+      ),
     template: async (html = '<p>Hello {{first_name}}</p>'): Promise<string> =>
       (await createTemplate(parts, owner, OPERATOR, { name: 'T', html })).id,
     async list(name: string) {

@@ -43,6 +43,8 @@ export class Runner {
   private readonly flows: FlowCache
   /** Runs in slow steps, by number. */
   private readonly slow = new Map<number, { readonly workspaceId: string; readonly done: Promise<void> }>()
+  /** That nothing can be written down, as a slow step has found. */
+  private fault: unknown
   private wakes = 0
   private wakeUp: () => void = () => {}
 
@@ -88,6 +90,10 @@ export class Runner {
   /** @returns whether there was anything to do */
   private async step(stopping: AbortSignal): Promise<boolean> {
     const { database, clock } = this.parts
+    const { fault } = this
+    this.fault = undefined
+    // Whatever a web server was asked would be asked again at once: what it answered cannot be written down.
+    if (fault !== undefined) throw fault
     if (await settleSome(this.parts)) return true
     this.flows.clear()
     const due = await findDue(database.reader, clock.now(), AT_ONCE + this.slow.size)
@@ -133,9 +139,7 @@ export class Runner {
     try {
       await advance(this.parts, flow, run)
     } catch (error) {
-      await this.setBack(run.seq, error).catch((fault: unknown) => {
-        this.parts.log.error('runs of automations do not go on', { error: describeError(fault) })
-      })
+      await this.setBack(run.seq, error).catch((fault: unknown) => (this.fault = fault))
     }
   }
 
