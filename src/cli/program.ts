@@ -7,6 +7,7 @@ import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
 import { backupCommand, restoreCommand } from './backup.js'
 import { bounceCommands } from './mail/bounce.js'
+import { campaignCommands } from './campaign.js'
 import { captureCommands } from './mail/capture.js'
 import { contactsCommands } from './audience/contacts.js'
 import { listsCommands } from './audience/lists.js'
@@ -15,6 +16,7 @@ import { tagsCommands } from './audience/tags.js'
 import { automationCommands } from './automation.js'
 import { configCommands } from './config.js'
 import { UsageError, type CliContext } from './context.js'
+import { doctorCommand } from './doctor/doctor.js'
 import { dnsCommands } from './tenant/dns.js'
 import { domainCommands } from './tenant/domain.js'
 import { eventCommands } from './mail/event.js'
@@ -51,6 +53,7 @@ const COMMANDS = [
   segmentsCommands,
   tagsCommands,
   automationCommands,
+  campaignCommands,
   bounceCommands,
   eventCommands,
   webhookCommands,
@@ -60,6 +63,7 @@ const COMMANDS = [
   backupCommand,
   restoreCommand,
   configCommands,
+  doctorCommand,
   migrateCommand,
 ]
 

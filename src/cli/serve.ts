@@ -7,10 +7,15 @@
 import type { Command } from 'commander'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.js'
+import { requireInitialised } from '../appliance.js'
+import { chooseConfigFile } from '../config/environment.js'
+import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
 import { openServer, type Server } from '../server.js'
 import type { ListenAddress } from '../world/net/listen.js'
+import { openServiceManager } from '../world/service-manager.js'
+import { findConfigFaults, findingText } from './config-findings.js'
 import { command, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function serveCommand(program: Command, context: CliContext): void {
@@ -21,6 +26,7 @@ export function serveCommand(program: Command, context: CliContext): void {
     log.setFormat(config.log.format)
     if (keysWithoutEffect.length > 0)
       log.warn('configured keys have no effect in this version', { keys: keysWithoutEffect.join(', ') })
+    refuseFaulty(context, options, config)
     const server = await openServer(config, context.world)
     const { http, public: pages, submission, submissionTls, inbound } = server.addresses
     log.info('postroad serves', {
@@ -32,9 +38,15 @@ export function serveCommand(program: Command, context: CliContext): void {
       inbound: inWords(inbound),
       capture: config.mta.capture,
     })
+    const systemd = openServiceManager({
+      descriptor: context.env['SD_NOTIFY_FD'],
+      watchdog: context.env['WATCHDOG_USEC'],
+    })
+    systemd.ready(`serves, version ${VERSION}`)
     const stopReloading = reloadOnHangup(context, options, config, server)
     await untilToldToStop(log)
     stopReloading()
+    systemd.stopping()
     log.info('postroad stops', { graceMs: config.shutdownGraceMs })
     await server[Symbol.asyncDispose]()
     log.info('postroad stopped')
@@ -42,6 +54,16 @@ export function serveCommand(program: Command, context: CliContext): void {
     // The socket of a delivery that was left behind would keep the process alive.
     process.exit(0)
   })
+}
+
+/** Before anything is opened, so that a service manager learns that another start would not help. @throws ConfigError */
+function refuseFaulty(context: CliContext, options: CommonOptions, config: Config): void {
+  requireInitialised(config)
+  const file = chooseConfigFile(options.config, context.env)
+  const findings = findConfigFaults({ config, file, now: context.world.clock.now() })
+  const faults = findings.filter(({ severity }) => severity === 'fault')
+  if (faults.length > 0) throw new ConfigError(file, faults.map(findingText))
+  for (const one of findings) context.world.log.warn('the configuration will hurt', { ...one })
 }
 
 /** Once drained nobody waits for a second signal any more, so that one ends the process as signals do. */

@@ -51,11 +51,8 @@ export function loadConfig({
   env,
   readFile = path => readFileSync(path, 'utf8'),
 }: LoadRequest): LoadedConfig {
-  const given = overrideFromEnvironment(
-    parseToml(file, readText(file, readFile)),
-    env,
-    environmentKeys(schema),
-  )
+  const text = readText(file, readFile)
+  const given = overrideFromEnvironment(parseToml(file, text), env, environmentKeys(schema))
   const faults = [...given.faults]
   const tables = readTable(nodeOf(schema), given.tables, [], {
     faults,
@@ -63,7 +60,7 @@ export function loadConfig({
     origin: path => originOf(given, path),
   })
   faults.push(...faultsBetweenKeys(tables))
-  if (faults.length > 0) throw new ConfigError(file, faults)
+  if (faults.length > 0) throw new ConfigError(file, faults, text)
   const complete = withDerived(nodeOf(schema), tables, textAt(tables, ['hostname']) ?? '')
   return {
     config: toConfig(schema, complete),

@@ -1,4 +1,5 @@
 /** Sending domains on both databases: adding, the records to publish, verifying against DNS, removing. */
+import { keyActor } from '../../src/events/activity-store.js'
 import t from 'tap'
 import { openShelf } from '../../src/accounts/secret-box.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
@@ -252,7 +253,11 @@ eachDatabase(t, 'records that were taken away make a verified domain unverified'
   publish(zone, added)
   t.ok((await verifyDomain(parts, 'w1', added.id)).verifiedAt)
   for (const name of Object.keys(zone)) Reflect.deleteProperty(zone, name)
-  t.equal((await verifyDomain(parts, 'w1', added.id)).verifiedAt, null)
+  const looked = await verifyDomain(parts, 'w1', added.id)
+  t.ok(looked.verifiedAt, 'the operator who only looks ends nothing')
+  t.ok(looked.failingSince)
+  const client = keyActor({ keyId: 'k1', keyName: 'shop' })
+  t.equal((await verifyDomain(parts, 'w1', added.id, client)).verifiedAt, null)
 })
 
 eachDatabase(

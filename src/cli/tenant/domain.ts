@@ -1,9 +1,11 @@
-/** `postroad domain add|list|verify|rotate|remove`. */
+/** `postroad domain add|list|show|verify|rotate|remove`. */
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance.js'
 import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
 import { isoTime } from '../../core/moments.js'
+import { TTL_SECONDS } from '../../deliverability/domains/dns-records.js'
+import { zoneLine } from '../../deliverability/domains/zone-line.js'
 import { domainToApi } from '../../deliverability/domains/domain-schema.js'
 import { findDomainByName, listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
 import { addDomain, dropDomain, readDomainName, verifyDomain } from '../../deliverability/domains/domains.js'
@@ -46,14 +48,22 @@ export function domainCommands(program: Command, context: CliContext): void {
       )
     })
   })
-  command(group, 'verify <name>', 'ask DNS for the records now')
+  command(group, 'show <name>', 'its records, and what DNS held of each when it was last asked')
+    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .action(async (name: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const domain = await mustFind(appliance, options, name)
+        printDomain(context, options, domain, appliance.config.dns.dkimZone)
+      })
+    })
+  command(group, 'verify <name>', 'ask DNS for the records now; a verified domain keeps its 3 days of grace')
     .requiredOption('--workspace <id>', 'the workspace it belongs to')
     .action(async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
         const domain = await verifyDomain(appliance.domains, options.workspace, id)
         printDomain(context, options, domain, appliance.config.dns.dkimZone)
-        if (domain.verifiedAt === null) context.fail()
+        if (domain.verifiedAt === null || domain.failingSince !== null) context.fail()
       })
     })
   command(group, 'rotate <name>', 'sign with the standby DKIM keys from now on')
@@ -87,6 +97,7 @@ function printDomain(context: CliContext, options: CommonOptions, domain: Domain
   printResult(context, options, json, () =>
     [
       `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
+      ...(domain.checkedAt === null ? [] : [`DNS was asked ${isoTime(domain.checkedAt)}`]),
       '',
       table(
         ['STATUS', 'PURPOSE', 'KEY', 'TYPE', 'NAME', 'VALUE'],
@@ -99,13 +110,27 @@ function printDomain(context: CliContext, options: CommonOptions, domain: Domain
           record.value,
         ]),
       ),
+      ...(domain.checkedAt === null ? [] : answerLines(json.dns_records)),
       ...json.dns_records.flatMap(({ alternative }) =>
         alternative
-          ? ['', `instead of the CNAME ${alternative.name}, a TXT there with:`, alternative.value]
+          ? ['', 'instead of that CNAME, as a line of a zone file:', zoneLine(alternative, TTL_SECONDS)]
           : [],
       ),
     ].join('\n'),
   )
+}
+
+type ShownRecord = ReturnType<typeof domainToApi>['dns_records'][number]
+
+/** What DNS said, where that is not what it should be. */
+function answerLines(records: readonly ShownRecord[]): string[] {
+  return records
+    .filter(({ status }) => status !== 'verified')
+    .flatMap(({ name, type, found, required }) => [
+      '',
+      `${name} ${type}${required ? '' : ' (optional)'}: ${found.length === 0 ? 'DNS holds no such record' : 'DNS holds'}`,
+      ...found.map(one => `  ${one}`),
+    ])
 }
 
 /** E.g. `pr0a1b2c3d4e1 active, pr0a1b2c3d4e2 standby`. */

@@ -8,6 +8,7 @@ import type { Queries } from '../../db/database.js'
 import { dkimRecord } from '../../mail/dkim/dkim-record.js'
 import { listPublishedKeys } from './dkim-key-store.js'
 import { dkimTarget, TTL_SECONDS } from '../domains/dns-records.js'
+import { zoneStrings } from '../domains/zone-line.js'
 
 export interface ZoneRecord {
   /** Without the dot at its end. */
@@ -42,12 +43,7 @@ export function zoneFile(records: readonly ZoneRecord[], dkimZone: string): stri
     `; DKIM keys of ${dkimZone}: include this below its SOA and NS records, and again after each change.`,
     `$ORIGIN ${dkimZone}.`,
     ...records.map(
-      ({ name, ttl, value, domain }) => `${name}. ${ttl} IN TXT ( ${strings(value)} ) ; ${domain}`,
+      ({ name, ttl, value, domain }) => `${name}. ${ttl} IN TXT ( ${zoneStrings(value)} ) ; ${domain}`,
     ),
   ].join('\n')
-}
-
-/** One string holds 255 octets at most; a verifier joins them without anything between (RFC 6376 §3.6.2.2). */
-function strings(value: string): string {
-  return (value.match(/.{1,255}/g) ?? []).map(piece => `"${piece}"`).join(' ')
 }

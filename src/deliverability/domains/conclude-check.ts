@@ -33,7 +33,11 @@ export async function concludeCheck(
   return database.write(async tx => {
     const before = await findDomain(tx.db, owner, id)
     if (!before) return undefined
-    const course = nextCourse(before, { verdict, now, isAsked: actor !== undefined, fraction })
+    const course = nextCourse(before, {
+      ...{ verdict, now, fraction },
+      isAsked: actor !== undefined,
+      hasGrace: actor?.type === 'operator',
+    })
     const kept = actor ? findings : answered(findings, before.findings)
     tx.onCommit(() => onChanged?.())
     await recordCheck(tx.db, id, { ...course, checkedAt: now, findings: kept })

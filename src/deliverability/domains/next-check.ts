@@ -8,7 +8,8 @@
  *   verified, no answer             nothing changes; asked again after 6 hours
  *   verified, found wrong           still sends, and says since when; asked again every 6 hours. After 3 days and at least
  *                                   3 checks that all found it wrong, it is not verified any more
- *   verified, verify pressed        who asks gets the answer: found wrong, it is not verified any more
+ *   verified, verify pressed        a client that asks gets the answer: found wrong, it is not verified any more; where the operator
+ *                                   looks (`postroad domain verify`), nothing ends earlier than it would have
  *   vouched                         verified by the operator's word; never asked by itself
  *   of a sandbox                    verified; never asked by itself
  *
@@ -53,6 +54,8 @@ export interface CheckFacts {
   readonly now: number
   /** Somebody asked, and waits for the answer. */
   readonly isAsked: boolean
+  /** Who asks only looks: a domain that is verified has its 3 days all the same. */
+  readonly hasGrace?: boolean
   /** Uniform random number in [0, 1). */
   readonly fraction: number
 }
@@ -61,14 +64,14 @@ export function nextCourse(
   domain: CheckCourse & Pick<Domain, 'isVouched' | 'isSandbox'>,
   facts: CheckFacts,
 ): CheckCourse {
-  const { verdict, now, isAsked, fraction } = facts
+  const { verdict, now, isAsked, hasGrace = false, fraction } = facts
   if (domain.isVouched || domain.isSandbox)
     return { ...domain, verifiedAt: domain.verifiedAt ?? now, failingSince: null, nextCheckAt: null }
   // A clock that was ahead for a while must not leave moments behind that have yet to come.
   const watchedSince = Math.min(domain.watchedSince, now)
   const failingSince = domain.failingSince === null ? null : Math.min(domain.failingSince, now)
   const before = { ...domain, watchedSince, failingSince }
-  const after = { ...before, ...verdictCourse(before, verdict, now, isAsked) }
+  const after = { ...before, ...verdictCourse(before, verdict, now, isAsked && !hasGrace) }
   if (isAsked && after.verifiedAt === null) after.watchedSince = now
   const everyMs = intervalMs(after, verdict, now)
   return { ...after, nextCheckAt: now + Math.round(everyMs * (1 - JITTER * fraction)) }
@@ -83,12 +86,12 @@ function verdictCourse(
   { verifiedAt, failingSince, failedChecks }: CheckCourse,
   verdict: DomainCheck['verdict'],
   now: number,
-  isAsked: boolean,
+  endsAtOnce: boolean,
 ): Partial<CheckCourse> {
   if (verdict === 'verified') return { verifiedAt: verifiedAt ?? now, failingSince: null, failedChecks: 0 }
   if (verdict === 'unknown' || verifiedAt === null) return {}
   const since = failingSince ?? now
-  const isLost = isAsked || (now - since >= TOLERATED_MS && failedChecks + 1 >= FEWEST_FAILED_CHECKS)
+  const isLost = endsAtOnce || (now - since >= TOLERATED_MS && failedChecks + 1 >= FEWEST_FAILED_CHECKS)
   return isLost
     ? { verifiedAt: null, failingSince: null, failedChecks: 0, watchedSince: now }
     : { failingSince: since, failedChecks: failedChecks + 1 }

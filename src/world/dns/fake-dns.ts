@@ -21,6 +21,7 @@ export interface FakeRecords {
   readonly A?: readonly string[] | 'servfail'
   readonly AAAA?: readonly string[] | 'servfail'
   readonly TXT?: readonly string[] | 'servfail'
+  readonly PTR?: readonly string[] | 'servfail'
   readonly CNAME?: string
 }
 
@@ -38,7 +39,7 @@ export function fakeDns(zone: FakeZone): FakeResolver {
   const asked: string[] = []
 
   function answer<T>(
-    type: 'MX' | 'A' | 'AAAA' | 'TXT',
+    type: 'MX' | 'A' | 'AAAA' | 'TXT' | 'PTR',
     name: string,
     read: (text: string) => T,
   ): DnsAnswer<T> {
@@ -62,6 +63,7 @@ export function fakeDns(zone: FakeZone): FakeResolver {
     ipv4: async name => answer('A', name, text => text),
     ipv6: async name => answer('AAAA', name, text => text),
     txt: async name => answer('TXT', name, text => text),
+    ptr: async name => answer('PTR', name, text => text),
     async cname(name) {
       asked.push(`CNAME ${name}`)
       const declared = zone[name]

@@ -69,6 +69,11 @@ async function readPem(file: string): Promise<string> {
   }
 }
 
+/** For `config check`. @throws Error saying what is wrong with the pair */
+export function assertUsable({ cert, key }: PemPair): void {
+  createSecureContext({ cert, key })
+}
+
 function load(pair: PemPair, name: string): Loaded {
   try {
     // OpenSSL refuses a key that is not the certificate's.

@@ -1,0 +1,111 @@
+/** What `config check` finds beside the notation: what serve refuses, and what will hurt. */
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { initialise, install } from '../support/program/process.js'
+import { makeSelfSigned } from '../../src/world/tls/self-signed-certificate.js'
+
+interface Check {
+  readonly ok: boolean
+  readonly findings: readonly { severity: string; path: string; what: string; mend: string }[]
+}
+
+async function check(postroad: ReturnType<typeof install>): Promise<Check & { status: number | null }> {
+  const { status, out } = await postroad.run('config', 'check', '--json')
+  return { status, ...(JSON.parse(out) as Check) }
+}
+
+const pathsOf = ({ findings }: Check, severity: string) =>
+  findings.filter(one => one.severity === severity).map(({ path }) => path)
+
+t.test('an ordinary configuration is ok, and says nothing', async t => {
+  const postroad = await initialise(t)
+  chmodSync(postroad.dataDir, 0o700)
+  t.match(await postroad.run('config', 'check'), { status: 0, out: 'ok\n' })
+})
+
+t.test('every fault of the notation names its line, and nothing of the file', async t => {
+  const postroad = install(t)
+  postroad.writeConfig(
+    '[mta]\nconnections = "many"\n[[mta.routes]]\ndomain = "x.example"\npassword = "hunter2"\nfirst = 1',
+  )
+  const { status, err } = await postroad.run('config', 'check')
+  t.equal(status, 2)
+  t.match(err, /line 4: mta\.connections: /)
+  t.match(err, /line 8: mta\.routes\.0\.first: unknown key/)
+  t.match(err, /line 5: mta\.routes\.0\.host: missing/)
+  t.notMatch(err, /hunter2/)
+})
+
+t.test(
+  'a certificate that serve cannot use is a fault, and ends it with the status of a wrong configuration',
+  async t => {
+    const folder = t.testdir({ text: 'no certificate' })
+    const cert = join(folder, 'text')
+    const toml = `[tls]\ncert = "${cert}"\nkey = "${join(folder, 'none')}"`
+    const postroad = await initialise(t, { toml })
+    t.match(await check(postroad), {
+      ok: false,
+      status: 1,
+      findings: [{ path: 'tls.key', what: /none cannot be read/ }],
+    })
+    t.match(await postroad.spawn('serve'), { status: 2, err: /tls\.key: .*cannot be read/ })
+    postroad.writeConfig(`[tls]\ncert = "${cert}"\nkey = "${cert}"`)
+    t.match(await check(postroad), { ok: false, findings: [{ path: 'tls.cert', what: /cannot be used/ }] })
+    postroad.writeConfig(`[tls]\ncert = "${cert}"`)
+    t.match(await check(postroad), { ok: false, findings: [{ path: 'tls', what: /belong together/ }] })
+    postroad.writeConfig(`[secrets]\nkey = "${cert}"`)
+    t.match(await check(postroad), { ok: false, findings: [{ path: 'secrets.key', what: /32 bytes/ }] })
+  },
+)
+
+t.test(
+  'certificates that are over or for another name, and files that all may read, are warned of',
+  async t => {
+    const folder = t.testdir()
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+    const pair = await makeSelfSigned('other.example', Date.now() - 20 * 365 * 86_400_000)
+    writeFileSync(cert, pair.cert)
+    writeFileSync(key, pair.key, { mode: 0o644 })
+    chmodSync(key, 0o644)
+    const route = '[[mta.routes]]\ndomain = "*"\nhost = "127.0.0.1"\nusername = "me"\npassword = "hunter2"'
+    const postroad = await initialise(t, { toml: `[tls]\ncert = "${cert}"\nkey = "${key}"\n${route}` })
+    chmodSync(postroad.dataDir, 0o755)
+    chmodSync(postroad.configFile, 0o644)
+    const found = await check(postroad)
+    t.match(found, { ok: true, status: 0 })
+    t.same(pathsOf(found, 'warning').sort(), ['', 'data_dir', 'tls.cert', 'tls.cert', 'tls.key'])
+    const told = found.findings.map(({ what }) => what).join('\n')
+    t.match(told, /ended/)
+    t.match(told, /is not for mx\.postroad\.test/)
+    t.match(told, /passwords stand in/)
+    t.notMatch(told, /hunter2/)
+    t.ok(found.findings.every(({ mend }) => mend.length > 5))
+  },
+)
+
+t.test('doors that stand open, and addresses that are not there, are warned of', async t => {
+  const postroad = await initialise(t, {
+    toml: '[[submission.trusted_networks]]\nnetwork = "0.0.0.0/0"\nkey = "x"\n[mta]\nsource_addresses = ["192.0.2.77", "127.0.0.1"]',
+    env: {
+      POSTROAD_HTTP_LISTEN: '0.0.0.0:0',
+      POSTROAD_SUBMISSION_LISTEN: '0.0.0.0:0',
+      POSTROAD_SUBMISSION_REQUIRE_TLS: 'false',
+    },
+  })
+  chmodSync(postroad.dataDir, 0o700)
+  t.same(pathsOf(await check(postroad), 'warning'), [
+    'http.listen',
+    'submission.require_tls',
+    'submission.trusted_networks.0.network',
+    'mta.source_addresses',
+  ])
+})
+
+t.test('a data folder that is none is named', async t => {
+  const postroad = install(t)
+  t.match(await check(postroad), { ok: true, findings: [{ path: 'data_dir', what: /is not there yet/ }] })
+  mkdirSync(join(postroad.dataDir, '..'), { recursive: true })
+  writeFileSync(postroad.dataDir, '')
+  t.match(await check(postroad), { ok: false, findings: [{ path: 'data_dir', what: /is no folder/ }] })
+})
