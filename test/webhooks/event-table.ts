@@ -17,7 +17,7 @@ const MAIL = 'mail is told of as it is handed over and taken'
 const PLAYED = 'what becomes of mail is told'
 const CONVERSIONS = 'a conversion is told'
 const FLOWS = 'who passes through an automation is told'
-const BY_NAME = 'events of campaigns are told by the names of their kinds'
+const CAMPAIGN = 'a campaign is told as it begins and as it ends'
 
 export const EVENT_TABLE: readonly EventRow[] = [
   {
@@ -95,8 +95,8 @@ export const EVENT_TABLE: readonly EventRow[] = [
   },
   { event: 'email.complained', causedBy: ['a report of a feedback loop'], test: [SERVED, PLAYED] },
   { event: 'conversion.created', causedBy: ['POST /conversions'], test: [SERVED, CONVERSIONS] },
-  { event: 'campaign.sent', causedBy: ['POST /campaigns/:id/send/api'], test: [SERVED, BY_NAME] },
-  { event: 'campaign.completed', causedBy: ['the last mail of a campaign'], test: [SERVED, BY_NAME] },
+  { event: 'campaign.sent', causedBy: ['POST /campaigns/:id/send/api'], test: [SERVED, CAMPAIGN] },
+  { event: 'campaign.completed', causedBy: ['the last mail of a campaign'], test: [SERVED, CAMPAIGN] },
   {
     event: 'flow.triggered',
     causedBy: ['POST /automations/:id/trigger', 'the trigger of an active automation'],

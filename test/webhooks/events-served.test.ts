@@ -1,6 +1,4 @@
 /** Each event as its receiver is told of it, caused by the operation that causes it, on the running appliance. */
-import { join } from 'node:path'
-import BetterSqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { Compile } from 'typebox/compile'
 import { bodySchema } from '../../src/webhooks/events/described-events.js'
@@ -167,26 +165,19 @@ t.test('a webhook step of an automation is a request of its own', async t => {
   t.notOk('x-service-signature' in step!.headers)
 })
 
-/** As the operations that cause them append them. */
-const APPENDED: Readonly<Partial<Record<WebhookEvent, object>>> = {
-  'campaign.sent': { campaignId: 'c', name: 'Spring', totalRecipients: 3 },
-  'campaign.completed': { campaignId: 'c', name: 'Spring', totalRecipients: 3, stats: { sends: 3 } },
-}
-
-t.test('events of campaigns are told by the names of their kinds', async t => {
-  const { receiver, make, dataDir, workspaceId, clock } = await open(t)
-  const database = new BetterSqlite(join(dataDir, 'postroad.db'))
-  const append = database.prepare(
-    'insert into events (kind, workspace_id, is_sandbox, occurred_at, payload) values (?, ?, 0, ?, ?)',
-  )
-  for (const [kind, payload] of Object.entries(APPENDED))
-    append.run(kind, workspaceId, clock.now(), JSON.stringify(payload))
-  database.close()
-  // The log is looked at when it grows.
-  await make('/contacts', { email: 'ann@x.example' })
-  const told = Object.fromEntries((await receiver.has(3)).map(({ json }) => [json.event, json.data]))
-  t.match(told, {
-    'campaign.sent': { campaign_id: 'c', name: 'Spring', total_recipients: 3 },
-    'campaign.completed': { campaign_id: 'c', name: 'Spring', total_recipients: 3, stats: { sends: 3 } },
+t.test('a campaign is told as it begins and as it ends', async t => {
+  const { make, told, key, ...postroad } = await open(t)
+  const list = await make('/lists', { name: 'News' })
+  for (const email of ['ann@x.example', 'bob@x.example'])
+    await make('/contacts', { email, list_id: list['id'] })
+  const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
+  const campaign = await make('/campaigns', {
+    ...{ name: 'Spring', subject: 'News', template_id: template['id'], list_id: list['id'] },
   })
+  const headers = { 'Idempotency-Key': 'once' }
+  await postroad.post(`/api/v1/campaigns/${campaign['id']}/send/api`, {}, { key, headers })
+  const about = { campaign_id: campaign['id'], name: 'Spring', total_recipients: 2 }
+  t.match(await told('campaign.sent'), [about])
+  t.match(await told('campaign.completed'), [{ ...about, stats: { sends: 2, delivered: 2, bounces: 0 } }])
+  t.match(await told('email.sent', 2), [{ campaign_id: campaign['id'] }, { campaign_id: campaign['id'] }])
 })
