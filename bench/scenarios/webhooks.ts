@@ -119,13 +119,15 @@ async function subscribe(server: ServerProcess, installation: Installation, port
 /** Waits for all that was acknowledged. @throws Error naming what is missing */
 async function settled(receiver: Receiver, events: number): Promise<ReceiverReport> {
   const latencies: number[] = []
-  for (const limit = performance.now() + SETTLE_LIMIT_MS; ; await sleep(200)) {
+  const limit = performance.now() + SETTLE_LIMIT_MS
+  for (;;) {
     const report = await receiver.report()
     for (const one of report.latencies) latencies.push(one)
     const complete = Object.values(report.counts).filter(count => count >= events).length
     if (complete >= RECEIVERS.good) return { ...report, latencies }
     if (performance.now() > limit)
       throw new Error(`${RECEIVERS.good - complete} of the good receivers miss some of ${events} events`)
+    await sleep(200)
   }
 }
 

@@ -182,3 +182,52 @@ t.test('each route needs its permission', async t => {
   t.match(await list('', 'reader'), { status: 403 })
   t.match(await convert({ contact_id: ANN.id, value: 1 }, 'reader'), { status: 403 })
 })
+
+eachDatabase(t, 'a click counts before a later opening, and goes by its own moment', async (t, database) => {
+  const { convertAnn } = await serve(t, database)
+  await engage(database, 'ann@x.example', {
+    m1: { opened: NOW - 2 * DAY_MS, clicked: NOW - DAY_MS },
+    m2: { opened: NOW - 1_000 },
+    m3: { opened: NOW - 3 * DAY_MS, clicked: NOW - 2 * DAY_MS },
+  })
+  t.match(await convertAnn(), { message_id: 'm1' })
+})
+
+t.test('a click that is too old leaves the opening of another message to count', async t => {
+  const database = await sqliteDatabase(t)
+  const { convertAnn, clock } = await serve(t, database)
+  await engage(database, 'ann@x.example', {
+    m1: { opened: NOW, clicked: NOW },
+    m2: { opened: NOW + 3 * DAY_MS },
+  })
+  await clock.advance(7 * DAY_MS + 1)
+  t.match(await convertAnn(), { message_id: 'm2' })
+})
+
+eachDatabase(t, 'a refund is put down like a purchase, each in its currency', async (t, database) => {
+  const { convert, list } = await serve(t, database)
+  await engage(database, 'ann@x.example', { m1: { clicked: NOW - 1_000 } })
+  for (const [value, currency] of [
+    [100, 'usd'],
+    [-30, 'USD'],
+    [2_000, 'jpy'],
+    [0, undefined],
+  ] as const)
+    t.match(await convert({ contact_id: ANN.id, value, currency }), {
+      status: 201,
+      json: { data: { value, currency: currency?.toUpperCase() ?? 'EUR', message_id: 'm1' } },
+    })
+  t.match((await list()).json, {
+    data: [{ currency: 'EUR' }, { currency: 'JPY' }, { value: -30, currency: 'USD' }, { value: 100 }],
+    pagination: { total: 4 },
+  })
+})
+
+eachDatabase(t, 'a conversion names the campaign that its message is part of', async (t, database) => {
+  const { convertAnn } = await serve(t, database)
+  await engage(database, 'ann@x.example', { m1: { clicked: NOW - 1_000 } })
+  await database.write(async tx => {
+    await tx.db.updateTable('messages').set({ campaign_id: 'spring' }).where('id', '=', 'm1').execute()
+  })
+  t.match(await convertAnn(), { message_id: 'm1', campaign_id: 'spring' })
+})

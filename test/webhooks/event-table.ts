@@ -17,7 +17,7 @@ const MAIL = 'mail is told of as it is handed over and taken'
 const PLAYED = 'what becomes of mail is told'
 const CONVERSIONS = 'a conversion is told'
 const FLOWS = 'who passes through an automation is told'
-const CAMPAIGN = 'a campaign is told when it begins and when it is through'
+const CAMPAIGN = 'a campaign is told as it begins and as it ends'
 
 export const EVENT_TABLE: readonly EventRow[] = [
   {

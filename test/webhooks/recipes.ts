@@ -82,7 +82,7 @@ export async function tryRecipe(
   const path = join(folderOf(t), file)
   writeFileSync(path, program(recipe ?? ''))
   const run = (body: string, signature: string, secret: string, now: number): boolean => {
-    const [name = '', ...args] = [...command, path, body, signature, secret, String(now)]
+    const [name, ...args] = [...command, path, body, signature, secret, String(now)]
     try {
       execFileSync(name, args, { stdio: ['ignore', 'ignore', 'pipe'] })
       return true
