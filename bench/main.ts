@@ -1,14 +1,15 @@
 /**
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
- *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,backlog,bounces,shapes,api,audience,webhooks,start,tarpits]
+ *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,backlog,bounces,shapes,api,audience,webhooks,
+ *     automations,campaign,campaign-million,start,tarpits]
  *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
  * two to fill, and prints the limit beside each figure; `audience` does the same with 1,000,000 contacts (50,000 with
  * `--quick`). `--profile` leaves a CPU profile of the server for each row of `accept`, `submission` and `relay`, and one for
- * `api`, `audience` and `webhooks` each, in the working folder (read it with the developer tools of any
+ * `api`, `audience`, `webhooks` and `automations` each, in the working folder (read it with the developer tools of any
  * Chromium); its figures are then too low. Ends by itself, within twenty minutes, and takes everything it started
  * with it. Exit status 0 when everything was measured.
  */
@@ -16,7 +17,9 @@ import { parseArgs } from 'node:util'
 import { measureAccept } from './scenarios/accept.js'
 import { measureApi } from './scenarios/api.js'
 import { measureAudience } from './scenarios/audience.js'
+import { measureCampaign } from './scenarios/campaign.js'
 import { endWithEverything, temporaryFolder } from './server/children.js'
+import { measureAutomations } from './scenarios/automations.js'
 import { measureBacklog } from './scenarios/backlog.js'
 import { measureBouncesAmongReports } from './peers/bounces-among-reports.js'
 import { measureBounces } from './scenarios/bounces.js'
@@ -42,6 +45,9 @@ const SCENARIOS = [
   'api',
   'audience',
   'webhooks',
+  'automations',
+  'campaign',
+  'campaign-million',
   'start',
   'tarpits',
 ] as const
@@ -50,7 +56,7 @@ const TIME_LIMIT_MS = 1_200_000
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: SCENARIOS.join(',') },
+    only: { type: 'string', default: SCENARIOS.filter(name => name !== 'campaign-million').join(',') },
     profile: { type: 'boolean', default: false },
     million: { type: 'boolean', default: false },
   },
@@ -103,6 +109,26 @@ if (wanted.includes('audience'))
     profile,
   })
 if (wanted.includes('webhooks')) await measureWebhooks(installation, { seconds: quick ? 20 : 60, profile })
+if (wanted.includes('automations')) {
+  const [contacts, waiting] = quick ? [10_000, 100_000] : [100_000, 1_000_000]
+  await measureAutomations(installation, { contacts, waiting, profile })
+}
+if (wanted.includes('campaign'))
+  await measureCampaign(installation, {
+    contacts: quick ? 10_000 : 200_000,
+    domains: 20,
+    kills: quick ? 2 : 5,
+    relayMessages: quick ? 2_000 : 5_000,
+    profile,
+  })
+if (wanted.includes('campaign-million'))
+  await measureCampaign(installation, {
+    contacts: quick ? 50_000 : 1_000_000,
+    domains: 200,
+    kills: 0,
+    relayMessages: 0,
+    profile,
+  })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
 process.exit(0)

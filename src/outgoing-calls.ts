@@ -18,8 +18,6 @@ interface Calls {
 export interface OutgoingCallsOfServer {
   /** @param isPermitted whether the workspace's settings allow private addresses */
   readonly of: (isPermitted: boolean) => Calls
-  /** For calls of which no workspace's settings are known. */
-  readonly http: HttpClient
   /** Ends what is under way. */
   close(): void
 }
@@ -41,7 +39,6 @@ export function openOutgoingCalls({
   const usual = allowNetworksFor === 'all' ? listed : callsWithin(PUBLIC_REACH)
   return {
     of: isPermitted => (isPermitted ? listed : usual),
-    http: usual.http,
     close: () => pools.forEach(pool => pool.close()),
   }
 }

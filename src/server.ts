@@ -124,7 +124,6 @@ async function openParts(
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
       outgoingCalls: calls.of,
-      http: calls.http,
     },
     config,
   )

@@ -94,6 +94,27 @@ export async function countAgainstLimits(
   }
 }
 
+/** How many mails there is room for now, and when there will be more. */
+export interface Room {
+  readonly mails: number
+  /** Ms since epoch UTC; of the window that is the fullest. */
+  readonly moreAt: number
+}
+
+/** For who has more to send than fits, and waits. */
+export async function roomWithinLimits(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Room> {
+  const starts = WINDOWS.map(kind => windowStart(kind, now))
+  const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
+  let room: Room = { mails: Infinity, moreAt: now }
+  for (const kind of WINDOWS) {
+    const [limit, start] = [limitOf(workspace, kind), windowStart(kind, now)]
+    const used = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
+    const mails = limit === 0 ? Infinity : Math.max(0, limit - used)
+    if (mails <= room.mails) room = { mails, moreAt: start + WINDOW_MS[kind] }
+  }
+  return room
+}
+
 /**
  * Takes back what was counted and will never be sent, in the windows in which it was counted; one that is over stays as it is.
  *
@@ -162,9 +183,13 @@ function refuseOverLimit(
   recipients: number,
   now: number,
 ): void {
-  const limit = kind === 'hour' ? workspace.hourlyLimit : workspace.dailyLimit
+  const limit = limitOf(workspace, kind)
   if (limit > 0 && accepted + recipients > limit)
     throw limitReached({ kind, limit, left: Math.max(0, limit - accepted), recipients }, now)
+}
+
+function limitOf({ hourlyLimit, dailyLimit }: LimitedWorkspace, kind: WindowKind): number {
+  return kind === 'hour' ? hourlyLimit : dailyLimit
 }
 
 function windowOf({ id }: LimitedWorkspace, kind: WindowKind, now: number): SendingUsageRow {

@@ -7,8 +7,12 @@ import type { Random } from '../world/random.js'
 
 export interface AutomationParts extends AudienceParts {
   readonly send: SendParts
-  /** Calls what webhook steps name, within the reach that strangers have. */
-  readonly http: HttpClient
+  /**
+   * Calls what webhook steps name, within the reach that strangers have.
+   *
+   * @param isPermitted whether the workspace's settings allow private addresses
+   */
+  readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
   readonly log: Log
   readonly random: Random
 }

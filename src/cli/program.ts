@@ -7,6 +7,7 @@ import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
 import { backupCommand, restoreCommand } from './backup.js'
 import { bounceCommands } from './mail/bounce.js'
+import { campaignCommands } from './campaign.js'
 import { captureCommands } from './mail/capture.js'
 import { contactsCommands } from './audience/contacts.js'
 import { listsCommands } from './audience/lists.js'
@@ -52,6 +53,7 @@ const COMMANDS = [
   segmentsCommands,
   tagsCommands,
   automationCommands,
+  campaignCommands,
   bounceCommands,
   eventCommands,
   webhookCommands,

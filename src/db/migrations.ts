@@ -24,11 +24,12 @@ import { up as forms } from './migrations/0020-forms.js'
 import { up as attributePlaces } from './migrations/0021-attribute-places.js'
 import { up as tracking } from './migrations/0022-tracking.js'
 import { up as contactImports } from './migrations/0023-contact-imports.js'
-import { up as automations } from './migrations/0026-automations.js'
-import { up as automationRuns } from './migrations/0027-automation-runs.js'
-import { up as webhooks } from './migrations/0028-webhooks.js'
-import { up as submitters } from './migrations/0030-submitters.js'
-import { up as jobs } from './migrations/0031-jobs.js'
+import { up as campaigns } from './migrations/0024-campaigns.js'
+import { up as automations } from './migrations/0025-automations.js'
+import { up as automationRuns } from './migrations/0026-automation-runs.js'
+import { up as webhooks } from './migrations/0027-webhooks.js'
+import { up as submitters } from './migrations/0028-submitters.js'
+import { up as jobs } from './migrations/0029-jobs.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -56,9 +57,10 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0021-attribute-places': attributePlaces,
   '0022-tracking': tracking,
   '0023-contact-imports': contactImports,
-  '0026-automations': automations,
-  '0027-automation-runs': automationRuns,
-  '0028-webhooks': webhooks,
-  '0030-submitters': submitters,
-  '0031-jobs': jobs,
+  '0024-campaigns': campaigns,
+  '0025-automations': automations,
+  '0026-automation-runs': automationRuns,
+  '0027-webhooks': webhooks,
+  '0028-submitters': submitters,
+  '0029-jobs': jobs,
 }

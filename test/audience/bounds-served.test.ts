@@ -18,6 +18,11 @@ const TABLES = [
   { things: 'tags', most: MOST_TAGS, rest: { name_folded: "'n' || n", contact_count: 0 } },
 ] as const
 
+const MADE_AT_THE_SHELL: Readonly<Record<string, readonly string[]>> = {
+  lists: ['lists', 'create', 'one more'],
+  tags: ['tags', 'add', 'one more', 'ann@one.test'],
+}
+
 for (const { things, most, rest } of TABLES)
   t.test(`a workspace has at most so many ${things}; where one is deleted there is room again`, async t => {
     const postroad = await openTestAppliance(t)
@@ -32,12 +37,18 @@ for (const { things, most, rest } of TABLES)
       )
       .run(most - 1, postroad.workspaceId)
     database.close()
+    await postroad.post('/api/v1/contacts', { email: 'ann@one.test' }, { key })
     const last = await post('the last one')
     t.equal(last.status, 201)
     t.match(await post('one more'), {
       status: 403,
       body: { error: { code: 'limit_reached', message: `a workspace has at most ${most} ${things}` } },
     })
+    const command = MADE_AT_THE_SHELL[things]
+    if (command) {
+      const { status, err } = await postroad.run(...command, '--workspace', postroad.workspaceId)
+      t.match({ status, err }, { status: 1, err: `at most ${most} ${things}` })
+    }
     const deleted = await postroad.delete(`/api/v1/${things}/${last.body.data.id}`, { key })
     t.equal(deleted.status, 200)
     t.equal((await post('one more')).status, 201)

@@ -341,19 +341,19 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
 })
 
 t.test('automations of another workspace, and of the sandbox, are not there', async t => {
-  const { post, get, makeKey, baseUrl, json } = await open(t)
+  const { post, get, baseUrl, ...own } = await open(t)
   const postroad = clientOf(baseUrl)
   const { body } = await post('/automations', { name: 'Mine', trigger_type: 'manual' })
-  const sandbox = await makeKey('--sandbox')
-  const { id } = await json<{ id: string }>('workspace', 'create', 'Other')
-  const other = await makeKey('--workspace', id)
+  const sandbox = await own.makeKey('--sandbox')
+  const { id } = await own.json<{ id: string }>('workspace', 'create', 'Other')
+  const other = await own.makeKey('--workspace', id)
   for (const key of [sandbox, other]) {
     const path = `/api/v1/automations/${body.data.id}`
     t.match(await postroad.get(path, { key }), refused('not_found'))
     t.match(await postroad.patch(path, { name: 'Yours' }, { key }), refused('not_found'))
     t.same((await postroad.get('/api/v1/automations', { key })).body.data, [])
   }
-  const reader = await makeKey('--permissions', 'automations:read')
+  const reader = await own.makeKey('--permissions', 'automations:read')
   t.match(
     await postroad.post('/api/v1/automations', { name: 'x', trigger_type: 'manual' }, { key: reader }),
     {

@@ -58,6 +58,9 @@ const LISTS = [
   '/templates/{id}/versions',
   '/automations',
   '/automations/{id}/runs',
+  '/campaigns',
+  '/campaigns/{id}/recipients',
+  '/campaigns/{id}/links',
   '/webhooks/triggers',
   '/webhooks/{id}/deliveries',
 ]

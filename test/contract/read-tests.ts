@@ -18,7 +18,7 @@ export interface TestFile {
 }
 
 /** What opens the whole server with its HTTP listener. */
-const OPENERS = /\b(openTestAppliance|openServer|initialise)\(/
+const OPENERS = /\b(openTestAppliance|openCampaigns|openServer|initialise)\(/
 
 /** Of `t`; the others open, close and arrange. */
 const ASSERTIONS = new Set([

@@ -2,6 +2,7 @@
 import { ANALYTICS_ROWS } from './rows/analytics-rows.js'
 import { AUDIENCE_ROWS } from './rows/audience-rows.js'
 import { AUTOMATION_ROWS } from './rows/automation-rows.js'
+import { CAMPAIGN_ROWS } from './rows/campaign-rows.js'
 import { CONTENT_ROWS } from './rows/content-rows.js'
 import { DELIVERABILITY_ROWS } from './rows/deliverability-rows.js'
 import { EMAIL_ROWS } from './rows/email-rows.js'
@@ -21,6 +22,7 @@ export const ROWS: readonly Row[] = [
   ...ANALYTICS_ROWS,
   ...AUDIENCE_ROWS,
   ...CONTENT_ROWS,
+  ...CAMPAIGN_ROWS,
   ...RENDERING_ROWS,
   ...AUTOMATION_ROWS,
   ...WEBHOOK_ROWS,

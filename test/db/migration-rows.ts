@@ -624,7 +624,25 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       contact_import_rejections: [{ import: 1, line: 2, reason: 'the address has no @', cells: '["ann"]' }],
     },
   },
-  '0026-automations': {
+  '0024-campaigns': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      campaigns: [
+        {
+          ...{ id: 'campaign', workspace_id: WORKSPACE, is_sandbox: 0, name: 'January', subject: 'News' },
+          ...{ template_id: 'template', list_id: 'list', status: 'sending', created_at: T, updated_at: T },
+          ...{ next_at: T, who: '{"list":1}', recipients: 1, queued: 1 },
+        },
+      ],
+      campaign_letters: [{ campaign: 1, letter: '{}' }],
+      campaign_recipients: [{ campaign: 1, contact: 1, status: 'sent', message_id: 'one' }],
+      campaign_links: [
+        { campaign: 1, link: 1, digest: 'd', url: 'https://x.test/', clicks: 1, unique_clicks: 1 },
+      ],
+      campaign_clicks: [{ campaign: 1, link: 1, contact: 1 }],
+    },
+  },
+  '0025-automations': {
     become: { workspaces: [{ id: WORKSPACE }] },
     after: {
       automations: [
@@ -643,7 +661,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
-  '0027-automation-runs': {
+  '0026-automation-runs': {
     become: { automations: [{ id: 'automation' }] },
     after: {
       automation_runs: [
@@ -661,7 +679,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       automation_members: [{ automation: 1, contact: 4_294_967_297 }],
     },
   },
-  '0028-webhooks': {
+  '0027-webhooks': {
     become: { workspaces: [{ id: WORKSPACE }] },
     after: {
       webhook_subscriptions: [
@@ -689,10 +707,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       ],
     },
   },
-  '0030-submitters': {
+  '0028-submitters': {
     become: { message_contents: [{ id: CONTENT, key_id: null, peer: null }] },
   },
-  '0031-jobs': {
+  '0029-jobs': {
     become: { workspaces: [{ id: WORKSPACE }] },
     after: {
       jobs: [{ name: 'old events', schedule: '7 * * * *', is_running: 0, started_at: T }],

@@ -166,6 +166,94 @@ CREATE TABLE "bounces" (
   "created_at" bigint not null
 );
 
+CREATE TABLE "campaign_clicks" (
+  "campaign" bigint not null,
+  "link" integer not null,
+  "contact" bigint not null,
+  constraint "campaign_clicks_pk" primary key ("campaign",
+  "link",
+  "contact")) without rowid;
+
+CREATE TABLE "campaign_letters" (
+  "campaign" bigint primary key,
+  "letter" text not null
+);
+
+CREATE TABLE "campaign_links" (
+  "campaign" bigint not null,
+  "link" integer not null,
+  "digest" text not null,
+  "url" text,
+  "clicks" integer not null,
+  "unique_clicks" integer not null,
+  constraint "campaign_links_pk" primary key ("campaign",
+  "link")
+);
+
+CREATE TABLE "campaign_recipients" (
+  "campaign" bigint not null,
+  "contact" bigint not null,
+  "status" text not null,
+  "reason" text,
+  "message_id" text,
+  "has_opened" integer default 0 not null,
+  "has_clicked" integer default 0 not null,
+  constraint "campaign_recipients_pk" primary key ("campaign",
+  "contact")) without rowid;
+
+CREATE TABLE "campaigns" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "workspace_id" text not null,
+  "is_sandbox" integer not null,
+  "name" text not null,
+  "subject" text not null,
+  "template_id" text not null,
+  "list_id" text,
+  "segment_id" text,
+  "from_email" text,
+  "from_name" text,
+  "reply_to" text,
+  "track_opens" integer,
+  "track_clicks" integer,
+  "rate_per_hour" integer,
+  "send_window" text,
+  "status" text not null,
+  "error" text,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "requested_at" bigint,
+  "scheduled_at" bigint,
+  "started_at" bigint,
+  "finished_at" bigint,
+  "next_at" bigint,
+  "who" text,
+  "fixed_before" bigint,
+  "fixed_through" bigint,
+  "fixed_at" bigint,
+  "content_id" text,
+  "content_at" bigint,
+  "recipients_pruned_at" bigint,
+  "recipients" integer default 0 not null,
+  "pending" integer default 0 not null,
+  "queued" integer default 0 not null,
+  "done" integer default 0 not null,
+  "skipped" integer default 0 not null,
+  "cancelled" integer default 0 not null,
+  "unsubscribed" integer default 0 not null,
+  "bounced" integer default 0 not null,
+  "suppressed" integer default 0 not null,
+  "sends" integer default 0 not null,
+  "deliveries" integer default 0 not null,
+  "opens" integer default 0 not null,
+  "unique_opens" integer default 0 not null,
+  "clicks" integer default 0 not null,
+  "unique_clicks" integer default 0 not null,
+  "bounces" integer default 0 not null,
+  "complaints" integer default 0 not null,
+  "unsubscribes" integer default 0 not null
+);
+
 CREATE TABLE "captured_mails" (
   "seq" integer primary key autoincrement,
   "message_id" text not null,
@@ -865,6 +953,20 @@ CREATE INDEX "bounces_by_campaign" on "bounces" ("workspace_id", "campaign_id", 
 CREATE INDEX "bounces_by_email" on "bounces" ("workspace_id", "email", "created_at", "id");
 
 CREATE INDEX "bounces_by_workspace" on "bounces" ("workspace_id", "created_at", "id", "type", "subtype");
+
+CREATE UNIQUE INDEX "campaign_links_by_url" on "campaign_links" ("campaign", "digest");
+
+CREATE INDEX campaign_recipients_by_message on campaign_recipients (message_id)
+    where message_id is not null;
+
+CREATE INDEX "campaign_recipients_by_status" on "campaign_recipients" ("campaign", "status", "contact");
+
+CREATE INDEX "campaigns_by_workspace" on "campaigns" ("workspace_id", "seq", "status");
+
+CREATE INDEX campaigns_due on campaigns (next_at, seq) where next_at is not null;
+
+CREATE INDEX campaigns_finished on campaigns (finished_at, seq)
+    where finished_at is not null and recipients_pruned_at is null;
 
 CREATE INDEX "contact_imports_by_workspace" on "contact_imports" ("workspace_id", "seq");
 

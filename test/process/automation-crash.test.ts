@@ -16,7 +16,9 @@ function look({ dataDir }: Initialised) {
     finished: one('select count(*) from automation_runs where ended_at is not null'),
     completed: one('select runs_completed from automations'),
     unfinished: one('select runs_active from automations'),
-    marks: one("select count(*) from automation_run_steps where step_type = 'email' and outcome = 'completed'"),
+    marks: one(
+      "select count(*) from automation_run_steps where step_type = 'email' and outcome = 'completed'",
+    ),
     mails: one('select count(*) from messages'),
     tagged: one("select count(*) from events where kind = 'tag.added'"),
     twice: one(

@@ -61,7 +61,8 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     senders: new SenderCache(database.reader, UNWATCHED, 'notify@mail.test'),
   }
   const parts: FlowParts = {
-    ...{ database, clock, newId, onEvents, send, http, log, random },
+    ...{ database, clock, newId, onEvents, send, log, random },
+    outgoingCalls: () => ({ http }),
     wakeRunner: () => {},
   }
   const acting: Acting = { workspaceId: workspace.id, isSandbox: false, source: 'api' }

@@ -16,7 +16,8 @@ const FORMS = 'what is sent by a form is told, as what the contact itself wished
 const MAIL = 'mail is told of as it is handed over and taken'
 const PLAYED = 'what becomes of mail is told'
 const CONVERSIONS = 'a conversion is told'
-const BY_NAME = 'events of campaigns and automations are told by the names of their kinds'
+const FLOWS = 'who passes through an automation is told'
+const BY_NAME = 'events of campaigns are told by the names of their kinds'
 
 export const EVENT_TABLE: readonly EventRow[] = [
   {
@@ -99,7 +100,7 @@ export const EVENT_TABLE: readonly EventRow[] = [
   {
     event: 'flow.triggered',
     causedBy: ['POST /automations/:id/trigger', 'the trigger of an active automation'],
-    test: [SERVED, BY_NAME],
+    test: [SERVED, FLOWS],
   },
-  { event: 'flow.completed', causedBy: ['the last step of a run'], test: [SERVED, BY_NAME] },
+  { event: 'flow.completed', causedBy: ['the last step of a run'], test: [SERVED, FLOWS] },
 ]

@@ -1,13 +1,10 @@
 /** docs/webhooks.md: its payloads are those that are sent, and each of its recipes tells right from wrong. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
 import { Compile } from 'typebox/compile'
 import { bodySchema } from '../../src/webhooks/events/described-events.js'
 import { WEBHOOK_EVENT_NAMES } from '../../src/webhooks/events/webhook-event.js'
-import { signatureFields } from '../../src/webhooks/delivery/signature.js'
+import { isThere, RECIPES, tryRecipe } from './recipes.js'
 import { PAGE, withEvents } from './webhook-page.js'
 
 const page = readFileSync(PAGE, 'utf8')
@@ -22,109 +19,9 @@ t.test('the page shows each event with the body that is sent', async t => {
   for (const body of bodies) t.ok(Compile(bodySchema(body.event)).Check(body), body.event)
 })
 
-/** Ends with 0 where the signature is right and 1 where it is not: arguments are body, signature, secret and unix seconds. */
-interface Recipe {
-  readonly language: string
-  readonly file: string
-  readonly program: (recipe: string) => string
-  readonly command: readonly string[]
-  readonly version: readonly string[]
-}
-
-const RECIPES: readonly Recipe[] = [
-  {
-    language: 'js',
-    file: 'verify.mjs',
-    program: recipe =>
-      `${recipe}\nconst [body, signature, secret, now] = process.argv.slice(2)\n` +
-      'process.exit(isFromPostroad(Buffer.from(body), signature, secret, Number(now)) ? 0 : 1)\n',
-    command: [process.execPath],
-    version: [process.execPath, '--version'],
-  },
-  {
-    language: 'python',
-    file: 'verify.py',
-    program: recipe =>
-      `${recipe}\nimport sys\nbody, signature, secret, now = sys.argv[1:]\n` +
-      'sys.exit(0 if is_from_postroad(body.encode(), signature, secret, float(now)) else 1)\n',
-    command: ['python3'],
-    version: ['python3', '--version'],
-  },
-  {
-    language: 'php',
-    file: 'verify.php',
-    program: recipe =>
-      `<?php\n${recipe}\nexit(isFromPostroad($argv[1], $argv[2], $argv[3], (int) $argv[4]) ? 0 : 1);\n`,
-    command: ['php'],
-    version: ['php', '--version'],
-  },
-  {
-    language: 'go',
-    file: 'verify.go',
-    program: recipe =>
-      'package main\n\nimport (\n' +
-      ['crypto/hmac', 'crypto/sha256', 'encoding/hex', 'os', 'strconv', 'strings', 'time']
-        .map(name => `\t"${name}"\n`)
-        .join('') +
-      `)\n\n${recipe}\n\nfunc main() {\n\tseconds, _ := strconv.ParseInt(os.Args[4], 10, 64)\n` +
-      '\tif !IsFromPostroad([]byte(os.Args[1]), os.Args[2], os.Args[3], time.Unix(seconds, 0)) {\n\t\tos.Exit(1)\n\t}\n}\n',
-    command: ['go', 'run'],
-    version: ['go', 'version'],
-  },
-]
-
-const SECRETS = ['whsec_bmV3IHNlY3JldA==', 'whsec_b2xkIHNlY3JldA==']
-const TIMESTAMP = 1_767_607_200
-const BODY = '{"event":"contact.created","data":{"first_name":"Zoë"}}'
-
-function folderOf(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'postroad-recipe-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
-function isThere([program = '', ...args]: readonly string[]): boolean {
-  return spawnSync(program, args, { stdio: 'ignore' }).status === 0
-}
-
-for (const { language, file, program, command, version } of RECIPES)
+for (const recipe of RECIPES)
   t.test(
-    `the recipe in ${language} takes what is right and refuses everything else`,
-    { skip: isThere(version) ? false : `${version[0] ?? ''} is not installed` },
-    async t => {
-      const recipe = new RegExp(`^\`\`\`${language}\n(.*?)\n\`\`\`$`, 'ms').exec(page)?.[1]
-      t.ok(recipe)
-      const path = join(folderOf(t), file)
-      writeFileSync(path, program(recipe ?? ''))
-      const run = (body: string, signature: string, secret: string, now: number): boolean => {
-        const [name = '', ...args] = [...command, path, body, signature, secret, String(now)]
-        try {
-          execFileSync(name, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-          return true
-        } catch (error) {
-          const { status, stderr } = error as { status: number; stderr: Buffer }
-          // go run says so of every program that ends with 1.
-          t.match(
-            [status, String(stderr).replace(/^exit status 1\n$/, '')],
-            [1, ''],
-            'no error but a verdict',
-          )
-          return false
-        }
-      }
-      const { 'X-Service-Signature': signature = '' } = signatureFields(
-        { deliveryId: 'd', timestamp: TIMESTAMP, body: BODY },
-        SECRETS,
-      )
-      for (const secret of SECRETS) t.ok(run(BODY, signature, secret, TIMESTAMP + 299), 'both secrets')
-      t.notOk(run(BODY, signature, 'whsec_other', TIMESTAMP), 'another secret')
-      t.notOk(run(`${BODY} `, signature, SECRETS[0]!, TIMESTAMP), 'another body')
-      t.notOk(run(BODY, signature, SECRETS[0]!, TIMESTAMP + 301), 'too old')
-      t.notOk(
-        run(BODY, signature.replace(/t=\d+/, `t=${TIMESTAMP + 1}`), SECRETS[0]!, TIMESTAMP),
-        'another time',
-      )
-      for (const nonsense of ['', 'x', 't=1', 'v1=', `t=${TIMESTAMP},v1=`, `t=${TIMESTAMP},v1=00`])
-        t.notOk(run(BODY, nonsense, SECRETS[0]!, TIMESTAMP), nonsense || 'nothing')
-    },
+    `the recipe in ${recipe.language} takes what is right and refuses everything else`,
+    { skip: isThere(recipe) ? false : `${recipe.version[0] ?? ''} is not installed` },
+    t => tryRecipe(t, page, recipe),
   )

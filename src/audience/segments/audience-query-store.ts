@@ -9,6 +9,7 @@ import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { contactsOf, dialectOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
+import { hasAny, isWithAny, LIST_MEMBERS } from '../pair-store.js'
 import {
   allContacts,
   countPieces,
@@ -24,16 +25,16 @@ export interface Estimate {
   readonly count: number
   /** Subscribed, not bounced, and neither suppressed nor unsubscribed. */
   readonly mailable: number
+  readonly unsubscribed: number
+  /** Of those who are subscribed. */
+  readonly bounced: number
 }
 
-export async function estimate(
-  db: Queries,
-  group: Group,
-  asking: Asking,
-  mayGoOn: Patience,
-): Promise<Estimate> {
-  const meant = await whereOf(db, group, asking)
-  if (!meant) return { count: 0, mailable: 0 }
+const NOBODY: Estimate = { count: 0, mailable: 0, unsubscribed: 0, bounced: 0 }
+
+export async function estimate(db: Queries, who: Who, asking: Asking, mayGoOn: Patience): Promise<Estimate> {
+  const meant = await whereOf(db, who, asking)
+  if (!meant) return NOBODY
   const { audience, where } = meant
   const { addresses, domains } = await countSuppressions(db, asking.workspaceId)
   const isMailable = sql.join(
@@ -42,15 +43,22 @@ export async function estimate(
   )
   const counted = await eachPiece(piecesOf(audience), mayGoOn, async piece => {
     const { rows } = await sql<Estimate>`
-      select count(*) as count, coalesce(sum(case when ${isMailable} then 1 else 0 end), 0) as mailable
+      select count(*) as count, coalesce(sum(case when ${isMailable} then 1 else 0 end), 0) as mailable,
+        coalesce(sum(1 - subscribed), 0) as unsubscribed,
+        coalesce(sum(case when subscribed = 1 and is_bounced = 1 then 1 else 0 end), 0) as bounced
       from ${allContacts(db)} where ${sql.join(where(piece), sql` and `)}`.execute(db)
-    return rows[0] ?? { count: 0, mailable: 0 }
+    return rows[0] ?? NOBODY
   })
   const sum = (of: (one: Estimate) => number) => counted.reduce((total, one) => total + of(one), 0)
   const mailable = sum(one => one.mailable)
   const suppressed =
     mailable === 0 || addresses === 0 ? 0 : await countSuppressed(db, meant, isMailable, asking, mayGoOn)
-  return { count: sum(one => one.count), mailable: mailable - suppressed }
+  return {
+    count: sum(one => one.count),
+    mailable: mailable - suppressed,
+    unsubscribed: sum(one => one.unsubscribed),
+    bounced: sum(one => one.bounced),
+  }
 }
 
 /** Suppressions that are gone through at a time. */
@@ -103,8 +111,7 @@ async function countSuppressions(db: Queries, workspaceId: string) {
 
 /** Entries are `@example.com`. Of the few addresses with another @, in quotes, it is not the domain. */
 function isOfOtherDomain(db: Queries, { workspaceId }: Asking): RawBuilder<boolean> {
-  const domain = sql`substr(email, ${sql.raw(dialectOf(db) === 'sqlite' ? 'instr' : 'strpos')}(email, '@'))`
-  return sql<boolean>`${domain} not in (
+  return sql<boolean>`${domainOf(db, sql`email`)} not in (
     select email from suppressions where workspace_id = ${workspaceId} and email like '@%')`
 }
 
@@ -139,15 +146,56 @@ interface Meant {
   readonly where: (range: SeqRange, reach?: Reach) => readonly RawBuilder<boolean>[]
 }
 
+/** What becomes of a contact that a mailing means. */
+export type Fate = 'mailable' | 'unsubscribed' | 'bounced' | 'suppressed'
+
+export interface MeantContact {
+  /** Its number. */
+  readonly seq: number
+  readonly fate: Fate
+}
+
+/** Contacts of a range of numbers, in their order, each with whether marketing may be mailed to it. @param range of few thousand */
+export async function contactsMeant(
+  db: Queries,
+  who: Who,
+  asking: Asking,
+  range: SeqRange,
+): Promise<readonly MeantContact[]> {
+  const meant = await whereOf(db, who, asking)
+  if (!meant) return []
+  const { rows } = await sql<MeantContact>`
+    select seq, case when subscribed = 0 then 'unsubscribed' when is_bounced = 1 then 'bounced'
+      when exists (select 1 from suppressions where workspace_id = ${asking.workspaceId}
+        and suppressions.email in (contacts.email, ${domainOf(db, sql`contacts.email`)})) then 'suppressed'
+      else 'mailable' end as fate
+    from ${allContacts(db)} where ${sql.join(meant.where(range), sql` and `)} order by seq`.execute(db)
+  return rows
+}
+
+/** `@` and the domain of an address. */
+function domainOf(db: Queries, email: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`substr(${email}, ${sql.raw(dialectOf(db) === 'sqlite' ? 'instr' : 'strpos')}(${email}, '@'))`
+}
+
+/** Conditions, or those who were put into a list. */
+export type Who = Group | { readonly list: number }
+
 /** @returns undefined where there has never been a contact */
-async function whereOf(db: Queries, group: Group, asking: Asking): Promise<Meant | undefined> {
+async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | undefined> {
   const audience = await findAudience(db, asking.workspaceId)
   if (!audience) return undefined
-  const conditions = await conditionsOf(db, audience.number, group, asking)
+  const conditions =
+    'list' in who ? membersOf(who.list) : await conditionsOf(db, audience.number, who, asking)
   const where = (range: SeqRange, reach: Reach = 'all') => [
     sql<boolean>`seq between ${range.first} and ${range.last}`,
     sql<boolean>`deleted_at is null`,
     conditions(range, reach),
   ]
   return { audience, where }
+}
+
+function membersOf(list: number) {
+  return (range: SeqRange, reach: Reach) =>
+    reach === 'all' ? isWithAny(LIST_MEMBERS, [list], range) : hasAny(LIST_MEMBERS, [list])
 }

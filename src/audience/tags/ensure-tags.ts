@@ -1,9 +1,13 @@
-/** Tags by their names, made where there are none: for whoever tags by name (imports). In the caller's transaction. */
+/**
+ * Tags by their names, made where there are none: for whoever tags by name (imports, automations, commands). In the caller's transaction.
+ * Fails: AppError limit_reached where the workspace would have too many.
+ */
 import { fold } from '../../core/fold.js'
 import type { NewId } from '../../core/ids.js'
 import type { Tx } from '../../db/database.js'
-import type { Acting } from '../audience-parts.js'
-import { findTagsByName, insertTag, type Tag } from './tag-store.js'
+import { MOST_TAGS, type Acting } from '../audience-parts.js'
+import { refuseMoreThan } from '../checks.js'
+import { countTags, findTagsByName, insertTag, type Tag } from './tag-store.js'
 
 /** @param names whatever their case @returns finds each of them */
 export async function ensureTags(
@@ -17,6 +21,8 @@ export async function ensureTags(
     new Map((await findTagsByName(tx.db, workspaceId, [...wanted.keys()])).map(tag => [fold(tag.name), tag]))
   let found = await find()
   const missing = [...wanted].filter(([folded]) => !found.has(folded))
+  if (missing.length > 0)
+    refuseMoreThan(MOST_TAGS, (await countTags(tx.db, workspaceId)) + missing.length - 1, 'tags')
   for (const [, name] of missing)
     await insertTag(tx.db, {
       ...{ id: newId(), workspaceId, name, color: null, description: null, createdAt: at, updatedAt: at },

@@ -39,6 +39,17 @@ export async function findUnfinished(db: Queries, automation: number, limit: num
   return rows.map(({ seq }) => seq)
 }
 
+/** What is kept of who has been in it, and whom its segment meant. @returns how many rows went, at most twice `limit` */
+export async function forgetContacts(db: Queries, automation: number, limit: number): Promise<number> {
+  const entries = await sql`
+    delete from automation_entries where automation = ${automation} and contact_id in (
+      select contact_id from automation_entries where automation = ${automation} limit ${limit})`.execute(db)
+  const members = await sql`
+    delete from automation_members where automation = ${automation} and contact in (
+      select contact from automation_members where automation = ${automation} limit ${limit})`.execute(db)
+  return Number(entries.numAffectedRows ?? 0n) + Number(members.numAffectedRows ?? 0n)
+}
+
 /** Whether the contact is in it already. */
 export async function isInside(db: Queries, automation: number, contactId: string): Promise<boolean> {
   const row = await db

@@ -7,10 +7,10 @@
  * not write it tries again.
  */
 import { describeError } from '../../core/errors.js'
-import type { Database } from '../../db/database.js'
 import { isStorageTrouble } from '../../events/set-aside-store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { AutomationParts, FlowParts } from '../automation-parts.js'
+import { findLiveWorkspace } from '../live-workspace.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { advance } from './advance.js'
 import { FlowCache, type Flow } from './flow-cache.js'
@@ -35,6 +35,8 @@ const FOREIGN_EVERY_MS = 1_000
 const AGAIN_AFTER_MS = 5_000
 /** Of a run that has a fault which is no step's. */
 const SET_BACK_MS = 300_000
+/** Of a workspace that was removed and may be restored. */
+const REMOVED_MS = 3_600_000
 
 export class Runner {
   private readonly parts: FlowParts
@@ -99,9 +101,9 @@ export class Runner {
   /** A fault of the database is nobody's; of any other a run that has it must not hold up the others. */
   private async setBack(seq: number, error: unknown): Promise<void> {
     if (isStorageTrouble(error)) throw error
-    const { database, clock, log } = this.parts
+    const { log } = this.parts
     log.error('a run of an automation does not go on', { run: seq, error: describeError(error) })
-    await putOff(database, seq, clock.now() + SET_BACK_MS)
+    await this.putOff(seq, SET_BACK_MS)
   }
 
   private async bringOn(seq: number, stopping: AbortSignal): Promise<void> {
@@ -110,6 +112,7 @@ export class Runner {
       if (!run || run.dueAt === null || run.dueAt > this.parts.clock.now()) return
       const flow = await this.flows.get(run.automation)
       if (!flow) return
+      if (!(await findLiveWorkspace(this.parts, run.workspaceId))) return this.putOff(seq, REMOVED_MS)
       if (isSlow(flow, run)) return this.beginSlow(flow, run)
       if ((await advance(this.parts, flow, run)) === 'rests') return
     }
@@ -138,8 +141,15 @@ export class Runner {
 
   /** All places are taken: those that wait for one look again at different times. */
   private async waitForPlace({ seq }: Run): Promise<void> {
-    const { database, clock, random } = this.parts
-    await putOff(database, seq, clock.now() + PLACE_MS * (1 + Math.floor(4 * random.fraction())))
+    await this.putOff(seq, PLACE_MS * (1 + Math.floor(4 * this.parts.random.fraction())))
+  }
+
+  private async putOff(seq: number, ms: number): Promise<void> {
+    const { database, clock } = this.parts
+    await database.write(async tx => {
+      const run = await findRunBySeq(tx.db, seq)
+      if (run && run.dueAt !== null) await moveRun(tx.db, seq, { ...run, dueAt: clock.now() + ms })
+    })
   }
 
   private async rest(stopping: AbortSignal): Promise<void> {
@@ -163,13 +173,6 @@ export class Runner {
       stopping.removeEventListener('abort', stop)
     }
   }
-}
-
-async function putOff(database: Database, seq: number, dueAt: number): Promise<void> {
-  await database.write(async tx => {
-    const run = await findRunBySeq(tx.db, seq)
-    if (run && run.dueAt !== null) await moveRun(tx.db, seq, { ...run, dueAt })
-  })
 }
 
 function isSlow(flow: Flow, run: Run): boolean {

@@ -69,5 +69,6 @@ async function hasHappened(
 ): Promise<boolean> {
   if (lastMessageId === null) return false
   const [message] = await findMessages(db, [lastMessageId])
-  return (type === 'email_opened' ? message?.openedAt : message?.clickedAt) != null
+  const at = type === 'email_opened' ? message?.openedAt : message?.clickedAt
+  return typeof at === 'number'
 }

@@ -119,9 +119,11 @@ async function ask({ parts, step, run, automation }: Coming, contact: Contact) {
     body === undefined
       ? about
       : mapTexts(body, text => (hasTags(text) ? renderTemplate(parseTemplate(text, 'text'), values) : text))
+  const { allowPrivateWebhooks } = await parts.send.senders.workspace(automation.workspaceId)
+  const { http } = parts.outgoingCalls(allowPrivateWebhooks)
   let response: HttpResponse
   try {
-    response = await parts.http.request({
+    response = await http.request({
       method,
       url,
       headers: {

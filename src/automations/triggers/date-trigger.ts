@@ -14,6 +14,7 @@ import { pauseFor } from '../../world/time/clock.js'
 import type { FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import { findActiveByTrigger, findAutomationBySeq, keepScan } from '../flows/automation-store.js'
+import { findLiveWorkspace } from '../live-workspace.js'
 import { enter } from '../runs/enter.js'
 import { candidatesOf, isDayOf, type DateConfig } from './date-field.js'
 import { dayAt, isoDay, momentOf, type Day } from './local-days.js'
@@ -59,8 +60,10 @@ export class DateTrigger {
     scan: DateScan | undefined,
     stopping: AbortSignal,
   ): Promise<void> {
-    const { clock, send } = this.parts
-    const { timezone } = await send.senders.workspace(automation.workspaceId)
+    const { clock } = this.parts
+    const workspace = await findLiveWorkspace(this.parts, automation.workspaceId)
+    if (!workspace) return
+    const { timezone } = workspace
     const { time } = automation.triggerConfig as unknown as DateConfig
     const activatedAt = automation.activatedAt ?? clock.now()
     const now = clock.now()

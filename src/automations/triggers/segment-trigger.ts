@@ -16,6 +16,7 @@ import { pauseFor } from '../../world/time/clock.js'
 import type { FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import { findActiveByTrigger, findAutomationBySeq, keepScan } from '../flows/automation-store.js'
+import { findLiveWorkspace } from '../live-workspace.js'
 import { enter } from '../runs/enter.js'
 import { addMembers, listMembers, removeMembers } from './member-store.js'
 import { ENTRANTS_AT_ONCE, inGroups, piecesFrom } from './scan-audience.js'
@@ -71,6 +72,7 @@ export class SegmentTrigger {
   private async look(automation: Automation, state: SegmentScan, stopping: AbortSignal): Promise<void> {
     const { database } = this.parts
     const { workspaceId, triggerConfig } = automation
+    if (!(await findLiveWorkspace(this.parts, workspaceId))) return
     const id = triggerConfig['segmentId']
     const segment = typeof id === 'string' ? await findSegment(database.reader, workspaceId, id) : undefined
     const audience = await findAudience(database.reader, workspaceId)

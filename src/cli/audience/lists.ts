@@ -1,9 +1,9 @@
 /** `postroad lists list|show|create|members|add|remove`: lists and who is in them. */
 import type { Command } from 'commander'
-import { MOST_CONTACTS } from '../../audience/audience-parts.js'
-import { checkName } from '../../audience/checks.js'
+import { MOST_CONTACTS, MOST_LISTS } from '../../audience/audience-parts.js'
+import { checkName, refuseMoreThan } from '../../audience/checks.js'
 import { contactToApi } from '../../audience/contacts/contact-events.js'
-import { insertList, listLists } from '../../audience/lists/list-store.js'
+import { countLists, insertList, listLists } from '../../audience/lists/list-store.js'
 import { listToApi } from '../../audience/lists/list-routes.js'
 import { changeMembers } from '../../audience/lists/members.js'
 import { requireList } from '../../audience/lists/static-list.js'
@@ -75,6 +75,7 @@ export function listsCommands(program: Command, context: CliContext): void {
         }
         await database.write(async tx => {
           await mustFindWorkspace(tx.db, options.workspace)
+          refuseMoreThan(MOST_LISTS, await countLists(tx.db, options.workspace), 'lists')
           await insertList(tx.db, list)
           await recordActivity(tx, {
             ...{ workspaceId: options.workspace, actor: OPERATOR, action: 'list.created' },

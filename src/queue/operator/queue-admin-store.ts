@@ -8,7 +8,7 @@ import { sql, type ExpressionBuilder } from 'kysely'
 import type { Queries, Tx } from '../../db/database.js'
 import { flag, type Tables } from '../../db/tables.js'
 import { recordHappenings } from '../../messages/message-history.js'
-import { entryFromRow, removeEntries, type QueueEntry } from '../queue-store.js'
+import { entryFromRow, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { WITHDRAWN } from '../claiming/withdrawn.js'
 
 /** Which entries: one message or some, one destination or some, one workspace, or everything. */
@@ -224,21 +224,46 @@ export async function deleteEntries(
 ): Promise<number> {
   const entries = await listEntries(tx.db, selection, CHANGE_BATCH)
   const ids = entries.map(entry => entry.messageId)
-  if (ids.length === 0) return 0
+  await takeOut(tx, ids, now, isServing, WITHDRAWN)
+  return ids.length
+}
+
+/**
+ * The same for messages whose sender wants them back, for as many as one transaction should have.
+ *
+ * @param messageIds those that are not queued are passed over
+ * @param reason why they failed, for the log
+ * @returns those that will not be tried any more and read `failed`; what is being delivered is not among them
+ */
+export async function takeBack(
+  tx: Tx,
+  messageIds: readonly string[],
+  now: number,
+  reason: string,
+): Promise<ReadonlySet<string>> {
+  const entries = await findEntries(tx.db, messageIds)
+  const ids = entries.map(entry => entry.messageId)
+  return takeOut(tx, ids, now, true, reason)
+}
+
+async function takeOut(
+  tx: Tx,
+  ids: readonly string[],
+  now: number,
+  isServing: boolean,
+  reason: string,
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
   const inHand = isServing ? await inHandOf(tx.db, ids) : new Set<string>()
   await withdraw(tx.db, [...inHand], now)
-  await recordHappenings(
+  const waiting = ids.filter(id => !inHand.has(id))
+  const taken = await recordHappenings(
     tx,
-    ids
-      .filter(id => !inHand.has(id))
-      .map(messageId => ({ what: 'failed', messageId, at: now, facts: { reason: WITHDRAWN } })),
+    waiting.map(messageId => ({ what: 'failed', messageId, at: now, facts: { reason } })),
   )
   // Whose message is over by other ways, as one that was opened before its delivery was confirmed.
-  await removeEntries(
-    tx.db,
-    ids.filter(id => !inHand.has(id)),
-  )
-  return ids.length
+  await removeEntries(tx.db, waiting)
+  return new Set([...taken].map(({ messageId }) => messageId))
 }
 
 /** What a process has in hand; nobody's where no server runs. */

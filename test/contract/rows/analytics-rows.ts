@@ -48,8 +48,12 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     id: 'analytics.campaigns',
     rule: 'total campaign_sends',
     from: ['Other resources > Analytics totals sends campaign_sends api_sends'],
-    tests: [],
-    waitsFor: 'campaigns',
+    tests: [
+      inFile('campaigns/campaign-send')(
+        'a campaign goes to everybody in the list who may be mailed, once each, and is completed',
+        't.match(analytics, { campaign_sends: 148, delivered: 148 })',
+      ),
+    ],
   },
   {
     id: 'conversions.refused',

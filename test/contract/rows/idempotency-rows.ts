@@ -15,7 +15,6 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
       't.same([first.status, again.status, again.body], [202, 202, first.body])',
       't.same([one.status, two.status, two.body], [202, 202, one.body])',
     ],
-    waitsFor: 'campaigns',
   },
   {
     id: 'idempotency.key',

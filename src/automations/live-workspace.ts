@@ -1,0 +1,17 @@
+/** The workspace of an automation, as long as there is one: nothing happens in one that was removed, and all goes on when it is restored. */
+import type { ActingWorkspace } from '../accounts/workspace-store.js'
+import { AppError } from '../core/errors.js'
+import type { AutomationParts } from './automation-parts.js'
+
+/** @returns undefined where it was removed */
+export async function findLiveWorkspace(
+  { send }: Pick<AutomationParts, 'send'>,
+  id: string,
+): Promise<ActingWorkspace | undefined> {
+  try {
+    return await send.senders.workspace(id)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'workspace_not_found') return undefined
+    throw error
+  }
+}

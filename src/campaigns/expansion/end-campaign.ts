@@ -1,0 +1,92 @@
+/**
+ * How a campaign begins and ends: each a transaction with its event.
+ *
+ * Called by the runner. Whoever finds the campaign in another status, which somebody has changed meanwhile, does nothing. Fails: as the
+ * database does.
+ */
+import type { Tx } from '../../db/database.js'
+import { appendEvents } from '../../events/store.js'
+import { takeBack } from '../../queue/operator/queue-admin-store.js'
+import type { Campaign } from '../records/campaign.js'
+import { changeCampaign, deleteLetter, findCampaignBySeq } from '../records/campaign-store.js'
+import { statusAfter } from '../records/campaign-status.js'
+import { toldStats } from '../results/rates.js'
+import { cancelPending, listSent, updateRecipients } from './recipient-store.js'
+
+/** Its time has come, and all recipients have their row. */
+export async function begin(tx: Tx, seq: number, now: number): Promise<void> {
+  const campaign = await findCampaignBySeq(tx.db, seq)
+  const status = campaign && statusAfter(campaign.status, 'begin')
+  if (!campaign || status === undefined || campaign.startedAt !== null) return
+  await changeCampaign(tx.db, seq, { status, startedAt: now, nextAt: now })
+  await appendEvents(tx, [{ kind: 'campaign.sent', ...about(campaign, now) }])
+}
+
+/** How often a campaign is looked at whose mail is all handed over; what settles the last says so at once. */
+const SETTLING_LOOK_MS = 60_000
+
+/** Nobody waits for a turn: it is completed, or looked at again once more of its mail is settled. */
+export async function completeOrWait(tx: Tx, seq: number, now: number): Promise<void> {
+  const campaign = await findCampaignBySeq(tx.db, seq)
+  if (campaign?.status !== 'sending' || campaign.pending > 0) return
+  const status = statusAfter(campaign.status, 'complete')
+  if (campaign.queued > 0 || status === undefined) {
+    await changeCampaign(tx.db, seq, { nextAt: now + SETTLING_LOOK_MS })
+    return
+  }
+  await changeCampaign(tx.db, seq, { status, finishedAt: now, nextAt: null })
+  await deleteLetter(tx.db, seq)
+  const { payload, ...head } = about(campaign, now)
+  await appendEvents(tx, [
+    { kind: 'campaign.completed', ...head, payload: { ...payload, stats: toldStats(campaign) } },
+  ])
+}
+
+function about({ id, workspaceId, isSandbox, name, recipients }: Campaign, now: number) {
+  const payload = { campaignId: id, name, totalRecipients: recipients }
+  return { workspaceId, messageId: null, isSandbox, occurredAt: now, payload }
+}
+
+/** Nothing can be sent any more; those who wait are told to. @param error for whoever looks at the campaign */
+export async function fail(tx: Tx, seq: number, error: string, now: number): Promise<void> {
+  const campaign = await findCampaignBySeq(tx.db, seq)
+  const status = campaign && statusAfter(campaign.status, 'fail')
+  if (status !== undefined) await changeCampaign(tx.db, seq, { status, error, finishedAt: now, nextAt: now })
+}
+
+const CANCELLED = 'the campaign was cancelled'
+
+/**
+ * A step of taking back what a cancelled campaign has in the queue. What is being delivered is not taken back: its row waits
+ * for what comes of it.
+ *
+ * @param after contact up to which this was done @returns the last one looked at; undefined: that was all
+ */
+export async function takeBackSome(
+  tx: Tx,
+  seq: number,
+  after: number,
+  limit: number,
+  now: number,
+): Promise<number | undefined> {
+  const sent = await listSent(tx.db, seq, after, limit)
+  const ids = sent.flatMap(({ messageId }) => messageId ?? [])
+  const gone = ids.length === 0 ? new Set<string>() : await takeBack(tx, ids, now, CANCELLED)
+  const cancelled = sent.filter(({ messageId }) => messageId !== null && gone.has(messageId))
+  await updateRecipients(
+    tx.db,
+    cancelled.map(one => ({ ...one, status: 'cancelled' })),
+  )
+  const count = cancelled.length
+  await changeCampaign(tx.db, seq, {}, { queued: -count, cancelled: count })
+  return sent.length < limit ? undefined : sent.at(-1)?.contact
+}
+
+/** A step of taking off those who wait. @returns whether that was all, and the campaign is done with */
+export async function cancelSome(tx: Tx, seq: number, limit: number): Promise<boolean> {
+  const count = await cancelPending(tx.db, seq, limit)
+  const isAll = count < limit
+  await changeCampaign(tx.db, seq, isAll ? { nextAt: null } : {}, { pending: -count, cancelled: count })
+  if (isAll) await deleteLetter(tx.db, seq)
+  return isAll
+}

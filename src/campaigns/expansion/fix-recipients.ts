@@ -1,0 +1,85 @@
+/**
+ * Gives a campaign's recipients their rows: whoever its list or segment meant when it was sent, and may be mailed.
+ *
+ * Called by the runner, a piece at a time. Contacts are read by number, some thousand of them, in a thread; their rows are
+ * written in transactions of some milliseconds, which also say how far it has come, so that it goes on there after a crash. A contact
+ * that was made later, or changed in the meantime, is looked at as it is when its turn comes; each is looked at once.
+ * Fails: as the database does; AppError unavailable where too many read.
+ */
+import { contactsMeant } from '../../audience/segments/audience-query-store.js'
+import type { Database, Tx } from '../../db/database.js'
+import { pauseFor, type Clock } from '../../world/time/clock.js'
+import type { Campaign, SentTo } from '../records/campaign.js'
+import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
+import { whoOf } from '../sending/whom.js'
+import type { PieceSize } from './piece-size.js'
+import { insertRecipients } from './recipient-store.js'
+
+/** Numbers of contacts that one look goes over. */
+const SPAN = 8_192
+/** Between two transactions: nobody waits for it more than for whoever else writes. */
+const REST_MS = 1
+
+export interface FixParts {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+/** The next some thousand contacts. @param size of its transactions, which learns */
+export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSize): Promise<void> {
+  const { database, clock } = parts
+  const { seq, workspaceId, who, fixedBefore: first, fixedThrough, requestedAt: now } = campaign
+  if (first === null || fixedThrough === null || !who || first > fixedThrough) {
+    await database.write(tx => finish(tx, seq, clock.now()))
+    return
+  }
+  const last = Math.min(first + SPAN - 1, fixedThrough)
+  const contacts = await readMailable(database, who, { workspaceId, now: now ?? clock.now() }, first, last)
+  for (let at = 0, from = first; from <= last;) {
+    const piece = contacts.slice(at, at + size.rows)
+    at += piece.length
+    const next = at < contacts.length ? (piece.at(-1) ?? last) + 1 : last + 1
+    const isTaken = await size.measured(piece.length, measure =>
+      database.write(tx => measure(() => write(tx, seq, from, next, piece)), { canWait: true }),
+    )
+    // Cancelled, or somebody else goes over the same.
+    if (!isTaken) return
+    from = next
+    await pauseFor(REST_MS)
+  }
+}
+
+async function readMailable(
+  { slowReader }: Database,
+  who: SentTo,
+  asking: { readonly workspaceId: string; readonly now: number },
+  first: number,
+  last: number,
+): Promise<number[]> {
+  const meant = await contactsMeant(slowReader, whoOf(who), asking, { first, last })
+  return meant.filter(({ fate }) => fate === 'mailable').map(one => one.seq)
+}
+
+/** @returns false where this has been done */
+async function write(
+  tx: Tx,
+  seq: number,
+  from: number,
+  next: number,
+  contacts: readonly number[],
+): Promise<boolean> {
+  const campaign = await findCampaignBySeq(tx.db, seq)
+  if (!campaign || campaign.fixedBefore !== from || campaign.status === 'cancelled') return false
+  await insertRecipients(tx.db, seq, contacts)
+  await changeCampaign(tx.db, seq, { fixedBefore: next }, { pending: contacts.length })
+  return true
+}
+
+/** What was counted when it was sent gives way to what there is. */
+async function finish(tx: Tx, seq: number, now: number): Promise<void> {
+  const campaign = await findCampaignBySeq(tx.db, seq)
+  if (!campaign || campaign.fixedAt !== null) return
+  const { status, scheduledAt, pending, recipients } = campaign
+  const nextAt = status === 'paused' ? null : status === 'scheduled' ? scheduledAt : now
+  await changeCampaign(tx.db, seq, { fixedAt: now, nextAt }, { recipients: pending - recipients })
+}

@@ -1,0 +1,141 @@
+/** Routes of campaigns as records: make, list, read, change and delete. */
+import Type from 'typebox'
+import { keepAnswer } from '../../accounts/idempotency-store.js'
+import { keyActor } from '../../events/activity-store.js'
+import { Done } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import type { CampaignParts } from '../campaign-parts.js'
+import { CAMPAIGN_EXAMPLE, DRAFT_EXAMPLE, SENT_EXAMPLE } from './campaign-example.js'
+import {
+  CampaignChangesBody,
+  CampaignParams,
+  CampaignSchema,
+  campaignToApi,
+  NewCampaignBody,
+  StatusOfCampaign,
+} from './campaign-schema.js'
+import { deleteCampaign, insertCampaign, listCampaigns, updateDraft } from './campaign-store.js'
+import { logAct, requireAct, requireCampaign } from './campaigns.js'
+import { NOTHING_SAID, readFields, requireNamed } from './read-fields.js'
+
+export function campaignRoutes({ send }: CampaignParts): Route[] {
+  const { database, clock, newId, senders } = send
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/campaigns',
+      access: 'campaigns:read',
+      operationId: 'listCampaigns',
+      chapter: 'Campaigns',
+      summary: 'Campaigns, newest first.',
+      query: Type.Object(
+        { ...pageQuery, status: Type.Optional(StatusOfCampaign) },
+        { additionalProperties: false },
+      ),
+      item: CampaignSchema,
+      async handle({ principal, query: { status } }, page) {
+        const found = await listCampaigns(database.slowReader, principal.workspaceId, status, page)
+        return { items: found.items.map(campaignToApi), total: found.total }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/campaigns',
+      access: 'campaigns:write',
+      operationId: 'createCampaign',
+      chapter: 'Campaigns',
+      summary: 'Make a campaign: one template, sent to a list or a segment.',
+      description:
+        'It is a draft until it is sent. Template and list or segment have to be there; what the template says is taken when the ' +
+        'campaign is sent. Who it is from is decided then as well, by the rules of single sends.',
+      body: NewCampaignBody,
+      example: CAMPAIGN_EXAMPLE,
+      exampleAnswer: DRAFT_EXAMPLE,
+      idempotency: 'optional',
+      response: CampaignSchema,
+      status: 201,
+      errors: ['template_not_found', 'not_found'],
+      async handle({ principal, body, claim }) {
+        const { workspaceId, isSandbox } = principal
+        const { template_id: templateId, name, subject } = body
+        const fields = { templateId, name, subject, ...NOTHING_SAID, ...readFields(body) }
+        const workspace = await senders.workspace(workspaceId)
+        const now = clock.now()
+        const made = { id: newId(), workspaceId, isSandbox, createdAt: now, updatedAt: now, ...fields }
+        return database.write(async tx => {
+          await requireNamed(tx.db, workspace, fields)
+          await insertCampaign(tx.db, made)
+          await logAct(tx, made, keyActor(principal), 'created', now)
+          const value = campaignToApi(await requireCampaign(tx.db, workspaceId, made.id))
+          await keepAnswer(tx.db, claim, { status: 201, value })
+          return value
+        })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/campaigns/:id',
+      access: 'campaigns:read',
+      operationId: 'getCampaign',
+      chapter: 'Campaigns',
+      summary: 'A campaign, with how far it is, what was counted of it, and the rates that follow.',
+      description: 'Counts are those of all that has happened, and right after any crash of the server.',
+      params: CampaignParams,
+      response: CampaignSchema,
+      exampleAnswer: SENT_EXAMPLE,
+      errors: ['not_found'],
+      handle: async ({ principal, params }) =>
+        campaignToApi(await requireCampaign(database.reader, principal.workspaceId, params.id)),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/campaigns/:id',
+      access: 'campaigns:write',
+      operationId: 'updateCampaign',
+      chapter: 'Campaigns',
+      summary: 'Change a draft.',
+      description: 'Only fields that are given change; what was sent already is a 409.',
+      params: CampaignParams,
+      body: CampaignChangesBody,
+      response: CampaignSchema,
+      exampleAnswer: DRAFT_EXAMPLE,
+      errors: ['not_found', 'conflict', 'template_not_found'],
+      async handle({ principal, params, body }) {
+        const { workspaceId } = principal
+        const changes = readFields(body)
+        const workspace = await senders.workspace(workspaceId)
+        return database.write(async tx => {
+          const before = await requireCampaign(tx.db, workspaceId, params.id)
+          requireAct(before, 'edit')
+          if (Object.keys(changes).length === 0) return campaignToApi(before)
+          const after = { ...before, ...changes, updatedAt: clock.now() }
+          await requireNamed(tx.db, workspace, after)
+          await updateDraft(tx.db, before.seq, after, after.updatedAt)
+          await logAct(tx, after, keyActor(principal), 'updated', after.updatedAt)
+          return campaignToApi(after)
+        })
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/campaigns/:id',
+      access: 'campaigns:write',
+      operationId: 'deleteCampaign',
+      chapter: 'Campaigns',
+      summary: 'Delete a draft.',
+      description: 'What was sent stays: its mail leads back to it.',
+      params: CampaignParams,
+      response: Done,
+      errors: ['not_found', 'conflict'],
+      handle: ({ principal, params }) =>
+        database.write(async tx => {
+          const campaign = await requireCampaign(tx.db, principal.workspaceId, params.id)
+          requireAct(campaign, 'delete')
+          await deleteCampaign(tx.db, campaign.seq)
+          await logAct(tx, campaign, keyActor(principal), 'deleted', clock.now())
+          return { success: true as const }
+        }),
+    }),
+  ]
+}

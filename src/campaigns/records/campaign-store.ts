@@ -1,0 +1,357 @@
+/**
+ * SQL of campaigns: one row each, with how far it has come and what was counted of it.
+ *
+ * Counts change by what is added to them, in the transaction that changes the recipients they count. Who has which status stands in
+ * `recipient-store.ts`.
+ */
+import { sql, type Generated, type Selectable } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { statement } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { SendWindow } from '../sending/send-window.js'
+import type { Campaign, CampaignFields, SentTo } from './campaign.js'
+import type { CampaignStatus } from './campaign-status.js'
+
+/** Columns that are counts, by what they are in `Campaign`. */
+const COUNTS = {
+  recipients: 'recipients',
+  pending: 'pending',
+  queued: 'queued',
+  done: 'done',
+  skipped: 'skipped',
+  cancelled: 'cancelled',
+  unsubscribed: 'unsubscribed',
+  bounced: 'bounced',
+  suppressed: 'suppressed',
+  sends: 'sends',
+  deliveries: 'deliveries',
+  opens: 'opens',
+  uniqueOpens: 'unique_opens',
+  clicks: 'clicks',
+  uniqueClicks: 'unique_clicks',
+  bounces: 'bounces',
+  complaints: 'complaints',
+  unsubscribes: 'unsubscribes',
+} as const
+export type CountName = keyof typeof COUNTS
+type CountColumn = (typeof COUNTS)[CountName]
+
+/** What is to be added to counts; absent is nothing. */
+export type Counted = Partial<Record<CountName, number>>
+
+interface CampaignHeadRow {
+  seq: Generated<number>
+  id: string
+  workspace_id: string
+  is_sandbox: Flag
+  name: string
+  subject: string
+  template_id: string
+  list_id: string | null
+  segment_id: string | null
+  from_email: string | null
+  from_name: string | null
+  reply_to: string | null
+  track_opens: Flag | null
+  track_clicks: Flag | null
+  rate_per_hour: number | null
+  send_window: string | null
+  status: CampaignStatus
+  error: string | null
+  created_at: number
+  updated_at: number
+  requested_at: number | null
+  scheduled_at: number | null
+  started_at: number | null
+  finished_at: number | null
+  next_at: number | null
+  who: string | null
+  fixed_before: number | null
+  fixed_through: number | null
+  fixed_at: number | null
+  content_id: string | null
+  content_at: number | null
+  recipients_pruned_at: number | null
+}
+
+type CampaignRow = CampaignHeadRow & Record<CountColumn, Generated<number>>
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    campaigns: CampaignRow
+    campaign_letters: { campaign: number; letter: string }
+  }
+}
+
+export type NewCampaign = CampaignFields &
+  Pick<Campaign, 'id' | 'workspaceId' | 'isSandbox' | 'createdAt' | 'updatedAt'>
+
+/** As a draft. */
+export async function insertCampaign(db: Queries, campaign: NewCampaign): Promise<void> {
+  await db
+    .insertInto('campaigns')
+    .values({
+      id: campaign.id,
+      workspace_id: campaign.workspaceId,
+      is_sandbox: flag(campaign.isSandbox),
+      status: 'draft',
+      created_at: campaign.createdAt,
+      ...fieldsToRow(campaign),
+      updated_at: campaign.updatedAt,
+    })
+    .execute()
+}
+
+export async function updateDraft(
+  db: Queries,
+  seq: number,
+  fields: CampaignFields,
+  updatedAt: number,
+): Promise<void> {
+  await db
+    .updateTable('campaigns')
+    .set({ ...fieldsToRow(fields), updated_at: updatedAt })
+    .where('seq', '=', seq)
+    .execute()
+}
+
+export async function deleteCampaign(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('campaigns').where('seq', '=', seq).execute()
+}
+
+function fieldsToRow(fields: CampaignFields) {
+  return {
+    name: fields.name,
+    subject: fields.subject,
+    template_id: fields.templateId,
+    list_id: fields.listId,
+    segment_id: fields.segmentId,
+    from_email: fields.fromEmail,
+    from_name: fields.fromName,
+    reply_to: fields.replyTo,
+    track_opens: fields.trackOpens === null ? null : flag(fields.trackOpens),
+    track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
+    rate_per_hour: fields.ratePerHour,
+    send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
+  }
+}
+
+export async function findCampaign(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+): Promise<Campaign | undefined> {
+  const row = await db
+    .selectFrom('campaigns')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row && campaignFromRow(row)
+}
+
+const selectBySeq = statement((db, { seq }: { seq: number }) =>
+  db.selectFrom('campaigns').selectAll().where('seq', '=', seq),
+)
+
+export async function findCampaignBySeq(db: Queries, seq: number): Promise<Campaign | undefined> {
+  const [row] = (await selectBySeq(db, { seq })).rows
+  return row && campaignFromRow(row)
+}
+
+/** Newest first. */
+export async function listCampaigns(
+  db: Queries,
+  workspaceId: string,
+  status: CampaignStatus | undefined,
+  page: Page,
+): Promise<Listing<Campaign>> {
+  let matching = db.selectFrom('campaigns').where('workspace_id', '=', workspaceId)
+  if (status !== undefined) matching = matching.where('status', '=', status)
+  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  const rows = await matching
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return { items: rows.map(campaignFromRow), total }
+}
+
+const selectDue = statement((db, { now, limit }: { now: number; limit: number }) =>
+  db
+    .selectFrom('campaigns')
+    .selectAll()
+    .where('next_at', '<=', now)
+    .orderBy('next_at')
+    .orderBy('seq')
+    .limit(limit),
+)
+
+/** For which there is something to be done, those that have waited longest first. */
+export async function listDue(db: Queries, now: number, limit: number): Promise<Campaign[]> {
+  return (await selectDue(db, { now, limit })).rows.map(campaignFromRow)
+}
+
+const selectNext = statement((db, { now }: { now: number }) =>
+  db.selectFrom('campaigns').select('next_at').where('next_at', '>', now).orderBy('next_at').limit(1),
+)
+
+/** When, after a moment, there is something to be done next. */
+export async function nextDueAfter(db: Queries, now: number): Promise<number | undefined> {
+  return (await selectNext(db, { now })).rows[0]?.next_at ?? undefined
+}
+
+/** What the runner and those who change a status write beside counts. */
+export type CampaignChange = Partial<
+  Pick<
+    Campaign,
+    | 'status'
+    | 'error'
+    | 'requestedAt'
+    | 'scheduledAt'
+    | 'startedAt'
+    | 'finishedAt'
+    | 'nextAt'
+    | 'who'
+    | 'fixedBefore'
+    | 'fixedThrough'
+    | 'fixedAt'
+    | 'contentId'
+    | 'contentAt'
+    | 'updatedAt'
+  >
+>
+
+const CHANGING = {
+  status: 'status',
+  error: 'error',
+  requestedAt: 'requested_at',
+  scheduledAt: 'scheduled_at',
+  startedAt: 'started_at',
+  finishedAt: 'finished_at',
+  nextAt: 'next_at',
+  who: 'who',
+  fixedBefore: 'fixed_before',
+  fixedThrough: 'fixed_through',
+  fixedAt: 'fixed_at',
+  contentId: 'content_id',
+  contentAt: 'content_at',
+  updatedAt: 'updated_at',
+} as const satisfies Record<keyof CampaignChange, string>
+
+/** @param counted is added to the counts */
+export async function changeCampaign(
+  db: Queries,
+  seq: number,
+  change: CampaignChange,
+  counted: Counted = {},
+): Promise<void> {
+  const set: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(change))
+    set[CHANGING[name as keyof CampaignChange]] = name === 'who' ? JSON.stringify(value) : value
+  for (const [name, by] of Object.entries(counted)) {
+    const column = COUNTS[name as CountName]
+    if (by !== 0) set[column] = sql`${sql.ref(column)} + ${by}`
+  }
+  if (Object.keys(set).length > 0) await db.updateTable('campaigns').set(set).where('seq', '=', seq).execute()
+}
+
+/** The last of its mail may be over: it is looked at whether it is completed. */
+export async function noteSettled(db: Queries, seqs: readonly number[]): Promise<void> {
+  if (seqs.length === 0) return
+  await db
+    .updateTable('campaigns')
+    .set({ next_at: 0 })
+    .where('seq', 'in', seqs)
+    .where('status', '=', 'sending')
+    .where('pending', '=', 0)
+    .where('queued', '=', 0)
+    .execute()
+}
+
+/** Which campaigns have these ids. */
+export async function findCampaignSeqs(
+  db: Queries,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('campaigns').select(['id', 'seq']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, seq }) => [id, seq]))
+}
+
+export async function insertLetter(db: Queries, campaign: number, letter: object): Promise<void> {
+  await db
+    .insertInto('campaign_letters')
+    .values({ campaign, letter: JSON.stringify(letter) })
+    .execute()
+}
+
+/** @returns JSON */
+export async function findLetter(db: Queries, campaign: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('campaign_letters')
+    .select('letter')
+    .where('campaign', '=', campaign)
+    .executeTakeFirst()
+  return row?.letter
+}
+
+export async function deleteLetter(db: Queries, campaign: number): Promise<void> {
+  await db.deleteFrom('campaign_letters').where('campaign', '=', campaign).execute()
+}
+
+function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
+  return {
+    seq: row.seq,
+    id: row.id,
+    workspaceId: row.workspace_id,
+    isSandbox: row.is_sandbox === 1,
+    name: row.name,
+    subject: row.subject,
+    templateId: row.template_id,
+    listId: row.list_id,
+    segmentId: row.segment_id,
+    fromEmail: row.from_email,
+    fromName: row.from_name,
+    replyTo: row.reply_to,
+    trackOpens: row.track_opens === null ? null : row.track_opens === 1,
+    trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
+    ratePerHour: row.rate_per_hour,
+    sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
+    status: row.status,
+    error: row.error,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    requestedAt: row.requested_at,
+    scheduledAt: row.scheduled_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    nextAt: row.next_at,
+    who: row.who === null ? null : (JSON.parse(row.who) as SentTo),
+    fixedBefore: row.fixed_before,
+    fixedThrough: row.fixed_through,
+    fixedAt: row.fixed_at,
+    contentId: row.content_id,
+    contentAt: row.content_at,
+    recipients: row.recipients,
+    pending: row.pending,
+    queued: row.queued,
+    done: row.done,
+    skipped: row.skipped,
+    cancelled: row.cancelled,
+    unsubscribed: row.unsubscribed,
+    bounced: row.bounced,
+    suppressed: row.suppressed,
+    sends: row.sends,
+    deliveries: row.deliveries,
+    opens: row.opens,
+    uniqueOpens: row.unique_opens,
+    clicks: row.clicks,
+    uniqueClicks: row.unique_clicks,
+    bounces: row.bounces,
+    complaints: row.complaints,
+    unsubscribes: row.unsubscribes,
+  }
+}

@@ -1,0 +1,45 @@
+/** Campaigns as a resource: one template to a list or segment, and what came of it. */
+import { deletesOldest } from '../resource/retention.js'
+import { resource } from '../resource/resource.js'
+import type { CampaignParts } from './campaign-parts.js'
+import { CampaignRunner } from './expansion/campaign-runner.js'
+import { campaignRoutes } from './records/campaign-routes.js'
+import { campaignConsumer } from './results/campaign-consumer.js'
+import { resultRoutes } from './results/result-routes.js'
+import { forgetRecipients } from './results/retention-store.js'
+import { sendRoutes } from './sending/send-routes.js'
+
+export const campaigns = resource({
+  chapters: { Campaigns: 'One mail to all contacts of a list or segment, and what came of it.' },
+  kept: {
+    campaign_recipients: {
+      default: '400d',
+      description:
+        'Who the recipients of a campaign were, from its end on. The campaign and its counts stay.',
+    },
+  },
+  open: (parts: CampaignParts) => {
+    const runner = new CampaignRunner(parts)
+    const wake = () => runner.wake()
+    return {
+      routes: [...campaignRoutes(parts), ...sendRoutes(parts, wake), ...resultRoutes(parts)],
+      consumers: [campaignConsumer(wake)],
+      jobs: [
+        {
+          // Lasts as long as the appliance; what a process that is gone has left is gone on with at once.
+          name: 'send-campaigns',
+          schedule: '* * * * *',
+          isRunAtStart: true,
+          isHeldAfterRestore: true,
+          run: stopping => runner.run(stopping),
+        },
+      ],
+      retention: [
+        deletesOldest(
+          { what: 'recipients of old campaigns', keep: ['campaign_recipients'] },
+          forgetRecipients,
+        ),
+      ],
+    }
+  },
+})

@@ -1,0 +1,95 @@
+/**
+ * What an event about a campaign's mail means for its recipient and for the counts: the rules, state by state.
+ *
+ *   event         sent        delivered   opened    clicked   bounced   failed, skipped, cancelled
+ *   sent          =           =           =         =         =         =
+ *   delivered     delivered   =           =         =         =         =
+ *   opened        opened      opened      =         =         =         =
+ *   clicked       clicked     clicked     clicked   =         =         =
+ *   bounced       bounced     bounced     =         =         =         =
+ *   failed        failed *    =           =         =         =         =
+ *   suppressed    skipped     =           =         =         =         =
+ *
+ *   *  cancelled, where it was taken out of the queue. Whatever leaves `sent` is settled.
+ *
+ * An opening or a click before the delivery was confirmed shows that it was delivered; that counts where the delivery is told. Who
+ * clicks has opened. Called by the consumer. Pure.
+ */
+import type { StoredEvent } from '../../events/store.js'
+import { WITHDRAWN } from '../../queue/claiming/withdrawn.js'
+import type { Recipient } from '../expansion/recipient-store.js'
+import type { Counted } from '../records/campaign-store.js'
+
+export const FOLLOWED = [
+  'email.sent',
+  'email.delivered',
+  'email.opened',
+  'email.clicked',
+  'email.bounced',
+  'email.failed',
+  'email.suppressed',
+  'email.complained',
+  'email.unsubscribed',
+] as const
+
+export type Followed = StoredEvent<(typeof FOLLOWED)[number]>
+
+export interface Step {
+  readonly recipient: Recipient
+  readonly counted: Counted
+}
+
+export function follow(recipient: Recipient, event: Followed): Step {
+  switch (event.kind) {
+    case 'email.sent':
+      return { recipient, counted: { sends: 1 } }
+    case 'email.delivered':
+      return settled(recipient, 'delivered', { deliveries: 1 })
+    case 'email.opened':
+      return opened(recipient)
+    case 'email.clicked':
+      return clicked(recipient)
+    case 'email.bounced':
+      return settled(recipient, 'bounced', { bounces: 1 }, ['sent', 'delivered'])
+    case 'email.failed':
+      return event.payload.reason === WITHDRAWN
+        ? settled(recipient, 'cancelled', {}, ['sent'], 'cancelled')
+        : settled(recipient, 'failed', {})
+    case 'email.suppressed':
+      return settled({ ...recipient, reason: 'suppressed' }, 'skipped', {}, ['sent'], 'skipped', recipient)
+    case 'email.complained':
+      return { recipient, counted: { complaints: 1 } }
+    case 'email.unsubscribed':
+      return { recipient, counted: { unsubscribes: 1 } }
+  }
+}
+
+/**
+ * @param from where it is taken
+ * @param as what it then counts
+ * @param otherwise what it stays where it is not
+ */
+function settled(
+  recipient: Recipient,
+  status: Recipient['status'],
+  counted: Counted,
+  from: readonly Recipient['status'][] = ['sent'],
+  as: 'done' | 'skipped' | 'cancelled' = 'done',
+  otherwise = recipient,
+): Step {
+  if (!from.includes(recipient.status)) return { recipient: otherwise, counted }
+  const leaves: Counted = recipient.status === 'sent' ? { queued: -1, [as]: 1 } : {}
+  return { recipient: { ...recipient, status }, counted: { ...counted, ...leaves } }
+}
+
+function opened(recipient: Recipient): Step {
+  const counted = recipient.hasOpened ? { opens: 1 } : { opens: 1, uniqueOpens: 1 }
+  return settled({ ...recipient, hasOpened: true }, 'opened', counted, ['sent', 'delivered'])
+}
+
+function clicked(recipient: Recipient): Step {
+  const opening: Counted = recipient.hasOpened ? {} : { opens: 1, uniqueOpens: 1 }
+  const counted: Counted = { ...opening, clicks: 1, ...(recipient.hasClicked ? {} : { uniqueClicks: 1 }) }
+  const after = { ...recipient, hasOpened: true, hasClicked: true }
+  return settled(after, 'clicked', counted, ['sent', 'delivered', 'opened'])
+}

@@ -1,0 +1,153 @@
+/**
+ * SQL of the links of campaigns: how often each was clicked, and by how many recipients.
+ *
+ * Written by the consumer as clicks happen; no report ever counts clicks. URLs that differ by recipient are links of their own, of which so
+ * many are told apart; those beyond count together.
+ */
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import type { Listing, Page } from '../../http/pagination.js'
+
+/** Told apart in a campaign. */
+export const MOST_LINKS = 1_000
+/** Link and digest of all beyond them. */
+const OTHERS = { link: 0, digest: '' } as const
+
+interface LinkRow {
+  campaign: number
+  link: number
+  digest: string
+  url: string | null
+  clicks: number
+  unique_clicks: number
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    campaign_links: LinkRow
+    campaign_clicks: { campaign: number; link: number; contact: number }
+  }
+}
+
+export interface LinkClick {
+  readonly campaign: number
+  readonly contact: number
+  readonly url: string
+}
+
+/** In the transaction that counts them for the campaign. */
+export async function countClicks(db: Queries, clicks: readonly LinkClick[]): Promise<void> {
+  const byCampaign = new Map<number, LinkClick[]>()
+  for (const one of clicks) {
+    const own = byCampaign.get(one.campaign)
+    if (own) own.push(one)
+    else byCampaign.set(one.campaign, [one])
+  }
+  for (const [campaign, own] of byCampaign) await countOwn(db, campaign, own)
+}
+
+async function countOwn(db: Queries, campaign: number, clicks: readonly LinkClick[]): Promise<void> {
+  const links = await ensureLinks(db, campaign, new Set(clicks.map(({ url }) => url)))
+  const contacts = new Map<number, number[]>()
+  for (const { contact, url } of clicks) {
+    const link = links.get(url) ?? OTHERS.link
+    contacts.set(link, [...(contacts.get(link) ?? []), contact])
+  }
+  for (const [link, all] of contacts) {
+    const fresh = await db
+      .insertInto('campaign_clicks')
+      .values([...new Set(all)].map(contact => ({ campaign, link, contact })))
+      .onConflict(conflict => conflict.doNothing())
+      .returning('contact')
+      .execute()
+    await db
+      .updateTable('campaign_links')
+      .set(e => ({
+        clicks: e('clicks', '+', all.length),
+        unique_clicks: e('unique_clicks', '+', fresh.length),
+      }))
+      .where('campaign', '=', campaign)
+      .where('link', '=', link)
+      .execute()
+  }
+}
+
+/** @returns the number of each; of those that are not told apart none */
+export async function ensureLinks(
+  db: Queries,
+  campaign: number,
+  urls: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, number>> {
+  const digests = new Map([...urls].map(url => [digestOf(url), url]))
+  const known = await db
+    .selectFrom('campaign_links')
+    .select(['link', 'digest'])
+    .where('campaign', '=', campaign)
+    .where('digest', 'in', [...digests.keys()])
+    .execute()
+  const found = new Map<string, number>()
+  for (const { link, digest } of known) {
+    found.set(digests.get(digest) ?? '', link)
+    digests.delete(digest)
+  }
+  if (digests.size === 0) return found
+  const { last } = await db
+    .selectFrom('campaign_links')
+    .select(e => e.fn.max<number | null>('link').as('last'))
+    .where('campaign', '=', campaign)
+    .executeTakeFirstOrThrow()
+  const rows = [...digests].map(([digest, url], at) => newLink(campaign, (last ?? 0) + 1 + at, digest, url))
+  const fitting = rows.filter(({ link }) => link <= MOST_LINKS)
+  for (const { link, url } of fitting) found.set(url ?? '', link)
+  const added =
+    fitting.length < rows.length ? [...fitting, newLink(campaign, OTHERS.link, OTHERS.digest, null)] : fitting
+  await db
+    .insertInto('campaign_links')
+    .values(added)
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+  return found
+}
+
+function newLink(campaign: number, link: number, digest: string, url: string | null): LinkRow {
+  return { campaign, link, digest, url, clicks: 0, unique_clicks: 0 }
+}
+
+function digestOf(url: string): string {
+  return createHash('sha256').update(url).digest('base64url')
+}
+
+export interface ClickedLink {
+  /** Null: all that are not told apart. */
+  readonly url: string | null
+  readonly clicks: number
+  readonly uniqueClicks: number
+}
+
+/** Those clicked most first. */
+export async function listLinks(db: Queries, campaign: number, page: Page): Promise<Listing<ClickedLink>> {
+  const ofCampaign = db.selectFrom('campaign_links').where('campaign', '=', campaign)
+  const { total } = await ofCampaign
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const rows = await ofCampaign
+    .selectAll()
+    .orderBy('clicks', 'desc')
+    .orderBy('link')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  return {
+    items: rows.map(row => ({ url: row.url, clicks: row.clicks, uniqueClicks: row.unique_clicks })),
+    total,
+  }
+}
+
+/** What is kept of who clicked, of a campaign whose recipients are forgotten. @returns how many rows went */
+export async function deleteClicks(db: Queries, campaign: number, limit: number): Promise<number> {
+  const result = await sql`
+    delete from campaign_clicks where campaign = ${campaign} and (link, contact) in (
+      select link, contact from campaign_clicks where campaign = ${campaign} limit ${limit})`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}

@@ -1,0 +1,35 @@
+/** Counts of a campaign as the API and events show them, and the rates that follow from them. Pure. */
+import type { ToldStats } from '../campaign-events.js'
+import type { Stats } from '../records/campaign.js'
+
+export function toldStats(stats: Stats): ToldStats {
+  return {
+    sends: stats.sends,
+    delivered: stats.deliveries,
+    opens: stats.opens,
+    unique_opens: stats.uniqueOpens,
+    clicks: stats.clicks,
+    unique_clicks: stats.uniqueClicks,
+    bounces: stats.bounces,
+    complaints: stats.complaints,
+    unsubscribes: stats.unsubscribes,
+  }
+}
+
+/** 0 to 1, four places behind the point. */
+export function ratesOf(stats: Stats) {
+  const { sends, deliveries } = stats
+  return {
+    delivery_rate: share(deliveries, sends),
+    open_rate: share(stats.uniqueOpens, deliveries),
+    click_rate: share(stats.uniqueClicks, deliveries),
+    bounce_rate: share(stats.bounces, sends),
+    complaint_rate: share(stats.complaints, deliveries),
+    unsubscribe_rate: share(stats.unsubscribes, deliveries),
+  }
+}
+
+/** What is counted before the other is known of, as an opening before its delivery, makes no more than the whole. */
+function share(part: number, whole: number): number {
+  return whole === 0 ? 0 : Math.min(1, Math.round((10_000 * part) / whole) / 10_000)
+}

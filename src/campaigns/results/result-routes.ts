@@ -1,0 +1,116 @@
+/** Routes of what came of a campaign: its recipients, and its links. */
+import Type, { type Static } from 'typebox'
+import { isoTime } from '../../core/moments.js'
+import { IdOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import { listRoute, type Route } from '../../http/route.js'
+import type { CampaignParts } from '../campaign-parts.js'
+import { LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
+import { CampaignParams } from '../records/campaign-schema.js'
+import { requireCampaign } from '../records/campaigns.js'
+import { listLinks, MOST_LINKS } from './link-store.js'
+import { listRecipients, type ShownRecipient } from './result-store.js'
+
+const RecipientStatusEnum = Type.Enum([...RECIPIENT_STATUSES], {
+  description: 'One of: pending, sent, delivered, opened, clicked, bounced, failed, skipped, cancelled.',
+})
+
+const RecipientSchema = Type.Object(
+  {
+    contact_id: IdOrNull({ description: 'Null where the contact is deleted for good.' }),
+    email: TextOrNull(),
+    status: RecipientStatusEnum,
+    reason: orNull(Type.Enum([...LEFT_OUT_REASONS]), { description: 'Why it was skipped.' }),
+    message_id: IdOrNull(),
+    sent_at: MomentOrNull({ description: 'When it was handed to the queue.' }),
+    delivered_at: MomentOrNull(),
+    opened_at: MomentOrNull(),
+    clicked_at: MomentOrNull(),
+    bounced_at: MomentOrNull(),
+    complained_at: MomentOrNull(),
+  },
+  { title: 'CampaignRecipient' },
+)
+
+const LinkSchema = Type.Object(
+  {
+    url: TextOrNull({ description: `Null: all beyond the ${MOST_LINKS} that are told apart.` }),
+    clicks: Type.Integer({ description: 'Without machines.' }),
+    unique_clicks: Type.Integer({ description: 'Recipients who clicked it.' }),
+  },
+  { title: 'CampaignLink' },
+)
+
+export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
+  return [
+    listRoute({
+      method: 'GET',
+      path: '/campaigns/:id/recipients',
+      access: 'campaigns:read',
+      operationId: 'listCampaignRecipients',
+      chapter: 'Campaigns',
+      summary: 'Whom a campaign was sent to, and what became of the mail of each.',
+      description:
+        'One row for each recipient, in the order in which contacts were made. `sent` is handed to the queue; who was left out when the ' +
+        'campaign was sent has no row. Rows are kept for `retention.campaign_recipients`.',
+      params: CampaignParams,
+      query: Type.Object(
+        { ...pageQuery, status: Type.Optional(RecipientStatusEnum) },
+        { additionalProperties: false },
+      ),
+      item: RecipientSchema,
+      errors: ['not_found'],
+      async handle({ principal, params, query: { status } }, page) {
+        const { seq, recipients, pending, fixedAt } = await requireCampaign(
+          database.reader,
+          principal.workspaceId,
+          params.id,
+        )
+        const all = fixedAt === null ? pending : recipients
+        const { items, total } = await listRecipients(database.slowReader, seq, all, status, page)
+        return { items: items.map(recipientToApi), total }
+      },
+    }),
+    listRoute({
+      method: 'GET',
+      path: '/campaigns/:id/links',
+      access: 'campaigns:read',
+      operationId: 'listCampaignLinks',
+      chapter: 'Campaigns',
+      summary: 'The links of a campaign that were clicked, those clicked most first.',
+      description: 'By the URL that the click led to, with what the workspace adds to it.',
+      params: CampaignParams,
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: LinkSchema,
+      errors: ['not_found'],
+      async handle({ principal, params }, page) {
+        const { seq } = await requireCampaign(database.reader, principal.workspaceId, params.id)
+        const { items, total } = await listLinks(database.slowReader, seq, page)
+        return {
+          items: items.map(({ url, clicks, uniqueClicks }) => ({ url, clicks, unique_clicks: uniqueClicks })),
+          total,
+        }
+      },
+    }),
+  ]
+}
+
+function recipientToApi(one: ShownRecipient): Static<typeof RecipientSchema> {
+  return {
+    contact_id: one.contactId,
+    email: one.email,
+    status: one.status,
+    reason: one.reason,
+    message_id: one.messageId,
+    sent_at: one.status === 'skipped' ? null : timeOrNull(one.handedAt),
+    delivered_at: timeOrNull(one.deliveredAt),
+    opened_at: timeOrNull(one.openedAt),
+    clicked_at: timeOrNull(one.clickedAt),
+    bounced_at: timeOrNull(one.bouncedAt),
+    complained_at: timeOrNull(one.complainedAt),
+  }
+}
+
+function timeOrNull(moment: number | null): string | null {
+  return moment === null ? null : isoTime(moment)
+}

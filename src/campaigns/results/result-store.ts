@@ -1,0 +1,58 @@
+/**
+ * SQL of what people ask about the recipients of a campaign: pages of them, each with the contact and what became of the mail.
+ *
+ * For `Database.slowReader`: a page is found along an index, but may lie deep. Fails: as the database does.
+ */
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import type { Listing, Page } from '../../http/pagination.js'
+import type { RecipientStatus, LeftOutReason } from '../expansion/recipient-store.js'
+
+export interface ShownRecipient {
+  /** Null where the contact is deleted for good. */
+  readonly contactId: string | null
+  readonly email: string | null
+  readonly status: RecipientStatus
+  readonly reason: LeftOutReason | null
+  readonly messageId: string | null
+  readonly handedAt: number | null
+  readonly deliveredAt: number | null
+  readonly openedAt: number | null
+  readonly clickedAt: number | null
+  readonly bouncedAt: number | null
+  readonly complainedAt: number | null
+}
+
+/** In the order in which contacts were made. @param all how many recipients the campaign has */
+export async function listRecipients(
+  db: Queries,
+  campaign: number,
+  all: number,
+  status: RecipientStatus | undefined,
+  { limit, offset }: Page,
+): Promise<Listing<ShownRecipient>> {
+  const isMeant = status === undefined ? sql`1 = 1` : sql`status = ${status}`
+  const total = status === undefined ? all : await countWith(db, campaign, status)
+  if (offset >= total) return { items: [], total }
+  const { rows } = await sql<ShownRecipient>`
+    select contacts.id as "contactId", coalesce(messages.recipient, contacts.email) as email,
+      page.status as status, page.reason as reason, page.message_id as "messageId",
+      messages.created_at as "handedAt", messages.delivered_at as "deliveredAt", messages.opened_at as "openedAt",
+      messages.clicked_at as "clickedAt", messages.bounced_at as "bouncedAt", messages.complained_at as "complainedAt"
+    from (select contact, status, reason, message_id from campaign_recipients
+      where campaign = ${campaign} and ${isMeant} order by contact limit ${limit} offset ${offset}) as page
+    left join contacts on contacts.seq = page.contact
+    left join messages on messages.id = page.message_id
+    order by page.contact`.execute(db)
+  return { items: rows, total }
+}
+
+async function countWith(db: Queries, campaign: number, status: RecipientStatus): Promise<number> {
+  const { total } = await db
+    .selectFrom('campaign_recipients')
+    .select(e => e.fn.countAll<number>().as('total'))
+    .where('campaign', '=', campaign)
+    .where('status', '=', status)
+    .executeTakeFirstOrThrow()
+  return total
+}

@@ -1,0 +1,68 @@
+/**
+ * What a campaign says, and who it is from: made once when it is sent, and stored until the last mail was handed over.
+ *
+ * Called by the routes that send, and by the runner, which makes a content of it every hour: a mail has the date of the hour in which it
+ * was handed over, and a domain that was taken away in the meantime is noticed.
+ * Fails: AppError missing_from_email, template_not_found, domain_invalid.
+ */
+import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import type { Merging } from '../../content/rendering/merging.js'
+import { given } from '../../core/given.js'
+import type { Queries } from '../../db/database.js'
+import { findAskedTemplate } from '../../msa/merged-content.js'
+import type { SubmittedContent } from '../../msa/mail-submission.js'
+import { readSenderFields, withWorkspaceSender } from '../../msa/rest/fields/sender-fields.js'
+import { fillFields } from '../../msa/rest/fields/template-fields.js'
+import type { Author } from '../../msa/sender.js'
+import type { SenderCache } from '../../msa/sender-cache.js'
+import type { CampaignFields } from '../records/campaign.js'
+
+export interface Letter {
+  readonly author: Author
+  readonly subject: string
+  readonly html: string
+  readonly templateId: string
+  readonly trackOpens: boolean
+  readonly trackClicks: boolean
+  readonly merging?: Merging
+}
+
+/** Of the template as it is now. @throws AppError missing_from_email, template_not_found */
+export async function makeLetter(
+  db: Queries,
+  workspace: ActingWorkspace,
+  campaign: CampaignFields,
+): Promise<Letter> {
+  const { subject, templateId, fromEmail, fromName, replyTo } = campaign
+  const asked = given({
+    from_email: fromEmail ?? undefined,
+    from_name: fromName ?? undefined,
+    reply_to: replyTo ?? undefined,
+  })
+  const author = withWorkspaceSender(readSenderFields(asked), workspace)
+  const template = await findAskedTemplate(db, workspace, templateId)
+  const tracking = given({
+    track_opens: campaign.trackOpens ?? undefined,
+    track_clicks: campaign.trackClicks ?? undefined,
+  })
+  const {
+    html = '',
+    trackOpens,
+    trackClicks,
+    merging,
+  } = fillFields(workspace, { subject }, template, undefined, tracking)
+  return { author, subject, html, templateId, trackOpens, trackClicks, ...given({ merging }) }
+}
+
+/** A content for its next messages. @param isOf the campaign's id; absent for a test @throws AppError domain_invalid */
+export async function contentOf(
+  senders: SenderCache,
+  workspace: ActingWorkspace,
+  letter: Letter,
+  id: string,
+  isOf?: string,
+): Promise<SubmittedContent> {
+  const { author, ...said } = letter
+  const sender = await senders.sender(workspace, author)
+  return { id, ...sender, ...said, ...given({ campaignId: isOf }) }
+}

@@ -1,0 +1,106 @@
+/**
+ * Sends a campaign: says who is meant and what it says, once, and leaves the rest to the runner.
+ *
+ * Called by the route. What the answer tells is counted beforehand; the recipients get their rows right after it (`expansion/`), from the
+ * contacts that there are at this moment. Fails: AppError not_found, conflict, missing_from_email, template_not_found, domain_invalid,
+ * invalid_schedule, unavailable.
+ */
+import { keepAnswer } from '../../accounts/idempotency-store.js'
+import { contactsOf, findAudience } from '../../audience/audience-store.js'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import type { Queries } from '../../db/database.js'
+import { keyActor } from '../../events/activity-store.js'
+import type { IdempotencyClaim } from '../../http/idempotency.js'
+import type { Principal } from '../../http/principal.js'
+import { checkSendAt, readSendAt } from '../../msa/rest/fields/send-at-field.js'
+import type { CampaignParts } from '../campaign-parts.js'
+import type { Campaign } from '../records/campaign.js'
+import { changeCampaign, insertLetter } from '../records/campaign-store.js'
+import { logAct, requireAct, requireCampaign } from '../records/campaigns.js'
+import { contentOf, makeLetter } from './letter.js'
+import { countAudience, whomItMeans, type CountedAudience } from './whom.js'
+
+/** Recipients of what the answer calls a batch. */
+const BATCH = 1_000
+
+export interface SendAnswer {
+  readonly total_recipients: number
+  readonly batches_queued: number
+  readonly excluded: { readonly unsubscribed: number; readonly bounced: number; readonly suppressed: number }
+  readonly status: 'sending' | 'scheduled'
+  readonly scheduled_at: string | null
+}
+
+export async function sendCampaign(
+  { send }: CampaignParts,
+  principal: Principal,
+  id: string,
+  sendAtText: string | undefined,
+  claim: IdempotencyClaim | undefined,
+): Promise<SendAnswer> {
+  const { database, clock, senders } = send
+  const { workspaceId } = principal
+  const now = clock.now()
+  const scheduledAt = readSendAt(sendAtText)
+  const act = scheduledAt === undefined ? 'send' : 'schedule'
+  const seen = await requireCampaign(database.reader, workspaceId, id)
+  requireAct(seen, act)
+  const workspace = await senders.workspace(workspaceId)
+  const letter = await makeLetter(database.reader, workspace, seen)
+  await contentOf(senders, workspace, letter, seen.id)
+  checkSendAt(scheduledAt, now)
+  const who = await whomItMeans(database.reader, seen)
+  const counted = await countAudience(database, clock, workspaceId, who)
+  database.storage.requireRoom()
+  return database.write(async tx => {
+    const campaign = await requireCampaign(tx.db, workspaceId, id)
+    const status = requireAct(campaign, act)
+    if (campaign.updatedAt !== seen.updatedAt) throw new AppError('conflict', 'the campaign was just changed')
+    const { mailable: recipients, ...excluded } = counted
+    await changeCampaign(
+      tx.db,
+      campaign.seq,
+      {
+        status,
+        requestedAt: now,
+        updatedAt: now,
+        nextAt: now,
+        who,
+        ...(scheduledAt === undefined ? {} : { scheduledAt }),
+        ...(await contactsSoFar(tx.db, workspaceId, now)),
+      },
+      { recipients, ...excluded },
+    )
+    await insertLetter(tx.db, campaign.seq, letter)
+    await logAct(tx, campaign, keyActor(principal), 'sent', now)
+    const value = answerOf(counted, scheduledAt)
+    await keepAnswer(tx.db, claim, { status: 202, value })
+    return value
+  })
+}
+
+/** Who comes later is not meant. Where there has never been a contact, all recipients have their row. */
+async function contactsSoFar(
+  db: Queries,
+  workspaceId: string,
+  now: number,
+): Promise<Pick<Campaign, 'fixedBefore' | 'fixedThrough' | 'fixedAt'>> {
+  const audience = await findAudience(db, workspaceId)
+  if (!audience) return { fixedBefore: null, fixedThrough: null, fixedAt: now }
+  const { first } = contactsOf(audience.number)
+  return { fixedBefore: first, fixedThrough: first + audience.lastContact, fixedAt: null }
+}
+
+function answerOf(
+  { mailable, unsubscribed, bounced, suppressed }: CountedAudience,
+  scheduledAt: number | undefined,
+): SendAnswer {
+  return {
+    total_recipients: mailable,
+    batches_queued: Math.ceil(mailable / BATCH),
+    excluded: { unsubscribed, bounced, suppressed },
+    status: scheduledAt === undefined ? 'sending' : 'scheduled',
+    scheduled_at: scheduledAt === undefined ? null : isoTime(scheduledAt),
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Whom a campaign means: its list or segment as it is at a moment, and how many of them may be mailed.
+ *
+ * A static list is meant by its number, a dynamic one and a segment by their conditions. Fails: AppError not_found, naming the field;
+ * unavailable where counting takes too long.
+ */
+import { estimate, type Who } from '../../audience/segments/audience-query-store.js'
+import { findList } from '../../audience/lists/list-store.js'
+import { readConditions } from '../../audience/segments/read-conditions.js'
+import { findSegment } from '../../audience/segments/segment-store.js'
+import { patience } from '../../audience/scan-store.js'
+import { AppError } from '../../core/errors.js'
+import type { Database, Queries } from '../../db/database.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Campaign, Excluded, SentTo } from '../records/campaign.js'
+
+/** @throws AppError not_found where the list or segment was deleted */
+export async function whomItMeans(
+  db: Queries,
+  { workspaceId, listId, segmentId }: Pick<Campaign, 'workspaceId' | 'listId' | 'segmentId'>,
+): Promise<SentTo> {
+  if (segmentId !== null) {
+    const segment = await findSegment(db, workspaceId, segmentId)
+    if (!segment) throw new AppError('not_found', 'the segment is gone', { path: 'segment_id' })
+    return { conditions: segment.conditions }
+  }
+  const list = listId === null ? undefined : await findList(db, workspaceId, listId)
+  if (!list) throw new AppError('not_found', 'the list is gone', { path: 'list_id' })
+  return list.conditions ? { conditions: list.conditions } : { list: list.seq }
+}
+
+export function whoOf(sentTo: SentTo): Who {
+  return 'list' in sentTo ? sentTo : readConditions(sentTo.conditions)
+}
+
+export interface CountedAudience extends Excluded {
+  readonly mailable: number
+}
+
+/** @throws AppError unavailable */
+export async function countAudience(
+  { slowReader }: Database,
+  clock: Clock,
+  workspaceId: string,
+  who: SentTo,
+): Promise<CountedAudience> {
+  const asking = { workspaceId, now: clock.now() }
+  const found = await estimate(slowReader, whoOf(who), asking, patience(clock))
+  const { count, mailable, unsubscribed, bounced } = found
+  // What changes between two pieces may be counted on both sides.
+  const suppressed = Math.max(0, count - mailable - unsubscribed - bounced)
+  return { mailable, unsubscribed, bounced, suppressed }
+}

@@ -1,0 +1,76 @@
+/** `postroad campaign list|show|pause|resume|cancel`: campaigns of a workspace, and steering them. */
+import type { Command } from 'commander'
+import { CAMPAIGN_STATUSES, type CampaignStatus } from '../campaigns/records/campaign-status.js'
+import { campaignToApi, type ShownCampaign } from '../campaigns/records/campaign-schema.js'
+import { listCampaigns } from '../campaigns/records/campaign-store.js'
+import { requireCampaign, steerCampaign, type Steering } from '../campaigns/records/campaigns.js'
+import { OPERATOR } from '../events/activity-store.js'
+import {
+  command,
+  limited,
+  mustFindWorkspace,
+  owned,
+  printResult,
+  table,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type ListOptions,
+  type OwnedOptions,
+} from './context.js'
+
+const STEERING: readonly (readonly [Steering, string, string])[] = [
+  ['pause', 'paused', 'hand over no more mails of a campaign'],
+  ['resume', 'resumed', 'go on with a paused campaign'],
+  ['cancel', 'cancelled', 'end a campaign, and take back what is still queued'],
+]
+
+export function campaignCommands(program: Command, context: CliContext): void {
+  const group = program.command('campaign').description('mail to all contacts of a list or segment')
+  const inWorkspace = (nameAndArgs: string, description: string) =>
+    owned(command(group, nameAndArgs, description), 'whose campaigns')
+  limited(inWorkspace('list', 'campaigns, newest first'), 100)
+    .option('--status <status>', `one of ${CAMPAIGN_STATUSES.join(', ')}`)
+    .action(async (options: OwnedOptions & ListOptions & { readonly status?: string }) => {
+      const status = readStatus(options.status)
+      await withAppliance(context, options, async ({ database: { reader } }) => {
+        await mustFindWorkspace(reader, options.workspace)
+        const page = { limit: options.limit, offset: 0 }
+        const { items } = await listCampaigns(reader, options.workspace, status, page)
+        const shown = items.map(campaignToApi)
+        printResult(context, options, shown, () => table(HEAD, shown.map(rowOf)))
+      })
+    })
+  inWorkspace('show <id>', 'a campaign, how far it is and what came of it').action(
+    async (id: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database: { reader } }) => {
+        const campaign = await requireCampaign(reader, options.workspace, id)
+        context.print(JSON.stringify(campaignToApi(campaign), null, 2))
+      })
+    },
+  )
+  for (const [act, done, description] of STEERING)
+    inWorkspace(`${act} <id>`, description).action(async (id: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database, world }) => {
+        const campaign = await database.write(tx =>
+          steerCampaign(tx, options.workspace, id, act, OPERATOR, world.clock.now()),
+        )
+        printResult(context, options, campaignToApi(campaign), () => `${campaign.name}: ${done}`)
+      })
+    })
+}
+
+/** @throws UsageError */
+function readStatus(text: string | undefined): CampaignStatus | undefined {
+  const status = CAMPAIGN_STATUSES.find(one => one === text)
+  if (text !== undefined && status === undefined)
+    throw new UsageError(`--status must be one of ${CAMPAIGN_STATUSES.join(', ')}`)
+  return status
+}
+
+const HEAD = ['NAME', 'STATUS', 'RECIPIENTS', 'PENDING', 'QUEUED', 'DONE', 'OPENED', 'CLICKED', 'ID']
+
+function rowOf({ name, status, total_recipients: recipients, progress, stats, id }: ShownCampaign) {
+  const { pending, queued, done } = progress
+  return [name, status, recipients, pending, queued, done, stats.unique_opens, stats.unique_clicks, id]
+}

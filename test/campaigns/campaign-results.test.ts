@@ -1,0 +1,111 @@
+/** What is counted of a campaign, as people and machines act on its mail, over HTTP on the running appliance. */
+import t from 'tap'
+import { follow } from '../../src/campaigns/results/follow-event.js'
+import { simpleParser } from 'mailparser'
+import { until } from '../support/until.js'
+import { addresses, openCampaigns } from './open-campaigns.js'
+
+const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
+
+t.test('opens, clicks and unsubscribes are counted, each recipient once where that is asked', async t => {
+  const { draft, sendIt, campaignOnce, get, capture, clock, baseUrl, ...postroad } = await openCampaigns(t, {
+    env: { POSTROAD_PUBLIC_URL: 'https://mail.shop.test' },
+  })
+  void postroad
+  const id = await draft(addresses(4))
+  await sendIt(id)
+  await campaignOnce(id, 'the end', ({ status }) => status === 'completed')
+  const recipients = (await get(`/campaigns/${id}/recipients`)).body.data as { message_id: string }[]
+  const links = await Promise.all(
+    recipients.map(async ({ message_id: message }) => {
+      const raw = String((await capture(message)).body.data.raw)
+      const { html, headers } = await simpleParser(Buffer.from(raw, 'latin1'))
+      const found = [...String(html).matchAll(/(?:href|src)="https:\/\/mail\.shop\.test(\/[co]\/[^"]+)"/g)]
+      const list = headers.get('list') as unknown as { unsubscribe?: { url?: string } } | undefined
+      return {
+        click: found.find(([, path]) => path!.startsWith('/c/'))?.[1] ?? '',
+        open: found.find(([, path]) => path!.startsWith('/o/'))?.[1] ?? '',
+        unsubscribe: (list?.unsubscribe?.url ?? '').replace('https://mail.shop.test', ''),
+      }
+    }),
+  )
+  const visit = async (path: string) => {
+    await clock.advance(30_000)
+    const { status } = await fetch(baseUrl + path, { redirect: 'manual', headers: { 'User-Agent': BROWSER } })
+    return status
+  }
+  t.equal(await visit(links[0]!.open), 200)
+  t.equal(await visit(links[0]!.open), 200)
+  t.equal(await visit(links[0]!.click), 302)
+  t.equal(await visit(links[1]!.click), 302)
+  t.equal(await visit(links[1]!.click), 302)
+  const { status } = await fetch(baseUrl + links[2]!.unsubscribe, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: 'List-Unsubscribe=One-Click',
+  })
+  t.equal(status, 200)
+  await until('the counts', async () => {
+    await clock.advance(30_000)
+    const { stats } = (await get(`/campaigns/${id}`)).body.data as { stats: Record<string, number> }
+    return stats['clicks'] === 3 && stats['unsubscribes'] === 1
+  })
+  t.match((await get(`/campaigns/${id}`)).body.data, {
+    stats: {
+      sends: 4,
+      delivered: 4,
+      opens: 3,
+      unique_opens: 2,
+      clicks: 3,
+      unique_clicks: 2,
+      unsubscribes: 1,
+    },
+    rates: { open_rate: 0.5, click_rate: 0.5, unsubscribe_rate: 0.25 },
+  })
+  t.match((await get(`/campaigns/${id}/links`)).body, {
+    data: [{ url: 'https://shop.test/jugs', clicks: 3, unique_clicks: 2 }],
+    pagination: { total: 1 },
+  })
+  const statuses = async (query: string) =>
+    ((await get(`/campaigns/${id}/recipients${query}`)).body.data as { status: string; email: string }[]).map(
+      ({ email, status }) => `${email} ${status}`,
+    )
+  t.same(await statuses(''), [
+    'c0@x.test clicked',
+    'c1@x.test clicked',
+    'c2@x.test delivered',
+    'c3@x.test delivered',
+  ])
+  t.same(await statuses('?status=clicked&limit=1&offset=1'), ['c1@x.test clicked'])
+  t.same(await statuses('?status=bounced'), [])
+  const [first] = (await get(`/campaigns/${id}/recipients?limit=1`)).body.data
+  t.ok(first.delivered_at && first.opened_at && first.clicked_at && first.sent_at)
+  t.equal((await get(`/campaigns/${id}/recipients?status=nonsense`)).status, 400)
+})
+
+t.test('what leaves `sent` is settled once, whatever comes in which order', t => {
+  const recipient = {
+    ...{ campaign: 1, contact: 1, status: 'sent', reason: null, messageId: 'm' },
+    ...{ hasOpened: false, hasClicked: false },
+  } as const
+  const kinds = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'failed', 'suppressed'] as const
+  for (const first of kinds)
+    for (const second of kinds)
+      for (const third of kinds) {
+        let now: Parameters<typeof follow>[0] = recipient
+        const sums = new Map<string, number>()
+        for (const kind of [first, second, third]) {
+          const event = { kind: `email.${kind}`, payload: { reason: 'x', isBot: false, url: 'u' } }
+          const step = follow(now, event as never)
+          now = step.recipient
+          for (const [name, by] of Object.entries(step.counted)) sums.set(name, (sums.get(name) ?? 0) + by)
+        }
+        const ended = (sums.get('done') ?? 0) + (sums.get('skipped') ?? 0) + (sums.get('cancelled') ?? 0)
+        const name = `${first} ${second} ${third}`
+        t.equal(ended, now.status === 'sent' ? 0 : 1, name)
+        t.equal(sums.get('queued') ?? 0, -ended, name)
+        t.equal(sums.get('uniqueOpens') ?? 0, now.hasOpened ? 1 : 0, name)
+        t.equal(sums.get('uniqueClicks') ?? 0, now.hasClicked ? 1 : 0, name)
+      }
+  t.end()
+})

@@ -1,0 +1,205 @@
+/** The rows of recipients, counts and links mean the same on both databases. */
+import t from 'tap'
+import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { contactsOf, findAudience } from '../../src/audience/audience-store.js'
+import { addPairs, LIST_MEMBERS } from '../../src/audience/pair-store.js'
+import { contactsMeant } from '../../src/audience/segments/audience-query-store.js'
+import {
+  cancelPending,
+  countUntried,
+  findRecipientsOf,
+  insertRecipients,
+  listSent,
+  markHanded,
+  markSkipped,
+  nextPending,
+  updateRecipients,
+} from '../../src/campaigns/expansion/recipient-store.js'
+import {
+  changeCampaign,
+  findCampaign,
+  findCampaignBySeq,
+  insertCampaign,
+  listDue,
+  nextDueAfter,
+  noteSettled,
+} from '../../src/campaigns/records/campaign-store.js'
+import { countClicks, ensureLinks, listLinks, MOST_LINKS } from '../../src/campaigns/results/link-store.js'
+import { listRecipients } from '../../src/campaigns/results/result-store.js'
+import { forgetRecipients } from '../../src/campaigns/results/retention-store.js'
+import { NOTHING_SAID } from '../../src/campaigns/records/read-fields.js'
+import type { Database } from '../../src/db/database.js'
+import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
+import { eachDatabase } from '../support/db/database.js'
+
+const T = 1_767_607_200_000
+const WORKSPACE = 'w'
+const page = { limit: 100, offset: 0 }
+
+async function fill(database: Database, contacts: number) {
+  return database.write(async ({ db }) => {
+    const made = await insertContacts(
+      db,
+      WORKSPACE,
+      Array.from({ length: contacts }, (_, at) => ({
+        ...{ id: `c${at}`, email: `c${at}@x.example`, firstName: null, lastName: null, attributes: {} },
+        ...{ subscribed: at !== 1, createdAt: T },
+      })),
+    )
+    const fields = { name: 'January', subject: 'News', templateId: 't', ...NOTHING_SAID }
+    const head = { id: 'campaign', workspaceId: WORKSPACE, isSandbox: false, createdAt: T, updatedAt: T }
+    await insertCampaign(db, { ...fields, ...head })
+    const campaign = await findCampaign(db, WORKSPACE, 'campaign')
+    if (!campaign) throw new Error('no campaign')
+    return { seqs: made.map(({ seq }) => seq), campaign, seq: campaign.seq }
+  })
+}
+
+eachDatabase(
+  t,
+  'each recipient has its turn once, in order, and is marked with its message',
+  async (t, database) => {
+    const { seqs, seq } = await fill(database, 200)
+    const { reader } = database
+    await database.write(({ db }) => insertRecipients(db, seq, seqs))
+    await t.rejects(
+      database.write(({ db }) => insertRecipients(db, seq, seqs.slice(0, 1))),
+      'nobody has a second row',
+    )
+    const first = await nextPending(reader, seq, 90)
+    t.same(
+      first.map(({ contact }) => contact),
+      seqs.slice(0, 90),
+    )
+    t.same(first.slice(0, 2), [
+      { contact: seqs[0], email: 'c0@x.example', isSubscribed: true, isBounced: false },
+      { contact: seqs[1], email: 'c1@x.example', isSubscribed: false, isBounced: false },
+    ])
+    await database.write(async ({ db }) => {
+      const mailed = seqs.slice(0, 90).filter((_, at) => at !== 1)
+      await markHanded(
+        db,
+        seq,
+        mailed.map(contact => [contact, `m${contact}`]),
+      )
+      await markSkipped(db, seq, [{ contact: seqs[1]!, reason: 'unsubscribed', messageId: null }])
+    })
+    t.equal((await nextPending(reader, seq, 1))[0]?.contact, seqs[90])
+    const sent = await listSent(reader, seq, seqs[0]!, 2)
+    t.match(sent, [{ contact: seqs[2], messageId: `m${seqs[2]}` }, { contact: seqs[3] }])
+    const [one] = await findRecipientsOf(reader, [`m${seqs[2]}`, 'nobody'])
+    t.match(one, { campaign: seq, contact: seqs[2], status: 'sent', reason: null, hasOpened: false })
+    await database.write(({ db }) =>
+      updateRecipients(db, [{ ...one!, status: 'clicked', hasOpened: true, hasClicked: true }]),
+    )
+    t.match(await findRecipientsOf(reader, [`m${seqs[2]}`]), [
+      { status: 'clicked', reason: null, hasOpened: true, hasClicked: true },
+    ])
+    t.equal(await countUntried(reader, seq), 0, 'none of them is in the queue')
+    t.match(await listRecipients(reader, seq, 200, 'skipped', page), {
+      total: 1,
+      items: [{ contactId: 'c1', email: 'c1@x.example', status: 'skipped', reason: 'unsubscribed' }],
+    })
+    t.match(await listRecipients(reader, seq, 200, undefined, { limit: 1, offset: 199 }), {
+      total: 200,
+      items: [{ contactId: 'c199', status: 'pending', messageId: null }],
+    })
+    t.equal(await database.write(({ db }) => cancelPending(db, seq, 100)), 100)
+    t.equal(await database.write(({ db }) => cancelPending(db, seq, 100)), 10)
+    t.same(await nextPending(reader, seq, 1), [])
+  },
+)
+
+eachDatabase(t, 'whom a list or conditions mean is told with their fate, by number', async (t, database) => {
+  const { seqs } = await fill(database, 5)
+  const { reader } = database
+  await database.write(async ({ db }) => {
+    await addPairs(db, LIST_MEMBERS, 7, seqs.slice(0, 4), T)
+    const suppression = { workspaceId: WORKSPACE, sourceMessageId: null, createdAt: T }
+    await insertSuppression(db, {
+      ...suppression,
+      email: 'c2@x.example',
+      reason: 'manual',
+      scope: 'marketing',
+    })
+  })
+  const audience = await findAudience(reader, WORKSPACE)
+  const asking = { workspaceId: WORKSPACE, now: T }
+  const all = contactsOf(audience!.number)
+  t.same(await contactsMeant(reader, { list: 7 }, asking, all), [
+    { seq: seqs[0], fate: 'mailable' },
+    { seq: seqs[1], fate: 'unsubscribed' },
+    { seq: seqs[2], fate: 'suppressed' },
+    { seq: seqs[3], fate: 'mailable' },
+  ])
+  t.same(await contactsMeant(reader, { list: 7 }, asking, { first: seqs[3]!, last: seqs[4]! }), [
+    { seq: seqs[3], fate: 'mailable' },
+  ])
+  t.same(await contactsMeant(reader, { list: 7 }, { ...asking, workspaceId: 'other' }, all), [])
+})
+
+eachDatabase(
+  t,
+  'what is due comes in its order, counts add up, the last settled mail makes it due',
+  async (t, database) => {
+    const { seq } = await fill(database, 1)
+    const { reader } = database
+    const change = (to: Parameters<typeof changeCampaign>[2], counted = {}) =>
+      database.write(({ db }) => changeCampaign(db, seq, to, counted))
+    t.same(await listDue(reader, T, 10), [])
+    await change({ nextAt: T + 5, status: 'sending', who: { list: 7 } }, { queued: 2, sends: 1 })
+    await change({}, { queued: -1, done: 1, sends: 1 })
+    t.match(await listDue(reader, T + 5, 10), [{ seq, queued: 1, done: 1, sends: 2, who: { list: 7 } }])
+    t.same(await listDue(reader, T + 4, 10), [])
+    t.equal(await nextDueAfter(reader, T), T + 5)
+    t.equal(await nextDueAfter(reader, T + 5), undefined)
+    await database.write(({ db }) => noteSettled(db, [seq]))
+    t.equal((await findCampaignBySeq(reader, seq))?.nextAt, T + 5)
+    await change({}, { queued: -1 })
+    await database.write(({ db }) => noteSettled(db, [seq]))
+    t.equal((await findCampaignBySeq(reader, seq))?.nextAt, 0)
+  },
+)
+
+eachDatabase(
+  t,
+  'clicks count by link and by recipient; beyond a thousand links they count together',
+  async (t, database) => {
+    const { seq } = await fill(database, 1)
+    const { reader } = database
+    const click = (contact: number, url: string) => ({ campaign: seq, contact, url })
+    await database.write(({ db }) =>
+      countClicks(db, [click(1, 'a'), click(1, 'a'), click(2, 'a'), click(1, 'b')]),
+    )
+    await database.write(({ db }) => countClicks(db, [click(2, 'a'), click(3, 'a')]))
+    t.same(await listLinks(reader, seq, page), {
+      total: 2,
+      items: [
+        { url: 'a', clicks: 5, uniqueClicks: 3 },
+        { url: 'b', clicks: 1, uniqueClicks: 1 },
+      ],
+    })
+    const many = Array.from({ length: MOST_LINKS }, (_, at) => `https://x.example/${at}`)
+    await database.write(({ db }) => ensureLinks(db, seq, new Set(many)))
+    await database.write(({ db }) => countClicks(db, [click(9, 'new'), click(9, 'newer')]))
+    const { items, total } = await listLinks(reader, seq, { limit: 3, offset: 0 })
+    t.equal(total, MOST_LINKS + 1)
+    t.match(items[1], { url: null, clicks: 2, uniqueClicks: 1 })
+  },
+)
+
+eachDatabase(t, 'of an old campaign the recipients are forgotten, and it stays', async (t, database) => {
+  const { seq, seqs } = await fill(database, 10)
+  await database.write(async ({ db }) => {
+    await insertRecipients(db, seq, seqs)
+    await countClicks(db, [{ campaign: seq, contact: seqs[0]!, url: 'a' }])
+    await changeCampaign(db, seq, { status: 'completed', finishedAt: T })
+  })
+  const forget = (before: number) => database.write(({ db }) => forgetRecipients(db, before, 4))
+  t.equal(await forget(T), 0)
+  const steps: number[] = []
+  for (let done = await forget(T + 1); done > 0; done = await forget(T + 1)) steps.push(done)
+  t.same(steps, [1, 4, 4, 2, 1])
+  t.match(await listRecipients(database.reader, seq, 10, 'pending', page), { total: 0 })
+  t.match(await findCampaignBySeq(database.reader, seq), { status: 'completed' })
+})

@@ -1,0 +1,123 @@
+/** Rule -> test for campaigns. */
+import { inFile, type Row } from '../row.js'
+
+const records = inFile('campaigns/campaign-records')
+const sending = inFile('campaigns/campaign-send')
+const pace = inFile('campaigns/campaign-pace')
+const TABLE = 'Campaigns and templates'
+const STATUSES = 'States and transitions > Campaign statuses after draft and'
+
+export const CAMPAIGN_ROWS: readonly Row[] = [
+  {
+    id: 'campaigns.create',
+    rule: 'name, subject, template_id and one of list_id and segment_id; made as a draft',
+    from: [
+      `${TABLE} > POST /campaigns`,
+      'Other resources > Campaign name subject template_id (all',
+      'States and transitions > Campaign POST create',
+    ],
+    answers: [
+      'POST /api/v1/campaigns: template_not_found',
+      'POST /api/v1/campaigns: not_found',
+      'PATCH /api/v1/campaigns/{id}: template_not_found',
+    ],
+    tests: [
+      records('a campaign is made as a draft, read, listed, changed and deleted'),
+      records('what cannot be a campaign is refused by name'),
+    ],
+    asserts: ['t.match(made, { status: 201, body: { data: draft } })'],
+  },
+  {
+    id: 'campaigns.read',
+    rule: 'lists are filtered by status; one is shown with stats and rates',
+    from: [`${TABLE} > GET /campaigns`, `${TABLE} > GET /campaigns/:id`],
+    tests: [
+      records('a campaign is made as a draft, read, listed, changed and deleted'),
+      sending('a campaign goes to everybody in the list who may be mailed, once each, and is completed'),
+    ],
+    asserts: ["get('/campaigns?status=sending')", 'rates: { delivery_rate: 1, bounce_rate: 0 }'],
+  },
+  {
+    id: 'campaigns.send',
+    rule: 'send answers total_recipients, batches_queued and excluded with 202, and delivery goes on by itself',
+    from: [`${TABLE} > POST /campaigns/:id/send/api`, 'States and transitions > Campaign POST send'],
+    answers: [
+      'POST /api/v1/campaigns/{id}/send/api: missing_from_email',
+      'POST /api/v1/campaigns/{id}/send/api: domain_invalid',
+      'POST /api/v1/campaigns/{id}/send/api: template_not_found',
+      'POST /api/v1/campaigns/{id}/send/api: invalid_schedule',
+      'POST /api/v1/campaigns/{id}/send/api: conflict',
+    ],
+    tests: [
+      sending('a campaign goes to everybody in the list who may be mailed, once each, and is completed'),
+      sending('what a campaign needs in order to be sent is asked for when it is sent'),
+      sending('what was sent is neither changed, sent again nor deleted'),
+    ],
+    asserts: ['batches_queued: 1'],
+  },
+  {
+    id: 'campaigns.idempotency',
+    rule: 'making a campaign takes an Idempotency-Key, sending one demands it; neither happens twice',
+    from: ['Email > Applies to POST /email/send POST'],
+    answers: [
+      'POST /api/v1/campaigns: idempotency_conflict',
+      'POST /api/v1/campaigns: conflict',
+      'POST /api/v1/campaigns/{id}/send/api: idempotency_conflict',
+    ],
+    tests: [
+      records('a campaign made with an Idempotency-Key is made once'),
+      sending('sending takes an Idempotency-Key, without which it is refused, and happens once'),
+      sending('a request that comes while the first is in flight is a conflict, and sends nothing'),
+    ],
+    asserts: ["path: 'Idempotency-Key'", "['new', 'cached']"],
+  },
+  {
+    id: 'campaigns.audience',
+    rule: 'a segment is evaluated once, at send; who is left out is told before and after',
+    from: [`${TABLE} > POST /campaigns/:id/send/api`],
+    tests: [
+      records('the audience says who is meant, who may be mailed, and why the others may not'),
+      sending('whom a segment means is decided when the campaign is sent, and never again'),
+      sending('who unsubscribes, bounces, is suppressed or deleted before the hand-over is skipped'),
+    ],
+    asserts: ["['unsubscribed', 'deleted', 'bounced', 'suppressed']"],
+  },
+  {
+    id: 'campaigns.statuses',
+    rule: 'draft, scheduled, sending, paused, completed, cancelled, failed; each act has its statuses, else 409',
+    from: [STATUSES],
+    answers: [
+      'PATCH /api/v1/campaigns/{id}: conflict',
+      'DELETE /api/v1/campaigns/{id}: conflict',
+      'POST /api/v1/campaigns/{id}/pause: conflict',
+      'POST /api/v1/campaigns/{id}/resume: conflict',
+      'POST /api/v1/campaigns/{id}/cancel: conflict',
+    ],
+    tests: [
+      sending('pause hands over no more, resume goes on with the others, cancel is the end'),
+      sending('a campaign paused before its time is scheduled again when it is resumed, or cancelled'),
+      sending('cancel takes back what is still queued'),
+      sending('what was sent is neither changed, sent again nor deleted'),
+      pace('a domain that is taken away before its time comes fails the campaign, which says so'),
+    ],
+  },
+  {
+    id: 'campaigns.test',
+    rule: 'a test send is refused for what the campaign would be',
+    from: [`${TABLE} > POST /campaigns/:id/send/api`],
+    answers: [
+      'POST /api/v1/campaigns/{id}/test: limit_reached',
+      'POST /api/v1/campaigns/{id}/test: missing_from_email',
+      'POST /api/v1/campaigns/{id}/test: domain_invalid',
+      'POST /api/v1/campaigns/{id}/test: template_not_found',
+    ],
+    tests: [sending('a test is refused for what the campaign would be refused for, and for limits')],
+  },
+  {
+    id: 'campaigns.sandbox',
+    rule: 'with a sandbox key a campaign runs to its end without mail',
+    from: ['decisions: Email > Sandbox each workspace has a'],
+    tests: [sending('with a sandbox key a campaign runs to its end without mail, and the simulator plays')],
+    asserts: ["t.equal(one('select count(*) from queue'), 0)"],
+  },
+]
