@@ -16,7 +16,7 @@ node_modules/.installed: package.json package-lock.json
 THREADS := src/mta/workers/worker-main.ts src/inbound/reading/parser-main.ts src/db/threads/checkpoint-main.ts src/db/threads/slow-reader-main.ts \
 	src/audience/transfer/reading/import-reader-main.ts
 ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node20 --sourcemap --log-level=warning
-BUNDLE := --bundle --external:better-sqlite3 --external:pino --external:mailparser \
+BUNDLE := --bundle --external:better-sqlite3 --external:mailparser \
 	--banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 	@rm -rf dist

@@ -8,7 +8,6 @@ import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { formatSize } from '../../core/units.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
 import { countSetAside } from '../../events/set-aside-store.js'
 import { lastEventAt } from '../../events/store.js'
@@ -24,6 +23,7 @@ import { fail, ok, warn, type Check } from './check.js'
 /** A host that takes everybody's mail, to find out whether port 25 leads out of here. */
 export const PROBE_DOMAIN = 'gmail.com'
 const CONNECT_MS = 10_000
+const GIGABYTE = 1_000_000_000
 /** Events are written by this machine's own clock. */
 const CLOCK_TOLERANCE_MS = 5_000
 
@@ -39,18 +39,13 @@ export async function diskCheck({ limits, dataDir }: Config, { disk }: Pick<Worl
   const reserve = limits.diskReserveBytes
   try {
     const free = await disk.freeSpace(dataDir)
-    const text = `${formatSize(roundedSize(free))} are free where ${dataDir} is`
+    const text = `${(free / GIGABYTE).toFixed(1)} GB are free where ${dataDir} is`
     const mend = 'make room, or lower [retention]'
     if (free <= reserve) return fail('disk', `${text}: new mail is refused`, mend)
     return free <= 3 * reserve ? warn('disk', text, mend) : ok('disk', text)
   } catch (error) {
     return fail('disk', describeError(error), `look at ${dataDir}`)
   }
-}
-
-/** Whole megabytes: nobody reads more. */
-function roundedSize(octets: number): number {
-  return Math.floor(octets / 1_000_000) * 1_000_000
 }
 
 export async function stateChecks({ config, database: { reader }, world }: Appliance): Promise<Check[]> {

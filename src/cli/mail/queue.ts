@@ -34,6 +34,7 @@ import { readSelection, resolveSelection, selectOptions, type SelectOptions } fr
 import { askServer } from '../running-server.js'
 
 const SUMMARY_ROWS = 50
+const MOST_LOOKED_AT = 1_000
 const AGE_BOUNDS_MS = [5, 10, 20, 40, 80, 160, 320, 640, 1280].map(minutes => minutes * 60_000)
 const AGES = [...AGE_BOUNDS_MS.map(bound => formatDuration(bound)), 'older']
 
@@ -64,7 +65,7 @@ export function queueCommands(program: Command, context: CliContext): void {
       const [entry] = await listEntries(database.reader, { messageId: id }, 1)
       if (!entry)
         throw new AppError('not_found', `message ${id} is not in the queue (see: postroad message show)`)
-      printResult(context, options, toJson(entry), () => JSON.stringify(toJson(entry), null, 2))
+      printResult(context, options, toJson(entry), () => entryText(entry))
     })
   })
   action(group, context, 'hold', 'keep messages back', (tx, selection) => setHeld(tx.db, selection, true))
@@ -109,6 +110,7 @@ function action(
         const changed = await changeInBatches(appliance, selection, change)
         await afterwards?.(appliance, selection)
         if (changed === 0 && 'messageId' in named) context.fail()
+        if (name === 'retry') await tellOfHeld(context, appliance, selection)
         printResult(context, options, { changed }, () => `${changed} changed`)
       })
     })
@@ -146,6 +148,17 @@ function inWords(named: Exclude<ReturnType<typeof readSelection>, { messageId: s
   if ('site' in named) return `all that waits for the site ${named.site}`
   if ('workspaceId' in named) return `all that waits of workspace ${named.workspaceId}`
   return 'everything that waits in the queue'
+}
+
+/** What is held is not tried, however due it is. */
+async function tellOfHeld(
+  context: CliContext,
+  { database }: Appliance,
+  selection: QueueSelection,
+): Promise<void> {
+  const entries = await listEntries(database.reader, selection, MOST_LOOKED_AT)
+  const held = entries.filter(({ isHeld }) => isHeld).length
+  if (held > 0) context.complain(`${held} of them are held, and wait for: postroad queue release`)
 }
 
 async function tellOfHold(context: CliContext, { database }: Appliance): Promise<void> {
@@ -247,6 +260,20 @@ function entryTable(entries: readonly QueueListEntry[]): string {
       entry.lastSummary,
     ]),
   )
+}
+
+function entryText(entry: QueueListEntry): string {
+  const facts: [string, string | number][] = [
+    ['message', entry.messageId],
+    ['to', entry.recipient],
+    ['workspace', entry.workspaceId],
+    ['attempts', entry.attempts],
+    ['next attempt', nextAttemptOf(entry)],
+    ['given up', isoTime(entry.expiresAt)],
+    ['queued', isoTime(entry.enqueuedAt)],
+    ['last reply', entry.lastSummary ?? '-'],
+  ]
+  return facts.map(([name, value]) => `${name.padEnd(13)} ${value}`).join('\n')
 }
 
 /** One that is deleted is only listed while its last attempt is under way. */

@@ -100,6 +100,8 @@ async function send(
   const message = await mustFind(appliance, id)
   const view = await messageWithTrace(database.reader, message)
   printResult(context, options, view, () => messageText(view, appliance.returnPath(id, message.recipient)))
+  if (message.status === 'sent')
+    context.complain('not delivered yet: it waits in the queue and is tried again')
   if (message.status === 'bounced' || message.status === 'failed' || message.status === 'suppressed')
     context.fail()
 }
