@@ -17,12 +17,12 @@ t.test('what was backed up beside a busy server is restored elsewhere, held, and
   await server.send(postroad.key, letter('ann@one.test'))
   await server.logged('message deferred')
   const file = join(t.testdir(), 'postroad.backup')
-  let isBusy = true
+  const over = new AbortController()
   const busy = (async () => {
-    while (isBusy) await server.send(postroad.key, letter('bob@two.test'))
+    while (!over.signal.aborted) await server.send(postroad.key, letter('bob@two.test'))
   })()
   const made = await postroad.spawn('backup', file)
-  isBusy = false
+  over.abort()
   await busy
   t.match(made, { status: 0, out: /read back and found whole[^]*messages/ })
   t.equal(statSync(file).mode & 0o777, 0o600)

@@ -19,11 +19,12 @@ export function reversedOctets(address: string): string {
 }
 
 function nibbles(address: string): string[] {
-  const [head = '', tail] = address.split('%')[0]!.toLowerCase().split('::')
+  const [written = ''] = address.split('%', 1)
+  const [head = '', tail] = written.toLowerCase().split('::')
   const groups = (text: string) => (text === '' ? [] : text.split(':'))
   const [before, after] = [groups(head), groups(tail ?? '')]
   const missing = tail === undefined ? 0 : 8 - before.length - after.length
-  return [...before, ...Array<string>(missing).fill('0'), ...after].flatMap(group => [
-    ...group.padStart(4, '0'),
-  ])
+  return [...before, ...Array<string>(missing).fill('0'), ...after].flatMap(group =>
+    Array.from(group.padStart(4, '0')),
+  )
 }
