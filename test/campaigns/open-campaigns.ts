@@ -19,6 +19,7 @@ export async function openCampaigns(t: Test, options: ApplianceOptions = {}) {
   return {
     ...postroad,
     run: (...args: string[]) => postroad.run(...args),
+    json: <T>(...args: string[]) => postroad.json<T>(...args),
     send: (as: string, body: object) => postroad.send(as, body),
     messageOnce: (as: string, id: string, status: string) => postroad.messageOnce(as, id, status),
     makeKey: (...args: string[]) => postroad.makeKey(...args),
