@@ -18,8 +18,10 @@ import type { Run } from './run.js'
 import { findDue, findRunBySeq, moveRun, nextDueAt } from './run-store.js'
 import { settleSome } from './settle-runs.js'
 
-/** Runs of a group. */
+/** Runs that are looked for at a time. */
 const AT_ONCE = 64
+/** Of those so many are brought on at a time: their steps share a commit of some milliseconds, which others wait for. */
+const LINES = 8
 /** Steps that a run takes in a row before others have their turn. */
 const STEPS_IN_A_ROW = 20
 /** Steps under way that may take seconds, and of one workspace. */
@@ -93,14 +95,24 @@ export class Runner {
     const { fault } = this
     this.fault = undefined
     // Whatever a web server was asked would be asked again at once: what it answered cannot be written down.
-    if (fault !== undefined) throw fault
+    if (fault !== undefined) throw asError(fault)
     if (await settleSome(this.parts)) return true
     this.flows.clear()
     const due = await findDue(database.reader, clock.now(), AT_ONCE + this.slow.size)
     const free = due.filter(seq => !this.slow.has(seq))
-    const ends = await Promise.allSettled(free.map(seq => this.bringOn(seq, stopping)))
-    for (const [at, end] of ends.entries())
-      if (end.status === 'rejected') await this.setBack(free[at] ?? 0, end.reason)
+    const faults: unknown[] = []
+    let next = 0
+    const line = async () => {
+      for (let seq = free[next++]; seq !== undefined && faults.length === 0; seq = free[next++])
+        try {
+          await this.bringOn(seq, stopping)
+        } catch (error) {
+          await this.setBack(seq, error).catch((thrown: unknown) => faults.push(thrown))
+        }
+    }
+    await Promise.all(Array.from({ length: LINES }, line))
+    const [first] = faults
+    if (first !== undefined) throw asError(first)
     return free.length > 0
   }
 
@@ -177,6 +189,10 @@ export class Runner {
       stopping.removeEventListener('abort', stop)
     }
   }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(describeError(thrown))
 }
 
 function isSlow(flow: Flow, run: Run): boolean {

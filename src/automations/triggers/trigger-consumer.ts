@@ -18,8 +18,8 @@ import { endRuns } from '../runs/run-store.js'
 import { wakeWaiting } from '../runs/waiting-store.js'
 import { KINDS, signOf, type Sign, type Told } from './event-triggers.js'
 
-/** Of one turn: rows of some ten milliseconds. */
-const EVENTS_AT_ONCE = 200
+/** Of one turn: rows of some milliseconds. */
+const EVENTS_AT_ONCE = 100
 
 type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner'>
 
