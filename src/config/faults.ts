@@ -21,7 +21,7 @@ export class ConfigError extends Error {
 
 /** What came from the environment names its variable, and stands in no line. */
 function withLine(text: string, fault: string): string {
-  const key = /^([\w.\-]+): /.exec(fault)?.[1]
+  const key = /^([\w.-]+): /.exec(fault)?.[1]
   const line = key === undefined ? undefined : lineOfKey(text, key)
   return line === undefined ? fault : `line ${line}: ${fault}`
 }

@@ -28,6 +28,8 @@ export interface Submission {
   readonly dsn?: ReadonlyMap<string, DsnParameters>
   /** What a recipient's merge tags are filled from beside what the content has for all; by the address as in `to`. */
   readonly data?: ReadonlyMap<string, MergeData>
+  /** Whose addresses they are, where the submitter knows: ids by the address as in `to`. Absent: looked up. */
+  readonly contacts?: ReadonlyMap<string, string>
   /** An earlier transaction stored the content; this one adds recipients to it. */
   readonly isContentStored?: boolean
   /** Whose mails per minute it is counted among; absent where it is held to no such rate, or released at a pace. */

@@ -43,25 +43,31 @@ export async function sortRecipients(
   )
 }
 
-/** Says of all of them, in one query, whose addresses they are. */
+export interface SortedList {
+  readonly recipients: readonly Recipient[]
+  /** Where it is known already whose addresses they are: ids by the address as it was given. */
+  readonly contacts: ReadonlyMap<string, string> | undefined
+}
+
+/** Says of all of them, in one query at most, whose addresses they are. */
 export async function withContacts(
   db: Queries,
   workspaceId: string,
-  sorted: readonly Recipient[][],
-): Promise<readonly Recipient[][]> {
-  const emails = new Set(
-    sorted.flatMap(list =>
-      list.flatMap(one => (one.skip === 'invalid' ? [] : [normalizedAddress(one.address)])),
-    ),
-  )
+  lists: readonly SortedList[],
+): Promise<readonly (readonly Recipient[])[]> {
+  const emails = new Set<string>()
+  for (const { recipients, contacts } of lists)
+    if (!contacts)
+      for (const one of recipients) if (one.skip !== 'invalid') emails.add(normalizedAddress(one.address))
   const ids = await findContactIds(db, workspaceId, [...emails])
-  if (ids.size === 0) return sorted
-  return sorted.map(list =>
-    list.map(one => {
-      const contactId = one.skip === 'invalid' ? undefined : ids.get(normalizedAddress(one.address))
+  return lists.map(({ recipients, contacts }) => {
+    if ((contacts ?? ids).size === 0) return recipients
+    return recipients.map(one => {
+      if (one.skip === 'invalid') return one
+      const contactId = contacts ? contacts.get(one.asked) : ids.get(normalizedAddress(one.address))
       return contactId === undefined ? one : { ...one, contactId }
-    }),
-  )
+    })
+  })
 }
 
 /** @param all gets the addresses of those who may be mailed, in the form in which they are compared */

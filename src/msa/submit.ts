@@ -90,7 +90,7 @@ export async function submitEach(
 async function sortBatch(
   tx: Tx,
   { workspace, submissions }: SubmissionBatch,
-): Promise<readonly Recipient[][]> {
+): Promise<readonly (readonly Recipient[])[]> {
   const sorted = new Map<Submission, Recipient[]>()
   for (const isMarketing of [false, true]) {
     const alike = submissions.filter(
@@ -104,7 +104,10 @@ async function sortBatch(
   return withContacts(
     tx.db,
     workspace.id,
-    submissions.map(submission => sorted.get(submission) ?? []),
+    submissions.map(submission => ({
+      recipients: sorted.get(submission) ?? [],
+      contacts: submission.contacts,
+    })),
   )
 }
 

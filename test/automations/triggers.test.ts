@@ -55,6 +55,31 @@ eachDatabase(t, 'many who join a list at once are runs together, each once', asy
 
 eachDatabase(
   t,
+  'an automation whose own step starts it again does so a bounded number of times in an hour',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const tag = (action: string) => ({ step_type: 'tag' as const, config: { action, tagName: 'hot' } })
+    const circle = await flows.flow({
+      trigger: 'tag_added',
+      config: { tagName: 'hot', frequency: 'every_time' },
+      steps: [tag('remove'), tag('add')],
+    })
+    const ann = await flows.contact('ann')
+    await flows.enter(circle, ann)
+    await flows.settle()
+    t.equal((await flows.runs(circle)).length, 100)
+    t.match(
+      flows.log.lines.filter(({ level }) => level === 'warn'),
+      [{ event: 'automation entered too often', fields: { automationId: circle.id, contactId: ann.id } }],
+    )
+    t.match(await flows.enter(circle, ann), [{ refusal: 'too_often', runId: undefined }])
+    flows.clock.skip(3_600_000)
+    t.match(await flows.enter(circle, ann), [{ refusal: undefined }], 'in the next hour it may again')
+  },
+)
+
+eachDatabase(
+  t,
   'openings and clicks start runs where they fit, and those of machines do not',
   async (t, database) => {
     const flows = await openFlows(database)

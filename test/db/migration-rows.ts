@@ -674,7 +674,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       automation_run_steps: [
         { run: 1, at: T, step_id: 'step', step_type: 'delay', outcome: 'waiting', detail: '{}' },
       ],
-      automation_entries: [{ automation: 1, contact_id: 'contact' }],
+      automation_entries: [{ automation: 1, contact_id: 'contact', hour: 490_000, entries: 1 }],
       automation_mails: [{ step: 1, content_id: CONTENT, fingerprint: 'abc', stored_at: T }],
       automation_members: [{ automation: 1, contact: 4_294_967_297 }],
     },

@@ -62,6 +62,8 @@ CREATE TABLE "audiences" (
 CREATE TABLE "automation_entries" (
   "automation" bigint not null,
   "contact_id" text not null,
+  "hour" bigint not null,
+  "entries" integer not null,
   constraint "automation_entries_pk" primary key ("automation",
   "contact_id")) without rowid;
 

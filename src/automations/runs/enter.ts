@@ -2,7 +2,8 @@
  * Contacts enter an automation: the one way in, for triggers, the API and other automations.
  *
  * In the transaction of whoever brings them, for one as for hundreds: rows, count and events of all are a few statements. Whom its
- * conditions do not mean does not enter, nor, where its frequency is `once`, who has been in it before. The runner does the steps.
+ * conditions do not mean does not enter, nor, where its frequency is `once`, who has been in it before, nor, where it is `every_time`,
+ * who has entered MOST_AN_HOUR times in this hour. The runner does the steps.
  */
 import { findAudience } from '../../audience/audience-store.js'
 import type { Contact } from '../../audience/contacts/contact.js'
@@ -15,7 +16,8 @@ import type { FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import { changeRunCounts } from '../flows/automation-store.js'
 import { findSteps } from '../flows/step-store.js'
-import { enterOnce, insertRuns, type NewRun } from './run-store.js'
+import { countEntries, enterOnce } from './entry-store.js'
+import { insertRuns, type NewRun } from './run-store.js'
 
 export interface Entrant {
   readonly contactId: string
@@ -30,7 +32,10 @@ export interface Way {
 }
 
 /** Why somebody did not enter. */
-export type Refusal = 'no_contact' | 'conditions' | 'once'
+export type Refusal = 'no_contact' | 'conditions' | 'once' | 'too_often'
+
+/** Entries of one contact into an automation that it may enter again; what an automation does may be what starts it. */
+export const MOST_AN_HOUR = 100
 
 export interface Entry {
   readonly entrant: Entrant
@@ -39,7 +44,7 @@ export interface Entry {
   readonly refusal: Refusal | undefined
 }
 
-type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner'>
+type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner' | 'log'>
 
 /** @returns what became of each, in their order */
 export async function enter(
@@ -51,20 +56,15 @@ export async function enter(
 ): Promise<Entry[]> {
   const contacts = await findEntering(tx, automation, entrants)
   const meant = await findAllowed(tx, automation, [...contacts.values()], parts.clock.now())
-  const isOnce = automation.triggerConfig.frequency === 'once'
-  const fresh = isOnce ? await enterOnce(tx.db, automation.seq, [...meant]) : meant
-  const entered = new Set<string>()
+  const left = await roomOf(parts, tx, automation, entrants, meant)
   const entries = entrants.map((entrant): Entry => {
     const id = entrant.contactId.toLowerCase()
-    const refusal = !contacts.has(id)
-      ? 'no_contact'
-      : !meant.has(id)
-        ? 'conditions'
-        : isOnce && (!fresh.has(id) || entered.has(id))
-          ? 'once'
-          : undefined
-    if (refusal === undefined) entered.add(id)
-    return { entrant, refusal, runId: refusal === undefined ? parts.newId() : undefined }
+    const room = left.get(id) ?? 0
+    if (!contacts.has(id)) return { entrant, refusal: 'no_contact', runId: undefined }
+    if (!meant.has(id)) return { entrant, refusal: 'conditions', runId: undefined }
+    left.set(id, room - 1)
+    if (room > 0) return { entrant, refusal: undefined, runId: parts.newId() }
+    return { entrant, refusal: isOnce(automation) ? 'once' : 'too_often', runId: undefined }
   })
   await start(parts, tx, automation, entries, contacts, { triggerType, stepsDone })
   return entries
@@ -92,6 +92,46 @@ async function findAllowed(
   const seqs = contacts.map(({ seq }) => seq)
   const meant = await findMeant(db, readConditions(conditions), { workspaceId, now }, seqs)
   return new Set(contacts.filter(({ seq }) => meant.has(seq)).map(({ id }) => id))
+}
+
+/** @returns how often each of those who may enter may do so now, by id */
+async function roomOf(
+  { clock, log }: Parts,
+  tx: Tx,
+  automation: Automation,
+  entrants: readonly Entrant[],
+  meant: ReadonlySet<string>,
+): Promise<Map<string, number>> {
+  const now = clock.now()
+  if (isOnce(automation)) {
+    const fresh = await enterOnce(tx.db, automation.seq, [...meant], now)
+    return new Map([...fresh].map(id => [id, 1]))
+  }
+  const times = new Map<string, number>()
+  for (const { contactId } of entrants) {
+    const id = contactId.toLowerCase()
+    if (meant.has(id)) times.set(id, (times.get(id) ?? 0) + 1)
+  }
+  const counted = await countEntries(tx.db, automation.seq, times, now)
+  const room = new Map<string, number>()
+  for (const [id, entries] of counted) {
+    const before = entries - (times.get(id) ?? 0)
+    room.set(id, MOST_AN_HOUR - before)
+    // Once an hour for each.
+    if (before <= MOST_AN_HOUR && entries > MOST_AN_HOUR)
+      tx.onCommit(() =>
+        log.warn('automation entered too often', {
+          automationId: automation.id,
+          contactId: id,
+          most: MOST_AN_HOUR,
+        }),
+      )
+  }
+  return room
+}
+
+function isOnce({ triggerConfig }: Automation): boolean {
+  return triggerConfig.frequency === 'once'
 }
 
 async function start(

@@ -13,7 +13,7 @@ import { AutomationParams } from '../flows/automation-routes.js'
 import { changeRunCounts } from '../flows/automation-store.js'
 import { mustFindAutomation } from '../flows/automations.js'
 import { findStepIds } from '../flows/step-store.js'
-import { enter, type Refusal } from './enter.js'
+import { enter, MOST_AN_HOUR, type Refusal } from './enter.js'
 import { MOST_STEPS_OF_A_RUN, RUN_STATUSES, type Run } from './run.js'
 import { recordToApi, RunDetailsSchema, RunSchema, runToApi, TriggerBody } from './run-schema.js'
 import { endRuns, findRun } from './run-store.js'
@@ -85,7 +85,7 @@ function triggerRoute(parts: FlowParts): Route {
     summary: 'Let a contact enter an active automation, whatever its trigger is.',
     description:
       'One that is not active is a 409, as is a contact whom its conditions do not mean, or who has been in it where its frequency is ' +
-      'once.',
+      `once, or ${MOST_AN_HOUR} times in this hour where it is every_time.`,
     params: AutomationParams,
     body: TriggerBody,
     example: { email: 'ann@example.com', trigger_data: { plan: 'pro' } },
@@ -118,6 +118,11 @@ function triggerRoute(parts: FlowParts): Route {
 function refusedEntry(why: Refusal | undefined): AppError {
   if (why === 'conditions')
     return new AppError('conflict', 'the contact does not meet the conditions of the automation')
+  if (why === 'too_often')
+    return new AppError(
+      'conflict',
+      `the contact has entered the automation ${MOST_AN_HOUR} times in this hour`,
+    )
   return new AppError('conflict', 'the contact has been in the automation, which everybody enters once')
 }
 

@@ -40,7 +40,6 @@ interface RunRow {
 declare module '../../db/tables.js' {
   interface Tables {
     automation_runs: RunRow
-    automation_entries: { automation: number; contact_id: string }
   }
 }
 
@@ -90,28 +89,6 @@ export async function insertRuns(db: Queries, runs: readonly NewRun[]): Promise<
     ended_at: null,
   }))
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
-}
-
-const insertEntries = statement(
-  (db, { rows }: { readonly rows: readonly { automation: number; contact_id: string }[] }) =>
-    db
-      .insertInto('automation_entries')
-      .values(rows)
-      .onConflict(conflict => conflict.doNothing())
-      .returning('contact_id'),
-)
-
-/** Notes who enters an automation that each contact enters once. @returns those who have not before */
-export async function enterOnce(
-  db: Queries,
-  automation: number,
-  contactIds: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const fresh = new Set<string>()
-  const rows = contactIds.map(id => ({ automation, contact_id: id }))
-  for (const piece of inPieces(rows))
-    for (const { contact_id: id } of (await insertEntries(db, { rows: piece })).rows) fresh.add(id)
-  return fresh
 }
 
 interface DueArguments extends Readonly<Record<string, number>> {

@@ -21,7 +21,7 @@ import { KINDS, signOf, type Sign, type Told } from './event-triggers.js'
 /** Of one turn: rows of some milliseconds. */
 const EVENTS_AT_ONCE = 100
 
-type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner'>
+type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner' | 'log'>
 
 export function triggerConsumer(parts: Parts): EventConsumer<(typeof KINDS)[number]> {
   return {

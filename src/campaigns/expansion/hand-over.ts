@@ -52,7 +52,8 @@ export async function handOver(
   const waiting = await nextPending(tx.db, seq, Math.min(limit, room?.mails ?? limit))
   const mailed = waiting.flatMap(one => (reasonAgainst(one) === undefined ? [one] : []))
   const isContentStored = campaign.contentId === content.id
-  const submission = { content, to: mailed.map(({ email }) => email ?? ''), isContentStored }
+  const contacts = new Map(mailed.map(({ email, id }) => [email ?? '', id ?? '']))
+  const submission = { content, to: mailed.map(({ email }) => email ?? ''), contacts, isContentStored }
   const [taken = []] =
     mailed.length === 0
       ? []

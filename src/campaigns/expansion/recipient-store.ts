@@ -72,7 +72,8 @@ export async function insertRecipients(
 /** A recipient whose turn it is, with what is known of the contact now. */
 export interface WaitingRecipient {
   readonly contact: number
-  /** Null where the contact is deleted. */
+  /** Id and address are null where the contact is deleted. */
+  readonly id: string | null
   readonly email: string | null
   readonly isSubscribed: boolean
   readonly isBounced: boolean
@@ -81,7 +82,7 @@ export interface WaitingRecipient {
 const selectPending = statement((db, { campaign, limit }: { campaign: number; limit: number }) =>
   compilable(
     db,
-    sql`select waiting.contact as contact, contacts.email as email, contacts.subscribed as subscribed,
+    sql`select waiting.contact as contact, contacts.id as id, contacts.email as email, contacts.subscribed as subscribed,
         contacts.is_bounced as is_bounced
       from (select contact from campaign_recipients where campaign = ${campaign} and status = 'pending'
         order by contact limit ${limit}) as waiting
@@ -94,9 +95,16 @@ const selectPending = statement((db, { campaign, limit }: { campaign: number; li
 export async function nextPending(db: Queries, campaign: number, limit: number): Promise<WaitingRecipient[]> {
   const { rows } = await selectPending(db, { campaign, limit })
   return (
-    rows as { contact: number; email: string | null; subscribed: Flag | null; is_bounced: Flag | null }[]
+    rows as {
+      contact: number
+      id: string | null
+      email: string | null
+      subscribed: Flag | null
+      is_bounced: Flag | null
+    }[]
   ).map(row => ({
     contact: row.contact,
+    id: row.id,
     email: row.email,
     isSubscribed: row.subscribed === 1,
     isBounced: row.is_bounced === 1,

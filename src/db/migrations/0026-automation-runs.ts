@@ -70,11 +70,13 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .on('automation_run_steps')
     .columns(['run', 'seq'])
     .execute()
-  // Who has gone through what, for automations that a contact enters once.
+  // Who has gone through what, and how often in an hour.
   await db.schema
     .createTable('automation_entries')
     .addColumn('automation', 'bigint', c => c.notNull())
     .addColumn('contact_id', 'text', c => c.notNull())
+    .addColumn('hour', 'bigint', c => c.notNull())
+    .addColumn('entries', 'integer', c => c.notNull())
     .addPrimaryKeyConstraint('automation_entries_pk', ['automation', 'contact_id'])
     .$call(lean)
     .execute()
