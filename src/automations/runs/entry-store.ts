@@ -37,13 +37,13 @@ const addEntries = statement((db, { rows }: { readonly rows: readonly EntryRow[]
     .insertInto('automation_entries')
     .values(rows)
     .onConflict(conflict =>
-      conflict.columns(['automation', 'contact_id']).doUpdateSet(({ eb, ref }) => ({
-        hour: ref('excluded.hour'),
+      conflict.columns(['automation', 'contact_id']).doUpdateSet(eb => ({
+        hour: eb.ref('excluded.hour'),
         entries: eb
           .case()
-          .when('automation_entries.hour', '=', ref('excluded.hour'))
-          .then(eb('automation_entries.entries', '+', ref('excluded.entries')))
-          .else(ref('excluded.entries'))
+          .when('automation_entries.hour', '=', eb.ref('excluded.hour'))
+          .then(eb('automation_entries.entries', '+', eb.ref('excluded.entries')))
+          .else(eb.ref('excluded.entries'))
           .end(),
       })),
     )
