@@ -130,7 +130,11 @@ t.test('a revoked key stops working in the running server', async t => {
 
 t.test('config check says whether the configuration is right', async t => {
   const postroad = install(t)
-  t.match(await postroad.run('config', 'check'), { status: 0, out: /^warning: data_dir: .* is not there yet[^]*\nok\n/, err: '' })
+  t.match(await postroad.run('config', 'check'), {
+    status: 0,
+    out: /^warning: data_dir: .* is not there yet[^]*\nok\n/,
+    err: '',
+  })
   t.match(await postroad.json('config', 'check'), { ok: true })
   postroad.writeConfig('[mta]\nprot = 25\n[log]\nlevel = "loud"')
   const { status, out, err } = await postroad.run('config', 'check')
