@@ -45,6 +45,7 @@ t.test('a job has everything that delivery needs, optional parts only where ther
         text: 'Thanks',
       },
       signingKeys: [key('d1')],
+      submission: { from: 'shop@example.com' },
     },
   ])
   t.same((await loader.load([])).jobs, [])
