@@ -43,10 +43,18 @@ async function open(t: Test, toml = '') {
   }
 }
 
-/** Until every job that has begun has ended, but for the one that goes on for as long as the appliance. */
+/** Those that go on for as long as the appliance. */
+const LASTING: readonly unknown[] = [
+  'import-contacts',
+  'send-campaigns',
+  'run-automations',
+  'deliver webhooks',
+]
+
+/** Until every job that has begun has ended, but for those. */
 async function rest({ log }: TestAppliance): Promise<void> {
   const count = (wanted: string) =>
-    log.lines.filter(({ event, fields }) => event === wanted && fields['job'] !== 'import-contacts').length
+    log.lines.filter(({ event, fields }) => event === wanted && !LASTING.includes(fields['job'])).length
   await until('the jobs have ended', () => count('job begins') === count('job ended'))
 }
 
