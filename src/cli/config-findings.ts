@@ -6,26 +6,18 @@
  * own addresses; asks no network and changes nothing. Fails: never throws.
  */
 import { X509Certificate } from 'node:crypto'
-import { accessSync, constants, readFileSync, statSync, type Stats } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { certificateFindings } from '../certificates/certificate-findings.js'
 import type { Config } from '../config/config.js'
+import { fault, warning, type Finding } from '../config/finding.js'
+import { lineOfKey } from '../config/key-lines.js'
+import { isReachable, readable, statIfThere } from '../config/look-at-files.js'
 import { parseSecretKey } from '../config/schema/secret-key.js'
 import { describeError } from '../core/errors.js'
-import { addressKind } from '../world/net/address-kind.js'
+import { given } from '../core/given.js'
 import { isSameAddress } from '../world/net/ip-address.js'
-import type { ListenAddress } from '../world/net/listen.js'
 import { ownAddresses } from '../world/net/own-addresses.js'
-import { assertUsable } from '../world/tls/tls-certificate.js'
-
-export interface Finding {
-  /** `fault`: `serve` refuses it. */
-  readonly severity: 'fault' | 'warning'
-  /** The key that it is about, dotted. */
-  readonly path: string
-  readonly what: string
-  /** What to do. */
-  readonly mend: string
-}
 
 export interface FindingsRequest {
   readonly config: Config
@@ -35,29 +27,32 @@ export interface FindingsRequest {
   readonly addresses?: readonly string[]
 }
 
-const DAY_MS = 86_400_000
-const EXPIRY_WARNING_MS = 14 * DAY_MS
 /** A trusted network of more addresses than this many bits leave is the Internet, or a good part of it. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 32 }
 
 export function findConfigFaults(request: FindingsRequest): Finding[] {
   const { config, addresses = ownAddresses() } = request
-  return [
+  const findings = [
     ...folderFindings(config),
     ...certificateFindings(config, request.now),
+    ...authorityFindings(config),
     ...secretFindings(request),
     ...openDoors(config),
     ...addressFindings(config, addresses),
+    ...zoneFindings(config),
   ]
+  const text = textIfReadable(request.file)
+  return findings.map(finding => ({ ...finding, ...given({ line: lineOfKey(text, finding.path) }) }))
 }
 
-const fault = (path: string, what: string, mend: string): Finding => ({ severity: 'fault', path, what, mend })
-const warning = (path: string, what: string, mend: string): Finding => ({
-  severity: 'warning',
-  path,
-  what,
-  mend,
-})
+/** It was read a moment ago. */
+function textIfReadable(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
 
 function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
   const folder = statIfThere(dataDir)
@@ -81,68 +76,23 @@ function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
   return findings
 }
 
-function certificateFindings({ tls, hostname, submission }: Config, now: number): Finding[] {
-  if (tls.cert === '' && tls.key === '')
-    return submission.requireTls && [...submission.listen, ...submission.listenTls].some(isReachable)
-      ? [
+function authorityFindings({ mta }: Config): Finding[] {
+  if (mta.tlsCa === '') return []
+  const read = readable('mta.tls_ca', mta.tlsCa)
+  if ('finding' in read) return [read.finding]
+  try {
+    return new X509Certificate(read.text).ca
+      ? []
+      : [
           warning(
-            'tls.cert',
-            'clients are shown a self-signed certificate, which they refuse or do not check',
-            `set tls.cert and tls.key to a certificate for ${hostname}`,
+            'mta.tls_ca',
+            `${mta.tlsCa} is no certificate of an authority`,
+            'name the certificate that signed those of your mail servers',
           ),
         ]
-      : []
-  if (tls.cert === '' || tls.key === '')
-    return [fault('tls', 'tls.cert and tls.key belong together: only one of them is set', 'set both')]
-  const [cert, key] = [readable('tls.cert', tls.cert), readable('tls.key', tls.key)]
-  const unread = [cert, key].flatMap(one => ('finding' in one ? [one.finding] : []))
-  if (!('text' in cert) || !('text' in key)) return unread
-  try {
-    assertUsable({ cert: cert.text, key: key.text })
   } catch (error) {
-    return [
-      fault(
-        'tls.cert',
-        `${tls.cert} and ${tls.key} cannot be used: ${describeError(error)}`,
-        'name a certificate in PEM with its own key',
-      ),
-    ]
+    return [fault('mta.tls_ca', `${mta.tlsCa} cannot be used: ${describeError(error)}`, 'name a file in PEM')]
   }
-  return [
-    ...validityFindings(new X509Certificate(cert.text), tls.cert, hostname, now),
-    ...keyFileFindings(tls.key),
-  ]
-}
-
-function validityFindings(
-  certificate: X509Certificate,
-  file: string,
-  hostname: string,
-  now: number,
-): Finding[] {
-  const findings: Finding[] = []
-  const endsAt = Date.parse(certificate.validTo)
-  const days = Math.floor((endsAt - now) / DAY_MS)
-  const renew = 'renew it, then `systemctl reload postroad` (SIGHUP)'
-  if (endsAt <= now) findings.push(warning('tls.cert', `${file} ended ${certificate.validTo}`, renew))
-  else if (endsAt - now < EXPIRY_WARNING_MS)
-    findings.push(warning('tls.cert', `${file} ends in ${days} days`, renew))
-  if (Date.parse(certificate.validFrom) > now)
-    findings.push(
-      warning('tls.cert', `${file} is valid only from ${certificate.validFrom}`, 'look at the clock'),
-    )
-  if (certificate.checkHost(hostname) === undefined)
-    findings.push(
-      warning('tls.cert', `${file} is not for ${hostname}`, `get one for ${hostname}, or change hostname`),
-    )
-  return findings
-}
-
-function keyFileFindings(file: string): Finding[] {
-  const stat = statIfThere(file)
-  return stat && (stat.mode & 0o007) !== 0
-    ? [warning('tls.key', `every user of this machine may read ${file}`, `chmod o= ${file}`)]
-    : []
 }
 
 function secretFindings({ config, file }: FindingsRequest): Finding[] {
@@ -181,7 +131,7 @@ function openDoors({ http, submission }: Config): Finding[] {
       warning(
         'http.listen',
         `the API answers in plain HTTP at ${plain.map(({ host, port }) => `${host}:${port}`).join(', ')}: keys can be read on the way`,
-        'listen on 127.0.0.1 behind a reverse proxy with TLS; http.public_listen opens the public pages alone',
+        'use http.listen_tls, or listen on 127.0.0.1 behind a reverse proxy with TLS; http.public_listen opens the public pages alone',
       ),
     )
   if (!submission.requireTls && submission.listen.some(isReachable))
@@ -207,7 +157,9 @@ function openDoors({ http, submission }: Config): Finding[] {
   return findings
 }
 
-function addressFindings({ mta }: Config, addresses: readonly string[]): Finding[] {
+function addressFindings({ mta }: Config, addresses: readonly string[] | undefined): Finding[] {
+  // Where nobody tells, the delivery that cannot be bound to one will.
+  if (addresses === undefined) return []
   const named = [
     ...mta.sourceAddresses.map(address => ({ path: 'mta.source_addresses', address })),
     ...mta.sourcePools.flatMap((pool, index) =>
@@ -221,31 +173,18 @@ function addressFindings({ mta }: Config, addresses: readonly string[]): Finding
     )
 }
 
-/** From anywhere but this machine and its private networks. */
-function isReachable({ host }: ListenAddress): boolean {
-  return host === '0.0.0.0' || host === '::' || addressKind(host) === 'public'
-}
-
-function readable(path: string, file: string): { readonly text: string } | { readonly finding: Finding } {
-  try {
-    return { text: readFileSync(file, 'utf8') }
-  } catch (error) {
-    return {
-      finding: fault(
-        path,
-        `${file} cannot be read: ${describeError(error)}`,
-        'name a file that is there, and let the user of the service read it',
-      ),
-    }
-  }
-}
-
-function statIfThere(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch {
-    return undefined
-  }
+/** The zone's name server is this machine, and a name within the zone would have to be known before it can be asked for. */
+function zoneFindings({ dns, hostname }: Config): Finding[] {
+  const isWithin = hostname === dns.dkimZone || hostname.endsWith(`.${dns.dkimZone}`)
+  return dns.listen.length > 0 && isWithin
+    ? [
+        fault(
+          'dns.dkim_zone',
+          `${hostname} lies in ${dns.dkimZone}, for which this machine would be the name server`,
+          `name a zone of its own, e.g. dkim.${hostname}`,
+        ),
+      ]
+    : []
 }
 
 function may(path: string, mode: number): boolean {
@@ -258,6 +197,6 @@ function may(path: string, mode: number): boolean {
 }
 
 /** As `serve` and `config check` print them. */
-export function findingText({ path, what, mend }: Finding): string {
-  return `${path === '' ? '' : `${path}: `}${what}; ${mend}`
+export function findingText({ path, what, mend, line }: Finding): string {
+  return `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path}: `}${what}; ${mend}`
 }

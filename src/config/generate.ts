@@ -8,6 +8,7 @@ import { nodeOf, type SchemaNode } from './schema/fields.js'
 import { environmentName, isTableList } from './key-names.js'
 import type { LoadedConfig } from './load.js'
 import { isTable, type Table } from './read-tables.js'
+import { RELOADED_KEYS } from './schema/reloaded-keys.js'
 import type { ConfigSchema } from './schema/schema.js'
 
 const WITHOUT_EFFECT = 'No effect in this version.'
@@ -112,6 +113,12 @@ Generated from the schema (\`src/config/schema/schema.ts\`); do not edit. The fi
 - The environment variable of a key overrides the file. Lists are comma-separated; lists of tables are JSON
   (\`POSTROAD_MTA_ROUTES='[{"domain": "*", "host": "10.0.0.5"}]'\`).
 - An unknown key or variable is an error. \`postroad config check\` reports everything that is wrong at once.
+- A running server reads the file again on SIGHUP (\`systemctl reload postroad\`) and takes over, at once: ${RELOADED_KEYS.map(
+    key => `\`${key}\``,
+  ).join(
+    ', ',
+  )}, and the certificate's files. Of a section all its keys. Other changes are named in the log as waiting for a restart; a
+  file with a fault changes nothing.
 - Keys marked "no effect in this version" are accepted and checked, and \`serve\` warns when one is set.
 
 ${allSections(schema).map(sectionMarkdown).join('\n\n')}

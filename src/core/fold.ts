@@ -24,11 +24,12 @@ export function fold(text: string): string {
   return lower
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
-    .replace(/[ßæœøđðłþı]/g, letter => LETTERS[letter] ?? letter)
+    .replace(NO_MARK, letter => LETTERS[letter] ?? letter)
     .toLowerCase()
 }
 
 const NON_ASCII = /[^\0-\x7f]/
+const NO_MARK = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g')
 
 /** Words of one search at most; further ones are passed over. */
 const MOST_WORDS = 10

@@ -10,6 +10,11 @@ import { statfs } from 'node:fs/promises'
 export interface Disk {
   /** The same text as long as the same file stands at the path; undefined where there is none. A few microseconds. */
   identityOf(path: string): string | undefined
+  /**
+   * Another text as soon as anything was put into the folder, taken out of it or renamed in it, or another folder stands at the path;
+   * undefined where there is none. Changes within one tick of the file system's clock (2 s at most) share a text.
+   */
+  entriesOf(folder: string): string | undefined
   /** Octets that this user may still write where the folder is. */
   freeSpace(folder: string): Promise<number>
 }
@@ -18,6 +23,10 @@ export const systemDisk: Disk = {
   identityOf(path) {
     const stat = statSync(path, { throwIfNoEntry: false })
     return stat && `${stat.dev}:${stat.ino}`
+  },
+  entriesOf(folder) {
+    const stat = statSync(folder, { throwIfNoEntry: false })
+    return stat && `${stat.dev}:${stat.ino}:${stat.ctimeMs}`
   },
   async freeSpace(folder) {
     const { bavail, bsize } = await statfs(folder)

@@ -9,6 +9,10 @@ export class FakeDisk implements Disk {
     return systemDisk.identityOf(path)
   }
 
+  entriesOf(folder: string): string | undefined {
+    return systemDisk.entriesOf(folder)
+  }
+
   freeSpace(): Promise<number> {
     return Promise.resolve(this.free)
   }

@@ -13,7 +13,9 @@ const PRIORITIES: Readonly<Record<LineLevel, number>> = { debug: 7, info: 6, war
 
 /** @param time ISO 8601 @returns without a line end */
 export function jsonLine(level: LineLevel, time: string, event: string, fields: LogFields): string {
-  return JSON.stringify({ level, time, event, ...fields })
+  const shown = JSON.stringify(fields)
+  const head = `{"level":"${level}","time":"${time}","event":${JSON.stringify(event)}`
+  return shown === '{}' ? `${head}}` : `${head},${shown.slice(1)}`
 }
 
 /** E.g. `2026-05-04T10:11:12.013Z info  message delivered: messageId=0190... to=ann@example.net`. */

@@ -3,7 +3,7 @@
  *
  * Callers name the event in a few words and give the facts as fields. Secrets, message bodies and whole
  * addresses lists are never handed over. Writing is asynchronous and bounded (`line-writer.ts`): what `kill -9` can cost are the lines of
- * the last milliseconds.
+ * the last 50 milliseconds.
  */
 import { fstatSync } from 'node:fs'
 import { LineWriter } from './line-writer.js'

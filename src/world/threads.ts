@@ -7,6 +7,7 @@
  */
 import { availableParallelism, setPriority } from 'node:os'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
+import { embeddedProgram } from './embedded/embedded-files.js'
 
 /** How a thread ended. */
 export interface ThreadEnd {
@@ -34,7 +35,7 @@ export interface ThreadOptions {
   readonly onEnd: (end: ThreadEnd) => void
 }
 
-/** @param entry a compiled file */
+/** @param entry a compiled file, or a program that is in the executable */
 export type SpawnThread = (entry: URL, options: ThreadOptions) => Thread
 
 /** A thread as its own program sees it. */
@@ -48,6 +49,9 @@ export interface OwnThread {
   /** Called when a fault ends the thread; what is posted then still arrives. Not when it is terminated or out of memory. */
   beforeEnd(listener: () => void): void
 }
+
+/** What a thread has just made, beside its heap: three times as much by itself, which none of them is quicker by. */
+const YOUNG_MEGABYTES = 16
 
 /** Of threads that step aside; niceness, see setpriority(2). */
 const ASIDE = 5
@@ -75,11 +79,13 @@ export const spawnThread: SpawnThread = (entry, { options, heapMegabytes, onMess
   let fault: Error | undefined
   let worker: Worker
   try {
-    worker = new Worker(entry, {
+    const inside = embeddedProgram(entry)
+    worker = new Worker(inside ?? entry, {
+      eval: inside !== undefined,
       workerData: options,
       // What is preloaded is for the program that was started: each thread would load it again, and wait for it.
       ...(process.execArgv.some(flag => flag.startsWith('--import')) ? { execArgv: [] } : {}),
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
     })
   } catch (error) {
     // The machine has no thread to give; the starter learns of it as of any other end, when it knows the thread.

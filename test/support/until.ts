@@ -9,8 +9,9 @@ const LOOK_EVERY_MS = 10
 export async function until<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
+  limitMs = LIMIT_MS,
 ): Promise<T> {
-  const limit = performance.now() + LIMIT_MS
+  const limit = performance.now() + limitMs
   for (;;) {
     const seen = await look()
     if (seen !== undefined && seen !== false) return seen

@@ -103,7 +103,7 @@ export function keeping({ min, ...notes }: FieldNotes & Pick<Bounds, 'min'>) {
     const isKnown = amount === 0 || (amount !== undefined && amount >= least && amount <= most)
     return isKnown ? (amount as Milliseconds) : undefined
   }
-  return parsed(within, `0 or a duration from ${min} to ${LONGEST_KEPT}`, { ...notes, unit: 'ms' })
+  return parsed(within, `"0" or a duration from ${min} to ${LONGEST_KEPT}`, { ...notes, unit: 'ms' })
 }
 
 const LONGEST_KEPT = '36500d'

@@ -3,8 +3,8 @@
  *
  * Part of `schema.ts`, which says how such a section is written.
  */
-import { duration, flag, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
-import { parseHostAndPort, parseMailAddress, parseNetwork } from './values.js'
+import { choice, duration, flag, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
+import { parseHostAndPort, parseMailAddress, parseNetwork, parseWebUrl } from './values.js'
 
 const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:2525 or [::1]:2525', { description: '' })
 
@@ -41,11 +41,12 @@ function sessions(all: number, perAddress: number) {
 export const SUBMISSION_SECTION = table(
   {
     listen: list(LISTEN, {
-      default: ['0.0.0.0:587'],
-      description: 'Addresses for submission with STARTTLS.',
+      default: ['[::]:587'],
+      description:
+        'Addresses for submission with STARTTLS. `[::]` is every address, of IPv4 too; beside a `0.0.0.0` of the same port it is IPv6 alone.',
     }),
     listen_tls: list(LISTEN, {
-      default: ['0.0.0.0:465'],
+      default: ['[::]:465'],
       description: 'Addresses for submission over implicit TLS.',
     }),
     require_tls: flag({
@@ -82,7 +83,7 @@ export const SUBMISSION_SECTION = table(
 
 export const INBOUND_SECTION = table(
   {
-    listen: list(LISTEN, { default: ['0.0.0.0:25'], description: 'Addresses to listen on.' }),
+    listen: list(LISTEN, { default: ['[::]:25'], description: 'Addresses to listen on, as for submission.' }),
     keep: duration({
       default: '7d',
       min: '0',
@@ -149,6 +150,12 @@ export const INBOUND_SECTION = table(
       default: 300,
       description: 'Connections per minute from one address; 0 = no limit.',
     }),
+    relay_trusted: flag({
+      default: false,
+      description:
+        'true lets `submission.trusted_networks` send through this listener too, with the key of their network, to any recipient: for ' +
+        'printers that know only port 25. Nobody else can, and no password is taken here.',
+    }),
     ...sessions(500, 50),
     max_recipients: integer({
       min: 100,
@@ -165,12 +172,47 @@ export const TLS_SECTION = table(
     cert: text({
       default: '',
       example: '/etc/postroad/tls/fullchain.pem',
-      description: 'PEM file, chain included. Empty: a self-signed one is made at start.',
+      description:
+        'PEM file, chain included. Empty, and without `acme`: a self-signed one is made at start. Files are read again when they change.',
     }),
     key: text({
       default: '',
       example: '/etc/postroad/tls/privkey.pem',
       description: 'PEM file of its private key.',
+    }),
+    acme: flag({
+      default: false,
+      description:
+        "true has a CA (Let's Encrypt, or another that speaks ACME) make the certificate for `hostname` and the name of `public_url`, and renew it. " +
+        'docs/tls.md says what has to be reachable for that.',
+    }),
+    acme_terms_agreed: flag({
+      default: false,
+      description:
+        'true says that you have read and agree to the terms of that CA. Without it none is asked.',
+    }),
+    acme_contact: optionalParsed(parseMailAddress, 'a mail address', {
+      default: '',
+      example: 'admin@example.com',
+      description: 'Whom the CA may write to.',
+    }),
+    acme_directory: parsed(parseWebUrl, 'an https URL', {
+      default: 'https://acme-v02.api.letsencrypt.org/directory',
+      example: 'https://acme-staging-v02.api.letsencrypt.org/directory',
+      description:
+        'Directory of the CA. For trials take its staging one, whose certificates nobody trusts and whose limits are wide.',
+    }),
+    acme_challenge: choice(['http', 'dns'], {
+      default: 'http',
+      description:
+        'How names are proved: `http` answers at port 80 of each name, by `http.redirect_listen` or what else of ours is there; `dns` answers in ' +
+        '`dns.dkim_zone` (needs `dns.listen`), where `_acme-challenge` of each name has to lead by a CNAME.',
+    }),
+    acme_ca: text({
+      default: '',
+      example: '/etc/postroad/tls/internal-ca.pem',
+      description:
+        "PEM file of the authority that the CA's own server is certified by, where it is a private one.",
     }),
   },
   { description: 'The certificate for SMTP and, where wanted, HTTPS.' },

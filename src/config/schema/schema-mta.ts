@@ -158,7 +158,8 @@ export const MTA_SECTION = table(
       min: 0,
       max: 64,
       default: 0,
-      description: 'Threads that build and deliver mail; 0 = one per core.',
+      description:
+        'Threads that build and deliver mail, at most; 0 = one per core. All but the first come when they are needed.',
     }),
     capture: flag({
       default: false,
@@ -212,6 +213,13 @@ export const MTA_SECTION = table(
       default: false,
       description:
         'true lets DNS send mail, and look-ups of MTA-STS policies, to private, link-local and loopback addresses: for networks with mail servers of their own. Routes may lead anywhere without it.',
+    }),
+    tls_ca: text({
+      default: '',
+      example: '/etc/postroad/tls/private-ca.pem',
+      description:
+        'PEM file of certification authorities of your own, which `tls = "verify"` believes beside the usual ones: for mail servers with ' +
+        'certificates of a private CA. Empty: the usual ones alone.',
     }),
     routes: list(route, {
       default: [],

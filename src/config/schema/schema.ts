@@ -59,6 +59,22 @@ const APPLIANCE = {
           'Addresses for the public pages (links in mails, forms) alone: where one is set, they answer there and nothing else does, ' +
           'and `listen` has none of them. Empty: `listen` has both.',
       }),
+      listen_tls: list(LISTEN, {
+        default: [],
+        example: ['0.0.0.0:443'],
+        description: 'The same over TLS (HTTPS), with the certificate of `[tls]`.',
+      }),
+      public_listen_tls: list(LISTEN, {
+        default: [],
+        example: ['0.0.0.0:443'],
+        description: 'The same as `public_listen` over TLS.',
+      }),
+      redirect_listen: list(LISTEN, {
+        default: [],
+        example: ['0.0.0.0:80'],
+        description:
+          'Addresses that lead browsers to `public_url`, and answer the proofs of `tls.acme`; nothing else is served there.',
+      }),
       public_rate_limit: integer({
         min: 0,
         max: 1_000_000,
@@ -132,8 +148,9 @@ const APPLIANCE = {
       listen: list(LISTEN, {
         default: [],
         example: ['0.0.0.0:53'],
-        effective: false,
-        description: 'Addresses on which to answer for dkim_zone with authority; empty for none.',
+        description:
+          'Addresses on which to answer for dkim_zone with authority, by UDP and TCP; empty for none. On a machine with several addresses ' +
+          'name the one that the hostname has: answers leave from there.',
       }),
     },
     { description: 'Looking up names, and publishing DKIM keys.' },

@@ -105,6 +105,7 @@ export const RECORD_VALUES = {
   A: texts,
   AAAA: texts,
   CNAME: records => texts(records).map(normalName),
+  NS: records => texts(records).map(normalName),
   PTR: records => texts(records).map(normalName),
   MX: records =>
     records.flatMap(record =>

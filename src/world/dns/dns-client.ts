@@ -143,6 +143,7 @@ export function openResolver(options: ResolverOptions): Resolver {
     ipv6: name => lookUp('AAAA', name) as Promise<DnsAnswer<string>>,
     txt: name => lookUp('TXT', name) as Promise<DnsAnswer<string>>,
     cname: name => lookUp('CNAME', name) as Promise<DnsAnswer<string>>,
+    ns: name => lookUp('NS', name) as Promise<DnsAnswer<string>>,
     ptr: name => lookUp('PTR', name) as Promise<DnsAnswer<string>>,
   }
 }

@@ -13,7 +13,7 @@ import { ipVersion } from '../net/ip-address.js'
 import type { Random } from '../random.js'
 
 /** The record types that a sender of mail asks for. */
-export type RecordKind = 'MX' | 'A' | 'AAAA' | 'TXT' | 'CNAME' | 'PTR'
+export type RecordKind = 'MX' | 'A' | 'AAAA' | 'TXT' | 'CNAME' | 'NS' | 'PTR'
 
 export interface Question {
   readonly type: RecordKind

@@ -28,6 +28,8 @@ export interface Resolver {
   txt(name: string): Promise<DnsAnswer<string>>
   /** The CNAME at this very name, not followed. */
   cname(name: string): Promise<DnsAnswer<string>>
+  /** Names of the name servers of a zone. */
+  ns(name: string): Promise<DnsAnswer<string>>
   /** @param name as `reverseName` makes it of an address */
   ptr(name: string): Promise<DnsAnswer<string>>
 }

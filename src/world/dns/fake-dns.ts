@@ -21,6 +21,7 @@ export interface FakeRecords {
   readonly A?: readonly string[] | 'servfail'
   readonly AAAA?: readonly string[] | 'servfail'
   readonly TXT?: readonly string[] | 'servfail'
+  readonly NS?: readonly string[] | 'servfail'
   readonly PTR?: readonly string[] | 'servfail'
   readonly CNAME?: string
 }
@@ -39,7 +40,7 @@ export function fakeDns(zone: FakeZone): FakeResolver {
   const asked: string[] = []
 
   function answer<T>(
-    type: 'MX' | 'A' | 'AAAA' | 'TXT' | 'PTR',
+    type: 'MX' | 'A' | 'AAAA' | 'TXT' | 'NS' | 'PTR',
     name: string,
     read: (text: string) => T,
   ): DnsAnswer<T> {
@@ -63,6 +64,7 @@ export function fakeDns(zone: FakeZone): FakeResolver {
     ipv4: async name => answer('A', name, text => text),
     ipv6: async name => answer('AAAA', name, text => text),
     txt: async name => answer('TXT', name, text => text),
+    ns: async name => answer('NS', name, text => text),
     ptr: async name => answer('PTR', name, text => text),
     async cname(name) {
       asked.push(`CNAME ${name}`)

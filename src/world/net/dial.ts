@@ -6,7 +6,15 @@
  * Fails: rejects with the socket's error, with code ETIMEDOUT, ABORT_ERR or EADDRNOTPUBLIC; the socket is then destroyed.
  */
 import { connect as connectTcp, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import {
+  connect as connectTls,
+  createSecureContext,
+  DEFAULT_MIN_VERSION,
+  rootCertificates,
+  type ConnectionOptions,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls'
 import type { Clock } from '../time/clock.js'
 import { assertWithin, PUBLIC_REACH, type Named, type Reach } from './reach.js'
 
@@ -37,7 +45,9 @@ export interface Dialler {
   secure(socket: Socket, options: SecureOptions): Promise<TLSSocket>
 }
 
-export function openDialler(clock: Clock, reach: Reach = PUBLIC_REACH): Dialler {
+/** @param authorities PEM of certification authorities that are believed beside the usual ones; empty for none */
+export function openDialler(clock: Clock, reach: Reach = PUBLIC_REACH, authorities = ''): Dialler {
+  const trust = trustIn(authorities)
   return {
     async connect({ address, port, localAddress, timeoutMs, signal, ...named }) {
       assertWithin(reach, named, address)
@@ -52,7 +62,13 @@ export function openDialler(clock: Clock, reach: Reach = PUBLIC_REACH): Dialler 
     },
     async secure(socket, { timeoutMs, signal, ...options }) {
       try {
-        return await settled(clock, connectTls({ ...options, socket }), 'secureConnect', timeoutMs, signal)
+        return await settled(
+          clock,
+          connectTls({ ...options, ...trust(options), socket }),
+          'secureConnect',
+          timeoutMs,
+          signal,
+        )
       } catch (error) {
         socket.destroy()
         throw error
@@ -94,4 +110,16 @@ function settled<S extends Socket>(
 
 function coded(message: string, code: string): Error {
   return Object.assign(new Error(message), { code })
+}
+
+/** Made once for each oldest version: reading a hundred authorities takes some milliseconds. */
+function trustIn(authorities: string) {
+  const contexts = new Map<string, SecureContext>()
+  return ({ minVersion = DEFAULT_MIN_VERSION }: Pick<SecureOptions, 'minVersion'>) => {
+    if (authorities === '') return {}
+    const secureContext =
+      contexts.get(minVersion) ?? createSecureContext({ ca: [...rootCertificates, authorities], minVersion })
+    contexts.set(minVersion, secureContext)
+    return { secureContext }
+  }
 }

@@ -8,6 +8,7 @@
  * Fails: never throws; a connection that goes past a bound is closed, after an answer where one can still be given.
  */
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../time/clock.js'
 import { addressKey } from './ip-address.js'
@@ -62,6 +63,8 @@ export class HttpConnections {
   private readonly clock: Clock
   private readonly connections = new Map<Socket, Connection>()
   private readonly perAddress = new Map<string, number>()
+  /** By their other end; each with what ends the counting of it. */
+  private readonly handshakes = new Map<string, { readonly socket: Socket; readonly done: () => void }>()
   private turnedAway = 0
 
   constructor(handler: HttpHandler, limits: HttpLimits, clock: Clock) {
@@ -70,8 +73,48 @@ export class HttpConnections {
     this.clock = clock
   }
 
+  /** Open now. */
+  get count(): number {
+    return this.connections.size
+  }
+
   watch(server: Server): void {
     server.on('connection', socket => this.open(socket))
+    this.watchRequests(server)
+  }
+
+  /** A handshake counts as a connection until it is one; beyond a bound nothing can be said before one. */
+  watchSecure(server: TlsServer): void {
+    server.prependListener('connection', (socket: Socket) => this.beginHandshake(socket))
+    server.on('secureConnection', (socket: Socket) => {
+      this.handshakes.get(endOf(socket))?.done()
+      this.open(socket)
+    })
+    this.watchRequests(server)
+  }
+
+  /** Nobody has asked anything there yet. */
+  endHandshakes(): void {
+    for (const { socket } of this.handshakes.values()) socket.destroy()
+  }
+
+  private beginHandshake(socket: Socket): void {
+    const address = addressKey(socket.remoteAddress ?? '')
+    const end = endOf(socket)
+    const theirs = (this.perAddress.get(address) ?? 0) + 1
+    const isOver = this.connections.size + this.handshakes.size >= this.limits.connections
+    this.perAddress.set(address, theirs)
+    const done = () => {
+      if (this.handshakes.get(end)?.socket !== socket) return
+      this.handshakes.delete(end)
+      this.countOff(address)
+    }
+    this.handshakes.set(end, { socket, done })
+    socket.once('close', done)
+    if (isOver || theirs > this.limits.connectionsPerAddress) socket.destroy()
+  }
+
+  private watchRequests(server: Server | TlsServer): void {
     const onRequest = (request: IncomingMessage, response: ServerResponse) =>
       this.take(request.socket, response)
     // The body is asked for by whoever reads it; what else a client may expect is left to what it gets.
@@ -109,6 +152,10 @@ export class HttpConnections {
   private forget({ socket, address, waiting }: Connection): void {
     waiting.length = 0
     this.connections.delete(socket)
+    this.countOff(address)
+  }
+
+  private countOff(address: string): void {
     const left = (this.perAddress.get(address) ?? 0) - 1
     if (left > 0) this.perAddress.set(address, left)
     else this.perAddress.delete(address)
@@ -190,6 +237,11 @@ export class HttpConnections {
   private endIdle(socket: Socket): void {
     if (!this.connections.get(socket)?.current) socket.destroy()
   }
+}
+
+/** What a socket and the TLS over it have in common. */
+function endOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
 }
 
 /** RFC 9112 §4, §9.6. */

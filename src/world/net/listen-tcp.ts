@@ -5,9 +5,9 @@
  * one ends it. Fails: `listen` rejects with the address and the reason in words; a handshake that fails closes the
  * connection and calls nothing.
  */
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { TLSSocket, type SecureContext } from 'node:tls'
-import { listenFaultInWords, type ListenAddress } from './listen.js'
+import { listenOn, type ListenAddress } from './listen.js'
 
 export type { Socket } from 'node:net'
 export type { SecureContext } from 'node:tls'
@@ -43,21 +43,15 @@ export interface TcpServer {
 const BACKLOG = 4_096
 
 export const systemTcpServer: TcpServer = {
-  async listen({ host, port }, onConnection) {
+  async listen(address, onConnection) {
     // Half-open: who says QUIT and closes his direction still gets his answers.
     const server = createServer({ noDelay: true, allowHalfOpen: true }, onConnection)
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) =>
-        reject(new Error(`cannot listen on ${host}:${port}: ${listenFaultInWords(error)}`, { cause: error })),
-      )
-      server.listen({ host, port, backlog: BACKLOG }, resolve)
-    })
+    const bound = await listenOn(server, address, BACKLOG)
     // Running out of descriptors shows here; the server goes on when there are some again.
     server.on('error', () => {})
-    const bound = server.address() as AddressInfo
     let whenClosed: Promise<void> | undefined
     return {
-      address: { host, port: bound.port },
+      address: bound,
       close() {
         whenClosed ??= new Promise(resolve => server.close(() => resolve()))
         return whenClosed

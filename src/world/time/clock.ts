@@ -39,6 +39,12 @@ export const systemClock: Clock = {
   },
 }
 
+/** The system's, set to a time that it goes on from. */
+export function clockFrom(now: number): Clock {
+  const ahead = now - Date.now()
+  return { ...systemClock, now: () => Date.now() + ahead }
+}
+
 function startTimer(delayMs: number, callback: () => void): Timer {
   const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
   return { cancel: () => clearTimeout(handle) }

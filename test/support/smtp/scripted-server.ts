@@ -147,6 +147,8 @@ async function play(
     }
     onLine(index + 1)
   }
+  // To what is no SMTP the answer is none either: octets of a handshake, any of which may look like the end of a line.
+  if (lines.at(-1)?.startsWith('RAW ')) return
   const said = await peer.readLine()
   if (said === 'QUIT') peer.socket.end('221 2.0.0 bye\r\n')
   else if (said !== undefined) throw new Error(`after the dialogue the client said: ${said}`)

@@ -1,0 +1,195 @@
+/**
+ * Keeps a certificate from an ACME server: takes up the stored one at the start, orders the first and each next one in time.
+ *
+ * Opened by the composition root, and run by a job every few minutes. What there is stays in use until another one is on disk; what fails
+ * is tried again by the plan of `renewal-plan.ts`, which is kept over restarts. Never throws for what the CA says: that is logged, stands
+ * in the state, and is told by `postroad doctor`.
+ */
+import { describeError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Log } from '../../world/log.js'
+import type { HttpClient } from '../../world/net/fetch.js'
+import type { Random } from '../../world/random.js'
+import { makeCertificateKey } from '../../world/tls/certificate-request.js'
+import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
+import { AccountKey } from './account-key.js'
+import { AcmeConnection, AcmeError } from './acme-connection.js'
+import type { AcmeFiles, AcmeState } from './acme-files.js'
+import type { Challenges } from './challenges.js'
+import { orderCertificate } from './order-certificate.js'
+import { askRenewalInfo, certificateId } from './renewal-info.js'
+import { isDue, mayTryAt, stateBefore, type InUse } from './renewal-plan.js'
+
+export interface RenewalParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly http: HttpClient
+  readonly files: AcmeFiles
+  readonly challenges: Challenges
+  readonly certificate: TlsCertificate
+  /** URL of the directory. */
+  readonly directory: string
+  readonly challenge: 'http' | 'dns'
+  readonly contact: string | undefined
+  readonly names: readonly string[]
+}
+
+export class Renewal {
+  private readonly parts: RenewalParts
+
+  constructor(parts: RenewalParts) {
+    this.parts = parts
+  }
+
+  /** Shows the certificate that was kept, if there is one that can be used. */
+  async open(): Promise<void> {
+    const { files, certificate, log } = this.parts
+    try {
+      const kept = await files.readCertificate()
+      if (kept) certificate.take(kept, files.certificateFile)
+    } catch (error) {
+      log.error('the kept certificate cannot be used', { error: describeError(error) })
+    }
+  }
+
+  /** The operator has mended something: the next run need not wait, as far as the day's attempts go. */
+  async hasten(): Promise<void> {
+    const { files } = this.parts
+    const state = await files.readState()
+    if (state.nextAttemptAt > 0) await files.writeState({ ...state, nextAttemptAt: 0 })
+  }
+
+  async run(stopping: AbortSignal): Promise<void> {
+    const { clock, files, random } = this.parts
+    const state = await this.withSuggestion(await files.readState())
+    const now = clock.now()
+    if (!isDue(this.inUse(), suggestedFor(state, this.idInUse()), now) || mayTryAt(state, now) > now) return
+    // Should that not be possible, a CA would be asked again and again.
+    const begun = stateBefore(state, now, random.fraction())
+    await files.writeState(begun)
+    try {
+      const account = await this.order(begun.account ?? undefined, stopping)
+      await files.writeState({ ...begun, account, failures: 0, nextAttemptAt: 0, fault: null })
+    } catch (error) {
+      await this.noteFailure(begun, error)
+    }
+  }
+
+  /** @returns URL of the account */
+  private async order(account: string | undefined, stopping: AbortSignal): Promise<string> {
+    const { parts } = this
+    const key = await this.accountKey()
+    const connection = await AcmeConnection.open({ ...parts, now: () => parts.clock.now() }, key)
+    connection.account = account
+    const request = { ...parts, connection, key, replaces: this.idInUse(), stopping }
+    try {
+      return await this.use(await orderCertificate(request))
+    } catch (error) {
+      const isForgotten = error instanceof AcmeError && error.type === 'accountDoesNotExist'
+      if (!isForgotten || account === undefined) throw error
+      connection.account = undefined
+      return this.use(await orderCertificate(request))
+    }
+  }
+
+  private async use(found: Awaited<ReturnType<typeof orderCertificate>>): Promise<string> {
+    const { files, certificate, log, names, directory } = this.parts
+    try {
+      await files.writeCertificate(found)
+    } catch (error) {
+      // It is in use all the same: another one would be asked for at the next start.
+      log.error('the certificate cannot be kept', { error: describeError(error) })
+    }
+    certificate.take(found, directory)
+    log.info('certificate obtained', {
+      names: names.join(', '),
+      until: isoTime(certificate.expiresAt),
+      directory,
+    })
+    return found.account
+  }
+
+  private async noteFailure(begun: AcmeState, error: unknown): Promise<void> {
+    const { files, log, names, clock } = this.parts
+    const fault = describeError(error)
+    const asked = error instanceof AcmeError ? (error.retryAfterMs ?? 0) : 0
+    const retryAfterMs = Math.min(asked, LONGEST_WAIT_MS)
+    const isForgotten = error instanceof AcmeError && error.type === 'accountDoesNotExist'
+    const failed: AcmeState = {
+      ...begun,
+      account: isForgotten ? null : begun.account,
+      fault,
+      nextAttemptAt: Math.max(begun.nextAttemptAt, clock.now() + retryAfterMs),
+    }
+    await files.writeState(failed)
+    log.error('certificate not obtained', {
+      names: names.join(', '),
+      error: fault,
+      nextAttemptAt: isoTime(mayTryAt(failed, clock.now())),
+    })
+  }
+
+  /** Asks the CA when it wants the certificate in use to be renewed, as often as it says. */
+  private async withSuggestion(state: AcmeState): Promise<AcmeState> {
+    const { parts } = this
+    const { clock, files, random } = parts
+    const [id, now] = [this.idInUse(), clock.now()]
+    if (id === undefined || (state.suggested?.id === id && now < state.suggested.askAgainAt)) return state
+    let suggested: AcmeState['suggested'] = null
+    try {
+      const connection = await AcmeConnection.open(
+        { ...parts, now: () => clock.now() },
+        new AccountKey(await this.keyText()),
+      )
+      const found = await askRenewalInfo(connection, id, now, random.fraction())
+      if (found) suggested = { id, ...found }
+    } catch {
+      // The CA is away; the lifetime says enough.
+    }
+    const kept = state.suggested?.id === id ? state.suggested.at : Infinity
+    const next = {
+      ...state,
+      suggested: suggested ?? { id, at: Math.min(kept, NEVER), askAgainAt: now + ASK_AGAIN_MS },
+    }
+    await files.writeState(next)
+    return next
+  }
+
+  private inUse(): InUse | undefined {
+    const { certificate, names } = this.parts
+    if (certificate.isSelfSigned) return undefined
+    const { validFrom, expiresAt } = certificate
+    return { validFrom, expiresAt, coversNames: names.every(name => certificate.isFor(name)) }
+  }
+
+  private idInUse(): string | undefined {
+    const { certificate } = this.parts
+    return certificate.isSelfSigned ? undefined : certificateId(certificate.pair().cert)
+  }
+
+  private async accountKey(): Promise<AccountKey> {
+    return new AccountKey(await this.keyText())
+  }
+
+  private async keyText(): Promise<string> {
+    const { files } = this.parts
+    const kept = await files.readAccountKey()
+    if (kept !== undefined) return kept
+    const { privateKey } = await makeCertificateKey()
+    const made = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    await files.writeAccountKey(made)
+    return made
+  }
+}
+
+/** Of what a CA may ask for; limits that are counted by the week are the longest there are. */
+const LONGEST_WAIT_MS = 7 * 24 * 3_600_000
+const ASK_AGAIN_MS = 6 * 3_600_000
+/** JSON has no infinity. */
+const NEVER = Number.MAX_SAFE_INTEGER
+
+function suggestedFor({ suggested }: AcmeState, id: string | undefined): number | undefined {
+  return suggested && suggested.id === id ? suggested.at : undefined
+}

@@ -1,0 +1,44 @@
+/**
+ * The job that keeps an eye on the certificate: takes renewed files over, and tells when the end comes near.
+ *
+ * Made by the composition root, run every minute. Looks at the files' marks alone while they are the same. Fails: never; files that cannot be
+ * used are told once, and looked at again when they change.
+ */
+import { describeError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
+import type { Job } from '../scheduler/scheduler.js'
+import type { Clock } from '../world/time/clock.js'
+import type { Log } from '../world/log.js'
+import type { TlsCertificate } from '../world/tls/tls-certificate.js'
+import { certificateStanding } from './standing.js'
+
+export interface WatchParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly certificate: TlsCertificate
+}
+
+const TOLD_EVERY_MS = 86_400_000
+
+export function watchCertificate({ clock, log, certificate }: WatchParts): Job {
+  let toldAt = -Infinity
+  return {
+    name: 'watch-certificate',
+    schedule: '* * * * *',
+    isRunAtStart: true,
+    async run() {
+      try {
+        if (await certificate.look())
+          log.info('certificate exchanged', { until: isoTime(certificate.expiresAt) })
+      } catch (error) {
+        log.error('certificate not taken over', { error: describeError(error) })
+      }
+      const { fault, daysLeft, expiresAt } = certificateStanding(certificate, clock)
+      if (fault === undefined) toldAt = -Infinity
+      else if (clock.now() - toldAt >= TOLD_EVERY_MS) {
+        toldAt = clock.now()
+        log.warn(fault, { daysLeft, until: isoTime(expiresAt) })
+      }
+    },
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * The sockets of a name server: UDP and TCP on one port, with bounds of what their clients may hold.
+ *
+ * Opened by the composition root. Knows nothing of what is in a message but its length over TCP.
+ * Standards: RFC 1035 §4.2 (both ways of transport), RFC 7766 (TCP: several questions on a connection, idle ones closed).
+ * Fails: `listenDns` rejects with the address and the reason in words; afterwards never.
+ */
+import { createSocket, type Socket as UdpSocket } from 'node:dgram'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { Clock, Timer } from '../time/clock.js'
+import { addressKey, ipVersion } from '../net/ip-address.js'
+import { listenFaultInWords, type ListenAddress } from '../net/listen.js'
+
+export interface DnsSender {
+  /** IP address. */
+  readonly address: string
+  readonly transport: 'udp' | 'tcp'
+}
+
+export interface DnsHandler {
+  /** Never rejects. @returns undefined: there is no answer to give */
+  answer(message: Buffer, sender: DnsSender): Promise<Buffer | undefined>
+}
+
+export interface DnsListener {
+  /** Where it really listens; tells the port when 0 was asked for. */
+  readonly address: ListenAddress
+  close(): Promise<void>
+}
+
+/** Over UDP, being looked up; what comes beyond is dropped, and asked again by whoever wants to know. */
+const MOST_UNDER_WAY = 1_000
+const MOST_CONNECTIONS = 256
+const MOST_CONNECTIONS_PER_ADDRESS = 16
+/** Between two octets that make a message whole, either way (RFC 7766 §6.2.3). */
+const IDLE_MS = 10_000
+/** Of a question; one is seldom longer than 100. */
+const LONGEST_QUESTION = 4_096
+/** The port that is free for TCP may be taken for UDP. */
+const TRIES = 10
+
+/** @throws Error naming the address, e.g. `cannot listen on 0.0.0.0:53: permission denied (...)` */
+export async function listenDns(
+  { host, port }: ListenAddress,
+  handler: DnsHandler,
+  clock: Clock,
+): Promise<DnsListener> {
+  for (let tries = 1; ; tries++)
+    try {
+      return await listenOnBoth(host, port, handler, clock)
+    } catch (error) {
+      const fault = error as NodeJS.ErrnoException
+      if (port === 0 && fault.code === 'EADDRINUSE' && tries < TRIES) continue
+      throw new Error(`cannot listen on ${host}:${port}: ${listenFaultInWords(fault)}`, { cause: error })
+    }
+}
+
+async function listenOnBoth(
+  host: string,
+  port: number,
+  handler: DnsHandler,
+  clock: Clock,
+): Promise<DnsListener> {
+  const tcp = createServer({ noDelay: true })
+  const connections = new Connections(handler, clock)
+  tcp.on('connection', socket => connections.take(socket))
+  await listenTcp(tcp, host, port)
+  const bound = (tcp.address() as AddressInfo).port
+  const udp = createSocket({ type: ipVersion(host) === 6 ? 'udp6' : 'udp4' })
+  try {
+    await bindUdp(udp, host, bound)
+  } catch (error) {
+    tcp.close()
+    udp.close()
+    throw error
+  }
+  // Running out of descriptors, or an answer to an address without a route: the next question has its own chance.
+  tcp.on('error', () => {})
+  udp.on('error', () => {})
+  answerUdp(udp, handler)
+  return {
+    address: { host, port: bound },
+    close: () =>
+      new Promise(resolve => {
+        connections.end()
+        udp.close(() => tcp.close(() => resolve()))
+      }),
+  }
+}
+
+function listenTcp(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function bindUdp(socket: UdpSocket, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.bind({ port, address: host }, () => {
+      socket.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function answerUdp(socket: UdpSocket, handler: DnsHandler): void {
+  let underWay = 0
+  let isClosed = false
+  socket.once('close', () => (isClosed = true))
+  socket.on('message', (message, { address, port }) => {
+    // Port 0 is nobody's.
+    if (port === 0 || underWay >= MOST_UNDER_WAY) return
+    underWay += 1
+    void handler.answer(message, { address, transport: 'udp' }).then(answer => {
+      underWay -= 1
+      if (answer && !isClosed) socket.send(answer, port, address, () => {})
+    })
+  })
+}
+
+/** TCP connections, each with its questions answered one after the other. */
+class Connections {
+  private readonly handler: DnsHandler
+  private readonly clock: Clock
+  private readonly sockets = new Set<Socket>()
+  private readonly perAddress = new Map<string, number>()
+
+  constructor(handler: DnsHandler, clock: Clock) {
+    this.handler = handler
+    this.clock = clock
+  }
+
+  take(socket: Socket): void {
+    const address = addressKey(socket.remoteAddress ?? '')
+    const theirs = (this.perAddress.get(address) ?? 0) + 1
+    socket.on('error', () => socket.destroy())
+    if (this.sockets.size >= MOST_CONNECTIONS || theirs > MOST_CONNECTIONS_PER_ADDRESS) {
+      socket.destroy()
+      return
+    }
+    this.sockets.add(socket)
+    this.perAddress.set(address, theirs)
+    socket.once('close', () => {
+      this.sockets.delete(socket)
+      const left = (this.perAddress.get(address) ?? 1) - 1
+      if (left > 0) this.perAddress.set(address, left)
+      else this.perAddress.delete(address)
+    })
+    void this.serve(socket)
+  }
+
+  end(): void {
+    for (const socket of this.sockets) socket.destroy()
+  }
+
+  private async serve(socket: Socket): Promise<void> {
+    const sender = { address: socket.remoteAddress ?? '', transport: 'tcp' } as const
+    let idle: Timer | undefined
+    const wait = () => {
+      idle?.cancel()
+      idle = this.clock.after(IDLE_MS, () => socket.destroy())
+    }
+    wait()
+    let received: Buffer = Buffer.alloc(0)
+    try {
+      // Reading waits while an answer is made and until it was taken.
+      for await (const chunk of socket as AsyncIterable<Buffer>) {
+        received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+        while (received.length >= 2) {
+          const length = received.readUInt16BE(0)
+          if (length > LONGEST_QUESTION) return
+          if (received.length < 2 + length) break
+          const answer = await this.handler.answer(received.subarray(2, 2 + length), sender)
+          received = received.subarray(2 + length)
+          if (!answer) return
+          await write(socket, answer)
+          wait()
+        }
+      }
+      socket.end()
+    } catch {
+      // The client went away.
+    } finally {
+      idle?.cancel()
+      socket.destroySoon()
+    }
+  }
+}
+
+function write(socket: Socket, answer: Buffer): Promise<void> {
+  const head = Buffer.alloc(2)
+  head.writeUInt16BE(answer.length)
+  return new Promise((resolve, reject) => {
+    socket.write(Buffer.concat([head, answer]), error => (error ? reject(error) : resolve()))
+  })
+}
