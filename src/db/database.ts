@@ -31,10 +31,41 @@ export interface Tx {
 }
 
 export interface WriteOptions {
-  /** A few ms more make no difference to the caller: the work waits for others that share its commit. */
+  /** A few ms more make no difference to the caller: the work waits for others that share its commit, unless long work waits as well. */
   readonly canWait?: boolean
+  /**
+   * A piece of long work, of some milliseconds, that nobody waits for: others go first, and none of them shares its commit. Between two
+   * pieces whoever does such work rests.
+   */
+  readonly isLong?: boolean
   /** How many callers the work stands for at this moment; 1 where absent. */
   readonly callers?: () => number
+}
+
+/** How large the database is, for monitors and the operator. Looked up when asked: some microseconds, and no table is read. */
+export interface DatabaseFigures {
+  /** Octets of the database file. */
+  readonly octets: number
+  /** Of those, pages that hold nothing. */
+  readonly freeOctets: number
+  /** Octets of the write-ahead log that are in use. */
+  readonly logOctets: number
+  /** Whether what is free can be given back to the file system bit by bit. */
+  readonly canShrink: boolean
+}
+
+/** For threads of this process that write by themselves, each on a connection of its own. */
+export interface Lending {
+  /** Path of the database file. */
+  readonly file: string
+  /**
+   * Leaves writing to somebody else until what it returns settles: one transaction of some milliseconds, in the line of long work. Meanwhile
+   * the event loop goes on, and only writes wait. Where the disk has no room for new mail it has none for this.
+   *
+   * @param use rejects with what the database threw
+   * @throws AppError unavailable where nothing can be stored at the moment, or what was committed is not there any more
+   */
+  lend(use: () => Promise<void>): Promise<void>
 }
 
 export interface Database extends AsyncDisposable {
@@ -46,6 +77,16 @@ export interface Database extends AsyncDisposable {
    * of their own, take turns, and are refused as unavailable where too many wait or one takes too long.
    */
   readonly slowReader: Queries
+  /** Absent where the database is not a file of ours. */
+  readonly figures?: () => DatabaseFigures
+  /**
+   * Gives pages that hold nothing back to the file system, from the end of the file, in a transaction of its own; absent where the
+   * database cannot.
+   *
+   * @param pages at most
+   * @returns how long everybody else waited, ms, the commit not counted
+   */
+  readonly shrink?: (pages: number) => Promise<number>
   /** How the disk does; asked before new mail is taken. */
   readonly storage: Storage
   /**
@@ -56,11 +97,13 @@ export interface Database extends AsyncDisposable {
    * @throws AppError unavailable where nothing can be stored at the moment
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
+  /** Absent but on a server whose database is a file. */
+  readonly lending?: Lending
   /** Whether another process has committed anything since this was last asked; a cheap question. */
   hasForeignWrites(): boolean
   /**
-   * Grows with commits of other processes, however often it is asked; where that cannot be known it stays. Looked up once in a
-   * turn of the event loop: what is asked for within one comes at the same time.
+   * Grows with commits of other processes, and of threads that write by themselves, however often it is asked; where that cannot be
+   * known it stays. Looked up once in a turn of the event loop: what is asked for within one comes at the same time.
    */
   foreignVersion(): number
 }

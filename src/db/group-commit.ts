@@ -5,6 +5,11 @@
  * So the queue of waiting works is drained into one transaction, each work inside its own savepoint, and every
  * caller's promise settles only after the shared COMMIT. A work that throws takes back only its own savepoint.
  *
+ * Pieces of long work (`isLong`) wait in a line of their own and share commits with nobody else, so that no request waits for the rest
+ * of one that it has come into. They have a turn when nobody else waits or has just written, or all others can, and at the latest after
+ * some groups. So has a thread of this process that writes on a connection of its own (`lend`): it gets the turn, and this connection waits for its end.
+ * While the log that they fill is brought over, they wait and others go on.
+ *
  * Fails: when BEGIN or COMMIT itself fails (locked by another process, disk full, I/O error), every work of that group rejects
  * with `unavailable`.
  */
@@ -41,6 +46,10 @@ const FADING = 0.9
 const RAREST_TRIAL = 64
 /** Pauses of a millisecond that a group is gathered for at most. */
 const MOST_PAUSES = 8
+/** Groups that go before long work at most: whatever comes, it goes on. */
+const MOST_BEFORE = 4
+/** What was asked for is rarely one write alone: for so long after a group long work leaves the next one the turn. */
+const REST_MS = 1
 
 export interface GroupCommitParts {
   /** For a database whose commits do not bring their log over themselves. */
@@ -49,15 +58,30 @@ export interface GroupCommitParts {
   readonly storage?: StorageWatch | undefined
   /** What the statements of stores go to directly, where the writer's connection has such a thing. */
   readonly run?: Run
+  readonly onCommitted?: OnCommitted | undefined
 }
+
+/** Told after each commit. @param durationMs from BEGIN to the end of COMMIT @param works that shared it */
+export type OnCommitted = (durationMs: number, works: number) => void
 
 export class GroupCommit {
   private readonly waiting: Work[] = []
+  private readonly long: Work[] = []
+  /** Threads that wait for a turn. */
+  private readonly borrowers: (() => Promise<void>)[] = []
+  private wasLent = false
+  /** What long work waits for beside its turn. */
+  private clearing: Promise<void> | undefined
+  /** Groups since long work had its turn. */
+  private sinceLong = 0
+  /** The last group had somebody in it who may write again soon. */
+  private mayFollow = false
   private readonly writer: Kysely<Tables>
   private readonly clock: Clock
   private readonly checkpointer: Checkpointer | undefined
   private readonly storage: StorageWatch | undefined
   private readonly run: Run | undefined
+  private readonly onCommitted: OnCommitted | undefined
   private draining: Promise<void> | undefined
   /** Of works that were alone in their commit: how many have yet to pass until gathering is tried again. */
   private loneCommitsToTrial = 1
@@ -67,22 +91,37 @@ export class GroupCommit {
   /** How many lately shared a commit; fades where fewer come. */
   private usualCallers = 0
 
-  constructor(writer: Kysely<Tables>, clock: Clock, { checkpointer, storage, run }: GroupCommitParts = {}) {
+  constructor(writer: Kysely<Tables>, clock: Clock, parts: GroupCommitParts = {}) {
+    const { checkpointer, storage, run, onCommitted } = parts
     this.writer = writer
     this.clock = clock
     this.checkpointer = checkpointer
     this.storage = storage
     this.run = run
+    this.onCommitted = onCommitted
   }
 
   write<T>(
     work: (tx: Tx) => Promise<T>,
-    { canWait = false, callers = onlyOne }: WriteOptions = {},
+    { canWait = false, isLong = false, callers = onlyOne }: WriteOptions = {},
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.waiting.push({ canWait, callers, ...savepointWork(work, resolve, reject) })
-      this.draining ??= this.drain().finally(() => (this.draining = undefined))
+      const line = isLong ? this.long : this.waiting
+      line.push({ canWait, callers, ...savepointWork(work, resolve, reject) })
+      this.startDraining()
     })
+  }
+
+  /** See `Lending`. */
+  lend(use: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.borrowers.push(() => this.leaveTo(use).then(resolve, reject))
+      this.startDraining()
+    })
+  }
+
+  private startDraining(): void {
+    this.draining ??= this.drain().finally(() => (this.draining = undefined))
   }
 
   /** Resolves when no write waits or runs. */
@@ -93,14 +132,78 @@ export class GroupCommit {
   private async drain(): Promise<void> {
     // Whoever calls write() in the same turn gets into the same group.
     await nextTurn()
-    while (this.waiting.length > 0) {
-      await this.gather()
-      await this.checkpointer?.room()
-      this.lastCallers = await this.commitGroup()
-      this.checkpointer?.committed()
-      this.usualCallers = Math.max(this.lastCallers, FADING * this.usualCallers)
+    while (this.waiting.length + this.long.length + this.borrowers.length > 0) {
+      if (this.mayAnotherCome()) await this.rest()
+      else if (this.isTurnOfLong()) await this.takeLong()
+      else if (this.waiting.length > 0) await this.commitTogether()
+      else await pauseFor(1)
       await nextTurn()
     }
+  }
+
+  /** Of those who do not wait: one follows the other, and long work has been kept waiting by few. */
+  private mayAnotherCome(): boolean {
+    return this.mayFollow && this.waiting.length === 0 && this.sinceLong < MOST_BEFORE
+  }
+
+  private async rest(): Promise<void> {
+    this.mayFollow = false
+    await pauseFor(REST_MS)
+  }
+
+  /** What is done here and what is done by threads take turns. */
+  private async takeLong(): Promise<void> {
+    this.clearing = this.checkpointer?.clear()?.finally(() => (this.clearing = undefined))
+    if (this.clearing) return
+    const borrower = this.long.length === 0 || !this.wasLent ? this.borrowers.shift() : undefined
+    this.wasLent = borrower !== undefined
+    if (borrower) await borrower()
+    else await this.commit(this.long)
+  }
+
+  private async leaveTo(use: () => Promise<void>): Promise<void> {
+    await this.checkpointer?.room()
+    const begunAt = this.clock.monotonic()
+    try {
+      this.storage?.mayBegin()
+      // The rest is for what was accepted: to deliver and settle it.
+      this.storage?.requireRoom()
+      await use()
+      this.storage?.requireFiles()
+      this.storage?.committed()
+      this.onCommitted?.(this.clock.monotonic() - begunAt, 1)
+    } catch (thrown) {
+      this.storage?.failed(thrown)
+      throw storageRefusal(asError(thrown))
+    } finally {
+      this.checkpointer?.committed()
+    }
+  }
+
+  /** While others only wait for company it may as well go first, but not twice in a row. */
+  private isTurnOfLong(): boolean {
+    if (!this.isLongWaiting || this.clearing) return false
+    const isTurn =
+      this.waiting.length === 0 ||
+      this.sinceLong >= MOST_BEFORE ||
+      (this.sinceLong > 0 && this.waiting.every(({ canWait }) => canWait))
+    this.sinceLong = isTurn ? 0 : this.sinceLong + 1
+    return isTurn
+  }
+
+  private async commitTogether(): Promise<void> {
+    await this.gather()
+    this.mayFollow = this.waiting.some(({ canWait }) => !canWait)
+    this.lastCallers = await this.commit(this.waiting)
+    this.usualCallers = Math.max(this.lastCallers, FADING * this.usualCallers)
+  }
+
+  /** @returns how many callers shared it */
+  private async commit(line: Work[]): Promise<number> {
+    await this.checkpointer?.room()
+    const callers = await this.commitGroup(line)
+    this.checkpointer?.committed()
+    return callers
   }
 
   /**
@@ -127,20 +230,25 @@ export class GroupCommit {
     for (let pauses = 0; pauses < MOST_PAUSES; pauses += 1) {
       const callers = this.callersWaiting
       const isComplete = callers > 1 && callers >= this.usualCallers
-      if ((isComplete || callers <= known) && !canAllWait()) return
+      // Company is worth no more than long work's time: that would only wait for its turn meanwhile.
+      if (this.isLongWaiting || ((isComplete || callers <= known) && !canAllWait())) return
       known = callers
       await pauseFor(1)
     }
+  }
+
+  private get isLongWaiting(): boolean {
+    return this.long.length + this.borrowers.length > 0
   }
 
   private get callersWaiting(): number {
     return this.waiting.reduce((sum, { callers }) => sum + callers(), 0)
   }
 
-  /** @returns how many callers shared the commit */
-  private async commitGroup(): Promise<number> {
+  private async commitGroup(line: Work[]): Promise<number> {
     const group: Work[] = []
     let callers = 0
+    const begunAt = this.clock.monotonic()
     try {
       this.storage?.mayBegin()
       await this.writer.transaction().execute(async transaction => {
@@ -149,7 +257,7 @@ export class GroupCommit {
         const db = Object.assign(transaction, { run: this.run })
         try {
           do {
-            const next = this.waiting.shift()
+            const next = line.shift()
             if (!next) break
             group.push(next)
             callers += next.callers()
@@ -162,11 +270,12 @@ export class GroupCommit {
       // What was committed into a deleted file is as good as not written.
       this.storage?.requireFiles()
       this.storage?.committed()
+      this.onCommitted?.(this.clock.monotonic() - begunAt, group.length)
     } catch (thrown) {
       this.storage?.failed(thrown)
       const refusal = storageRefusal(asError(thrown))
       // Where BEGIN itself failed nobody has run yet, and whoever waits would only meet the same.
-      for (const work of group.length > 0 ? group : this.waiting.splice(0)) work.settle(refusal)
+      for (const work of group.length > 0 ? group : line.splice(0)) work.settle(refusal)
       return callers
     }
     for (const work of group) work.settle()

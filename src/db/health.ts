@@ -5,7 +5,7 @@
  * never; what went wrong is the answer.
  */
 import { sql } from 'kysely'
-import { describeError } from '../core/errors.js'
+import { AppError, describeError } from '../core/errors.js'
 import type { Clock } from '../world/time/clock.js'
 import type { Database } from './database.js'
 import type { StorageFault } from './sqlite/storage-watch.js'
@@ -50,12 +50,16 @@ async function tryWrite(database: Database, clock: Clock): Promise<StorageFault 
     return await Promise.race([
       write(database, clock.now()),
       clock.sleep(PATIENCE_MS, over.signal).then(() => ({
+        code: 'database_busy' as const,
         isFatal: true,
         reason: `the database has taken no write for ${PATIENCE_MS / 1_000} seconds`,
       })),
     ])
   } catch (error) {
-    return database.storage.fault ?? { isFatal: true, reason: describeError(error) }
+    // That somebody else has it locked is told by whoever waits for the lock.
+    const code =
+      error instanceof AppError && error.code === 'unavailable' ? 'database_busy' : 'database_failing'
+    return database.storage.fault ?? { code, isFatal: true, reason: describeError(error) }
   } finally {
     over.abort()
   }

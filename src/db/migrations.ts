@@ -30,6 +30,8 @@ import { up as automationRuns } from './migrations/0026-automation-runs.js'
 import { up as webhooks } from './migrations/0027-webhooks.js'
 import { up as submitters } from './migrations/0028-submitters.js'
 import { up as jobs } from './migrations/0029-jobs.js'
+import { up as runsByWorkspace } from './migrations/0030-runs-by-workspace.js'
+import { up as searchMerges } from './migrations/0031-search-merges.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -63,4 +65,6 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0027-webhooks': webhooks,
   '0028-submitters': submitters,
   '0029-jobs': jobs,
+  '0030-runs-by-workspace': runsByWorkspace,
+  '0031-search-merges': searchMerges,
 }

@@ -76,7 +76,8 @@ export function rowsStatement(
     const shape = `${rows.length} ${rows[0]?.length ?? 0}`
     const compiled = ofDialect.get(shape) ?? build(db, rows).compile()
     ofDialect.set(shape, compiled)
-    const parameters = rows.flat()
+    const parameters: unknown[] = []
+    for (const row of rows) for (const value of row) parameters.push(value)
     if (parameters.length !== compiled.parameters.length) throw new Error('values that stand nowhere')
     return db.run ? db.run({ sql: compiled.sql, parameters }) : db.executeQuery({ ...compiled, parameters })
   }

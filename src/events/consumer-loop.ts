@@ -1,18 +1,21 @@
 /**
  * One consumer's way along the event log: reads on from its cursor, hands over what concerns it, moves the cursor with it.
  *
- * Used by the dispatcher, one for each consumer. Only one process at a time runs consumers, and the log is only appended to in the
- * order of commits: how far this one has come is read once and then known. Fails: never; it tries again after a pause.
+ * Used by the dispatcher, one for each consumer, with the end of the log that they share. Only one process at a time runs consumers, and
+ * the log is only appended to in the order of commits: how far this one has come is read once and then known. Fails: never; it tries
+ * again after a pause.
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import { isAppliance } from '../core/owner.js'
 import type { Database, Tx } from '../db/database.js'
+import { PieceSize } from '../db/piece-size.js'
 import { pauseFor, type Clock, type Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
+import type { EventTail, Read } from './event-tail.js'
 import { isStorageTrouble, setAside } from './set-aside-store.js'
 import { findCursor, moveCursor, newestSeq, readEventsAfter, type StoredEvent } from './store.js'
 
@@ -23,10 +26,11 @@ export interface LoopParts {
   readonly log: Log
 }
 
-/** Small, so that one consumer's share of a group commit stays a few ms. */
+/** At most; fewer where they take longer than a consumer's share of a group commit. */
 const EVENTS_PER_TURN = 100
+const FEWEST_PER_TURN = 10
 /** Events of other kinds that may lie between a stored cursor and what was looked at, to be read again after a restart. */
-const PASSED_BY = 1_000
+const PASSED_BY = 10_000
 /** Between two looks at the log: where much is appended, many events share a turn. */
 const REST_MS = 20
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
@@ -35,19 +39,11 @@ const TRIES = 5
 
 type Taken = readonly StoredEvent<EventKind>[]
 
-/** What was read of the log, from where this consumer stands. */
-interface Stretch {
-  /** Those that concern the consumer, in order. */
-  readonly events: Taken
-  /** The position of what was looked at last, concerning it or not. */
-  readonly end: number
-  /** Whether the log ended there. */
-  readonly isLast: boolean
-}
-
 export class ConsumerLoop {
   private readonly parts: LoopParts
   private readonly consumer: AnyConsumer
+  private readonly tail: EventTail
+  private readonly size: PieceSize
   private running: Promise<void> | undefined
   private isWoken = false
   private isStopped = false
@@ -62,9 +58,11 @@ export class ConsumerLoop {
   private doubtedUpTo = 0
   private doubted: { readonly seq: number; readonly failures: number } | undefined
 
-  constructor(parts: LoopParts, consumer: AnyConsumer) {
+  constructor(parts: LoopParts, tail: EventTail, consumer: AnyConsumer) {
     this.parts = parts
+    this.tail = tail
     this.consumer = consumer
+    this.size = new PieceSize(parts.clock, Math.min(FEWEST_PER_TURN, this.eventsPerTurn), this.eventsPerTurn)
   }
 
   /** Settles where it begins. */
@@ -82,6 +80,11 @@ export class ConsumerLoop {
       await moveCursor(tx, this.consumer.name, newest)
       return newest
     })
+  }
+
+  /** How many events of the log it has yet to look at, or to take. @param newest read before */
+  behind(newest: number): number {
+    return Math.max(0, newest - this.seen)
   }
 
   wake(): void {
@@ -126,31 +129,24 @@ export class ConsumerLoop {
     }
   }
 
-  /** Reads a stretch of the log and takes what it may of it at once. @returns whether there may be more */
+  /** Reads on in the log and takes what it may of it at once. @returns whether there may be more */
   private async takeTurn(): Promise<boolean> {
     if (this.cursor === undefined) await this.open()
-    const stretch = await this.readOn()
-    const taken = stretch.events.slice(0, this.mostAtOnce(stretch.events))
-    const isCut = taken.length < stretch.events.length
-    const upTo = isCut ? (taken.at(-1)?.seq ?? stretch.end) : stretch.end
+    const read = await this.readOn()
+    const taken = read.events.slice(0, this.mostAtOnce(read.events))
+    const isCut = taken.length < read.events.length
+    const upTo = isCut ? (taken.at(-1)?.seq ?? read.end) : read.end
     if (taken.length > 0) await this.handOver(taken, upTo)
     else await this.passBy(upTo)
-    return isCut || !stretch.isLast
+    return isCut || !read.isLast
   }
 
-  private async readOn(): Promise<Stretch> {
-    const { reader } = this.parts.database
-    // Asked first: what is appended between the two reads is read twice at worst, and never passed over.
-    const newest = await newestSeq(reader)
+  /** From where this consumer stands: what concerns it. */
+  private async readOn(): Promise<Read> {
     const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
-    const read = await readEventsAfter(reader, this.seen, this.consumer.kinds, limit)
-    const lastRead = read.at(-1)?.seq ?? 0
-    const isLast = read.length < limit
-    return {
-      events: read.filter(event => this.isFor(event)),
-      end: isLast ? Math.max(newest, lastRead) : lastRead,
-      isLast,
-    }
+    const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
+    if (read.events.length > 0) await this.consumer.look?.(this.parts.database.reader)
+    return { ...read, events: read.events.filter(event => this.isFor(event)) }
   }
 
   private get eventsPerTurn(): number {
@@ -159,7 +155,7 @@ export class ConsumerLoop {
 
   /** One by one where one of them could not be taken with the others. */
   private mostAtOnce([first]: Taken): number {
-    return first && first.seq <= this.doubtedUpTo ? 1 : this.eventsPerTurn
+    return first && first.seq <= this.doubtedUpTo ? 1 : this.size.rows
   }
 
   /** Nothing up to there is for this consumer, which is worth a write only now and then. */
@@ -177,15 +173,17 @@ export class ConsumerLoop {
   private async handOver(taken: Taken, upTo: number): Promise<void> {
     let thrown: { readonly error: unknown } | undefined
     try {
-      await this.move(upTo, async tx => {
-        thrown = undefined
-        try {
-          await this.consumer.react(tx, taken as never)
-        } catch (error) {
-          thrown = { error }
-          throw error
-        }
-      })
+      await this.size.measured(taken.length, measure =>
+        this.move(upTo, async tx => {
+          thrown = undefined
+          try {
+            await measure(() => this.consumer.react(tx, taken as never))
+          } catch (error) {
+            thrown = { error }
+            throw error
+          }
+        }),
+      )
       this.failures = 0
     } catch (error) {
       // A fault of the commit, or of the disk, is no event's.

@@ -3,7 +3,7 @@
  *
  * Implemented above this floor, one for each thing that follows from events; the dispatcher brings it its events.
  */
-import type { Tx } from '../db/database.js'
+import type { Queries, Tx } from '../db/database.js'
 import type { Event, EventKind } from './event.js'
 import type { StoredEvent } from './store.js'
 
@@ -21,6 +21,8 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   readonly takesOwnMail?: boolean
   /** Fewer than usual (100) where one event is much work, more where it is next to none. */
   readonly eventsPerTurn?: number
+  /** Looks up what `concerns` goes by: after events were read, so that whatever they follow upon is seen, and before it is asked of them. */
+  look?(db: Queries): Promise<void>
   /** Whether anything follows from an event of these kinds; what nothing follows from is no work. */
   concerns?(event: StoredEvent<Kind>): boolean
   /** Reacts by writing in this transaction. Idempotent: after a crash the same event may come again. */

@@ -10,18 +10,21 @@ import { describeError } from '../core/errors.js'
 import { ConsumerLoop, type LoopParts } from './consumer-loop.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
+import { EventTail } from './event-tail.js'
 import { dropSetAside, listWanted, setAside } from './set-aside-store.js'
 import { newestSeq, type StoredEvent } from './store.js'
 
 export class Dispatcher {
   private readonly parts: LoopParts
   private readonly consumers: readonly AnyConsumer[]
+  private readonly tail: EventTail
   private readonly loops: ConsumerLoop[]
 
   constructor(parts: LoopParts, consumers: readonly AnyConsumer[]) {
     this.parts = parts
     this.consumers = consumers
-    this.loops = consumers.map(consumer => new ConsumerLoop(parts, consumer))
+    this.tail = new EventTail(parts.database.reader)
+    this.loops = consumers.map(consumer => new ConsumerLoop(parts, this.tail, consumer))
   }
 
   /** Catches up with what was appended while nobody ran. Resolves once it is settled where each new consumer begins. */
@@ -61,6 +64,7 @@ export class Dispatcher {
 
   /** Something was appended. Cheap: call it after every commit that appended. */
   wake(): void {
+    this.tail.appended()
     for (const loop of this.loops) loop.wake()
   }
 
@@ -69,6 +73,15 @@ export class Dispatcher {
     const newest = await newestSeq(this.parts.database.reader)
     const passed = await Promise.all(this.loops.map(loop => loop.passed(newest)))
     return Math.min(newest, ...passed)
+  }
+
+  /** For monitors: how many events each consumer is behind the newest. */
+  async lags(): Promise<{ consumer: string; events: number }[]> {
+    const newest = await newestSeq(this.parts.database.reader)
+    return this.loops.map((loop, at) => ({
+      consumer: this.consumers[at]?.name ?? '',
+      events: loop.behind(newest),
+    }))
   }
 
   /** Resolves once every consumer has finished what it is at. */

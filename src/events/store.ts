@@ -3,9 +3,9 @@
  *
  * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time.
  */
-import { sql, type Generated, type Insertable } from 'kysely'
+import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
-import { inPieces, statement } from '../db/statement.js'
+import { compilable, inPieces, rowsStatement, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { AnyEvent, Event, EventKind } from './event.js'
 
@@ -37,21 +37,22 @@ export type StoredEvent<Kind extends EventKind = Event['kind']> = Extract<
   { readonly kind: Kind }
 > & { readonly seq: number }
 
-const insertRows = statement((db, { rows }: { rows: readonly Insertable<EventRow>[] }) =>
-  db.insertInto('events').values(rows),
+const APPENDED = ['kind', 'workspace_id', 'message_id', 'is_sandbox', 'occurred_at', 'payload'].map(column =>
+  sql.ref(column),
 )
+
+const insertRows = rowsStatement((db, rows) => {
+  const tuples = rows.map(row => sql`(${sql.join(row)})`)
+  return compilable(db, sql`insert into events (${sql.join(APPENDED)}) values ${sql.join(tuples)}`)
+})
 
 /** Appends in the order given. */
 export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise<void> {
-  const rows = events.map(event => ({
-    kind: event.kind,
-    workspace_id: event.workspaceId,
-    message_id: event.messageId,
-    is_sandbox: flag(event.isSandbox),
-    occurred_at: event.occurredAt,
-    payload: JSON.stringify(event.payload),
-  }))
-  for (const piece of inPieces(rows)) await insertRows(tx.db, { rows: piece })
+  // prettier-ignore
+  const rows = events.map(({ kind, workspaceId, messageId, isSandbox, occurredAt, payload }) => [
+    kind, workspaceId, messageId, flag(isSandbox), occurredAt, JSON.stringify(payload),
+  ])
+  for (const piece of inPieces(rows)) await insertRows(tx.db, piece)
 }
 
 const selectAfter = statement(
@@ -80,18 +81,32 @@ export async function readEventsAfter<Kind extends EventKind>(
   limit: number,
 ): Promise<StoredEvent<Kind>[]> {
   const { rows } = await selectAfter(db, { seq, kinds, limit })
-  return rows.map(
-    row =>
-      ({
-        seq: row.seq,
-        kind: row.kind,
-        workspaceId: row.workspace_id,
-        messageId: row.message_id,
-        isSandbox: row.is_sandbox === 1,
-        occurredAt: row.occurred_at,
-        payload: JSON.parse(row.payload) as unknown,
-      }) as unknown as StoredEvent<Kind>,
-  )
+  return rows.map(row => eventFromRow(row) as StoredEvent<Kind>)
+}
+
+const selectTail = statement((db, { seq, limit }: { readonly seq: number; readonly limit: number }) =>
+  db.selectFrom('events').selectAll().where('seq', '>', seq).orderBy('seq').limit(limit),
+)
+
+/** The next events of whatever kind after a position, oldest first. */
+export async function readTail(db: Queries, seq: number, limit: number): Promise<StoredEvent<EventKind>[]> {
+  return (await selectTail(db, { seq, limit })).rows.map(eventFromRow)
+}
+
+/** Its payload is parsed when somebody asks for it: most consumers pass most events by. */
+function eventFromRow(row: Selectable<EventRow>): StoredEvent<EventKind> {
+  let payload: unknown
+  return {
+    seq: row.seq,
+    kind: row.kind,
+    workspaceId: row.workspace_id,
+    messageId: row.message_id,
+    isSandbox: row.is_sandbox === 1,
+    occurredAt: row.occurred_at,
+    get payload(): unknown {
+      return (payload ??= JSON.parse(row.payload) as unknown)
+    },
+  } as unknown as StoredEvent<EventKind>
 }
 
 const selectNewest = statement(db => db.selectFrom('events').select(e => e.fn.max('seq').as('seq')))

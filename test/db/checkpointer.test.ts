@@ -73,12 +73,72 @@ t.test('somebody who reads for long makes the log longer, and holds up nobody', 
   )
 })
 
+/** A thread that hears nothing until it is released. */
+function heldBack(): { readonly spawn: SpawnThread; readonly release: () => void } {
+  const held: (() => void)[] = []
+  let isHeld = true
+  return {
+    spawn: (entry, parts) => {
+      const real = spawnThread(entry, parts)
+      return {
+        ...real,
+        post: message => {
+          if (isHeld) held.push(() => real.post(message))
+          else real.post(message)
+        },
+      }
+    },
+    release() {
+      isHeld = false
+      for (const post of held.splice(0)) post()
+    },
+  }
+}
+
+t.test('while a log full of long work is brought over, that work waits and others go on', async t => {
+  const thread = heldBack()
+  const { database, file, logMegabytes } = await open(t, thread.spawn)
+  let pieces = 0
+  const long = async () => {
+    for (; pieces < 200; pieces += 1)
+      await database.write(({ db }) => sql`insert into pieces values (${PIECE})`.execute(db), {
+        isLong: true,
+      })
+  }
+  const longWork = long()
+  await until('the log is half as long as it may be', () => logMegabytes() > 31.5)
+  const before = pieces
+  for (let count = 0; count < 24; count += 1)
+    await database.write(({ db }) => sql`insert into pieces values (${PIECE.subarray(0, 9)})`.execute(db))
+  t.ok(pieces <= before + 1, `${pieces - before} pieces meanwhile`)
+  thread.release()
+  await longWork
+  await database[Symbol.asyncDispose]()
+  t.same(piecesIn(file), { count: 224, least: 9 })
+})
+
 t.test('a thread that gives no answer holds up nobody for long', async t => {
   const silent: SpawnThread = () => ({ post: () => {}, terminate: () => Promise.resolve() })
   const { database, file, write } = await open(t, silent)
   await write(80)
   void database[Symbol.asyncDispose]()
   t.same(piecesIn(file), { count: 320, least: PIECE.length })
+})
+
+t.test('while a long log is brought over a thread that writes waits, and nobody else', async t => {
+  const thread = heldBack()
+  const { database, write } = await open(t, thread.spawn)
+  t.teardown(() => database[Symbol.asyncDispose]())
+  await write(40)
+  const order: string[] = []
+  const lent = database.lending?.lend(async () => {
+    order.push('long work')
+  })
+  await write(4)
+  order.push('a request')
+  thread.release()
+  await lent
+  t.same(order, ['a request', 'long work'])
 })
 
 t.test('where the thread ends, the operator is told, and commits bring the log over themselves', async t => {

@@ -6,6 +6,7 @@ import type { Queries } from '../../src/db/database.js'
 import { GroupCommit } from '../../src/db/group-commit.js'
 import { sqliteDialect } from '../../src/db/sqlite/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
+import { nextTurn } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase, sqliteFile } from '../support/db/database.js'
 
@@ -50,6 +51,83 @@ t.test('works that follow one another have a transaction each', async t => {
   const first = version()
   await groups.write(({ db }) => insertNote(db, 'b'))
   t.not(version(), first)
+})
+
+t.test('who writes one thing after the other is not held up by a lent turn between each two', async t => {
+  const { groups } = await groupCommit(t)
+  const order: string[] = []
+  const over = new AbortController()
+  const lending = (async () => {
+    while (!over.signal.aborted)
+      await groups.lend(async () => {
+        order.push('lent')
+      })
+  })()
+  for (let round = 0; round < 20; round += 1)
+    for (const text of ['first', 'second']) {
+      await groups.write(({ db }) => insertNote(db, `${text} ${round}`))
+      order.push(text)
+      // As a request that asks for something in between.
+      await nextTurn()
+      await nextTurn()
+    }
+  over.abort()
+  await lending
+  const inOneGo = order.filter((what, at) => what === 'first' && order[at + 1] === 'second')
+  t.ok(inOneGo.length > 0, `${inOneGo.length} of 20`)
+  t.ok(order.filter(what => what === 'lent').length > 1, 'and what is lent goes on')
+})
+
+t.test('pieces of long work share no commit with others, and let them go first', async t => {
+  const { groups, other, writer } = await groupCommit(t)
+  const order: string[] = []
+  const versions = new Map<string, unknown>()
+  const write = async (text: string, isLong: boolean) => {
+    await groups.write(({ db }) => insertNote(db, text), { isLong })
+    order.push(text)
+    versions.set(text, other.pragma('data_version', { simple: true }))
+  }
+  await Promise.all([write('piece', true), write('one', false), write('another', false)])
+  t.same(order, ['one', 'another', 'piece'])
+  t.equal(versions.get('one'), versions.get('another'))
+  t.not(versions.get('piece'), versions.get('one'))
+  t.equal((await notes(writer)).length, 3)
+})
+
+t.test('long work goes on however many others come', async t => {
+  const { groups } = await groupCommit(t)
+  let isDone = false
+  const piece = groups
+    .write(({ db }) => insertNote(db, 'piece'), { isLong: true })
+    .then(() => (isDone = true))
+  let others = 0
+  const client = async (name: string) => {
+    for (let at = 0; !isDone && at < 1_000; at += 1) {
+      await groups.write(({ db }) => insertNote(db, `${name} ${at}`))
+      others += 1
+    }
+  }
+  await Promise.all([client('a'), client('b'), piece])
+  t.ok(others < 100, `it waited for ${others}`)
+})
+
+t.test('long work that throws is undone alone', async t => {
+  const { groups, writer } = await groupCommit(t)
+  const results = await Promise.allSettled([
+    groups.write(({ db }) => insertNote(db, 'kept'), { isLong: true }),
+    groups.write(
+      async ({ db }) => {
+        await insertNote(db, 'undone')
+        throw new Error('it does not work')
+      },
+      { isLong: true },
+    ),
+  ])
+  t.same(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  )
+  t.same(await notes(writer), ['kept'])
 })
 
 eachDatabase(t, 'a work that throws is undone alone and the others are kept', async (t, database) => {

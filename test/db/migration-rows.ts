@@ -717,4 +717,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       restore_holds: [{ id: 1, since: T }],
     },
   },
+  '0030-runs-by-workspace': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+  },
+  '0031-search-merges': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+  },
 }

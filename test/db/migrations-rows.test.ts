@@ -22,7 +22,6 @@ import { MIGRATION_ROWS, type MigrationRows } from './migration-rows.js'
 
 const LATEST = MIGRATION_NAMES.at(-1) ?? ''
 const PROGRAM = join(process.cwd(), 'build/test/support/db/migrate-and-die.js')
-const POSTGRES = join(process.cwd(), 'node_modules/.cache/postgres.tar')
 
 function rowsOf(name: string): MigrationRows {
   const rows = MIGRATION_ROWS[name]
@@ -90,7 +89,7 @@ t.test('every migration keeps the rows that are there, and fills what it adds (S
 })
 
 t.test('every migration keeps the rows that are there, and fills what it adds (PostgreSQL)', async t => {
-  const postgres = openPglite(existsSync(POSTGRES) ? readFileSync(POSTGRES) : undefined)
+  const postgres = openPglite()
   t.teardown(() => postgres.close())
   await goThroughAll(t, new Kysely<Tables>({ dialect: pgliteDialect(postgres) }), 'postgres')
 })

@@ -930,6 +930,8 @@ CREATE INDEX automation_runs_by_status on automation_runs (automation, status, s
 
 CREATE INDEX automation_runs_due on automation_runs (due_at, seq) where due_at is not null;
 
+CREATE INDEX automation_runs_due_of on automation_runs (workspace_id, due_at, seq) where due_at is not null;
+
 CREATE INDEX automation_runs_ended on automation_runs (ended_at) where ended_at is not null;
 
 CREATE INDEX automation_runs_in_step on automation_runs (step) where ended_at is null;

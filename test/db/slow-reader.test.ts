@@ -121,3 +121,36 @@ t.test('a thread that ends fails what it was asked, and the next read has a new 
   t.same((await next).rows, [{ n: 1 }])
   t.match(log.lines, [{ level: 'error', event: 'the thread for long reads ended' }])
 })
+
+t.test('what is known to take long leaves one thread to others', async t => {
+  const { threads, spawn } = scriptedThreads()
+  const { slow, clock } = await open(t, spawn)
+  const page = (n: number) => sql<{ n: number }>`select ${n} as n`.execute(slow)
+  const told = (value: number) => ({ columns: ['n'], rows: [[value]] })
+  const first = countTo(slow, 1)
+  await nextTurn()
+  await clock.advance(200)
+  threads[0]?.answer(told(1))
+  await first
+  const [second, third, quick] = [countTo(slow, 2), countTo(slow, 3), page(4)]
+  await nextTurn()
+  t.match(
+    threads.map(({ posted }) => posted.at(-1)),
+    [{ parameters: [2] }, { parameters: [4] }],
+    'the page does not wait for those that came before it',
+  )
+  threads[1]?.answer(told(4))
+  t.same((await quick).rows, [{ n: 4 }])
+  t.equal(threads[1]?.posted.length, 1, 'nor is its thread taken now')
+  threads[0]?.answer(told(2))
+  threads[0]?.answer(told(3))
+  t.same((await second).rows, [{ n: 2 }])
+  t.same((await third).rows, [{ n: 3 }])
+  // It was quick this time, and is no longer held back.
+  const [fourth, fifth] = [countTo(slow, 5), countTo(slow, 6)]
+  await nextTurn()
+  threads[0]?.answer(told(5))
+  threads[1]?.answer(told(6))
+  t.same((await fourth).rows, [{ n: 5 }])
+  t.same((await fifth).rows, [{ n: 6 }])
+})

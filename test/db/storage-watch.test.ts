@@ -1,9 +1,11 @@
 /** The ground under a server's database moves: files vanish, the disk fills, writes fail. Nothing is acknowledged that is not on disk. */
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
 import { healthOf } from '../../src/db/health.js'
+import { FolderEntries } from '../../src/db/sqlite/folder-entries.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { pauseFor } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -13,10 +15,11 @@ import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 
 const RESERVE = 500_000_000
 
-async function open(t: Test) {
-  const file = sqliteFile(t)
+async function open(t: Test, isLink = false) {
+  const real = sqliteFile(t)
   // For its tables only.
-  await sqliteDatabase(t, file)
+  await sqliteDatabase(t, real)
+  const file = isLink ? linkTo(real) : real
   const [clock, disk, log] = [new FakeClock(), new FakeDisk(), new FakeLog()]
   const database = await openSqlite({ file, clock, watch: { disk, log, reserve: RESERVE } })
   t.teardown(() => database[Symbol.asyncDispose]())
@@ -33,6 +36,13 @@ async function open(t: Test) {
   }
 }
 
+function linkTo(file: string): string {
+  const folder = join(dirname(file), 'elsewhere')
+  mkdirSync(folder)
+  symlinkSync(file, join(folder, 'link.db'))
+  return join(folder, 'link.db')
+}
+
 const LOST = { code: 'unavailable', message: /lost its database/, retryAfterMs: Number }
 
 for (const ending of ['', '-wal', '-shm'])
@@ -45,6 +55,45 @@ for (const ending of ['', '-wal', '-shm'])
     await t.rejects(write(), LOST)
     t.same(events(), ['error: the database files are gone: nothing is accepted or sent'])
   })
+
+for (const ending of ['', '-wal', '-shm'])
+  t.test(
+    `no write is acknowledged once *.db${ending} was deleted from a folder that had long been as it was`,
+    async t => {
+      const { file, clock, write } = await open(t)
+      for (let writes = 0; writes < 4; writes += 1) {
+        await clock.advance(3_000)
+        await write()
+      }
+      rmSync(file + ending)
+      await t.rejects(write(), LOST)
+    },
+  )
+
+t.test(
+  'no write is acknowledged once the file was deleted that the path of the database is a link to',
+  async t => {
+    const { clock, write, file } = await open(t, true)
+    for (let writes = 0; writes < 4; writes += 1) {
+      await clock.advance(3_000)
+      await write()
+    }
+    rmSync(realpathSync(file))
+    await t.rejects(write(), LOST)
+  },
+)
+
+t.test('a second change within the same tick of the file system is looked for', async t => {
+  const folder = { entries: 'as before' }
+  const entries = new FolderEntries(() => folder.entries)
+  for (const now of [0, 3_000]) t.notOk(entries.areAsBefore(now))
+  t.ok(entries.areAsBefore(6_000))
+  folder.entries = 'changed'
+  // What comes in the rest of the tick looks the same, so that the files are looked at until it is over, and once more then.
+  for (const later of [1, 5, 900, 2_400, 3_000])
+    t.notOk(entries.areAsBefore(6_000 + later), `after ${later} ms`)
+  t.ok(entries.areAsBefore(9_001))
+})
 
 t.test('a file that is deleted while its transaction runs keeps that from being acknowledged', async t => {
   const { file, database } = await open(t)
@@ -154,6 +203,10 @@ t.test('the health check writes, once a second however often it is asked, and wa
   const asked = Promise.all([check(), check()])
   await pauseFor(5)
   await clock.advance(2_000)
-  const late = { isFatal: true, reason: 'the database has taken no write for 2 seconds' }
+  const late = {
+    code: 'database_busy',
+    isFatal: true,
+    reason: 'the database has taken no write for 2 seconds',
+  }
   t.same(await asked, [late, late])
 })

@@ -194,9 +194,33 @@ t.test('stopping waits for the consumer that is at work, and starts no retry', a
 
 t.test('a consumer of rare kinds does not read the same others again and again', async t => {
   const { database, dispatcher, append } = await world(t, [{ ...diary('rare'), kinds: ['email.failed'] }])
-  await append(...Array.from({ length: 1_001 }, (_, index) => `m${index}`))
+  await append(...Array.from({ length: 10_001 }, (_, index) => `m${index}`))
   dispatcher.wake()
-  await until('the cursor is past them', async () => (await findCursor(database.reader, 'rare')) === 1_001)
+  await until('the cursor is past them', async () => (await findCursor(database.reader, 'rare')) === 10_001)
+})
+
+t.test('what a consumer looks up is as it was when its events were appended, or newer', async t => {
+  let wanted = new Set<string>()
+  const { database, dispatcher, append, seenBy, hasSeen } = await world(t, [
+    {
+      ...diary('choosy'),
+      async look(db) {
+        const { rows } = await sql<{ message: string }>`
+          select message from diary where consumer = 'wanted'`.execute(db)
+        wanted = new Set(rows.map(({ message }) => message))
+      },
+      concerns: ({ messageId }) => wanted.has(messageId),
+    },
+  ])
+  await dispatcher.start()
+  await append('before')
+  for (const id of ['m1', 'm2', 'm3']) {
+    await database.write(({ db }) => sql`insert into diary values ('wanted', ${id})`.execute(db))
+    await append(`not ${id}`, id)
+    dispatcher.wake()
+    await hasSeen('choosy', Number(id.slice(1)))
+  }
+  t.same(await seenBy('choosy'), ['m1', 'm2', 'm3'])
 })
 
 t.test('a new consumer that begins at the newest event is spared what was before it', async t => {

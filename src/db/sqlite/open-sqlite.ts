@@ -8,34 +8,17 @@ import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
 import { describeError } from '../../core/errors.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
-import { checkContent, checkHeader, DamagedDatabaseError } from './check-file.js'
+import { checkContent, checkHeader } from './check-file.js'
+import { commitsCheckpoint, openReader, openWriter, readyForWork, OPENING_TIMEOUT_MS } from './connections.js'
 import { Checkpointer, type CheckpointerParts, type LogLength } from '../threads/checkpointer.js'
-import type { Database, Queries } from '../database.js'
-import { GroupCommit } from '../group-commit.js'
+import type { Database, DatabaseFigures, Queries } from '../database.js'
+import { GroupCommit, type OnCommitted } from '../group-commit.js'
 import { migrateToLatest } from '../migrate.js'
 import { StorageWatch, UNWATCHED, type StorageWatchParts } from './storage-watch.js'
-import { sqliteCode } from './storage-fault.js'
+import type { Log } from '../../world/log.js'
 import { slowReadingDialect, sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import { SlowReader, type SlowReaderParts } from '../threads/slow-reader.js'
 import type { Tables } from '../tables.js'
-
-/** How long opening waits for another process, which may be recovering the log. */
-const OPENING_TIMEOUT_MS = 5_000
-/** How long a statement waits afterwards, and everything else with it; the write lock is waited for beside it. */
-const BUSY_TIMEOUT_MS = 5
-
-/**
- * Pages in the log (16 MB) from which on a commit brings them over, where no thread does. A checkpoint writes each page
- * once, however often it was written to the log: four times fewer than SQLite's own 1,000 take a tenth off.
- */
-const LOG_PAGES = 4_000
-
-/**
- * Pages the writer keeps, 16 MB at most, and everybody reads. Rows and index entries go to the end of their table or to few
- * places, so that these are enough; and more of them cost every commit, for which SQLite goes through all of them in databases
- * of less than 1 GB (balancing a tree moves pages to a number beyond the end for a moment).
- */
-const CACHE_KILOBYTES = 16_384
 
 export interface SqliteOptions {
   /** Path of the database file; its folder exists. */
@@ -49,6 +32,7 @@ export interface SqliteOptions {
   readonly slowReads?: SlowReaderParts
   /** For a server, which runs for long: looks at the file first, and notices when the disk is full or the files are gone. */
   readonly watch?: StorageWatchParts
+  readonly onCommitted?: OnCommitted | undefined
 }
 
 export async function openSqlite({
@@ -58,6 +42,7 @@ export async function openSqlite({
   checkpoints,
   watch,
   slowReads,
+  onCommitted,
 }: SqliteOptions): Promise<Database> {
   if (watch) checkHeader(file)
   const writeHandle = openWriter(file)
@@ -65,16 +50,15 @@ export async function openSqlite({
   const writer = new Kysely<Tables>({ dialect })
   try {
     if (watch) checkContent(file, writeHandle)
+    if (watch) makeShrinkable(writeHandle, watch.log)
     await migrateToLatest(writer, 'sqlite', mayMigrate)
   } catch (error) {
     await writer.destroy()
     throw error
   }
-  // What a savepoint would have to put back is kept in memory: a file for it would be made, filled and deleted with every
-  // commit. Only now, since a migration may have an index of millions of rows to sort.
-  writeHandle.pragma('temp_store = MEMORY')
-  writeHandle.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  const readHandle = new BetterSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+  // Only now, since a migration may have an index of millions of rows to sort.
+  readyForWork(writeHandle)
+  const readHandle = openReader(file)
   const reading = sqliteReadingDialect(readHandle, writeHandle, clock)
   const reader: Queries = Object.assign(new Kysely<Tables>({ dialect: reading.dialect }), {
     run: reading.run,
@@ -89,13 +73,12 @@ export async function openSqlite({
       {
         file,
         logLength: logLengthOf(writeHandle),
-        commitsCheckpoint: isWanted =>
-          void writeHandle.pragma(`wal_autocheckpoint = ${isWanted ? LOG_PAGES : 0}`),
+        commitsCheckpoint: isWanted => commitsCheckpoint(writeHandle, isWanted),
       },
     )
   const storage = watch && new StorageWatch(watch, clock, file)
   await storage?.start()
-  const groups = new GroupCommit(writer, clock, { checkpointer, storage, run })
+  const groups = new GroupCommit(writer, clock, { checkpointer, storage, run, onCommitted })
   // Seen from the writing connection, only other processes change it: the reading one never writes.
   const selectVersion = writeHandle.prepare('pragma data_version').pluck()
   const dataVersion = () => Number(selectVersion.get())
@@ -105,8 +88,19 @@ export async function openSqlite({
     dialect: 'sqlite',
     reader,
     slowReader,
+    figures: figuresOf(readHandle, writeHandle),
+    shrink: pages =>
+      groups.write(
+        async () => {
+          const started = clock.monotonic()
+          writeHandle.pragma(`incremental_vacuum(${pages})`)
+          return clock.monotonic() - started
+        },
+        { canWait: true },
+      ),
     storage: storage ?? UNWATCHED,
     write: (work, options) => groups.write(work, options),
+    ...(checkpoints && { lending: { file, lend: use => groups.lend(use) } }),
     hasForeignWrites() {
       const before = seenVersion
       seenVersion = dataVersion()
@@ -130,26 +124,50 @@ export async function openSqlite({
   }
 }
 
-function openWriter(file: string): BetterSqlite.Database {
-  const handle = new BetterSqlite(file, { timeout: OPENING_TIMEOUT_MS })
+/** Octets of a database that is written anew in well under a second. */
+const SMALL = 64 * 1_024 * 1_024
+
+/**
+ * A file of an earlier version learns to give back what it does not need by being written anew, which nobody could wait for where it is
+ * large: then it is left to `postroad compact`, and what is free in it is used for new mail as before.
+ */
+function makeShrinkable(handle: BetterSqlite.Database, log: Log): void {
+  const number = (name: string) => Number(handle.pragma(name, { simple: true }))
+  if (number('auto_vacuum') !== 0 || number('page_count') * number('page_size') > SMALL) return
   try {
-    configure(handle)
-    return handle
+    writeAnew(handle)
   } catch (error) {
-    handle.close()
-    throw /^SQLITE_(NOTADB|CORRUPT)/.test(sqliteCode(error) ?? '')
-      ? new DamagedDatabaseError(file, describeError(error))
-      : error
+    // A full disk, say: it is tried again at the next start.
+    log.debug('the database could not be written anew', { error: describeError(error) })
   }
 }
 
-function configure(handle: BetterSqlite.Database): void {
-  handle.pragma('journal_mode = WAL')
-  // The bundled SQLite defaults to NORMAL in WAL mode, which loses acknowledged commits at power failure.
-  handle.pragma('synchronous = FULL')
-  handle.pragma('foreign_keys = ON')
-  handle.pragma(`wal_autocheckpoint = ${LOG_PAGES}`)
-  handle.pragma(`cache_size = -${CACHE_KILOBYTES}`)
+/** Writes a database that nobody else has open anew, without what is free in it. @throws Error of SQLite */
+export function compactFile(file: string): void {
+  const handle = new BetterSqlite(file, { timeout: OPENING_TIMEOUT_MS })
+  try {
+    writeAnew(handle)
+  } finally {
+    handle.close()
+  }
+}
+
+function writeAnew(handle: BetterSqlite.Database): void {
+  handle.pragma('auto_vacuum = incremental')
+  handle.exec('vacuum')
+  handle.pragma('wal_checkpoint(truncate)')
+}
+
+function figuresOf(reading: BetterSqlite.Database, writing: BetterSqlite.Database): () => DatabaseFigures {
+  const logLength = logLengthOf(writing)
+  const number = (name: string) => Number(reading.pragma(name, { simple: true }))
+  const pageOctets = number('page_size')
+  return () => ({
+    octets: number('page_count') * pageOctets,
+    freeOctets: number('freelist_count') * pageOctets,
+    logOctets: logLength().written * pageOctets,
+    canShrink: number('auto_vacuum') !== 0,
+  })
 }
 
 /** A checkpoint of the kind that does nothing tells how much there would be to do. */

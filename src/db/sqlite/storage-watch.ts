@@ -2,7 +2,8 @@
  * Watches the ground that the database stands on: its files, the room on their disk, and whether commits succeed.
  *
  * Used by a server's database (`open-sqlite.ts`). Each commit asks whether the files are still where they were before it is
- * acknowledged: what is committed into a deleted file is gone with the process. New mail asks whether there is room; what
+ * acknowledged: what is committed into a deleted file is gone with the process. As long as nothing was put into their folder, taken
+ * out of it or renamed in it they are, which is one question instead of three. New mail asks whether there is room; what
  * was accepted is delivered and settled on the rest. Says each change of state in one line of the log.
  *
  * States: a file is missing (nothing is written until it is back at its place, or the server started anew); writing fails (it is
@@ -16,6 +17,7 @@ import { AppError, describeError } from '../../core/errors.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Disk } from '../../world/disk.js'
 import type { Log } from '../../world/log.js'
+import { FolderEntries } from './folder-entries.js'
 import { sqliteCode } from './storage-fault.js'
 
 export interface StorageWatchParts {
@@ -27,6 +29,8 @@ export interface StorageWatchParts {
 
 /** Why the database does not do all that it should, for `/health`. */
 export interface StorageFault {
+  /** Stable, for programs. */
+  readonly code: 'database_gone' | 'database_failing' | 'database_busy' | 'disk_low'
   /** Whether what was accepted is still worked on. */
   readonly isFatal: boolean
   /** One sentence, for the operator. */
@@ -61,6 +65,8 @@ export class StorageWatch implements Storage {
   private readonly folder: string
   /** By path, as they were when the database was opened. */
   private readonly files: ReadonlyMap<string, string | undefined>
+  private readonly isLogBeside: boolean
+  private readonly entries: FolderEntries
   private timer: Timer | undefined
   private isClosed = false
   private missing: string | undefined
@@ -76,6 +82,8 @@ export class StorageWatch implements Storage {
     this.folder = dirname(file)
     const paths = [file, `${file}-wal`, `${file}-shm`]
     this.files = new Map(paths.map(path => [path, parts.disk.identityOf(path)]))
+    this.isLogBeside = ![...this.files.values()].includes(undefined)
+    this.entries = new FolderEntries(() => parts.disk.entriesOf(this.folder))
   }
 
   /** Looks once before it resolves, and from then on by the clock. */
@@ -90,11 +98,20 @@ export class StorageWatch implements Storage {
 
   get fault(): StorageFault | undefined {
     this.lookAtFiles()
-    if (this.missing !== undefined) return { isFatal: true, reason: `${GONE}: ${this.missing}` }
+    if (this.missing !== undefined)
+      return { code: 'database_gone', isFatal: true, reason: `${GONE}: ${this.missing}` }
     if (this.failing)
-      return { isFatal: true, reason: `the database cannot be written: ${this.failing.error}` }
+      return {
+        code: 'database_failing',
+        isFatal: true,
+        reason: `the database cannot be written: ${this.failing.error}`,
+      }
     if (this.isShort)
-      return { isFatal: false, reason: 'the disk is nearly full (limits.disk_reserve): new mail is refused' }
+      return {
+        code: 'disk_low',
+        isFatal: false,
+        reason: 'the disk is nearly full (limits.disk_reserve): new mail is refused',
+      }
     return undefined
   }
 
@@ -113,7 +130,11 @@ export class StorageWatch implements Storage {
 
   /** To be called after a transaction was committed and before anybody is told of it. @throws AppError unavailable */
   requireFiles(): void {
-    this.lookAtFiles()
+    const now = this.clock.monotonic()
+    // A database that is a link has its log in another folder.
+    const isAsBefore = this.isLogBeside && this.entries.areAsBefore(now)
+    if (isAsBefore) this.lookedAt = now
+    else this.lookAtFiles()
     if (this.missing !== undefined)
       throw new AppError('unavailable', 'the mail server has lost its database; nothing was stored', {
         retryAfterMs: RETRY_AFTER_MS,

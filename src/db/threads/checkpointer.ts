@@ -4,7 +4,8 @@
  * SQLite does so inside of a commit, every so many pages: 16 MB to be copied and two fsyncs, some 40 ms in which nobody is
  * answered. Here a thread with a connection of its own does it (`checkpoint-main.ts`) while others write. Since they do, it
  * never quite comes to the end, and the log would grow for as long as they went on; so from a certain length the next group
- * waits the few ms that the short rest takes, and the log begins anew.
+ * waits the few ms that the short rest takes, and the log begins anew. Long work, which fills the log as fast as the disk takes it,
+ * makes room from half of that length on, when others go on meanwhile (`clear`): nobody else comes upon a log that is full of it.
  *
  * Used by `group-commit.ts`. How far both are is asked of SQLite itself. Never opens a file of the database: closing any
  * descriptor of one drops every POSIX lock that this process holds on it, those of SQLite's own connections too (fcntl(2)).
@@ -26,7 +27,7 @@ export interface CheckpointerParts {
 export interface CheckpointedDatabase {
   /** Path of the database file. */
   readonly file: string
-  /** Asked between two transactions; a microsecond. */
+  /** Asked between two transactions. SQLite prepares the question anew each time: some ten microseconds. */
   readonly logLength: () => LogLength
   /** From now on commits do it themselves, or they leave it. */
   readonly commitsCheckpoint: (isWanted: boolean) => void
@@ -36,6 +37,12 @@ export interface CheckpointedDatabase {
 const WORTHWHILE = 2_000
 /** Pages from which on the log shall begin anew: 64 MB. */
 const LONG = 16_000
+/** Pages from which on long work waits until all of them are brought over: 32 MB. */
+const LONG_FOR_LONG_WORK = LONG / 2
+/** Until the end is reached in spite of what others write meanwhile: each time there is less left. */
+const MOST_RUNS_TO_CLEAR = 4
+/** Commits from one question for the length to the next: a few megabytes more or less make no difference. */
+const ASKED_EVERY = 8
 /** For the rest; a disk that takes longer is in trouble, and the log may grow. */
 const LONGEST_WAIT_MS = 1_000
 /** Between two trials after a failure, doubled with each. */
@@ -60,6 +67,8 @@ export interface LogLength {
   readonly broughtOver: number
 }
 
+const EMPTY: LogLength = { written: 0, broughtOver: 0 }
+
 export class Checkpointer {
   private readonly parts: CheckpointerParts
   private readonly database: CheckpointedDatabase
@@ -68,8 +77,13 @@ export class Checkpointer {
   private trouble: Trouble | undefined
   private running: Promise<void> | undefined
   private onAnswer: (() => void) | undefined
+  /** As it was when it was last asked for. */
+  private length: LogLength = EMPTY
+  private commitsToQuestion = 0
   /** Pages in the log when it last was not brought over to its end, for somebody reads in it. */
   private stuckAt = 0
+  /** Pages in the log when long work last waited for it, since it began anew. */
+  private clearedAt = 0
 
   constructor(parts: CheckpointerParts, database: CheckpointedDatabase) {
     this.parts = parts
@@ -79,17 +93,29 @@ export class Checkpointer {
 
   /** To be called after each commit. */
   committed(): void {
-    if (this.isClosed || this.running || this.mustWait()) return
-    const { written, broughtOver } = this.lengths()
-    if (written - broughtOver >= WORTHWHILE) void this.run()
+    if (this.isClosed || this.mustWait()) return
+    this.commitsToQuestion -= 1
+    if (this.commitsToQuestion > 0) return
+    const { written, broughtOver } = this.ask()
+    if (!this.running && written - broughtOver >= WORTHWHILE) void this.run()
   }
 
   /** To be awaited before the next commit where there is something to wait for. */
   room(): Promise<void> | undefined {
     if (this.isClosed || this.trouble) return undefined
-    const { written } = this.lengths()
+    const { written } = this.length
     if (written < LONG) this.stuckAt = 0
     return written < this.stuckAt + LONG ? undefined : this.finish()
+  }
+
+  /** To be awaited before the next piece of long work where there is something to wait for; others need not wait meanwhile. */
+  clear(): Promise<void> | undefined {
+    if (this.isClosed || this.trouble) return undefined
+    const { written } = this.ask()
+    if (written < LONG_FOR_LONG_WORK) this.clearedAt = 0
+    if (written < this.clearedAt + LONG_FOR_LONG_WORK) return undefined
+    this.clearedAt = written
+    return Promise.race([this.runToTheEnd(), pauseFor(LONGEST_WAIT_MS)])
   }
 
   async close(): Promise<void> {
@@ -100,8 +126,19 @@ export class Checkpointer {
 
   private async finish(): Promise<void> {
     await Promise.race([this.finishRunning(), pauseFor(LONGEST_WAIT_MS)])
-    const { written, broughtOver } = this.lengths()
+    const { written, broughtOver } = this.ask()
     if (broughtOver < written) this.stuckAt = written
+    // The next commit begins the log anew.
+    this.commitsToQuestion = 0
+  }
+
+  private async runToTheEnd(): Promise<void> {
+    for (let runs = 0; runs < MOST_RUNS_TO_CLEAR; runs += 1) {
+      await this.running
+      const { written, broughtOver } = this.ask()
+      if (broughtOver === written || this.isClosed || this.trouble) return
+      await this.run()
+    }
   }
 
   private async finishRunning(): Promise<void> {
@@ -159,12 +196,14 @@ export class Checkpointer {
   }
 
   /** The log is as good as empty where it cannot be asked. */
-  private lengths(): LogLength {
+  private ask(): LogLength {
+    this.commitsToQuestion = ASKED_EVERY
     try {
-      return this.database.logLength()
+      this.length = this.database.logLength()
     } catch (error) {
       this.failed(describeError(error))
-      return { written: 0, broughtOver: 0 }
+      this.length = EMPTY
     }
+    return this.length
   }
 }

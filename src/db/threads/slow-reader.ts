@@ -3,8 +3,9 @@
  * statement with Kysely, a thread runs it (`reading-thread.ts`), and everybody else goes on meanwhile.
  *
  * Called by Kysely: `Database.slowReader`, for the stores of lists. Statements take turns in the order they came, and whoever
- * needs several stands in line anew for each; one that looks at very much is asked in pieces, which the threads share. Never
- * writes, and knows no transactions.
+ * needs several stands in line anew for each; one that looks at very much is asked in pieces, which the threads share. What took long
+ * when it was last asked has all threads but one: that one is for pages and counts, which would wait for seconds behind somebody's
+ * conditions. Never writes, and knows no transactions.
  *
  * Bounds: how many wait, for how long, how long one runs, and how many rows it gives. A statement cannot be broken off inside
  * of SQLite: one that takes too long is left to its thread, which ends after it, and another thread is started; there are never
@@ -28,6 +29,10 @@ const MOST_ROWS = 20_000
 const MOST_LEFT_BEHIND = 2
 /** Statements that run at the same time: what is asked in pieces is done sooner, and one long read holds up no other. */
 const THREADS = 2
+/** From which on a statement is one of the long ones. */
+const LONG_MS = 100
+/** Texts of statements that are remembered as long. */
+const MOST_REMEMBERED = 1_000
 
 interface Waiting extends Asked {
   /** On the monotonic clock. */
@@ -38,6 +43,9 @@ export class SlowReader {
   private readonly clock: Clock
   private readonly waiting: Waiting[] = []
   private readonly threads: readonly ReadingThread[]
+  /** Texts of statements that took long when they last ran; those that ran last, last. */
+  private readonly long = new Set<string>()
+  private runningLong = 0
   private isClosed = false
 
   constructor(parts: SlowReaderParts, clock: Clock, file: string) {
@@ -74,13 +82,49 @@ export class SlowReader {
   private next(): void {
     const free = this.threads.find(({ isFree }) => isFree)
     if (!free) return
-    const asked = this.waiting.shift()
+    const asked = this.takeWaiting()
     if (!asked) return
     const leftBehind = this.threads.reduce((sum, thread) => sum + thread.leftBehind, 0)
     if (this.clock.monotonic() - asked.since > WAITING_LIMIT_MS || leftBehind > MOST_LEFT_BEHIND)
       asked.reject(tooBusy())
-    else free.ask(asked)
+    else free.ask(this.timed(asked))
     this.next()
+  }
+
+  /** Who came first; one of the long statements only where a thread is left to others. */
+  private takeWaiting(): Waiting | undefined {
+    const mayBeLong = this.runningLong < THREADS - 1
+    const at = this.waiting.findIndex(({ sql }) => mayBeLong || !this.long.has(sql))
+    return at < 0 ? undefined : this.waiting.splice(at, 1)[0]
+  }
+
+  /** Remembers how long it takes, whichever way it ends. */
+  private timed({ sql, parameters, resolve, reject }: Waiting): Asked {
+    const begunAt = this.clock.monotonic()
+    const isLong = this.long.has(sql)
+    if (isLong) this.runningLong += 1
+    const ended = () => {
+      if (isLong) this.runningLong -= 1
+      this.long.delete(sql)
+      if (this.clock.monotonic() - begunAt >= LONG_MS) this.remember(sql)
+    }
+    return {
+      ...{ sql, parameters },
+      resolve: result => {
+        ended()
+        resolve(result)
+      },
+      reject: error => {
+        ended()
+        reject(error)
+      },
+    }
+  }
+
+  private remember(sql: string): void {
+    this.long.add(sql)
+    const [oldest] = this.long
+    if (this.long.size > MOST_REMEMBERED && oldest !== undefined) this.long.delete(oldest)
   }
 }
 

@@ -11,11 +11,12 @@ import { GroupCommit } from '../../../src/db/group-commit.js'
 import { openSqlite } from '../../../src/db/sqlite/open-sqlite.js'
 import { UNWATCHED } from '../../../src/db/sqlite/storage-watch.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { readIfMade, SQLITE_FILE } from './begin-with.js'
 import { emptyPostgres, endPostgres } from './postgres.js'
 
 /** A fresh database in a file of its own, closed and removed with the test; what a given file holds already stays. */
 export async function sqliteDatabase(t: Test, file = sqliteFile(t)): Promise<Database> {
-  if (!existsSync(file)) writeFileSync(file, await (migrated ??= migrate()))
+  if (!existsSync(file)) writeFileSync(file, await migratedSqlite())
   const database = await openSqlite({ file, clock: new FakeClock() })
   t.teardown(() => database[Symbol.asyncDispose]())
   return database
@@ -26,10 +27,15 @@ export function sqliteFile(t: Test): string {
   return join(t.testdir(), 'test.db')
 }
 
-/** A database after all migrations: they are twenty times as long as everything else that a fresh one takes. */
+/** A database after all migrations, as a file: they are twenty times as long as everything else that a fresh one takes. */
+export function migratedSqlite(): Promise<Buffer> {
+  return (migrated ??= Promise.resolve(readIfMade(SQLITE_FILE) ?? makeSqlite()))
+}
+
 let migrated: Promise<Buffer> | undefined
 
-async function migrate(): Promise<Buffer> {
+/** Runs the migrations. */
+export async function makeSqlite(): Promise<Buffer> {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   try {
     const file = join(folder, 'test.db')

@@ -1,7 +1,7 @@
 /**
  * Kysely over PGlite, PostgreSQL inside this process, so that every store's tests run on both databases.
  *
- * Used by `postgres.ts` and `write-postgres.ts`. One instance is one connection: callers take turns, and a transaction keeps
+ * Used by `postgres.ts` and `write-databases.ts`. One instance is one connection: callers take turns, and a transaction keeps
  * it until it ends. Fails as PostgreSQL does; the errors come through as they are.
  */
 import { PGlite, types } from '@electric-sql/pglite'

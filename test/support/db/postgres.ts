@@ -1,19 +1,16 @@
 /**
  * The PostgreSQL of this process (PGlite), as after all migrations and empty, for one test after the other.
  *
- * Used by `database.ts` only. A new data folder costs seconds and the migrations a third of one, so the folder is taken from a
- * file that `make` has written (`write-postgres.ts`), the migrations run once, and later tests find their rows deleted.
+ * Used by `database.ts` only. A new data folder costs seconds and the migrations some more, so the folder is taken from a
+ * file that `make` has written (`write-databases.ts`), migrations that it lacks run once, and later tests find their rows deleted.
  */
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
 import { Kysely } from 'kysely'
 import { migrateToLatest } from '../../../src/db/migrate.js'
 import { MIGRATIONS } from '../../../src/db/migrations.js'
 import type { Tables } from '../../../src/db/tables.js'
+import { POSTGRES_FILE, readIfMade } from './begin-with.js'
 import { openPglite, pgliteDialect } from './pglite-dialect.js'
-
-const DATA_FOLDER = join(process.cwd(), 'node_modules/.cache/postgres.tar')
 
 const KNOWN_MIGRATIONS = Object.keys(MIGRATIONS)
   .map(name => `'${name}'`)
@@ -25,7 +22,7 @@ let tables: readonly string[] | undefined
 
 /** One at a time: whoever asks again gets the same one, emptied. */
 export async function emptyPostgres(): Promise<Kysely<Tables>> {
-  postgres ??= openPglite(existsSync(DATA_FOLDER) ? readFileSync(DATA_FOLDER) : undefined)
+  postgres ??= openPglite(readIfMade(POSTGRES_FILE))
   const db = new Kysely<Tables>({ dialect: pgliteDialect(postgres) })
   if (tables) {
     await empty(postgres, tables)

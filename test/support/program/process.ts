@@ -8,7 +8,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Test } from 'tap'
@@ -16,6 +16,7 @@ import { runCli } from '../../../src/cli/program.js'
 import { FakeLog } from '../../../src/world/fake-log.js'
 import { systemWorld } from '../../../src/world/world.js'
 import { endWithTest } from './children.js'
+import { migratedSqlite } from '../db/database.js'
 import { clientOf, type Client } from '../api/client.js'
 import { until } from '../until.js'
 
@@ -51,6 +52,8 @@ export interface InstallOptions {
   readonly toml?: string
   /** Overrides, `POSTROAD_SECTION_KEY`. */
   readonly env?: Readonly<Record<string, string>>
+  /** Called with the data folder before anything is put there. */
+  readonly onFolder?: (dataDir: string) => void
 }
 
 /** A data folder with its configuration file. */
@@ -92,7 +95,7 @@ export interface Serving extends Client {
 }
 
 /** Not set up yet: `init` is the test's business. */
-export function install(t: Test, { toml = '', env = {} }: InstallOptions = {}): Installation {
+export function install(t: Test, { toml = '', env = {}, onFolder }: InstallOptions = {}): Installation {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   const dataDir = join(folder, 'state')
   const configFile = join(folder, 'postroad.toml')
@@ -102,8 +105,10 @@ export function install(t: Test, { toml = '', env = {} }: InstallOptions = {}): 
   const environment = { POSTROAD_CONFIG: configFile, ...USUAL_ENVIRONMENT, ...env }
   // Undone in reverse order: the processes end before their folder goes.
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  onFolder?.(dataDir)
   const start = (args: readonly string[]): Running => {
-    const child = spawn(process.execPath, [program, ...args], {
+    // tap would have each process and each of its threads load its hooks, which is three times what the program itself takes to load.
+    const child = spawn('env', ['-u', 'NODE_OPTIONS', process.execPath, program, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], ...environment },
     })
@@ -152,6 +157,8 @@ async function makeTemplate() {
   const dataDir = join(folder, 'state')
   const configFile = join(folder, 'postroad.toml')
   writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n`)
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, 'postroad.db'), await migratedSqlite(), { mode: 0o600 })
   const json = async (...args: string[]) => {
     const { out } = await runHere([...args, '--json'], { POSTROAD_CONFIG: configFile, ...USUAL_ENVIRONMENT })
     return JSON.parse(out) as unknown

@@ -1,0 +1,41 @@
+/**
+ * What the server and a thread that writes by itself say to each other. Holds no logic.
+ *
+ * The thread asks for a turn, gets it, says that its transaction is over, and hears whether what it committed counts; nothing else is
+ * said between the first and the last of these.
+ */
+import type { LogFields } from '../../world/log-lines.js'
+
+export interface WritingOptions {
+  /** Path of the database file. */
+  readonly file: string
+  /** Of the server's clock as the thread is started; what both write is compared with it. */
+  readonly now: number
+}
+
+/** Why nothing was committed, as the database said it. */
+export interface WritingFault {
+  readonly message: string
+  /** SQLite's. */
+  readonly code: string
+}
+
+/** For whoever asked for the write: it does not count. */
+export interface WritingRefusal {
+  readonly message: string
+  readonly retryAfterMs?: number
+}
+
+/** From the thread. */
+export type WritingMessage =
+  | { readonly kind: 'turn' }
+  | { readonly kind: 'over'; readonly fault?: WritingFault }
+  | { readonly kind: 'trouble'; readonly event: string; readonly fields: LogFields }
+  /** There is nothing left to do, or it was told to stop. */
+  | { readonly kind: 'finished' }
+
+/** To the thread. */
+export type WritingAnswer =
+  | { readonly kind: 'turn' }
+  | { readonly kind: 'settled'; readonly refusal?: WritingRefusal }
+  | { readonly kind: 'stop' }

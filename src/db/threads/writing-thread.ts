@@ -1,0 +1,115 @@
+/**
+ * Has a program do long work in a thread that writes to the database by itself, turn by turn: what it computes and waits for, the
+ * disk included, holds nobody up but who wants to write at that moment.
+ *
+ * Called by whoever has such work, with a program that opens its database by `thread-database.ts`. The thread is there only while there
+ * is work. Fails: rejects where the thread ends before its work does; what it had committed counts.
+ */
+import { AppError, describeError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import type { Log } from '../../world/log.js'
+import type { SpawnThread, Thread } from '../../world/threads.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Lending } from '../database.js'
+import type {
+  WritingAnswer,
+  WritingFault,
+  WritingMessage,
+  WritingOptions,
+  WritingRefusal,
+} from './writing-protocol.js'
+
+export interface WritingParts {
+  readonly spawn: SpawnThread
+  readonly log: Pick<Log, 'error'>
+  readonly lending: Lending
+  readonly clock: Pick<Clock, 'now'>
+  /** Something was committed. */
+  readonly onWritten: () => void
+}
+
+const HEAP_MEGABYTES = 256
+
+/** @param program of the thread @param stopping it is asked to come to an end soon, at a point of its choice */
+export async function runWriting(parts: WritingParts, program: URL, stopping: AbortSignal): Promise<void> {
+  const running = new RunningWriter(parts, program)
+  const stop = () => running.stop()
+  stopping.addEventListener('abort', stop, { once: true })
+  if (stopping.aborted) stop()
+  try {
+    await running.ended
+  } finally {
+    stopping.removeEventListener('abort', stop)
+  }
+}
+
+class RunningWriter {
+  /** Resolves once it has said that it is done, and is gone. */
+  readonly ended: Promise<void>
+  private readonly parts: WritingParts
+  private readonly thread: Thread
+  private isFinished = false
+  /** The transaction that it was left the turn for is over. */
+  private over: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
+
+  constructor(parts: WritingParts, program: URL) {
+    this.parts = parts
+    let onEnd: (error?: Error) => void = () => {}
+    this.ended = new Promise((resolve, reject) => {
+      onEnd = error => (error ? reject(error) : resolve())
+    })
+    this.thread = parts.spawn(program, {
+      options: { file: parts.lending.file, now: parts.clock.now() } satisfies WritingOptions,
+      heapMegabytes: HEAP_MEGABYTES,
+      onMessage: message => this.take(message as WritingMessage),
+      onEnd: ({ exitCode, fault }) => {
+        const error = new Error(`a thread that writes ended: ${fault?.message ?? `exit code ${exitCode}`}`)
+        // Its connection is closed, and with it what it had not committed is gone.
+        this.over?.reject(error)
+        onEnd(this.isFinished ? undefined : error)
+      },
+    })
+  }
+
+  stop(): void {
+    this.say({ kind: 'stop' })
+  }
+
+  private take(message: WritingMessage): void {
+    if (message.kind === 'turn') void this.leaveTurn()
+    else if (message.kind === 'over') this.endTurn(message.fault)
+    else if (message.kind === 'trouble') this.parts.log.error(message.event, message.fields)
+    else {
+      this.isFinished = true
+      void this.thread.terminate()
+    }
+  }
+
+  private async leaveTurn(): Promise<void> {
+    let refusal: WritingRefusal | undefined
+    try {
+      await this.parts.lending.lend(() => {
+        const over = new Promise<void>((resolve, reject) => (this.over = { resolve, reject }))
+        this.say({ kind: 'turn' })
+        return over.finally(() => (this.over = undefined))
+      })
+    } catch (error) {
+      refusal = { message: describeError(error), ...given({ retryAfterMs: retryAfterOf(error) }) }
+    }
+    this.say({ kind: 'settled', ...(refusal === undefined ? {} : { refusal }) })
+    this.parts.onWritten()
+  }
+
+  private endTurn(fault: WritingFault | undefined): void {
+    if (fault) this.over?.reject(Object.assign(new Error(fault.message), { code: fault.code }))
+    else this.over?.resolve()
+  }
+
+  private say(answer: WritingAnswer): void {
+    this.thread.post(answer)
+  }
+}
+
+function retryAfterOf(error: unknown): number | undefined {
+  return error instanceof AppError ? error.retryAfterMs : undefined
+}

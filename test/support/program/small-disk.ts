@@ -1,0 +1,75 @@
+/** A disk of its own for a data folder, small enough to be filled. Needs root; gone with its test. */
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+
+const MEGABYTE = 1_024 * 1_024
+/** Octets of a write of the filler; the last ones are smaller. */
+const PIECES = [MEGABYTE, 4_096, 1]
+
+export interface SmallDisk {
+  /** To be handed to `install`. */
+  mountAt(dataDir: string): void
+  /** Somebody else's file takes the room that there is. @param left octets that stay free */
+  fill(left?: number): void
+  /** That file is deleted. */
+  makeRoom(): void
+  /** Octets. */
+  readonly free: number
+}
+
+/** An ext4 of its own: what is on disk and what is not is decided as on a real one. */
+export function smallDisk(t: Test, megabytes: number): SmallDisk {
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-disk-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const image = join(folder, 'image')
+  let mounted = ''
+  const filler = () => join(mounted, 'of-somebody-else')
+  const free = () => {
+    const { bavail, bsize } = statfsSync(mounted)
+    return bavail * bsize
+  }
+  return {
+    mountAt(dataDir) {
+      closeSync(openSync(image, 'w'))
+      truncateSync(image, megabytes * MEGABYTE)
+      execFileSync('mkfs.ext4', ['-q', '-m', '0', image])
+      mkdirSync(dataDir, { mode: 0o700 })
+      execFileSync('mount', ['-o', 'loop', image, dataDir])
+      mounted = dataDir
+      // A process that was killed a moment ago may still have it open.
+      t.teardown(() => void execFileSync('umount', ['--lazy', dataDir]))
+    },
+    fill(left = 0) {
+      const file = openSync(filler(), 'a')
+      for (const size of PIECES)
+        try {
+          const octets = Buffer.alloc(size)
+          while (left === 0 || free() - size > left) writeSync(file, octets)
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+        }
+      try {
+        fsyncSync(file)
+      } finally {
+        closeSync(file)
+      }
+    },
+    makeRoom: () => rmSync(filler(), { force: true }),
+    get free() {
+      return free()
+    },
+  }
+}
