@@ -4,7 +4,7 @@
  * A key is a prefix and 40 random base62 characters (238 bits). Being random and long, it needs no slow hash: SHA-256
  * of it is stored. The prefix is for people; whether a key is a sandbox key is what its row says.
  */
-import { createHash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
 import { TtlCache, type Watch } from '../core/ttl-cache.js'
@@ -180,7 +180,7 @@ function randomBase62(random: Random): string {
 }
 
 function hashKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex')
+  return digest('sha256', key, 'hex')
 }
 
 /** How long a key is known without asking the database again, unless something was changed. */

@@ -157,7 +157,7 @@ const selectActing = statement((db, { id }: { id: string }) =>
 /** @param id a principal's `workspaceId` @returns undefined where the workspace was removed */
 export async function findActingWorkspace(db: Queries, id: string): Promise<ActingWorkspace | undefined> {
   const [row] = (await selectActing(db, { id })).rows
-  return row && { ...fromRow(row), id, liveId: row.id }
+  return row && actingFromRow(row, id)
 }
 
 export async function listWorkspaces(db: Queries): Promise<Workspace[]> {
@@ -245,8 +245,18 @@ function settingsToRow(settings: WorkspaceSettings): Omit<WorkspaceRow, 'id' | '
 }
 
 function fromRow(row: WorkspaceRow): Workspace {
+  const { liveId: _, ...workspace } = actingFromRow(row, row.id)
+  return workspace
+}
+
+/**
+ * Written out: all mail asks such objects for their fields, and those of one literal have the same shape, however often they are made.
+ * Copied fields would give each a shape of its own, and every function that reads one would be compiled anew.
+ */
+function actingFromRow(row: WorkspaceRow, id: string): ActingWorkspace {
   return {
-    id: row.id,
+    id,
+    liveId: row.id,
     name: row.name,
     defaultFromEmail: row.default_from_email,
     defaultFromName: row.default_from_name,

@@ -31,6 +31,9 @@ import { answerUndeclared } from './answer/undeclared.js'
 
 export const API_BASE = '/api/v1'
 
+/** @param route method and declared path, e.g. `POST /email/send`; undefined where there is none @param ms until the answer was made */
+export type OnAnswer = (route: string | undefined, status: number, ms: number) => void
+
 export interface AppParts {
   /** What it listens on: routes of the control socket are served there alone, and no others. */
   readonly serves?: 'network' | 'control'
@@ -39,6 +42,8 @@ export interface AppParts {
   readonly newId: NewId
   readonly authenticate: Authenticate
   readonly anonymousRateLimit: number
+  /** For monitors: told of each answer. */
+  readonly onAnswer?: OnAnswer
   /** Needed where a route takes an Idempotency-Key. */
   readonly findAnswer?: FindAnswer
 }
@@ -81,7 +86,9 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     } catch (error) {
       answerError(ctx, error, gate, log)
     }
-    logRequest(ctx, log, Math.round(clock.monotonic() - started))
+    const ms = clock.monotonic() - started
+    logRequest(ctx, log, Math.round(ms))
+    parts.onAnswer?.(ctx.state['route'] as string | undefined, ctx.status, ms)
     if (!ctx.req.complete) await answerEarly(ctx, clock)
   })
   app.use(dispatch)
@@ -197,8 +204,14 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
         )
   const execute = () =>
     route.handle({
-      ...{ params: params as never, query: query as never, body, principal, claim, requestId },
+      params: params as never,
+      query: query as never,
+      body,
+      principal,
+      claim,
+      requestId,
       peer: peerOf(ctx),
+      header: name => ctx.get(name),
       ...(upload ? { upload } : {}),
     })
   const { answer, isRepeat } = claim

@@ -93,6 +93,8 @@ export interface Request<P extends TObject, Q extends TObject, B extends TSchema
   readonly requestId: string
   /** IP address of the client, without IPv4-mapping; behind a reverse proxy the proxy's. */
   readonly peer: string
+  /** A header field; empty where there is none. */
+  readonly header: (name: string) => string
 }
 
 /** A request whose key was found valid and permitted. */

@@ -18,6 +18,7 @@ import { IntakeBudget, type IntakeLimits } from './intake/intake-budget.js'
 import { KeptMail } from './intake/kept-mail.js'
 import { MessageTokens } from './effects/message-tokens.js'
 import { InboundProcessor } from './processor.js'
+import { readInboundAddress } from './intake/inbound-address.js'
 import { openInboundReceiver } from './intake/receiver.js'
 import { newCounters } from './results.js'
 
@@ -53,6 +54,8 @@ export interface InboundParts {
 
 export interface Inbound {
   readonly receiver: MailReceiver<undefined>
+  /** Whether mail to this address is for the appliance itself, be there such a mailbox or not. */
+  readonly isOwn: (address: string) => boolean
   /** Started after the dispatcher, stopped after the SMTP service and before the database is closed. */
   readonly processor: InboundProcessor
   /** What retention deletes from. */
@@ -79,6 +82,7 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
   })
   return {
     receiver: openInboundReceiver({ ...shared, onStored: isSigned => processor.wake(isSigned) }),
+    isOwn: address => readInboundAddress(address, shared.names).kind !== 'foreign',
     processor,
     kept: shared.kept,
   }

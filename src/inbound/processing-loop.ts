@@ -83,11 +83,6 @@ export class ProcessingLoop {
     this.loop.wake()
   }
 
-  /** Has its thread ready for the first mail. */
-  prepare(): void {
-    if (!this.loop.isStopped) this.parser.prepare()
-  }
-
   /** Finishes the batch in hand; what waits is taken up at the next start. */
   async stop(): Promise<void> {
     this.loop.halt()

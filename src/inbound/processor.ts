@@ -2,7 +2,7 @@
  * Has the mail that was stored read and take effect, in two loops that do not wait for each other: `processing-loop.ts`.
  *
  * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Each loop has its own
- * thread, so that one is never busy with what has no token of ours. Fails: never; see there.
+ * thread from the first mail on, so that one is never busy with what has no token of ours. Fails: never; see there.
  */
 import type { Timer } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
@@ -56,10 +56,6 @@ export class InboundProcessor {
 
   private lookAgain(): void {
     this.wakeAll()
-    this.lookTimer = this.parts.clock.after(LOOK_EVERY_MS, () => {
-      // Not at the start, which others wait for.
-      this.signed.prepare()
-      this.lookAgain()
-    })
+    this.lookTimer = this.parts.clock.after(LOOK_EVERY_MS, () => this.lookAgain())
   }
 }

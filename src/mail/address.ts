@@ -50,11 +50,26 @@ const NON_ASCII = /[^\x20-\x7e]/
 /** Letters, digits, hyphen; a hyphen neither first nor last (RFC 1123 §2.1). */
 const LDH_LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
+/** What nearly every address looks like, for which the rules below have nothing to add but lengths and the validity of A-labels. */
+const PLAIN = /^([A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)@((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]+)$/
+const PLAIN_LENGTH = MAX_LABEL_OCTETS
+
 /** @returns the address, or why it is none */
 export function readAddress(
   text: string,
   rules: AddressRules = {},
 ): EmailAddress | { readonly fault: string } {
+  return readPlain(text) ?? readAnyAddress(text, rules)
+}
+
+function readPlain(text: string): EmailAddress | undefined {
+  if (text.length > PLAIN_LENGTH) return undefined
+  const [, local, domain] = PLAIN.exec(text) ?? []
+  if (local === undefined || domain === undefined || domain.includes('xn--')) return undefined
+  return { local, domain, address: text, needsSmtpUtf8: false }
+}
+
+function readAnyAddress(text: string, rules: AddressRules): EmailAddress | { readonly fault: string } {
   // First, so that everything below works on a short text.
   if (text.length > MAX_ADDRESS_OCTETS) return { fault: 'is longer than 254 octets' }
   if (INVISIBLE.test(text)) return { fault: 'contains spaces or control characters' }
@@ -115,6 +130,8 @@ const ROOT_DOT = /[.\u3002\uff0e\uff61]$/
  * Domains are A-labels without the root's dot. Text that is neither is lower-cased only.
  */
 export function normalizedAddress(text: string): string {
+  const plain = readPlain(text)
+  if (plain) return text.toLowerCase()
   const bare = text.trim().replace(ROOT_DOT, '')
   const domain = bare.startsWith('@') ? asciiDomain(bare.slice(1), { allowSingleLabel: true }) : undefined
   if (domain !== undefined) return `@${domain}`

@@ -3,7 +3,6 @@
  *
  * Called by `store-submissions.ts`; what it does live mail, `sandbox/simulator.ts` does a sandbox's. Fails: as the database does.
  */
-import { given } from '../core/given.js'
 import type { Tx } from '../db/database.js'
 import { isLargeContent } from '../messages/content-store.js'
 import { priorityOf } from '../messages/mail-origin.js'
@@ -28,7 +27,7 @@ export async function enqueueMessages(
         const lane = laneKey(one.destination, priority, content.workspaceId, isLarge)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = dsn?.get(one.asked)?.notify
-        return {
+        const entry = {
           messageId: one.messageId,
           workspaceId: content.workspaceId,
           destination: one.destination,
@@ -39,8 +38,8 @@ export async function enqueueMessages(
           contentId: content.id,
           recipient: one.address,
           isLarge,
-          ...given({ notify }),
         }
+        return notify === undefined ? entry : { notify, ...entry }
       })
   })
   await insertQueueEntries(tx.db, entries)

@@ -26,8 +26,14 @@ export interface AskedTemplate {
   readonly html: string
 }
 
+/** `MailSource` whose fields may be undefined. */
+type AskedSource = { readonly [Field in keyof MailSource]: MailSource[Field] | undefined } & Pick<
+  MailSource,
+  'subject'
+>
+
 export interface MergeRequest {
-  readonly source: MailSource
+  readonly source: AskedSource
   readonly data: MergeData | undefined
   readonly hasFooter: boolean
   readonly trackOpens: boolean
@@ -39,7 +45,7 @@ export function mergingOf(
   workspace: Workspace,
   { source, data, hasFooter, trackOpens, trackClicks }: MergeRequest,
 ): Merging | undefined {
-  const isFilledIn = [source.subject, source.html, source.text].some(hasTags)
+  const isFilledIn = hasTags(source.subject) || hasTags(source.html) || hasTags(source.text)
   // Marketing has fields of its own that tell how to unsubscribe.
   const isTracked = trackOpens || trackClicks
   if (!isFilledIn && !hasFooter && !isTracked && !workspace.isMarketing) return undefined
@@ -92,7 +98,7 @@ export function requireReadable(source: string, place: MergePlace, path: string)
   }
 }
 
-function tryOut({ subject, html, text }: MailSource, data: MergeData): void {
+function tryOut({ subject, html, text }: AskedSource, data: MergeData): void {
   if (hasTags(subject)) {
     // As text: what a subject would hide is what is looked for.
     const line = tryRendering({ ...parseTemplate(subject, 'subject'), place: 'text' }, data)

@@ -12,6 +12,8 @@ export interface Recipient {
   readonly address: string
   /** What shares a budget of connections; empty for an invalid address. */
   readonly destination: string
+  /** In the form in which addresses are compared; empty for an invalid one. */
+  readonly compared: string
   readonly skip: SkipReason | null
   /** The contact who has the address now; absent where nobody has. */
   readonly contactId?: string
@@ -36,7 +38,7 @@ export async function sortRecipients(
   if (suppressed.size === 0) return sorted
   return sorted.map(recipients =>
     recipients.map(recipient =>
-      recipient.skip === null && suppressed.has(normalizedAddress(recipient.address))
+      recipient.skip === null && suppressed.has(recipient.compared)
         ? { ...recipient, skip: 'suppressed' }
         : recipient,
     ),
@@ -57,14 +59,13 @@ export async function withContacts(
 ): Promise<readonly (readonly Recipient[])[]> {
   const emails = new Set<string>()
   for (const { recipients, contacts } of lists)
-    if (!contacts)
-      for (const one of recipients) if (one.skip !== 'invalid') emails.add(normalizedAddress(one.address))
+    if (!contacts) for (const one of recipients) if (one.skip !== 'invalid') emails.add(one.compared)
   const ids = await findContactIds(db, workspaceId, [...emails])
   return lists.map(({ recipients, contacts }) => {
     if ((contacts ?? ids).size === 0) return recipients
     return recipients.map(one => {
       if (one.skip === 'invalid') return one
-      const contactId = contacts ? contacts.get(one.asked) : ids.get(normalizedAddress(one.address))
+      const contactId = contacts ? contacts.get(one.asked) : ids.get(one.compared)
       return contactId === undefined ? one : { ...one, contactId }
     })
   })
@@ -75,11 +76,11 @@ function readRecipients(asked: readonly string[], all: Set<string>): Recipient[]
   const seen = new Set<string>()
   return asked.map((text): Recipient => {
     const parsed = parseAddress(text)
-    if (!parsed) return { asked: text, address: text, destination: '', skip: 'invalid' }
-    const normalized = normalizedAddress(parsed.address)
-    const skip = seen.has(normalized) ? 'duplicate' : null
-    seen.add(normalized)
-    all.add(normalized)
-    return { asked: text, address: parsed.address, destination: parsed.domain, skip }
+    if (!parsed) return { asked: text, address: text, destination: '', compared: '', skip: 'invalid' }
+    const compared = normalizedAddress(parsed.address)
+    const skip = seen.has(compared) ? 'duplicate' : null
+    seen.add(compared)
+    all.add(compared)
+    return { asked: text, address: parsed.address, destination: parsed.domain, compared, skip }
   })
 }

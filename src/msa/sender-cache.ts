@@ -38,10 +38,12 @@ export class SenderCache {
   /** @throws AppError domain_invalid */
   async sender(workspace: ActingWorkspace, { fromAddress, name, replyTo }: Author): Promise<Sender> {
     const asked = { fromAddress, name, replyTo: undefined }
-    const sender = await this.senders.get(JSON.stringify([workspace.id, fromAddress, name]), () =>
+    // With its length, so that no name can be taken for a part of the address.
+    const key = `${workspace.id} ${fromAddress.length} ${fromAddress}${name ?? ''}`
+    const sender = await this.senders.get(key, () =>
       resolveSender(this.reader, workspace, asked, this.sharedAddress),
     )
     // It may be another one in each mail, and decides nothing else.
-    return replyTo ? { ...sender, replyTo } : sender
+    return replyTo ? { replyTo, from: sender.from, signingDomainId: sender.signingDomainId } : sender
   }
 }

@@ -45,15 +45,15 @@ export async function resolveSender(
   sharedAddress: string,
 ): Promise<Sender> {
   const { fromAddress, replyTo } = asked
-  const name = asked.name === undefined || asked.name === '' ? {} : { name: asked.name }
+  const name = asked.name === '' ? undefined : asked.name
   const domain = await findOwnDomain(db, workspace, addressDomain(fromAddress))
   if (domain) {
     if (domain.verifiedAt === null)
       throw new AppError('domain_invalid', `${domain.domain} is not verified yet`, { path: 'from_email' })
     return {
-      from: { ...name, address: fromAddress },
-      ...(replyTo ? { replyTo } : {}),
+      from: named(name, fromAddress),
       signingDomainId: domain.id,
+      ...(replyTo ? { replyTo } : {}),
     }
   }
   if (sharedAddress === '')
@@ -64,10 +64,14 @@ export async function resolveSender(
     )
   const shared = await findApplianceDomain(db, addressDomain(sharedAddress))
   return {
-    from: { ...name, address: sharedAddress },
-    replyTo: replyTo ?? { ...name, address: fromAddress },
+    from: named(name, sharedAddress),
+    replyTo: replyTo ?? named(name, fromAddress),
     signingDomainId: shared?.id ?? null,
   }
+}
+
+function named(name: string | undefined, address: string): NamedAddress {
+  return name === undefined ? { address } : { name, address }
 }
 
 async function findOwnDomain(db: Queries, { id, liveId }: ActingWorkspace, name: string) {

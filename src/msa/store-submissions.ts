@@ -113,7 +113,8 @@ function logAccepted(log: Log, piece: readonly AcceptedSubmission[], isSandbox: 
       workspaceId: content.workspaceId,
       ...(isSandbox ? { isSandbox } : {}),
       ...(content.scheduledAt === undefined ? {} : { scheduledAt: isoTime(content.scheduledAt) }),
-      ...given({ batchId: content.batch?.id, campaignId: content.campaignId }),
+      ...(content.batch ? { batchId: content.batch.id } : {}),
+      ...(content.campaignId === undefined ? {} : { campaignId: content.campaignId }),
       ...(content.relayed && !isContentStored ? { size: content.relayed.size } : {}),
     }
     for (const { messageId, address, skip } of recipients)
@@ -142,7 +143,8 @@ function toMessages({ content, recipients, dsn, data }: AcceptedSubmission) {
     recipient: one.address,
     status: firstStatus(one, content),
     reason: one.skip,
-    ...given({ contactId: one.contactId, mergeData: data?.get(one.asked) }),
+    ...(one.contactId === undefined ? {} : { contactId: one.contactId }),
+    ...(data ? given({ mergeData: data.get(one.asked) }) : {}),
     ...dsn?.get(one.asked),
   }))
   return { content, messages }
@@ -164,7 +166,11 @@ function toEvent(
     messageId: one.messageId,
     isSandbox,
     occurredAt: content.createdAt,
-    payload: { to: one.address, ...origin, ...given({ contactId: one.contactId }) },
+    payload: {
+      to: one.address,
+      ...origin,
+      ...(one.contactId === undefined ? {} : { contactId: one.contactId }),
+    },
   }
   if (one.skip === null) return [{ ...head, kind: 'email.accepted' }]
   return one.skip === 'suppressed' ? [{ ...head, kind: 'email.suppressed' }] : []

@@ -127,8 +127,8 @@ function accept(
   return {
     content,
     recipients: recipients.map((one, at) => ({
-      ...one,
       messageId: hasIdOfContent(content, at, recipients.length) ? content.id : newId(),
+      ...one,
     })),
     dueAt: content.scheduledAt ?? pace?.next(countMailed(recipients)) ?? now,
     attached,

@@ -6,12 +6,12 @@
  */
 import type { Merging } from '../content/rendering/merging.js'
 import { PlanCache } from '../content/rendering/plan-cache.js'
-import { renderMail, valuesOf } from '../content/rendering/mail-plan.js'
-import type { Letter } from '../mail/compose/compose.js'
+import { renderFilled, valuesOf } from '../content/rendering/mail-plan.js'
+import type { Filled, Letter } from '../mail/compose/compose.js'
 import type { DeliveryJob } from '../queue/delivery-agent.js'
 import type { MailLinks } from './mail-links.js'
 
-export type FillIn = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => L
+export type FillIn = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => Filled<L>
 
 /** @param mailLinks absent where nothing that has links is delivered */
 export function openFilling(mailLinks: MailLinks | undefined): FillIn {
@@ -23,7 +23,7 @@ export function openFilling(mailLinks: MailLinks | undefined): FillIn {
     const links = mailLinks.of(message)
     const plan = plans.planOf(letter, merging)
     const tracking = merging.tracking && mailLinks.tracked(workspaceId, links, merging.tracking)
-    const filled = renderMail(plan, valuesOf(merging, own, recipient, acceptedAt, links, tracking))
+    const filled = renderFilled(plan, valuesOf(merging, own, recipient, acceptedAt, links, tracking))
     if (!plan.body.hasUnsubscribeLink && origin?.isMarketing !== true) return { ...letter, ...filled }
     const headers = [...(letter.headers ?? []), ...mailLinks.listUnsubscribe(message, links)]
     return { ...letter, ...filled, headers }

@@ -6,7 +6,7 @@
  */
 import { isAscii } from 'node:buffer'
 import { describeError } from '../core/errors.js'
-import { composeBehind, composeMessage, type ComposedContent } from '../mail/compose/compose.js'
+import { composeBehind, composeForSigning, type ComposedContent } from '../mail/compose/compose.js'
 import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim/dkim-sign.js'
 import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
@@ -15,6 +15,7 @@ import { TOKEN_FIELD } from '../mail/server-fields.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DeliveryJob, JobContent } from '../queue/delivery-agent.js'
 import { openFilling } from './fill-in.js'
+import { openFinishing } from './finish-relayed.js'
 import { openMailLinks, type LinkOptions } from './mail-links.js'
 import type { Clock } from '../world/time/clock.js'
 import { findBareLineEnd } from './smtp/smtp-data.js'
@@ -40,6 +41,7 @@ export interface Rendered {
 
 interface Built {
   readonly message: Buffer
+  readonly canonicalBody?: Buffer
   /**
    * False where its author signed or encrypted 8-bit or long-lined parts, which must stay as they are: relays on the way
    * may change them, and a signature that breaks is worse than none (RFC 6376 §5.3).
@@ -51,7 +53,9 @@ interface Built {
 export type Render = (job: DeliveryJob) => Promise<Rendering>
 
 export function openRenderer({ clock, hostname, signingPlace, links }: RenderParts): Render {
-  const fillIn = openFilling(links && openMailLinks(links))
+  const mailLinks = links && openMailLinks(links)
+  const fillIn = openFilling(mailLinks)
+  const finish = openFinishing(mailLinks)
   /** Text made from HTML takes longer than everything else here, and many jobs share one content. */
   const texts = new WeakMap<ComposedContent, string>()
 
@@ -66,9 +70,10 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
     const fault = findEnvelopeFault(job)
     if (fault !== undefined) return unsendable(fault)
     try {
-      const { message: built, isSignable, needsSmtpUtf8 } = await build(job)
+      const { message: built, canonicalBody, isSignable, needsSmtpUtf8 } = build(job)
       const keys = isSignable ? job.signingKeys : []
-      const message = await signMessage(built, keys, clock.now(), signingPlace, tokenField(job))
+      const unsigned = tokenField(job)
+      const message = await signMessage(built, keys, clock.now(), signingPlace, unsigned, canonicalBody)
       // The signer has looked at line ends already.
       const bareLineEnd = keys.length > 0 ? undefined : findBareLineEnd(message)
       return bareLineEnd === undefined
@@ -79,12 +84,13 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
     }
   }
 
-  function whole(job: DeliveryJob, { message, letter, merging }: JobContent & RelayedContent): Buffer {
-    if (!letter) return message
+  function whole(job: DeliveryJob, content: JobContent & RelayedContent): Buffer {
+    const { message, letter, merging } = content
+    if (!letter) return merging ? finish(job, content, merging) : message
     return composeBehind(message, merging ? fillIn(job, letter, merging) : letter, job.messageId)
   }
 
-  async function build(job: DeliveryJob): Promise<Built> {
+  function build(job: DeliveryJob): Built {
     const { content } = job
     // Mail for such a recipient goes where only SMTPUTF8 leads, and so may its header.
     const isInternational = !isAscii(Buffer.from(job.recipient))
@@ -97,8 +103,8 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
     const messageId = `${content.mailId ?? job.messageId}@${hostname}`
     const letter = { to: job.recipient, date: job.acceptedAt, messageId }
     const finished = content.merging ? fillIn(job, content, content.merging) : withText(content)
-    const message = await composeMessage(finished, letter)
-    return { message, isSignable: true, needsSmtpUtf8: isInternational }
+    const composed = composeForSigning(finished, letter)
+    return { ...composed, isSignable: true, needsSmtpUtf8: isInternational }
   }
 }
 

@@ -24,6 +24,7 @@ import type { JobLoader } from './claiming/job-loader.js'
 import { OctetSemaphore } from './delivery/octet-semaphore.js'
 import { listLanes } from './queue-store.js'
 import { Schedule } from './pacing/schedule.js'
+import type { LoggedAttempt, OnAttempt } from './delivery/log-attempt.js'
 import { OutcomeBatches } from './delivery/outcome-batches.js'
 import { restLengths } from './pacing/site-pace.js'
 import type { SiteState } from './pacing/site-register.js'
@@ -50,6 +51,8 @@ export interface QueueManagerParts {
   readonly hold?: RestoreHold
   /** Outcomes have been committed; the event log has grown. */
   readonly onSettled: () => void
+  /** For monitors. */
+  readonly onAttempt?: OnAttempt
 }
 
 /** From so many deliveries under way on, slots are freed so fast that a few ms gather a batch. */
@@ -82,13 +85,16 @@ export class QueueManager {
   private roomTimer: Timer | undefined
   private watchTimer: Timer | undefined
   private correcting: Promise<void> = Promise.resolve()
+  /** When an attempt last came to its end, on the monotonic clock. */
+  private movedAt: number
 
   constructor(parts: QueueManagerParts) {
     this.parts = parts
     const { clock, policy } = parts
     const { retry } = policy
     this.steps = new ClockSteps(clock)
-    this.outcomes = new OutcomeBatches(parts)
+    this.movedAt = clock.monotonic()
+    this.outcomes = new OutcomeBatches({ ...parts, onAttempt: attempt => this.noteAttempt(attempt) })
     const onChange = () => this.wake()
     const memory: OctetSemaphore<Site> = new OctetSemaphore<Site>(clock, LARGE_MEMORY, () => {
       this.schedule.memoryFreed()
@@ -136,9 +142,26 @@ export class QueueManager {
     return this.deliveries.activeCount
   }
 
+  /**
+   * For how long mail that is due has waited while no attempt came to an end, ms; 0 where the queue moves, has nothing to do, or is
+   * held.
+   */
+  get standstillMs(): number {
+    const { clock, hold } = this.parts
+    const dueAt = this.schedule.oldestDueAt
+    if (dueAt === undefined || hold?.isHeld === true) return 0
+    return Math.max(0, Math.min(clock.now() - dueAt, clock.monotonic() - this.movedAt))
+  }
+
   /** For the operator: the sites with mail due, under way or at rest, and their pace. */
   listSites(): SiteState[] {
     return this.schedule.listSites()
+  }
+
+  /** The configuration was read again: which site a destination belongs to is asked anew. */
+  relocate(): void {
+    this.schedule.relocate()
+    this.wake()
   }
 
   /** The operator wants it tried now: looks at the queue again and ends the rests of sites. @param destinations all, or these */
@@ -171,6 +194,11 @@ export class QueueManager {
   async leave(): Promise<void> {
     const ids = this.deliveries.begunIds
     if (ids.length > 0) await this.parts.database.write(tx => letGo(tx.db, ids))
+  }
+
+  private noteAttempt(attempt: LoggedAttempt): void {
+    this.movedAt = this.parts.clock.monotonic()
+    this.parts.onAttempt?.(attempt)
   }
 
   private async lookAround(): Promise<void> {

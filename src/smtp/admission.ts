@@ -22,7 +22,7 @@ const MOST_ADDRESSES = 65_536
 type Bounds = Pick<SmtpLimits, 'sessions' | 'sessionsPerAddress' | 'connectionsPerMinute'>
 
 export class Admission {
-  private readonly limits: Bounds
+  private limits: Bounds
   private readonly clock: Clock
   private readonly open = new Map<string, number>()
   private total = 0
@@ -32,6 +32,11 @@ export class Admission {
   constructor(limits: Bounds, clock: Clock) {
     this.limits = limits
     this.clock = clock
+  }
+
+  /** From now on; who is in stays. */
+  setLimits(limits: Bounds): void {
+    this.limits = limits
   }
 
   /** Counts the connection in, or says why not; what was counted in must be handed to `leave` once. */

@@ -34,6 +34,8 @@ export interface EnvelopeSession<Identity> {
   /** Counts a refused sender or recipient. */
   countRefusal(): void
   close(line: string): void
+  /** A whole message is here. @returns to be called when it was taken */
+  beginTaking(): () => void
   /** Does the receiver's work; the session reads on when it is done. */
   settle<T>(work: () => Promise<T> | T, then: (value: T) => void, otherwise: (thrown: unknown) => void): void
 }
@@ -305,9 +307,11 @@ export class Envelope<Identity> {
     if (session.isOver) return
     this.transaction = undefined
     this.isFinishing = true
+    const taken = session.beginTaking()
     session.settle(
       () => transaction.finish(),
       text => {
+        taken()
         this.isFinishing = false
         this.taken += 1
         session.reply(replyLine(250, '2.0.0', text))

@@ -16,10 +16,21 @@ import type { MailReceiver } from './receiver.js'
 import { REPLY } from './reply.js'
 import { Session, type SessionSurroundings } from './session.js'
 
+/** What a service has had to do since it was opened. */
+export interface SmtpCounts {
+  /** Sessions now. */
+  readonly sessions: number
+  readonly opened: number
+  /** Connections that were turned away at a limit. */
+  readonly turnedAway: number
+}
+
 export interface SmtpServiceParts {
   readonly clock: Clock
   readonly log: Log
   readonly tcpServer: TcpServer
+  /** For monitors: told of each message that was taken. @param ms from its last octet to the 250 */
+  readonly onTaken?: ((ms: number) => void) | undefined
 }
 
 export interface SmtpService {
@@ -30,6 +41,9 @@ export interface SmtpService {
    */
   listen(address: ListenAddress, isImplicitTls?: boolean): Promise<ListenAddress>
   readonly sessionCount: number
+  readonly counts: SmtpCounts
+  /** Holds for connections from now on. */
+  reconfigure(options: SmtpServiceOptions): void
   /**
    * Takes nothing new, tells idle clients 421, lets messages under way come to their end, and cuts what is left after
    * `graceMs`. Resolves when nobody is connected.
@@ -58,7 +72,7 @@ export function openSmtpService<Identity>(
 
 class Service<Identity> implements SmtpService {
   private readonly parts: SmtpServiceParts
-  private readonly surroundings: SessionSurroundings<Identity>
+  private surroundings: SessionSurroundings<Identity>
   private readonly admission: Admission
   private readonly sessions = new Set<Session<Identity>>()
   /** Turned away, with the moment at which they are cut. */
@@ -68,6 +82,7 @@ class Service<Identity> implements SmtpService {
   /** Makes the ids of sessions differ from those before a restart. */
   private readonly started: string
   private opened = 0
+  private refused = 0
   private isClosing = false
   private whenEmpty: () => void = () => {}
 
@@ -81,6 +96,18 @@ class Service<Identity> implements SmtpService {
 
   get sessionCount(): number {
     return this.sessions.size
+  }
+
+  reconfigure(options: SmtpServiceOptions): void {
+    const { receiver } = this.surroundings
+    const rules = sessionRules(options, receiver.authenticate !== undefined)
+    // Another object: sessions that are open go on with theirs.
+    this.surroundings = { ...this.surroundings, rules }
+    this.admission.setLimits(rules.limits)
+  }
+
+  get counts(): SmtpCounts {
+    return { sessions: this.sessions.size, opened: this.opened, turnedAway: this.refused }
   }
 
   async listen(address: ListenAddress, isImplicitTls = false): Promise<ListenAddress> {
@@ -137,6 +164,7 @@ class Service<Identity> implements SmtpService {
   }
 
   private turnAway(socket: Socket, refusal: Refusal, peerAddress: string, isImplicitTls: boolean): void {
+    this.refused += 1
     this.parts.log.debug('smtp connection turned away', { peer: peerAddress, why: refusal })
     socket.on('error', () => {})
     // In clear nobody would understand it who waits for TLS.

@@ -29,6 +29,7 @@ export interface SessionSurroundings<Identity> {
   readonly clock: Clock
   readonly log: Log
   readonly tcpServer: TcpServer
+  readonly onTaken?: ((ms: number) => void) | undefined
   /** Called once by each session, when its connection is gone. */
   readonly onGone: (session: Session<Identity>) => void
 }
@@ -157,6 +158,13 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.endedBy = by
     this.connection.send(line)
     this.end()
+  }
+
+  beginTaking(): () => void {
+    const { clock, onTaken } = this.surroundings
+    if (!onTaken) return () => {}
+    const since = clock.monotonic()
+    return () => onTaken(clock.monotonic() - since)
   }
 
   settle<T>(

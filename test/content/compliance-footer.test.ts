@@ -1,5 +1,6 @@
 /** The compliance footer: which of the three cases a mail is, where the footer goes, and that nothing else changes. */
 import { Parser } from 'htmlparser2'
+import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import t from 'tap'
 import { addComplianceFooter, footerCase } from '../../src/content/footer/compliance-footer.js'
 import { findEndOfBody } from '../../src/content/footer/find-end-of-body.js'
@@ -72,16 +73,50 @@ t.test('the footer goes before the end of the body, however that is written', as
     ['<body>a</body><body>b</body></html>', '</body></html>'],
     ["<body><p title='a>b'>a</p></body>", '</body>'],
     ["<body><p>don't</p></body>", '</body>'],
-    ['<body><p title="never closed>a</p></body>', '</body>'],
-    ['<body>a<!-- never closed </body>', ''],
+    ['<body>b<p title="never closed>a</p></body>', '<p title="never closed>a</p></body>'],
+    ['<body>a<!-- never closed </body>', '<!-- never closed </body>'],
+    ['<body>a<style>p > a { never closed </body>', '<style>p > a { never closed </body>'],
+    ['<p>a</p><p', '<p'],
   ]
-  for (const [html, rest] of cases) t.equal(html.slice(findEndOfBody(html)), rest, html)
+  for (const [html, rest] of cases) t.equal(html.slice(findEndOfBody(html).at), rest, html)
 })
+
+t.test('what would hide the footer is closed in front of it', async t => {
+  const hiding = ['select', 'template', 'object', 'button', 'details', 'dialog', 'textarea', 'title', 'style']
+  const mails = [
+    ...hiding.map(name => `<body><p>a</p><${name}><p>never closed</body></html>`),
+    ...hiding.map(name => `<${name.toUpperCase()} class="x"><div>never closed`),
+    '<body><select><option>a</select><select><option>b</body>',
+    '<body><template><template></template><p>a</body>',
+    '<body><details><dialog><button><p>a</body>',
+    '<body><select><option>a</select></template></object><p>a</body>',
+  ]
+  for (const html of mails) {
+    const around = elementsAround(parse(addComplianceFooter(html, brand)), 'Unsubscribe')
+    t.not(around, undefined, html)
+    t.strictSame(
+      around?.filter(name => hiding.includes(name)),
+      [],
+      html,
+    )
+  }
+})
+
+/** @returns names of the elements around a text, as a parser that is not ours reads them; undefined where it is nowhere */
+function elementsAround(node: Tree.Node, text: string): string[] | undefined {
+  if (node.nodeName === '#text') return (node as Tree.TextNode).value.includes(text) ? [] : undefined
+  const children = 'content' in node ? node.content.childNodes : 'childNodes' in node ? node.childNodes : []
+  for (const child of children) {
+    const around = elementsAround(child, text)
+    if (around) return [node.nodeName, ...around]
+  }
+  return undefined
+}
 
 t.test('what the author wrote stays as it was', async t => {
   const html = '<!DOCTYPE html>\r\n<html>\n<body >\t<p>é{{x}}</p>\r\n</body>\n</html>\n'
   const done = addComplianceFooter(html, brand)
-  const at = findEndOfBody(html)
+  const { at } = findEndOfBody(html)
   t.ok(done.startsWith(html.slice(0, at)) && done.endsWith(html.slice(at)))
 })
 

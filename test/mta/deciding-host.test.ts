@@ -140,6 +140,18 @@ t.test('a host that turns us away at the door bounces the message only if every 
   t.match(await deliver(t, both), { kind: 'bounced', status: '5.7.1', reply: { code: 554 } })
 })
 
+t.test('where a domain has more hosts than one attempt tries, their no is not that of all', async t => {
+  const names = Array.from({ length: 500 }, (_, index) => `mx${index}.example`)
+  const zone: FakeZone = { 'example.com': { MX: names.map((name, index) => `${index} ${name}`) } }
+  names.forEach((name, index) => (zone[name] = { A: [`198.51.${100 + (index >> 8)}.${index & 255}`] }))
+  const closed = Array.from({ length: 10 }, () => 'S 554 5.7.1 no service for you')
+  t.match(await deliver(t, { '*': await scriptedServer(t, ...closed) }, { zone }), {
+    kind: 'deferred',
+    permanence: 'transient',
+    reply: { code: 554 },
+  })
+})
+
 t.test('a host counts as heard by the one of its addresses that answered', async t => {
   const zone = {
     'example.com': { MX: ['10 mx.example'] },

@@ -45,6 +45,7 @@ interface TestPool {
   readonly threads: WatchedThreads
   readonly clock: FakeClock
   readonly log: FakeLog
+  readonly workers: number
 }
 
 function testPool(t: Test, agent: AgentOptions, workers: number, threads = watchThreads()): TestPool {
@@ -60,14 +61,15 @@ function testPool(t: Test, agent: AgentOptions, workers: number, threads = watch
     quitMs: timeouts.quitMs,
   })
   t.teardown(() => pool.terminate())
-  return { pool, threads, clock, log }
+  return { pool, threads, clock, log, workers }
 }
 
 /** So that jobs are shared out from the first one on. */
-async function untilAllWork({ pool, threads }: TestPool): Promise<void> {
+async function untilAllWork({ pool, threads, workers }: TestPool): Promise<void> {
   await until('a job for every thread', async () => {
-    await Promise.all(threads.started.map(() => pool.deliver(makeJob({ recipient: 'probe@' }), goOn)))
-    return threads.started.every(thread => told(thread, 'deliver').length > 0)
+    await Promise.all(recipients(4 * workers).map(() => pool.deliver(makeJob({ recipient: 'probe@' }), goOn)))
+    const atWork = threads.started.filter(thread => told(thread, 'deliver').length > 0)
+    return atWork.length === workers
   })
 }
 
@@ -137,6 +139,16 @@ t.test('mail for many is shared out among the threads, and every one of it arriv
     const sent = told(thread, 'deliver').map(({ slip }) => slip.content)
     t.equal(sent.filter(value => value === content).length, 1, 'and went along with one job only')
   }
+})
+
+t.test('there are as many threads as there is mail for at a time, and one before there is any', async t => {
+  const sink = await openSink(t)
+  const { pool, threads } = testPool(t, toSinks({ domain: '*', sink }), 3)
+  t.equal(threads.started.length, 1)
+  for (const recipient of recipients(5)) await pool.deliver(makeJob({ recipient }), goOn)
+  t.equal(threads.started.length, 1, 'one after the other')
+  await Promise.all(recipients(30).map(recipient => pool.deliver(makeJob({ recipient }), goOn)))
+  t.equal(threads.started.length, 3, 'all at once')
 })
 
 t.test('a content of one message goes along with it, and nothing is kept of it', async t => {

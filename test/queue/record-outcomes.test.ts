@@ -245,7 +245,7 @@ eachDatabase(
 
 eachDatabase(t, 'an empty batch, and what the local inbox took', async (t, database) => {
   await database.write(tx => recordOutcomes(tx, []))
-  const captured = Buffer.from('Subject: Your order\r\n\r\nThanks\r\n')
+  const captured = Buffer.from('Subject: Cheese for =?UTF-8?Q?J=C3=BCrgen?=\r\n\r\nThanks\r\n')
   const { message } = await settled(database, {
     ...delivered,
     remoteMta: 'capture',
@@ -254,7 +254,11 @@ eachDatabase(t, 'an empty batch, and what the local inbox took', async (t, datab
   })
   t.equal(message?.status, 'delivered')
   const mail = await findCapturedMail(database.reader, 'm1')
-  t.match(mail, { envelopeSender: 'r1@bounce.example', recipient: 'm1@x.example', subject: 'Your order' })
+  t.match(mail, {
+    envelopeSender: 'r1@bounce.example',
+    recipient: 'm1@x.example',
+    subject: 'Cheese for Jürgen',
+  })
   t.same(Buffer.from(mail!.raw), captured)
 })
 

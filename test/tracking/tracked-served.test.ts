@@ -63,6 +63,7 @@ t.test('a link leads on to where it was written to, and a person who follows it 
       location: 'https://shop.example/tea?a=1&b=2',
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
+      'content-security-policy': /^default-src 'none'/,
     },
   })
   const clicked = (await postroad.message(id, 'clicked')) as { opened_at: unknown; clicked_at: unknown }
@@ -75,7 +76,10 @@ t.test('the picture at the end of the body tells of an opening', async t => {
   const postroad = await open(t)
   const { id, html } = await postroad.delivered({ html: '<html><body><p>Tea</p></body></html>' })
   const [, pixel = ''] = PIXEL.exec(html) ?? []
-  t.match(await postroad.follow(pixel), { status: 200, headers: { 'content-type': 'image/gif' } })
+  t.match(await postroad.follow(pixel), {
+    status: 200,
+    headers: { 'content-type': 'image/gif', 'content-security-policy': /^default-src 'none'/ },
+  })
   t.match(await postroad.message(id, 'opened'), { clicked_at: null })
   t.ok(await postroad.counted(1, 0))
 })

@@ -4,7 +4,8 @@
  * Rules that are followed, each because a client needs it: layout by tables with widths as attributes (Outlook for Windows draws with
  * Word's engine, which knows no `max-width` and no `float`); `role="presentation"` for screen readers; styles inline (Gmail drops
  * `<style>` in some of its apps); `mso-line-height-rule` for line heights in Outlook; images with `display:block` and a border of 0.
- * Pure. Fails: never throws.
+ * What Word's engine draws is Microsoft's "Word 2007 HTML and CSS Rendering Capabilities in Outlook 2007", as
+ * hteumeuleu.com/2020/outlook-rendering-engine reads it. Pure. Fails: never throws.
  */
 import { escapeHtml } from '../merge/escape-value.js'
 

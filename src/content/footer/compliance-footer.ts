@@ -9,7 +9,7 @@
  */
 import { MergeError } from '../merge/merge-error.js'
 import { splitTags } from '../merge/split-tags.js'
-import { findEndOfBody } from './find-end-of-body.js'
+import { findEndOfBody, type EndOfBody } from './find-end-of-body.js'
 import type { FooterTexts } from './footer-texts.js'
 import { de } from './languages/de.js'
 import { en } from './languages/en.js'
@@ -41,19 +41,45 @@ export function addComplianceFooter(html: string, brand: Brand): string {
   return html.slice(0, at) + added + html.slice(at)
 }
 
-/** @returns what is added, which has merge tags and may be empty, and before which index of `html` */
+/**
+ * @param finished which case it is, of html that is no template: whatever its braces mean, they are no blocks of ours
+ * @returns what is added, which has merge tags and may be empty, and before which index of `html`
+ */
 export function complianceFooter(
   html: string,
   brand: Brand,
+  finished?: FooterCase,
 ): { readonly at: number; readonly added: string } {
-  const added = footerFor(footerCase(html, brand), html, brand)
-  return { at: added === '' ? html.length : endOfMail(html), added }
+  const added = footerFor(finished ?? footerCase(html, brand), html, brand)
+  if (added === '') return { at: html.length, added }
+  const { at, hiding } = finished === undefined ? endOfMail(html) : findEndOfBody(html)
+  return { at, added: hiding.map(name => `</${name}>`).join('') + added }
+}
+
+/**
+ * The same for plain text.
+ *
+ * @param language of the mail, two letters
+ * @returns lines with merge tags, a line feed between them; empty where the text has all it needs
+ */
+export function complianceText(text: string, brand: Brand, language: string): string {
+  const kind = footerCase(text, brand)
+  const texts = LANGUAGES[language] ?? en
+  return [
+    ...(kind === 'added'
+      ? [`${texts.unsubscribe}: {{unsubscribe_url}}`, `${texts.preferences}: {{preferences_url}}`]
+      : []),
+    ...(kind === 'kept' ? [] : [[brand.companyName, brand.companyAddress].filter(Boolean).join(', ')]),
+    ...(brand.attribution ? [ATTRIBUTION] : []),
+  ]
+    .filter(line => line !== '')
+    .join('\n')
 }
 
 /** Everybody gets it: where a condition or a tag is around the end of the body, it stands behind everything. */
-function endOfMail(html: string): number {
-  const at = findEndOfBody(html)
-  return !html.includes('{{') || isOutsideOfBlocks(html.slice(0, at)) ? at : html.length
+function endOfMail(html: string): EndOfBody {
+  const end = findEndOfBody(html)
+  return !html.includes('{{') || isOutsideOfBlocks(html.slice(0, end.at)) ? end : { ...end, at: html.length }
 }
 
 function isOutsideOfBlocks(before: string): boolean {
@@ -132,6 +158,7 @@ function directionOf(html: string): 'ltr' | 'rtl' {
   return /<(html|body)\b[^<>]{0,2000}?\sdir\s*=\s*["']?rtl\b/i.test(html) ? 'rtl' : 'ltr'
 }
 
-function languageOf(html: string): string {
+/** Of the mail, two letters; English where it does not say. */
+export function languageOf(html: string): string {
   return /<html\b[^<>]{0,2000}?\slang\s*=\s*["']?([a-z]{2})\b/i.exec(html)?.[1]?.toLowerCase() ?? 'en'
 }

@@ -1,58 +1,45 @@
 /**
  * Finds where something can be added at the end of an HTML mail: before the last `</body>` that is one.
  *
- * Called by whatever adds to mail: footer, tracking pixel. What stands in comments (the conditional ones of Outlook among them), in
- * scripts and styles, or in an attribute's value is no end tag. Pure.
- * Standards: HTML Living Standard §13.2.5 (tokenization), simplified.
+ * Called for the compliance footer. What stands in comments (the conditional ones of Outlook among them), in scripts and styles, or in
+ * an attribute's value is no end tag. In HTML that is cut off, what is added comes before the comment, tag or style that is never
+ * closed, for nobody would see it in there; what else would hide it is closed in front of it. Pure.
+ * Standard: HTML Living Standard §13.2.6.4.7 (end tags that close what is open within their element).
  * Fails: never throws; linear in the length of the text.
  */
+import { readMarkup, startOfMarkup } from '../tracking/read-markup.js'
 
-/** Elements whose content is text until their own end tag. */
-const RAW_TEXT_ELEMENTS: ReadonlySet<string> = new Set(['script', 'style', 'textarea', 'title', 'xmp'])
+/** Elements whose content is not shown, or as something else: an end tag of theirs closes all that was opened in them. */
+const HIDING: ReadonlySet<string> = new Set(['select', 'template', 'object', 'button', 'details', 'dialog'])
+/** Deeper ones are nobody's mail. */
+const MOST_OPEN = 100
 
-/** @returns an index of `html`; where there is no `</body>`, that of the last `</html>`, else the length */
-export function findEndOfBody(html: string): number {
-  let body: number | undefined
-  let document: number | undefined
-  const marks = /<!--|<(\/?)([a-z][a-z0-9:-]*)/gi
-  for (let match = marks.exec(html); match; match = marks.exec(html)) {
-    const [found, slash, written = ''] = match
-    if (found === '<!--') {
-      marks.lastIndex = endOf(html, '-->', match.index + found.length)
-      continue
-    }
-    const name = written.toLowerCase()
-    const end = endOfTag(html, marks.lastIndex)
-    if (slash === '/' && name === 'body') body = match.index
-    if (slash === '/' && name === 'html') document = match.index
-    marks.lastIndex = slash === '' && RAW_TEXT_ELEMENTS.has(name) ? endOfRawText(html, name, end) : end
-  }
-  return body ?? document ?? html.length
+export interface EndOfBody {
+  /** An index of the html; where there is no `</body>`, that of the last `</html>`, else the end of what can be seen. */
+  readonly at: number
+  /** Elements that would hide what stands there, the innermost first. */
+  readonly hiding: readonly string[]
 }
 
-function endOf(html: string, mark: string, from: number): number {
-  const at = html.indexOf(mark, from)
-  return at < 0 ? html.length : at + mark.length
-}
-
-/** Behind the `>` that is in no quoted value. A quote that is never closed holds nothing: such a tag ends at its first `>`. */
-function endOfTag(html: string, from: number): number {
-  const quotesOrEnd = /["'>]/g
-  quotesOrEnd.lastIndex = from
-  for (let match = quotesOrEnd.exec(html); match; match = quotesOrEnd.exec(html)) {
-    const [character] = match
-    if (character === '>') return quotesOrEnd.lastIndex
-    // Only behind a `=` does a quote open a value.
-    if (!/=\s*$/.test(html.slice(Math.max(from, match.index - 10), match.index))) continue
-    const close = html.indexOf(character, quotesOrEnd.lastIndex)
-    if (close < 0) return endOf(html, '>', from)
-    quotesOrEnd.lastIndex = close + 1
-  }
-  return html.length
-}
-
-function endOfRawText(html: string, name: string, from: number): number {
-  const end = new RegExp(`</${name}(?=[\\s/>])`, 'gi')
-  end.lastIndex = from
-  return end.exec(html)?.index ?? html.length
+export function findEndOfBody(html: string): EndOfBody {
+  const place = startOfMarkup()
+  const ends: { body?: EndOfBody; html?: EndOfBody } = {}
+  const open: string[] = []
+  let lastMarkup = 0
+  const endAt = (at: number): EndOfBody => ({ at, hiding: open.toReversed() })
+  readMarkup(place, html, {
+    markupBegins(at) {
+      lastMarkup = at
+    },
+    startTag(name) {
+      if (HIDING.has(name) && open.length < MOST_OPEN) open.push(name)
+    },
+    endTag(name, at) {
+      if (name === 'body' || name === 'html') ends[name] = endAt(at)
+      else if (HIDING.has(name) && open.includes(name)) open.length = open.lastIndexOf(name)
+    },
+    hrefBegins() {},
+    hrefEnds() {},
+  })
+  return ends.body ?? ends.html ?? endAt(place.mode === 'text' ? html.length : lastMarkup)
 }

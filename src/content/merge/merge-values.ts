@@ -25,9 +25,11 @@ export interface MergeValues {
 
 export interface TrackedUrls {
   readonly pixelUrl: string
-  /** For a URL that leads everybody to the same place. @returns undefined where it stays as written */
+  /** What stands before the part of each link. */
+  readonly clickUrl: string
+  /** For a URL that leads everybody to the same place. @returns its part, base64url; undefined where it stays as written */
   shared(url: string): string | undefined
-  /** @param written what stands in the attribute for this recipient @returns undefined where it stays so */
+  /** @param written what stands in the attribute for this recipient @returns its part; undefined where it stays so */
   own(written: string): string | undefined
 }
 

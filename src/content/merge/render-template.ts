@@ -18,7 +18,15 @@ import type {
   Operand,
   ValueNode,
 } from './merge-tree.js'
-import { findRawValue, findValue, isTrue, textOf, type LoopTurn, type MergeValues } from './merge-values.js'
+import {
+  findRawValue,
+  findValue,
+  isTrue,
+  textOf,
+  type LoopTurn,
+  type MergeValues,
+  type TrackedUrls,
+} from './merge-values.js'
 
 export interface RenderBounds {
   /** Tags and turns of loops that are looked at. */
@@ -33,24 +41,50 @@ export const RENDER_BOUNDS: RenderBounds = { steps: 20_000, units: 1_024 * 1_024
 /** Not hidden, for what is hidden is not loaded everywhere. */
 const PIXEL_LOOKS = 'width="1" height="1" alt="" style="display:block;border:0;width:1px;height:1px"'
 
+/** Takes what is rendered, piece by piece. A text of the template comes as the template has it. */
+export interface RenderSink {
+  put(text: string): void
+}
+
 export function renderTemplate(
-  { nodes, place }: MergeTemplate,
+  template: MergeTemplate,
   values: MergeValues,
   bounds: RenderBounds = RENDER_BOUNDS,
 ): string {
-  const rendering = new Rendering(values, bounds, place)
-  rendering.write(nodes, undefined)
-  return rendering.written
+  const sink = new WholeText()
+  renderInto(sink, template, values, bounds)
+  return sink.text
+}
+
+export function renderInto(
+  sink: RenderSink,
+  { nodes, place }: MergeTemplate,
+  values: MergeValues,
+  bounds: RenderBounds = RENDER_BOUNDS,
+): void {
+  new Rendering(sink, values, bounds, place).write(nodes, undefined)
+}
+
+class WholeText implements RenderSink {
+  text = ''
+
+  put(text: string): void {
+    this.text += text
+  }
 }
 
 class Rendering {
-  written = ''
+  private sink: RenderSink
+  private units = 0
   private steps = 0
+  /** What stands before the link parts of this message, escaped. */
+  private clickUrl: string | undefined
   private readonly values: MergeValues
   private readonly bounds: RenderBounds
   private readonly of: MergePlace
 
-  constructor(values: MergeValues, bounds: RenderBounds, of: MergePlace) {
+  constructor(sink: RenderSink, values: MergeValues, bounds: RenderBounds, of: MergePlace) {
+    this.sink = sink
     this.values = values
     this.bounds = bounds
     this.of = of
@@ -82,18 +116,35 @@ class Rendering {
 
   private writeLink({ written, url }: LinkNode, turn: LoopTurn | undefined): void {
     const { tracking } = this.values
-    const shared = url === undefined ? undefined : tracking?.shared(url)
-    if (shared !== undefined) {
-      this.put(escapeHtml(shared))
+    if (!tracking) {
+      this.write(written, turn)
       return
     }
-    const before = this.written
-    this.write(written, turn)
-    if (!tracking || url !== undefined) return
-    const own = tracking.own(this.written.slice(before.length))
-    if (own === undefined) return
-    this.written = before
-    this.put(escapeHtml(own))
+    if (url !== undefined) {
+      const part = tracking.shared(url)
+      if (part === undefined) this.write(written, turn)
+      else this.putLink(tracking, part)
+      return
+    }
+    const own = this.textOf(written, turn)
+    const part = tracking.own(own)
+    if (part === undefined) this.put(own)
+    else this.putLink(tracking, part)
+  }
+
+  private putLink(tracking: TrackedUrls, part: string): void {
+    this.put((this.clickUrl ??= escapeHtml(tracking.clickUrl)))
+    this.put(part)
+  }
+
+  private textOf(nodes: readonly MergeNode[], turn: LoopTurn | undefined): string {
+    const { sink, units } = this
+    const whole = new WholeText()
+    this.sink = whole
+    this.write(nodes, turn)
+    this.sink = sink
+    this.units = units
+    return whole.text
   }
 
   private writePixel(): void {
@@ -102,9 +153,10 @@ class Rendering {
   }
 
   private put(text: string): void {
-    if (this.written.length + text.length > this.bounds.units)
+    this.units += text.length
+    if (this.units > this.bounds.units)
       throw new MergeError(`what is rendered is longer than ${this.bounds.units} characters`)
-    this.written += text
+    this.sink.put(text)
   }
 
   private step(): void {

@@ -7,14 +7,16 @@
  * it past the bounds when it is rendered.
  */
 import { given } from '../../core/given.js'
+import type { Filled } from '../../mail/compose/compose.js'
 import { complianceFooter } from '../footer/compliance-footer.js'
 import { dateTags } from '../merge/date-tags.js'
 import type { MergePlace, MergeTemplate } from '../merge/merge-tree.js'
 import type { MergeValues, TrackedUrls } from '../merge/merge-values.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
+import { renderEncoded } from './encode-template.js'
 import { foldConstants } from './fold-constants.js'
-import type { MailBrand, Merging, OwnValues } from './merging.js'
+import { brandTags, type MailBrand, type Merging, type OwnValues } from './merging.js'
 import { trackTemplate } from '../tracking/track-template.js'
 import { TextFromHtml } from './text-from-html.js'
 
@@ -76,14 +78,32 @@ export function planBody({ html, text }: Omit<MailSource, 'subject'>, merging: M
 }
 
 export function renderMail(plan: MailPlan, values: MergeValues): MailSource {
-  const { html: htmlPlan, text: textPlan } = plan.body
-  const subject = cut(renderTemplate(plan.subject, values))
-  const html = htmlPlan && renderTemplate(htmlPlan, values)
-  const text =
-    textPlan instanceof TextFromHtml
-      ? textPlan.textFor(plan.body.isTracked ? undefined : html, values)
-      : textPlan && renderTemplate(textPlan, values)
-  return { subject, ...given({ html, text }) }
+  const html = plan.body.html && renderTemplate(plan.body.html, values)
+  const text = textOf(plan.body, values, html, renderTemplate)
+  return { subject: subjectOf(plan, values), ...given({ html, text }) }
+}
+
+/** For delivery, with its texts encoded as far as that could be done ahead. */
+export function renderFilled(plan: MailPlan, values: MergeValues): Filled<MailSource> {
+  const html = plan.body.html && renderEncoded(plan.body.html, values)
+  const written = typeof html === 'string' ? html : undefined
+  const text = textOf(plan.body, values, written, renderEncoded)
+  return { subject: subjectOf(plan, values), ...given({ html, text }) }
+}
+
+/** @param html the html for the same values, where that is there */
+function textOf<T>(
+  { text, isTracked }: BodyPlan,
+  values: MergeValues,
+  html: string | undefined,
+  render: (template: MergeTemplate, values: MergeValues) => T,
+): T | string | undefined {
+  if (!(text instanceof TextFromHtml)) return text && render(text, values)
+  return text.textFor(isTracked ? undefined : html, values, render)
+}
+
+function subjectOf({ subject }: MailPlan, values: MergeValues): string {
+  return cut(renderTemplate(subject, values))
 }
 
 /**
@@ -132,10 +152,6 @@ function systemTags(brand: MailBrand, date: number, links: SubscriberLinks): Mer
       return dateTags(date, brand.timezone).current_date
     },
   }
-}
-
-function brandTags({ companyName, companyAddress }: MailBrand) {
-  return { company_name: companyName, company_address: companyAddress }
 }
 
 function toTemplate(source: string, place: MergePlace): MergeTemplate {

@@ -29,6 +29,11 @@ export function brandOf({ companyName, companyAddress, attribution, timezone }: 
   return { companyName: companyName ?? '', companyAddress: companyAddress ?? '', attribution, timezone }
 }
 
+/** The system tags that a brand fills. */
+export function brandTags({ companyName, companyAddress }: MailBrand) {
+  return { company_name: companyName, company_address: companyAddress }
+}
+
 /** The same for all recipients of a content. */
 export interface Merging {
   readonly brand: MailBrand

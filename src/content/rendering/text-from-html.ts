@@ -31,14 +31,21 @@ export class TextFromHtml {
     this.outcomes = isMarkable(html.nodes) ? outcomesOf(html) : undefined
   }
 
-  /** @param rendered the HTML for the same values, where that is there */
-  textFor(rendered: string | undefined, values: MergeValues): string {
+  /**
+   * @param rendered the HTML for the same values, where that is there
+   * @param render renders the text's own template
+   */
+  textFor<T>(
+    rendered: string | undefined,
+    values: MergeValues,
+    render: (template: MergeTemplate, values: MergeValues) => T,
+  ): T | string {
     if (this.outcomes === undefined) return plainTextOf(rendered ?? renderTemplate(this.html, values))
     const chosen = this.outcomes.nodes.length === 0 ? '' : renderTemplate(this.outcomes, values)
     const known = this.texts.get(chosen)
     const text = known ?? textTemplate(this.html, chosen)
     if (known === undefined && this.texts.size < MOST_KEPT) this.texts.set(chosen, text)
-    return renderTemplate(text, values)
+    return render(text, values)
   }
 }
 

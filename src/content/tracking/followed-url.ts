@@ -16,6 +16,17 @@ const NAMED = new Map([
   ['apos', "'"],
 ])
 
+/** References that end without `;`, of which the two thousand have these. */
+const UNENDED: ReadonlySet<string> = new Set(
+  (
+    'AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Ccedil ETH Eacute Ecirc Egrave Euml GT Iacute Icirc Igrave Iuml LT Ntilde ' +
+    'Oacute Ocirc Ograve Oslash Otilde Ouml QUOT REG THORN Uacute Ucirc Ugrave Uuml Yacute aacute acirc acute aelig agrave amp aring ' +
+    'atilde auml brvbar ccedil cedil cent copy curren deg divide eacute ecirc egrave eth euml frac12 frac14 frac34 gt iacute icirc ' +
+    'iexcl igrave iquest iuml laquo lt macr micro middot nbsp not ntilde oacute ocirc ograve ordf ordm oslash otilde ouml para plusmn ' +
+    'pound quot raquo reg sect shy sup1 sup2 sup3 szlig thorn times uacute ucirc ugrave uml uuml yacute yen yuml'
+  ).split(' '),
+)
+
 /**
  * @param written the attribute's value, with its character references
  * @returns undefined for what is no http(s) URL, and where a reference in it is none of the usual ones: it leads where it led
@@ -36,7 +47,9 @@ function withoutReferences(written: string): string | undefined {
     /&(?:#(?:(\d{1,7})|x([0-9a-f]{1,6}));?|([a-z][a-z0-9]*)(;|(?![a-z0-9=;])))/gi,
     (found: string, decimal?: string, hex?: string, name?: string, end?: string) => {
       const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
-      const meant = name === undefined ? characterOf(code) : end === ';' ? NAMED.get(name) : undefined
+      // `&utm_source=` is a parameter.
+      if (name !== undefined && end !== ';' && !UNENDED.has(name)) return found
+      const meant = name === undefined ? characterOf(code) : NAMED.get(name)
       if (meant === undefined) unknown.push(found)
       return meant ?? found
     },

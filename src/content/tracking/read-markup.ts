@@ -1,10 +1,10 @@
 /**
  * Reads on through HTML and says where the URLs of links begin and end, and where elements end.
  *
- * Called by `track-template.ts`, piece by piece: between two pieces a value may have been merged in, which counts as one more
+ * Called for the end of the body, and by `track-template.ts` piece by piece: between two pieces a value may have been merged in, which counts as one more
  * character of whatever it stands in. Never judges whether the HTML is valid. What stands in comments (the conditional ones of
  * Outlook among them), in scripts, styles and other raw text is no link. Pure.
- * Standards: HTML Living Standard §13.2.5 (tokenization), but for escaped comments within scripts, which no mail has.
+ * Standards: HTML Living Standard §13.2.5 (tokenization), §13.2.6.5 (foreign content), but for escaped comments within scripts, which no mail has.
  * Fails: never throws; linear in the length of the text.
  */
 
@@ -41,10 +41,14 @@ type Mode =
 
 /** What is found, at an index of the piece. */
 export interface MarkupSink {
+  /** The `<` of a tag, comment or declaration. */
+  markupBegins?(at: number): void
   /** The first character of the value of a link's `href`. */
   hrefBegins(at: number): void
   /** Behind its last one. */
   hrefEnds(at: number): void
+  /** A start tag has ended; also of what only looks like an element, as all of SVG. */
+  startTag?(name: string): void
   /** The `<` of an end tag. */
   endTag(name: string, at: number): void
 }
@@ -67,6 +71,13 @@ const RAW_TEXT_ELEMENTS: ReadonlySet<string> = new Set(
   'script style textarea title xmp iframe noembed noframes plaintext'.split(' '),
 )
 const FOREIGN_ELEMENTS: ReadonlySet<string> = new Set(['svg', 'math'])
+/** What ends SVG and MathML that were not closed (§13.2.6.5). */
+const BREAKING_OUT: ReadonlySet<string> = new Set(
+  (
+    'b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta nobr ol p pre ruby ' +
+    's small span strong strike sub sup table tt u ul var'
+  ).split(' '),
+)
 const LINKS: ReadonlySet<string> = new Set(['a', 'area'])
 
 /** Moves `place` on to the end of `text`. */
@@ -99,9 +110,9 @@ const STEPS: Readonly<Record<Mode, Step>> = {
     if (end < text.length) place.mode = 'in tag'
     return end
   },
-  'in tag'(place, text, at) {
+  'in tag'(place, text, at, sink) {
     const next = indexOf(/[^\t\n\f\r /]/g, text, at)
-    if (text[next] === '>') return endTag(place, text, next)
+    if (text[next] === '>') return endTag(place, text, next, sink)
     if (next === text.length) return next
     beginName(place)
     if (text[next] !== '=') return next
@@ -165,6 +176,7 @@ const STEPS: Readonly<Record<Mode, Step>> = {
 /** @param open the index of a `<` in text */
 function openMarkup(place: MarkupPlace, text: string, open: number, sink: MarkupSink): number {
   const at = open + 1
+  sink.markupBegins?.(open)
   if (/[a-z]/i.test(text[at] ?? '')) return beginTag(place, false, at)
   if (text[at] === '/') {
     const name = /[a-z][^\t\n\f\r />]*/iy
@@ -174,7 +186,8 @@ function openMarkup(place: MarkupPlace, text: string, open: number, sink: Markup
       sink.endTag(found[0].toLowerCase(), open)
       return beginTag(place, true, at + 1)
     }
-    if (at + 1 < text.length && text[at + 1] !== '>') place.mode = 'declaration'
+    // At the end of all it is text, unless something follows.
+    if (text[at + 1] !== '>') place.mode = 'declaration'
     return at + 1
   }
   if (text.startsWith('!--', at)) return beginComment(place, text, at + 3)
@@ -201,9 +214,11 @@ function beginComment(place: MarkupPlace, text: string, at: number): number {
 }
 
 /** @param at the index of the `>` */
-function endTag(place: MarkupPlace, text: string, at: number): number {
+function endTag(place: MarkupPlace, text: string, at: number, sink: MarkupSink): number {
   const { tag, isEndTag } = place
   place.mode = 'text'
+  if (!isEndTag) sink.startTag?.(tag)
+  if (!isEndTag && BREAKING_OUT.has(tag)) place.foreignDepth = 0
   if (FOREIGN_ELEMENTS.has(tag)) {
     if (isEndTag) place.foreignDepth = Math.max(0, place.foreignDepth - 1)
     else if (text[at - 1] !== '/') place.foreignDepth += 1

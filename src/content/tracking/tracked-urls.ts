@@ -28,15 +28,14 @@ export function trackedUrls({
     get pixelUrl() {
       return links.pixelUrl
     },
-    shared(url) {
-      const part = parts.shared(workspaceId, url)
-      return part && links.click(part)
+    get clickUrl() {
+      return links.clickUrl
     },
+    shared: url => (isOurs(url, publicUrl) ? undefined : parts.shared(workspaceId, url)),
     own(written) {
       const url = followedUrl(written)
       if (url === undefined || isOurs(url, publicUrl)) return undefined
-      const part = parts.own(workspaceId, withParameters(url, parameters))
-      return part && links.click(part)
+      return parts.own(workspaceId, withParameters(url, parameters))
     },
   }
 }

@@ -44,7 +44,8 @@ export interface PublicApp extends HttpHandler {
   serves(request: IncomingMessage): boolean
 }
 
-const USUAL_HEADERS = {
+/** Of every answer; a page adds what its own markup needs. */
+export const USUAL_HEADERS = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',

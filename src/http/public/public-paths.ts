@@ -37,7 +37,7 @@ export class PublicPaths {
 
   /** Whether its first segment is one of ours, whatever follows. */
   serves(path: string): boolean {
-    return this.firstSegments.has(segmentsOf(path)[0]?.toLowerCase() ?? '')
+    return this.firstSegments.has(firstSegmentOf(path).toLowerCase())
   }
 
   match(path: string): Matched | undefined {
@@ -46,6 +46,13 @@ export class PublicPaths {
     const params = found && paramsOf(found.segments, segments)
     return found && params && { path: found.path, routes: found.routes, params }
   }
+}
+
+/** The first of `segmentsOf`; all requests are asked for it. */
+function firstSegmentOf(path: string): string {
+  if (!path.startsWith('/') || path.startsWith('//')) return segmentsOf(path)[0] ?? ''
+  const end = path.indexOf('/', 1)
+  return path.slice(1, end === -1 ? undefined : end)
 }
 
 function segmentsOf(path: string): string[] {

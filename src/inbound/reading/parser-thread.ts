@@ -59,11 +59,6 @@ export class ParserThread {
     this.parts = parts
   }
 
-  /** Starts it before there is anything to read, so that the first mail does not wait for it. */
-  prepare(): void {
-    this.running ??= this.start()
-  }
-
   /** Reads them; their octets are gone from here afterwards. One call at a time. */
   async read(tasks: readonly ParseTask[]): Promise<Reading> {
     const { thread, isReady } = (this.running ??= this.start())

@@ -4,25 +4,20 @@
  * Called by the delivery agent for every message. What it makes is 7-bit (but for addresses in the header that only SMTPUTF8
  * can carry, in messages that only it can carry), has CRLF line ends and no long lines, and is the same to the octet when
  * composed again: a retry sends what the first attempt sent. Encodings and boundaries are
- * chosen here; libqp breaks lines of quoted-printable. Never touches files or the network.
+ * chosen here; text that is encoded already (`encoded-text.ts`) is taken as it is. Never touches files or the network.
  * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047,
  * RFC 6532 (UTF-8 in headers).
  * Fails: rejects with AppError `validation_error`, its path naming the field, for a value that no header can hold.
  */
 import { createHash } from 'node:crypto'
-import { wrap } from 'libqp'
 import { AppError } from '../../core/errors.js'
 import { attachmentPart, type Attachment } from './attachment-part.js'
 import { readAddress, type EmailAddress, type NamedAddress } from '../address.js'
 import { isComposedField } from '../server-fields.js'
 import { foldField, internationalMailbox, mailbox, unstructured, type AddressForm } from './header-field.js'
 import { headerDate } from '../mime/header-date.js'
-import {
-  ENCODED_LINE,
-  encodeBase64,
-  encodeQuotedPrintable,
-  isShorterInBase64,
-} from '../mime/transfer-encoding.js'
+import { encodedText, octetsOfText, type EncodedText } from './encoded-text.js'
+import { encodeBase64, isShorterInBase64 } from '../mime/transfer-encoding.js'
 import { hasHeaderBreak } from './header-text.js'
 import { plainTextOf } from './plain-text.js'
 
@@ -34,6 +29,12 @@ export interface Letter {
   readonly text?: string
   /** Further fields, e.g. List-Unsubscribe; in this order, after the composer's own. */
   readonly headers?: readonly HeaderField[]
+}
+
+/** With its texts as they are or, wherever that could be done ahead, encoded. */
+export type Filled<L extends Letter> = Omit<L, 'html' | 'text'> & {
+  readonly html?: string | EncodedText
+  readonly text?: string | EncodedText
 }
 
 /** Finished content of one message: merged, links rewritten. */
@@ -77,12 +78,34 @@ export interface MessageCopy {
 /** RFC 5322 §2.2: printable ASCII except the colon. */
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/
 
-/** @returns the complete message, unsigned, without a Return-Path or Received field */
-export async function composeMessage(content: ComposedContent, copy: MessageCopy): Promise<Buffer> {
+/** A message, and what a signature says of its body where that is known without a look at each octet. */
+export interface Composed {
+  /** Complete, unsigned, without a Return-Path or Received field. */
+  readonly message: Buffer
+  /** In relaxed canonical form (RFC 6376 §3.4.4); the body it is of can be signed. */
+  readonly canonicalBody?: Buffer
+}
+
+/** @returns the message of `composeForSigning` */
+export async function composeMessage(content: Filled<ComposedContent>, copy: MessageCopy): Promise<Buffer> {
+  return Promise.resolve(composeForSigning(content, copy).message)
+}
+
+export function composeForSigning(content: Filled<ComposedContent>, copy: MessageCopy): Composed {
   const fields = [...ownFields(content, copy), ...furtherFields(content), field('MIME-Version', '1.0')]
-  const entity = bodyOf(content, copy.messageId)
-  const end = entity.endsWith('\r\n') ? '' : '\r\n'
-  return Buffer.from(`${fields.join('\r\n')}\r\n${entity}${end}`, 'latin1')
+  return composed(fields.join('\r\n'), bodyOf(content, copy.messageId))
+}
+
+function composed(head: string, { text, canonicalBody, isCanonical }: Entity): Composed {
+  const end = text.endsWith('\r\n') ? '' : '\r\n'
+  const message = Buffer.from(`${head}\r\n${text}${end}`, 'latin1')
+  if (canonicalBody === undefined) return { message }
+  return {
+    message,
+    canonicalBody: isCanonical
+      ? message.subarray(message.length - canonicalBody.length)
+      : Buffer.from(canonicalBody, 'latin1'),
+  }
 }
 
 /** The fields that the header of such a message must not have, lower case. */
@@ -102,19 +125,17 @@ export const LETTER_FIELDS: readonly string[] = [
  * @param name makes the boundaries of the message its own
  * @returns the message with a body of ours; octets of the header stay
  */
-export function composeBehind(header: Buffer, letter: Letter, name: string): Buffer {
+export function composeBehind(header: Buffer, letter: Filled<Letter>, name: string): Buffer {
   const fields = [
     field('Subject', unstructured(checked(letter.subject, 'subject')), 'subject'),
     ...furtherFields(letter),
     field('MIME-Version', '1.0'),
   ]
-  const entity = bodyOf(letter, name)
-  const end = entity.endsWith('\r\n') ? '' : '\r\n'
-  const behind = Buffer.from(`${fields.join('\r\n')}\r\n${entity}${end}`, 'latin1')
+  const { message: behind } = composed(fields.join('\r\n'), bodyOf(letter, name))
   return Buffer.concat([header.subarray(0, header.length - '\r\n'.length), behind])
 }
 
-function ownFields(content: ComposedContent, copy: MessageCopy): string[] {
+function ownFields(content: Filled<ComposedContent>, copy: MessageCopy): string[] {
   const { date, messageId } = copy
   const head = [
     field('From', ownMailbox(content.from, 'from')),
@@ -127,7 +148,7 @@ function ownFields(content: ComposedContent, copy: MessageCopy): string[] {
   return head
 }
 
-function recipientFields({ addressees }: ComposedContent, { to }: MessageCopy): string[] {
+function recipientFields({ addressees }: Pick<ComposedContent, 'addressees'>, { to }: MessageCopy): string[] {
   // Only a server with SMTPUTF8 can take a message for such a recipient at all, and takes its header in UTF-8 as well.
   const form = address(to, 'to').needsSmtpUtf8 ? 'utf8' : 'group'
   if (!addressees) return [field('To', recipients([{ address: to }], 'to', form))]
@@ -156,7 +177,7 @@ export function headerFault({ name, value }: HeaderField): string | undefined {
   }
 }
 
-function furtherFields({ headers = [] }: Letter): string[] {
+function furtherFields({ headers = [] }: Pick<Letter, 'headers'>): string[] {
   return headers.map(furtherField)
 }
 
@@ -199,45 +220,91 @@ function field(name: string, value: string, path = name.toLowerCase()): string {
   return folded
 }
 
+/** Header and body of a part, or of the message behind its other fields. */
+interface Entity {
+  readonly text: string
+  /** Of the body, where it is known. */
+  readonly canonicalBody?: string
+  /** Whether that is the body itself. */
+  readonly isCanonical?: boolean
+}
+
 /** RFC 2046 §5.1.3, RFC 2387: what the HTML shows stands beside it, what the reader opens beside both. */
-function bodyOf(content: Letter & Pick<ComposedContent, 'attachments'>, messageId: string): string {
+function bodyOf(content: Filled<Letter> & Pick<ComposedContent, 'attachments'>, messageId: string): Entity {
   const { html, attachments = [] } = content
-  const text = textPart('plain', content.text ?? (html === undefined ? '' : plainTextOf(html)))
+  const text = textPart('plain', content.text ?? (typeof html === 'string' ? plainTextOf(html) : ''))
   // RFC 2046 §5.1.4: the richest form last.
   const readable =
-    html === undefined ? text : multipart('alternative', [text, textPart('html', html)], messageId)
+    html === undefined ? { text: text.text } : alternative([text, textPart('html', html)], messageId)
   const isShown = (one: Attachment) => html !== undefined && one.contentId !== undefined
   const shown = attachments.filter(isShown).map(one => attachmentPart(one, true))
   const listed = attachments.filter(one => !isShown(one)).map(one => attachmentPart(one, false))
   const related =
     shown.length === 0
       ? readable
-      : multipart('related; type="multipart/alternative"', [readable, ...shown], `${messageId} related`)
-  return listed.length === 0 ? related : multipart('mixed', [related, ...listed], `${messageId} mixed`)
+      : multipart('related; type="multipart/alternative"', [readable.text, ...shown], `${messageId} related`)
+  return listed.length === 0 ? related : multipart('mixed', [related.text, ...listed], `${messageId} mixed`)
 }
 
 /** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary its own */
-function multipart(subtype: string, parts: readonly string[], name: string): string {
-  // `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no such content can hold the boundary; a
-  // message that is attached as it is was written before this one had an identifier.
-  const boundary = `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
-  const delimited = parts.map(part => `--${boundary}\r\n${part}\r\n`)
-  return `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n\r\n${delimited.join('')}--${boundary}--\r\n`
+function multipart(subtype: string, parts: readonly string[], name: string): Entity {
+  const boundary = boundaryOf(name)
+  return { text: multipartHead(subtype, boundary) + delimited(parts, boundary) }
 }
 
-/** @returns header and body of one entity; the body ends as the text does, with or without CRLF */
-function textPart(subtype: 'plain' | 'html', text: string): string {
-  const octets = Buffer.from(text.replace(/\r\n?|\n/g, '\r\n'))
-  const isBase64 = isShorterInBase64(octets)
-  const body = isBase64 ? encodeBase64(octets).toString('latin1') : inQuotedPrintable(octets)
+/** Of texts alone, of which the canonical form is known. */
+function alternative(parts: readonly TextPart[], name: string): Entity {
+  const boundary = boundaryOf(name)
+  const inParts = (text: (part: TextPart) => string) => delimited(parts.map(text), boundary)
+  const body = inParts(({ text }) => text)
+  const isCanonical = parts.every(({ canonical }) => canonical === undefined)
+  return {
+    text: multipartHead('alternative', boundary) + body,
+    canonicalBody: isCanonical ? body : inParts(({ text, canonical = text }) => canonical),
+    isCanonical,
+  }
+}
+
+/**
+ * `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no such content can hold the boundary; a message that is
+ * attached as it is was written before this one had an identifier.
+ */
+function boundaryOf(name: string): string {
+  return `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
+}
+
+function multipartHead(subtype: string, boundary: string): string {
+  return `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n\r\n`
+}
+
+/** Put together without a copy of each part on the way. */
+function delimited(parts: readonly string[], boundary: string): string {
+  let body = ''
+  for (const part of parts) body += `--${boundary}\r\n${part}\r\n`
+  return `${body}--${boundary}--\r\n`
+}
+
+/** Header and body of one entity; the body ends as the text does, with or without CRLF. */
+interface TextPart {
+  readonly text: string
+  /** The same in canonical form; absent where it is the same. */
+  readonly canonical?: string
+}
+
+function textPart(subtype: 'plain' | 'html', text: string | EncodedText): TextPart {
+  const octets = typeof text === 'string' ? octetsOfText(text) : undefined
+  const isBase64 = octets !== undefined && isShorterInBase64(octets)
+  const { encoded, canonical } = inTransfer(text, octets, isBase64)
   const head = [
     `Content-Type: text/${subtype}; charset=utf-8`,
     `Content-Transfer-Encoding: ${isBase64 ? 'base64' : 'quoted-printable'}`,
-  ]
-  return `${head.join('\r\n')}\r\n\r\n${body}`
+  ].join('\r\n')
+  const whole = { text: `${head}\r\n\r\n${encoded}` }
+  return canonical === undefined ? whole : { ...whole, canonical: `${head}\r\n\r\n${canonical}` }
 }
 
-/** libqp breaks lines at words, which readers of the source and of diffs are glad of. */
-function inQuotedPrintable(octets: Buffer): string {
-  return wrap(encodeQuotedPrintable(octets, Infinity).toString('latin1'), ENCODED_LINE)
+function inTransfer(text: string | EncodedText, octets: Buffer | undefined, isBase64: boolean): EncodedText {
+  if (typeof text !== 'string') return text
+  if (octets === undefined) return { encoded: '' }
+  return isBase64 ? { encoded: encodeBase64(octets).toString('latin1') } : encodedText(octets)
 }

@@ -61,6 +61,12 @@ export function splitMessage(message: Buffer): MessageParts {
   }
 }
 
+/** With the empty line that ends it; all of a message that has none. */
+export function headerOf(message: Buffer): Buffer {
+  const end = message.indexOf('\r\n\r\n')
+  return end < 0 ? message : message.subarray(0, end + '\r\n\r\n'.length)
+}
+
 /** @returns name of a header field, lower case */
 export function fieldName(field: string): string {
   const colon = field.indexOf(':')

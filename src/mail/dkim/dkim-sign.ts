@@ -8,7 +8,14 @@
  */
 import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { assertSignable, canonicalBody, canonicalField, fieldName, splitMessage } from './dkim-canonical.js'
+import {
+  assertSignable,
+  canonicalBody,
+  canonicalField,
+  fieldName,
+  headerOf,
+  splitMessage,
+} from './dkim-canonical.js'
 
 export const DKIM_ALGORITHMS = ['rsa', 'ed25519'] as const
 
@@ -67,6 +74,7 @@ const FOLD_AT = 78
  * @param keys one signature each, in this order from the top
  * @param signedAt becomes `t=`, ms since epoch UTC
  * @param unsigned header fields, each with its CRLF, that come between signatures and message and are not covered; ASCII
+ * @param knownBody the canonical form of the body, where whoever made the message knows it, and that it can be signed
  * @returns the signed message; the message itself when there is neither key nor field
  */
 export async function signMessage(
@@ -75,12 +83,15 @@ export async function signMessage(
   signedAt: number,
   place: SigningPlace = 'pool',
   unsigned = '',
+  knownBody?: Buffer,
 ): Promise<Buffer> {
   if (keys.length === 0) return below(unsigned, message)
-  assertSignable(message)
+  assertSignable(knownBody === undefined ? message : headerOf(message))
   const { fields, body } = splitMessage(message)
   const { names, canonical } = selectFields(fields)
-  const bodyHash = createHash('sha256').update(canonicalBody(body)).digest('base64')
+  const bodyHash = createHash('sha256')
+    .update(knownBody ?? canonicalBody(body))
+    .digest('base64')
   const signatures = await Promise.all(
     keys.map(async key => {
       const field = signatureField(key, signedAt, names, bodyHash)

@@ -7,7 +7,7 @@
  * Standards: RFC 2104 (HMAC-SHA256, truncated to 96 bits), RFC 3986 (URLs).
  * Fails: reading never throws; making one throws a plain Error for what is no UUID.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { LinkKey, LinkKeys } from './link-keys.js'
 import { readMessageToken, workspaceTag } from './message-token.js'
 import { HEADER_BYTES, readTokenBytes, tokenHeader } from './token-bytes.js'
@@ -63,6 +63,6 @@ function isFollowable(url: string): boolean {
   return /^https?:\/\/[^/?#\\]/i.test(url) && !/[\u0000-\u0020\u007f]/.test(url)
 }
 
-function macOf({ mac }: LinkKey, header: Buffer, tag: Buffer, url: Buffer): Buffer {
-  return createHmac('sha256', mac).update(header).update(tag).update(url).digest().subarray(0, MAC_BYTES)
+function macOf(key: LinkKey, header: Buffer, tag: Buffer, url: Buffer): Buffer {
+  return key.mac(Buffer.concat([header, tag, url])).subarray(0, MAC_BYTES)
 }

@@ -3,10 +3,10 @@
  *
  * Opened once by whoever makes or reads links and handed to the other files here. What is made for one purpose is worth nothing for
  * another, since no two have a key in common. Derived when first asked for and kept. Pure.
- * Standard: RFC 5869 (HKDF).
+ * Standards: RFC 5869 (HKDF), RFC 2104 (HMAC).
  * Fails: without any key, or with a version that a token has no room for, opening throws a plain Error.
  */
-import { createCipheriv, hkdfSync } from 'node:crypto'
+import { createCipheriv, hash, hkdfSync } from 'node:crypto'
 import type { TokenKey } from '../signed-token.js'
 
 /**
@@ -17,8 +17,8 @@ export type LinkPurpose = 'message' | 'link' | 'subscriber' | 'confirm'
 
 export interface LinkKey {
   readonly version: number
-  /** For HMAC-SHA256, 32 bytes. */
-  readonly mac: Buffer
+  /** HMAC-SHA256, 32 octets. */
+  mac(octets: Buffer): Buffer
   /** Enciphers 16 octets each with AES-256; used by what is sealed. */
   encipherBlocks(blocks: Buffer): Buffer
 }
@@ -63,5 +63,20 @@ function derive({ version, secret }: TokenKey, purpose: LinkPurpose): LinkKey {
   const bytes = Buffer.from(hkdfSync('sha256', secret, '', `postroad link ${purpose}`, 64))
   // Kept, since making one takes several times as long as using it; with whole blocks it holds nothing back.
   const cipher = createCipheriv('aes-256-ecb', bytes.subarray(32), null).setAutoPadding(false)
-  return { version, mac: bytes.subarray(0, 32), encipherBlocks: blocks => cipher.update(blocks) }
+  return { version, mac: hmacSha256(bytes.subarray(0, 32)), encipherBlocks: blocks => cipher.update(blocks) }
+}
+
+/** Of SHA-256. */
+const BLOCK_OCTETS = 64
+
+/** RFC 2104 §2: two hashes of what is not long, each in one go, take half the time of an Hmac object. @param key a block at most */
+function hmacSha256(key: Buffer): (octets: Buffer) => Buffer {
+  const padded = Buffer.concat([key], BLOCK_OCTETS)
+  const inner = padded.map(octet => octet ^ 0x36)
+  const outer = padded.map(octet => octet ^ 0x5c)
+  return octets => sha256(Buffer.concat([outer, sha256(Buffer.concat([inner, octets]))]))
+}
+
+function sha256(octets: Buffer): Buffer {
+  return hash('sha256', octets, 'buffer')
 }

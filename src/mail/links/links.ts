@@ -37,8 +37,8 @@ export interface Links {
   /** The mail in a browser, as long as it is kept. */
   readonly viewUrl: string
   readonly pixelUrl: string
-  /** @param linkPart of `makeLinkPart`, for the workspace of this message */
-  click(linkPart: string): string
+  /** A link part of `makeLinkPart` for the workspace of this message makes a click link of it. */
+  readonly clickUrl: string
 }
 
 /** @param publicUrl without a slash at the end */
@@ -76,8 +76,8 @@ class MessageLinks implements Links {
     return this.once('open', () => this.messageTokens().token('open') + PIXEL_SUFFIX)
   }
 
-  click(linkPart: string): string {
-    return this.once('click', () => `${this.messageTokens().token('click')}.`) + linkPart
+  get clickUrl(): string {
+    return this.once('click', () => `${this.messageTokens().token('click')}.`)
   }
 
   private messageTokens(): MessageTokens {

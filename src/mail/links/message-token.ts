@@ -6,8 +6,8 @@
  * Standard: RFC 2104 (HMAC-SHA256, of which each kind has 80 bits: every guess costs the guesser a request).
  * Fails: reading never throws; making one throws a plain Error for what is no UUID.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { LinkKey, LinkKeys } from './link-keys.js'
+import { timingSafeEqual } from 'node:crypto'
+import type { LinkKeys } from './link-keys.js'
 import {
   bytesToUuid,
   HEADER_BYTES,
@@ -42,7 +42,7 @@ export class MessageTokens {
     const key = keys.newest('message')
     const parts = [tokenHeader(key.version), uuidToBytes(messageId), workspaceTag(workspaceId)]
     this.name = Buffer.concat(parts, NAME_BYTES)
-    this.digest = digestOf(key, this.name)
+    this.digest = key.mac(this.name)
   }
 
   token(kind: MessageTokenKind): string {
@@ -65,13 +65,9 @@ export function readMessageToken(
   const key = token && keys.find('message', token.keyVersion)
   if (!token || !key) return undefined
   const name = token.bytes.subarray(0, NAME_BYTES)
-  const isOurs = timingSafeEqual(token.bytes.subarray(NAME_BYTES), macIn(digestOf(key, name), kind))
+  const isOurs = timingSafeEqual(token.bytes.subarray(NAME_BYTES), macIn(key.mac(name), kind))
   if (!isOurs) return undefined
   return { messageId: bytesToUuid(name.subarray(HEADER_BYTES)), workspaceTag: name.subarray(TAG_AT) }
-}
-
-function digestOf({ mac }: LinkKey, name: Buffer): Buffer {
-  return createHmac('sha256', mac).update(name).digest()
 }
 
 function macIn(digest: Buffer, kind: MessageTokenKind): Buffer {

@@ -96,12 +96,13 @@ export function isShorterInBase64(octets: Buffer): boolean {
  * CRLF stays a line end; a CR or LF alone is encoded.
  *
  * @param maxLine octets of a line; longer ones are broken where they have to be. Infinity for a caller that breaks them itself
+ * @param startColumn octets that stand in the first line already
  */
-export function encodeQuotedPrintable(octets: Buffer, maxLine: number): Buffer {
+export function encodeQuotedPrintable(octets: Buffer, maxLine: number, startColumn = 0): Buffer {
   const most = 3 * octets.length
-  const encoded = Buffer.allocUnsafe(most + 3 * Math.ceil(most / (maxLine - 3)))
+  const encoded = Buffer.allocUnsafe(most + 3 * Math.ceil(most / (maxLine - 3)) + 3)
   let length = 0
-  let column = 0
+  let column = startColumn
   for (let at = 0; at < octets.length; at++) {
     const octet = octets[at] as number
     if (octet === CR && octets[at + 1] === LF) {

@@ -25,6 +25,11 @@ const ARMOUR = ['-----BEGIN PGP MESSAGE-----', '-----BEGIN PGP SIGNED MESSAGE---
 /** Octets of a base64 text that are decoded to look for armour. */
 const MAX_DECODED = 262_144
 
+/** @param type lower case */
+export function isProtectingType(type: string): boolean {
+  return PROTECTING_TYPES.has(type)
+}
+
 /** @returns how it is protected; undefined where it is not */
 export function protectionOf(header: RelayedHeader, message: Buffer): Protection | undefined {
   const { value } = header.contentType
@@ -42,7 +47,7 @@ export function hasDkimSignature(header: RelayedHeader): boolean {
 }
 
 /** At the start of a line. Quoted-printable leaves the line as it is: there is no `=` in it. */
-function hasArmour(body: Buffer): boolean {
+export function hasArmour(body: Buffer): boolean {
   return ARMOUR.some(line => {
     let at = body.indexOf(line, 0, 'latin1')
     while (at > 0 && body[at - 1] !== 0x0a) at = body.indexOf(line, at + 1, 'latin1')

@@ -1,7 +1,6 @@
 /**
  * `POST /email/send`: checks the request by the contract's rules, in the contract's order, and submits it.
  */
-import { given } from '../../core/given.js'
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
@@ -49,10 +48,10 @@ export async function sendEmail(
   const now = clock.now()
   const workspace = await parts.senders.workspace(principal.workspaceId)
   const submittedBy = peer === undefined ? undefined : { keyId: principal.keyId, peer }
-  const { submission, shown } = await toSubmission(parts, workspace, body, now, submittedBy)
+  const { submission, shown } = await toSubmission(parts, workspace, body, now, principal, submittedBy)
   const { scheduledAt, id } = submission.content
   const { isSandbox } = principal
-  const batch = { workspace, isSandbox, submissions: [{ ...submission, key: principal }] }
+  const batch = { workspace, isSandbox, submissions: [submission] }
   database.storage.requireRoom()
   try {
     return await withLongStored(database, workspace, batch.submissions, now, () =>
@@ -74,6 +73,7 @@ async function toSubmission(
   workspace: ActingWorkspace,
   body: SendBody,
   now: number,
+  key: Principal,
   submittedBy: SubmittedBy | undefined,
 ) {
   const { recipients, addressees } = readRecipientFields(body)
@@ -90,9 +90,11 @@ async function toSubmission(
     id: parts.newId(),
     ...sender,
     ...filled,
-    ...given({ addressees, scheduledAt, submittedBy }),
+    ...(addressees ? { addressees } : {}),
+    ...(scheduledAt === undefined ? {} : { scheduledAt }),
+    ...(submittedBy ? { submittedBy } : {}),
   }
-  const submission: Submission = { content, to: recipients, ...given({ attached }) }
+  const submission: Submission = { content, to: recipients, key, ...(attached ? { attached } : {}) }
   return { submission, shown: shownSender(sender, asked) }
 }
 

@@ -2,7 +2,7 @@
  * Takes a message that came finished (SMTP submission) through the door: the same rules as the REST API's, applied to
  * what the message says of itself.
  *
- * Called at the end of DATA. The body is never touched here, and of the header only what `mail/relay/edit-header.ts` names;
+ * Called at the end of DATA. The body is never touched here (footer and tracking are put in when it is delivered, `mta/finish-relayed.ts`), and of the header only what `mail/relay/edit-header.ts` names;
  * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
  * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
  */
@@ -13,6 +13,8 @@ import type { Principal } from '../../http/principal.js'
 import { LETTER_FIELDS } from '../../mail/compose/compose.js'
 import { readControls, type RelayControls } from '../../mail/relay/controls.js'
 import { editRelayedHeader, type HeaderEdits } from '../../mail/relay/edit-header.js'
+import { hasDkimSignature, protectionOf } from '../../mail/relay/protection.js'
+import { readReadableParts } from '../../mail/relay/readable-parts.js'
 import { receivedField, transmissionProtocol } from '../../mail/relay/received-field.js'
 import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
@@ -50,6 +52,10 @@ export interface RelayRequest {
 /** Received fields with which a message is taken to go round in circles. */
 const MOST_HOPS = 50
 
+const NO_TRACKING = { opens: false, clicks: false }
+
+const PROTECTED_NOTE = '; signed or encrypted by its author, so nothing was added to it'
+
 /** Ids in one reply; a list of a thousand would be no line any more. */
 const MOST_IDS = 12
 
@@ -62,6 +68,7 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   refuseLoop(header)
   const controls = checkedControls(readControls(header))
   const written = await writtenFor(parts, workspace, header, controls, request)
+  const added = written ? {} : additionsTo(workspace, header, controls, firstPart)
   const { sender, edits } = await authorOf(parts.senders, workspace, header)
   const removals = [...(edits.removals ?? []), ...(written ? LETTER_FIELDS : [])]
   const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits, removals })
@@ -76,9 +83,8 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
       submitter: request.mail.address,
       ...given({ ret: request.mail.ret, envid: request.mail.envid }),
     },
-    trackOpens: controls.track?.opens ?? false,
-    trackClicks: controls.track?.clicks ?? false,
-    ...written,
+    ...{ trackOpens: false, trackClicks: false },
+    ...(written ?? added.content),
     ...(controls.tags.length === 0 ? {} : { tags: controls.tags }),
     submittedBy: { keyId: principal.keyId, peer: request.session.peerAddress },
   }
@@ -87,7 +93,7 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
     isSandbox: principal.isSandbox,
     submission: { content, to: request.recipients, dsn: request.dsn, key: principal },
   })
-  return replyText(submitted)
+  return `${replyText(submitted)}${added.note ?? ''}`
 }
 
 /** RFC 5321 §6.3. A host that relays to us what we route to it would do so for ever. */
@@ -101,12 +107,30 @@ function checkedControls(controls: RelayControls): RelayControls {
   if (controls.templateId !== undefined) return controls
   if (controls.mergeData !== undefined)
     throw refused('X-Postroad-Data', 'is of use with X-Postroad-Template only')
-  if (controls.footer === true)
-    throw refused(
-      'X-Postroad-Footer',
-      'is of use with X-Postroad-Template only: finished mail stays as it came',
-    )
   return controls
+}
+
+/**
+ * What a finished mail gets that asks for footer or tracking: nothing where its author signed or encrypted it, of which the
+ * submitter is told. What lies behind the first part of it is looked at when it is delivered.
+ */
+function additionsTo(
+  workspace: ActingWorkspace,
+  header: RelayedHeader,
+  { footer: hasFooter = false, track: { opens, clicks } = NO_TRACKING }: RelayControls,
+  message: Buffer,
+) {
+  const isAsked = hasFooter || opens || clicks
+  if (isAsked && isProtected(header, message)) return { note: PROTECTED_NOTE }
+  // An author's own DKIM signature may cover that there are no such fields.
+  if (!isAsked && (!workspace.isMarketing || hasDkimSignature(header))) return {}
+  const tracking = { trackOpens: opens, trackClicks: clicks }
+  const merging = mergingOf(workspace, { source: { subject: '' }, data: undefined, hasFooter, ...tracking })
+  return { content: { ...tracking, ...given({ merging }) } }
+}
+
+function isProtected(header: RelayedHeader, message: Buffer): boolean {
+  return protectionOf(header, message) !== undefined || readReadableParts(message)?.isProtected === true
 }
 
 /**

@@ -19,8 +19,26 @@ export interface SubmissionParts extends RelayParts {
   /** The key with this id; asked for each message, so it remembers for a moment. @throws AppError unauthorized, workspace_not_found */
   readonly principalOfKey: (keyId: string) => Promise<Principal>
   readonly guard: LoginGuard
-  /** Devices that cannot authenticate; the first network that holds the address counts. */
+  /** Devices that cannot authenticate; the first network that holds the address counts. Asked for each connection. */
   readonly trustedNetworks: readonly { readonly network: string; readonly key: string }[]
+}
+
+interface Trusted {
+  readonly list: NetworkList
+  readonly key: string
+}
+
+/** Made ready once for each reading of the configuration. */
+export function trustedNetworks(parts: Pick<SubmissionParts, 'trustedNetworks'>): () => readonly Trusted[] {
+  let [known, ready]: [unknown, readonly Trusted[]] = [undefined, []]
+  return () => {
+    const { trustedNetworks: now } = parts
+    if (now !== known) {
+      known = now
+      ready = now.map(({ network, key }) => ({ list: new NetworkList([network]), key }))
+    }
+    return ready
+  }
 }
 
 /** As user name it says nothing; the password is the key. */
@@ -28,14 +46,11 @@ const ANY_WORKSPACE = 'apikey'
 
 export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Submitter> {
   const { guard } = parts
-  const trusted = parts.trustedNetworks.map(({ network, key }) => ({
-    list: new NetworkList([network]),
-    key,
-  }))
+  const trusted = trustedNetworks(parts)
 
   return {
     async connect({ peerAddress }) {
-      const match = trusted.find(({ list }) => list.contains(peerAddress))
+      const match = trusted().find(({ list }) => list.contains(peerAddress))
       if (match === undefined) return undefined
       try {
         return { principal: await parts.principalOfKey(match.key), isTrusted: true }

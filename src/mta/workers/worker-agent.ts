@@ -35,6 +35,8 @@ export interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
   }
   /** Whether the MTA-STS policies of recipient domains are honoured. */
   readonly mtaSts: boolean
+  /** PEM of certification authorities that are believed beside the usual ones; empty for none. */
+  readonly authorities?: string
   /** Whether DNS may send mail to networks close by. */
   readonly allowPrivate: boolean
 }
@@ -50,7 +52,7 @@ export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
     const { hostname, links } = options
     return openCaptureAgent({ clock, hostname, links, signingPlace })
   }
-  const { dns, mtaSts, allowPrivate, ...parts } = options
+  const { dns, mtaSts, allowPrivate, authorities, ...parts } = options
   const reach = openReach({ allowPrivate })
   const resolver = openResolver({ ...dns, clock, random })
   return openSmtpAgent({
@@ -58,7 +60,7 @@ export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
     clock,
     random,
     reach,
-    dialler: openDialler(clock, reach),
+    dialler: openDialler(clock, reach, authorities),
     resolver,
     systemLookup,
     ...(mtaSts

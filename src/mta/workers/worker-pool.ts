@@ -5,7 +5,10 @@
  * no database and no SMTP. Fails: a thread that ends by itself is logged and replaced, and its jobs end as `deferred`;
  * while there is none to be had, jobs wait, so that none of their attempts is used up.
  *
- *   starting -> ready -> ended -> (at once, or after a pause when it did not last) starting
+ * One thread is there from the beginning; the others come once there is more to do than one does at a time, and stay: most of the
+ * time a server of little mail needs one, and each takes some 10 MB.
+ *
+ *   (absent) -> starting -> ready -> ended -> (at once, or after a pause when it did not last) starting
  */
 import { setMaxListeners } from 'node:events'
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
@@ -40,7 +43,8 @@ export interface WorkerPool extends DeliveryAgent {
 interface Place {
   readonly number: number
   thread: DeliveryThread | undefined
-  startedAt: number
+  /** On the monotonic clock; undefined until it is needed. */
+  startedAt: number | undefined
   /** Threads in a row that did not last. */
   failures: number
   restart: Timer | undefined
@@ -79,11 +83,11 @@ class ThreadedAgent implements WorkerPool {
     this.places = Array.from({ length: parts.workers }, (_, index) => ({
       number: index + 1,
       thread: undefined,
-      startedAt: 0,
+      startedAt: undefined,
       failures: 0,
       restart: undefined,
     }))
-    for (const place of this.places) this.start(place)
+    this.startOneMore()
   }
 
   deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
@@ -115,6 +119,11 @@ class ThreadedAgent implements WorkerPool {
     for (const { giveUp } of this.waiting) giveUp()
   }
 
+  private startOneMore(): void {
+    const place = this.places.find(({ startedAt }) => startedAt === undefined)
+    if (place) this.start(place)
+  }
+
   private start(place: Place): void {
     place.startedAt = this.parts.clock.monotonic()
     place.thread = new DeliveryThread({
@@ -130,7 +139,7 @@ class ThreadedAgent implements WorkerPool {
     place.thread = undefined
     if (this.isClosing) return
     const { clock, log } = this.parts
-    const hasLasted = clock.monotonic() - place.startedAt >= LASTING_MS
+    const hasLasted = clock.monotonic() - (place.startedAt ?? 0) >= LASTING_MS
     place.failures = hasLasted ? 0 : place.failures + 1
     const pauseMs = place.failures === 0 ? 0 : retryDelayMs(PAUSES, place.failures, NO_JITTER)
     log.error('delivery thread ended', {
@@ -146,6 +155,7 @@ class ThreadedAgent implements WorkerPool {
   private handOver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
     const domain = job.recipient.slice(job.recipient.lastIndexOf('@') + 1)
     const thread = this.choose(domain)
+    if ((thread?.load ?? this.waiting.size) > EQUAL_LOAD) this.startOneMore()
     return thread === undefined ? this.wait(job, signal) : thread.deliver(job, domain, signal)
   }
 

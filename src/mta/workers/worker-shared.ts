@@ -9,7 +9,7 @@
 import type { Instruction, SharedValue } from './worker-protocol.js'
 
 /**
- * For one thread. Some 80 newsletters of 50 KB; the queue's own cache of contents is as large as four of these.
+ * For one thread. Some 80 newsletters of 50 KB; the queue's own cache of contents is as large as two of these.
  * What is dropped while it is still wanted is only sent again.
  */
 const KEPT_BYTES = 8 * 1_024 * 1_024

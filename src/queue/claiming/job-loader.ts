@@ -72,7 +72,7 @@ interface Missing {
   read(): Promise<DeliveryJob['content']>
 }
 
-const KEPT_CONTENT_BYTES = 32 * 1_024 * 1_024
+const KEPT_CONTENT_BYTES = 16 * 1_024 * 1_024
 /** A rotation takes effect within this time. */
 const KEPT_KEYS_MS = 5_000
 

@@ -28,6 +28,9 @@ export interface LoggedAttempt {
   readonly verdict: Verdict
 }
 
+/** Told of each attempt once what came of it is on disk. */
+export type OnAttempt = (attempt: LoggedAttempt) => void
+
 const WORDS = {
   delivered: 'delivered',
   deferred: 'deferred',

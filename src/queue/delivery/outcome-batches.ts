@@ -13,6 +13,7 @@ import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
+import type { OnAttempt } from './log-attempt.js'
 import { recordOutcomes, type Finished } from './record-outcomes.js'
 
 export interface OutcomeBatchesParts {
@@ -20,10 +21,11 @@ export interface OutcomeBatchesParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
+  readonly onAttempt?: OnAttempt | undefined
 }
 
 /** A batch stays a few ms of work; what is left over goes into the next. */
-const BATCH = 100
+const BATCH = 50
 /** From so many deliveries under way on, outcomes come in so fast that a few ms gather a batch. */
 const BUSY = 16
 const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
@@ -70,7 +72,7 @@ export class OutcomeBatches {
   }
 
   private async write(): Promise<{ batch: readonly Waiting[]; dueAgain: ReadonlyMap<string, number> }> {
-    const { database, clock, random, log } = this.parts
+    const { database, clock, random, log, onAttempt } = this.parts
     for (let failures = 1; ; failures += 1) {
       let batch: readonly Waiting[] = []
       try {
@@ -81,6 +83,7 @@ export class OutcomeBatches {
               tx,
               batch.map(({ finished }) => finished),
               log,
+              onAttempt,
             )
           },
           { canWait: this.isBusy },

@@ -9,6 +9,7 @@
  */
 import { given } from '../../core/given.js'
 import type { Tx } from '../../db/database.js'
+import { MAX_SECTION, readMessageHeader } from '../../mail/mime/header-section.js'
 import type { Bounced, Classification, Deferred, Outcome, Stage } from '../../mail/outcome.js'
 import { insertAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { insertCapturedMails } from '../../messages/capture-store.js'
@@ -19,7 +20,7 @@ import { findHeads } from '../../messages/message-status-store.js'
 import { deferEntry, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { WITHDRAWN } from '../claiming/withdrawn.js'
 import type { Log } from '../../world/log.js'
-import { logAttempt, type Verdict } from './log-attempt.js'
+import { logAttempt, type OnAttempt, type Verdict } from './log-attempt.js'
 
 /** One finished attempt. */
 export interface Finished {
@@ -43,6 +44,7 @@ export async function recordOutcomes(
   tx: Tx,
   batch: readonly Finished[],
   log?: Log,
+  onAttempt?: OnAttempt,
 ): Promise<ReadonlyMap<string, number>> {
   const entries = await takeEntries(tx, batch)
   const all = batch.map((finished): Settled => {
@@ -59,10 +61,12 @@ export async function recordOutcomes(
     await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isHandedOver(outcome))
     dueAgain.set(job.messageId, verdict.nextAttemptAt)
   }
-  if (log)
-    tx.onCommit(() => {
-      for (const one of settled) logAttempt(log, one)
-    })
+  tx.onCommit(() => {
+    for (const one of settled) {
+      if (log) logAttempt(log, one)
+      onAttempt?.(one)
+    }
+  })
   return dueAgain
 }
 
@@ -146,7 +150,8 @@ function toCapturedMail({ job, outcome, finishedAt }: Settled) {
       capturedAt: finishedAt,
       envelopeSender: job.envelopeSender,
       recipient: job.recipient,
-      subject: job.content.subject,
+      // As its reader sees it, filled in.
+      subject: readMessageHeader(outcome.captured.toString('latin1', 0, MAX_SECTION)).text('subject'),
       raw: outcome.captured,
     },
   ]

@@ -184,6 +184,16 @@ export class Schedule {
     return this.sites.list()
   }
 
+  /** When the mail fell due that has waited longest for a turn of a site that does not rest; ms since epoch UTC. */
+  get oldestDueAt(): number | undefined {
+    return this.sites.oldestDueAt
+  }
+
+  /** Sites are found otherwise from now on. Mail that stands in line of one already goes by what was known. */
+  relocate(): void {
+    this.directory.forgetAll()
+  }
+
   /** Ends the rests of sites, of those that serve these destinations where some are named. */
   endRests(destinations?: ReadonlySet<string>): void {
     for (const site of this.sites.serving(destinations, name => this.directory.find(name))) {

@@ -52,6 +52,11 @@ export class SiteDirectory {
     return known?.facts
   }
 
+  /** How sites are told apart has changed: what is known is believed no longer, but where nobody can be asked at once. */
+  forgetAll(): void {
+    this.known.clear()
+  }
+
   /** Stands in line for it; `onLocated` tells. */
   ask(destination: string, claimant: Claimant): void {
     if (this.asking.has(destination)) return

@@ -61,7 +61,7 @@ const BURST_SHARE = 1 / 6
 
 export class SitePace {
   private readonly clock: Clock
-  private readonly limits: SiteLimits
+  private limits: SiteLimits
   private readonly restLengths: RestLengths
   private active = 0
   /** Of those, messages that take no time to send. */
@@ -116,6 +116,17 @@ export class SitePace {
   private get reserveSlots(): number {
     if (this.calm < CALM_AFTER || this.averageMs === undefined || this.limits.messagesPerMinute > 0) return 0
     return Math.floor(this.window * Math.min(1, RESERVE_MS / this.averageMs))
+  }
+
+  /** The configuration was read again: from now on these hold. What was learnt of the site stays. */
+  setLimits(limits: SiteLimits): void {
+    const { connections, messagesPerMinute } = this.limits
+    if (limits.connections === connections && limits.messagesPerMinute === messagesPerMinute) return
+    this.limits = limits
+    this.window = Math.min(this.window, limits.connections)
+    this.threshold = Math.max(this.threshold, limits.connections)
+    this.tokens = this.burst
+    this.tokensAt = this.clock.monotonic()
   }
 
   /** What it has to show for being given connections. */

@@ -44,7 +44,10 @@ export class SiteRegister {
   /** The site of this name, with what is known of it, or a new one. */
   open(facts: SiteFacts): Site {
     const known = this.sites.get(facts.name)
-    if (known) return known
+    if (known) {
+      known.pace.setLimits(facts)
+      return known
+    }
     const site = new Site(this.parts.clock, facts, this.parts.rests)
     this.sites.set(site.name, site)
     return site
@@ -69,6 +72,14 @@ export class SiteRegister {
         { name: site.name, ...state, restsUntil: restLeftMs === undefined ? undefined : now + restLeftMs },
       ]
     })
+  }
+
+  /** When the mail fell due that has waited longest at a site that may be served now; it goes through all lanes with mail due. */
+  get oldestDueAt(): number | undefined {
+    let oldest = Infinity
+    for (const site of this.sites.values())
+      if (site.hasDue && !site.pace.isResting) oldest = Math.min(oldest, site.oldestDueAt ?? Infinity)
+    return oldest === Infinity ? undefined : oldest
   }
 
   /** All sites, or those that serve these destinations. */

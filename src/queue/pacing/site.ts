@@ -70,6 +70,14 @@ export class Site {
     return Object.values(this.lines).some(line => line.size > 0)
   }
 
+  /** When what stands in its lines longest fell due, ms since epoch UTC; undefined where nothing does. */
+  get oldestDueAt(): number | undefined {
+    let oldest = Infinity
+    for (const line of Object.values(this.lines))
+      for (const lanes of line.values()) for (const { dueAt } of lanes) oldest = Math.min(oldest, dueAt)
+    return oldest === Infinity ? undefined : oldest
+  }
+
   get hasLargeDue(): boolean {
     return this.lines['large single'].size > 0 || this.lines['large bulk'].size > 0
   }

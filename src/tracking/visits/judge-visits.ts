@@ -11,9 +11,28 @@ import type { Visit } from './visit.js'
 const AGENTS = KNOWN_MACHINES.flatMap(({ agent }) => agent ?? [])
 const NETWORKS = new NetworkList(KNOWN_MACHINES.flatMap(({ networks = [] }) => networks))
 
+/** Names and addresses of which it is remembered what they are. */
+const MOST_REMEMBERED = 10_000
+
+const isMachineByName = remembered(userAgent => AGENTS.some(agent => agent.test(userAgent)))
+const isMachineByAddress = remembered(address => NETWORKS.contains(address))
+
 /** By what it says of itself and where it comes from. */
 export function isKnownMachine({ isHead, userAgent, address }: Visit): boolean {
-  return isHead || AGENTS.some(agent => agent.test(userAgent)) || NETWORKS.contains(address)
+  return isHead || isMachineByName(userAgent) || isMachineByAddress(address)
+}
+
+/** Most visits are by programs that were seen before, from networks that were. */
+function remembered(judge: (text: string) => boolean): (text: string) => boolean {
+  const known = new Map<string, boolean>()
+  return text => {
+    const found = known.get(text)
+    if (found !== undefined) return found
+    if (known.size >= MOST_REMEMBERED) known.clear()
+    const judged = judge(text)
+    known.set(text, judged)
+    return judged
+  }
 }
 
 /** Within which one message's links are all followed by nobody who reads. */

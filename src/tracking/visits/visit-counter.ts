@@ -2,8 +2,8 @@
  * Counts visits: brings what stands in the journal into the history of messages and the event log, each once.
  *
  * What people did goes through the state machine; what machines did is told to the log alone. How far it has come is written in the
- * transaction that counts. It is a second behind, to see what comes with a visit, and steps aside after each piece, so that delivery and
- * the API go on however much there is to count. Fails: never; trouble with the database is logged and tried again after a pause.
+ * transaction that counts. It is a second behind, to see what comes with a visit, and rests after each piece for longer than that took:
+ * while thousands come each second they are answered first and counted later, as long as the journal has room. Fails: never; trouble with the database is logged and tried again after a pause.
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
@@ -35,11 +35,14 @@ export interface CounterParts {
 }
 
 /** One transaction's share; the API and the queue wait for it. */
-const VISITS_PER_TURN = 100
+const VISITS_PER_TURN = 50
 /** Read ahead of what is counted. */
 const MOST_AHEAD = 10_000
-/** After each piece. */
-const REST_MS = 10
+/** After each piece at least. */
+const LEAST_REST_MS = 10
+/** And in proportion to the time that the piece took, which is longer the more others have to do. */
+const REST_PER_MS = 8
+const MOST_REST_MS = 200
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 export class VisitCounter {
@@ -49,6 +52,7 @@ export class VisitCounter {
   private readonly ahead: ReadVisit[] = []
   private counted: JournalPlace
   private later: Timer | undefined
+  private restMs = LEAST_REST_MS
 
   /** @param counted up to where visits were counted */
   constructor(parts: CounterParts, counted: JournalPlace) {
@@ -59,7 +63,7 @@ export class VisitCounter {
       clock,
       restMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
       takeTurn: () => this.takeTurn(),
-      afterTurn: () => pauseFor(REST_MS),
+      afterTurn: () => pauseFor(this.restMs),
       onFailure: (error, retryInMs) => {
         log.error('clicks and opens could not be counted', { error: describeError(error), retryInMs })
       },
@@ -79,10 +83,12 @@ export class VisitCounter {
   }
 
   private async takeTurn(): Promise<boolean> {
+    const { clock, journal } = this.parts
+    const begunAt = clock.monotonic()
+    this.restMs = LEAST_REST_MS
     await this.readAhead()
     const [first] = this.ahead
     if (!first) return false
-    const { clock } = this.parts
     const isRipe = ({ at }: Visit) => clock.now() - at >= BURST_MS || at > clock.now()
     const end = this.ahead.slice(0, VISITS_PER_TURN).findIndex(({ visit }) => !isRipe(visit))
     const ripe = this.ahead.slice(0, end < 0 ? VISITS_PER_TURN : end)
@@ -97,6 +103,8 @@ export class VisitCounter {
     )
     this.ahead.splice(0, ripe.length)
     this.loop.succeed()
+    const took = clock.monotonic() - begunAt
+    if (!journal.isFilling) this.restMs = Math.min(MOST_REST_MS, Math.max(LEAST_REST_MS, REST_PER_MS * took))
     return true
   }
 
@@ -122,18 +130,21 @@ export class VisitCounter {
     const isMachine = (visit: Visit) =>
       isKnownMachine(visit) || this.bursts.isBurst(visit, moments.get(visit.messageId) ?? null)
     const judged = visits.map(visit => happeningOf(visit, isMachine(visit)))
-    await database.write(async tx => {
-      tx.onCommit(onEvents)
-      await recordHappenings(
-        tx,
-        judged.filter(({ facts }) => !facts.isBot),
-      )
-      await tellLog(
-        tx,
-        judged.filter(({ facts }) => facts.isBot),
-      )
-      await moveCountedPlace(tx.db, end)
-    })
+    await database.write(
+      async tx => {
+        tx.onCommit(onEvents)
+        await recordHappenings(
+          tx,
+          judged.filter(({ facts }) => !facts.isBot),
+        )
+        await tellLog(
+          tx,
+          judged.filter(({ facts }) => facts.isBot),
+        )
+        await moveCountedPlace(tx.db, end)
+      },
+      { isLong: true },
+    )
     if (end.file !== this.counted.file) await reader.deleteBefore(end)
     this.counted = end
   }

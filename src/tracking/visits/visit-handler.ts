@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SlidingWindow } from '../../http/sliding-window.js'
-import type { PublicApp } from '../../http/public/public-app.js'
+import { USUAL_HEADERS, type PublicApp } from '../../http/public/public-app.js'
 import { visitorOf } from '../../http/public/visitor.js'
 import { readClick, type Click } from '../../mail/links/click-link.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
@@ -31,12 +31,10 @@ export const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAA
 /** Visits of one message in a minute; who comes oftener is led on and not counted. */
 const MOST_PER_MESSAGE = 120
 
-const HEADERS = {
-  'Cache-Control': 'no-store',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Robots-Tag': 'noindex, nofollow',
-}
+/** As a text it leaves together with its header, in one call of the system. */
+const PIXEL_TEXT = PIXEL.toString('latin1')
+
+const PIXEL_HEADERS = { ...USUAL_HEADERS, 'Content-Type': 'image/gif', 'Content-Length': PIXEL.length }
 
 interface Visited extends Partial<Pick<Click, 'url'>> {
   readonly messageId: string
@@ -80,11 +78,12 @@ async function keep(
 
 function answer(response: ServerResponse, isHead: boolean, url: string | undefined): void {
   if (url === undefined) {
-    response.writeHead(200, { ...HEADERS, 'Content-Type': 'image/gif', 'Content-Length': PIXEL.length })
-    response.end(isHead ? undefined : PIXEL)
+    response.writeHead(200, PIXEL_HEADERS)
+    if (isHead) response.end()
+    else response.end(PIXEL_TEXT, 'latin1')
     return
   }
-  response.writeHead(302, { ...HEADERS, Location: locationOf(url), 'Content-Length': 0 })
+  response.writeHead(302, { ...USUAL_HEADERS, Location: locationOf(url), 'Content-Length': 0 })
   response.end()
 }
 

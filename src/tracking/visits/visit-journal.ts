@@ -2,16 +2,17 @@
  * Where visits are kept between the answer and the count: files that are only appended to, beside the database.
  *
  * The answer to a click waits until its line is on disk, and for nothing else: neither for the database's writer nor for a lock. What
- * comes while one write is under way shares the next (group commit). `visit-reader.ts` reads the files, `visit-counter.ts` deletes
+ * comes while one write is under way shares the next (group commit), and where many come a write waits a moment for more of them. `visit-reader.ts` reads the files, `visit-counter.ts` deletes
  * those that are counted. Each start begins a new file, so that nothing is ever written behind a line that a crash broke off.
  * Bounded: what waits in memory, what lies on disk; beyond that visits are not kept, and the reader is led on all the same.
  * Fails: opening rejects with the system's error; `keep` never rejects, a visit that is not on disk is `false`.
  */
+import { constants } from 'node:fs'
 import { mkdir, open, readdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describeError } from '../../core/errors.js'
 import type { Log } from '../../world/log.js'
-import type { Clock } from '../../world/time/clock.js'
+import { pauseFor, type Clock } from '../../world/time/clock.js'
 import { visitLine, type Visit } from './visit.js'
 
 export interface JournalParts {
@@ -43,6 +44,12 @@ export interface JournalBounds {
 const BOUNDS: JournalBounds = { fileOctets: 16 * 1_024 * 1_024, files: 32, waitingUnits: 8 * 1_024 * 1_024 }
 /** A disk that takes longer keeps no reader waiting. */
 const LONGEST_WAIT_MS = 500
+/** Visits that share a write from which on the next one waits for company. */
+const MANY_AT_ONCE = 4
+const COMPANY_MS = 1
+/** What a write has returned from is on disk: one way to the thread pool instead of two. */
+const APPENDED_DURABLY =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_DSYNC
 /** Between two complaints. */
 const QUIET_MS = 60_000
 
@@ -81,6 +88,11 @@ export class VisitJournal {
   /** Up to where lines are on disk. */
   get end(): JournalPlace {
     return this.current
+  }
+
+  /** More than half of what may lie uncounted does. */
+  get isFilling(): boolean {
+    return this.uncounted.size > this.bounds.files / 2
   }
 
   /** Whether lines may still be appended to it. */
@@ -130,6 +142,7 @@ export class VisitJournal {
       late.cancel()
       answer(isKept)
       if (isKept) this.onKept()
+      if (lines.length >= MANY_AT_ONCE) await pauseFor(COMPANY_MS)
     }
     // In one go with the last look at what waits: who comes next begins anew.
     this.writing = undefined
@@ -139,7 +152,6 @@ export class VisitJournal {
     try {
       const handle = this.handle ?? (await this.begin())
       await handle.appendFile(octets)
-      await handle.datasync()
       this.current = { ...this.current, octets: this.current.octets + octets.length }
       if (this.current.octets >= this.bounds.fileOctets) await this.finish()
       return true
@@ -153,7 +165,7 @@ export class VisitJournal {
 
   private async begin(): Promise<FileHandle> {
     const file = this.current.file + 1
-    const handle = await open(journalFile(this.parts.folder, file), 'ax', 0o600)
+    const handle = await open(journalFile(this.parts.folder, file), APPENDED_DURABLY, 0o600)
     this.handle = handle
     this.current = { file, octets: 0 }
     this.uncounted.add(file)

@@ -15,7 +15,7 @@ export interface ReadVisit {
   readonly end: JournalPlace
 }
 
-const MOST_AT_ONCE = 256 * 1_024
+const MOST_AT_ONCE = 64 * 1_024
 const LINE_BREAK = 0x0a
 
 export class VisitReader {
@@ -30,7 +30,7 @@ export class VisitReader {
     this.place = place
   }
 
-  /** @returns the next visits, a quarter of a megabyte of lines at most; none where there are none yet */
+  /** @returns the next visits, 64 KB of lines at most; none where there are none yet */
   async read(): Promise<readonly ReadVisit[]> {
     for (;;) {
       const isOpen = this.journal.isOpen(this.place.file)

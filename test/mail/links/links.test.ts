@@ -40,7 +40,7 @@ function tokenOf(path: keyof typeof LINK_PATHS, url: string): string {
 function clickOn(url: string, message = ANN, keys = KEYS): string {
   const part = makeLinkPart(keys, message.workspaceId, url)
   if (part === undefined) throw new Error(`no link is made of ${url}`)
-  return tokenOf('click', linksOf(keys, PUBLIC, message).click(part))
+  return tokenOf('click', linksOf(keys, PUBLIC, message).clickUrl + part)
 }
 
 const readers: Readonly<Record<string, (text: string) => unknown>> = {

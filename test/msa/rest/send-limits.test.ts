@@ -149,7 +149,8 @@ for (const [limit, window, windowMs] of [
       { status: 400, body: { error: { code: 'no_content' } } },
       'the rules of the request come before the limits',
     )
-    await postroad.clock.advance(windowMs)
+    postroad.clock.skip(windowMs)
+    postroad.clock.skip(windowMs)
     t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 }, 'in the next one')
   })
 

@@ -6,7 +6,6 @@
  * Fails: AppError validation_error with the field's path where one address stands alone and is none, and for too many. In a
  * list it is skipped as invalid later on, whatever it holds, so that it fails nobody else's mail (rule 6 of the contract).
  */
-import { given } from '../../../core/given.js'
 import { normalizedAddress, type NamedAddress } from '../../../mail/address.js'
 import type { Addressees } from '../../../mail/compose/compose.js'
 import { readNamedAddress, toNamedAddress } from '../../../mail/named-address.js'
@@ -55,7 +54,7 @@ export function readRecipientFields(
   const hasCopies = copied.length + blind.length > 0
   return {
     recipients,
-    ...given({ copyFault }),
+    ...(copyFault === undefined ? {} : { copyFault }),
     ...(hasCopies || seen.some(({ mailbox }) => mailbox?.name !== undefined)
       ? { addressees: { to: headerOf(seen), cc: headerOf(copied), hasCopies } }
       : {}),

@@ -52,7 +52,7 @@ export function withWorkspaceSender(fields: SenderFields, workspace: Workspace):
     throw new AppError('missing_from_email', 'give from_email, or set a default in the workspace', {
       path: 'from_email',
     })
-  return { ...fields, fromAddress, name: fields.name ?? defaultFromName ?? undefined }
+  return { fromAddress, name: fields.name ?? defaultFromName ?? undefined, replyTo: fields.replyTo }
 }
 
 /** Whoever answers may have no SMTPUTF8, and the header of a mail is ASCII: so has to be what stands before the @. */

@@ -6,7 +6,6 @@
  */
 import type { ActingWorkspace } from '../../../accounts/workspace-store.js'
 import type { MergeData } from '../../../content/rendering/merging.js'
-import { given } from '../../../core/given.js'
 import { formatSize } from '../../../core/units.js'
 import type { MessageContent } from '../../../messages/content-store.js'
 import { mergingOf, type AskedTemplate } from '../../merged-content.js'
@@ -45,15 +44,27 @@ export function fillFields(
   asked: TrackingFields,
 ): ContentFields & Pick<MessageContent, 'merging' | 'templateId' | 'trackOpens' | 'trackClicks'> {
   const { subject, html = template?.html, text } = fields
-  const source = { subject, ...given({ html, text }) }
   const {
     track_opens: trackOpens = workspace.trackOpens,
     track_clicks: trackClicks = workspace.trackClicks,
   } = asked
   const hasHtml = html !== undefined
-  const tracking = { trackOpens: hasHtml && trackOpens, trackClicks: hasHtml && trackClicks }
-  const merging = mergingOf(workspace, { source, data, hasFooter: hasHtml, ...tracking })
-  return { ...fields, trackOpens, trackClicks, ...given({ html, templateId: template?.id, merging }) }
+  const merging = mergingOf(workspace, {
+    source: { subject, html, text },
+    data,
+    hasFooter: hasHtml,
+    trackOpens: hasHtml && trackOpens,
+    trackClicks: hasHtml && trackClicks,
+  })
+  // What is added stands first, as in `toContent` of `submit.ts`.
+  return {
+    trackOpens,
+    trackClicks,
+    ...(merging ? { merging } : {}),
+    ...(template ? { templateId: template.id } : {}),
+    ...fields,
+    ...(hasHtml ? { html } : {}),
+  }
 }
 
 /** Of a request; what it leaves out the workspace says. */

@@ -1,0 +1,76 @@
+/**
+ * Renders a template in the form in which it leaves: what its recipients have in common is encoded once, not for each of them.
+ *
+ * Called by `mail-plan.ts` for mail that is delivered. From the first mail of a template on, so that a retry has the same octets whatever
+ * is remembered. What is mostly no ASCII is shorter in base64, of which nothing can be encoded ahead, and is rendered as text. Pure but
+ * for what it remembers, for as long as the template is. Fails: MergeError as rendering does.
+ */
+import {
+  encodedPiece,
+  LEAST_AHEAD,
+  TextEncoder76,
+  type EncodedPiece,
+  type EncodedText,
+} from '../../mail/compose/encoded-text.js'
+import { isShorterInBase64 } from '../../mail/mime/transfer-encoding.js'
+import type { MergeNode, MergeTemplate } from '../merge/merge-tree.js'
+import type { MergeValues } from '../merge/merge-values.js'
+import { renderInto, renderTemplate } from '../merge/render-template.js'
+
+interface Prepared {
+  /** The same, its texts copied. */
+  readonly template: MergeTemplate
+  /** By those texts. */
+  readonly pieces: ReadonlyMap<string, EncodedPiece>
+}
+
+/** Null where nothing can be encoded ahead. */
+const known = new WeakMap<MergeTemplate, Prepared | null>()
+
+export function renderEncoded(template: MergeTemplate, values: MergeValues): string | EncodedText {
+  const prepared = preparedOf(template)
+  if (!prepared) return renderTemplate(template, values)
+  const encoder = new TextEncoder76(prepared.pieces)
+  renderInto(encoder, prepared.template, values)
+  return encoder.end()
+}
+
+function preparedOf(template: MergeTemplate): Prepared | null {
+  const found = known.get(template)
+  if (found !== undefined) return found
+  const prepared = prepare(template)
+  known.set(template, prepared)
+  return prepared
+}
+
+function prepare({ nodes, ...template }: MergeTemplate): Prepared | null {
+  const texts: string[] = []
+  const copied = withTexts(nodes, text => {
+    const copy = compact(text)
+    texts.push(copy)
+    return copy
+  })
+  if (isShorterInBase64(Buffer.from(texts.join('')))) return null
+  const pieces = new Map<string, EncodedPiece>()
+  for (const text of texts) {
+    const piece = text.length < LEAST_AHEAD ? undefined : encodedPiece(text)
+    if (piece) pieces.set(text, piece)
+  }
+  return { template: { ...template, nodes: copied }, pieces }
+}
+
+/** A slice of a text with a `€` in it takes two octets for each character, and so does every mail that it is put into. */
+function compact(text: string): string {
+  // eslint-disable-next-line no-control-regex -- one octet each
+  return /^[\x00-\xff]*$/.test(text) ? Buffer.from(text, 'latin1').toString('latin1') : text
+}
+
+function withTexts(nodes: readonly MergeNode[], change: (text: string) => string): MergeNode[] {
+  const all = (some: readonly MergeNode[]) => withTexts(some, change)
+  return nodes.map(node => {
+    if (typeof node === 'string') return change(node)
+    if (node.kind === 'choice')
+      return { ...node, whenTrue: all(node.whenTrue), whenFalse: all(node.whenFalse) }
+    return node.kind === 'loop' ? { ...node, body: all(node.body), whenEmpty: all(node.whenEmpty) } : node
+  })
+}

@@ -1,0 +1,91 @@
+/** Text put together of pieces that were encoded ahead, against the same text in one, under random pieces; read by a decoder that is not ours. */
+import { decode } from 'libqp'
+import t from 'tap'
+import {
+  encodedPiece,
+  LEAST_AHEAD,
+  TextEncoder76,
+  type EncodedPiece,
+} from '../../src/mail/compose/encoded-text.js'
+import { canonicalBody } from '../../src/mail/dkim/dkim-canonical.js'
+
+/** Numbers in [0, below), the same for the same seed (a linear congruential generator). */
+function numbers(seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+/** What has made somebody's encoder stumble. */
+const BITS = [
+  ...[
+    'a word',
+    ' ',
+    '  ',
+    '\t',
+    ' \t ',
+    '\n',
+    '\r\n',
+    '\r',
+    '\n\n',
+    '.',
+    '\n.\n',
+    '=',
+    '==',
+    '=3D',
+    '=\n',
+    '€',
+  ],
+  ...['Grüße', '😀', '\ud83d', '\ude00', 'From ', '-'.repeat(74), '='.repeat(30), 'x'.repeat(150), '\u00a0'],
+  ...['<a href="https://x.example/?a=1&amp;b=2">', '\0', '\x7f', 'é'.repeat(40)],
+]
+
+function textOf(pick: (below: number) => number, bits: number): string {
+  return Array.from({ length: bits }, () => BITS[pick(BITS.length)] ?? '').join('')
+}
+
+function encoded(texts: readonly string[], ahead: ReadonlyMap<string, EncodedPiece>) {
+  const encoder = new TextEncoder76(ahead)
+  for (const text of texts) encoder.put(text)
+  return encoder.end()
+}
+
+t.test('what was encoded ahead, and what stands between, is read as the one text that it is', t => {
+  let [ahead, apart] = [0, 0]
+  for (let seed = 1; seed <= 3_000; seed += 1) {
+    const pick = numbers(seed)
+    const texts = Array.from({ length: pick(9) }, () => textOf(pick, pick(2) === 0 ? pick(3) : 4 + pick(30)))
+    const pieces = new Map<string, EncodedPiece>()
+    for (const text of texts.filter(one => one.length >= LEAST_AHEAD)) {
+      const piece = encodedPiece(text)
+      if (piece) pieces.set(text, piece)
+    }
+    const { encoded: lines, canonical = lines } = encoded(texts, pieces)
+    const meant = Buffer.from(texts.join('').replace(/\r\n?|\n/g, '\r\n'))
+    const faults = [
+      decode(lines).equals(meant) ? '' : 'reads as something else',
+      lines.split('\r\n').every(line => line.length <= 76) ? '' : 'a line is longer than 76',
+      /^[\t\r\n\x20-\x7e]*$/.test(lines) ? '' : 'not printable ASCII',
+      /[ \t](\r\n|$)/.test(lines) ? 'white space at the end of a line' : '',
+      // A delimiter follows, so that empty lines at the end are none at the end of the body.
+      canonicalBody(Buffer.from(`${lines}\r\n-`)).equals(Buffer.from(`${canonical}\r\n-\r\n`))
+        ? ''
+        : 'DKIM signs something else',
+    ].filter(fault => fault !== '')
+    if (faults.length > 0) t.fail(faults.join(', '), { seed, texts, lines })
+    ahead += pieces.size
+    apart += texts.length - pieces.size
+  }
+  t.ok(ahead > 3_000 && apart > 3_000, `${ahead} pieces encoded ahead, ${apart} texts that were not`)
+  t.end()
+})
+
+t.test('a text whose edge belongs with what stands beside it is not encoded ahead', t => {
+  const long = 'x'.repeat(LEAST_AHEAD)
+  for (const text of [`\n${long}`, `${long}\r`, `\ude00${long}`, `${long}\ud83d`])
+    t.equal(encodedPiece(text), undefined, JSON.stringify(text.replace(long, '…')))
+  t.type(encodedPiece(`\r\n${long}\n`), 'object')
+  t.end()
+})

@@ -1,0 +1,89 @@
+/**
+ * Mail that many get: whatever was worked out or encoded ahead for all of them, each reads what was meant for them alone, and what is
+ * signed is the canonical form of what leaves.
+ */
+import { readFileSync, readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { simpleParser } from 'mailparser'
+import t from 'tap'
+import { planBody, planSubject, renderMail, valuesOf } from '../../src/content/rendering/mail-plan.js'
+import { composeForSigning, type ComposedContent } from '../../src/mail/compose/compose.js'
+import { assertSignable, canonicalBody, splitMessage } from '../../src/mail/dkim/dkim-canonical.js'
+import { openFilling } from '../../src/mta/fill-in.js'
+import { openMailLinks } from '../../src/mta/mail-links.js'
+import type { JobContent } from '../../src/queue/delivery-agent.js'
+import { LETTER, makeJob } from '../support/smtp/mta.js'
+
+const CORPUS = fileURLToPath(new URL('../../../test/content/corpus', import.meta.url))
+const MAILS = readdirSync(CORPUS, { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.html'))
+  .sort()
+const SECRET = { version: 1, secret: Buffer.alloc(32, 's') }
+const mailLinks = openMailLinks({
+  secrets: [SECRET],
+  publicUrl: 'https://mail.example.com',
+  unsubscribeDomain: 'bounce.example.com',
+  unsubscribeKey: SECRET,
+})
+const brand = {
+  companyName: 'Vögel & Co',
+  companyAddress: 'Hauptstraße 9',
+  attribution: true,
+  timezone: 'UTC',
+}
+const merging = { brand, hasFooter: true, tracking: { opens: true, clicks: {} } }
+const WORKSPACE = '01900000-0000-7000-8000-00000000000a'
+const NAMES = ['Ann', 'Grüße  und\tmehr ', '€ 😀', 'a=b&c', '. ', '']
+
+const { text: _, ...withoutText } = LETTER
+
+/** Written in front, so that each mail has something of its own, in conditions and loops as well. */
+const OWN = '<p>Dear {{first_name|reader}} {{#if first_name}}({{first_name}}){{else}}nobody{{/if}}</p>'
+
+t.test('each of many readers gets in octets what was filled in for them in text', async t => {
+  let ahead = 0
+  for (const name of MAILS) {
+    const written = readFileSync(`${CORPUS}/${name}`, 'utf8').replace('{{', '{ {')
+    const html = /<body[^>]*>/i.test(written)
+      ? written.replace(/<body[^>]*>/i, tag => tag + OWN)
+      : OWN + written
+    const content: ComposedContent & JobContent = { ...withoutText, subject: '{{first_name}}', html, merging }
+    const fillIn = openFilling(mailLinks)
+    for (const [at, firstName] of NAMES.entries()) {
+      const contact = { email: 'ann@x.example', firstName, lastName: null, attributes: {} }
+      const messageId = `01900000-0000-7000-8000-00000000000${at}`
+      const job = {
+        ...makeJob({ content, recipient: contact.email }),
+        messageId,
+        workspaceId: WORKSPACE,
+        own: { contact },
+      }
+      const filled = fillIn(job, content, merging)
+      if (typeof filled.html === 'object') ahead += 1
+      const copy = { to: contact.email, date: 0, messageId: `${at}@mail.example.com` }
+      const { message, canonicalBody: known } = composeForSigning(filled, copy)
+      const again = composeForSigning(openFilling(mailLinks)(job, content, merging), copy)
+
+      const links = mailLinks.of({ messageId, workspaceId: WORKSPACE, recipient: contact.email })
+      const tracking = mailLinks.tracked(WORKSPACE, links, merging.tracking)
+      const plan = { subject: planSubject(content.subject, merging), body: planBody({ html }, merging) }
+      const meant = renderMail(
+        plan,
+        valuesOf(merging, job.own, job.recipient, job.acceptedAt, links, tracking),
+      )
+      const read = await simpleParser(message, { skipTextToHtml: true, skipImageLinks: true })
+      const label = `${name} for '${firstName}'`
+      t.equal(read.html, inLines(meant.html ?? ''), `${label}: html`)
+      t.equal(read.text, inLines(meant.text ?? ''), `${label}: text`)
+      t.ok(again.message.equals(message), `${label}: the same octets from a thread that knows nothing yet`)
+      t.doesNotThrow(() => assertSignable(message), label)
+      t.ok(known?.equals(canonicalBody(splitMessage(message).body)), `${label}: what is signed`)
+    }
+  }
+  t.ok(ahead > MAILS.length, 'most of them were encoded ahead')
+})
+
+/** mailparser's line ends. */
+function inLines(text: string): string {
+  return text.replace(/\r\n?/g, '\n')
+}
