@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
 import type { Contact, NewContact } from '../../src/audience/contacts/contact.js'
-import { insertContacts, updateContact } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts, updateContact } from '../../src/audience/contacts/contact-write-store.js'
 import { fillSearch } from '../../src/audience/search/search-store.js'
 import { findAudience } from '../../src/audience/audience-store.js'
 import { addPairs, CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../../src/audience/pair-store.js'
@@ -78,6 +78,19 @@ function contactOf(n: number, contacts: number, until: number): NewContact {
     subscribed: lot % 100 >= 3,
     createdAt,
   }
+}
+
+/** As CSV with a heading: contacts from number `first` on, as they would have come today. @param isOther than another time */
+export function contactFile(first: number, rows: number, isOther: boolean): Buffer {
+  const until = Date.now()
+  const lines = ['email,first_name,last_name,city,age,plan,company,signed_up']
+  for (let n = first; n < first + rows; n += 1) {
+    const { email, firstName, lastName, attributes } = contactOf(n, first + rows, until)
+    const { city, age, plan: usual, company, signed_up } = attributes as Record<string, string>
+    const plan = isOther ? 'changed' : usual
+    lines.push([email, firstName, lastName, city, age, plan, company, signed_up].join(','))
+  }
+  return Buffer.from(`${lines.join('\n')}\n`)
 }
 
 export async function fillAudience(

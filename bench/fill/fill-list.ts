@@ -7,7 +7,7 @@
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
-import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { findList, insertList } from '../../src/audience/lists/list-store.js'
 import { addPairs, LIST_MEMBERS } from '../../src/audience/pair-store.js'
 import type { Queries } from '../../src/db/database.js'

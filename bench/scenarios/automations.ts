@@ -8,7 +8,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import BetterSqlite from 'better-sqlite3'
-import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { bulkInsert } from '../fill/bulk-insert.js'

@@ -34,11 +34,14 @@ export async function forContacts(
   for (let start = 0; start < unique.length; start += PIECE) {
     const piece = unique.slice(start, start + PIECE).filter(isUuid)
     if (piece.length === 0) continue
-    const result = await database.write(async tx => {
-      const audience = await findAudience(tx.db, workspaceId)
-      const contacts = audience ? await findContactsById(tx.db, audience.number, piece) : []
-      return { found: contacts.length, done: contacts.length === 0 ? 0 : await work(tx, contacts) }
-    })
+    const result = await database.write(
+      async tx => {
+        const audience = await findAudience(tx.db, workspaceId)
+        const contacts = audience ? await findContactsById(tx.db, audience.number, piece) : []
+        return { found: contacts.length, done: contacts.length === 0 ? 0 : await work(tx, contacts) }
+      },
+      { isLong: unique.length > PIECE },
+    )
     found += result.found
     done += result.done
   }

@@ -5,7 +5,7 @@
  */
 import { AppError } from '../core/errors.js'
 import { normalizedAddress, readAddress } from '../mail/address.js'
-import type { Attributes } from './contacts/traits.js'
+import type { Attributes } from './contacts/contact.js'
 
 /** @returns the address in the form that it is stored and compared in */
 export function checkEmail(text: string): string {

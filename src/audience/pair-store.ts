@@ -105,17 +105,20 @@ export async function removePairs(
   return removed
 }
 
-const addToCount = ofEach(({ things, count }) =>
-  statement((db, { seq, by }: { seq: number; by: number }) =>
-    compilable(
+/** Of each thing its number, and by how much its count changes. */
+const addToCounts = ofEach(({ things, count }) =>
+  rowsStatement((db, rows) => {
+    const tuples = rows.map(([seq, by]) => sql`(cast(${seq} as bigint), cast(${by} as integer))`)
+    return compilable(
       db,
-      sql`update ${sql.table(things)} set ${sql.ref(count)} = ${sql.ref(count)} + ${by} where seq = ${seq}`,
-    ),
-  ),
+      sql`update ${sql.table(things)} set ${sql.ref(count)} = ${sql.ref(count)} + changes.column2
+      from (values ${sql.join(tuples)}) as changes where seq = changes.column1`,
+    )
+  }),
 )
 
 async function changeCount(db: Queries, kind: PairKind, seq: number, by: number): Promise<void> {
-  if (by !== 0) await addToCount[kind.pairs](db, { seq, by })
+  if (by !== 0) await addToCounts[kind.pairs](db, [[seq, by]])
 }
 
 const countByThing = ofEach(({ pairs, thing }) =>
@@ -137,7 +140,8 @@ export async function recount(db: Queries, contacts: readonly number[], by: 1 | 
       for (const { thing, count } of rows as { thing: number; count: number }[])
         changes.set(thing, (changes.get(thing) ?? 0) + count)
     }
-    for (const [thing, count] of changes) await changeCount(db, kind, thing, by * count)
+    const rows = Array.from(changes, ([thing, count]) => [thing, by * count])
+    for (const piece of inPieces(rows)) await addToCounts[kind.pairs](db, piece)
   }
 }
 
@@ -192,6 +196,8 @@ export interface NamedSeq {
   readonly id: string
   /** Its name, folded. */
   readonly folded: string
+  /** Contacts that are in it or have it. */
+  readonly contacts: number
 }
 
 /** For a statement on all `contacts` of a range: those with at least one of the things. */
@@ -205,11 +211,16 @@ export function isWithAny(
     where ${sql.ref(thing)} in (${sql.join(things)}) and contact between ${first} and ${last})`
 }
 
+/** The most things that a contact is looked for in one by one: of more of them, all that it is in or has is gone through. */
+const LOOKED_FOR = 2
+
 /** The same, for a statement on few of them. */
 export function hasAny({ pairs, thing }: PairKind, things: readonly number[]): RawBuilder<boolean> {
+  // With a plus no index is chosen for it, so that it is the one by contact.
+  const one = things.length > LOOKED_FOR ? sql`+pairs.${sql.ref(thing)}` : sql`pairs.${sql.ref(thing)}`
   return sql<boolean>`exists (
     select 1 from ${sql.table(pairs)} as pairs
-    where pairs.${sql.ref(thing)} in (${sql.join(things)}) and pairs.contact = contacts.seq)`
+    where ${one} in (${sql.join(things)}) and pairs.contact = contacts.seq)`
 }
 
 /**

@@ -17,7 +17,8 @@ import { taggedRoutes } from './tags/tagged-routes.js'
 import { exportRoute } from './transfer/export-routes.js'
 import { importRoutes } from './transfer/import-routes.js'
 import { deleteImportsBefore } from './transfer/import-store.js'
-import { Importer, type ImporterParts } from './transfer/importer.js'
+import { ImportJob } from './transfer/import-job.js'
+import type { ImporterParts } from './transfer/importer.js'
 
 /** With the rows that were rejected. */
 const IMPORTS_KEPT_MS = 30 * 86_400_000
@@ -26,11 +27,11 @@ export const contacts = resource({
   chapters: { Contacts: 'The people that mail goes to, and what is known of them.' },
   open: (parts: ImporterParts) => {
     const sweeps = new ContactSweeps(parts)
-    const importer = new Importer(parts)
+    const imports = new ImportJob(parts)
     return {
       routes: [
         ...bulkContactRoutes(parts, sweeps),
-        ...importRoutes(parts, importer),
+        ...importRoutes(parts, imports),
         exportRoute(parts),
         ...contactRoutes(parts),
       ],
@@ -48,7 +49,7 @@ export const contacts = resource({
           name: 'import-contacts',
           schedule: '* * * * *',
           isRunAtStart: true,
-          run: stopping => importer.run(stopping),
+          run: stopping => imports.run(stopping),
         },
       ],
       retention: [

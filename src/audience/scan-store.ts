@@ -18,6 +18,8 @@ import { findContactsBySeq } from './contacts/contact-store.js'
 /** Contacts of a piece, unless that were more than so many pieces. */
 const PIECE_CONTACTS = 65_536
 const MOST_PIECES = 64
+/** Rules that such a piece is for. With more of them pieces are as much smaller, so that other reads have their turn as soon. */
+const PIECE_RULES = 3
 /** Pieces that are asked for at a time; as many as threads read. */
 const AT_ONCE = 2
 /** For all pieces together. */
@@ -44,10 +46,16 @@ export function patience(clock: Pick<Clock, 'monotonic'>): Patience {
 /** Conditions on the table `contacts`, of which only those of a range are asked. */
 export type Where = (range: SeqRange) => readonly RawBuilder<boolean>[]
 
-/** The contacts that an audience has had so far, newest first. */
-export function piecesOf(audience: { readonly number: number; readonly lastContact: number }): SeqRange[] {
+/** The contacts that an audience has had so far, newest first. @param rules that are asked of each of them */
+export function piecesOf(
+  audience: { readonly number: number; readonly lastContact: number },
+  rules = 1,
+): SeqRange[] {
   const { first } = contactsOf(audience.number)
-  const size = Math.max(PIECE_CONTACTS, Math.ceil((audience.lastContact + 1) / MOST_PIECES))
+  const size =
+    rules <= PIECE_RULES
+      ? Math.max(PIECE_CONTACTS, Math.ceil((audience.lastContact + 1) / MOST_PIECES))
+      : Math.ceil((PIECE_CONTACTS * PIECE_RULES) / rules)
   const pieces: SeqRange[] = []
   for (let start = 0; start <= audience.lastContact; start += size)
     pieces.unshift({ first: first + start, last: first + start + size - 1 })

@@ -43,6 +43,11 @@ export class JobRecords {
     if (names.length > 0) await database.write(tx => deleteOtherJobs(tx.db, names))
   }
 
+  /** For monitors: what is known of each at this moment. */
+  list(): readonly JobState[] {
+    return [...this.states.values()]
+  }
+
   planned(name: string, nextRunAt: number): void {
     this.change(name, { nextRunAt })
   }

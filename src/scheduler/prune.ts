@@ -42,7 +42,7 @@ export async function prune(
         wroteMs += clock.monotonic() - started
         return result
       },
-      { canWait: true },
+      { isLong: true },
     )
   try {
     for (let hasMore = true; hasMore && !stopping.aborted;) {

@@ -3,13 +3,12 @@
  *
  * The consumer writes down whom there is to tell, a job that lasts as long as the appliance tells them.
  */
-import { deletesOldest } from '../resource/retention.js'
 import { resource } from '../resource/resource.js'
 import { clearDeliveries } from './delivery/clear-deliveries.js'
 import { DeliveryWorker } from './delivery/delivery-worker.js'
 import { describedEvents } from './events/described-events.js'
 import { webhookConsumer } from './events/webhook-consumer.js'
-import { deleteDeliveriesBefore, deletePayloadsBefore } from './log/delivery-log-store.js'
+import { deliveryPruning, payloadPruning } from './log/prune-deliveries.js'
 import { deliveryRoutes } from './log/delivery-routes.js'
 import { SubscriptionRegister } from './subscriptions/subscription-register.js'
 import { subscriptionRoutes } from './subscriptions/subscription-routes.js'
@@ -47,8 +46,8 @@ export const webhooks = resource({
         },
       ],
       retention: [
-        deletesOldest({ what: 'webhook deliveries', keep: ['webhook_deliveries'] }, deleteDeliveriesBefore),
-        deletesOldest({ what: 'webhook payloads', keep: ['webhook_deliveries'] }, deletePayloadsBefore),
+        { what: 'webhook deliveries', keep: ['webhook_deliveries'], begin: deliveryPruning },
+        { what: 'webhook payloads', keep: ['webhook_deliveries'], begin: payloadPruning },
       ],
     }
   },

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { sql } from 'kysely'
 import { contactsOf, findAudience, type SeqRange } from '../../src/audience/audience-store.js'
-import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import {
   eachPiece,
   listFromPieces,
@@ -29,6 +29,17 @@ t.test('an audience falls into pieces without a gap, newest first, and of few th
     t.ok(pieces.length <= 64, `${pieces.length} pieces`)
   }
   t.equal(piecesOf({ number: 3, lastContact: 60_000 }).length, 1)
+  t.end()
+})
+
+t.test('the more rules are asked of each contact, the smaller the pieces, without a gap', t => {
+  const pieces = piecesOf({ number: 3, lastContact: 1_000_000 }, 100)
+  t.ok(pieces.length > 150, `${pieces.length} pieces`)
+  t.same(
+    pieces.slice(1).map(({ last }) => last + 1),
+    pieces.slice(0, -1).map(piece => piece.first),
+  )
+  t.equal(pieces.at(-1)?.first, contactsOf(3).first)
   t.end()
 })
 

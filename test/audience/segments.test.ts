@@ -4,14 +4,20 @@ import { readMoment } from '../../src/core/read-moment.js'
 import type { Database } from '../../src/db/database.js'
 import { findAudience } from '../../src/audience/audience-store.js'
 import type { NewContact } from '../../src/audience/contacts/contact.js'
-import { insertContacts, noteVisit } from '../../src/audience/contacts/contact-store.js'
+import { noteVisit } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { findPlaces, PLACES } from '../../src/audience/contacts/places-store.js'
 import { addPairs, CONTACT_TAGS } from '../../src/audience/pair-store.js'
-import { estimate, listMatching } from '../../src/audience/segments/audience-query-store.js'
+import {
+  estimate,
+  listMatching,
+  SUPPRESSIONS_PER_PIECE,
+} from '../../src/audience/segments/audience-query-store.js'
 import { isGroup, type Conditions, type Rule } from '../../src/audience/segments/conditions.js'
 import { readConditions } from '../../src/audience/segments/read-conditions.js'
 import { findTag, insertTag } from '../../src/audience/tags/tag-store.js'
 import { AppError } from '../../src/core/errors.js'
+import { suppressAll } from '../../src/deliverability/suppressions/suppression-store.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { eachDatabase } from '../support/db/database.js'
 import { DAY_MS, NOW } from '../support/mailroom.js'
@@ -45,6 +51,8 @@ const VALUES: readonly unknown[] = [
   ...[5, -1.5, 0, 10, 100, true, false, [1, 2], { a: 1 }],
 ]
 const ATTRIBUTES = ['plan', 'age', 'Age', 'the "odd" name', '$.x', 'when']
+/** Of rare and of common ones rules are asked in another way, and of many. */
+const TAGS = ['vip', 'new', 'old', 'rare']
 /** Of the first contact: they leave places for three of those that rules ask for. */
 const OTHERS = Object.fromEntries(Array.from({ length: PLACES - 3 }, (_, at) => [`other ${at}`, 'x']))
 
@@ -61,7 +69,7 @@ function people(random: SeededRandom, count: number): Person[] {
     },
     createdAt: NOW - Math.floor(random.fraction() * 10) * DAY_MS,
     openedAt: random.fraction() < 0.5 ? null : NOW - Math.floor(random.fraction() * 10) * DAY_MS,
-    tags: ['vip', 'new'].filter(() => random.fraction() < 0.3),
+    tags: TAGS.filter(tag => random.fraction() < (tag === 'rare' ? 0.05 : 0.3)),
   }))
 }
 
@@ -91,7 +99,7 @@ function randomConditions(random: SeededRandom, depth = 1): Conditions {
       ...ATTRIBUTES.map(name => `attributes.${name}`),
     ])
     const text = () =>
-      pick(['pro', 'PRO', 'an', 'jose', 'ß', '%', '_', '5', '10', 'vip', 'Strauss', '@x', "'", 'c1'])
+      pick(['pro', 'PRO', 'an', 'jose', 'ß', '%', '_', '5', '10', 'vip', 'rare', 'Strauss', '@x', "'", 'c1'])
     const scalar = () =>
       pick<() => string | number | boolean>([text, () => pick([5, -1.5, 0, 10]), () => true])()
     const date = () => pick(['2026-01-01', '2025-12-30T08:00:00Z', '2026-01-05T10:00:00Z'])
@@ -206,7 +214,7 @@ function compare(
 async function fill(database: Database, all: readonly Person[]): Promise<void> {
   await database.write(async tx => {
     const contacts = await insertContacts(tx.db, 'w1', all)
-    for (const name of ['vip', 'new']) {
+    for (const name of TAGS) {
       await insertTag(tx.db, {
         ...{
           id: name,
@@ -270,5 +278,36 @@ eachDatabase(
     }
     t.ok(refused > 10, 'some cannot be asked')
     t.ok(met > 60, `${met} mean some and not others`)
+  },
+)
+
+eachDatabase(
+  t,
+  'whoever is suppressed cannot be mailed, by address or domain, however many others are suppressed',
+  async (t, database) => {
+    const all = people(new SeededRandom(20261123), 60).map(person => ({ ...person, subscribed: true }))
+    await fill(database, all)
+    const strangers = (letter: string) =>
+      Array.from({ length: SUPPRESSIONS_PER_PIECE + 1 }, (_, at) => `${letter}${at}@x.example`)
+    const addresses = all.filter((_, at) => at % 3 === 0).map(({ email }) => email)
+    const suppressed = [...strangers('a'), ...addresses, ...strangers('d'), '@y.example']
+    await database.write(tx =>
+      suppressAll(
+        tx.db,
+        suppressed.map(email => ({
+          ...{ workspaceId: 'w1', email, sourceMessageId: null, createdAt: NOW },
+          ...{ reason: 'manual' as const, scope: 'all' as const },
+        })),
+      ),
+    )
+    const everybody = readConditions({
+      match: 'all',
+      rules: [{ field: 'email', operator: 'contains', value: '@' }],
+    })
+    const mailable = all.filter(({ email }) => !addresses.includes(email) && !email.endsWith('@y.example'))
+    t.ok(mailable.length > 10 && mailable.length < 40, `${mailable.length} of 60`)
+    t.same(await estimate(database.reader, everybody, ASKING, unhurried), {
+      ...{ count: 60, mailable: mailable.length, unsubscribed: 0, bounced: 0 },
+    })
   },
 )

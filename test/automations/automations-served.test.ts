@@ -262,6 +262,46 @@ t.test('steps are added, changed, reordered all at once, and taken out; position
   )
 })
 
+t.test(
+  'credentials in the headers of a webhook step are used and never shown; sent back they stay',
+  async t => {
+    const { get, post, put, patch, dataDir } = await open(t)
+    const headers = { Authorization: 'Bearer s3cret', 'X-Api-Key': 's3cret', 'X-Shop': 'berlin' }
+    const shown = { Authorization: '********', 'X-Api-Key': '********', 'X-Shop': 'berlin' }
+    const config = { url: 'https://hook.example/', headers }
+    const steps = [{ step_type: 'webhook', config }]
+    const { body } = await post('/automations', { name: 'Secrets', trigger_type: 'manual', steps })
+    const [step] = body.data.steps
+    const path = `/automations/${body.data.id}`
+    const stored = () => {
+      const db = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
+      const row = db.prepare('select config from automation_steps where id = ?').get(step.id) as {
+        config: string
+      }
+      db.close()
+      return JSON.parse(row.config).headers as unknown
+    }
+    t.strictSame(step.config.headers, shown)
+    t.notMatch(JSON.stringify([(await get(path)).body, (await get('/automations')).body]), 's3cret')
+    const changed = { headers: { ...shown, authorization: '********', 'X-Shop': 'bonn' } }
+    t.equal((await patch(`${path}/steps/${step.id}`, { config: changed })).status, 200)
+    t.match(stored(), {
+      Authorization: 'Bearer s3cret',
+      authorization: 'Bearer s3cret',
+      'X-Api-Key': 's3cret',
+      'X-Shop': 'bonn',
+    })
+    t.equal(
+      (await put(`${path}/steps`, { steps: [{ id: step.id, config: { headers: { Cookie: 'a=b' } } }] }))
+        .status,
+      200,
+    )
+    t.strictSame(stored(), { Cookie: 'a=b' })
+    const copy = await post(`${path}/steps`, { step_type: 'webhook', config: { ...config, headers: shown } })
+    t.match(copy, refused('validation_error', 'config.headers.Authorization'))
+  },
+)
+
 t.test('a draft becomes active, an active one paused, a paused one active; all else is a 409', async t => {
   const { post, patch } = await open(t)
   const { body } = await post('/automations', { name: 'States', trigger_type: 'manual' })

@@ -1,9 +1,16 @@
 /** Runs that wait cost nothing: what is due, and who waits for an event, is found along an index. */
 import { sql } from 'kysely'
 import t from 'tap'
-import { dueQuery, findDue, insertRuns } from '../../src/automations/runs/run-store.js'
+import {
+  dueOfQuery,
+  dueQuery,
+  findDue,
+  findDueOf,
+  insertRuns,
+  listOwnersOfRuns,
+} from '../../src/automations/runs/run-store.js'
 import { wakingQuery } from '../../src/automations/runs/waiting-store.js'
-import { sqliteDatabase } from '../support/db/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 
 t.test(
   'of a million waiting runs those that are due, and those that wait for an event, are found along an index',
@@ -18,6 +25,8 @@ t.test(
     const due = await plan(dueQuery(reader, { now: 1, limit: 100 }).compile())
     t.match(due, [/^SEARCH automation_runs USING COVERING INDEX automation_runs_due \(due_at<\?\)$/])
     t.equal(due.length, 1, 'nothing is sorted')
+    const dueOf = await plan(dueOfQuery(reader, { workspaceId: 'w1', now: 1, limit: 100 }).compile())
+    t.match(dueOf, [/COVERING INDEX automation_runs_due_of \(workspace_id=\? AND due_at<\?\)$/])
     const happened = { contactId: 'c', event: 'purchase', messageId: null } as const
     const [waking = ''] = await plan(wakingQuery(reader, happened).compile())
     t.match(
@@ -36,5 +45,35 @@ t.test(
       ),
     )
     t.same((await findDue(reader, 4, 3)).length, 3)
+  },
+)
+
+eachDatabase(
+  t,
+  'runs that are due are found workspace by workspace, however many one has',
+  async (t, database) => {
+    const runsOf = (workspaceId: string, count: number) =>
+      Array.from({ length: count }, (_, at) => ({
+        ...{ id: `${workspaceId} ${at}`, automation: 1, workspaceId, isSandbox: false, contactId: `c${at}` },
+        ...{
+          contactEmail: 'x',
+          step: 1,
+          stepsDone: 0,
+          triggerType: 'manual',
+          triggerData: {},
+          startedAt: at,
+        },
+      }))
+    await database.write(({ db }) =>
+      insertRuns(db, [...runsOf('w2', 40), ...runsOf('w1', 2), ...runsOf('w3', 1)]),
+    )
+    const { reader } = database
+    t.same(await listOwnersOfRuns(reader, '', 10), ['w1', 'w2', 'w3'])
+    t.same(await listOwnersOfRuns(reader, '', 2), ['w1', 'w2'])
+    t.same(await listOwnersOfRuns(reader, 'w2', 2), ['w3'])
+    t.same(await listOwnersOfRuns(reader, 'w3', 2), [])
+    t.equal((await findDueOf(reader, 'w1', 100, 5)).length, 2)
+    t.equal((await findDueOf(reader, 'w2', 100, 5)).length, 5)
+    t.equal((await findDueOf(reader, 'w2', 2, 5)).length, 3, 'of those that are due')
   },
 )

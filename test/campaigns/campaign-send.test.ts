@@ -215,6 +215,7 @@ t.test('a campaign paused before its time is scheduled again when it is resumed,
   await sendIt(other, { send_at: '2026-01-05T11:00:00Z' })
   t.match((await post(`/campaigns/${id}/pause`, {})).body.data, { status: 'paused' })
   t.match((await post(`/campaigns/${id}/resume`, {})).body.data, { status: 'scheduled' })
+  await campaignOnce(other, 'its recipients', ({ progress }) => progress.pending === 2)
   t.match((await post(`/campaigns/${other}/cancel`, {})).body.data, { status: 'cancelled' })
   clock.skip(3_590_000)
   await clock.advance(10_000)

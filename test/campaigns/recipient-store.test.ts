@@ -1,6 +1,6 @@
 /** The rows of recipients, counts and links mean the same on both databases. */
 import t from 'tap'
-import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { contactsOf, findAudience } from '../../src/audience/audience-store.js'
 import { addPairs, LIST_MEMBERS } from '../../src/audience/pair-store.js'
 import { contactsMeant } from '../../src/audience/segments/audience-query-store.js'
@@ -24,6 +24,10 @@ import {
   nextDueAfter,
   noteSettled,
 } from '../../src/campaigns/records/campaign-store.js'
+import { fixSome } from '../../src/campaigns/expansion/fix-recipients.js'
+import { PieceSize } from '../../src/db/piece-size.js'
+import { insertList, findList, markListDeleted } from '../../src/audience/lists/list-store.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { countClicks, ensureLinks, listLinks, MOST_LINKS } from '../../src/campaigns/results/link-store.js'
 import { listRecipients } from '../../src/campaigns/results/result-store.js'
 import { forgetRecipients } from '../../src/campaigns/results/retention-store.js'
@@ -203,3 +207,40 @@ eachDatabase(t, 'of an old campaign the recipients are forgotten, and it stays',
   t.match(await listRecipients(database.reader, seq, 10, 'pending', page), { total: 0 })
   t.match(await findCampaignBySeq(database.reader, seq), { status: 'completed' })
 })
+
+eachDatabase(
+  t,
+  'a campaign whose list is deleted before all of its members were found fails, and mails none of them',
+  async (t, database) => {
+    const { seqs, seq } = await fill(database, 5)
+    const clock = new FakeClock()
+    await database.write(async ({ db }) => {
+      await insertList(db, {
+        ...{ id: 'list', workspaceId: WORKSPACE, name: 'News', description: null, type: 'static' },
+        ...{ conditions: null, isPublic: false, doubleOptIn: false, createdAt: T, updatedAt: T },
+      })
+      const list = (await findList(db, WORKSPACE, 'list'))?.seq ?? 0
+      await addPairs(db, LIST_MEMBERS, list, seqs, T)
+      const [fixedBefore = 0, fixedThrough = 0] = [seqs[0], seqs.at(-1)]
+      const sent = { status: 'sending', requestedAt: T, nextAt: T } as const
+      await changeCampaign(db, seq, { ...sent, who: { list }, fixedBefore, fixedThrough })
+    })
+    const campaign = async () => {
+      const found = await findCampaignBySeq(database.reader, seq)
+      if (!found) throw new Error('no campaign')
+      return found
+    }
+    const size = new PieceSize(clock, 2, 2)
+    // Meanwhile, between two pieces.
+    const fixing = fixSome({ database, clock }, await campaign(), size)
+    await database.write(async ({ db }) => {
+      const list = await findList(db, WORKSPACE, 'list')
+      await markListDeleted(db, list?.seq ?? 0, T)
+    })
+    await fixing
+    const after = await campaign()
+    t.match(after, { status: 'failed', fixedAt: null, error: /list was deleted/ })
+    const takenOff = await database.write(({ db }) => cancelPending(db, seq, 100))
+    t.equal(takenOff, after.pending, 'who was found is taken off')
+  },
+)

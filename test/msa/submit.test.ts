@@ -1,6 +1,6 @@
 /** Batches of submissions are stored and queued in the transaction of whoever submits. */
 import t from 'tap'
-import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'

@@ -2,7 +2,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { addPairs, LIST_MEMBERS } from '../../src/audience/pair-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'

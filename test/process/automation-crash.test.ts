@@ -2,11 +2,12 @@
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
 import t from 'tap'
+import { often } from '../support/long.js'
 import { initialise, type Initialised } from '../support/program/process.js'
 import { until } from '../support/until.js'
 
-const CONTACTS = 600
-const KILLS = 3
+const CONTACTS = often(300, 600)
+const KILLS = often(2, 3)
 
 function look({ dataDir }: Initialised) {
   const handle = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })

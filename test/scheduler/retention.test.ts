@@ -119,6 +119,31 @@ t.test('old messages go with their trace; younger ones stay', async t => {
   t.match(postroad.rowCounts(), { messages: 0, message_contents: 0, attempts: 0, events: 0 })
 })
 
+t.test('a removed workspace is kept for 30 days, and then nothing of it is left', async t => {
+  const postroad = await open(t)
+  const own = await postroad.delivered()
+  const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'short-lived')
+  const key = await postroad.makeKey('--workspace', id)
+  const { body } = await postroad.send(key, { ...good, ...attached })
+  await postroad.messageOnce(key, String(body.data.results[0].message_id), 'delivered')
+  t.match(await postroad.send(key, { ...good, send_at: '2026-01-06T10:00:00Z' }), { status: 202 })
+  await postroad.json('workspace', 'remove', id, '--yes')
+  // The command went by the clock of this machine.
+  const handle = new BetterSqlite(join(postroad.dataDir, 'postroad.db'))
+  handle.prepare('update workspaces set deleted_at = ? where id = ?').run(postroad.clock.now(), id)
+  handle.close()
+  await postroad.later(29 * DAY_MS)
+  t.match(postroad.rowCounts(), { workspaces: 2, messages: 3, queue: 1, api_keys: 3 })
+  await postroad.later(DAY_MS)
+  t.match(postroad.rowCounts(), {
+    ...{ workspaces: 1, sandboxes: 1, messages: 1, message_contents: 1, message_parts: 0 },
+    ...{ queue: 0, attempts: 1, api_keys: 2 },
+  })
+  t.equal((await postroad.send(key, good)).status, 401)
+  t.equal((await postroad.message(own)).status, 200)
+  t.equal(deletedRecords(postroad).filter(([, what]) => what === 'removed workspaces').length, 1)
+})
+
 t.test('mail that is held is kept for as long as it takes, and leaves whole', async t => {
   const postroad = await open(t)
   await postroad.run('queue', 'hold', '--all')

@@ -6,7 +6,7 @@ import type { Workspace } from '../../src/accounts/workspace-store.js'
 import type { Acting } from '../../src/audience/audience-parts.js'
 import type { Contact } from '../../src/audience/contacts/contact.js'
 import { createContact, type NewContactPatch } from '../../src/audience/contacts/contacts.js'
-import { insertContacts } from '../../src/audience/contacts/contact-store.js'
+import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { insertList } from '../../src/audience/lists/list-store.js'
 import type { FlowParts } from '../../src/automations/automation-parts.js'
 import type { Automation, TriggerType } from '../../src/automations/flows/automation.js'
@@ -85,6 +85,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
   async function follow(): Promise<boolean> {
     const events = await readEventsAfter(database.reader, seen, consumer.kinds, consumer.eventsPerTurn ?? 100)
     if (events.length === 0) return false
+    await consumer.look?.(database.reader)
     const concerning = events.filter(event => consumer.concerns?.(event) ?? true)
     if (concerning.length > 0) await database.write(tx => consumer.react(tx, concerning))
     seen = events.at(-1)?.seq ?? seen

@@ -15,13 +15,12 @@ import {
 import { recordConclusions } from '../../src/webhooks/delivery/record-conclusions.js'
 import { webhookConsumer } from '../../src/webhooks/events/webhook-consumer.js'
 import {
-  deleteDeliveriesBefore,
-  deletePayloadsBefore,
   findDelivery,
   listDeliveries,
   replayDelivery,
   replayFailed,
 } from '../../src/webhooks/log/delivery-log-store.js'
+import { deliveryPruning, payloadPruning } from '../../src/webhooks/log/prune-deliveries.js'
 import { sealWebhookSecrets } from '../../src/webhooks/subscriptions/secret-seal-store.js'
 import {
   countDisabledSince,
@@ -158,15 +157,60 @@ eachDatabase(t, 'what is finished is replayed, what waits is not', async (t, dat
   t.same(await failed(), ['d1', 'd2', 'd3'])
 })
 
+const left = async (database: Database) => (await listDeliveries(database.reader, 'h1', {}, PAGE)).total
+
+/** As the jobs do, some at a time. */
+async function prune(database: Database, before: number): Promise<void> {
+  for (const begin of [deliveryPruning, payloadPruning]) {
+    const step = begin(before)
+    while ((await step(2, work => database.write(work))).hasMore);
+  }
+}
+
+eachDatabase(t, 'what was replayed stays as long again, and holds up nothing', async (t, database) => {
+  await subscribe(database, hook('h1'))
+  const ids = ['d1', 'd2', 'd3', 'd4', 'd5', 'd6']
+  for (const [at, id] of ids.entries())
+    await database.write(async tx => {
+      const createdAt = NOW + at
+      await insertPayloads(tx.db, [{ eventSeq: at + 1, event: 'email.sent', body: '{}', createdAt }])
+      await insertDeliveries(tx.db, [{ id, subscriptionId: 'h1', eventSeq: at + 1, createdAt }])
+    })
+  const end = (...some: string[]) =>
+    database.write(tx =>
+      recordAttempts(
+        tx.db,
+        some.map(id => ended(id, 500, 'failed')),
+        NOW + 9,
+      ),
+    )
+  await end(...ids)
+  const since = { subscriptionId: 'h1', since: NOW, after: '' }
+  t.same(await database.write(tx => replayFailed(tx.db, since, NOW + DAY_MS, 3)), ['d1', 'd2', 'd3'])
+  await prune(database, NOW + 5)
+  const listed = async () =>
+    (await listDeliveries(database.reader, 'h1', {}, PAGE)).items.map(({ id }) => id).sort()
+  t.same(await listed(), ['d1', 'd2', 'd3', 'd6'], 'while they are tried')
+  await end('d1', 'd2', 'd3')
+  await prune(database, NOW + DAY_MS)
+  t.same(await listed(), ['d1', 'd2', 'd3'], 'and then')
+  await prune(database, NOW + DAY_MS + 1)
+  t.same(await listed(), [])
+  t.same(await database.reader.selectFrom('webhook_payloads').selectAll().execute(), [])
+})
+
 eachDatabase(t, 'old deliveries go with their attempts, and bodies with them', async (t, database) => {
   await subscribe(database, hook('h1'))
   await deliver(database, 'd1', 'd2')
   await database.write(tx => recordAttempts(tx.db, [ended('d1', 200, 'succeeded')], NOW))
-  const left = async () => (await listDeliveries(database.reader, 'h1', {}, PAGE)).total
-  t.equal(await database.write(tx => deleteDeliveriesBefore(tx.db, NOW + 1, 10)), 1)
-  t.equal(await left(), 1)
-  t.equal(await database.write(tx => deletePayloadsBefore(tx.db, NOW, 10)), 0)
-  t.equal(await database.write(tx => deletePayloadsBefore(tx.db, NOW + 1, 10)), 1)
+  await prune(database, NOW)
+  t.equal(await left(database), 2)
+  await prune(database, NOW + 2)
+  t.equal(await left(database), 1, 'what is still being tried stays, and its body')
+  await database.write(tx => recordAttempts(tx.db, [ended('d2', 200, 'succeeded')], NOW))
+  await prune(database, NOW + 2)
+  t.equal(await left(database), 0)
+  t.same(await database.reader.selectFrom('webhook_payloads').selectAll().execute(), [])
   const attempts = await database.reader.selectFrom('webhook_attempts').selectAll().execute()
   t.same(attempts, [])
 })
@@ -232,7 +276,7 @@ eachDatabase(t, 'an event becomes one body and a row for each who is told, once'
   const consumer = webhookConsumer({
     clock: new FakeClock(),
     newId: () => `d${++ids}`,
-    register: { isWanted: () => true },
+    register: { isWanted: () => true, refreshIfOutdated: () => Promise.resolve() },
     onDue: hooks => due.push(hooks),
   })
   const event = (seq: number, workspaceId = 'w1') => ({

@@ -22,7 +22,8 @@ import type { AudienceParts } from '../audience-parts.js'
 import { findAudience } from '../audience-store.js'
 import type { Contact } from './contact.js'
 import { changedFields, toldChanged } from './contact-events.js'
-import { findContactsByEmail, noteVisit, updateContact } from './contact-store.js'
+import { findContactsByEmail, noteVisit } from './contact-store.js'
+import { updateContact } from './contact-write-store.js'
 
 const KINDS = [
   'email.unsubscribed',
@@ -45,27 +46,54 @@ export function contactConsumer({
     kinds: KINDS,
     concerns: event => !isByMachine(event),
     async react(tx, events) {
-      for (const event of events) await follow(tx, event, onEvents)
+      await noteVisits(tx, events.filter(isVisit))
+      for (const event of events) if (!isVisit(event)) await follow(tx, event, onEvents)
     },
   }
 }
 
-function isByMachine(event: Told): boolean {
-  return (event.kind === 'email.opened' || event.kind === 'email.clicked') && event.payload.isBot
+type Visit = Extract<Told, { kind: 'email.opened' | 'email.clicked' }>
+
+function isVisit(event: Told): event is Visit {
+  return event.kind === 'email.opened' || event.kind === 'email.clicked'
 }
 
-async function follow(tx: Tx, event: Told, onEvents: () => void): Promise<void> {
+function isByMachine(event: Told): boolean {
+  return isVisit(event) && event.payload.isBot
+}
+
+const VISIT_COLUMNS = { 'email.opened': 'last_opened_at', 'email.clicked': 'last_clicked_at' } as const
+
+/** Thousands come each second: who they were is asked for together, and of each reader the last visit counts. */
+async function noteVisits(tx: Tx, visits: readonly Visit[]): Promise<void> {
+  for (const workspaceId of new Set(visits.map(visit => visit.workspaceId))) {
+    const audience = await findAudience(tx.db, workspaceId)
+    if (!audience || audience.contacts === 0) continue
+    const own = visits.filter(visit => visit.workspaceId === workspaceId)
+    for (const [kind, column] of Object.entries(VISIT_COLUMNS)) {
+      const last = lastByAddress(own.filter(visit => visit.kind === kind))
+      for (const { seq, email } of await findContactsByEmail(tx.db, audience.number, [...last.keys()]))
+        await noteVisit(tx.db, seq, column, last.get(email) ?? 0)
+    }
+  }
+}
+
+function lastByAddress(visits: readonly Visit[]): ReadonlyMap<string, number> {
+  const last = new Map<string, number>()
+  for (const { payload, occurredAt } of visits) {
+    const email = normalizedAddress(payload.to)
+    last.set(email, Math.max(occurredAt, last.get(email) ?? 0))
+  }
+  return last
+}
+
+async function follow(tx: Tx, event: Exclude<Told, Visit>, onEvents: () => void): Promise<void> {
   const { workspaceId, isSandbox, occurredAt } = event
   const audience = await findAudience(tx.db, workspaceId)
   if (!audience) return
   const email = normalizedAddress('to' in event.payload ? event.payload.to : event.payload.email)
   const [contact] = await findContactsByEmail(tx.db, audience.number, [email])
   if (!contact) return
-  if (event.kind === 'email.opened' || event.kind === 'email.clicked') {
-    const column = event.kind === 'email.opened' ? 'last_opened_at' : 'last_clicked_at'
-    await noteVisit(tx.db, contact.seq, column, occurredAt)
-    return
-  }
   const after = { ...contact, ...changesBy(event), updatedAt: Math.max(occurredAt, contact.updatedAt) }
   if (changedFields(contact, after).length === 0) return
   await updateContact(tx.db, audience.number, contact, after)

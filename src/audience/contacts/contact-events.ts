@@ -1,6 +1,6 @@
 /** What the event log is told of contacts, and what a contact looks like there and in the API. Pure. */
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
-import type { AnyEvent } from '../../events/event.js'
+import type { AnyEvent, ContactEvents } from '../../events/event.js'
 import type { ContactRecord } from '../audience-events.js'
 import type { Acting } from '../audience-parts.js'
 import type { Contact, Named } from './contact.js'
@@ -24,13 +24,14 @@ export function contactToApi(contact: Contact, isSandbox: boolean): ContactRecor
   }
 }
 
-/** Fields that every event of the audience has. */
-function head({ workspaceId, isSandbox }: Acting, at: number) {
-  return { workspaceId, messageId: null, isSandbox, occurredAt: at }
-}
-
-function about({ id, email }: Contact) {
-  return { contact_id: id, email }
+/** Written out, not put together by `...`: there are several events to each row of an import. */
+function told<Kind extends keyof ContactEvents>(
+  { workspaceId, isSandbox }: Acting,
+  occurredAt: number,
+  kind: Kind,
+  payload: ContactEvents[Kind]['payload'],
+): AnyEvent {
+  return { workspaceId, messageId: null, isSandbox, occurredAt, kind, payload } as AnyEvent
 }
 
 export function toldOf(
@@ -39,15 +40,12 @@ export function toldOf(
   contact: Contact,
   at: number,
 ): AnyEvent {
-  return { ...head(acting, at), kind, payload: contactToApi(contact, acting.isSandbox) }
+  return told(acting, at, kind, contactToApi(contact, acting.isSandbox))
 }
 
 export function toldDeleted(acting: Acting, contact: Contact, isRestorable: boolean, at: number): AnyEvent {
-  return {
-    ...head(acting, at),
-    kind: 'contact.deleted',
-    payload: { ...about(contact), is_restorable: isRestorable },
-  }
+  const { id, email } = contact
+  return told(acting, at, 'contact.deleted', { contact_id: id, email, is_restorable: isRestorable })
 }
 
 /** Nothing where nothing changed; beside the change as such, that the contact wants mail again or no more. */
@@ -56,24 +54,39 @@ export function toldChanged(acting: Acting, before: Contact, after: Contact): An
   if (changed.length === 0) return []
   const at = after.updatedAt
   const payload = { ...contactToApi(after, acting.isSandbox), changed }
-  const update: AnyEvent = { ...head(acting, at), kind: 'contact.updated', payload }
+  const update = told(acting, at, 'contact.updated', payload)
   if (before.subscribed === after.subscribed) return [update]
+  const { id, email } = after
   return [
     update,
-    {
-      ...head(acting, at),
-      kind: after.subscribed ? 'contact.subscribed' : 'contact.unsubscribed',
-      payload: { ...about(after), list_id: null, source: acting.source },
-    },
+    told(acting, at, after.subscribed ? 'contact.subscribed' : 'contact.unsubscribed', {
+      ...{ contact_id: id, email },
+      ...{ list_id: null, source: acting.source },
+    }),
   ]
 }
 
+/** Fields that may change, by their names in the API; whether they are other is seen by `===`, but for attributes. */
+const CHANGING = [
+  ['email', 'email'],
+  ['first_name', 'firstName'],
+  ['last_name', 'lastName'],
+  ['attributes', 'attributes'],
+  ['subscribed', 'subscribed'],
+  ['bounced', 'bounced'],
+  ['bounced_at', 'bouncedAt'],
+  ['bounce_type', 'bounceType'],
+  ['last_opened_at', 'lastOpenedAt'],
+  ['last_clicked_at', 'lastClickedAt'],
+] as const satisfies readonly (readonly [keyof ContactRecord, keyof Contact])[]
+
 /** Names of the API. */
 export function changedFields(before: Contact, after: Contact): string[] {
-  const [old, now] = [contactToApi(before, false), contactToApi(after, false)]
-  return (Object.keys(now) as (keyof ContactRecord)[]).filter(
-    name => name !== 'updated_at' && JSON.stringify(old[name]) !== JSON.stringify(now[name]),
-  )
+  return CHANGING.filter(
+    ([, field]) =>
+      before[field] !== after[field] &&
+      (field !== 'attributes' || JSON.stringify(before.attributes) !== JSON.stringify(after.attributes)),
+  ).map(([name]) => name)
 }
 
 /** Where the contact itself chose the list (by a form, on the preferences page), its subscription is told as well. */
@@ -85,20 +98,12 @@ export function toldMember(
   at: number,
 ): AnyEvent[] {
   const { source } = acting
-  const membership: AnyEvent = {
-    ...head(acting, at),
-    kind,
-    payload: { list_id: list.id, list_name: list.name, ...about(contact), source },
-  }
+  const { id: contact_id, email } = contact
+  const { id: list_id, name: list_name } = list
+  const membership = told(acting, at, kind, { list_id, list_name, contact_id, email, source })
   if (source !== 'form' && source !== 'preferences') return [membership]
-  return [
-    membership,
-    {
-      ...head(acting, at),
-      kind: kind === 'list.member_added' ? 'contact.subscribed' : 'contact.unsubscribed',
-      payload: { ...about(contact), list_id: list.id, source },
-    },
-  ]
+  const subscription = kind === 'list.member_added' ? 'contact.subscribed' : 'contact.unsubscribed'
+  return [membership, told(acting, at, subscription, { contact_id, email, list_id, source })]
 }
 
 export function toldTag(
@@ -109,9 +114,6 @@ export function toldTag(
   at: number,
 ): AnyEvent {
   const { source } = acting
-  return {
-    ...head(acting, at),
-    kind,
-    payload: { tag_id: tag.id, tag_name: tag.name, ...about(contact), source },
-  }
+  const { id: contact_id, email } = contact
+  return told(acting, at, kind, { tag_id: tag.id, tag_name: tag.name, contact_id, email, source })
 }

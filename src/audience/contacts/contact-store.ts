@@ -1,28 +1,16 @@
 /**
  * SQL of contacts: one row each, found by id or address within an audience.
  *
- * Counts (`audience-store.ts`) change in the same call as the rows. A deleted contact that can still be restored is none for whoever
- * asks here. What rules and searches look at is made of the fields at each write (`traits.ts`, `fold.ts`).
+ * `contact-write-store.ts` writes them. A deleted contact that can still be restored is none for whoever asks here.
  */
-import { sql, type Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { compilable, inLists, inPieces, rowsStatement, statement } from '../../db/statement.js'
-import { flag, type Flag } from '../../db/tables.js'
+import { inLists, statement } from '../../db/statement.js'
+import type { Flag } from '../../db/tables.js'
 import type { Permanence } from '../../mail/outcome.js'
-import {
-  applyCounts,
-  contactsOf,
-  CountChange,
-  dialectOf,
-  findAudience,
-  reserveSeqs,
-  type SeqRange,
-} from '../audience-store.js'
-import { fold } from '../../core/fold.js'
-import type { Contact, ContactFields, NewContact } from './contact.js'
+import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
 import { forgetSearchTexts } from '../search/search-store.js'
-import { givePlaces, PLACE_COLUMNS, placeColumns, placed } from './places-store.js'
-import type { Attributes } from './traits.js'
+import type { Attributes, Contact } from './contact.js'
 
 /** Without the columns of attributes that have a place (`places-store.ts`). */
 interface ContactRow {
@@ -75,118 +63,6 @@ export const CONTACT_COLUMNS = [
 ] as const satisfies readonly (keyof ContactRow)[]
 
 type ShownRow = Pick<Selectable<ContactRow>, (typeof CONTACT_COLUMNS)[number]>
-
-/** Of a new contact, whose fate has nothing yet; those of its attributes come after them. */
-const NEW_COLUMNS = [
-  ...['seq', 'audience', 'subscribed', 'is_bounced', 'created_at', 'updated_at', 'is_indexed'],
-  ...['email', 'first_folded', 'last_folded', 'traits'],
-  ...['id', 'first_name', 'last_name', 'search_text', 'attributes'],
-] as readonly NewColumn[]
-
-type NewColumn = Exclude<
-  keyof ContactRow,
-  'bounced_at' | 'bounce_type' | 'last_opened_at' | 'last_clicked_at' | 'deleted_at'
->
-
-const insertRows = rowsStatement((db, rows) => {
-  const [{ length } = []] = rows
-  const columns = [...NEW_COLUMNS, ...PLACE_COLUMNS.slice(0, length - NEW_COLUMNS.length)]
-  const tuples = rows.map(
-    row => sql`(${sql.join(row.map((value, at) => written(db, columns[at] ?? '', value)))})`,
-  )
-  const names = columns.map(column => sql.ref(column))
-  return compilable(db, sql`insert into contacts (${sql.join(names)}) values ${sql.join(tuples)}`)
-})
-
-/** One row, whose last value is the number of the contact. */
-const updateRow = rowsStatement((db, rows) => {
-  const [row = []] = rows
-  const columns = [...CHANGING_COLUMNS, ...PLACE_COLUMNS.slice(0, row.length - CHANGING_COLUMNS.length - 1)]
-  const settings = columns.map((column, at) => sql`${sql.ref(column)} = ${written(db, column, row[at])}`)
-  return compilable(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
-})
-
-const CHANGING_COLUMNS = [
-  ...['subscribed', 'is_bounced', 'bounced_at', 'bounce_type', 'updated_at'],
-  ...['email', 'first_folded', 'last_folded', 'traits'],
-  ...['first_name', 'last_name', 'search_text', 'attributes'],
-] as readonly ChangingColumn[]
-
-type ChangingColumn = Exclude<
-  NewColumn | 'bounced_at' | 'bounce_type',
-  'seq' | 'audience' | 'created_at' | 'is_indexed' | 'id'
->
-
-function written(db: Queries, column: string, value: unknown) {
-  return column === 'traits' ? binaryJson(db, value) : sql`${value}`
-}
-
-/** JSON that need not be parsed to be read. */
-function binaryJson(db: Queries, text: unknown) {
-  return dialectOf(db) === 'sqlite' ? sql`jsonb(${text})` : sql`cast(${text} as jsonb)`
-}
-
-/**
- * Makes contacts of addresses that are none in this audience yet; whoever calls has looked, in the same transaction.
- * Made for imports as well: some 64 rows to a statement, whatever their number.
- */
-export async function insertContacts(
-  db: Queries,
-  workspaceId: string,
-  contacts: readonly NewContact[],
-): Promise<Contact[]> {
-  if (contacts.length === 0) return []
-  const { audience, first } = await reserveSeqs(db, workspaceId, contacts.length)
-  const change = new CountChange()
-  const made = contacts.map((contact, at): Contact => {
-    change.add({ subscribed: contact.subscribed, bounced: false })
-    return { ...contact, seq: first + at, ...NOTHING_YET, updatedAt: contact.createdAt }
-  })
-  const places = await givePlaces(db, audience, contacts)
-  // PostgreSQL's index is never behind.
-  const isIndexed = flag(dialectOf(db) === 'postgres')
-  const columns = placeColumns(places)
-  const rows = made.map(contact => {
-    const { values, traits } = placed(contact.attributes, places, columns)
-    const row: Pick<ContactRow, NewColumn> = {
-      seq: contact.seq,
-      audience,
-      is_bounced: 0,
-      created_at: contact.createdAt,
-      updated_at: contact.updatedAt,
-      is_indexed: isIndexed,
-      id: contact.id,
-      ...fieldsToRow(contact),
-      traits,
-    }
-    return [...NEW_COLUMNS.map(column => row[column]), ...values]
-  })
-  for (const piece of inPieces(rows)) await insertRows(db, piece)
-  await applyCounts(db, audience, change)
-  return made
-}
-
-const NOTHING_YET = {
-  bounced: false,
-  bouncedAt: null,
-  bounceType: null,
-  lastOpenedAt: null,
-  lastClickedAt: null,
-} as const
-
-function fieldsToRow({ email, firstName, lastName, attributes, subscribed }: ContactFields) {
-  const [first, last] = [firstName && fold(firstName), lastName && fold(lastName)]
-  return {
-    subscribed: flag(subscribed),
-    first_folded: first,
-    last_folded: last,
-    email,
-    first_name: firstName,
-    last_name: lastName,
-    search_text: `${fold(email)}\n${first ?? ''}\n${last ?? ''}`,
-    attributes: JSON.stringify(attributes),
-  }
-}
 
 const selectByIds = statement((db, { ids }: { ids: readonly string[] }) =>
   db.selectFrom('contacts').select(CONTACT_COLUMNS).where('id', 'in', ids).where('deleted_at', 'is', null),
@@ -273,62 +149,6 @@ export async function findContactsBySeq(db: Queries, seqs: readonly number[]): P
   for (const list of inLists(seqs))
     for (const row of (await selectBySeqs(db, { seqs: list })).rows) found.set(row.seq, contactFromRow(row))
   return seqs.flatMap(seq => found.get(seq) ?? [])
-}
-
-/** All fields as they are to be. */
-export async function updateContact(
-  db: Queries,
-  audience: number,
-  before: Contact,
-  after: Contact,
-): Promise<void> {
-  await updateContacts(db, audience, [{ before, after }])
-}
-
-export interface ContactChange {
-  readonly before: Contact
-  readonly after: Contact
-}
-
-/** All fields as they are to be, of contacts that each stand there once. */
-export async function updateContacts(
-  db: Queries,
-  audience: number,
-  changes: readonly ContactChange[],
-): Promise<void> {
-  if (changes.length === 0) return
-  await forgetSearchTexts(
-    db,
-    changes.filter(isSearchedAnew).map(({ before }) => before.seq),
-  )
-  const places = await givePlaces(
-    db,
-    audience,
-    changes.map(({ after }) => after),
-  )
-  const columns = placeColumns(places)
-  const change = new CountChange()
-  for (const { before, after } of changes) {
-    const { values, traits } = placed(after.attributes, places, columns)
-    const row: Pick<ContactRow, ChangingColumn> = {
-      ...fieldsToRow(after),
-      traits,
-      is_bounced: flag(after.bounced),
-      bounced_at: after.bouncedAt,
-      bounce_type: after.bounceType,
-      updated_at: after.updatedAt,
-    }
-    await updateRow(db, [[...CHANGING_COLUMNS.map(column => row[column]), ...values, before.seq]])
-    change.remove(before)
-    change.add(after)
-  }
-  await applyCounts(db, audience, change)
-}
-
-function isSearchedAnew({ before, after }: ContactChange): boolean {
-  return (
-    before.email !== after.email || before.firstName !== after.firstName || before.lastName !== after.lastName
-  )
 }
 
 type VisitColumn = 'last_opened_at' | 'last_clicked_at'

@@ -1,6 +1,7 @@
 /** What a contact is: a person of an audience, by address. Holds no logic. */
 import type { Permanence } from '../../mail/outcome.js'
-import type { Attributes } from './traits.js'
+
+export type Attributes = Readonly<Record<string, unknown>>
 
 /** What can be said of a contact from outside. */
 export interface ContactFields {

@@ -18,14 +18,9 @@ import { findStaticList } from '../lists/static-list.js'
 import { addPairs, deletePairsOf, LIST_MEMBERS, recount } from '../pair-store.js'
 import type { Contact, ContactFields } from './contact.js'
 import { changedFields, toldChanged, toldDeleted, toldMember, toldOf } from './contact-events.js'
-import {
-  deleteContactRows,
-  findContactsByEmail,
-  findContactsById,
-  insertContacts,
-  updateContact,
-} from './contact-store.js'
-import type { Attributes } from './traits.js'
+import { deleteContactRows, findContactsByEmail, findContactsById } from './contact-store.js'
+import { insertContacts, updateContact } from './contact-write-store.js'
+import { mergeAttributes } from './traits.js'
 
 /** What a request says of a contact; what it does not name stays, or is as for a new one. */
 export type ContactPatch = Partial<ContactFields>
@@ -100,7 +95,7 @@ async function insertOne(
       email,
       firstName,
       lastName,
-      attributes: withoutNulls(attributes),
+      attributes: mergeAttributes({}, attributes),
       subscribed: (subscribed ?? true) && !isUnwanted,
       createdAt: clock.now(),
     },
@@ -166,15 +161,6 @@ async function patchContact(
 async function requireFree(db: Queries, audience: number, email: string): Promise<void> {
   if ((await findContactsByEmail(db, audience, [email])).length > 0)
     throw new AppError('duplicate', `${email} is a contact already`, { path: 'email' })
-}
-
-/** A null value takes its attribute away. */
-export function mergeAttributes(before: Attributes, patch: Attributes): Attributes {
-  return withoutNulls({ ...before, ...patch })
-}
-
-function withoutNulls(attributes: Attributes): Attributes {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== null))
 }
 
 /** For good, with what they are in and have. What they were sent, bought and are suppressed for stays. */

@@ -6,7 +6,7 @@
  */
 import { sql, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { inLists } from '../../db/statement.js'
+import { inLists, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import { findReasons } from '../../deliverability/suppressions/suppression-store.js'
 import { applyCounts, contactsOf, CountChange, type SeqRange } from '../audience-store.js'
@@ -87,6 +87,10 @@ export async function newestContact(db: Queries, audience: number): Promise<numb
   return row?.seq ?? first
 }
 
+const markDeleted = statement((db, { seqs, at }: { seqs: readonly number[]; at: number }) =>
+  db.updateTable('contacts').set({ deleted_at: at }).where('seq', 'in', seqs),
+)
+
 /** The first contacts of a range that are not deleted are so from now on. @returns them */
 export async function softDeleteSome(
   db: Queries,
@@ -99,8 +103,7 @@ export async function softDeleteSome(
   const seqs = contacts.map(({ seq }) => seq)
   const change = new CountChange()
   for (const contact of contacts) change.remove(contact)
-  for (const list of inLists(seqs))
-    await db.updateTable('contacts').set({ deleted_at: at }).where('seq', 'in', list).execute()
+  for (const list of inLists(seqs)) await markDeleted(db, { seqs: list, at })
   await recount(db, seqs, -1)
   await applyCounts(db, audience, change)
   return contacts
@@ -146,6 +149,16 @@ export async function findDeleted(
   return found.sort((a, b) => b.seq - a.seq)
 }
 
+interface Back extends Readonly<Record<string, unknown>> {
+  readonly seqs: readonly number[]
+  readonly subscribed: Flag
+  readonly at: number
+}
+
+const markRestored = statement((db, { seqs, subscribed, at }: Back) =>
+  db.updateTable('contacts').set({ deleted_at: null, updated_at: at, subscribed }).where('seq', 'in', seqs),
+)
+
 /**
  * Brings deleted contacts back, but for those whose address is another contact's by now; of several with one address the first.
  * Who was suppressed meanwhile comes back unsubscribed.
@@ -171,19 +184,10 @@ export async function restoreContacts(
     change.add(back)
     restored.push(back)
   }
-  const set = async (seqs: readonly number[], subscribed: 0 | 1) => {
-    for (const list of inLists(seqs))
-      await db
-        .updateTable('contacts')
-        .set({ deleted_at: null, updated_at: at, subscribed })
-        .where('seq', 'in', list)
-        .execute()
+  for (const subscribed of [0, 1] as const) {
+    const seqs = restored.filter(one => flag(one.subscribed) === subscribed).map(({ seq }) => seq)
+    for (const list of inLists(seqs)) await markRestored(db, { seqs: list, subscribed, at })
   }
-  for (const subscribed of [0, 1] as const)
-    await set(
-      restored.filter(one => one.subscribed === (subscribed === 1)).map(({ seq }) => seq),
-      subscribed,
-    )
   await recount(
     db,
     restored.map(({ seq }) => seq),

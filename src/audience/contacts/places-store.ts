@@ -7,7 +7,7 @@
  */
 import { inPieces, statement } from '../../db/statement.js'
 import type { Queries } from '../../db/database.js'
-import { traitOf, traitsOf, type Attributes } from './traits.js'
+import { traitsOf, type NamedTrait, type StoredForm } from './traits.js'
 
 export const PLACES = 16
 
@@ -43,13 +43,13 @@ export async function findPlaces(db: Queries, audience: number): Promise<Places>
 export async function givePlaces(
   db: Queries,
   audience: number,
-  contacts: readonly { readonly attributes: Attributes }[],
+  contacts: readonly Pick<StoredForm, 'traits'>[],
 ): Promise<Places> {
   const places = new Map(await findPlaces(db, audience))
   const given: PlaceRow[] = []
-  for (const { attributes } of contacts) {
+  for (const { traits } of contacts) {
     if (places.size === PLACES) break
-    for (const name of Object.keys(attributes)) {
+    for (const [name] of traits) {
       if (places.has(name) || places.size === PLACES) continue
       given.push({ audience, place: places.size, name })
       places.set(name, places.size)
@@ -82,26 +82,23 @@ export const PLACE_COLUMNS: readonly string[] = Array.from({ length: PLACES }, (
  * @param columns as `placeColumns` gives them @returns their values, and as JSON the attributes that have no place
  */
 export function placed(
-  attributes: Attributes,
+  attributes: readonly NamedTrait[],
   places: Places,
   columns: readonly string[],
 ): { readonly values: readonly (string | number | null)[]; readonly traits: string } {
-  const values = columns.map((): string | number | null => null)
-  const others: [string, unknown][] = []
-  for (const [name, value] of Object.entries(attributes)) {
+  const values = new Array<string | number | null>(columns.length).fill(null)
+  const others: NamedTrait[] = []
+  for (const attribute of attributes) {
+    const [name, { text, number, moment }] = attribute
     const place = places.get(name)
     if (place !== undefined) {
-      const { text, number, moment } = traitOf(value)
       values[3 * place] = text
       values[3 * place + 1] = number
       values[3 * place + 2] = moment
       if (text !== null) continue
     }
     // Also what has a place and is neither text, number nor truth value: that there is something.
-    others.push([name, value])
+    others.push(attribute)
   }
-  return {
-    values,
-    traits: others.length === 0 ? '{}' : JSON.stringify(traitsOf(Object.fromEntries(others))),
-  }
+  return { values, traits: others.length === 0 ? '{}' : JSON.stringify(traitsOf(others)) }
 }

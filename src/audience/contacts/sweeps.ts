@@ -8,6 +8,7 @@
  */
 import { AppError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
+import { PieceSize } from '../../db/piece-size.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
 import { appendEvents } from '../../events/store.js'
 import { pauseFor } from '../../world/time/clock.js'
@@ -29,6 +30,8 @@ import {
 
 /** How long a deleted contact can be restored. */
 export const RESTORABLE_MS = 30 * 86_400_000
+/** Contacts of one step at least. */
+const FEWEST = 50
 /** Between two steps: nobody waits for one more than for whoever else writes. */
 const REST_MS = 2
 /** What whoever waits is told when the appliance stops. */
@@ -151,8 +154,12 @@ export class ContactSweeps {
     this.running.add(begun.id)
     try {
       let sweep = begun
+      const size = new PieceSize(this.parts.clock, FEWEST, PIECE)
       while (sweep.finishedAt === null && !stopping.aborted) {
-        sweep = await this.parts.database.write(tx => this.step(tx, sweep), { canWait: true })
+        const { rows } = size
+        sweep = await size.measured(rows, measure =>
+          this.parts.database.write(tx => measure(() => this.step(tx, sweep, rows)), { isLong: true }),
+        )
         if (sweep.finishedAt === null) await pauseFor(REST_MS)
       }
       return sweep
@@ -161,7 +168,8 @@ export class ContactSweeps {
     }
   }
 
-  private async step(tx: Tx, known: Sweep): Promise<Sweep> {
+  /** @param limit contacts at most */
+  private async step(tx: Tx, known: Sweep, limit: number): Promise<Sweep> {
     const { clock, onEvents } = this.parts
     // As it stands in the database: another process may have gone on with it.
     const sweep = (await findSweep(tx.db, known.id)) ?? known
@@ -169,16 +177,16 @@ export class ContactSweeps {
     if (!audience || sweep.finishedAt !== null)
       return { ...sweep, finishedAt: sweep.finishedAt ?? clock.now() }
     const next = await (sweep.kind === 'delete'
-      ? this.deleteSome(tx, sweep, audience.number)
-      : this.restoreSome(tx, sweep, audience.number))
+      ? this.deleteSome(tx, sweep, audience.number, limit)
+      : this.restoreSome(tx, sweep, audience.number, limit))
     await updateSweep(tx.db, next)
     tx.onCommit(onEvents)
     return next
   }
 
-  private async deleteSome(tx: Tx, sweep: Sweep, audience: number): Promise<Sweep> {
+  private async deleteSome(tx: Tx, sweep: Sweep, audience: number, limit: number): Promise<Sweep> {
     const range = { first: sweep.position, last: sweep.endPosition }
-    const deleted = await softDeleteSome(tx.db, audience, range, sweep.begunAt, PIECE)
+    const deleted = await softDeleteSome(tx.db, audience, range, sweep.begunAt, limit)
     const acting = this.actingFor(sweep)
     await appendEvents(
       tx,
@@ -189,14 +197,14 @@ export class ContactSweeps {
       ...sweep,
       changed: sweep.changed + deleted.length,
       position: last ? last.seq + 1 : sweep.position,
-      finishedAt: deleted.length < PIECE ? this.parts.clock.now() : null,
+      finishedAt: deleted.length < limit ? this.parts.clock.now() : null,
     }
   }
 
-  private async restoreSome(tx: Tx, sweep: Sweep, audience: number): Promise<Sweep> {
+  private async restoreSome(tx: Tx, sweep: Sweep, audience: number, limit: number): Promise<Sweep> {
     const range = { first: sweep.endPosition, last: sweep.position }
     const since = sweep.begunAt - RESTORABLE_MS
-    const deleted = await deletedBefore(tx.db, range, since, PIECE)
+    const deleted = await deletedBefore(tx.db, range, since, limit)
     const restored = await this.bringBack(tx, this.actingFor(sweep), audience, deleted)
     const last = deleted.at(-1)
     return {
@@ -204,7 +212,7 @@ export class ContactSweeps {
       changed: sweep.changed + restored,
       skipped: sweep.skipped + deleted.length - restored,
       position: last ? last.seq - 1 : sweep.position,
-      finishedAt: deleted.length < PIECE ? this.parts.clock.now() : null,
+      finishedAt: deleted.length < limit ? this.parts.clock.now() : null,
     }
   }
 

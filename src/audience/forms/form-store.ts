@@ -1,6 +1,7 @@
 /** SQL of forms. A deleted one stays, so that its visitors are told that it is closed. */
 import type { Insertable, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { newestFirst } from '../../db/listing.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { Form, FormContent, FormField } from './form.js'
@@ -74,9 +75,7 @@ export async function findAnyForm(
 /** Newest first. */
 export async function listForms(db: Queries, workspaceId: string, page: Page): Promise<Listing<Form>> {
   const live = db.selectFrom('forms').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
-  const { total } = await live.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  const rows = await live.selectAll().orderBy('id', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { items: rows.map(fromRow), total }
+  return newestFirst(live, page, fromRow, 'id')
 }
 
 export async function markFormDeleted(db: Queries, id: string, at: number): Promise<void> {

@@ -2,6 +2,8 @@
 import { fold } from '../../core/fold.js'
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { countRows, newestFirst } from '../../db/listing.js'
+import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { NamedSeq } from '../pair-store.js'
@@ -80,26 +82,27 @@ export async function updateList(db: Queries, list: List): Promise<void> {
   await db.updateTable('lists').set(changingFields(list)).where('seq', '=', list.seq).execute()
 }
 
-export async function findList(db: Queries, workspaceId: string, id: string): Promise<List | undefined> {
-  const row = await db
+const selectList = statement((db, { workspaceId, id }: { workspaceId: string; id: string }) =>
+  db
     .selectFrom('lists')
     .selectAll()
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+    .where('deleted_at', 'is', null),
+)
+
+export async function findList(db: Queries, workspaceId: string, id: string): Promise<List | undefined> {
+  const [row] = (await selectList(db, { workspaceId, id })).rows
   return row && fromRow(row)
+}
+
+function ofWorkspace(db: Queries, workspaceId: string) {
+  return db.selectFrom('lists').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
 }
 
 /** How many a workspace has. */
 export async function countLists(db: Queries, workspaceId: string): Promise<number> {
-  const { number } = await db
-    .selectFrom('lists')
-    .select(e => e.fn.countAll<number>().as('number'))
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return number
+  return countRows(ofWorkspace(db, workspaceId))
 }
 
 /** Newest first. */
@@ -109,19 +112,9 @@ export async function listLists(
   filter: { readonly type?: ListType },
   page: Page,
 ): Promise<Listing<List>> {
-  let matching = db
-    .selectFrom('lists')
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
+  let matching = ofWorkspace(db, workspaceId)
   if (filter.type !== undefined) matching = matching.where('type', '=', filter.type)
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  const rows = await matching
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  return { items: rows.map(fromRow), total }
+  return newestFirst(matching, page, fromRow)
 }
 
 /** Shown at most: nobody chooses among more. */
@@ -147,12 +140,12 @@ export async function listPublicLists(db: Queries, workspaceId: string): Promise
 export async function findNamedLists(db: Queries, workspaceId: string): Promise<NamedSeq[]> {
   const rows = await db
     .selectFrom('lists')
-    .select(['seq', 'id', 'name'])
+    .select(['seq', 'id', 'name', 'member_count'])
     .where('workspace_id', '=', workspaceId)
     .where('type', '=', 'static')
     .where('deleted_at', 'is', null)
     .execute()
-  return rows.map(({ seq, id, name }) => ({ seq, id, folded: fold(name) }))
+  return rows.map(({ seq, id, name, member_count: contacts }) => ({ seq, id, folded: fold(name), contacts }))
 }
 
 /** From now on there is none; its members are taken off afterwards. */

@@ -2,19 +2,23 @@
  * SQL of the search for contacts: words, each of which stands somewhere in address or names, folded (`fold.ts`).
  *
  * An index knows by three letters in a row which contacts may have a word; those are then looked into. SQLite's is a table of
- * its own (FTS5) that costs more to fill than the contacts themselves, so that contacts get into it afterwards and in steps
- * (`fillSearch`, by the consumer of `search-consumer.ts`); those that are not in it yet are looked into as well. PostgreSQL keeps its own. Nothing here
- * understands wildcards: `%` and `_` are letters.
+ * its own (FTS5), cheap to fill with many at a time and dear one by one: imports put their contacts into it at once (`indexNew`), others
+ * get into it afterwards and in steps (`fillSearch`, by the consumer of `search-consumer.ts`); those that are not in it yet are looked into
+ * as well. PostgreSQL keeps its own. Nothing here understands wildcards: `%` and `_` are letters.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { inLists } from '../../db/statement.js'
+import { compilable, inLists, statement } from '../../db/statement.js'
 import { dialectOf, type SeqRange } from '../audience-store.js'
 
 /** Letters that the index knows a word by. */
 const LEAST = 3
 /** Contacts that the index may name before it is quicker to look into all. */
 const MOST_CANDIDATES = 5_000
+/** Parts that the index is asked for: each of those that nearly all contacts have would be gone through for all of them. */
+const MOST_PARTS = 4
+/** The part that is met for so many a time late in the index is rare. */
+const MET = 64
 
 /** Whether a contact has every word; for a statement on `contacts`. */
 export function hasWords(db: Queries, words: readonly string[]): RawBuilder<boolean> {
@@ -40,15 +44,33 @@ export async function candidates(
   if (parts.length === 0) return undefined
   if (dialectOf(db) === 'postgres')
     return sql<boolean>`contact_trigrams(search_text) @> ${sql.val(parts)}::text[]`
-  const match = parts.map(part => `"${part.replaceAll('"', '""')}"`).join(' AND ')
-  const named = sql`select rowid from contact_search where contact_search match ${match} and rowid between ${range.first} and ${range.last}`
   const unknown = sql`select seq from contacts where is_indexed = 0 and seq between ${range.first} and ${range.last}`
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from (
-      select * from (${named} limit ${MOST_CANDIDATES + 1}) union all select * from (${unknown} limit ${MOST_CANDIDATES + 1})
-    )`.execute(db)
-  if ((rows[0]?.count ?? 0) > MOST_CANDIDATES) return undefined
-  return sql<boolean>`seq in (${named} union all ${unknown})`
+  const inOrder = await rarestFirst(db, parts)
+  // The rarest are nearly always enough; only of common letters all together may be rare.
+  for (const asked of new Set([Math.min(MOST_PARTS, parts.length), parts.length])) {
+    const match = inOrder.slice(0, asked).map(quoted).join(' AND ')
+    const named = sql`select rowid from contact_search where contact_search match ${match} and rowid between ${range.first} and ${range.last}`
+    const { rows } = await sql<{ count: number }>`
+      select count(*) as count from (
+        select * from (${named} limit ${MOST_CANDIDATES + 1}) union all select * from (${unknown} limit ${MOST_CANDIDATES + 1})
+      )`.execute(db)
+    if ((rows[0]?.count ?? 0) <= MOST_CANDIDATES) return sql<boolean>`seq in (${named} union all ${unknown})`
+  }
+  return undefined
+}
+
+/** By how far one has to go in the index until so many contacts have it; what fewer have comes first. */
+async function rarestFirst(db: Queries, parts: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ at: number }>`
+    select parts.key as at from json_each(${JSON.stringify(parts.map(quoted))}) as parts
+    order by (select rowid from contact_search where contact_search match parts.value
+      order by rowid limit 1 offset ${MET - 1}) desc nulls first`.execute(db)
+  return rows.flatMap(({ at }) => parts[at] ?? [])
+}
+
+/** As a text that the index is asked for. */
+function quoted(part: string): string {
+  return `"${part.replaceAll('"', '""')}"`
 }
 
 /** Three characters each, as SQL counts them. */
@@ -74,6 +96,41 @@ export async function forgetSearchTexts(db: Queries, seqs: readonly number[]): P
 /** Pages that are merged for each contact that the index takes in: as few as keep it in a handful of pieces. */
 const MERGED_EACH = 0.5
 
+const insertTexts = statement((db, { first, last }: { first: number; last: number }) =>
+  compilable(
+    db,
+    sql`
+      insert into contact_search (rowid, search_text)
+      select seq, search_text from contacts where seq between ${first} and ${last} order by seq`,
+  ),
+)
+
+/** Of contacts that were just made, with `is_indexed` set, and have numbers in a row. */
+export async function indexNew(db: Queries, { first, last }: SeqRange): Promise<void> {
+  if (dialectOf(db) === 'postgres') return
+  await insertTexts(db, { first, last })
+  await mergeIndex(db, last - first + 1)
+}
+
+const mergePages = statement((db, { pages }: { pages: number }) =>
+  compilable(db, sql`insert into contact_search (contact_search, rank) values ('merge', ${pages})`),
+)
+
+/** @param taken how many contacts were taken in */
+async function mergeIndex(db: Queries, taken: number): Promise<void> {
+  await mergePages(db, { pages: Math.ceil(MERGED_EACH * taken) })
+}
+
+const selectUnknown = statement(db =>
+  // Written out: an index of some rows serves only what surely asks for these.
+  compilable(db, sql`select seq from contacts where is_indexed = 0 limit 1`),
+)
+
+/** Whether all contacts are in the index. */
+export async function knowsAll(db: Queries): Promise<boolean> {
+  return (await selectUnknown(db, {})).rows.length === 0
+}
+
 /**
  * Takes contacts into the index that it does not know, those made first first, and merges what lies in it by as much.
  *
@@ -90,8 +147,6 @@ export async function fillSearch(db: Queries, limit: number): Promise<number> {
     db,
   )
   await sql`update contacts set is_indexed = 1 where ${which}`.execute(db)
-  await sql`insert into contact_search (contact_search, rank) values ('merge', ${Math.ceil(MERGED_EACH * rows.length)})`.execute(
-    db,
-  )
+  await mergeIndex(db, rows.length)
   return rows.length
 }

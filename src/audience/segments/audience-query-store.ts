@@ -32,37 +32,45 @@ export interface Estimate {
 
 const NOBODY: Estimate = { count: 0, mailable: 0, unsubscribed: 0, bounced: 0 }
 
+/** Of a piece, or of all. */
+interface Tally extends Omit<Estimate, 'mailable'> {
+  /** By their domain, and otherwise mailable. */
+  readonly ofSuppressedDomain: number
+}
+
+const NONE: Tally = { count: 0, unsubscribed: 0, bounced: 0, ofSuppressedDomain: 0 }
+
 export async function estimate(db: Queries, who: Who, asking: Asking, mayGoOn: Patience): Promise<Estimate> {
   const meant = await whereOf(db, who, asking)
   if (!meant) return NOBODY
-  const { audience, where } = meant
   const { addresses, domains } = await countSuppressions(db, asking.workspaceId)
-  const isMailable = sql.join(
-    [sql`subscribed = 1 and is_bounced = 0`, ...(domains === 0 ? [] : [isOfOtherDomain(db, asking)])],
-    sql` and `,
-  )
-  const counted = await eachPiece(piecesOf(audience), mayGoOn, async piece => {
-    const { rows } = await sql<Estimate>`
-      select count(*) as count, coalesce(sum(case when ${isMailable} then 1 else 0 end), 0) as mailable,
-        coalesce(sum(1 - subscribed), 0) as unsubscribed,
-        coalesce(sum(case when subscribed = 1 and is_bounced = 1 then 1 else 0 end), 0) as bounced
-      from ${allContacts(db)} where ${sql.join(where(piece), sql` and `)}`.execute(db)
-    return rows[0] ?? NOBODY
+  const isOfSuppressedDomain = domains === 0 ? sql<boolean>`1 = 0` : isOfDomain(db, asking)
+  const tallies = await eachPiece(meant.pieces, mayGoOn, async piece => {
+    const { rows } = await sql<Tally>`
+      select count(*) as count, count(*) filter (where subscribed = 0) as unsubscribed,
+        count(*) filter (where subscribed = 1 and is_bounced = 1) as bounced,
+        count(*) filter (where ${IS_REACHABLE} and ${isOfSuppressedDomain}) as "ofSuppressedDomain"
+      from ${allContacts(db)} where ${sql.join(meant.where(piece), sql` and `)}`.execute(db)
+    return rows[0] ?? NONE
   })
-  const sum = (of: (one: Estimate) => number) => counted.reduce((total, one) => total + of(one), 0)
-  const mailable = sum(one => one.mailable)
+  const sum = (of: (one: Tally) => number) => tallies.reduce((total, one) => total + of(one), 0)
+  const [count, unsubscribed, bounced] = [
+    sum(one => one.count),
+    sum(one => one.unsubscribed),
+    sum(one => one.bounced),
+  ]
+  const mailable = count - unsubscribed - bounced - sum(one => one.ofSuppressedDomain)
   const suppressed =
-    mailable === 0 || addresses === 0 ? 0 : await countSuppressed(db, meant, isMailable, asking, mayGoOn)
-  return {
-    count: sum(one => one.count),
-    mailable: mailable - suppressed,
-    unsubscribed: sum(one => one.unsubscribed),
-    bounced: sum(one => one.bounced),
-  }
+    mailable === 0 || addresses === 0
+      ? 0
+      : await countSuppressed(db, meant, isOfSuppressedDomain, asking, mayGoOn)
+  return { count, mailable: mailable - suppressed, unsubscribed, bounced }
 }
 
-/** Suppressions that are gone through at a time. */
-const SUPPRESSIONS_PER_PIECE = 20_000
+const IS_REACHABLE = sql<boolean>`subscribed = 1 and is_bounced = 0`
+
+/** Suppressions that are gone through at a time: a piece of some ten milliseconds. */
+export const SUPPRESSIONS_PER_PIECE = 4_000
 
 /**
  * Of those who could be mailed, how many are suppressed by their address. Most suppressed addresses are of contacts that are
@@ -71,47 +79,58 @@ const SUPPRESSIONS_PER_PIECE = 20_000
 async function countSuppressed(
   db: Queries,
   { audience, where }: Meant,
-  isMailable: RawBuilder<unknown>,
+  isOfSuppressedDomain: RawBuilder<boolean>,
   { workspaceId }: Asking,
   mayGoOn: Patience,
 ): Promise<number> {
   const all = contactsOf(audience.number)
-  const counted = await eachPiece(await suppressionRanges(db, workspaceId), mayGoOn, async isInRange => {
+  const ranges = await suppressionRanges(db, workspaceId, mayGoOn)
+  const counted = await eachPiece(ranges, mayGoOn, async isInRange => {
+    // The index by address tells their numbers, in whose order the rows themselves are read.
     const { rows } = await sql<{ count: number }>`
-      select count(*) as count from contacts
-      where audience = ${audience.number}
-        and email in (select email from suppressions where workspace_id = ${workspaceId} and ${isInRange})
-        and ${isMailable} and ${sql.join(where(all, 'some'), sql` and `)}`.execute(db)
+      select count(*) as count from ${allContacts(db)}
+      where seq in (
+          select seq from contacts where audience = ${audience.number} and deleted_at is null
+            and email in (select email from suppressions where workspace_id = ${workspaceId} and ${isInRange}))
+        and ${IS_REACHABLE} and not ${isOfSuppressedDomain} and ${sql.join(where(all, 'some'), sql` and `)}`.execute(
+      db,
+    )
     return rows[0]?.count ?? 0
   })
   return counted.reduce((total, count) => total + count, 0)
 }
 
 /** All addresses, in the order of their index. */
-async function suppressionRanges(db: Queries, workspaceId: string): Promise<RawBuilder<boolean>[]> {
-  const { rows } = await sql<{ email: string }>`
-    select email from (
-      select email, row_number() over (order by email) as number from suppressions where workspace_id = ${workspaceId}
-    ) as numbered where number % ${sql.lit(SUPPRESSIONS_PER_PIECE)} = 0 order by email`.execute(db)
-  const ends = rows.map(({ email }) => email)
-  return [...ends, undefined].map((end, at) => {
-    const start = ends[at - 1]
-    return sql<boolean>`${start === undefined ? sql`1 = 1` : sql`email > ${start}`}
-      and ${end === undefined ? sql`1 = 1` : sql`email <= ${end}`}`
-  })
+async function suppressionRanges(
+  db: Queries,
+  workspaceId: string,
+  mayGoOn: Patience,
+): Promise<RawBuilder<boolean>[]> {
+  const ranges: RawBuilder<boolean>[] = []
+  let isAfterLast = sql<boolean>`1 = 1`
+  for (;;) {
+    mayGoOn()
+    const { rows } = await sql<{ email: string }>`
+      select email from suppressions where workspace_id = ${workspaceId} and ${isAfterLast}
+      order by email limit 1 offset ${SUPPRESSIONS_PER_PIECE - 1}`.execute(db)
+    const [end] = rows
+    if (!end) return [...ranges, isAfterLast]
+    ranges.push(sql<boolean>`${isAfterLast} and email <= ${end.email}`)
+    isAfterLast = sql<boolean>`email > ${end.email}`
+  }
 }
 
 async function countSuppressions(db: Queries, workspaceId: string) {
   const { rows } = await sql<{ addresses: number; domains: number }>`
-    select coalesce(sum(case when email like '@%' then 0 else 1 end), 0) as addresses,
-      coalesce(sum(case when email like '@%' then 1 else 0 end), 0) as domains
+    select count(*) filter (where email not like '@%') as addresses,
+      count(*) filter (where email like '@%') as domains
     from suppressions where workspace_id = ${workspaceId}`.execute(db)
   return rows[0] ?? { addresses: 0, domains: 0 }
 }
 
 /** Entries are `@example.com`. Of the few addresses with another @, in quotes, it is not the domain. */
-function isOfOtherDomain(db: Queries, { workspaceId }: Asking): RawBuilder<boolean> {
-  return sql<boolean>`${domainOf(db, sql`email`)} not in (
+function isOfDomain(db: Queries, { workspaceId }: Asking): RawBuilder<boolean> {
+  return sql<boolean>`${domainOf(db, sql`email`)} in (
     select email from suppressions where workspace_id = ${workspaceId} and email like '@%')`
 }
 
@@ -123,7 +142,7 @@ export async function countMatching(
 ): Promise<number> {
   const meant = await whereOf(db, group, asking)
   if (!meant) return 0
-  const counted = await countPieces(db, piecesOf(meant.audience), meant.where, mayGoOn)
+  const counted = await countPieces(db, meant.pieces, meant.where, mayGoOn)
   return counted.reduce((total, { count }) => total + count, 0)
 }
 
@@ -137,11 +156,12 @@ export async function listMatching(
 ): Promise<Listing<Contact>> {
   const meant = await whereOf(db, group, asking)
   if (!meant) return { items: [], total: 0 }
-  return listFromPieces(db, piecesOf(meant.audience), meant.where, page, mayGoOn)
+  return listFromPieces(db, meant.pieces, meant.where, page, mayGoOn)
 }
 
 interface Meant {
   readonly audience: Audience
+  readonly pieces: readonly SeqRange[]
   /** @param reach whether all contacts of the range are looked at, or some that are known otherwise */
   readonly where: (range: SeqRange, reach?: Reach) => readonly RawBuilder<boolean>[]
 }
@@ -192,7 +212,11 @@ async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | u
     sql<boolean>`deleted_at is null`,
     conditions(range, reach),
   ]
-  return { audience, where }
+  return { audience, where, pieces: piecesOf(audience, 'list' in who ? 1 : rulesIn(who)) }
+}
+
+function rulesIn({ parts }: Group): number {
+  return parts.reduce((sum, part) => sum + ('parts' in part ? rulesIn(part) : 1), 0)
 }
 
 function membersOf(list: number) {

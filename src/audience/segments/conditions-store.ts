@@ -6,7 +6,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Dialect, Queries } from '../../db/database.js'
-import { dialectOf, type SeqRange } from '../audience-store.js'
+import { dialectOf, findAudience, type SeqRange } from '../audience-store.js'
 import { findPlaces, type Places } from '../contacts/places-store.js'
 import { momentTrait, numberTrait, textTrait } from '../contacts/traits.js'
 import { findNamedLists } from '../lists/list-store.js'
@@ -49,6 +49,8 @@ interface Known {
   readonly dialect: Dialect
   readonly now: number
   readonly places: Places
+  /** How many there are; known where there are rules about lists or tags. */
+  readonly contacts: number
   readonly lists: readonly NamedSeq[]
   readonly tags: readonly NamedSeq[]
 }
@@ -56,6 +58,8 @@ interface Known {
 interface Aim {
   readonly range: SeqRange
   readonly reach: Reach
+  /** Whether other rules come first, which some contacts do not meet. */
+  readonly isNarrowed: boolean
 }
 
 /** @returns the condition for each range of contacts; lists and tags are those of this moment */
@@ -70,10 +74,11 @@ export async function conditionsOf(
     dialect: dialectOf(db),
     now,
     places: await findPlaces(db, audience),
+    contacts: things.size > 0 ? ((await findAudience(db, workspaceId))?.contacts ?? 0) : 0,
     lists: things.has('lists') ? await findNamedLists(db, workspaceId) : [],
     tags: things.has('tags') ? await findNamedTags(db, workspaceId) : [],
   }
-  return (range, reach) => compileGroup(group, known, { range, reach })
+  return (range, reach) => compileGroup(group, known, { range, reach, isNarrowed: false })
 }
 
 function thingsFields({ parts }: Group): ThingsField[] {
@@ -84,10 +89,11 @@ function thingsFields({ parts }: Group): ThingsField[] {
 
 function compileGroup(group: Group, known: Known, aim: Aim): Condition {
   if (group.parts.length === 0) return NOBODY
+  const within = { ...aim, isNarrowed: aim.isNarrowed || (group.isAll && group.parts.length > 1) }
   const parts = group.parts.map(part =>
     'parts' in part
-      ? { cost: COSTS.group, condition: compileGroup(part, known, aim) }
-      : { cost: costOf(part, known), condition: compileTest(part, known, aim) },
+      ? { cost: COSTS.group, condition: compileGroup(part, known, within) }
+      : { cost: costOf(part, known), condition: compileTest(part, known, within) },
   )
   const inOrder = parts.sort((a, b) => a.cost - b.cost).map(({ condition }) => condition)
   return sql<boolean>`(${sql.join(inOrder, group.isAll ? sql` and ` : sql` or `)})`
@@ -161,17 +167,27 @@ function compileText({ of, how, values, isNot }: Extract<Test, { kind: 'text' }>
   }
 }
 
+/** Of all contacts, for one with the thing to be rare: then those with it are read, and no others looked at. */
+const RARE = 1 / 8
+
+/**
+ * All with a thing are read where they are few, or nothing else is asked first; where many are with it each contact is asked that
+ * meets the other rules.
+ */
 function compileThings(
   { field, names, isNot }: Extract<Test, { kind: 'things' }>,
   known: Known,
-  { range, reach }: Aim,
+  { range, reach, isNarrowed }: Aim,
 ): Condition {
-  const seqs = known[field]
-    .filter(({ id, folded }) => names === undefined || names.has(id) || names.has(folded))
-    .map(({ seq }) => seq)
-  if (seqs.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
+  const meant = known[field].filter(
+    ({ id, folded }) => names === undefined || names.has(id) || names.has(folded),
+  )
+  if (meant.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
+  const isRare = meant.reduce((sum, { contacts }) => sum + contacts, 0) <= RARE * known.contacts
+  const seqs = meant.map(({ seq }) => seq)
   const kind = field === 'lists' ? LIST_MEMBERS : CONTACT_TAGS
-  const isWith = reach === 'all' ? isWithAny(kind, seqs, range) : hasAny(kind, seqs)
+  const isWith =
+    reach === 'all' && (isRare || !isNarrowed) ? isWithAny(kind, seqs, range) : hasAny(kind, seqs)
   return isNot ? sql<boolean>`not ${isWith}` : isWith
 }
 

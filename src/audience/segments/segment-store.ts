@@ -1,6 +1,7 @@
 /** SQL of segments: conditions with a name. */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { countRows, newestFirst } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { fold, searchWords } from '../../core/fold.js'
 import { foldedHasWords } from '../../db/folded-words.js'
@@ -73,12 +74,7 @@ export async function findSegment(
 
 /** How many a workspace has. */
 export async function countSegments(db: Queries, workspaceId: string): Promise<number> {
-  const { number } = await db
-    .selectFrom('segments')
-    .select(e => e.fn.countAll<number>().as('number'))
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow()
-  return number
+  return countRows(db.selectFrom('segments').where('workspace_id', '=', workspaceId))
 }
 
 /** Newest first. */
@@ -93,14 +89,7 @@ export async function listSegments(
     .selectFrom('segments')
     .where('workspace_id', '=', workspaceId)
     .where(foldedHasWords(words))
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  const rows = await matching
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  return { items: rows.map(fromRow), total }
+  return newestFirst(matching, page, fromRow)
 }
 
 export async function deleteSegment(db: Queries, id: string): Promise<void> {

@@ -4,8 +4,9 @@ import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { fold, searchWords } from '../../core/fold.js'
 import { foldedHasWords } from '../../db/folded-words.js'
+import { countRows } from '../../db/listing.js'
 import type { NamedSeq } from '../pair-store.js'
-import { inLists } from '../../db/statement.js'
+import { inLists, statement } from '../../db/statement.js'
 
 interface TagRow {
   seq: Generated<number>
@@ -87,16 +88,24 @@ export async function findTag(
   return row && fromRow(row)
 }
 
+function ofWorkspace(db: Queries, workspaceId: string) {
+  return db.selectFrom('tags').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
+}
+
 /** How many a workspace has. */
 export async function countTags(db: Queries, workspaceId: string): Promise<number> {
-  const { number } = await db
-    .selectFrom('tags')
-    .select(e => e.fn.countAll<number>().as('number'))
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return number
+  return countRows(ofWorkspace(db, workspaceId))
 }
+
+const selectByNames = statement(
+  (db, { workspaceId, folded }: { workspaceId: string; folded: readonly string[] }) =>
+    db
+      .selectFrom('tags')
+      .selectAll()
+      .where('workspace_id', '=', workspaceId)
+      .where('name_folded', 'in', folded)
+      .where('deleted_at', 'is', null),
+)
 
 /** Those that there are. @param folded names, as `fold` writes them */
 export async function findTagsByName(
@@ -106,17 +115,7 @@ export async function findTagsByName(
 ): Promise<Tag[]> {
   const found: Tag[] = []
   for (const list of inLists(folded))
-    found.push(
-      ...(
-        await db
-          .selectFrom('tags')
-          .selectAll()
-          .where('workspace_id', '=', workspaceId)
-          .where('name_folded', 'in', list)
-          .where('deleted_at', 'is', null)
-          .execute()
-      ).map(fromRow),
-    )
+    found.push(...(await selectByNames(db, { workspaceId, folded: list })).rows.map(fromRow))
   return found
 }
 
@@ -128,12 +127,8 @@ export async function listTags(
   page: Page,
 ): Promise<Listing<Tag>> {
   const words = searchWords(search ?? '')
-  const matching = db
-    .selectFrom('tags')
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
-    .where(foldedHasWords(words))
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  const matching = ofWorkspace(db, workspaceId).where(foldedHasWords(words))
+  const total = await countRows(matching)
   const rows = await matching
     .selectAll()
     .orderBy('name_folded')
@@ -148,11 +143,16 @@ export async function listTags(
 export async function findNamedTags(db: Queries, workspaceId: string): Promise<NamedSeq[]> {
   const rows = await db
     .selectFrom('tags')
-    .select(['seq', 'id', 'name_folded'])
+    .select(['seq', 'id', 'name_folded', 'contact_count'])
     .where('workspace_id', '=', workspaceId)
     .where('deleted_at', 'is', null)
     .execute()
-  return rows.map(({ seq, id, name_folded: folded }) => ({ seq, id, folded }))
+  return rows.map(({ seq, id, name_folded: folded, contact_count: contacts }) => ({
+    seq,
+    id,
+    folded,
+    contacts,
+  }))
 }
 
 /** From now on there is none; it is taken off its contacts afterwards. */

@@ -13,16 +13,11 @@ import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting } from '../audience-parts.js'
 import { findAudience } from '../audience-store.js'
-import type { Contact, Named, NewContact } from '../contacts/contact.js'
+import type { Attributes, Contact, Named, NewContact } from '../contacts/contact.js'
 import { changedFields, toldChanged, toldMember, toldOf, toldTag } from '../contacts/contact-events.js'
-import {
-  findContactsByEmail,
-  insertContacts,
-  updateContacts,
-  type ContactChange,
-} from '../contacts/contact-store.js'
-import { mergeAttributes } from '../contacts/contacts.js'
-import type { Attributes } from '../contacts/traits.js'
+import { findContactsByEmail } from '../contacts/contact-store.js'
+import { insertManyContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
+import { mergeAttributes } from '../contacts/traits.js'
 import { findStaticList } from '../lists/static-list.js'
 import { addPairs, CONTACT_TAGS, LIST_MEMBERS } from '../pair-store.js'
 import { ensureTags } from '../tags/ensure-tags.js'
@@ -105,7 +100,12 @@ async function makeContacts(
       subscribed: subscribed && ['hard_bounce', undefined].includes(reasons.get(email)),
     }),
   )
-  return insertContacts(tx.db, acting.workspaceId, contacts)
+  return insertManyContacts(
+    tx.db,
+    acting.workspaceId,
+    contacts,
+    rows.map(({ form }) => form),
+  )
 }
 
 /** @returns undefined where there is no such contact, or nothing new was said of it */

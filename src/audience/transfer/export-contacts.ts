@@ -1,5 +1,5 @@
 /**
- * Contacts as CSV, piece by piece, in the form that an import takes: one column for each attribute.
+ * Contacts as CSV, piece by piece, in the form that an import takes: one column for each attribute. Or as JSON, for programs.
  *
  * Called by the route and by the command line. Reads twice: first the names of all attributes, then the contacts; each step is a read
  * of its own, so that memory does not grow with what is exported.
@@ -8,6 +8,7 @@ import { csvText } from '../../core/csv.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import type { Contact, Named } from '../contacts/contact.js'
+import { shownWith } from '../contacts/contact-schema.js'
 import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../pair-store.js'
 import { attributeText } from './apply-rows.js'
 import { attributeNames, beginExport, exportPage, type Exported, type ExportFilter } from './export-store.js'
@@ -37,18 +38,49 @@ export async function* exportContacts(
   const hasMore = names.length > columns.length
   yield `${csvText([[...FIXED, ...columns.map(columnFor), ...(hasMore ? ['attributes'] : [])]])}\n`
   if (!exported) return
+  for await (const { contacts, lists, tags } of pagesOf(db, exported))
+    yield `${csvText(
+      contacts.map(contact => [
+        ...fixedCells(contact, lists.get(contact.seq) ?? [], tags.get(contact.seq) ?? []),
+        ...columns.map(name => cellOf(contact, name)),
+        ...(hasMore ? [otherAttributes(contact, new Set(columns))] : []),
+      ]),
+    )}\n`
+}
+
+/** The same contacts as one JSON array of what the API shows of each, a contact a line; pieces are whole lines. */
+export async function* exportContactsAsJson(
+  db: Queries,
+  workspaceId: string,
+  filter: ExportFilter,
+  now: number,
+): AsyncGenerator<string> {
+  const exported = await beginExport(db, workspaceId, filter, now)
+  let before = '[\n'
+  if (exported)
+    for await (const { contacts, lists, tags } of pagesOf(db, exported)) {
+      const shown = contacts.map(contact =>
+        JSON.stringify(
+          shownWith(contact, false, {
+            lists: lists.get(contact.seq) ?? [],
+            tags: tags.get(contact.seq) ?? [],
+          }),
+        ),
+      )
+      yield `${before}${shown.join(',\n')}\n`
+      before = ','
+    }
+  yield before === ',' ? ']\n' : '[]\n'
+}
+
+async function* pagesOf(db: Queries, exported: Exported) {
   for (let from = exported.first; ;) {
     const contacts = await exportPage(db, exported, from, PAGE)
     const last = contacts.at(-1)
     if (!last) return
     const seqs = contacts.map(({ seq }) => seq)
     const [lists, tags] = [await thingsOf(db, LIST_MEMBERS, seqs), await thingsOf(db, CONTACT_TAGS, seqs)]
-    const rows = contacts.map(contact => [
-      ...fixedCells(contact, lists.get(contact.seq) ?? [], tags.get(contact.seq) ?? []),
-      ...columns.map(name => cellOf(contact, name)),
-      ...(hasMore ? [otherAttributes(contact, new Set(columns))] : []),
-    ])
-    yield `${csvText(rows)}\n`
+    yield { contacts, lists, tags }
     from = last.seq + 1
   }
 }

@@ -14,7 +14,8 @@ import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
 import { IMPORT_STATUSES, type Import, type Mapping, type Rejection } from './import.js'
 import { findImport, listImports, listRejections, updateImport } from './import-store.js'
-import { MOST_REJECTIONS_KEPT, type Importer } from './importer.js'
+import type { ImportJob } from './import-job.js'
+import { MOST_REJECTIONS_KEPT } from './importer.js'
 import { MOST_FILE_OCTETS, receiveFile } from './receive-file.js'
 import { MOST_ROWS } from './reading/serve-import-reader.js'
 
@@ -79,7 +80,7 @@ const ImportDetailsSchema = Type.Object(
   { title: 'ContactImportDetails' },
 )
 
-export function importRoutes(parts: AudienceParts, importer: Importer): Route[] {
+export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wake'>): Route[] {
   const { database, clock } = parts
   return [
     uploadRoute({
@@ -118,7 +119,7 @@ export function importRoutes(parts: AudienceParts, importer: Importer): Route[] 
             fileName: (wish('file_name') ?? file.name)?.replace(/\p{Cc}/gu, '').slice(0, 200),
           }),
         )
-        importer.wake()
+        imports.wake()
         return { import_id: id, status: 'queued' as const }
       },
     }),

@@ -6,7 +6,8 @@
  */
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { inPieces } from '../../db/statement.js'
+import { countRows, newestFirst } from '../../db/listing.js'
+import { inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { Import, ImportOptions, ImportStatus, Rejection } from './import.js'
@@ -80,13 +81,13 @@ export async function insertImport(
   return seq
 }
 
-/** What is known once its file is there: it waits for its turn from now on. */
+/** What is known once its file is there: it waits for its turn from now on. @throws Error where there is no such import any more */
 export async function queueImport(
   db: Queries,
   seq: number,
   file: Pick<Import, 'fileName' | 'charset' | 'options' | 'octets'>,
 ): Promise<void> {
-  await db
+  const { numUpdatedRows } = await db
     .updateTable('contact_imports')
     .set({
       status: 'queued',
@@ -96,12 +97,14 @@ export async function queueImport(
       octets: file.octets,
     })
     .where('seq', '=', seq)
-    .execute()
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) throw new Error(`import ${seq} is gone`)
 }
 
-/** How far it has come, and whether it is at its end. */
-export async function updateImport(db: Queries, one: Import): Promise<void> {
-  await db
+type Progress = Omit<Import, 'id' | 'options'>
+
+const setProgress = statement((db, one: Progress) =>
+  db
     .updateTable('contact_imports')
     .set({
       status: one.status,
@@ -115,8 +118,12 @@ export async function updateImport(db: Queries, one: Import): Promise<void> {
       started_at: one.startedAt,
       finished_at: one.finishedAt,
     })
-    .where('seq', '=', one.seq)
-    .execute()
+    .where('seq', '=', one.seq),
+)
+
+/** How far it has come, and whether it is at its end. */
+export async function updateImport(db: Queries, one: Import): Promise<void> {
+  await setProgress(db, { ...one })
 }
 
 export async function findImport(db: Queries, workspaceId: string, id: string): Promise<Import | undefined> {
@@ -129,48 +136,41 @@ export async function findImport(db: Queries, workspaceId: string, id: string): 
   return row && fromRow(row)
 }
 
+const selectBySeq = statement((db, { seq }: { seq: number }) =>
+  db.selectFrom('contact_imports').selectAll().where('seq', '=', seq),
+)
+
 export async function findImportBySeq(db: Queries, seq: number): Promise<Import | undefined> {
-  const row = await db.selectFrom('contact_imports').selectAll().where('seq', '=', seq).executeTakeFirst()
+  const [row] = (await selectBySeq(db, { seq })).rows
   return row && fromRow(row)
 }
 
 /** Newest first. */
 export async function listImports(db: Queries, workspaceId: string, page: Page): Promise<Listing<Import>> {
   const ofWorkspace = db.selectFrom('contact_imports').where('workspace_id', '=', workspaceId)
-  const { total } = await ofWorkspace
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const rows = await ofWorkspace
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  return { items: rows.map(fromRow), total }
+  return newestFirst(ofWorkspace, page, fromRow)
 }
 
-/** Those that wait or are under way, oldest first. */
-export async function waitingImports(db: Queries, limit: number): Promise<Import[]> {
-  const rows = await db
+const selectWaiting = statement((db, { limit }: { limit: number }) =>
+  db
     .selectFrom('contact_imports')
     .selectAll()
     .where('finished_at', 'is', null)
     .where('status', '<>', 'receiving')
     .orderBy('seq')
-    .limit(limit)
-    .execute()
-  return rows.map(fromRow)
+    .limit(limit),
+)
+
+/** Those that wait or are under way, oldest first. */
+export async function waitingImports(db: Queries, limit: number): Promise<Import[]> {
+  return (await selectWaiting(db, { limit })).rows.map(fromRow)
 }
 
 /** Of one workspace, those being received as well. */
 export async function countUnfinished(db: Queries, workspaceId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('contact_imports')
-    .select(e => e.fn.countAll<number>().as('count'))
-    .where('finished_at', 'is', null)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow()
-  return count
+  return countRows(
+    db.selectFrom('contact_imports').where('finished_at', 'is', null).where('workspace_id', '=', workspaceId),
+  )
 }
 
 /** @param part from 0 */

@@ -1,13 +1,14 @@
 /**
  * Works imports off: some rows at a time, each piece a transaction of some milliseconds, so that nobody else waits long.
  *
- * The job of `audience/resource.ts` runs it for as long as the appliance; the command line runs it where no server does. What a piece does
+ * Run in a thread by the server (`import-main.ts`), and by the command line where no server does (`import-job.ts`). What a piece does
  * and how far the import has come with it are one transaction: a process that is gone is gone on for, and of two processes that do the
  * same piece one finds that it is done. Imports of several workspaces take turns, those of one wait for each other.
  * Fails: never for what is wrong with a file, which is how its import ends.
  */
 import { AppError, describeError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
+import { PieceSize } from '../../db/piece-size.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread } from '../../world/threads.js'
 import { pauseFor } from '../../world/time/clock.js'
@@ -24,58 +25,52 @@ import {
   updateImport,
   waitingImports,
 } from './import-store.js'
-import { ImportFault, ImportReader, type ReadRow } from './reading/import-reader.js'
+import { ImportFault, ImportReader } from './reading/import-reader.js'
+import type { ReadRow } from './reading/import-reader-protocol.js'
 import type { ImportedContact } from './reading/read-row.js'
 
 export interface ImporterParts extends AudienceParts {
   readonly spawn: SpawnThread
-  readonly log: Log
+  readonly log: Pick<Log, 'error'>
+  /** Between two pieces, for whoever else writes; 0 where it is the server that gives each piece its turn. */
+  readonly restMs?: number
 }
 
 /** Imports under way at a time, of as many workspaces. */
 const MOST_AT_ONCE = 4
 /** Waiting ones that are looked at. */
 const MOST_LOOKED_AT = 200
-/** Rows of a piece; how many follows from how long the last one took. */
+/** Rows of a piece (`PieceSize`). */
 const FEWEST_ROWS = 50
 const MOST_ROWS = 1_000
-const PIECE_MS = 20
-/** Between two pieces: nobody waits for one more than for whoever else writes. */
+/** Nobody waits for a piece more than for whoever else writes. */
 const REST_MS = 1
-/** Until other processes are asked for imports that they have stored. */
-const LOOK_EVERY_MS = 1_000
+/** After a fault that is not the file's; where there is no room for it, it is asked for that rarely. */
+const RETRY_MS = 1_000
+const MOST_RETRY_MS = 10_000
 /** Where another process does the same: it is left to it. */
 const OVERTAKEN_MS = 500
 /** Rejected rows of an import that are kept; all are counted. */
 export const MOST_REJECTIONS_KEPT = 10_000
 /** A file whose upload a crash cut off is kept so long. */
-const RECEIVING_MS = 86_400_000
+export const RECEIVING_MS = 86_400_000
 /** Of a file that is done with, deleted in one go. */
 const PARTS_AT_ONCE = 4
 
 export class Importer {
   private readonly parts: ImporterParts
   private readonly active = new Map<number, ActiveImport>()
-  private wakes = 0
-  private wakeUp: () => void = () => {}
+  /** What stood in the way last, and was told. */
+  private readonly trouble: Trouble = { told: undefined }
 
   constructor(parts: ImporterParts) {
     this.parts = parts
   }
 
-  /** There is an import that waits. */
-  wake(): void {
-    this.wakes += 1
-    this.wakeUp()
-  }
-
-  /** Until the signal comes. */
+  /** Until there is nothing left to do, or the signal comes. */
   async run(stopping: AbortSignal): Promise<void> {
     try {
-      while (!stopping.aborted) {
-        const { wakes } = this
-        if (!(await this.step()) && wakes === this.wakes) await this.rest(stopping)
-      }
+      while (!stopping.aborted && (await this.step()));
     } finally {
       await this.close()
     }
@@ -91,14 +86,15 @@ export class Importer {
     }
   }
 
-  /** A piece of each import under way. @returns false where there is nothing to do */
+  /** A piece of each import under way. @returns false where there was nothing to do: what failed is to be tried again */
   private async step(): Promise<boolean> {
     await this.choose()
+    const wasUnderWay = this.active.size > 0
     for (const one of this.active.values()) {
       if (await one.step()) await this.drop(one)
-      await pauseFor(REST_MS)
+      await this.rest()
     }
-    return this.active.size > 0 || this.removeFile()
+    return wasUnderWay || this.removeFile()
   }
 
   /** Of each workspace the one that came first. */
@@ -110,7 +106,7 @@ export class Importer {
     for (const one of this.active.values())
       if (!chosen.some(({ seq }) => seq === one.seq)) await this.drop(one)
     for (const one of chosen)
-      if (!this.active.has(one.seq)) this.active.set(one.seq, new ActiveImport(this.parts, one))
+      if (!this.active.has(one.seq)) this.active.set(one.seq, new ActiveImport(this.parts, one, this.trouble))
   }
 
   private async drop(one: ActiveImport): Promise<void> {
@@ -134,22 +130,15 @@ export class Importer {
         const one = await findImportBySeq(tx.db, seq)
         if (one?.status === 'receiving') await deleteImport(tx.db, seq)
       },
-      { canWait: true },
+      { isLong: true },
     )
-    await pauseFor(REST_MS)
+    await this.rest()
     return true
   }
 
-  private async rest(stopping: AbortSignal): Promise<void> {
-    const { clock, database } = this.parts
-    const over = new AbortController()
-    const version = database.foreignVersion()
-    const stop = () => over.abort()
-    this.wakeUp = stop
-    stopping.addEventListener('abort', stop, { once: true })
-    while (!over.signal.aborted && !stopping.aborted && version === database.foreignVersion())
-      await clock.sleep(LOOK_EVERY_MS, over.signal)
-    stopping.removeEventListener('abort', stop)
+  private async rest(): Promise<void> {
+    const { restMs = REST_MS } = this.parts
+    if (restMs > 0) await pauseFor(restMs)
   }
 }
 
@@ -158,17 +147,35 @@ class Overtaken extends Error {
   override readonly name = 'Overtaken'
 }
 
+interface Trouble {
+  told: string | undefined
+}
+
+interface RowsToWrite {
+  readonly rows: readonly ReadRow[]
+  readonly isEnd: boolean
+}
+
 class ActiveImport {
   readonly seq: number
   private readonly parts: ImporterParts
+  private readonly trouble: Trouble
   private readonly reader: ImportReader
+  private readonly octets: number
   private rowsDone: number
-  private size = FEWEST_ROWS
+  private readonly size: PieceSize
+  /** Rows that are to be written next: they are kept where they cannot be at the moment. */
+  private read: RowsToWrite | undefined
+  /** Those after them, read while these wait for their turn. */
+  private ahead: Promise<RowsToWrite> | undefined
 
-  constructor(parts: ImporterParts, { seq, charset, options, rowsDone }: Import) {
+  constructor(parts: ImporterParts, { seq, charset, options, octets, rowsDone }: Import, trouble: Trouble) {
+    this.trouble = trouble
+    this.octets = octets
     this.seq = seq
     this.parts = parts
     this.rowsDone = rowsDone
+    this.size = new PieceSize(parts.clock, FEWEST_ROWS, MOST_ROWS)
     const { columns, hasHeading } = options
     this.reader = new ImportReader(parts.spawn, { charset, columns, hasHeading, skip: rowsDone }, part =>
       findImportPart(parts.database.reader, seq, part),
@@ -182,32 +189,49 @@ class ActiveImport {
   /** @returns whether it is over, as far as this process is concerned */
   async step(): Promise<boolean> {
     try {
-      const rows = await this.reader.next(this.size)
-      const isEnd = rows.length < this.size
-      await this.write(rows, isEnd)
+      this.read ??= await this.takeNext()
+      const { rows, isEnd } = this.read
+      const written = this.write(rows, isEnd)
+      // While they wait for their turn.
+      if (!isEnd) this.ahead ??= this.readAhead()
+      await written
+      this.read = undefined
       return isEnd
     } catch (error) {
       if (error instanceof Overtaken) await pauseFor(OVERTAKEN_MS)
       else if (error instanceof ImportFault || isRefusal(error)) await this.fail(error.message)
       else await this.report(error)
-      return true
+      return !isUnavailable(error)
     }
   }
 
+  private takeNext(): Promise<RowsToWrite> {
+    const next = this.ahead ?? this.readOn()
+    this.ahead = undefined
+    return next
+  }
+
+  private readAhead(): Promise<RowsToWrite> {
+    const ahead = this.readOn()
+    // What it fails with is told where the rows are wanted.
+    ahead.catch(() => undefined)
+    return ahead
+  }
+
+  private async readOn(): Promise<RowsToWrite> {
+    const read = await this.reader.next(this.size.rows)
+    if (read.isEnd && this.reader.octetsRead !== this.octets)
+      throw new ImportFault('a part of the file is not there any more; send it again')
+    return read
+  }
+
   private async write(rows: readonly ReadRow[], isEnd: boolean): Promise<void> {
-    const { clock, database } = this.parts
-    let ms = 0
-    await database.write(
-      async tx => {
-        const startedAt = clock.monotonic()
-        await this.apply(tx, rows, isEnd)
-        ms = clock.monotonic() - startedAt
-      },
-      { canWait: true },
+    const { database } = this.parts
+    await this.size.measured(rows.length, measure =>
+      database.write(tx => measure(() => this.apply(tx, rows, isEnd)), { isLong: true }),
     )
     this.rowsDone += rows.length
-    const fitting = Math.round((this.size * PIECE_MS) / Math.max(1, ms))
-    this.size = Math.max(FEWEST_ROWS, Math.min(MOST_ROWS, 2 * this.size, fitting))
+    this.trouble.told = undefined
   }
 
   private async apply(tx: Tx, rows: readonly ReadRow[], isEnd: boolean): Promise<void> {
@@ -265,11 +289,18 @@ class ActiveImport {
   private async report(error: unknown): Promise<void> {
     if (error instanceof Overtaken) return
     const { log, clock } = this.parts
-    log.error('an import has stopped', { import: this.seq, error: describeError(error) })
-    await clock.sleep(LOOK_EVERY_MS)
+    const text = describeError(error)
+    if (this.trouble.told !== text) log.error('an import has stopped', { import: this.seq, error: text })
+    this.trouble.told = text
+    const { retryAfterMs = 0 } = error instanceof AppError ? error : {}
+    await clock.sleep(Math.min(MOST_RETRY_MS, Math.max(RETRY_MS, retryAfterMs)))
   }
 }
 
 function isRefusal(error: unknown): error is AppError {
   return error instanceof AppError && error.code !== 'unavailable'
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unavailable'
 }

@@ -3,6 +3,7 @@
  */
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { countRows, newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -136,14 +137,12 @@ export async function findAutomationBySeq(db: Queries, seq: number): Promise<Aut
   return row && automationFromRow(row)
 }
 
+function ofWorkspace(db: Queries, workspaceId: string) {
+  return db.selectFrom('automations').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
+}
+
 export async function countAutomations(db: Queries, workspaceId: string): Promise<number> {
-  const { number } = await db
-    .selectFrom('automations')
-    .select(e => e.fn.countAll<number>().as('number'))
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return number
+  return countRows(ofWorkspace(db, workspaceId))
 }
 
 /** Newest first. */
@@ -153,19 +152,9 @@ export async function listAutomations(
   filter: { readonly status?: AutomationStatus },
   page: Page,
 ): Promise<Listing<Automation>> {
-  let matching = db
-    .selectFrom('automations')
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
+  let matching = ofWorkspace(db, workspaceId)
   if (filter.status !== undefined) matching = matching.where('status', '=', filter.status)
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  const rows = await matching
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  return { items: rows.map(automationFromRow), total }
+  return newestFirst(matching, page, automationFromRow)
 }
 
 const selectActiveOf = statement((db, { workspaces }: { readonly workspaces: readonly string[] }) =>
@@ -181,6 +170,27 @@ const selectActiveOf = statement((db, { workspaces }: { readonly workspaces: rea
 /** Of these workspaces. */
 export async function findActiveOf(db: Queries, workspaces: readonly string[]): Promise<Automation[]> {
   return (await selectActiveOf(db, { workspaces })).rows.map(automationFromRow)
+}
+
+const selectActiveTypes = statement(db =>
+  db
+    .selectFrom('automations')
+    .select('trigger_type')
+    .distinct()
+    .where('status', '=', 'active')
+    .where('deleted_at', 'is', null),
+)
+
+/** What starts runs of any automation, whoever's it is. */
+export async function activeTriggerTypes(db: Queries): Promise<ReadonlySet<TriggerType>> {
+  return new Set((await selectActiveTypes(db, {})).rows.map(row => row.trigger_type))
+}
+
+const selectAny = statement(db => db.selectFrom('automations').select('seq').limit(1))
+
+/** Whether there is any, whatever its state: without one no run can wait for anything. */
+export async function hasAutomations(db: Queries): Promise<boolean> {
+  return (await selectAny(db, {})).rows.length > 0
 }
 
 /** An automation, and how far its trigger has looked through the audience: JSON, null where it has not begun. */

@@ -13,6 +13,7 @@ import { STEP_TYPE } from '../steps/step-types.js'
 import { MOST_STEPS, type Config, type NewStep, type Step, type StepTypeName } from './automation.js'
 import { branchesOf } from './check-flow.js'
 import { findSteps, insertSteps, markStepDeleted, updateStep } from './step-store.js'
+import { withKeptSecrets } from '../steps/secret-headers.js'
 
 type Said = Readonly<Record<string, unknown>>
 
@@ -34,7 +35,12 @@ export function readFirstSteps(said: readonly FirstStep[], newId: NewId): NewSte
       ids.set(name.toLowerCase(), id)
     }
     const path = `steps.${at}.config`
-    return { id, type, position, config: readConfig(STEP_TYPE[type].fields, config, path) }
+    return {
+      id,
+      type,
+      position,
+      config: readConfig(STEP_TYPE[type].fields, withKeptSecrets(config, undefined, path), path),
+    }
   })
   return arranged(read).map(({ id, type, config }, position) => ({
     id,
@@ -70,7 +76,11 @@ export async function addStep(db: Queries, automation: number, said: FirstStep, 
     throw new AppError('limit_reached', `an automation has at most ${MOST_STEPS} steps`)
   const { step_type: type, config = {}, position = steps.length } = said
   const id = newId()
-  const step = { id, type, config: readConfig(STEP_TYPE[type].fields, config, 'config') }
+  const step = {
+    id,
+    type,
+    config: readConfig(STEP_TYPE[type].fields, withKeptSecrets(config, undefined, 'config'), 'config'),
+  }
   const at = Math.min(position, steps.length)
   await insertSteps(db, automation, [{ ...step, position: at }])
   await renumber(db, [...steps.slice(0, at), undefined, ...steps.slice(at)])
@@ -116,7 +126,8 @@ function changed(step: Step, { step_type: type = step.type, config }: StepChange
   if (type === step.type && config === undefined) return step
   const { fields } = STEP_TYPE[type]
   const before = type === step.type ? step.config : undefined
-  return { type, config: readConfig(fields, config ?? {}, `${path}config`, before) }
+  const said = withKeptSecrets(config ?? {}, before, `${path}config`)
+  return { type, config: readConfig(fields, said, `${path}config`, before) }
 }
 
 /** What led to it leads to the one after it. */

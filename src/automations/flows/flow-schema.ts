@@ -10,6 +10,7 @@ import {
   type Automation,
   type Step,
 } from './automation.js'
+import { withoutSecrets } from '../steps/secret-headers.js'
 
 export const Name = Type.String({ minLength: 1, maxLength: 200 })
 
@@ -22,7 +23,8 @@ const StepConfig = Fields(
     'delay: duration (1), unit (days; or minutes, hours, weeks). condition: field, operator (equals; or not_equals, contains, gt, lt, gte, ' +
     'lte), value (empty), trueBranchStepId, falseBranchStepId (null: the next step). tag: action (add; or remove), tagName. ' +
     'add_to_list, remove_from_list: listId (null). update_attribute: attributeName, attributeValue. webhook: url, method (POST; or GET, ' +
-    'PUT, PATCH), headers ({}), body. wait_for_event: eventType (email_opened; or email_clicked, purchase, page_viewed), timeoutDays ' +
+    'PUT, PATCH), headers ({}; the values of Authorization, Cookie and whatever is called a key, token, secret or password are shown as ' +
+    '********, which keeps them where it is sent back), body. wait_for_event: eventType (email_opened; or email_clicked, purchase, page_viewed), timeoutDays ' +
     '(7), timeoutAction (continue; or skip, branch), timeoutBranch. move_to_flow: targetFlowId, exitCurrentFlow (true).',
   { duration: 2, unit: 'days' },
 )
@@ -150,7 +152,7 @@ export const AutomationSchema = Type.Object(
 )
 
 export function stepToApi({ id, type, config, position }: Step): Static<typeof StepSchema> {
-  return { id, step_type: type, config, position }
+  return { id, step_type: type, config: withoutSecrets(config), position }
 }
 
 export function headToApi(automation: Automation): Static<typeof AutomationHeadSchema> {

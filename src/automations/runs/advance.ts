@@ -48,14 +48,14 @@ export async function advance(parts: FlowParts, flow: Flow, run: Run): Promise<S
   const step = flow.at(run.step)
   const isOver = run.wait !== null
   if (!step || isOver || run.stepsDone >= MOST_STEPS_OF_A_RUN)
-    return database.write(tx => new Advance(parts, tx, flow, run, step).take(), { canWait: true })
+    return database.write(tx => new Advance(parts, tx, flow, run, step).take(), { isLong: true })
   let take: Take
   try {
     take = await STEP_TYPE[step.type].prepare({ parts, automation: flow.automation, step, run })
-    return await database.write(tx => new Advance(parts, tx, flow, run, step).take(take), { canWait: true })
+    return await database.write(tx => new Advance(parts, tx, flow, run, step).take(take), { isLong: true })
   } catch (error) {
     if (isStorageTrouble(error)) throw error
-    return database.write(tx => new Advance(parts, tx, flow, run, step).fail(error), { canWait: true })
+    return database.write(tx => new Advance(parts, tx, flow, run, step).fail(error), { isLong: true })
   }
 }
 

@@ -4,7 +4,7 @@
  * A run that is at an end, or whose automation is paused, has no `due_at` and so no place in the index of what is due: those that
  * wait cost nothing, however many. `following-store.ts` has what concerns many runs at once, `waiting-store.ts` what wakes them.
  */
-import type { Generated, Insertable, Selectable } from 'kysely'
+import { sql, type Generated, type Insertable, type RawBuilder, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
@@ -112,6 +112,55 @@ const selectDue = statement((db, given: DueArguments) => dueQuery(db, given))
 /** Numbers of runs that go on now, those that have waited longest first. */
 export async function findDue(db: Queries, now: number, limit: number): Promise<number[]> {
   return (await selectDue(db, { now, limit })).rows.map(({ seq }) => seq)
+}
+
+/** For `explain query plan`. */
+export function dueOfQuery(
+  db: Queries,
+  { workspaceId, now, limit }: { readonly workspaceId: string; readonly now: number; readonly limit: number },
+) {
+  return db
+    .selectFrom('automation_runs')
+    .select('seq')
+    .where('workspace_id', '=', workspaceId)
+    .where('due_at', '<=', now)
+    .orderBy('due_at')
+    .orderBy('seq')
+    .limit(limit)
+}
+
+const selectDueOf = statement(
+  (db, given: { readonly workspaceId: string; readonly now: number; readonly limit: number }) =>
+    dueOfQuery(db, given),
+)
+
+/** The same of one workspace. */
+export async function findDueOf(
+  db: Queries,
+  workspaceId: string,
+  now: number,
+  limit: number,
+): Promise<number[]> {
+  return (await selectDueOf(db, { workspaceId, now, limit })).rows.map(({ seq }) => seq)
+}
+
+/**
+ * Workspaces that have runs which wait or are due, in order of their ids: the index is stepped over from one to the next, whatever
+ * lies between.
+ *
+ * @param after '': from the first
+ */
+export async function listOwnersOfRuns(db: Queries, after: string, limit: number): Promise<string[]> {
+  const next = (owner: RawBuilder<unknown>) =>
+    sql`select min(workspace_id) from automation_runs where due_at is not null and workspace_id > ${owner}`
+  const { rows } = await sql<{ owner: string }>`
+    with recursive step(owner, number) as (
+      select (${next(sql`cast(${after} as text)`)}), 1
+      union all
+      select (${next(sql`step.owner`)}), number + 1 from step where owner is not null and number < ${limit}
+    )
+    select owner from step where owner is not null`.execute(db)
+  return rows.map(({ owner }) => owner)
 }
 
 const selectNextDue = statement(db =>

@@ -3,7 +3,7 @@
  *
  * A job that lasts as long as the appliance. Runs that wait cost nothing: it sleeps until the next one is due, or until it is told of
  * one, or another process has written. Steps that may take seconds have places of their own, so that nobody waits for somebody else's
- * web server. Whatever it has in hand when the process is gone is due again at the next start. Fails: never; while the database does
+ * web server, and where more is due than can be taken at a time workspaces take turns. Whatever it has in hand when the process is gone is due again at the next start. Fails: never; while the database does
  * not write it tries again.
  */
 import { describeError } from '../../core/errors.js'
@@ -15,13 +15,15 @@ import { STEP_TYPE } from '../steps/step-types.js'
 import { advance } from './advance.js'
 import { FlowCache, type Flow } from './flow-cache.js'
 import type { Run } from './run.js'
-import { findDue, findRunBySeq, moveRun, nextDueAt } from './run-store.js'
+import { findDue, findDueOf, findRunBySeq, listOwnersOfRuns, moveRun, nextDueAt } from './run-store.js'
 import { settleSome } from './settle-runs.js'
 
 /** Runs that are looked for at a time. */
 const AT_ONCE = 64
-/** Of those so many are brought on at a time: their steps share a commit of some milliseconds, which others wait for. */
-const LINES = 8
+/** Of those so many are brought on at a time: as many of their steps share a commit as take some milliseconds. */
+const LINES = 32
+/** Workspaces that share them where more are due. */
+const OWNERS_AT_ONCE = 16
 /** Steps that a run takes in a row before others have their turn. */
 const STEPS_IN_A_ROW = 20
 /** Steps under way that may take seconds, and of one workspace. */
@@ -47,6 +49,8 @@ export class Runner {
   private readonly slow = new Map<number, { readonly workspaceId: string; readonly done: Promise<void> }>()
   /** That nothing can be written down, as a slow step has found. */
   private fault: unknown
+  /** Workspaces up to this one have had their turn. */
+  private lastOwner = ''
   private wakes = 0
   private wakeUp: () => void = () => {}
 
@@ -91,14 +95,13 @@ export class Runner {
 
   /** @returns whether there was anything to do */
   private async step(stopping: AbortSignal): Promise<boolean> {
-    const { database, clock } = this.parts
     const { fault } = this
     this.fault = undefined
     // Whatever a web server was asked would be asked again at once: what it answered cannot be written down.
     if (fault !== undefined) throw asError(fault)
     if (await settleSome(this.parts)) return true
     this.flows.clear()
-    const due = await findDue(database.reader, clock.now(), AT_ONCE + this.slow.size)
+    const due = await this.findDue()
     const free = due.filter(seq => !this.slow.has(seq))
     const faults: unknown[] = []
     let next = 0
@@ -114,6 +117,21 @@ export class Runner {
     const [first] = faults
     if (first !== undefined) throw asError(first)
     return free.length > 0
+  }
+
+  /** The oldest of all, or, where that is not all that is due, the oldest of each of some workspaces, and next time of the next. */
+  private async findDue(): Promise<number[]> {
+    const { reader } = this.parts.database
+    const now = this.parts.clock.now()
+    const most = AT_ONCE + this.slow.size
+    const oldest = await findDue(reader, now, most)
+    if (oldest.length < most) return oldest
+    const owners = await listOwnersOfRuns(reader, this.lastOwner, OWNERS_AT_ONCE)
+    this.lastOwner = owners.length < OWNERS_AT_ONCE ? '' : (owners.at(-1) ?? '')
+    const share = Math.ceil(AT_ONCE / Math.max(1, owners.length)) + MOST_SLOW_OF_ONE
+    const shared: number[] = []
+    for (const owner of owners) shared.push(...(await findDueOf(reader, owner, now, share)))
+    return shared.length > 0 ? shared : oldest
   }
 
   /** A fault of the database is nobody's; of any other a run that has it must not hold up the others. */

@@ -37,7 +37,7 @@ export async function settleSome({
           await markStepSettled(tx.db, seq)
       }
     },
-    { canWait: true },
+    { isLong: true },
   )
   return true
 }

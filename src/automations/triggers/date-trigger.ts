@@ -122,7 +122,7 @@ export class DateTrigger {
         await keepScan(tx.db, automation.seq, JSON.stringify({ done: day - DAY_MS, next }))
         return true
       },
-      { canWait: true },
+      { isLong: true },
     )
   }
 }

@@ -24,6 +24,16 @@ export const KINDS = [
 
 export type Told = StoredEvent<(typeof KINDS)[number]>
 
+/** Kinds that start runs and that no run waits for, and the type of trigger they are. */
+export const STARTING = {
+  'contact.created': 'contact_created',
+  'list.member_added': 'list_joined',
+  'list.member_removed': 'list_left',
+  'tag.added': 'tag_added',
+  'tag.removed': 'tag_removed',
+  'form.submitted': 'form_submitted',
+} as const satisfies Partial<Record<Told['kind'], TriggerType>>
+
 /** An event as automations see it. */
 export interface Sign {
   readonly type: TriggerType
@@ -44,13 +54,13 @@ export function signOf(event: Told): Sign | undefined {
   const any = { messageId: null, email: undefined, fits: () => true }
   switch (event.kind) {
     case 'contact.created':
-      return { ...any, type: 'contact_created', contactId: event.payload.id, data: {} }
+      return { ...any, type: STARTING[event.kind], contactId: event.payload.id, data: {} }
     case 'list.member_added':
     case 'list.member_removed': {
       const { contact_id: contactId, list_id: id, list_name: name } = event.payload
       return {
         ...{ ...any, contactId, data: { list_id: id, list_name: name } },
-        type: event.kind === 'list.member_added' ? 'list_joined' : 'list_left',
+        type: STARTING[event.kind],
         fits: ({ listId }) => listId === id,
       }
     }
@@ -59,7 +69,7 @@ export function signOf(event: Told): Sign | undefined {
       const { contact_id: contactId, tag_name: name } = event.payload
       return {
         ...{ ...any, contactId, data: { tag_name: name } },
-        type: event.kind === 'tag.added' ? 'tag_added' : 'tag_removed',
+        type: STARTING[event.kind],
         fits: ({ tagName }) => typeof tagName === 'string' && fold(tagName.trim()) === fold(name),
       }
     }
@@ -67,7 +77,7 @@ export function signOf(event: Told): Sign | undefined {
       const { form_id: id, contact_id: contactId, fields } = event.payload
       return {
         ...{ ...any, contactId, data: { ...fields, form_id: id } },
-        type: 'form_submitted',
+        type: STARTING[event.kind],
         fits: ({ formId }) => formId === undefined || formId === id,
       }
     }

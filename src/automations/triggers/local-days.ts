@@ -4,48 +4,24 @@
  * Pure; what a zone's clocks do is told by Intl. Where a time of day does not exist (clocks go forward) it is so much later, and
  * where it comes twice (clocks go back) it is the first. A zone that nobody knows is UTC.
  */
+import { zoneTime } from '../../world/time/zone-time.js'
+
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 /** A day of the calendar, as its midnight in UTC: days are added by adding 86,400,000. */
 export type Day = number
 
-const formatters = new Map<string, Intl.DateTimeFormat>()
-const MOST_FORMATTERS = 100
-
-function formatter(timezone: string): Intl.DateTimeFormat {
-  const known = formatters.get(timezone)
-  if (known) return known
-  const made = makeFormatter(timezone)
-  if (formatters.size >= MOST_FORMATTERS) formatters.clear()
-  formatters.set(timezone, made)
-  return made
-}
-
-function makeFormatter(timezone: string): Intl.DateTimeFormat {
-  const parts: Intl.DateTimeFormatOptions = {
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-    hourCycle: 'h23',
-    calendar: 'gregory',
-    numberingSystem: 'latn',
-  }
-  try {
-    return new Intl.DateTimeFormat('en-US', { ...parts, timeZone: timezone })
-  } catch {
-    return new Intl.DateTimeFormat('en-US', { ...parts, timeZone: 'UTC' })
-  }
-}
+const shown = zoneTime({
+  ...{ year: 'numeric', month: 'numeric', day: 'numeric' },
+  ...{ hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' },
+  ...{ calendar: 'gregory', numberingSystem: 'latn' },
+})
 
 /** What clocks of the zone show, as if it were UTC. @param at ms since epoch UTC */
 function shownAt(at: number, timezone: string): number {
-  const shown = formatter(timezone).formatToParts(at)
-  const part = (type: Intl.DateTimeFormatPartTypes) =>
-    Number(shown.find(one => one.type === type)?.value ?? 0)
+  const parts = shown(at, timezone)
+  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts(type))
   return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'))
 }
 

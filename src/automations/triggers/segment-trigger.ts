@@ -102,7 +102,7 @@ export class SegmentTrigger {
     const isMeant = new Set(meant)
     const left = [...known].filter(seq => !isMeant.has(seq))
     for (const some of inGroups(left, ENTRANTS_AT_ONCE))
-      await database.write(tx => removeMembers(tx.db, automation.seq, some), { canWait: true })
+      await database.write(tx => removeMembers(tx.db, automation.seq, some), { isLong: true })
     const come = meant.filter(seq => !known.has(seq))
     for (const some of inGroups(come, ENTRANTS_AT_ONCE)) await this.take(automation, state, some)
   }
@@ -123,7 +123,7 @@ export class SegmentTrigger {
         if (entrants.length > 0)
           await enter(this.parts, tx, automation, entrants, { triggerType: 'segment_entered' })
       },
-      { canWait: true },
+      { isLong: true },
     )
   }
 }

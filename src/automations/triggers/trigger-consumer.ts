@@ -10,26 +10,41 @@ import type { EventConsumer } from '../../events/consumer.js'
 import { findContactIds } from '../../audience/contacts/contact-store.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { FlowParts } from '../automation-parts.js'
-import type { Automation } from '../flows/automation.js'
-import { changeRunCounts, findActiveOf } from '../flows/automation-store.js'
+import type { Automation, TriggerType } from '../flows/automation.js'
+import {
+  activeTriggerTypes,
+  changeRunCounts,
+  findActiveOf,
+  hasAutomations,
+} from '../flows/automation-store.js'
 import { enter, type Entrant } from '../runs/enter.js'
 import { findRunsOf } from '../runs/following-store.js'
 import { endRuns } from '../runs/run-store.js'
 import { wakeWaiting } from '../runs/waiting-store.js'
-import { KINDS, signOf, type Sign, type Told } from './event-triggers.js'
+import { KINDS, signOf, STARTING, type Sign, type Told } from './event-triggers.js'
 
-/** Of one turn: rows of some milliseconds. */
-const EVENTS_AT_ONCE = 100
+/** Of one turn at most: where nothing follows from them they are next to no work. */
+const EVENTS_AT_ONCE = 500
 
 type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner' | 'log'>
 
 export function triggerConsumer(parts: Parts): EventConsumer<(typeof KINDS)[number]> {
+  let started: ReadonlySet<TriggerType> = new Set()
+  let mayWait = true
   return {
     name: 'automations',
     startsAt: 'newest',
     kinds: KINDS,
     eventsPerTurn: EVENTS_AT_ONCE,
-    concerns: event => event.kind === 'contact.deleted' || signOf(event) !== undefined,
+    // An import tells of each of its rows several times, and thousands may click, mostly where no automation waits for that.
+    async look(db) {
+      started = await activeTriggerTypes(db)
+      mayWait = await hasAutomations(db)
+    },
+    concerns: event => {
+      if (event.kind === 'contact.deleted') return mayWait
+      return (startedBy(event.kind, started) ?? mayWait) && signOf(event) !== undefined
+    },
     async react(tx, events) {
       const happened = await findWhom(tx, events)
       await startRuns(parts, tx, happened)
@@ -37,6 +52,12 @@ export function triggerConsumer(parts: Parts): EventConsumer<(typeof KINDS)[numb
       await endRunsOfDeleted(parts, tx, events)
     },
   }
+}
+
+/** @returns undefined for a kind that runs may wait for as well */
+function startedBy(kind: Told['kind'], started: ReadonlySet<TriggerType>): boolean | undefined {
+  const type = (STARTING as Partial<Record<Told['kind'], TriggerType>>)[kind]
+  return type && started.has(type)
 }
 
 interface Happened {

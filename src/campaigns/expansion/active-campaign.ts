@@ -12,6 +12,7 @@
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
+import { PieceSize } from '../../db/piece-size.js'
 import type { SubmittedContent } from '../../msa/mail-submission.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import type { Campaign } from '../records/campaign.js'
@@ -21,7 +22,6 @@ import { isWithin } from '../sending/send-window.js'
 import { begin, cancelSome, completeOrWait, fail, takeBackSome } from './end-campaign.js'
 import { fixSome } from './fix-recipients.js'
 import { handOver } from './hand-over.js'
-import { PieceSize } from './piece-size.js'
 import { QueueRoom } from './queue-room.js'
 
 /** How long a content serves: its mails have the date on which it was made. */
@@ -56,7 +56,7 @@ export class ActiveCampaign {
     this.parts = parts
     this.seq = seq
     this.fixing = new PieceSize(clock, 100, 4_096)
-    this.handing = new PieceSize(clock, 50, 1_000)
+    this.handing = new PieceSize(clock, 16, 1_000)
     this.room = new QueueRoom({ database, clock }, seq)
   }
 
@@ -119,7 +119,7 @@ export class ActiveCampaign {
               this.parts.send.clock.now(),
             ),
           ),
-        { canWait: true },
+        { isLong: true },
       ),
     )
     return done > 0 && campaign.ratePerHour === null ? 'did' : 'rests'
@@ -169,9 +169,9 @@ export class ActiveCampaign {
           tx.onCommit(this.parts.onEvents)
           return last
         },
-        { canWait: true },
+        { isLong: true },
       )
-    else await database.write(tx => cancelSome(tx, this.seq, CANCELLED_AT_ONCE), { canWait: true })
+    else await database.write(tx => cancelSome(tx, this.seq, CANCELLED_AT_ONCE), { isLong: true })
     return 'did'
   }
 

@@ -3,16 +3,19 @@
  *
  * Called by the runner, a piece at a time. Contacts are read by number, some thousand of them, in a thread; their rows are
  * written in transactions of some milliseconds, which also say how far it has come, so that it goes on there after a crash. A contact
- * that was made later, or changed in the meantime, is looked at as it is when its turn comes; each is looked at once.
+ * that was made later, or changed in the meantime, is looked at as it is when its turn comes; each is looked at once. Where the list itself
+ * is deleted meanwhile, the campaign fails before anybody is mailed: it shall not go to those of its members who were found in time.
  * Fails: as the database does; AppError unavailable where too many read.
  */
+import { isListThere } from '../../audience/lists/list-store.js'
 import { contactsMeant } from '../../audience/segments/audience-query-store.js'
 import type { Database, Tx } from '../../db/database.js'
+import type { PieceSize } from '../../db/piece-size.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Campaign, SentTo } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import { whoOf } from '../sending/whom.js'
-import type { PieceSize } from './piece-size.js'
+import { fail } from './end-campaign.js'
 import { insertRecipients } from './recipient-store.js'
 
 /** Numbers of contacts that one look goes over. */
@@ -40,7 +43,9 @@ export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSi
     at += piece.length
     const next = at < contacts.length ? (piece.at(-1) ?? last) + 1 : last + 1
     const isTaken = await size.measured(piece.length, measure =>
-      database.write(tx => measure(() => write(tx, seq, from, next, piece)), { canWait: true }),
+      database.write(tx => measure(() => write(tx, campaign, from, next, piece, clock.now())), {
+        isLong: true,
+      }),
     )
     // Cancelled, or somebody else goes over the same.
     if (!isTaken) return
@@ -60,16 +65,22 @@ async function readMailable(
   return meant.filter(({ fate }) => fate === 'mailable').map(one => one.seq)
 }
 
-/** @returns false where this has been done */
+/** @returns false where this has been done, or is not to be done any more */
 async function write(
   tx: Tx,
-  seq: number,
+  { seq, who }: Campaign,
   from: number,
   next: number,
   contacts: readonly number[],
+  now: number,
 ): Promise<boolean> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (!campaign || campaign.fixedBefore !== from || campaign.status === 'cancelled') return false
+  // They were read before this transaction: where it is there now, it was there then.
+  if (who && 'list' in who && !(await isListThere(tx.db, who.list))) {
+    await fail(tx, seq, 'its list was deleted before all who were in it had been found', now)
+    return false
+  }
   await insertRecipients(tx.db, seq, contacts)
   await changeCampaign(tx.db, seq, { fixedBefore: next }, { pending: contacts.length })
   return true

@@ -13,7 +13,7 @@
  *   resume     ·          ·          ·          sending *  ·          ·          ·
  *   cancel     ·          cancelled  cancelled  cancelled  ·          ·          ·
  *   complete   ·          ·          completed  ·          ·          ·          ·
- *   fail       ·          ·          failed     ·          ·          ·          ·
+ *   fail       ·          failed     failed     failed     ·          ·          ·
  *
  *   ·  is refused    =  is taken, and the status stays    *  scheduled, where its time has not come
  *
@@ -44,7 +44,7 @@ const TABLE: Readonly<Record<CampaignAct, Partial<Readonly<Record<CampaignStatus
   resume: { paused: 'sending' },
   cancel: { scheduled: 'cancelled', sending: 'cancelled', paused: 'cancelled' },
   complete: { sending: 'completed' },
-  fail: { sending: 'failed' },
+  fail: { scheduled: 'failed', sending: 'failed', paused: 'failed' },
 }
 
 /** @returns undefined where the act is refused */

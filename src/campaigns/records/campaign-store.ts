@@ -6,6 +6,7 @@
  */
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -169,14 +170,7 @@ export async function listCampaigns(
 ): Promise<Listing<Campaign>> {
   let matching = db.selectFrom('campaigns').where('workspace_id', '=', workspaceId)
   if (status !== undefined) matching = matching.where('status', '=', status)
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  const rows = await matching
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  return { items: rows.map(campaignFromRow), total }
+  return newestFirst(matching, page, campaignFromRow)
 }
 
 const selectDue = statement((db, { now, limit }: { now: number; limit: number }) =>

@@ -6,6 +6,7 @@
  * Fails: AppError validation_error for a window that is none.
  */
 import { AppError } from '../../core/errors.js'
+import { zoneTime } from '../../world/time/zone-time.js'
 
 export interface SendWindow {
   /** Days of the week on which it opens, 1 = Monday to 7 = Sunday; absent: every day. */
@@ -42,27 +43,9 @@ export function isWithin({ days, from, until }: SendWindow, now: number, timezon
 
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']
 
+const shown = zoneTime({ weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+
 function localTime(now: number, timezone: string): { day: number; time: string } {
-  const shown = formatter(timezone).formatToParts(now)
-  const part = (type: string) => shown.find(one => one.type === type)?.value ?? ''
+  const part = shown(now, timezone)
   return { day: DAYS.indexOf(part('weekday')) + 1, time: `${part('hour')}:${part('minute')}` }
-}
-
-/** Making one takes long. */
-const formatters = new Map<string, Intl.DateTimeFormat>()
-const MOST_FORMATTERS = 100
-
-function formatter(timezone: string): Intl.DateTimeFormat {
-  const known = formatters.get(timezone)
-  if (known) return known
-  const parts = { weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
-  let made: Intl.DateTimeFormat
-  try {
-    made = new Intl.DateTimeFormat('en-US', { ...parts, timeZone: timezone })
-  } catch {
-    made = new Intl.DateTimeFormat('en-US', { ...parts, timeZone: 'UTC' })
-  }
-  if (formatters.size >= MOST_FORMATTERS) formatters.clear()
-  formatters.set(timezone, made)
-  return made
 }

@@ -25,11 +25,11 @@ export async function clearDeliveries(
         database.write(
           tx =>
             isDeleted ? deleteDeliveriesOf(tx.db, id, AT_ONCE) : failWaiting(tx.db, id, clock.now(), AT_ONCE),
-          { canWait: true },
+          { isLong: true },
         )
       for (let cleared = AT_ONCE; cleared === AT_ONCE && !stopping.aborted;) cleared = await step()
       if (stopping.aborted) return
-      if (isDeleted) await database.write(tx => removeSubscription(tx.db, id), { canWait: true })
+      if (isDeleted) await database.write(tx => removeSubscription(tx.db, id), { isLong: true })
     }
     if (page.length < SUBSCRIPTIONS_AT_ONCE) return
     after = page.at(-1)?.id ?? ''

@@ -3,7 +3,7 @@
  *
  * A delivery waits as long as it has a `next_attempt_at`, and is found by nothing else. Ids are UUIDv7: newer ones sort later.
  */
-import type { Insertable } from 'kysely'
+import { sql, type Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { nextTurn } from '../../world/time/clock.js'
@@ -184,6 +184,22 @@ const selectSoonest = statement((db, { subscriptionId }: { readonly subscription
 /** @returns undefined where nothing waits */
 export async function soonestDue(db: Queries, subscriptionId: string): Promise<number | undefined> {
   return (await selectSoonest(db, { subscriptionId })).rows[0]?.next_attempt_at ?? undefined
+}
+
+/** Of all subscriptions, in steps from one to the next. @returns ms since epoch UTC; undefined where nothing waits */
+export async function soonestDueOfAll(db: Queries): Promise<number | undefined> {
+  const { rows } = await sql<{ soonest: number | null }>`
+    with recursive step(id) as (
+      select min(subscription_id) from webhook_deliveries where next_attempt_at is not null
+      union all
+      select (select min(subscription_id) from webhook_deliveries
+        where next_attempt_at is not null and subscription_id > step.id)
+      from step where step.id is not null
+    )
+    select min((select min(next_attempt_at) from webhook_deliveries
+      where subscription_id = step.id and next_attempt_at is not null)) as soonest
+    from step where step.id is not null`.execute(db)
+  return rows[0]?.soonest ?? undefined
 }
 
 /** An attempt that is over, and what follows for its delivery. */

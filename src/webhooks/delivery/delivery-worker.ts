@@ -47,6 +47,8 @@ export class DeliveryWorker {
   private changes: readonly Change[] = []
   private wakes = 0
   private wakeUp: () => void = () => {}
+  /** Of the commits of other processes, when it last caught up with them. */
+  private version = -1
   private isOver = false
 
   constructor(parts: DeliveryWorkerParts) {
@@ -86,7 +88,7 @@ export class DeliveryWorker {
     this.isOver = false
     for (let isOpen = false; !stopping.aborted;)
       try {
-        if (!isOpen || this.parts.register.isOutdated()) await this.catchUp()
+        if (!isOpen || this.isBehind()) await this.catchUp()
         isOpen = true
         await this.work(stopping)
       } catch (error) {
@@ -98,7 +100,7 @@ export class DeliveryWorker {
 
   /** Turns, until it is time to ask the database for changes. */
   private async work(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted && !this.parts.register.isOutdated()) {
+    while (!stopping.aborted && !this.isBehind()) {
       const { wakes } = this
       const hasMore = await this.turn(stopping)
       if (!hasMore && wakes === this.wakes) await this.rest(stopping)
@@ -106,9 +108,14 @@ export class DeliveryWorker {
     }
   }
 
+  private isBehind(): boolean {
+    return this.parts.database.foreignVersion() !== this.version
+  }
+
   /** Another process may have changed subscriptions, or replayed what was finished. */
   private async catchUp(): Promise<void> {
     const { register, database, clock } = this.parts
+    this.version = database.foreignVersion()
     await register.refresh()
     for (const id of [...this.lanes.keys()]) if (!register.find(id)) this.drop(id)
     let looks = 0

@@ -27,7 +27,7 @@ import { isWebhookEvent, WEBHOOK_EVENT_NAMES, type WebhookEvent } from './webhoo
 export interface WebhookConsumerParts {
   readonly clock: Clock
   readonly newId: NewId
-  readonly register: Pick<SubscriptionRegister, 'isWanted'>
+  readonly register: Pick<SubscriptionRegister, 'isWanted' | 'refreshIfOutdated'>
   /** Rows are on disk for these subscriptions. */
   readonly onDue: (subscriptionIds: readonly string[]) => void
 }
@@ -45,6 +45,7 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     eventsPerTurn: EVENTS_PER_TURN,
     // By name: which of them this appliance has is a matter of its resources.
     kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
+    look: () => register.refreshIfOutdated(),
     concerns: ({ workspaceId, kind }: LoggedEvent) => register.isWanted(workspaceId, kind),
     react: (tx: Tx, events: readonly LoggedEvent[]) => tell(parts, tx, events),
   }

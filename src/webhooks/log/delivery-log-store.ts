@@ -1,5 +1,4 @@
 /** SQL of the log of deliveries: what was told to whom, each attempt of it, its replay, and its end by age. */
-import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -75,7 +74,19 @@ export async function replayDelivery(db: Queries, id: string, at: number): Promi
     .where('id', '=', id)
     .where('next_attempt_at', 'is', null)
     .executeTakeFirst()
+  if (numUpdatedRows > 0n) await keepBodies(db, [id], at)
   return numUpdatedRows > 0n
+}
+
+/** From this moment on as long as those of new deliveries. */
+async function keepBodies(db: Queries, deliveryIds: readonly string[], at: number): Promise<void> {
+  await db
+    .updateTable('webhook_payloads')
+    .set({ created_at: at })
+    .where('event_seq', 'in', e =>
+      e.selectFrom('webhook_deliveries').select('event_seq').where('id', 'in', deliveryIds),
+    )
+    .execute()
 }
 
 /**
@@ -101,7 +112,8 @@ export async function replayFailed(
     .limit(limit)
     .execute()
   const ids = rows.map(({ id }) => id)
-  for (const list of inLists(ids))
+  for (const list of inLists(ids)) {
+    await keepBodies(db, list, at)
     await db
       .updateTable('webhook_deliveries')
       .set(e => ({
@@ -112,32 +124,67 @@ export async function replayFailed(
       }))
       .where('id', 'in', list)
       .execute()
+  }
   return ids
 }
 
-/** With their attempts, whatever became of them. @returns how many, at most `limit` */
-export async function deleteDeliveriesBefore(db: Queries, before: number, limit: number): Promise<number> {
+/**
+ * The next deliveries by age, with their attempts. One that is still being tried stays, and one that was replayed as long again,
+ * as its body does; neither holds up what comes after it.
+ *
+ * @param after id of the last one seen; empty to begin
+ * @returns how many were deleted, and where to go on; undefined at the end of what is old
+ */
+export async function deleteDeliveriesBefore(
+  db: Queries,
+  before: number,
+  after: string,
+  limit: number,
+): Promise<{ readonly removed: number; readonly next: string | undefined }> {
   const rows = await db
-    .selectFrom('webhook_deliveries')
-    .select(['id', 'created_at'])
-    .orderBy('id')
+    .selectFrom('webhook_deliveries as d')
+    .leftJoin('webhook_payloads as p', 'p.event_seq', 'd.event_seq')
+    .select(['d.id', 'd.next_attempt_at', 'd.created_at', 'p.created_at as kept_since'])
+    .where('d.id', '>', after)
+    .orderBy('d.id')
     .limit(limit)
     .execute()
-  const ids = rows.filter(row => row.created_at < before).map(({ id }) => id)
+  const done = rows.filter(row => row.next_attempt_at === null && (row.kept_since ?? row.created_at) < before)
+  const ids = done.map(({ id }) => id)
   await deleteDeliveries(db, ids)
-  return ids.length
+  const last = rows.at(-1)
+  return { removed: ids.length, next: last && last.created_at < before ? last.id : undefined }
 }
 
-/** Bodies go a day after whatever was told of them. @returns how many, at most `limit` */
-export async function deletePayloadsBefore(db: Queries, before: number, limit: number): Promise<number> {
-  const result = await sql`
-    delete from webhook_payloads where event_seq in (
-      select event_seq from (
-        select event_seq, created_at from webhook_payloads order by event_seq limit ${limit}
-      ) as oldest
-      where created_at < ${before}
-    )`.execute(db)
-  return Number(result.numAffectedRows ?? 0n)
+/**
+ * Bodies, of which `created_at` is when what was told of them was last asked for; as above.
+ *
+ * They are old up to the event of the first young delivery, which says so where a long row of them was replayed.
+ */
+export async function deletePayloadsBefore(
+  db: Queries,
+  before: number,
+  after: number,
+  limit: number,
+): Promise<{ readonly removed: number; readonly next: number | undefined }> {
+  const young = await db
+    .selectFrom('webhook_deliveries')
+    .select('event_seq')
+    .where('created_at', '>=', before)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  const rows = await db
+    .selectFrom('webhook_payloads')
+    .select(['event_seq', 'created_at'])
+    .where('event_seq', '>', after)
+    .$if(young !== undefined, query => query.where('event_seq', '<', young?.event_seq ?? 0))
+    .orderBy('event_seq')
+    .limit(limit)
+    .execute()
+  const seqs = rows.filter(row => row.created_at < before).map(row => row.event_seq)
+  if (seqs.length > 0) await db.deleteFrom('webhook_payloads').where('event_seq', 'in', seqs).execute()
+  return { removed: seqs.length, next: rows.at(-1)?.event_seq }
 }
 
 /** Of a deleted subscription. @returns how many, at most `limit` */

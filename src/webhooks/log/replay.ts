@@ -54,7 +54,7 @@ export async function replayAllFailed(
     const limit = Math.min(AT_ONCE, most - replayed)
     const ids = await database.write(
       tx => replayFailed(tx.db, { subscriptionId, since, after }, now, limit),
-      { canWait: true },
+      { isLong: true },
     )
     replayed += ids.length
     after = ids.at(-1) ?? after

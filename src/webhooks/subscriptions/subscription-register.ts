@@ -1,8 +1,8 @@
 /**
  * Whom there is to tell, in memory: all active subscriptions, by id and by what they are for.
  *
- * The consumer asks it for each event whether anybody is told, the delivery worker whom. Read at start, after each change of
- * this process, and when another process has committed; the database stays what counts, for deliveries are written of its rows.
+ * The consumer asks it for each event whether anybody is told, once it has read the events; the delivery worker whom. Read at start, after
+ * each change of this process, and when another process has committed; the database stays what counts, for deliveries are written of its rows.
  * Memory: some 500 octets each, at most 200 for a workspace or sandbox.
  */
 import type { Database } from '../../db/database.js'
@@ -38,9 +38,9 @@ export class SubscriptionRegister {
     return this.byId.values()
   }
 
-  /** Where it may not know yet, the database has to be asked. */
+  /** As it was known at the last refresh; what this process has changed since is known too. */
   isWanted(workspaceId: string, event: string): boolean {
-    return this.isOutdated() || this.wanted.has(key(workspaceId, event))
+    return this.wanted.has(key(workspaceId, event))
   }
 
   /** Until the next refresh; what it is asked about is in the database already. */
@@ -58,9 +58,9 @@ export class SubscriptionRegister {
     if (known) this.byId.set(id, { ...known, failingSince })
   }
 
-  /** Whether another process has committed anything since the last refresh. */
-  isOutdated(): boolean {
-    return this.database.foreignVersion() !== this.version
+  /** Where another process has committed anything since the last time. */
+  async refreshIfOutdated(): Promise<void> {
+    if (this.database.foreignVersion() !== this.version) await this.refresh()
   }
 
   async refresh(): Promise<void> {

@@ -1,5 +1,6 @@
-/** An import in the real program, killed in the middle: the next start goes on where it was, nothing twice, nothing half. */
+/** An import in the real program, cut off in the middle: it goes on where it was, nothing twice, nothing half. */
 import BetterSqlite from 'better-sqlite3'
+import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { initialise } from '../../support/program/process.js'
@@ -52,4 +53,26 @@ t.test('a server that is killed in an import goes on with it at its next start',
   t.equal(ask(`select count(*) from events where kind = 'tag.added'`), ROWS - 60)
   t.equal(ask('select count(*) from contact_import_rejections'), 60)
   await until('the file to go', () => ask('select count(*) from contact_import_parts') === 0)
+})
+
+t.test('an import that could not write for a while goes on as soon as it can', async t => {
+  const postroad = await initialise(t)
+  const file = join(postroad.dataDir, 'postroad.db')
+  const server = await postroad.serve()
+  const rows = Array.from({ length: ROWS }, (_, at) => `c${at}@x.example`)
+  const { body: accepted } = await server.post('/api/v1/contacts/import', `email\n${rows.join('\n')}\n`, {
+    key: postroad.key,
+    headers: { 'Content-Type': 'text/csv' },
+  })
+  const shown = async () =>
+    (await server.get(`/api/v1/contacts/imports/${accepted.data.import_id}`, { key: postroad.key })).body.data
+  await until('some rows', async () => (await shown()).rows > 0)
+  renameSync(file, `${file}.aside`)
+  await server.logged('an import has stopped')
+  renameSync(`${file}.aside`, file)
+  const done = await until('its end', async () => {
+    const data = await shown()
+    return data.status === 'completed' && data
+  })
+  t.match(done, { rows: ROWS, created: ROWS })
 })

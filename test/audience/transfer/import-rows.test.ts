@@ -7,6 +7,7 @@ import { createContact } from '../../../src/audience/contacts/contacts.js'
 import { exportContacts } from '../../../src/audience/transfer/export-contacts.js'
 import type { Import } from '../../../src/audience/transfer/import.js'
 import {
+  deleteImportParts,
   deleteImportsBefore,
   findImport,
   findImportBySeq,
@@ -15,6 +16,7 @@ import {
 import { Importer, type ImporterParts } from '../../../src/audience/transfer/importer.js'
 import { receiveFile, type FileWishes } from '../../../src/audience/transfer/receive-file.js'
 import { CONTACT_TAGS, thingsOf } from '../../../src/audience/pair-store.js'
+import { AppError } from '../../../src/core/errors.js'
 import { uuidv7 } from '../../../src/core/ids.js'
 import type { Database } from '../../../src/db/database.js'
 import { OPERATOR } from '../../../src/events/activity-store.js'
@@ -24,6 +26,7 @@ import { spawnThread } from '../../../src/world/threads.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { eachDatabase } from '../../support/db/database.js'
 import { NOW } from '../../support/mailroom.js'
+import { until } from '../../support/until.js'
 
 const ACTING: Acting = { workspaceId: 'w1', isSandbox: false, source: 'api' }
 const RECEIVING = { workspaceId: 'w1', isSandbox: false, actor: OPERATOR }
@@ -142,6 +145,34 @@ eachDatabase(t, 'two processes that work on one import do each row once', async 
 
 eachDatabase(
   t,
+  'an import for which there is no room waits for it, says so once, and loses no row',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const seq = await receive(parts, 'email\na@x.example\nb@x.example\n')
+    let refusals = 3
+    const scarce: Database = {
+      ...database,
+      write: (work, options) => {
+        refusals -= 1
+        if (refusals >= 0)
+          return Promise.reject(new AppError('unavailable', 'no room', { retryAfterMs: 60_000 }))
+        return database.write(work, options)
+      },
+    }
+    const [clock, log] = [new FakeClock(), new FakeLog()]
+    const finished = new Importer({ ...parts, database: scarce, clock, log }).finish(seq, NEVER)
+    await until('three trials', async () => {
+      await clock.advance(10_000)
+      return refusals < 0
+    })
+    await finished
+    t.match(await findImportBySeq(database.reader, seq), { status: 'completed', rowsDone: 2, created: 2 })
+    t.match(log.lines, [{ level: 'error', event: 'an import has stopped', fields: { error: 'no room' } }])
+  },
+)
+
+eachDatabase(
+  t,
   'a file larger than a part is read whole, and an address that comes again is found',
   async (t, database) => {
     const parts = partsOf(database)
@@ -156,6 +187,29 @@ eachDatabase(
     t.equal(items[0]?.attributes['text'], `0\n${filling}`)
   },
 )
+
+eachDatabase(
+  t,
+  'a file that cannot be read to its end is a failed import, which tells where, and keeps the rows before',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const rows = Array.from({ length: 2_000 }, (_, at) => `c${at}@x.example,${'x'.repeat(20)}`)
+    const done = await imported(parts, `email,text\n${rows.join('\n')}\nlast@x.example,"open\n`)
+    t.match(done, { status: 'failed', error: 'line 2002: a quote is not closed' })
+    t.ok(done.created > 1_000 && done.created === done.rowsDone, `${done.created} of 2,000`)
+  },
+)
+
+eachDatabase(t, 'an import is not completed where a part of its file is gone', async (t, database) => {
+  const parts = partsOf(database)
+  const seq = await receive(parts, 'email\na@x.example\n')
+  await database.write(tx => deleteImportParts(tx.db, seq, 1))
+  await new Importer(parts).finish(seq, NEVER)
+  t.match(await findImportBySeq(database.reader, seq), {
+    status: 'failed',
+    error: 'a part of the file is not there any more; send it again',
+  })
+})
 
 eachDatabase(
   t,

@@ -5,21 +5,17 @@
  * Fails: ImportFault where the file cannot be read any further; Error where the thread has ended.
  */
 import type { SpawnThread, Thread } from '../../../world/threads.js'
-import type { Rejection } from '../import.js'
-import type { ReaderAnswer, ReaderOptions, ReaderTask } from './import-reader-protocol.js'
-import type { ImportedContact } from './read-row.js'
+import type { ReaderAnswer, ReaderOptions, ReaderTask, ReadRow, RowsRead } from './import-reader-protocol.js'
 
 /** What is wrong with the file itself, in words for its sender. */
 export class ImportFault extends Error {
   override readonly name = 'ImportFault'
 }
 
-export type ReadRow = ImportedContact | Rejection
-
 /** Parts that the thread has in hand; it reads one while the next is on its way. */
 const PARTS_AHEAD = 2
-/** Rows that wait here, beyond which no part is handed over. */
-const ROWS_AHEAD = 4_000
+/** Rows that wait here, beyond which no part is handed over: more than one transaction takes while a part is read. */
+const ROWS_AHEAD = 8_000
 /** For the strings of a few parts; the addresses that it has seen lie elsewhere. */
 const HEAP_MEGABYTES = 128
 
@@ -28,7 +24,11 @@ const PROGRAM = new URL('./import-reader-main.js', import.meta.url)
 export class ImportReader {
   private readonly thread: Thread
   private readonly findPart: (part: number) => Promise<Uint8Array | undefined>
+  /** As they came: made to rows when they are wanted, since objects that live for long are dear to the garbage collector. */
+  private readonly unread: RowsRead[] = []
   private rows: ReadRow[] = []
+  /** Of both. */
+  private waiting = 0
   private nextPart = 0
   private partsInHand = 0
   private octets = 0
@@ -63,16 +63,31 @@ export class ImportReader {
     return this.octets
   }
 
-  /** The next rows, in the order of the file. @param limit at most @returns fewer only at the end of the file */
-  async next(limit: number): Promise<readonly ReadRow[]> {
-    while (this.rows.length < limit && this.end === undefined) {
+  /** The next rows, in the order of the file. @param limit at most @throws Error, ImportFault after the last row that was read */
+  async next(limit: number): Promise<{ readonly rows: readonly ReadRow[]; readonly isEnd: boolean }> {
+    // Read while whoever asks is busy with these.
+    await this.handOver()
+    while (this.waiting < limit && this.end === undefined) {
       const { answers } = this
       await this.handOver()
       // What was answered meanwhile may let more be handed over.
       if (answers === this.answers) await this.news()
     }
-    if (this.rows.length === 0 && this.end instanceof Error) throw this.end
-    return this.rows.splice(0, limit)
+    if (this.waiting === 0 && this.end instanceof Error) throw this.end
+    const rows = this.takeRows(limit)
+    // What cannot be read any further has not come to its end.
+    return { rows, isEnd: this.end === 'read' && this.waiting === 0 }
+  }
+
+  private takeRows(limit: number): readonly ReadRow[] {
+    while (this.rows.length < limit) {
+      const next = this.unread.shift()
+      if (!next) break
+      for (const row of JSON.parse(next.rows) as ReadRow[]) this.rows.push(row)
+    }
+    const rows = this.rows.splice(0, limit)
+    this.waiting -= rows.length
+    return rows
   }
 
   async close(): Promise<void> {
@@ -85,7 +100,7 @@ export class ImportReader {
   }
 
   private async handOver(): Promise<void> {
-    while (!this.isHandedOver && this.partsInHand < PARTS_AHEAD && this.rows.length < ROWS_AHEAD) {
+    while (!this.isHandedOver && this.partsInHand < PARTS_AHEAD && this.waiting < ROWS_AHEAD) {
       const octets = await this.findPart(this.nextPart)
       this.nextPart += 1
       this.isHandedOver = octets === undefined
@@ -98,8 +113,10 @@ export class ImportReader {
   }
 
   private take(answer: ReaderAnswer): void {
-    if (answer.kind === 'rows') for (const row of answer.rows) this.rows.push(row)
-    else if (answer.kind === 'taken') this.partsInHand -= 1
+    if (answer.kind === 'rows') {
+      this.unread.push(answer)
+      this.waiting += answer.count
+    } else if (answer.kind === 'taken') this.partsInHand -= 1
     else if (answer.kind === 'end') this.end ??= 'read'
     else this.end ??= new ImportFault(answer.message)
     this.answers += 1

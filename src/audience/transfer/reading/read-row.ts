@@ -8,7 +8,8 @@ import { describeError } from '../../../core/errors.js'
 import { fold } from '../../../core/fold.js'
 import { given } from '../../../core/given.js'
 import { checkAttributes, checkEmail, checkText } from '../../checks.js'
-import type { Attributes } from '../../contacts/traits.js'
+import type { Attributes } from '../../contacts/contact.js'
+import { mergeAttributes, storedForm, type StoredForm } from '../../contacts/traits.js'
 import type { Column, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
 
@@ -22,6 +23,8 @@ export interface ImportedContact {
   readonly attributes?: Attributes
   readonly subscribed?: boolean
   readonly tags?: readonly string[]
+  /** What is stored of it where it becomes a new contact: made here, since the writer has no time for it. */
+  readonly form: StoredForm
 }
 
 const MOST_NAME = 100
@@ -67,12 +70,21 @@ function readCells(columns: readonly Column[], cells: readonly string[]): Omit<I
   }
   const [email, subscribed, tags] = [said.get('email'), said.get('subscribed'), said.get('tags')]
   if (email === undefined) throw new Error('the row has no address')
+  const address = checkEmail(email)
+  const [firstName, lastName] = [readName('first_name', said), readName('last_name', said)]
+  const named = attributes.length === 0 ? undefined : checked(Object.fromEntries(attributes))
   return {
-    email: checkEmail(email),
+    email: address,
+    form: storedForm({
+      email: address,
+      firstName: firstName ?? null,
+      lastName: lastName ?? null,
+      attributes: mergeAttributes({}, named ?? {}),
+    }),
     ...given({
-      firstName: readName('first_name', said),
-      lastName: readName('last_name', said),
-      attributes: attributes.length === 0 ? undefined : checked(Object.fromEntries(attributes)),
+      firstName,
+      lastName,
+      attributes: named,
       subscribed: subscribed === undefined ? undefined : readTruth(subscribed),
       tags: tags === undefined ? undefined : readTags(tags),
     }),

@@ -8,9 +8,8 @@ import { readCsv, type CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
 import { streamDecoder } from '../../../mail/mime/charset.js'
 import type { OwnThread } from '../../../world/threads.js'
-import type { Rejection } from '../import.js'
-import type { ReaderAnswer, ReaderOptions, ReaderTask } from './import-reader-protocol.js'
-import { readRow, rejected, type ImportedContact } from './read-row.js'
+import type { ReaderAnswer, ReaderOptions, ReaderTask, ReadRow } from './import-reader-protocol.js'
+import { readRow, rejected } from './read-row.js'
 import { SeenAddresses } from './seen-addresses.js'
 
 /** Rows of one file. */
@@ -19,7 +18,9 @@ export const MOST_ROWS = 2_000_000
 export function serveImportReader(thread: OwnThread): void {
   const answer = (value: ReaderAnswer): void => thread.post(value)
   const tasks = new Tasks(thread, () => answer({ kind: 'taken' }))
-  void readFile(thread.options as ReaderOptions, tasks, rows => answer({ kind: 'rows', rows })).then(
+  void readFile(thread.options as ReaderOptions, tasks, rows =>
+    answer({ kind: 'rows', rows: JSON.stringify(rows), count: rows.length }),
+  ).then(
     () => answer({ kind: 'end' }),
     (error: unknown) => answer({ kind: 'fault', message: describeError(error).slice(0, 300) }),
   )
@@ -28,7 +29,7 @@ export function serveImportReader(thread: OwnThread): void {
 async function readFile(
   options: ReaderOptions,
   tasks: AsyncIterable<Uint8Array>,
-  tell: (rows: readonly (ImportedContact | Rejection)[]) => void,
+  tell: (rows: readonly ReadRow[]) => void,
 ): Promise<void> {
   const reading = new FileReading(options)
   let heading = options.hasHeading ? 1 : 0
@@ -49,7 +50,7 @@ class FileReading {
   }
 
   /** @returns undefined for one that is done already, or says nothing @throws Error where there are too many */
-  read(row: CsvRow): ImportedContact | Rejection | undefined {
+  read(row: CsvRow): ReadRow | undefined {
     // As spreadsheets leave them at the end.
     if (row.cells.every(cell => cell.trim() === '')) return undefined
     this.rows += 1
@@ -59,7 +60,7 @@ class FileReading {
     return this.rows > this.options.skip ? read : undefined
   }
 
-  private withoutRepetition(row: CsvRow, read: ImportedContact | Rejection): ImportedContact | Rejection {
+  private withoutRepetition(row: CsvRow, read: ReadRow): ReadRow {
     if ('reason' in read) return read
     const before = this.seen.see(read.email, row.line)
     return before === undefined ? read : rejected(row, `the address stands in line ${before} already`)

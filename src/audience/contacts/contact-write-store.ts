@@ -1,0 +1,216 @@
+/**
+ * SQL that writes whole contacts: new ones, and all fields of known ones.
+ *
+ * Called by whoever makes and changes contacts, one or a thousand at a time. Counts (`audience-store.ts`) change in the same call as the
+ * rows. What rules and searches look at is made of the fields at each write (`traits.ts`), unless whoever calls has it already, as imports
+ * do: there it is made beside the writer.
+ */
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { compilable, inPieces, rowsStatement } from '../../db/statement.js'
+import { flag } from '../../db/tables.js'
+import { applyCounts, CountChange, dialectOf, reserveSeqs } from '../audience-store.js'
+import { forgetSearchTexts, indexNew } from '../search/search-store.js'
+import type { Contact, NewContact } from './contact.js'
+import { givePlaces, PLACE_COLUMNS, placeColumns, placed } from './places-store.js'
+import { storedForm, type StoredForm } from './traits.js'
+
+/** Of a new contact, whose fate has nothing yet; those of its attributes come after them. In the order of `newRow`. */
+const NEW_COLUMNS = [
+  ...['seq', 'audience', 'subscribed', 'is_bounced', 'created_at', 'updated_at', 'is_indexed'],
+  ...['email', 'first_folded', 'last_folded', 'traits'],
+  ...['id', 'first_name', 'last_name', 'search_text', 'attributes'],
+]
+
+const insertRows = rowsStatement((db, rows) => {
+  const [{ length } = []] = rows
+  const columns = [...NEW_COLUMNS, ...PLACE_COLUMNS.slice(0, length - NEW_COLUMNS.length)]
+  const tuples = rows.map(
+    row => sql`(${sql.join(row.map((value, at) => written(db, columns[at] ?? '', value)))})`,
+  )
+  const names = columns.map(column => sql.ref(column))
+  return compilable(db, sql`insert into contacts (${sql.join(names)}) values ${sql.join(tuples)}`)
+})
+
+/** In the order of `changedRow`. */
+const CHANGING_COLUMNS = [
+  ...['subscribed', 'is_bounced', 'bounced_at', 'bounce_type', 'updated_at'],
+  ...['email', 'first_folded', 'last_folded', 'traits'],
+  ...['first_name', 'last_name', 'search_text', 'attributes'],
+]
+
+/** One row, whose last value is the number of the contact. */
+const updateRow = rowsStatement((db, rows) => {
+  const [row = []] = rows
+  const columns = [...CHANGING_COLUMNS, ...PLACE_COLUMNS.slice(0, row.length - CHANGING_COLUMNS.length - 1)]
+  const settings = columns.map((column, at) => sql`${sql.ref(column)} = ${written(db, column, row[at])}`)
+  return compilable(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
+})
+
+function written(db: Queries, column: string, value: unknown) {
+  return column === 'traits' ? binaryJson(db, value) : sql`${value}`
+}
+
+/** JSON that need not be parsed to be read. */
+function binaryJson(db: Queries, text: unknown) {
+  return dialectOf(db) === 'sqlite' ? sql`jsonb(${text})` : sql`cast(${text} as jsonb)`
+}
+
+/**
+ * Makes contacts of addresses that are none in this audience yet; whoever calls has looked, in the same transaction.
+ * Some 64 rows to a statement, whatever their number.
+ *
+ * @param forms of each contact, where they are known
+ */
+export async function insertContacts(
+  db: Queries,
+  workspaceId: string,
+  contacts: readonly NewContact[],
+  forms: readonly StoredForm[] = contacts.map(storedForm),
+): Promise<Contact[]> {
+  return insertAll(db, workspaceId, contacts, forms, false)
+}
+
+/** The same of very many, which the search knows at once. */
+export async function insertManyContacts(
+  db: Queries,
+  workspaceId: string,
+  contacts: readonly NewContact[],
+  forms: readonly StoredForm[],
+): Promise<Contact[]> {
+  const made = await insertAll(db, workspaceId, contacts, forms, true)
+  const [first, last] = [made[0], made.at(-1)]
+  if (first && last) await indexNew(db, { first: first.seq, last: last.seq })
+  return made
+}
+
+async function insertAll(
+  db: Queries,
+  workspaceId: string,
+  contacts: readonly NewContact[],
+  forms: readonly StoredForm[],
+  isSearched: boolean,
+): Promise<Contact[]> {
+  if (contacts.length === 0) return []
+  const { audience, first } = await reserveSeqs(db, workspaceId, contacts.length)
+  const places = await givePlaces(db, audience, forms)
+  const columns = placeColumns(places)
+  // PostgreSQL's index is never behind.
+  const isIndexed = flag(isSearched || dialectOf(db) === 'postgres')
+  const change = new CountChange()
+  const made: Contact[] = []
+  const rows: unknown[][] = []
+  for (const [at, form] of forms.entries()) {
+    const contact = madeOf(contacts[at] as NewContact, first + at)
+    change.add(contact)
+    made.push(contact)
+    const { values, traits } = placed(form.traits, places, columns)
+    const row = newRow(contact, audience, isIndexed, form, traits)
+    for (const value of values) row.push(value)
+    rows.push(row)
+  }
+  for (const piece of inPieces(rows)) await insertRows(db, piece)
+  await applyCounts(db, audience, change)
+  return made
+}
+
+/** Nothing has happened to it yet. */
+function madeOf(
+  { id, email, firstName, lastName, attributes, subscribed, createdAt }: NewContact,
+  seq: number,
+): Contact {
+  return {
+    seq,
+    id,
+    email,
+    firstName,
+    lastName,
+    attributes,
+    subscribed,
+    bounced: false,
+    bouncedAt: null,
+    bounceType: null,
+    lastOpenedAt: null,
+    lastClickedAt: null,
+    createdAt,
+    updatedAt: createdAt,
+  }
+}
+
+function newRow(
+  contact: Contact,
+  audience: number,
+  isIndexed: number,
+  form: StoredForm,
+  traits: string,
+): unknown[] {
+  const { seq, subscribed, createdAt, updatedAt, id, email, firstName, lastName } = contact
+  const { firstFolded, lastFolded, searchText, attributesText } = form
+  // In one piece: this is done for each row of an import.
+  // prettier-ignore
+  return [
+    seq, audience, flag(subscribed), 0, createdAt, updatedAt, isIndexed,
+    email, firstFolded, lastFolded, traits,
+    id, firstName, lastName, searchText, attributesText,
+  ]
+}
+
+/** All fields as they are to be. */
+export async function updateContact(
+  db: Queries,
+  audience: number,
+  before: Contact,
+  after: Contact,
+): Promise<void> {
+  await updateContacts(db, audience, [{ before, after }])
+}
+
+export interface ContactChange {
+  readonly before: Contact
+  readonly after: Contact
+}
+
+/** All fields as they are to be, of contacts that each stand there once. */
+export async function updateContacts(
+  db: Queries,
+  audience: number,
+  changes: readonly ContactChange[],
+): Promise<void> {
+  if (changes.length === 0) return
+  await forgetSearchTexts(
+    db,
+    changes.filter(isSearchedAnew).map(({ before }) => before.seq),
+  )
+  const forms = changes.map(({ after }) => storedForm(after))
+  const places = await givePlaces(db, audience, forms)
+  const columns = placeColumns(places)
+  const change = new CountChange()
+  for (const [at, { before, after }] of changes.entries()) {
+    const form = forms[at] as StoredForm
+    const { values, traits } = placed(form.traits, places, columns)
+    const row = changedRow(after, form, traits)
+    for (const value of values) row.push(value)
+    row.push(before.seq)
+    await updateRow(db, [row])
+    change.remove(before)
+    change.add(after)
+  }
+  await applyCounts(db, audience, change)
+}
+
+function changedRow(after: Contact, form: StoredForm, traits: string): unknown[] {
+  const { subscribed, bounced, bouncedAt, bounceType, updatedAt, email, firstName, lastName } = after
+  const { firstFolded, lastFolded, searchText, attributesText } = form
+  // prettier-ignore
+  return [
+    flag(subscribed), flag(bounced), bouncedAt, bounceType, updatedAt,
+    email, firstFolded, lastFolded, traits,
+    firstName, lastName, searchText, attributesText,
+  ]
+}
+
+function isSearchedAnew({ before, after }: ContactChange): boolean {
+  return (
+    before.email !== after.email || before.firstName !== after.firstName || before.lastName !== after.lastName
+  )
+}
