@@ -14,13 +14,14 @@ node_modules/.installed: package.json package-lock.json
 # One file for the program and one for each kind of thread: reading a thousand small modules is most of a start. What
 # has native code or worker files of its own stays outside, and what is loaded only when a person wants to see a mail.
 THREADS := src/mta/workers/worker-main.ts src/inbound/reading/parser-main.ts src/db/threads/checkpoint-main.ts src/db/threads/slow-reader-main.ts \
-	src/audience/transfer/reading/import-reader-main.ts
+	src/audience/transfer/import-main.ts src/audience/transfer/reading/import-reader-main.ts
 ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node20 --sourcemap --log-level=warning
 BUNDLE := --bundle --external:better-sqlite3 --external:mailparser \
 	--banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
+DEFINE = --define:POSTROAD_VERSION='"$(VERSION)"'
 dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 	@rm -rf dist
-	@$(ESBUILD) src/main.ts $(THREADS) --outdir=dist --entry-names=[name] $(BUNDLE)
+	@$(ESBUILD) src/main.ts $(THREADS) --outdir=dist --entry-names=[name] $(BUNDLE) $(DEFINE)
 	@touch $@
 
 # Tests and benchmarks run as plain JavaScript: esbuild only strips the types (0.1 s), `make check` proves them. Test files are
@@ -37,11 +38,12 @@ build/.built: node_modules/.installed $(TS)
 	@$(ESBUILD) $(THREADS) --outdir=build/$(CHUNKS) --entry-names=[name] $(BUNDLE)
 	@touch $@
 
+TAP := NODE_OPTIONS='--import="$(CURDIR)/build/test/support/light-tap.js"' $(BIN)/tap $(TAP_FLAGS)
 TEST_NEEDS := node_modules/.tap-built node_modules/.cache/postgres.tar
 
-# What a test on PostgreSQL begins with: making it takes six seconds, reading it one.
-node_modules/.cache/postgres.tar: node_modules/.installed | build/.built
-	@node build/test/support/db/write-postgres.js $@
+# The databases that tests begin with, after all migrations: these are seconds for each test file, reading them is a fraction of one.
+node_modules/.cache/postgres.tar: node_modules/.installed src/db/migrate.ts $(wildcard src/db/migrations/*.ts) | build/.built
+	@node build/test/support/db/write-databases.js
 
 # tap has its plugins compiled in. A run that finds others than .taprc wants compiles them, but too late for itself: each of
 # its test files would load a TypeScript compiler.
@@ -61,13 +63,17 @@ check: node_modules/.installed ## types, lint, format
 	$(BIN)/prettier --check --log-level warn --cache .
 
 test: check dist/.built build/.built $(TEST_NEEDS) ## every check that CI runs
-	$(BIN)/tap $(TAP_FLAGS)
+	$(TAP)
+
+LONG_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rl --include='*.test.ts' 'support/long.js' test))
+test-long: dist/.built build/.built $(TEST_NEEDS) ## what is tried again and again (kills, random requests, long queues), all of it and not only some
+	POSTROAD_TEST_LONG=1 $(TAP) --timeout=900 $(LONG_TESTS)
 
 test-debian: dist/.built build/.built $(TEST_NEEDS) ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
-	$(BIN)/tap $(TAP_FLAGS) build/test/debian/*.debian.js
+	$(TAP) build/test/debian/*.debian.js
 
 test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
-	$(BIN)/tap $(TAP_FLAGS) build/test/pages/*.pages.js
+	$(TAP) build/test/pages/*.pages.js
 
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
@@ -78,4 +84,6 @@ bounce-score: build/.built ## how many of the labelled bounces in ../shared/boun
 fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may throw, take a second, or let memory grow
 	@node build/test/support/returned/fuzz-bounces.js $(or $(FUZZ_COUNT),100000) $(or $(FUZZ_SEED),1)
 
-.PHONY: help build run check test test-debian test-pages bench bounce-score fuzz-bounces
+include packaging/package.mk
+
+.PHONY: help build run check test test-long test-debian test-pages test-package bench bounce-score fuzz-bounces binary deb

@@ -3,17 +3,21 @@
 import { createInterface } from 'node:readline/promises'
 import { runCli } from './cli/program.js'
 import { environment } from './config/environment.js'
+import { keepHeapsSmall } from './world/heap.js'
 import { systemWorld } from './world/world.js'
 
 // What is written belongs to this user alone: keys, mail, the database.
 process.umask(0o077)
+keepHeapsSmall()
 
-process.exitCode = await runCli(process.argv.slice(2), {
+void runCli(process.argv.slice(2), {
   env: environment,
   world: systemWorld(environment['JOURNAL_STREAM']),
   print: text => process.stdout.write(`${text}\n`),
   complain: text => process.stderr.write(`${text}\n`),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
+}).then(status => {
+  process.exitCode = status
 })
 
 /** On standard error, since standard output may be led elsewhere. */

@@ -4,17 +4,18 @@
  * Order of closing: first nothing new begins (jobs, long works of resources) or comes in (SMTP, HTTP), then what is under way is
  * delivered or broken off (queue), then what came back is read and consumers finish, then the database.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { answerFinder } from './accounts/idempotency-store.js'
 import { findPublicSender } from './accounts/public-sender.js'
 import { RestoreHold } from './accounts/restore-hold-store.js'
 import { findActingWorkspace } from './accounts/workspace-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
-import { openAppliance, requireInitialised, type Appliance } from './appliance.js'
+import { openAppliance, requireInitialised, type Appliance } from './appliance/appliance.js'
 import { findContact } from './audience/contacts/contacts.js'
 import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
 import type { Queries } from './db/database.js'
-import { openControl } from './control.js'
+import { openControl } from './appliance/listeners/control.js'
 import { AsyncDisposableStack } from './core/async-disposable-stack.js'
 import { VERSION } from './core/version.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
@@ -23,12 +24,13 @@ import { buildApp } from './http/app.js'
 import { documentationRoutes } from './http/openapi/routes.js'
 import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
 import type { PublicRoute } from './http/public/public-route.js'
-import { servedTogether } from './http/public/served-together.js'
 import type { Route } from './http/route.js'
 import { SlidingWindow } from './http/sliding-window.js'
+import { openHttpListeners, type HttpAddresses } from './appliance/listeners/http-listeners.js'
 import { openInbound } from './inbound/open-inbound.js'
 import { openLinkKeys } from './mail/links/link-keys.js'
-import { openMailListeners, type MailAddresses } from './mail-listeners.js'
+import { openMailListeners, type MailAddresses } from './appliance/listeners/mail-listeners.js'
+import { openNameListeners } from './appliance/listeners/name-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
 import { openRequestedMail } from './msa/rest/requested-mail.js'
 import { LoginGuard } from './msa/submission/login-guard.js'
@@ -36,19 +38,23 @@ import { loginRoutes } from './msa/submission/login-routes.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender-cache.js'
-import { openAgent, openJobs, openQueue } from './open-delivery.js'
-import { openOutgoingCalls } from './outgoing-calls.js'
+import { openCertificates } from './appliance/open-certificates.js'
+import { replaceablePool } from './mta/workers/replaceable-pool.js'
+import { openAgent, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
+import { followAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
+import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
-import { CHAPTERS, openResources, OUTGOING } from './resources.js'
+import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
 import { JobRecords } from './scheduler/job-records.js'
 import { Scheduler } from './scheduler/scheduler.js'
-import { countDisabledSince } from './webhooks/subscriptions/subscription-store.js'
 import { openVisits, visitPages } from './tracking/visits/open-visits.js'
 import type { HttpHandler } from './world/net/http-connections.js'
-import { listenHttp, type ListenAddress, type Listener } from './world/net/listen.js'
+import type { ListenAddress } from './world/net/listen.js'
+import { isQuietHour } from './world/time/quiet-hours.js'
+import { takenOver } from './appliance/take-over.js'
 import { spawnThread } from './world/threads.js'
 import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
@@ -56,14 +62,16 @@ import type { World } from './world/world.js'
 export interface Server extends AsyncDisposable {
   /** Where each listener really listens. */
   readonly addresses: ServerAddresses
-  /** Reads again what may change while it runs: the certificate. @throws Error naming the file */
-  reload(): Promise<void>
+  /**
+   * Takes over what may change while it runs (`config/schema/reloaded-keys.ts`), and reads the certificate again.
+   *
+   * @throws Error naming the file of a certificate that cannot be used; everything stays as it was then
+   */
+  reload(next: Config): Promise<void>
 }
 
-export interface ServerAddresses extends MailAddresses {
-  readonly http: readonly ListenAddress[]
-  /** Of public pages alone; none where they are served beside the API. */
-  readonly public: readonly ListenAddress[]
+export interface ServerAddresses extends MailAddresses, HttpAddresses {
+  readonly dns: readonly ListenAddress[]
 }
 
 /**
@@ -86,12 +94,16 @@ export async function openServer(config: Config, world: World): Promise<Server> 
 
 async function openParts(
   config: Config,
-  world: World,
+  plainWorld: World,
   closing: AsyncDisposableStack,
 ): Promise<Pick<Server, 'addresses' | 'reload'>> {
   requireInitialised(config)
   closing.use(takeServeLock(config.dataDir))
-  const appliance = closing.use(await openAppliance({ config, world, mayMigrate: true, isServing: true }))
+  const meters = openMeters(plainWorld)
+  const { world, onCommitted } = meters
+  const appliance = closing.use(
+    await openAppliance({ config, world, mayMigrate: true, isServing: true, onCommitted }),
+  )
   const hold = new RestoreHold(appliance.database.reader)
   await hold.look()
   if (hold.isHeld) world.log.warn('a restored copy: nothing is sent until `postroad queue release --all`')
@@ -115,6 +127,8 @@ async function openParts(
   }
   const calls = openOutgoingCalls(appliance)
   closing.defer(() => calls.close())
+  const certificates = await openCertificates(appliance)
+  const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
   const resources = openResources(
     {
       ...resourceParts(appliance),
@@ -124,6 +138,9 @@ async function openParts(
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
       outgoingCalls: calls.of,
+      metrics: meters.metrics,
+      judgeHealth,
+      isQuietHour: () => isQuietHour(world.clock.now()),
     },
     config,
   )
@@ -133,9 +150,12 @@ async function openParts(
   )
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
-  const agent = openAgent(appliance)
+  const agent = replaceablePool(openAgent(appliance))
+  let locateSite = siteLocator(appliance)
   closing.defer(() => agent.terminate())
-  const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended)
+  const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended, meters.onAttempt, name =>
+    locateSite(name),
+  )
   await clearLeftBehind(appliance.database)
   await appliance.database.write(tx => deleteOrphanedParts(tx.db))
   await dispatcher.start()
@@ -148,30 +168,36 @@ async function openParts(
   const api = openApi(
     appliance,
     resources.flatMap(({ routes = [] }) => routes),
+    meters,
   )
   const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
   closing.defer(() => visits.close())
   const pages = visits.before(
     openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
-  const { loginFailures: failures, loginLockoutMs: lockoutMs } = config.submission
-  const guard = new LoginGuard(world.clock, { failures, lockoutMs })
+  const { live } = appliance
+  const guard = new LoginGuard(world.clock, {
+    get failures() {
+      return live.current.submission.loginFailures
+    },
+    get lockoutMs() {
+      return live.current.submission.loginLockoutMs
+    },
+  })
   const control = await openControl(appliance, [...queueStatusRoutes(queue), ...loginRoutes(guard)])
   closing.defer(() => control.close(graceLeft()))
-  const listeners: Record<'http' | 'public', Listener[]> = { http: [], public: [] }
-  closing.defer(() => closeAll([...listeners.http, ...listeners.public], graceLeft()))
-  const { listen, publicListen } = config.http
-  const beside = publicListen.length === 0 ? servedTogether(api, pages) : api
-  for (const address of listen)
-    listeners.http.push(await listenHttp(address, beside, config.http, world.clock))
-  for (const address of publicListen)
-    listeners.public.push(await listenHttp(address, pages, config.http, world.clock))
-  const mail = await openMailListeners(appliance, submit, inbound.receiver, guard)
+  const http = await openHttpListeners(live, api, pages, certificates, world.clock)
+  closing.defer(() => http.close(graceLeft()))
+  const { onTaken } = meters.acceptance
+  const mail = await openMailListeners(appliance, certificates.certificate, submit, inbound, guard, onTaken)
   closing.defer(() => mail.close(graceLeft()))
+  const names = await openNameListeners(appliance, certificates.challenges?.zone)
+  closing.defer(() => names.close())
   const retentions = resources.flatMap(({ retention = [] }) => retention)
   const planned = [
     ...resources.flatMap(({ jobs = [] }) => jobs),
     ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
+    ...certificates.jobs,
   ]
   const records = new JobRecords({ ...world, database: appliance.database })
   await records.open(planned)
@@ -179,22 +205,38 @@ async function openParts(
   scheduler.start()
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))
-  const http = listeners.http.map(({ address }) => address)
-  const open = listeners.public.map(({ address }) => address)
-  return { addresses: { http, public: open, ...mail.addresses }, reload: () => mail.reload() }
+  closing.defer(
+    followAll(meters, { appliance, judgeHealth, queue, dispatcher, records, certificates, mail, http }),
+  )
+  const reload = async (next: Config): Promise<void> => {
+    await certificates.reload()
+    const former = live.current
+    const now = (live.current = takenOver(config, next))
+    mail.reconfigure(now)
+    calls.reload(now)
+    if (isDeepStrictEqual(former.mta, now.mta)) return
+    agent.replace(openAgent(appliance, now))
+    locateSite = siteLocator({ config: now, world })
+    queue.relocate()
+  }
+  return { addresses: { ...http.addresses, ...mail.addresses, dns: names.addresses }, reload }
 }
 
 function openApi(
-  { config, world, database, newId, watch }: Appliance,
+  { config, live, world, database, newId, watch }: Appliance,
   routes: readonly Route[],
+  { acceptance }: Meters,
 ): HttpHandler {
   return buildApp(
     {
       ...world,
       newId,
       authenticate: keyAuthenticator(database, watch),
-      anonymousRateLimit: config.http.anonymousRateLimit,
+      get anonymousRateLimit() {
+        return live.current.http.anonymousRateLimit
+      },
       findAnswer: answerFinder(database.reader),
+      onAnswer: acceptance.onAnswer,
     },
     [
       ...routes,
@@ -226,7 +268,6 @@ function resourceParts({ config, world, database, newId, domains, linkSecrets, b
     spawn: spawnThread,
     domains,
     box,
-    countDisabledWebhooks: countDisabledSince,
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
@@ -309,8 +350,4 @@ async function stopQueue(
 
 async function stopResources(resources: readonly OpenResource[]): Promise<void> {
   await Promise.all(resources.map(async one => one.stop?.()))
-}
-
-async function closeAll(listeners: readonly Listener[], graceMs: number): Promise<void> {
-  await Promise.all(listeners.map(listener => listener.close(graceMs)))
 }

@@ -6,11 +6,13 @@
  * visits that are not counted yet; the configuration, certificates and the file of `secrets.key` are the operator's to keep apart.
  */
 import {
-  copyFileSync,
+  closeSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -19,7 +21,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { setRestoreHold } from '../accounts/restore-hold-store.js'
-import { openAppliance, requireInitialised } from '../appliance.js'
+import { openAppliance, requireInitialised } from '../appliance/appliance.js'
 import type { Config } from '../config/config.js'
 import { isoTime } from '../core/moments.js'
 import { formatSize } from '../core/units.js'
@@ -35,6 +37,7 @@ import {
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { listDestinations, listEntries } from '../queue/operator/queue-admin-store.js'
 import { visitsFolder } from '../tracking/visits/visit-journal.js'
+import { actAsOwnerOf } from '../world/process-owner.js'
 import { drawProgress, endProgress } from './audience/progress-bar.js'
 import { confirm, confirmable, type ConfirmOptions } from './confirm.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
@@ -83,13 +86,16 @@ export function restoreCommand(program: Command, context: CliContext): void {
         options,
         `This puts the backup of ${isoTime(facts.madeAt)} in place of the database in ${config.dataDir}, which is kept beside it.`,
       )
+    // Root may have what the owner of the folder cannot read.
+    const source = openSync(resolve(file), 'r')
+    actAsOwnerOf(config.dataDir)
     mkdirSync(dirname(config.databaseFile), { recursive: true, mode: 0o700 })
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
     const lock = takeServeLock(config.dataDir)
     try {
       const copy = `${config.databaseFile}.restoring`
       for (const end of ['', '-wal', '-shm']) rmSync(copy + end, { force: true })
-      copyFileSync(file, copy)
+      copyOctets(source, copy)
       const visits = `${visitsFolder(config.dataDir)}.restoring`
       rmSync(visits, { recursive: true, force: true })
       mkdirSync(visits, { mode: 0o700 })
@@ -112,9 +118,22 @@ export function restoreCommand(program: Command, context: CliContext): void {
         ].join('\n'),
       )
     } finally {
+      closeSync(source)
       lock[Symbol.dispose]()
     }
   })
+}
+
+const COPIED_AT_ONCE = 1 << 20
+
+function copyOctets(source: number, target: string): void {
+  const octets = Buffer.allocUnsafe(COPIED_AT_ONCE)
+  const copy = openSync(target, 'wx', 0o600)
+  try {
+    for (let read; (read = readSync(source, octets)) > 0;) writeFileSync(copy, octets.subarray(0, read))
+  } finally {
+    closeSync(copy)
+  }
 }
 
 /** Brings the copy up to date, finds out whether its secrets can be opened, and holds it. @returns whether any mail waits */

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { chooseConfigFile } from '../config/environment.js'
 import { referenceMarkdown, showConfig } from '../config/generate.js'
-import { CONFIG_SCHEMA } from '../resources.js'
+import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import { findConfigFaults, findingText } from './config-findings.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 

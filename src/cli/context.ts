@@ -5,13 +5,13 @@
  */
 import type { Command } from 'commander'
 import { findWorkspace, type Workspace } from '../accounts/workspace-store.js'
-import { openAppliance, type Appliance, type OpenRequest } from '../appliance.js'
+import { openAppliance, type Appliance, type OpenRequest } from '../appliance/appliance.js'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile, type Environment } from '../config/environment.js'
 import { loadConfig, type LoadedConfig } from '../config/load.js'
 import { AppError } from '../core/errors.js'
 import type { Queries } from '../db/database.js'
-import { CONFIG_SCHEMA } from '../resources.js'
+import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import type { World } from '../world/world.js'
 
 export interface CliContext {

@@ -10,10 +10,11 @@ import {
   NEW_WORKSPACE,
   type Workspace,
 } from '../accounts/workspace-store.js'
-import type { Appliance } from '../appliance.js'
+import type { Appliance } from '../appliance/appliance.js'
 import { baseUrl } from '../config/base-url.js'
 import type { Config } from '../config/config.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
+import { actAsOwnerOf } from '../world/process-owner.js'
 import {
   command,
   printResult,
@@ -23,21 +24,26 @@ import {
   type CommonOptions,
 } from './context.js'
 
+interface InitOptions extends CommonOptions {
+  readonly withoutKey?: boolean
+}
+
 export function initCommand(program: Command, context: CliContext): void {
-  command(program, 'init', 'set up the data folder, a first workspace and its key').action(
-    async (options: CommonOptions) => {
+  command(program, 'init', 'set up the data folder, a first workspace and its key')
+    .option('--without-key', 'make no key, as where what is printed is kept in a log; `key create` makes one')
+    .action(async (options: InitOptions) => {
       const { config } = readConfig(context, options)
+      actAsOwnerOf(config.dataDir)
       // Under a running server neither the schema nor the seals of its secrets may change.
       const isRunning = existsSync(config.databaseFile) && isServing(config.dataDir)
       await withOpened(context, config, appliance => init(appliance, context, options), {
         mayCreate: true,
         mayMigrate: !isRunning,
       })
-    },
-  )
+    })
 }
 
-async function init(appliance: Appliance, context: CliContext, options: CommonOptions): Promise<void> {
+async function init(appliance: Appliance, context: CliContext, options: InitOptions): Promise<void> {
   const { database, config } = appliance
   const [existing] = await listWorkspaces(database.reader)
   if (existing) {
@@ -52,6 +58,11 @@ async function init(appliance: Appliance, context: CliContext, options: CommonOp
     createdAt: appliance.world.clock.now(),
   }
   await database.write(tx => insertWorkspace(tx.db, workspace))
+  if (options.withoutKey === true) {
+    const { id, name } = workspace
+    printResult(context, options, { workspace: { id, name }, key: null }, () => keylessText(workspace))
+    return
+  }
   const { row, key } = await createKey(
     { ...appliance, ...appliance.world },
     { workspaceId: workspace.id, name: 'first key', isSandbox: false, ...USUAL_KEY_LIMITS },
@@ -80,6 +91,10 @@ function firstText(workspace: Workspace, key: string, config: Config): string {
   return `${lines.join('\n')}\n`
 }
 
+function keylessText({ id, name }: Workspace): string {
+  return `workspace  ${id} (${name})\nA key is made by: postroad key create --workspace ${id} --name NAME`
+}
+
 function curlCommand(key: string, config: Config): string {
   const body = {
     to: 'ann@example.com',
@@ -103,7 +118,7 @@ function lookCommands(config: Config): string[] {
 function againText(workspace: Workspace, config: Config): string {
   return [
     `The data folder ${config.dataDir} is set up already: workspace ${workspace.id} (${workspace.name}).`,
-    'Its key was shown when it was made; for another one: postroad key create --workspace ' +
+    'A key is shown when it is made; for another one: postroad key create --workspace ' +
       `${workspace.id} --name NAME`,
     '',
   ].join('\n')

@@ -1,7 +1,11 @@
 /** `postroad migrate`: brings the database's schema up to date; `serve` does the same when it starts. */
+import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import { openAppliance, requireInitialised } from '../appliance.js'
+import { openAppliance, requireInitialised } from '../appliance/appliance.js'
+import { AppError } from '../core/errors.js'
+import { compactFile } from '../db/sqlite/open-sqlite.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
+import { actAsOwnerOf } from '../world/process-owner.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function migrateCommand(program: Command, context: CliContext): void {
@@ -9,6 +13,7 @@ export function migrateCommand(program: Command, context: CliContext): void {
     async (options: CommonOptions) => {
       const { config } = readConfig(context, options)
       requireInitialised(config)
+      actAsOwnerOf(config.dataDir)
       const lock = takeServeLock(config.dataDir)
       try {
         const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
@@ -19,4 +24,42 @@ export function migrateCommand(program: Command, context: CliContext): void {
       printResult(context, options, { success: true }, () => 'the schema is up to date')
     },
   )
+}
+
+/** Written anew, the file has no room in it, and can give back what becomes free from then on. */
+export function compactCommand(program: Command, context: CliContext): void {
+  command(
+    program,
+    'compact',
+    'write the database anew, without what is free in it (the server must be stopped; needs twice its room)',
+  ).action(async (options: CommonOptions) => {
+    const { config } = readConfig(context, options)
+    requireInitialised(config)
+    actAsOwnerOf(config.dataDir)
+    const lock = takeServeLock(config.dataDir)
+    try {
+      const { databaseFile: file, dataDir } = config
+      const before = statSync(file).size
+      const free = await context.world.disk.freeSpace(dataDir)
+      if (free < 2 * before)
+        throw new AppError(
+          'unavailable',
+          `this takes ${megabytes(2 * before)} for a while, and ${megabytes(free)} are free`,
+        )
+      compactFile(file)
+      const after = statSync(file).size
+      printResult(
+        context,
+        options,
+        { octets_before: before, octets_after: after },
+        () => `${megabytes(before)} before, ${megabytes(after)} now`,
+      )
+    } finally {
+      lock[Symbol.dispose]()
+    }
+  })
+}
+
+function megabytes(octets: number): string {
+  return `${(octets / 1e6).toFixed(1)} MB`
 }

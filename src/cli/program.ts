@@ -2,23 +2,23 @@
  * The command line: all commands, and how each way of failing ends the process (0 ok, 1 failed, 2 usage).
  */
 import { Command, CommanderError } from 'commander'
-import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
 import { backupCommand, restoreCommand } from './backup.js'
 import { bounceCommands } from './mail/bounce.js'
-import { campaignCommands } from './campaign.js'
+import { campaignCommands } from './tenant/campaign.js'
 import { captureCommands } from './mail/capture.js'
 import { contactsCommands } from './audience/contacts.js'
 import { listsCommands } from './audience/lists.js'
 import { segmentsCommands } from './audience/segments.js'
 import { tagsCommands } from './audience/tags.js'
-import { automationCommands } from './automation.js'
+import { automationCommands } from './tenant/automation.js'
 import { configCommands } from './config.js'
-import { UsageError, type CliContext } from './context.js'
+import type { CliContext } from './context.js'
 import { doctorCommand } from './doctor/doctor.js'
 import { dnsCommands } from './tenant/dns.js'
 import { domainCommands } from './tenant/domain.js'
+import { asksForJson, exitStatus, failureJson } from './shell/failure.js'
 import { eventCommands } from './mail/event.js'
 import { inboundCommands } from './mail/inbound.js'
 import { initCommand } from './init.js'
@@ -26,10 +26,11 @@ import { jobsCommand } from './jobs.js'
 import { keyCommands } from './tenant/key.js'
 import { loginCommands } from './tenant/login.js'
 import { messageCommands } from './mail/message.js'
-import { migrateCommand } from './migrate.js'
+import { compactCommand, migrateCommand } from './migrate.js'
 import { queueCommands } from './mail/queue.js'
 import { sendCommand } from './mail/send.js'
 import { serveCommand } from './serve.js'
+import { shellCommands } from './shell/shell.js'
 import { suppressCommands } from './tenant/suppress.js'
 import { topCommand } from './mail/top.js'
 import { webhookCommands } from './tenant/webhook.js'
@@ -65,18 +66,23 @@ const COMMANDS = [
   configCommands,
   doctorCommand,
   migrateCommand,
+  shellCommands,
+  compactCommand,
 ]
 
 /** @returns exit status. Never rejects. */
 export async function runCli(args: readonly string[], context: Omit<CliContext, 'fail'>): Promise<number> {
   let status = 0
+  const isJson = asksForJson(args)
   const program = new Command('postroad')
     .description('self-hosted mail server appliance')
     .version(VERSION)
     .exitOverride()
     .configureOutput({
       writeOut: text => context.print(text.replace(/\n$/, '')),
-      writeErr: text => context.complain(text.replace(/\n$/, '')),
+      writeErr: text => {
+        if (!isJson) context.complain(text.replace(/\n$/, ''))
+      },
     })
   for (const register of COMMANDS)
     register(program, {
@@ -90,10 +96,12 @@ export async function runCli(args: readonly string[], context: Omit<CliContext, 
     await program.parseAsync(args, { from: 'user' })
     return status
   } catch (error) {
-    // Commander has printed its own usage errors already; asking for help is no error.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    context.complain(`postroad: ${describeError(error)}`)
-    return error instanceof UsageError || error instanceof ConfigError ? 2 : 1
+    const isPrinted = error instanceof CommanderError
+    // Asking for help is no error.
+    if (isPrinted && error.exitCode === 0) return 0
+    if (isJson) context.complain(failureJson(error))
+    else if (!isPrinted) context.complain(`postroad: ${describeError(error)}`)
+    return exitStatus(error)
   }
 }
 

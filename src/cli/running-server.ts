@@ -4,8 +4,8 @@
  * Called by `top` and `queue retry`. Everything else that commands and server share is in the database. Fails: never
  * rejects; that nobody serves or answers is a value.
  */
-import type { Appliance } from '../appliance.js'
-import { controlSocketPath } from '../control.js'
+import type { Appliance } from '../appliance/appliance.js'
+import { controlSocketPath } from '../appliance/listeners/control.js'
 import { describeError } from '../core/errors.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { openHttpClient } from '../world/net/fetch.js'

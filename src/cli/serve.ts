@@ -1,13 +1,15 @@
 /**
  * `postroad serve`: runs the appliance until it is told to stop.
  *
- * SIGTERM and SIGINT drain it; a second one ends it at once. SIGHUP reads configuration and certificate again: the log
- * level and the certificate take effect, other changes are named as needing a restart. Faults leave everything as it was.
+ * SIGTERM and SIGINT drain it; a second one ends it at once. SIGHUP reads configuration and certificate again: what can be taken over
+ * is (`config/schema/reloaded-keys.ts`), other changes are named as needing a restart. Faults leave everything as it was.
  */
 import type { Command } from 'commander'
-import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.js'
-import { requireInitialised } from '../appliance.js'
+import { requireInitialised } from '../appliance/appliance.js'
+import { changedKeys } from '../config/changed-keys.js'
+import type { LoadedConfig } from '../config/load.js'
+import { isReloaded } from '../config/schema/reloaded-keys.js'
 import { chooseConfigFile } from '../config/environment.js'
 import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
@@ -20,7 +22,8 @@ import { command, readConfig, type CliContext, type CommonOptions } from './cont
 
 export function serveCommand(program: Command, context: CliContext): void {
   command(program, 'serve', 'run the appliance in the foreground').action(async (options: CommonOptions) => {
-    const { config, keysWithoutEffect } = readConfig(context, options)
+    const loaded = readConfig(context, options)
+    const { config, keysWithoutEffect } = loaded
     const { log } = context.world
     log.setLevel(config.log.level)
     log.setFormat(config.log.format)
@@ -28,14 +31,17 @@ export function serveCommand(program: Command, context: CliContext): void {
       log.warn('configured keys have no effect in this version', { keys: keysWithoutEffect.join(', ') })
     refuseFaulty(context, options, config)
     const server = await openServer(config, context.world)
-    const { http, public: pages, submission, submissionTls, inbound } = server.addresses
+    const { http, submission, submissionTls, inbound, ...others } = server.addresses
     log.info('postroad serves', {
       version: VERSION,
       http: inWords(http),
-      ...(pages.length === 0 ? {} : { public: inWords(pages) }),
       submission: inWords(submission),
       submissionTls: inWords(submissionTls),
       inbound: inWords(inbound),
+      // What is not there by default is named where it is.
+      ...Object.fromEntries(
+        Object.entries(others).flatMap(([name, at]) => (at.length === 0 ? [] : [[name, inWords(at)]])),
+      ),
       capture: config.mta.capture,
     })
     const systemd = openServiceManager({
@@ -43,7 +49,7 @@ export function serveCommand(program: Command, context: CliContext): void {
       watchdog: context.env['WATCHDOG_USEC'],
     })
     systemd.ready(`serves, version ${VERSION}`)
-    const stopReloading = reloadOnHangup(context, options, config, server)
+    const stopReloading = reloadOnHangup(context, options, loaded, server)
     await untilToldToStop(log)
     stopReloading()
     systemd.stopping()
@@ -85,27 +91,32 @@ function inWords(addresses: readonly ListenAddress[]): string {
 function reloadOnHangup(
   context: CliContext,
   options: CommonOptions,
-  running: Config,
+  started: LoadedConfig,
   server: Server,
 ): () => void {
   const { log } = context.world
-  const reload = () => {
+  let reading = Promise.resolve()
+  let running = started.tables
+  const reload = async () => {
     try {
-      const { config } = readConfig(context, options)
+      const { config, tables } = readConfig(context, options)
+      refuseFaulty(context, options, config)
+      await server.reload(config)
       log.setLevel(config.log.level)
       log.setFormat(config.log.format)
-      const changed = (Object.keys(config) as (keyof Config)[]).filter(
-        key => key !== 'log' && !isDeepStrictEqual(config[key], running[key]),
-      )
-      log.info('configuration read again', { logLevel: config.log.level })
-      if (changed.length > 0) log.warn('changes that need a restart', { sections: changed.join(', ') })
-      server.reload().catch((error: unknown) => {
-        log.error('certificate not taken over', { error: describeError(error) })
+      const changed = changedKeys(running, tables)
+      const waiting = changedKeys(started.tables, tables).filter(key => !isReloaded(key))
+      running = tables
+      log.info('configuration read again', {
+        logLevel: config.log.level,
+        changed: changed.length === 0 ? 'nothing' : changed.join(', '),
       })
+      if (waiting.length > 0) log.warn('changes that need a restart', { keys: waiting.join(', ') })
     } catch (error) {
-      log.error('configuration not taken over', { error: describeError(error) })
+      log.error('configuration not taken over: all stays as it was', { error: describeError(error) })
     }
   }
-  process.on('SIGHUP', reload)
-  return () => process.off('SIGHUP', reload)
+  const onHangup = () => void (reading = reading.then(reload))
+  process.on('SIGHUP', onHangup)
+  return () => process.off('SIGHUP', onHangup)
 }

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { commentedToml, referenceMarkdown } from '../config/generate.js'
-import { CONFIG_SCHEMA } from '../resources.js'
+import { CONFIG_SCHEMA } from '../appliance/resources.js'
 
 writeFileSync('config/postroad.toml', commentedToml(CONFIG_SCHEMA))
 writeFileSync('config/REFERENCE.md', referenceMarkdown(CONFIG_SCHEMA))

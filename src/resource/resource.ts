@@ -1,7 +1,7 @@
 /**
  * What a resource is to the rest of the appliance: one value that declares all that has to be known of it outside of its folder.
  *
- * A resource's folder exports one from its `resource.ts`, and `src/resources.ts` lists it; `src/ARCHITECTURE.md` says what else
+ * A resource's folder exports one from its `resource.ts`, and `src/appliance/resources.ts` lists it; `src/ARCHITECTURE.md` says what else
  * adding one takes. What the configuration and the API's description need is there before anything is opened; the rest is made by
  * `open` of the parts that it names. Pure; holds no logic.
  */

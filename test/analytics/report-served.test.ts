@@ -1,7 +1,7 @@
 /** `GET /analytics` on the running appliance: what was sent is counted by day, for its own workspace, without the sandbox. */
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { CONFIG_SCHEMA } from '../../src/resources.js'
+import { CONFIG_SCHEMA } from '../../src/appliance/resources.js'
 import { openServer } from '../../src/server.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'

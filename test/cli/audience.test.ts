@@ -24,6 +24,15 @@ t.test('a file of contacts is imported and exported where no server runs', async
   t.match(await postroad.json('contacts', 'export', file('out.csv'), ...own), { file: file('out.csv') })
   const exported = await postroad.run('contacts', 'export', '--list', list.id, ...own)
   t.equal(exported.out, readFileSync(file('out.csv'), 'utf8'))
+  t.match(await postroad.json('contacts', 'export', ...own), [
+    {
+      email: 'ann@x.example',
+      attributes: { Plan: 'pro' },
+      lists: [{ name: 'News' }],
+      tags: [{ name: 'vip' }],
+    },
+  ])
+  t.same(await postroad.json('contacts', 'export', '--search', 'nobody', ...own), [])
   t.match(await postroad.json('contacts', 'import', file('out.csv'), ...own), { unchanged: 1, rejected: 0 })
 })
 

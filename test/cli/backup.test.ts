@@ -1,10 +1,23 @@
 /** A copy that is made beside the running server, read back, and put in place again. */
-import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t from 'tap'
 import { initialise, install, routeTo } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
+
+/** A user id that is nobody's on any machine that tests run on. */
+const NOBODY = 65_534
 
 const letter = (to: string) => ({ to, from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' })
 
@@ -46,6 +59,43 @@ t.test('what was backed up beside a busy server is restored elsewhere, held, and
   await other.json('queue', 'retry', '--all')
   await copy.logged('message delivered')
 })
+
+const skip =
+  process.getuid?.() === 0 && canNobodyRead() ? false : 'needs root, and a checkout that everybody may read'
+
+/** Folders above the program. */
+function canNobodyRead(): boolean {
+  for (let folder = process.cwd(); folder !== '/'; folder = dirname(folder))
+    if ((statSync(folder).mode & 0o001) === 0) return false
+  return true
+}
+
+t.test(
+  'what root sets up, restores and migrates belongs to whom the data folder belongs to',
+  { skip },
+  async t => {
+    const postroad = install(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
+    chmodSync(dirname(postroad.dataDir), 0o755)
+    mkdirSync(postroad.dataDir, { mode: 0o700 })
+    chownSync(postroad.dataDir, NOBODY, NOBODY)
+    const owners = () =>
+      new Set(
+        readdirSync(postroad.dataDir, { recursive: true, encoding: 'utf8' }).map(
+          name => statSync(join(postroad.dataDir, name)).uid,
+        ),
+      )
+    t.match(await postroad.spawn('init'), { status: 0, err: '' })
+    t.same(owners(), new Set([NOBODY]))
+    // Nobody but root can read it.
+    const file = join(t.testdir(), 'backup')
+    t.match(await postroad.spawn('backup', file), { status: 0 })
+    chmodSync(t.testdirName, 0o700)
+    t.match(await postroad.spawn('restore', file, '--yes'), { status: 0, err: '' })
+    t.match(await postroad.spawn('migrate'), { status: 0, err: '' })
+    t.same(owners(), new Set([NOBODY]))
+    t.equal(statSync(file).uid, 0, 'a backup is where root wanted it')
+  },
+)
 
 t.test('what was there before is kept beside what was restored, once somebody says yes', async t => {
   const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })

@@ -109,3 +109,34 @@ t.test('a data folder that is none is named', async t => {
   writeFileSync(postroad.dataDir, '')
   t.match(await check(postroad), { ok: false, findings: [{ path: 'data_dir', what: /is no folder/ }] })
 })
+
+t.test('what a CA would refuse, or could not find, is told before it is asked', async t => {
+  const postroad = await initialise(t)
+  chmodSync(postroad.dataDir, 0o700)
+  const findings = async (toml: string) => {
+    postroad.writeConfig(toml)
+    const { findings: found } = await check(postroad)
+    return found.map(({ severity, path }) => `${severity} ${path}`)
+  }
+  const listen = '[http]\nredirect_listen = ["127.0.0.1:80"]\n'
+  const right = `${listen}[tls]\nacme = true\nacme_terms_agreed = true\n`
+  t.same(await findings(right), [])
+  t.same(await findings(`${listen}[tls]\nacme = true`), ['fault tls.acme_terms_agreed'])
+  t.same(await findings(right.replace(listen, '')), ['warning http.redirect_listen'])
+  t.same(await findings(`public_url = "http://mx.postroad.test"\n${listen}`), ['fault http.redirect_listen'])
+  t.same(await findings(`${right}cert = "/x"\nkey = "/y"`), ['fault tls.acme'])
+  t.same(await findings(`${right}acme_directory = "http://ca.example/dir"`), ['fault tls.acme_directory'])
+  t.same(await findings(`${right}acme_ca = "/nowhere/ca.pem"`), ['fault tls.acme_ca'])
+  t.same(await findings(`${right}acme_challenge = "dns"`), ['fault tls.acme_challenge'])
+  t.same(await findings(`${right}acme_challenge = "dns"\n[dns]\nlisten = ["127.0.0.1:53"]`), [])
+  t.same(await findings('[dns]\nlisten = ["127.0.0.1:53"]\ndkim_zone = "postroad.test"'), [
+    'fault dns.dkim_zone',
+  ])
+})
+
+t.test('HTTPS for others with a certificate that nobody has signed is warned of', async t => {
+  const postroad = await initialise(t)
+  chmodSync(postroad.dataDir, 0o700)
+  postroad.writeConfig('[http]\nlisten_tls = ["0.0.0.0:443"]')
+  t.same(pathsOf(await check(postroad), 'warning'), ['tls.cert'])
+})

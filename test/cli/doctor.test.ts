@@ -137,3 +137,18 @@ t.test('addresses are turned around as DNS has them', async t => {
   t.equal(reverseName('::1')?.length, 32 * 2 + 8)
   t.equal(reverseName('nowhere'), undefined)
 })
+
+t.test('a zone that the appliance answers for has to lead to it', async t => {
+  const postroad = await prepared(t, { POSTROAD_DNS_LISTEN: '127.0.0.1:53' })
+  const zone = 'dkim.mx.postroad.test'
+  const line = `${zone}. 3600 IN NS ${NAME}.`
+  t.match((await doctor(postroad, GOOD)).of('dns.dkim_zone'), [
+    { status: 'fail', what: /no name server/, mend: line },
+  ])
+  const elsewhere = await doctor(postroad, { ...GOOD, [zone]: { NS: ['ns.other.test'] } })
+  t.match(elsewhere.of('dns.dkim_zone'), [{ status: 'fail', what: /ns\.other\.test/, mend: line }])
+  const silent = await doctor(postroad, { ...GOOD, [zone]: { NS: 'servfail' } })
+  t.match(silent.of('dns.dkim_zone'), [{ status: 'fail', mend: /port 53/ }])
+  const right = await doctor(postroad, { ...GOOD, [zone]: { NS: [NAME] } })
+  t.match(right.of('dns.dkim_zone'), [{ status: 'ok' }])
+})

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import t from 'tap'
 import type { Frame } from '../../src/cli/mail/top-frame.js'
-import { controlSocketPath } from '../../src/control.js'
+import { controlSocketPath } from '../../src/appliance/listeners/control.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { enqueue, NOW } from '../support/mailroom.js'

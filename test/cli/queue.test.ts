@@ -58,6 +58,11 @@ t.test('waiting mail is looked at, held, released, retried and deleted beside a 
     { held: 0 },
   ])
   t.match(await postroad.run('queue', 'list', '--domain', 'one.test'), { out: /ann@one\.test +1 +held/ })
+  t.match(await postroad.run('queue', 'hold', ann!), {
+    status: 0,
+    out: '0 changed\n',
+    err: /is held already/,
+  })
 
   sink.atRcpt = 'accept'
   t.same(await postroad.json('queue', 'retry', '--all'), { changed: 3 })
@@ -69,6 +74,12 @@ t.test('waiting mail is looked at, held, released, retried and deleted beside a 
   t.match(await list(), [{ message_id: bob, held: true }])
 
   t.same(await postroad.json('queue', 'delete', bob!), { changed: 1 })
+  const { body: log } = await server.get('/api/v1/activity', { key: postroad.key })
+  const done = (action: string) => (log.data as { action: string }[]).filter(one => one.action === action)
+  t.match(done('queue.deleted'), [
+    { subject: `message ${bob!}`, actor: { type: 'operator' }, details: { messages: 1, user: /./ } },
+  ])
+  t.match(done('queue.held'), [{ subject: 'all that waits for one.test', details: { messages: 2 } }])
   t.same(await list(), [])
   t.match(await postroad.json('message', 'show', bob!), { status: 'failed', next_attempt_at: null })
   t.equal(sink.accepted.length, 2)
@@ -79,7 +90,11 @@ t.test('a change of a message that does not wait fails, one of a domain without 
   const postroad = await initialise(t)
   for (const action of ['hold', 'release', 'retry', 'delete']) {
     const yes = action === 'delete' ? ['--yes'] : []
-    t.match(await postroad.run('queue', action, 'none'), { status: 1, out: '0 changed\n' }, action)
+    t.match(
+      await postroad.run('queue', action, 'none'),
+      { status: 1, out: '', err: /message none is not in the queue/ },
+      action,
+    )
     const nothing = { status: 0, out: '0 changed\n' }
     t.match(await postroad.run('queue', action, '--domain', 'one.test', ...yes), nothing)
     t.match(await postroad.run('queue', action, '--all', ...yes), nothing)

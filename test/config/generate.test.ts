@@ -4,7 +4,7 @@ import t from 'tap'
 import { commentedToml, referenceMarkdown, showConfig } from '../../src/config/generate.js'
 import { environmentKeys, knownKeys } from '../../src/config/key-names.js'
 import { loadConfig } from '../../src/config/load.js'
-import { CONFIG_SCHEMA } from '../../src/resources.js'
+import { CONFIG_SCHEMA } from '../../src/appliance/resources.js'
 
 function load(toml: string) {
   return loadConfig({ schema: CONFIG_SCHEMA, file: 'postroad.toml', env: {}, readFile: () => toml })

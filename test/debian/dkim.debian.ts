@@ -14,6 +14,10 @@ const corpus: Readonly<
     from_name: 'Müller, "Söhne" & Co 🚚',
     html: `<p>${long}</p>\n<p>${'x'.repeat(5_000)}</p>\n<p>a\u{a0}b \u{1f4ec}</p>\n`,
   },
+  'HTML that is indented, with white space at line ends': {
+    subject: 'Indented',
+    html: '<table>\n\t<tr>  \n\t\t<td>   two   words\t\tand more </td> \n    </tr>\n</table>\n\n'.repeat(40),
+  },
   'text with dots at line starts and blank lines at the end': {
     subject: 'Dots',
     text: '.\n..\n.dot\nFrom here\n\n \n\t\n\n\n',

@@ -16,7 +16,7 @@ interface Office {
   readonly port: number
   readonly tlsPort: number
   /** The mail with this subject as it would have left, its signature checked. */
-  readonly arrived: (t: Test, subject: string) => Promise<ParsedMail>
+  readonly arrived: (t: Test, subject: string) => Promise<ParsedMail & { readonly raw: Buffer }>
 }
 
 async function openOffice(t: Test): Promise<Office> {
@@ -40,7 +40,7 @@ async function openOffice(t: Test): Promise<Office> {
       const { body } = await server.get(`/capture/${id}`)
       const raw = Buffer.from(body.data.raw as string, 'latin1')
       t.match(await dkimVerdicts(raw, zone), ['sender.test rsa-sha256 pass'], 'signed')
-      return simpleParser(raw)
+      return Object.assign(await simpleParser(raw), { raw })
     },
   }
 }
@@ -176,6 +176,65 @@ with smtplib.SMTP('127.0.0.1', port) as s:
     try: s.login('apikey', key)
     except smtplib.SMTPNotSupportedError as e: told['clear'] = type(e).__name__
 print(json.dumps(told))
+`
+
+t.test('footer and tracking of what swaks, smtplib and OpenSSL make', async t => {
+  const { key, port, tlsPort, arrived } = await openOffice(t)
+  const wishes = ['--header', 'X-Postroad-Track: opens,clicks', '--header', 'X-Postroad-Footer: yes']
+  const { status, out } = await swaks(
+    ...['--port', String(port), '--tls', '--auth', 'PLAIN', '--auth-user', 'apikey', '--auth-password', key],
+    ...['--from', 'app@sender.test', '--to', 'ann@one.test', '--header', 'Subject: by swaks', ...wishes],
+    ...['--header', 'MIME-Version: 1.0', '--header', 'Content-Type: text/html; charset=utf-8'],
+    ...['--body', '<body><a href="http://a.test/?x=1&y=2">a</a></body>'],
+  )
+  t.equal(status, 0, out)
+  const added =
+    /^<body><a href="https:[^"]+\/c\/[^"]+">a<\/a><table [^]*\/u\/[^]*<img src="https:[^"]+\/o\/[^>]+><\/body>/
+  t.match((await arrived(t, 'by swaks')).html, added)
+
+  const told = await python(TRACKED, String(tlsPort), key)
+  t.equal(told.status, 0, told.err)
+  t.match(told.out, /signed or encrypted by its author/)
+  const alternative = await arrived(t, 'by smtplib')
+  t.match(alternative.html, added)
+  t.match(alternative.text, /^Grüße\n\nUnsubscribe: https:/)
+  t.match(alternative.attachments, [
+    { filename: 'a.html', content: Buffer.from('<a href="http://a.test/">a</a></body>\n') },
+  ])
+  // OpenSSL itself says whether the signature is still good.
+  const { raw } = await arrived(t, 'by OpenSSL')
+  const verified = await python(VERIFIED, raw.toString('base64'))
+  t.equal(verified.status, 0, verified.err)
+  t.match(verified.out, /Verification successful/)
+})
+
+const TRACKED = `
+import smtplib, ssl, subprocess, sys, tempfile
+from email.message import EmailMessage
+from email.policy import SMTP
+tls_port, key = int(sys.argv[1]), sys.argv[2]
+m = EmailMessage(policy=SMTP)
+m['From'], m['To'], m['Subject'] = 'app@sender.test', 'ann@one.test', 'by smtplib'
+m['X-Postroad-Track'], m['X-Postroad-Footer'] = 'opens, clicks', 'yes'
+m.set_content('Grüße\\n', charset='iso-8859-1')
+m.add_alternative('<body><a href="http://a.test/">a</a></body>\\n', subtype='html', cte='base64')
+m.add_attachment(b'<a href="http://a.test/">a</a></body>\\n', maintype='text', subtype='html', filename='a.html')
+with tempfile.TemporaryDirectory() as at:
+    run = lambda *args, **how: subprocess.run(['openssl', *args], cwd=at, check=True, capture_output=True, **how)
+    run('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=app@sender.test', '-keyout', 'k', '-out', 'c')
+    body = b'Content-Type: text/html\\r\\n\\r\\n<body><a href="http://a.test/">a</a></body>\\r\\n'
+    signed = run('cms', '-sign', '-signer', 'c', '-inkey', 'k', '-crlfeol', input=body).stdout
+head = b'From: app@sender.test\\r\\nSubject: by OpenSSL\\r\\nX-Postroad-Track: opens,clicks\\r\\nX-Postroad-Footer: yes\\r\\n'
+with smtplib.SMTP_SSL('127.0.0.1', tls_port, context=ssl._create_unverified_context()) as s:
+    s.login('apikey', key)
+    s.send_message(m)
+    s.mail('app@sender.test'); s.rcpt('ann@one.test')
+    print(s.data(head + signed.replace(b'\\r\\n', b'\\n').replace(b'\\n', b'\\r\\n')))
+`
+
+const VERIFIED = `
+import base64, subprocess, sys
+print(subprocess.run(['openssl', 'cms', '-verify', '-noverify', '-out', '/dev/null'], input=base64.b64decode(sys.argv[1]), check=True, capture_output=True).stderr.decode())
 `
 
 t.test('nodemailer', async t => {

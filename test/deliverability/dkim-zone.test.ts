@@ -1,7 +1,9 @@
 /** The zone for operators: which keys are in it, and its form. */
 import t from 'tap'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
-import { zoneFile, zoneRecords } from '../../src/deliverability/dkim/dkim-zone.js'
+import { wholeZoneFile, zoneFile, zoneRecords } from '../../src/deliverability/dkim/dkim-zone.js'
+import { openServedZone } from '../../src/deliverability/dkim/served-zone.js'
+import { SharedWatch } from '../../src/core/ttl-cache.js'
 import { addDomain, dropDomain, ensureApplianceDomain } from '../../src/deliverability/domains/domains.js'
 import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
 import { eachDatabase } from '../support/db/database.js'
@@ -54,4 +56,42 @@ t.test('a key longer than a DNS string is split without losing a character', asy
 
 t.test('a zone without domains is a comment and its origin', async t => {
   t.match(zoneFile([], ZONE), /^; .*\n\$ORIGIN dkim\.mail\.example\.net\.$/)
+})
+
+eachDatabase(
+  t,
+  'the name server answers what the file says, removed domains included',
+  async (t, database) => {
+    const { parts, clock } = domainOffice(database)
+    await addDomain(parts, 'w1', 'one.example')
+    const { id } = await addDomain(parts, 'w1', 'two.example')
+    await rotateDomain(parts, 'w1', id, true)
+    const watch = new SharedWatch(
+      () => clock.monotonic(),
+      () => 0,
+    )
+    const zone = openServedZone({ database, clock, watch })
+    const served = async () => {
+      const records = await zoneRecords(database.reader, ZONE, clock.now())
+      for (const { name, value, ttl } of records)
+        t.same(await zone.find(name.split('.')[0] ?? ''), { ttl, values: [value] })
+      return records
+    }
+    const records = await served()
+    t.equal(records.length, 8)
+    await dropDomain(parts, 'w1', id)
+    await served()
+    await clock.advance(38 * DAY_MS)
+    t.equal((await served()).length, 4)
+    const gone = records
+      .filter(({ domain }) => domain === 'two.example')
+      .map(({ name }) => name.split('.')[0] ?? '')
+    for (const label of [...gone, 'pr0000000000e1', 'www', '']) t.equal(await zone.find(label), undefined)
+  },
+)
+
+t.test('a whole zone file has its SOA and name server', async t => {
+  const file = wholeZoneFile([], ZONE, 'mail.example.net', 1_700_000_000)
+  t.match(file, /^@ IN SOA mail\.example\.net\. postmaster\.mail\.example\.net\. \( 1700000000 /m)
+  t.match(file, /^@ IN NS mail\.example\.net\.$/m)
 })

@@ -1,7 +1,7 @@
 /** Scheduled sends: accepted now, mailed later, called back in between. */
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { CONFIG_SCHEMA } from '../../src/resources.js'
+import { CONFIG_SCHEMA } from '../../src/appliance/resources.js'
 import { openServer } from '../../src/server.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'

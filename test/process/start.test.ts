@@ -8,10 +8,11 @@ import { insertMessages } from '../../src/messages/message-store.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { systemRandom } from '../../src/world/random.js'
+import { often } from '../support/long.js'
 import { initialise, routeTo, type Initialised } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
 
-const MESSAGES = 100_000
+const MESSAGES = often(20_000, 100_000)
 const DOMAINS = 1_000
 const PER_TRANSACTION = 10_000
 

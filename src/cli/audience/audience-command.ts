@@ -1,5 +1,5 @@
 /** What the commands about audiences share: their parts, and contacts named by id or address. */
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
 import type { Acting, AudienceParts } from '../../audience/audience-parts.js'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { findContact, noSuchContact } from '../../audience/contacts/contacts.js'

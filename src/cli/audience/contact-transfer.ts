@@ -10,8 +10,8 @@ import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance.js'
-import { exportContacts } from '../../audience/transfer/export-contacts.js'
+import type { Appliance } from '../../appliance/appliance.js'
+import { exportContacts, exportContactsAsJson } from '../../audience/transfer/export-contacts.js'
 import { readFilter } from '../../audience/transfer/export-routes.js'
 import type { Import, Mapping } from '../../audience/transfer/import.js'
 import { importToApi, rejectedRows } from '../../audience/transfer/import-routes.js'
@@ -80,7 +80,10 @@ export function contactTransferCommands(group: Command, context: CliContext): vo
         )
       })
     })
-  inWorkspace('export [file]', 'contacts as CSV; - or nothing is standard output')
+  inWorkspace(
+    'export [file]',
+    'contacts as CSV; - or nothing is standard output, with --json as a JSON array',
+  )
     .option('--search <words>', 'in address and names')
     .option('--list <id>', 'those in this list only')
     .option('--segment <id>', 'those that this segment means only')
@@ -94,9 +97,10 @@ export function contactTransferCommands(group: Command, context: CliContext): vo
           segment_id: options.segment,
           tag_id: options.tag,
         })
-        const pieces = exportContacts(database.reader, options.workspace, filter, world.clock.now())
-        if (file === undefined || file === '-')
-          for await (const piece of pieces) context.print(piece.replace(/\n$/, ''))
+        const isPrinted = file === undefined || file === '-'
+        const write = isPrinted && options.json ? exportContactsAsJson : exportContacts
+        const pieces = write(database.reader, options.workspace, filter, world.clock.now())
+        if (isPrinted) for await (const piece of pieces) context.print(piece.replace(/\n$/, ''))
         else {
           await pipeline(Readable.from(pieces), createWriteStream(file))
           printResult(context, options, { file }, () => `written to ${file}`)

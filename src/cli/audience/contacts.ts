@@ -9,19 +9,15 @@ import { patience } from '../../audience/scan-store.js'
 import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
 import {
-  command,
-  limited,
   mustFindWorkspace,
-  owned,
   printResult,
-  table,
   UsageError,
   withAppliance,
   type CliContext,
-  type ListOptions,
   type OwnedOptions,
 } from '../context.js'
 import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
+import { ownedGroup, printsList } from '../tenant/owned-group.js'
 import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
 import { contactTransferCommands } from './contact-transfer.js'
 
@@ -34,39 +30,23 @@ interface NewContactOptions extends OwnedOptions {
 }
 
 export function contactsCommands(program: Command, context: CliContext): void {
-  const group = program.command('contacts').description('the people that mail goes to')
-  const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'whose contacts')
-  limited(
+  const { group, inWorkspace } = ownedGroup(program, 'contacts', 'the people that mail goes to')
+  printsList<{ readonly search?: string }>(
+    context,
     inWorkspace('list', 'contacts, newest first').option('--search <words>', 'in address and names'),
-    100,
-  ).action(async (options: OwnedOptions & ListOptions & { search?: string }) => {
-    await withAppliance(context, options, async ({ database, world }) => {
-      await mustFindWorkspace(database.reader, options.workspace)
+    ['EMAIL', 'FIRST NAME', 'LAST NAME', 'SUBSCRIBED', 'BOUNCED', 'ID'],
+    async ({ database, world }, { workspaceId, page, options }) => {
       const filter = { words: searchWords(options.search ?? '') }
-      const page = { limit: options.limit, offset: 0 }
-      const { items } = await listContacts(
-        database.reader,
-        options.workspace,
-        filter,
-        page,
-        patience(world.clock),
-      )
-      printResult(
-        context,
-        options,
-        items.map(one => contactToApi(one, false)),
-        () =>
-          table(
-            ['EMAIL', 'FIRST NAME', 'LAST NAME', 'SUBSCRIBED', 'BOUNCED', 'ID'],
-            items.map(one => [
-              ...[one.email, one.firstName, one.lastName],
-              ...[one.subscribed ? 'yes' : 'no', one.bounced ? 'yes' : 'no', one.id],
-            ]),
-          ),
-      )
-    })
-  })
+      const { items } = await listContacts(database.reader, workspaceId, filter, page, patience(world.clock))
+      return items.map(one => ({
+        shown: contactToApi(one, false),
+        cells: [
+          ...[one.email, one.firstName, one.lastName],
+          ...[one.subscribed ? 'yes' : 'no', one.bounced ? 'yes' : 'no', one.id],
+        ],
+      }))
+    },
+  )
   inWorkspace('show <contact>', 'one contact, by id or address, with its lists and tags').action(
     async (named: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {

@@ -13,44 +13,27 @@ import { readConditions } from '../../audience/segments/read-conditions.js'
 import { patience } from '../../audience/scan-store.js'
 import { OPERATOR, recordActivity } from '../../events/activity-store.js'
 import {
-  command,
-  limited,
   mustFindWorkspace,
-  owned,
   printResult,
-  table,
   UsageError,
   withAppliance,
   type CliContext,
-  type ListOptions,
   type OwnedOptions,
 } from '../context.js'
+import { ownedGroup, printsList } from '../tenant/owned-group.js'
 import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
 
 export function listsCommands(program: Command, context: CliContext): void {
-  const group = program.command('lists').description('lists of contacts')
-  const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'whose lists')
-  limited(inWorkspace('list', 'lists, newest first'), 100).action(
-    async (options: OwnedOptions & ListOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        await mustFindWorkspace(database.reader, options.workspace)
-        const page = { limit: options.limit, offset: 0 }
-        const { items } = await listLists(database.reader, options.workspace, {}, page)
-        printResult(
-          context,
-          options,
-          items.map(list => listToApi(list, false, list.type === 'static' ? list.memberCount : null)),
-          () =>
-            table(
-              ['NAME', 'TYPE', 'MEMBERS', 'ID'],
-              items.map(({ name, type, memberCount, id }) => [
-                ...[name, type, type === 'static' ? memberCount : null, id],
-              ]),
-            ),
-        )
-      })
-    },
+  const { inWorkspace } = ownedGroup(program, 'lists', 'lists of contacts')
+  printsList(
+    context,
+    inWorkspace('list', 'lists, newest first'),
+    ['NAME', 'TYPE', 'MEMBERS', 'ID'],
+    async ({ database }, { workspaceId, page }) =>
+      (await listLists(database.reader, workspaceId, {}, page)).items.map(list => {
+        const members = list.type === 'static' ? list.memberCount : null
+        return { shown: listToApi(list, false, members), cells: [list.name, list.type, members, list.id] }
+      }),
   )
   inWorkspace('show <id>', 'one list, with the number of its members').action(
     async (id: string, options: OwnedOptions) => {
@@ -87,26 +70,20 @@ export function listsCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  limited(inWorkspace('members <id>', 'who is in a list, newest first'), 100).action(
-    async (id: string, options: OwnedOptions & ListOptions) => {
-      await withAppliance(context, options, async ({ database: { reader }, world }) => {
-        const list = await requireList(reader, options.workspace, id)
-        const page = { limit: options.limit, offset: 0 }
-        const asking = { workspaceId: options.workspace, now: world.clock.now() }
-        const { items } = list.conditions
-          ? await listMatching(reader, readConditions(list.conditions), asking, page, patience(world.clock))
-          : await listPairs(reader, LIST_MEMBERS, list.seq, list.memberCount, page)
-        printResult(
-          context,
-          options,
-          items.map(one => contactToApi(one, false)),
-          () =>
-            table(
-              ['EMAIL', 'FIRST NAME', 'LAST NAME', 'ID'],
-              items.map(one => [one.email, one.firstName, one.lastName, one.id]),
-            ),
-        )
-      })
+  printsList(
+    context,
+    inWorkspace('members <id>', 'who is in a list, newest first'),
+    ['EMAIL', 'FIRST NAME', 'LAST NAME', 'ID'],
+    async ({ database: { reader }, world }, { workspaceId, page, named }) => {
+      const list = await requireList(reader, workspaceId, named)
+      const asking = { workspaceId, now: world.clock.now() }
+      const { items } = list.conditions
+        ? await listMatching(reader, readConditions(list.conditions), asking, page, patience(world.clock))
+        : await listPairs(reader, LIST_MEMBERS, list.seq, list.memberCount, page)
+      return items.map(one => ({
+        shown: contactToApi(one, false),
+        cells: [one.email, one.firstName, one.lastName, one.id],
+      }))
     },
   )
   for (const [verb, change] of [

@@ -6,41 +6,22 @@ import { tagToApi } from '../../audience/tags/tag-routes.js'
 import { findTag, listTags } from '../../audience/tags/tag-store.js'
 import { tagSome } from '../../audience/tags/taggings.js'
 import { AppError } from '../../core/errors.js'
-import {
-  command,
-  limited,
-  mustFindWorkspace,
-  owned,
-  printResult,
-  table,
-  withAppliance,
-  type CliContext,
-  type ListOptions,
-  type OwnedOptions,
-} from '../context.js'
+import { printResult, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
+import { ownedGroup, printsList } from '../tenant/owned-group.js'
 import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
 
 export function tagsCommands(program: Command, context: CliContext): void {
-  const group = program.command('tags').description('words that contacts are marked with')
-  const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'whose tags')
-  limited(inWorkspace('list', 'tags by name'), 100).action(async (options: OwnedOptions & ListOptions) => {
-    await withAppliance(context, options, async ({ database }) => {
-      await mustFindWorkspace(database.reader, options.workspace)
-      const page = { limit: options.limit, offset: 0 }
-      const { items } = await listTags(database.reader, options.workspace, undefined, page)
-      printResult(
-        context,
-        options,
-        items.map(tag => tagToApi(tag, false)),
-        () =>
-          table(
-            ['NAME', 'CONTACTS', 'ID'],
-            items.map(({ name, contactCount, id }) => [name, contactCount, id]),
-          ),
-      )
-    })
-  })
+  const { inWorkspace } = ownedGroup(program, 'tags', 'words that contacts are marked with')
+  printsList(
+    context,
+    inWorkspace('list', 'tags by name'),
+    ['NAME', 'CONTACTS', 'ID'],
+    async ({ database }, { workspaceId, page }) =>
+      (await listTags(database.reader, workspaceId, undefined, page)).items.map(tag => ({
+        shown: tagToApi(tag, false),
+        cells: [tag.name, tag.contactCount, tag.id],
+      })),
+  )
   inWorkspace(
     'add <name> <contact>',
     'mark a contact, named by id or address; makes the tag where there is none',

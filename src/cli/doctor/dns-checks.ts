@@ -9,6 +9,7 @@ import type { Config } from '../../config/config.js'
 import { checkDomain } from '../../deliverability/domains/verify-domain.js'
 import { dnsRecords } from '../../deliverability/domains/dns-records.js'
 import type { Domain } from '../../deliverability/domains/domain-store.js'
+import { delegationLine } from '../../deliverability/dkim/dkim-zone.js'
 import { addressKind } from '../../world/net/address-kind.js'
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
 import { reversedOctets, reverseName } from '../../world/dns/reverse-name.js'
@@ -30,6 +31,7 @@ export async function dnsChecks(
     ...(await Promise.all(senders.map(address => pointerCheck(address, hostname, resolver)))),
     await returnPathCheck(mta.returnPathDomain, hostname, resolver),
     await spfCheck(mta.returnPathDomain, resolver),
+    ...(config.dns.listen.length === 0 ? [] : [await delegationCheck(config, resolver)]),
     ...(await Promise.all(domains.map(domain => domainCheck(domain, config.dns.dkimZone, resolver)))),
     ...(await Promise.all(senders.filter(isIpv4).map(address => blocklistCheck(address, resolver)))),
   ]
@@ -103,6 +105,25 @@ async function spfCheck(domain: string, resolver: Resolver): Promise<Check> {
   return /\s\+?(mx|a|ip4:|ip6:|include:|redirect=|exists:)/i.test(policy)
     ? ok(name, `${domain}: ${policy}`)
     : fail(name, `the SPF record of ${domain} lets nobody send: ${policy}`, mend)
+}
+
+/** Where the appliance answers for the zone, questions have to come to it. */
+async function delegationCheck({ dns, hostname }: Config, resolver: Resolver): Promise<Check> {
+  const name = 'dns.dkim_zone'
+  const zone = dns.dkimZone
+  const mend = `publish in the zone above it: ${delegationLine(zone, hostname)}`
+  const answer = await resolver.ns(zone)
+  if (answer.kind === 'unavailable')
+    return fail(
+      name,
+      `no answer for the name servers of ${zone}`,
+      `let port 53 (UDP and TCP) through to dns.listen, and ${mend}`,
+    )
+  const servers = recordsOf(answer)
+  if (servers.includes(hostname.toLowerCase())) return ok(name, `${zone} is answered for by ${hostname}`)
+  return servers.length === 0
+    ? fail(name, `${zone} leads to no name server: keys are not found`, mend)
+    : fail(name, `${zone} is answered for by ${servers.join(', ')}, and not by ${hostname}`, mend)
 }
 
 async function domainCheck(domain: Domain, dkimZone: string, resolver: Resolver): Promise<Check> {

@@ -1,11 +1,12 @@
 /** `postroad doctor`: looks at everything that mail depends on, and says of each whether it is well, and else the mend. */
 import type { Command } from 'commander'
-import { openAppliance, openResolver } from '../../appliance.js'
+import { openAppliance, openResolver } from '../../appliance/appliance.js'
 import { chooseConfigFile } from '../../config/environment.js'
 import { isAppliance } from '../../core/owner.js'
 import { describeError } from '../../core/errors.js'
 import { listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from '../context.js'
+import { acmeChecks } from './acme-check.js'
 import { fail, type Check } from './check.js'
 import { dnsChecks } from './dns-checks.js'
 import { configChecks, diskCheck, portChecks, stateChecks } from './machine-checks.js'
@@ -35,6 +36,7 @@ async function examine(context: CliContext, options: CommonOptions): Promise<Che
   const { world } = context
   const file = chooseConfigFile(options.config, context.env)
   const checks = configChecks(config, file, world.clock.now())
+  checks.push(...(await acmeChecks(config, world.clock)))
   checks.push(await diskCheck(config, world))
   let domains: readonly Domain[] = []
   try {

@@ -3,7 +3,7 @@
  *
  * Called by `postroad doctor`. Changes nothing. Fails: never.
  */
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
 import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
@@ -93,12 +93,17 @@ export async function portChecks(
   { dialler }: Pick<World, 'dialler'>,
   resolver: Resolver,
 ): Promise<Check[]> {
-  const { inbound, submission, http } = config
+  const { inbound, submission, http, dns } = config
   const own = [
     ...http.listen.map(address => ({ name: 'port http', address })),
+    ...http.listenTls.map(address => ({ name: 'port https', address })),
+    ...http.publicListen.map(address => ({ name: 'port public', address })),
+    ...http.publicListenTls.map(address => ({ name: 'port public_tls', address })),
+    ...http.redirectListen.map(address => ({ name: 'port redirect', address })),
     ...submission.listen.map(address => ({ name: 'port submission', address })),
     ...submission.listenTls.map(address => ({ name: 'port submission_tls', address })),
     ...inbound.listen.map(address => ({ name: 'port inbound', address })),
+    ...dns.listen.map(address => ({ name: 'port dns', address })),
   ]
   const checks = await Promise.all(own.map(({ name, address }) => ownPortCheck(name, address, dialler)))
   return [...checks, await outgoingCheck(config, dialler, resolver)]

@@ -2,7 +2,6 @@
  * `postroad bounce list`: the bounces of a workspace. `postroad bounce parse FILE...`: how returned mails are read, one after the other,
  * which touches neither configuration nor database.
  */
-import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -27,6 +26,8 @@ import {
   type ListOptions,
   type OwnedOptions,
 } from '../context.js'
+import { failureJson } from '../shell/failure.js'
+import { openInput } from '../shell/input.js'
 import { readWhen } from './message-list.js'
 
 interface BounceListOptions extends OwnedOptions, ListOptions {
@@ -53,7 +54,8 @@ export function bounceCommands(program: Command, context: CliContext): void {
         try {
           parsed.push({ file, mail: readReturnedMail(await readBeginning(file)) })
         } catch (error) {
-          context.complain(`postroad: ${file}: ${describeError(error)}`)
+          const fault = new Error(`${file}: ${describeError(error)}`)
+          context.complain(options.json ? failureJson(fault) : `postroad: ${fault.message}`)
           context.fail()
         }
       }
@@ -103,8 +105,13 @@ function bounceListCommand(group: Command, context: CliContext): void {
 
 async function readBeginning(file: string): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of createReadStream(file, { end: MAX_FILE - 1 })) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
+  let octets = 0
+  for await (const chunk of openInput(file)) {
+    chunks.push(chunk)
+    octets += chunk.length
+    if (octets >= MAX_FILE) break
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_FILE)
 }
 
 /** A delivery, relay or expansion that was reported is `other`: nothing went wrong. */

@@ -3,7 +3,7 @@
  *
  * Called by the commands that hold, release, retry or delete. Fails: as the database does, with what was changed before it changed.
  */
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
 import type { Tx } from '../../db/database.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
 import { selectedIds, type QueueSelection } from '../../queue/operator/queue-admin-store.js'

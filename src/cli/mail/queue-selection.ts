@@ -5,10 +5,10 @@
  * destination. Fails: a UsageError unless exactly one part is named.
  */
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
 import { destinationsOf } from '../../queue/operator/queue-status-sites.js'
 import { listDestinations, type QueueSelection } from '../../queue/operator/queue-admin-store.js'
-import { siteLocator } from '../../open-delivery.js'
+import { siteLocator } from '../../appliance/open-delivery.js'
 import { UsageError, type CommonOptions } from '../context.js'
 
 export interface SelectOptions extends CommonOptions {

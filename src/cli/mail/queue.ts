@@ -1,6 +1,6 @@
 /** `postroad queue list|summary|show|hold|release|retry|delete`: by message id, domain, site, workspace, or all. */
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { formatDuration } from '../../core/units.js'
@@ -17,7 +17,7 @@ import {
 } from '../../queue/operator/queue-admin-store.js'
 import { QUEUE_RETRY_PATH } from '../../queue/operator/queue-status-routes.js'
 import { locateAll } from '../../queue/operator/queue-status-sites.js'
-import { siteLocator } from '../../open-delivery.js'
+import { siteLocator } from '../../appliance/open-delivery.js'
 import {
   command,
   limited,
@@ -30,6 +30,7 @@ import {
 } from '../context.js'
 import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
 import { changeInBatches, type Change } from './change-queue.js'
+import { noted } from './queue-activity.js'
 import { readSelection, resolveSelection, selectOptions, type SelectOptions } from './queue-selection.js'
 import { askServer } from '../running-server.js'
 
@@ -47,7 +48,9 @@ export function queueCommands(program: Command, context: CliContext): void {
         const selection = await resolveSelection(appliance, named)
         const entries = await listEntries(appliance.database.reader, selection, options.limit)
         await tellOfHold(context, appliance)
-        printResult(context, options, entries.map(toJson), () => entryTable(entries))
+        printResult(context, options, entries.map(toJson), () =>
+          entryTable(entries, appliance.world.clock.now()),
+        )
       })
     },
   )
@@ -61,11 +64,10 @@ export function queueCommands(program: Command, context: CliContext): void {
       })
     })
   command(group, 'show <id>', 'one waiting message').action(async (id: string, options: CommonOptions) => {
-    await withAppliance(context, options, async ({ database }) => {
+    await withAppliance(context, options, async ({ database, world }) => {
       const [entry] = await listEntries(database.reader, { messageId: id }, 1)
-      if (!entry)
-        throw new AppError('not_found', `message ${id} is not in the queue (see: postroad message show)`)
-      printResult(context, options, toJson(entry), () => entryText(entry))
+      if (!entry) throw notQueued(id)
+      printResult(context, options, toJson(entry), () => entryText(entry, world.clock.now()))
     })
   })
   action(group, context, 'hold', 'keep messages back', (tx, selection) => setHeld(tx.db, selection, true))
@@ -107,9 +109,10 @@ function action(
       if (asks && !('messageId' in named)) await confirm(context, options, `This deletes ${inWords(named)}.`)
       await withAppliance(context, options, async appliance => {
         const selection = await resolveSelection(appliance, named)
-        const changed = await changeInBatches(appliance, selection, change)
+        const note = noted(context, appliance, name, inWords(named), change)
+        const changed = await changeInBatches(appliance, selection, note.change).finally(() => note.write())
         await afterwards?.(appliance, selection)
-        if (changed === 0 && 'messageId' in named) context.fail()
+        if (changed === 0) await tellOfNothing(context, appliance, named, name)
         if (name === 'retry') await tellOfHeld(context, appliance, selection)
         printResult(context, options, { changed }, () => `${changed} changed`)
       })
@@ -143,7 +146,35 @@ async function endHold({ database }: Appliance, selection: QueueSelection): Prom
   if ('isAll' in selection) await database.write(tx => endRestoreHold(tx.db))
 }
 
-function inWords(named: Exclude<ReturnType<typeof readSelection>, { messageId: string }>): string {
+/** What a message is already that a command would have made it. */
+const ALREADY: Readonly<Record<string, string>> = {
+  hold: 'is held already',
+  release: 'is not held',
+  retry: 'is due already',
+}
+
+/** @throws AppError not_found for a message that does not wait */
+async function tellOfNothing(
+  context: CliContext,
+  { database }: Appliance,
+  named: ReturnType<typeof readSelection>,
+  name: string,
+): Promise<void> {
+  if ('site' in named) context.complain(`nothing to ${name} waits for the site ${named.site}`)
+  if (!('messageId' in named)) return
+  const [entry] = await listEntries(database.reader, named, 1)
+  if (!entry) throw notQueued(named.messageId)
+  context.complain(`message ${named.messageId} ${ALREADY[name] ?? 'stays as it was'}`)
+}
+
+function notQueued(id: string): AppError {
+  return new AppError('not_found', `message ${id} is not in the queue (see: postroad message show)`)
+}
+
+function inWords(named: ReturnType<typeof readSelection>): string {
+  if ('messageId' in named) return `message ${named.messageId}`
+  if ('messageIds' in named) return `${named.messageIds.length} messages`
+  if ('destinations' in named) return `all that waits for ${named.destinations.join(', ')}`
   if ('destination' in named) return `all that waits for ${named.destination}`
   if ('site' in named) return `all that waits for the site ${named.site}`
   if ('workspaceId' in named) return `all that waits of workspace ${named.workspaceId}`
@@ -249,26 +280,26 @@ function domainOrSite(text: string): 'domain' | 'site' {
   return text
 }
 
-function entryTable(entries: readonly QueueListEntry[]): string {
+function entryTable(entries: readonly QueueListEntry[], now: number): string {
   return table(
     ['ID', 'TO', 'ATTEMPTS', 'NEXT ATTEMPT', 'LAST REPLY'],
     entries.map(entry => [
       entry.messageId,
       entry.recipient,
       entry.attempts,
-      nextAttemptOf(entry),
+      nextAttemptOf(entry, now),
       entry.lastSummary,
     ]),
   )
 }
 
-function entryText(entry: QueueListEntry): string {
+function entryText(entry: QueueListEntry, now: number): string {
   const facts: [string, string | number][] = [
     ['message', entry.messageId],
     ['to', entry.recipient],
     ['workspace', entry.workspaceId],
     ['attempts', entry.attempts],
-    ['next attempt', nextAttemptOf(entry)],
+    ['next attempt', nextAttemptOf(entry, now)],
     ['given up', isoTime(entry.expiresAt)],
     ['queued', isoTime(entry.enqueuedAt)],
     ['last reply', entry.lastSummary ?? '-'],
@@ -277,9 +308,10 @@ function entryText(entry: QueueListEntry): string {
 }
 
 /** One that is deleted is only listed while its last attempt is under way. */
-function nextAttemptOf({ isWithdrawn, isHeld, nextAttemptAt }: QueueListEntry): string {
+function nextAttemptOf({ isWithdrawn, isHeld, nextAttemptAt }: QueueListEntry, now: number): string {
   if (isWithdrawn) return 'deleted'
-  return isHeld ? 'held' : isoTime(nextAttemptAt)
+  if (isHeld) return 'held'
+  return nextAttemptAt <= now ? `due since ${isoTime(nextAttemptAt)}` : isoTime(nextAttemptAt)
 }
 
 function toJson(entry: QueueListEntry) {

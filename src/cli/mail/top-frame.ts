@@ -13,6 +13,13 @@ export interface Frame {
   readonly serving: boolean
   /** Why what the server holds in memory is not shown; null where it is. */
   readonly trouble: string | null
+  /** Octets; null where the database is no file of ours. */
+  readonly database: {
+    readonly octets: number
+    readonly free_octets: number
+    readonly log_octets: number
+    readonly disk_free_octets: number
+  } | null
   /** Deliveries under way; null where the server could not be asked. */
   readonly active: number | null
   readonly total: Rates & { readonly queued: number; readonly due: number; readonly held: number }
@@ -36,11 +43,12 @@ export interface Frame {
 const LONGEST_NAME = 48
 const RATE_HEADS = ['DELIVERED/MIN', 'DEFERRED/MIN', 'BOUNCED/MIN']
 
-export function frameLines({ time, trouble, active, total, sites, destinations }: Frame): string[] {
+export function frameLines({ time, trouble, database, active, total, sites, destinations }: Frame): string[] {
   return [
     `postroad top  ${time}${trouble === null ? '' : `  ${trouble}`}`,
     `${total.queued} queued, ${total.due} due, ${total.held} held; ${active ?? '-'} under way; last minute: ` +
       `${total.delivered} delivered, ${total.deferred} deferred, ${total.bounced} bounced`,
+    ...(database === null ? [] : [databaseLine(database)]),
     '',
     ...table(
       ['SITE', 'ACTIVE', 'WINDOW', 'RESTS UNTIL', ...RATE_HEADS],
@@ -59,6 +67,19 @@ export function frameLines({ time, trouble, active, total, sites, destinations }
       ]),
     ).split('\n'),
   ]
+}
+
+function databaseLine(now: NonNullable<Frame['database']>): string {
+  return (
+    `database: ${inUnits(now.octets)}, ${inUnits(now.free_octets)} of it unused; log ${inUnits(now.log_octets)}; ` +
+    `${inUnits(now.disk_free_octets)} of disk left`
+  )
+}
+
+function inUnits(octets: number): string {
+  const [unit, size]: readonly [string, number] =
+    octets >= 1e9 ? ['GB', 1e9] : octets >= 1e6 ? ['MB', 1e6] : ['KB', 1e3]
+  return `${(octets / size).toFixed(1)} ${unit}`
 }
 
 function rateCells({ delivered, deferred, bounced }: Rates): number[] {

@@ -6,13 +6,13 @@
  * and what the database knows is shown all the same.
  */
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
 import { isoTime } from '../../core/moments.js'
 import { addRates, LastMinute, NO_RATES, type Rates } from '../../queue/operator/queue-status-rates.js'
 import { QUEUE_SITES_PATH, type QueueSites } from '../../queue/operator/queue-status-routes.js'
 import { locateAll } from '../../queue/operator/queue-status-sites.js'
 import { countByDestination, type DestinationCounts } from '../../queue/operator/queue-status-store.js'
-import { siteLocator } from '../../open-delivery.js'
+import { siteLocator } from '../../appliance/open-delivery.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
 import { askServer } from '../running-server.js'
 import { frameLines, type Frame } from './top-frame.js'
@@ -76,6 +76,7 @@ function openView(appliance: Appliance): () => Promise<Frame> {
       time: isoTime(now),
       serving,
       trouble,
+      database: await databaseState(appliance),
       active: answer?.active ?? null,
       total: { ...addUp(counts), ...addRates(rates.values()) },
       sites: siteRows(answer, rates, siteOf).slice(0, ROWS),
@@ -85,6 +86,17 @@ function openView(appliance: Appliance): () => Promise<Frame> {
         ...(rates.get(row.destination) ?? NO_RATES),
       })),
     }
+  }
+}
+
+async function databaseState({ config, database, world }: Appliance): Promise<Frame['database']> {
+  const now = database.figures?.()
+  if (!now) return null
+  return {
+    octets: now.octets,
+    free_octets: now.freeOctets,
+    log_octets: now.logOctets,
+    disk_free_octets: await world.disk.freeSpace(config.dataDir),
   }
 }
 

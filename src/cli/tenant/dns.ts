@@ -1,18 +1,33 @@
 /** `postroad dns zone`: what the name server of `dns.dkim_zone` has to answer. */
 import type { Command } from 'commander'
-import { zoneFile, zoneRecords } from '../../deliverability/dkim/dkim-zone.js'
+import type { Config } from '../../config/config.js'
+import { delegationLine, wholeZoneFile, zoneFile, zoneRecords } from '../../deliverability/dkim/dkim-zone.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
 
 export function dnsCommands(program: Command, context: CliContext): void {
   const group = program.command('dns').description('DNS that this appliance needs')
-  command(group, 'zone', 'TXT records of all DKIM keys, as a fragment of a zone file').action(
-    async (options: CommonOptions) => {
+  command(group, 'zone', 'TXT records of all DKIM keys, as a fragment of a zone file')
+    .option('--whole', 'a zone file by itself, with SOA and NS')
+    .action(async (options: CommonOptions & { whole?: boolean }) => {
       await withAppliance(context, options, async ({ database, config, world }) => {
-        const { dkimZone } = config.dns
-        const records = await zoneRecords(database.reader, dkimZone, world.clock.now())
+        const { dns, hostname } = config
+        const now = world.clock.now()
+        const records = await zoneRecords(database.reader, dns.dkimZone, now)
         const json = records.map(({ name, type, ttl, value }) => ({ name, type, ttl, value }))
-        printResult(context, options, json, () => zoneFile(records, dkimZone))
+        const text = () =>
+          options.whole
+            ? wholeZoneFile(records, dns.dkimZone, hostname, Math.floor(now / 1_000))
+            : zoneFile(records, dns.dkimZone)
+        printResult(context, options, json, () => [...servedHere(config), text()].join('\n'))
       })
-    },
-  )
+    })
+}
+
+/** As comments of a zone file. */
+function servedHere({ dns, hostname }: Config): string[] {
+  if (dns.listen.length === 0) return []
+  return [
+    `; This appliance answers for ${dns.dkimZone} itself (dns.listen). What the zone above it has to hold:`,
+    `;   ${delegationLine(dns.dkimZone, hostname)}`,
+  ]
 }

@@ -1,6 +1,7 @@
 /** `postroad domain add|list|show|verify|rotate|remove`. */
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
+import type { Config } from '../../config/config.js'
 import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
 import { isoTime } from '../../core/moments.js'
@@ -9,6 +10,7 @@ import { zoneLine } from '../../deliverability/domains/zone-line.js'
 import { domainToApi } from '../../deliverability/domains/domain-schema.js'
 import { findDomainByName, listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
 import { addDomain, dropDomain, readDomainName, verifyDomain } from '../../deliverability/domains/domains.js'
+import { delegationLine } from '../../deliverability/dkim/dkim-zone.js'
 import { rotateDomain } from '../../deliverability/dkim/rotate-dkim.js'
 import {
   command,
@@ -30,7 +32,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database, domains, config }) => {
         await mustFindWorkspace(database.reader, options.workspace)
         const domain = await addDomain(domains, options.workspace, name, options.vouch ? 'vouched' : 'dns')
-        printDomain(context, options, domain, config.dns.dkimZone)
+        printDomain(context, options, domain, config)
       })
     })
   command(group, 'list', 'all domains of all workspaces').action(async (options: CommonOptions) => {
@@ -53,7 +55,7 @@ export function domainCommands(program: Command, context: CliContext): void {
     .action(async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         const domain = await mustFind(appliance, options, name)
-        printDomain(context, options, domain, appliance.config.dns.dkimZone)
+        printDomain(context, options, domain, appliance.config)
       })
     })
   command(group, 'verify <name>', 'ask DNS for the records now; a verified domain keeps its 3 days of grace')
@@ -62,7 +64,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
         const domain = await verifyDomain(appliance.domains, options.workspace, id)
-        printDomain(context, options, domain, appliance.config.dns.dkimZone)
+        printDomain(context, options, domain, appliance.config)
         if (domain.verifiedAt === null || domain.failingSince !== null) context.fail()
       })
     })
@@ -73,7 +75,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
         const domain = await rotateDomain(appliance.domains, options.workspace, id, options.force ?? false)
-        printDomain(context, options, domain, appliance.config.dns.dkimZone)
+        printDomain(context, options, domain, appliance.config)
       })
     })
   command(group, 'remove <name>', 'remove a domain')
@@ -92,8 +94,8 @@ async function mustFind({ database }: Appliance, options: OwnedOptions, name: st
   return domain
 }
 
-function printDomain(context: CliContext, options: CommonOptions, domain: Domain, dkimZone: string): void {
-  const json = domainToApi(domain, dkimZone)
+function printDomain(context: CliContext, options: CommonOptions, domain: Domain, config: Config): void {
+  const json = domainToApi(domain, config.dns.dkimZone)
   printResult(context, options, json, () =>
     [
       `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
@@ -116,8 +118,23 @@ function printDomain(context: CliContext, options: CommonOptions, domain: Domain
           ? ['', 'instead of that CNAME, as a line of a zone file:', zoneLine(alternative, TTL_SECONDS)]
           : [],
       ),
+      '',
+      ...zoneLines(config),
     ].join('\n'),
   )
+}
+
+/** Who answers where the CNAMEs lead; the same for all domains. */
+function zoneLines({ dns, hostname }: Config): string[] {
+  return dns.listen.length === 0
+    ? [
+        `The CNAMEs lead into ${dns.dkimZone}, which your name server has to answer for: \`postroad dns zone\` prints it`,
+        '(or set dns.listen, and this appliance answers for it).',
+      ]
+    : [
+        `The CNAMEs lead into ${dns.dkimZone}, which this appliance answers for. Once, in the zone above it, publish:`,
+        delegationLine(dns.dkimZone, hostname),
+      ]
 }
 
 type ShownRecord = ReturnType<typeof domainToApi>['dns_records'][number]

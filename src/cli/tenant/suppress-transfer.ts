@@ -1,5 +1,4 @@
 /** `postroad suppress import|export`: suppressions as CSV, from another system and to one. */
-import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
 import { csvText, readCsv, type CsvRow } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
@@ -27,6 +26,8 @@ import {
   type CliContext,
   type OwnedOptions,
 } from '../context.js'
+import { drawProgress, endProgress } from '../audience/progress-bar.js'
+import { openInput } from '../shell/input.js'
 
 const COLUMNS = ['email', 'reason', 'scope', 'source_message_id', 'created_at'] as const
 /** Rows of one transaction: the server beside us waits for each, a few milliseconds. */
@@ -52,8 +53,9 @@ export function suppressTransferCommands(group: Command, context: CliContext): v
       const importing = new Import(database, options.workspace, world.clock.now())
       await readFile(file, async rows => {
         await importing.take(rows)
-        if (importing.total % 10_000 < rows.length) context.complain(`${importing.total} lines`)
+        drawProgress(undefined, `${importing.total} lines`)
       })
+      endProgress()
       if (importing.rejected.length > 0) context.fail()
       printResult(context, options, importing.toJson(), () => importing.toText())
     })
@@ -85,7 +87,7 @@ function cellsOf(one: Suppression): string[] {
 
 /** Hands on the rows in pieces; the file may be of any size. @throws Error naming the file or the line */
 async function readFile(file: string, take: (rows: readonly CsvRow[]) => Promise<void>): Promise<void> {
-  for await (const rows of readCsv(createReadStream(file)))
+  for await (const rows of readCsv(openInput(file)))
     for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
       await take(rows.slice(start, start + ROWS_AT_ONCE))
 }

@@ -6,23 +6,22 @@ import { suppressionToApi } from '../../deliverability/suppressions/suppression-
 import { listSuppressions, type Suppression } from '../../deliverability/suppressions/suppression-store.js'
 import { addSuppression, removeSuppression } from '../../deliverability/suppressions/suppressions.js'
 import {
-  command,
-  limited,
   mustFindWorkspace,
-  owned,
   printResult,
-  table,
   withAppliance,
   type CliContext,
-  type ListOptions,
   type OwnedOptions,
 } from '../context.js'
+import { ownedGroup, printsList } from './owned-group.js'
 import { suppressTransferCommands } from './suppress-transfer.js'
 
 export function suppressCommands(program: Command, context: CliContext): void {
-  const group = program.command('suppress').description('who is not mailed any more')
-  const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'the workspace concerned')
+  const { group, inWorkspace } = ownedGroup(
+    program,
+    'suppress',
+    'who is not mailed any more',
+    'the workspace concerned',
+  )
   inWorkspace('add <email>', 'suppress an address, or a domain as @example.com').action(
     async (email: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
@@ -59,22 +58,16 @@ export function suppressCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  limited(inWorkspace('list', 'suppressed addresses, newest first'), 100).action(
-    async (options: OwnedOptions & ListOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const page = { limit: options.limit, offset: 0 }
-        const all = await listSuppressions(database.reader, options.workspace, page)
-        printResult(
-          context,
-          options,
-          all.map(one => suppressionToApi(one, false)),
-          () =>
-            table(
-              ['EMAIL', 'REASON', 'SCOPE', 'SINCE'],
-              all.map(one => [one.email, one.reason, one.scope, isoTime(one.createdAt)]),
-            ),
-        )
-      })
+  printsList(
+    context,
+    inWorkspace('list', 'suppressed addresses, newest first'),
+    ['EMAIL', 'REASON', 'SCOPE', 'SINCE'],
+    async ({ database }, { workspaceId, page }) => {
+      const all = await listSuppressions(database.reader, workspaceId, page)
+      return all.map(one => ({
+        shown: suppressionToApi(one, false),
+        cells: [one.email, one.reason, one.scope, isoTime(one.createdAt)],
+      }))
     },
   )
   suppressTransferCommands(group, context)

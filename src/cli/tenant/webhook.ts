@@ -4,13 +4,13 @@
  * A test is sent by this process, from this machine. Secrets are never printed.
  */
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance.js'
+import type { Appliance } from '../../appliance/appliance.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { readMoment } from '../../core/read-moment.js'
 import type { Queries } from '../../db/database.js'
-import { openOutgoingCalls } from '../../outgoing-calls.js'
+import { openOutgoingCalls } from '../../appliance/outgoing-calls.js'
 import { DELIVERY_STATUSES } from '../../webhooks/delivery/delivery-store.js'
 import { listDeliveries, type LoggedDelivery } from '../../webhooks/log/delivery-log-store.js'
 import { deliveryToApi } from '../../webhooks/log/delivery-schema.js'

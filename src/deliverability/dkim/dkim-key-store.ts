@@ -96,15 +96,25 @@ export type PublishedKey = Pick<Selector, 'name' | 'algorithm' | 'publicKey'> & 
  * @returns by domain and selector
  */
 export async function listPublishedKeys(db: Queries, removedSince: number): Promise<PublishedKey[]> {
+  return publishedKeys(db, removedSince).orderBy('domains.domain').orderBy('selector').execute()
+}
+
+/** The same of one selector; what is not to be found is not there. */
+export async function findPublishedKey(
+  db: Queries,
+  selector: string,
+  removedSince: number,
+): Promise<PublishedKey | undefined> {
+  return publishedKeys(db, removedSince).where('selector', '=', selector).executeTakeFirst()
+}
+
+function publishedKeys(db: Queries, removedSince: number) {
   return db
     .selectFrom('dkim_keys')
     .innerJoin('domains', 'domains.id', 'dkim_keys.domain_id')
     .select(['selector as name', 'algorithm', 'public_key as publicKey', 'domains.domain'])
     .where('is_sandbox', '=', 0)
     .where(e => e.or([e('removed_at', 'is', null), e('removed_at', '>=', removedSince)]))
-    .orderBy('domains.domain')
-    .orderBy('selector')
-    .execute()
 }
 
 /** How a private key begins that is not sealed. */

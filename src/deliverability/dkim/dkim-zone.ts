@@ -1,7 +1,7 @@
 /**
  * The appliance's DKIM zone as name servers take it: the TXT records that customers' CNAMEs lead to.
  *
- * Called by `postroad dns zone`. Makes text; serves nothing.
+ * Called by `postroad dns zone`. Makes text; serves nothing (`served-zone.ts` does).
  * Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1 (master files).
  */
 import type { Queries } from '../../db/database.js'
@@ -23,7 +23,7 @@ export interface ZoneRecord {
 }
 
 /** Mail waits in the queue for 30 days at most (`mta.retry.expire`), and is verified in the days after it was sent. */
-const REMOVED_MS = 37 * 24 * 3_600_000
+export const REMOVED_MS = 37 * 24 * 3_600_000
 
 /** All keys there are, those of domains removed lately included: their queued mail is still signed. */
 export async function zoneRecords(db: Queries, dkimZone: string, now: number): Promise<ZoneRecord[]> {
@@ -42,8 +42,34 @@ export function zoneFile(records: readonly ZoneRecord[], dkimZone: string): stri
   return [
     `; DKIM keys of ${dkimZone}: include this below its SOA and NS records, and again after each change.`,
     `$ORIGIN ${dkimZone}.`,
-    ...records.map(
-      ({ name, ttl, value, domain }) => `${name}. ${ttl} IN TXT ( ${zoneStrings(value)} ) ; ${domain}`,
-    ),
+    ...recordLines(records),
   ].join('\n')
+}
+
+/** The same as a file by itself, for a name server that has the zone to itself. @param serial of the SOA: seconds since epoch */
+export function wholeZoneFile(
+  records: readonly ZoneRecord[],
+  dkimZone: string,
+  hostname: string,
+  serial: number,
+): string {
+  return [
+    `; DKIM keys of ${dkimZone}: to be written and loaded again after each change.`,
+    `$ORIGIN ${dkimZone}.`,
+    `$TTL ${TTL_SECONDS}`,
+    `@ IN SOA ${hostname}. postmaster.${hostname}. ( ${serial} 7200 900 1209600 60 )`,
+    `@ IN NS ${hostname}.`,
+    ...recordLines(records),
+  ].join('\n')
+}
+
+/** What the zone above has to hold, so that questions come to the appliance. */
+export function delegationLine(dkimZone: string, hostname: string): string {
+  return `${dkimZone}. ${TTL_SECONDS} IN NS ${hostname}.`
+}
+
+function recordLines(records: readonly ZoneRecord[]): string[] {
+  return records.map(
+    ({ name, ttl, value, domain }) => `${name}. ${ttl} IN TXT ( ${zoneStrings(value)} ) ; ${domain}`,
+  )
 }

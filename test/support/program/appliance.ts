@@ -5,7 +5,7 @@
  */
 import type { Test } from 'tap'
 import { loadConfig } from '../../../src/config/load.js'
-import { CONFIG_SCHEMA } from '../../../src/resources.js'
+import { CONFIG_SCHEMA } from '../../../src/appliance/resources.js'
 import { openServer, type ServerAddresses } from '../../../src/server.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { FakeDisk } from '../../../src/world/fake-disk.js'

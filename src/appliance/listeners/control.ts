@@ -6,11 +6,11 @@
  * come to it. Routes of access `control` are served here and nowhere else. Fails: as `world/net/local-socket.ts` does.
  */
 import { join } from 'node:path'
-import type { Appliance } from './appliance.js'
-import { AppError } from './core/errors.js'
-import { buildApp } from './http/app.js'
-import type { Route } from './http/route.js'
-import { listenLocal, type LocalListener } from './world/net/local-socket.js'
+import type { Appliance } from '../appliance.js'
+import { AppError } from '../../core/errors.js'
+import { buildApp } from '../../http/app.js'
+import type { Route } from '../../http/route.js'
+import { listenLocal, type LocalListener } from '../../world/net/local-socket.js'
 
 export function controlSocketPath(dataDir: string): string {
   return join(dataDir, 'control.sock')

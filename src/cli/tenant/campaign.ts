@@ -1,23 +1,12 @@
 /** `postroad campaign list|show|pause|resume|cancel`: campaigns of a workspace, and steering them. */
 import type { Command } from 'commander'
-import { CAMPAIGN_STATUSES, type CampaignStatus } from '../campaigns/records/campaign-status.js'
-import { campaignToApi, type ShownCampaign } from '../campaigns/records/campaign-schema.js'
-import { listCampaigns } from '../campaigns/records/campaign-store.js'
-import { requireCampaign, steerCampaign, type Steering } from '../campaigns/records/campaigns.js'
-import { OPERATOR } from '../events/activity-store.js'
-import {
-  command,
-  limited,
-  mustFindWorkspace,
-  owned,
-  printResult,
-  table,
-  UsageError,
-  withAppliance,
-  type CliContext,
-  type ListOptions,
-  type OwnedOptions,
-} from './context.js'
+import { CAMPAIGN_STATUSES, type CampaignStatus } from '../../campaigns/records/campaign-status.js'
+import { campaignToApi, type ShownCampaign } from '../../campaigns/records/campaign-schema.js'
+import { listCampaigns } from '../../campaigns/records/campaign-store.js'
+import { requireCampaign, steerCampaign, type Steering } from '../../campaigns/records/campaigns.js'
+import { OPERATOR } from '../../events/activity-store.js'
+import { printResult, UsageError, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
+import { ownedGroup, printsList } from './owned-group.js'
 
 const STEERING: readonly (readonly [Steering, string, string])[] = [
   ['pause', 'paused', 'hand over no more mails of a campaign'],
@@ -26,21 +15,25 @@ const STEERING: readonly (readonly [Steering, string, string])[] = [
 ]
 
 export function campaignCommands(program: Command, context: CliContext): void {
-  const group = program.command('campaign').description('mail to all contacts of a list or segment')
-  const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'whose campaigns')
-  limited(inWorkspace('list', 'campaigns, newest first'), 100)
-    .option('--status <status>', `one of ${CAMPAIGN_STATUSES.join(', ')}`)
-    .action(async (options: OwnedOptions & ListOptions & { readonly status?: string }) => {
-      const status = readStatus(options.status)
-      await withAppliance(context, options, async ({ database: { reader } }) => {
-        await mustFindWorkspace(reader, options.workspace)
-        const page = { limit: options.limit, offset: 0 }
-        const { items } = await listCampaigns(reader, options.workspace, status, page)
-        const shown = items.map(campaignToApi)
-        printResult(context, options, shown, () => table(HEAD, shown.map(rowOf)))
-      })
-    })
+  const { inWorkspace } = ownedGroup(
+    program,
+    'campaign',
+    'mail to all contacts of a list or segment',
+    'whose campaigns',
+  )
+  printsList<{ readonly status?: CampaignStatus }>(
+    context,
+    inWorkspace('list', 'campaigns, newest first').option(
+      '--status <status>',
+      `one of ${CAMPAIGN_STATUSES.join(', ')}`,
+      readStatus,
+    ),
+    HEAD,
+    async ({ database: { reader } }, { workspaceId, page, options }) => {
+      const { items } = await listCampaigns(reader, workspaceId, options.status, page)
+      return items.map(campaignToApi).map(shown => ({ shown, cells: rowOf(shown) }))
+    },
+  )
   inWorkspace('show <id>', 'a campaign, how far it is and what came of it').action(
     async (id: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
@@ -61,10 +54,9 @@ export function campaignCommands(program: Command, context: CliContext): void {
 }
 
 /** @throws UsageError */
-function readStatus(text: string | undefined): CampaignStatus | undefined {
+function readStatus(text: string): CampaignStatus {
   const status = CAMPAIGN_STATUSES.find(one => one === text)
-  if (text !== undefined && status === undefined)
-    throw new UsageError(`--status must be one of ${CAMPAIGN_STATUSES.join(', ')}`)
+  if (status === undefined) throw new UsageError(`--status must be one of ${CAMPAIGN_STATUSES.join(', ')}`)
   return status
 }
 

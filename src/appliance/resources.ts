@@ -4,32 +4,35 @@
  * Part of the composition root. `server.ts` opens them all with the parts it has; each takes of these what it names. Their order is
  * that of the chapters in the API's description and of the keys in `[retention]`.
  */
-import { activity } from './accounts/activity-resource.js'
-import { accounts } from './accounts/resource.js'
-import { forms } from './audience/forms/resource.js'
-import { contacts, lists, segments, tags } from './audience/resource.js'
-import { conversions } from './analytics/conversions/resource.js'
-import { statistics } from './analytics/statistics/resource.js'
-import { automations } from './automations/resource.js'
-import { campaigns } from './campaigns/resource.js'
-import type { Config } from './config/config.js'
-import { configSchema } from './config/schema/schema.js'
-import { templates } from './content/templates/resource.js'
-import { bounces } from './deliverability/bounces/resource.js'
-import { domains } from './deliverability/domains/resource.js'
-import { domainReports } from './deliverability/reports/resource.js'
-import { suppressions } from './deliverability/suppressions/resource.js'
-import { health } from './health/resource.js'
-import type { Chapters } from './http/openapi/chapters.js'
-import type { OutgoingRequests } from './http/openapi/outgoing.js'
-import { inboundMail } from './inbound/resource.js'
-import { messages } from './messages/resource.js'
-import { email } from './msa/resource.js'
-import { eventLog } from './resource/event-log.js'
-import type { OpenResource, Resource } from './resource/resource.js'
-import { subscriptions } from './tracking/subscription/resource.js'
-import { mailViews } from './tracking/view/resource.js'
-import { webhooks } from './webhooks/resource.js'
+import { activity } from '../accounts/activity-resource.js'
+import { accounts } from '../accounts/resource.js'
+import { forms } from '../audience/forms/resource.js'
+import { contacts, lists, segments, tags } from '../audience/resource.js'
+import { conversions } from '../analytics/conversions/resource.js'
+import { statistics } from '../analytics/statistics/resource.js'
+import { automations } from '../automations/resource.js'
+import { campaigns } from '../campaigns/resource.js'
+import type { Config } from '../config/config.js'
+import { configSchema } from '../config/schema/schema.js'
+import { templates } from '../content/templates/resource.js'
+import { bounces } from '../deliverability/bounces/resource.js'
+import { domains } from '../deliverability/domains/resource.js'
+import { domainReports } from '../deliverability/reports/resource.js'
+import { suppressions } from '../deliverability/suppressions/resource.js'
+import { health } from '../health/resource.js'
+import type { Chapters } from '../http/openapi/chapters.js'
+import type { OutgoingRequests } from '../http/openapi/outgoing.js'
+import { inboundMail } from '../inbound/resource.js'
+import { metrics } from '../metrics/resource.js'
+import { messages } from '../messages/resource.js'
+import { email } from '../msa/resource.js'
+import { databaseUpkeep } from '../resource/database-upkeep.js'
+import { eventLog } from '../resource/event-log.js'
+import { removedWorkspaces } from './purge/purge-workspaces.js'
+import type { OpenResource, Resource } from '../resource/resource.js'
+import { subscriptions } from '../tracking/subscription/resource.js'
+import { mailViews } from '../tracking/view/resource.js'
+import { webhooks } from '../webhooks/resource.js'
 
 const RESOURCES = [
   messages,
@@ -43,6 +46,7 @@ const RESOURCES = [
   suppressions,
   bounces,
   eventLog,
+  databaseUpkeep,
   statistics,
   domainReports,
   activity,
@@ -52,7 +56,9 @@ const RESOURCES = [
   automations,
   webhooks,
   accounts,
+  removedWorkspaces,
   health,
+  metrics,
   inboundMail,
   subscriptions,
   mailViews,

@@ -4,21 +4,23 @@
  * Part of the composition root, used by `server.ts`; commands take the router and the site locator from here, so that they see
  * what the server would do. Holds no decision of its own but how the configuration becomes options.
  */
-import type { RestoreHold } from './accounts/restore-hold-store.js'
+import { readFileSync } from 'node:fs'
+import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import { nameServers, openResolver, type Appliance } from './appliance.js'
-import type { Config } from './config/config.js'
-import { readSigningKeys } from './deliverability/domains/domain-store.js'
-import type { LinkOptions } from './mta/mail-links.js'
-import { openSiteLocator } from './mta/routing/locate-site.js'
-import { StsPolicies } from './mta/routing/mta-sts.js'
-import type { AgentOptions } from './mta/workers/worker-agent.js'
-import { openWorkerPool, type WorkerPool } from './mta/workers/worker-pool.js'
-import type { DeliveryAgent, LocateSite } from './queue/delivery-agent.js'
-import { JobLoader } from './queue/claiming/job-loader.js'
-import { QueueManager } from './queue/queue-manager.js'
-import { openHttpClient } from './world/net/fetch.js'
-import { openReach } from './world/net/reach.js'
-import { availableThreads, spawnThread } from './world/threads.js'
+import type { Config } from '../config/config.js'
+import { readSigningKeys } from '../deliverability/domains/domain-store.js'
+import type { LinkOptions } from '../mta/mail-links.js'
+import { openSiteLocator } from '../mta/routing/locate-site.js'
+import { StsPolicies } from '../mta/routing/mta-sts.js'
+import type { AgentOptions } from '../mta/workers/worker-agent.js'
+import { openWorkerPool, type WorkerPool } from '../mta/workers/worker-pool.js'
+import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
+import { JobLoader } from '../queue/claiming/job-loader.js'
+import type { OnAttempt } from '../queue/delivery/log-attempt.js'
+import { QueueManager } from '../queue/queue-manager.js'
+import { openHttpClient } from '../world/net/fetch.js'
+import { openReach } from '../world/net/reach.js'
+import { availableThreads, spawnThread } from '../world/threads.js'
 
 export function openJobs({ world, database, domains, returnPath }: Appliance): JobLoader {
   return new JobLoader({
@@ -35,6 +37,8 @@ export function openQueue(
   jobs: JobLoader,
   hold: RestoreHold,
   onSettled: () => void,
+  onAttempt: OnAttempt,
+  locateSite: LocateSite,
 ): QueueManager {
   const { config, world, database } = appliance
   const { connections, retry } = config.mta
@@ -43,11 +47,12 @@ export function openQueue(
     database,
     agent,
     jobs,
-    locateSite: siteLocator(appliance),
+    locateSite,
     policy: { retry, connections },
     incarnation: appliance.newId(),
     hold,
     onSettled,
+    onAttempt,
   })
 }
 
@@ -62,9 +67,8 @@ export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world
 }
 
 /** Delivers in threads, which get what they need to know as plain values. */
-export function openAgent(appliance: Appliance): WorkerPool {
+export function openAgent(appliance: Appliance, config: Config = appliance.config): WorkerPool {
   const {
-    config,
     world: { clock, log },
   } = appliance
   const { workers, connectionIdleMs, timeouts } = config.mta
@@ -98,6 +102,7 @@ function agentOptions(config: Config, links: LinkOptions, workers: number): Agen
     dns: { servers: nameServers(config), timeoutMs: dns.timeoutMs },
     mtaSts: mta.mtaSts,
     allowPrivate: mta.allowPrivate,
+    authorities: mta.tlsCa === '' ? '' : readFileSync(mta.tlsCa, 'utf8'),
     timeouts: mta.timeouts,
     sourceAddresses: mta.sourceAddresses,
     sourcePools: mta.sourcePools,

@@ -4,11 +4,13 @@
  * One pool of connections for each reach, names looked up as `dns.servers` says. What opens private addresses is the operator's list
  * `webhooks.allow_networks` alone; where `allow_networks_for` says `permitted`, only for workspaces whose settings allow them as well.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { openResolver, type Appliance } from './appliance.js'
-import { openHostLookup } from './world/dns/host-lookup.js'
-import { openHttpClient, type HttpClient } from './world/net/fetch.js'
-import { HttpPool } from './world/net/http-pool.js'
-import { openReachWith, PUBLIC_REACH, type Reach } from './world/net/reach.js'
+import type { Config } from '../config/config.js'
+import { openHostLookup } from '../world/dns/host-lookup.js'
+import { openHttpClient, type HttpClient } from '../world/net/fetch.js'
+import { HttpPool } from '../world/net/http-pool.js'
+import { openReachWith, PUBLIC_REACH, type Reach } from '../world/net/reach.js'
 
 interface Calls {
   readonly http: HttpClient
@@ -16,6 +18,8 @@ interface Calls {
 }
 
 export interface OutgoingCallsOfServer {
+  /** `[webhooks]` was read again. */
+  reload(config: Config): void
   /** @param isPermitted whether the workspace's settings allow private addresses */
   readonly of: (isPermitted: boolean) => Calls
   /** Ends what is under way. */
@@ -27,7 +31,6 @@ export function openOutgoingCalls({
   world,
 }: Pick<Appliance, 'config' | 'world'>): OutgoingCallsOfServer {
   const { clock } = world
-  const { allowNetworks, allowNetworksFor } = config.webhooks
   const lookUp = openHostLookup(openResolver(config, world), world.systemLookup)
   const pools: HttpPool[] = []
   const callsWithin = (reach: Reach): Calls => {
@@ -35,10 +38,19 @@ export function openOutgoingCalls({
     pools.push(pool)
     return { reach, http: openHttpClient(clock, { reach, lookUp, pool }) }
   }
-  const listed = callsWithin(openReachWith(allowNetworks))
-  const usual = allowNetworksFor === 'all' ? listed : callsWithin(PUBLIC_REACH)
+  const open = ({ webhooks: { allowNetworks, allowNetworksFor } }: Pick<Config, 'webhooks'>) => {
+    const listed = callsWithin(openReachWith(allowNetworks))
+    return { listed, usual: allowNetworksFor === 'all' ? listed : callsWithin(PUBLIC_REACH) }
+  }
+  let { webhooks } = config
+  let calls = open(config)
   return {
-    of: isPermitted => (isPermitted ? listed : usual),
+    of: isPermitted => (isPermitted ? calls.listed : calls.usual),
+    reload(next) {
+      // Connections of the former that nobody uses end by themselves.
+      if (!isDeepStrictEqual(next.webhooks, webhooks)) calls = open(next)
+      webhooks = next.webhooks
+    },
     close: () => pools.forEach(pool => pool.close()),
   }
 }

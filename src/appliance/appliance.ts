@@ -5,27 +5,31 @@
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { SecretBox } from './accounts/secret-box.js'
-import { openSecretBox } from './accounts/secret-sealing.js'
-import { ensureSecret } from './accounts/secret-store.js'
-import type { Config } from './config/config.js'
-import { orderedIds, type NewId } from './core/ids.js'
-import { SharedWatch } from './core/ttl-cache.js'
-import type { Database } from './db/database.js'
-import { openSqlite } from './db/sqlite/open-sqlite.js'
-import { sealKeys } from './deliverability/dkim/dkim-key-store.js'
-import { sealWebhookSecrets } from './webhooks/subscriptions/secret-seal-store.js'
-import type { DomainParts } from './deliverability/domains/domain-parts.js'
-import { ensureApplianceDomain } from './deliverability/domains/domains.js'
-import { renewRetired } from './deliverability/dkim/renew-dkim.js'
-import { addressDomain } from './mail/address.js'
-import { makeReturnPath, type ReturnPathKey } from './mail/return-path.js'
-import type { TokenKey } from './mail/signed-token.js'
-import { spawnThread } from './world/threads.js'
-import type { World } from './world/world.js'
+import type { SecretBox } from '../accounts/secret-box.js'
+import { openSecretBox } from '../accounts/secret-sealing.js'
+import { ensureSecret } from '../accounts/secret-store.js'
+import type { Config } from '../config/config.js'
+import { orderedIds, type NewId } from '../core/ids.js'
+import { SharedWatch } from '../core/ttl-cache.js'
+import type { Database } from '../db/database.js'
+import type { OnCommitted } from '../db/group-commit.js'
+import { openSqlite } from '../db/sqlite/open-sqlite.js'
+import { sealKeys } from '../deliverability/dkim/dkim-key-store.js'
+import { sealWebhookSecrets } from '../webhooks/subscriptions/secret-seal-store.js'
+import type { DomainParts } from '../deliverability/domains/domain-parts.js'
+import { ensureApplianceDomain } from '../deliverability/domains/domains.js'
+import { renewRetired } from '../deliverability/dkim/renew-dkim.js'
+import { addressDomain } from '../mail/address.js'
+import { makeReturnPath, type ReturnPathKey } from '../mail/return-path.js'
+import type { TokenKey } from '../mail/signed-token.js'
+import { spawnThread } from '../world/threads.js'
+import type { World } from '../world/world.js'
 
 export interface Appliance extends AsyncDisposable {
+  /** As it was at the start. */
   readonly config: Config
+  /** As it was read last: for what takes over changes while it runs (`config/schema/reloaded-keys.ts`). */
+  readonly live: LiveConfig
   readonly world: World
   readonly database: Database
   readonly newId: NewId
@@ -42,6 +46,10 @@ export interface Appliance extends AsyncDisposable {
   readonly linkSecrets: readonly TokenKey[]
 }
 
+export interface LiveConfig {
+  current: Config
+}
+
 /** The data folder was not set up yet; the text says how. */
 export class NotInitialisedError extends Error {
   override readonly name = 'NotInitialisedError'
@@ -56,11 +64,14 @@ export interface OpenRequest {
   readonly mayMigrate?: boolean
   /** A server, which writes much. */
   readonly isServing?: boolean
+  /** For monitors. */
+  readonly onCommitted?: OnCommitted
 }
 
 /** @throws NotInitialisedError, SchemaError, SecretKeyError */
 export async function openAppliance(request: OpenRequest): Promise<Appliance> {
-  const { config, world, mayCreate = false, mayMigrate = mayCreate, isServing = false } = request
+  const { config, world, mayCreate = false, mayMigrate = mayCreate, isServing = false, onCommitted } = request
+  const live: LiveConfig = { current: config }
   const { databaseFile: file } = config
   if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   else requireInitialised(config)
@@ -68,22 +79,29 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
     file,
     clock: world.clock,
     mayMigrate,
-    ...(isServing ? whileServing(config, world) : {}),
+    onCommitted,
+    ...(isServing ? whileServing(live, world) : {}),
   })
   try {
-    return await assemble(config, world, database, mayMigrate)
+    return await assemble(live, world, database, mayMigrate)
   } catch (error) {
     await database[Symbol.asyncDispose]()
     throw error
   }
 }
 
-function whileServing({ limits }: Config, { disk, log }: World) {
+function whileServing(live: LiveConfig, { disk, log }: World) {
   const threads = { spawn: spawnThread, log }
   return {
     checkpoints: threads,
     slowReads: threads,
-    watch: { disk, log, reserve: limits.diskReserveBytes },
+    watch: {
+      disk,
+      log,
+      get reserve() {
+        return live.current.limits.diskReserveBytes
+      },
+    },
   }
 }
 
@@ -102,11 +120,12 @@ export function requireInitialised(config: Config): void {
 
 /** @param mayChange sees to seals and retired keys: who may change the schema, not a command beside the server */
 async function assemble(
-  config: Config,
+  live: LiveConfig,
   world: World,
   database: Database,
   mayChange: boolean,
 ): Promise<Appliance> {
+  const { current: config } = live
   const { clock, random } = world
   const newId = orderedIds(
     () => clock.now(),
@@ -146,6 +165,7 @@ async function assemble(
   if (mayChange) await renewRetired(domains, clock.now())
   return {
     config,
+    live,
     world,
     database,
     newId,

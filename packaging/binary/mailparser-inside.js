@@ -1,0 +1,2 @@
+// What the executable holds of mailparser (mailparser.cjs).
+export { simpleParser } from 'mailparser'

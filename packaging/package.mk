@@ -1,0 +1,24 @@
+# One executable, and the Debian package around it.
+VERSION := $(shell packaging/version)
+INSIDE := dist/inside
+BINARY := --bundle --format=cjs --platform=node --target=node20 --log-level=warning --minify-whitespace --minify-syntax --legal-comments=none
+
+# Where a module asks for its file, any name will do: what it wants from there is inside, and has the name alone.
+dist/postroad: dist/.built $(wildcard packaging/binary/*)
+	@rm -rf $(INSIDE)
+	@$(BIN)/esbuild src/main.ts $(THREADS) --outdir=$(INSIDE) --entry-names=[name] $(BINARY) $(DEFINE) --metafile=dist/program.json \
+	  --define:import.meta.url='"file:///postroad/main.js"' \
+	  --alias:bindings=./packaging/binary/bindings.cjs --alias:mailparser=./packaging/binary/mailparser.cjs
+	@$(BIN)/esbuild packaging/binary/mailparser-inside.js --outfile=$(INSIDE)/mailparser.js $(BINARY) --metafile=dist/mailparser.json
+	@cp node_modules/better-sqlite3/build/Release/better_sqlite3.node $(INSIDE)/
+	@packaging/binary/inject.sh $(INSIDE) $@
+	@rm -rf $(INSIDE)
+
+binary: dist/postroad ## one executable that needs no Node: dist/postroad
+
+deb: dist/postroad ## Debian package: dist/postroad_VERSION_ARCHITECTURE.deb
+	@packaging/debian/build.sh $(VERSION)
+
+test-package: dist/postroad build/.built $(TEST_NEEDS) ## executable and package as a sysadmin meets them, under a real systemd (root; .ci/run installs what it needs)
+	@DEB_COMPRESSION=1 packaging/debian/build.sh $(VERSION) >/dev/null
+	$(BIN)/tap $(TAP_FLAGS) --jobs=1 --timeout=900 build/test/package/*.package.js

@@ -1,0 +1,32 @@
+// Prints the licences of what the executable holds of others, from esbuild's account of what went into it:
+//   node third-party.js METAFILE...
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+const folders = new Set()
+for (const metafile of process.argv.slice(2))
+  for (const input of Object.keys(JSON.parse(readFileSync(metafile, 'utf8')).inputs)) {
+    const folder = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0]
+    if (folder !== undefined) folders.add(folder)
+  }
+folders.add('node_modules/better-sqlite3')
+
+const licenceOf = folder => {
+  const file = readdirSync(folder).find(name => /^(licen[cs]e|copying)(\.|-|$)/i.test(name))
+  return file === undefined ? '' : readFileSync(join(folder, file), 'utf8').trim()
+}
+const rule = '='.repeat(78)
+for (const folder of [...folders].sort()) {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  process.stdout.write(`${rule}\n${name} ${version}: ${license}\n\n${licenceOf(folder)}\n\n`)
+}
+// SQLite itself is in the public domain. Node's licence names all that Node holds.
+const nodeLicence = ['../share/doc/nodejs/LICENSE', '../LICENSE']
+  .map(path => join(dirname(process.execPath), path))
+  .find(existsSync)
+process.stdout.write(`${rule}\nNode.js ${process.version}\n\n`)
+process.stdout.write(
+  nodeLicence === undefined
+    ? `https://github.com/nodejs/node/blob/${process.version}/LICENSE\n`
+    : readFileSync(nodeLicence, 'utf8'),
+)

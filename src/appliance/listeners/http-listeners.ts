@@ -1,0 +1,108 @@
+/**
+ * The HTTP listeners, wired: API and public pages, in clear and over TLS, together or apart; and the one that leads from port 80 to HTTPS.
+ *
+ * Part of the composition root, opened by `server.ts`. What an ACME server looks for is answered by all that speak in clear or with TLS.
+ * Standards: RFC 6797 (HSTS: over TLS alone, and never under a certificate that nobody trusts), RFC 9110 §15.4.9 (308).
+ * Fails: rejects with an Error naming the address that cannot be listened on; nothing stays open.
+ */
+import type { LiveConfig } from '../appliance.js'
+import { servedTogether } from '../../http/public/served-together.js'
+import type { PublicApp } from '../../http/public/public-app.js'
+import { httpRedirect } from '../../http/redirect.js'
+import type { Certificates } from '../open-certificates.js'
+import type { HttpHandler } from '../../world/net/http-connections.js'
+import {
+  eachItsOwn,
+  listenHttp,
+  listenHttps,
+  type ListenAddress,
+  type Listener,
+} from '../../world/net/listen.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
+
+/** Where they really listen. */
+export interface HttpAddresses {
+  readonly http: readonly ListenAddress[]
+  readonly https: readonly ListenAddress[]
+  /** Of public pages alone; none where they are served beside the API. */
+  readonly public: readonly ListenAddress[]
+  readonly publicTls: readonly ListenAddress[]
+  readonly redirect: readonly ListenAddress[]
+}
+
+export interface HttpListeners {
+  readonly addresses: HttpAddresses
+  /** Connections open now, of all of them. */
+  readonly connections: number
+  close(graceMs: number): Promise<void>
+}
+
+const YEAR_SECONDS = 31_536_000
+
+export async function openHttpListeners(
+  live: LiveConfig,
+  api: HttpHandler,
+  pages: PublicApp,
+  { certificate, challenges }: Pick<Certificates, 'certificate' | 'challenges'>,
+  clock: Clock,
+): Promise<HttpListeners> {
+  const { http, publicUrl } = live.current
+  const limits = {
+    get connections() {
+      return live.current.http.connections
+    },
+    get connectionsPerAddress() {
+      return live.current.http.connectionsPerAddress
+    },
+  }
+  const listeners: Listener[] = []
+  const close = async (graceMs: number): Promise<void> => {
+    await Promise.all(listeners.map(listener => listener.close(graceMs)))
+  }
+  const withChallenges = (handler: HttpHandler) => challenges?.before(handler) ?? handler
+  const listen = async (addresses: readonly ListenAddress[], handler: HttpHandler, isSecure = false) => {
+    const bound: ListenAddress[] = []
+    const answering = withChallenges(isSecure ? withStrictTransport(handler, certificate) : handler)
+    for (const address of eachItsOwn(addresses)) {
+      const listener = isSecure
+        ? await listenHttps(address, answering, limits, clock, () => certificate.pair())
+        : await listenHttp(address, answering, limits, clock)
+      listeners.push(listener)
+      bound.push(listener.address)
+    }
+    return bound
+  }
+  const isApart = http.publicListen.length + http.publicListenTls.length > 0
+  const beside = isApart ? api : servedTogether(api, pages)
+  try {
+    return {
+      addresses: {
+        http: await listen(http.listen, beside),
+        https: await listen(http.listenTls, beside, true),
+        public: await listen(http.publicListen, pages),
+        publicTls: await listen(http.publicListenTls, pages, true),
+        redirect: await listen(http.redirectListen, httpRedirect(publicUrl, pages)),
+      },
+      get connections() {
+        return listeners.reduce((sum, { connections }) => sum + connections, 0)
+      },
+      close,
+    }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+}
+
+/** Browsers come by HTTPS alone from then on. Who was shown what he had to accept by hand must stay able to. */
+function withStrictTransport(handler: HttpHandler, certificate: TlsCertificate): HttpHandler {
+  return {
+    handle(request, response) {
+      if (!certificate.isSelfSigned)
+        response.setHeader('Strict-Transport-Security', `max-age=${YEAR_SECONDS}`)
+      return handler.handle(request, response)
+    },
+    answerFault: (fault, address) => handler.answerFault(fault, address),
+  }
+}

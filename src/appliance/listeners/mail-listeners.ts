@@ -1,0 +1,170 @@
+/**
+ * The SMTP listeners, wired: submission with STARTTLS and with implicit TLS, inbound, their limits.
+ *
+ * Part of the composition root, opened by `server.ts` after the queue, since what is accepted is handed to it. Fails: rejects
+ * with an Error naming the address that cannot be listened on; nothing stays open.
+ */
+import { keyAuthenticator, keyFinder } from '../../accounts/keys.js'
+import type { Appliance } from '../appliance.js'
+import type { Config } from '../../config/config.js'
+import type { SubmitParts } from '../../msa/submit-parts.js'
+import { SenderCache } from '../../msa/sender-cache.js'
+import type { LoginGuard } from '../../msa/submission/login-guard.js'
+import { SubmissionGatherer } from '../../msa/submission/submission-gatherer.js'
+import { openSubmissionReceiver } from '../../msa/submission/submission-receiver.js'
+import type { Submitter } from '../../msa/submission/submitter.js'
+import { relayForTrusted } from '../../smtp/relay-for-trusted.js'
+import type { MailReceiver } from '../../smtp/receiver.js'
+import type { SmtpServiceOptions } from '../../smtp/options.js'
+import { openSmtpService, type SmtpCounts, type SmtpService } from '../../smtp/service.js'
+import { eachItsOwn, type ListenAddress } from '../../world/net/listen.js'
+import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
+
+/** Recipients refused in one inbound session before it ends: who asks for so many is guessing. */
+const MOST_REFUSALS = 20
+
+/** Where they really listen. */
+export interface MailAddresses {
+  readonly submission: readonly ListenAddress[]
+  readonly submissionTls: readonly ListenAddress[]
+  readonly inbound: readonly ListenAddress[]
+}
+
+export interface MailListeners {
+  readonly addresses: MailAddresses
+  readonly counts: { readonly submission: SmtpCounts; readonly inbound: SmtpCounts }
+  /** Takes over limits; they hold for connections from now on. */
+  reconfigure(config: Config): void
+  /** Takes nothing new, lets messages under way come to their end, and cuts what is left after `graceMs`. */
+  close(graceMs: number): Promise<void>
+}
+
+/** Who takes the mail that comes back. */
+export interface Returned {
+  readonly receiver: MailReceiver<undefined>
+  /** Whether an address is the appliance's own. */
+  readonly isOwn: (address: string) => boolean
+}
+
+/**
+ * @param certificate asked for at each handshake @param returned takes the mail that comes back @param guard counts failed logins
+ * @param taken for monitors, told of each message that a listener has taken
+ */
+export async function openMailListeners(
+  appliance: Appliance,
+  certificate: TlsCertificate,
+  submit: SubmitParts,
+  returned: Returned,
+  guard: LoginGuard,
+  taken: (listener: 'submission' | 'inbound') => (ms: number) => void,
+): Promise<MailListeners> {
+  const { config, world } = appliance
+  const submitted = openReceiver(appliance, submit, guard)
+  const submission = openSmtpService(submissionOptions(config, certificate), submitted, {
+    ...world,
+    onTaken: taken('submission'),
+  })
+  const { live } = appliance
+  const inboundReceiver = relayForTrusted({
+    isOn: () => live.current.inbound.relayTrusted,
+    own: returned.receiver,
+    relayed: submitted,
+    isOwn: returned.isOwn,
+  })
+  const inbound = openSmtpService(inboundOptions(config, certificate), inboundReceiver, {
+    ...world,
+    onTaken: taken('inbound'),
+  })
+  const close = async (graceMs: number): Promise<void> => {
+    await Promise.all([submission.close(graceMs), inbound.close(graceMs)])
+  }
+  try {
+    return {
+      addresses: {
+        submission: await listen(submission, config.submission.listen, false),
+        submissionTls: await listen(submission, config.submission.listenTls, true),
+        inbound: await listen(inbound, config.inbound.listen, false),
+      },
+      get counts() {
+        return { submission: submission.counts, inbound: inbound.counts }
+      },
+      reconfigure(next) {
+        submission.reconfigure(submissionOptions(next, certificate))
+        inbound.reconfigure(inboundOptions(next, certificate))
+      },
+      close,
+    }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+}
+
+function inboundOptions({ hostname, inbound }: Config, certificate: TlsCertificate): SmtpServiceOptions {
+  return {
+    hostname,
+    secureContext: () => certificate.secureContext(),
+    limits: {
+      sessions: inbound.sessions,
+      sessionsPerAddress: inbound.sessionsPerAddress,
+      connectionsPerMinute: inbound.connectionsPerMinute,
+      messageSize: inbound.messageSizeBytes,
+      recipients: inbound.maxRecipients,
+      refusals: MOST_REFUSALS,
+      transactions: 0,
+    },
+    greetingDelayMs: inbound.greetingDelayMs,
+  }
+}
+
+function openReceiver(
+  { config, live, world, database, newId, watch }: Appliance,
+  submit: SubmitParts,
+  guard: LoginGuard,
+): MailReceiver<Submitter> {
+  const { hostname } = config
+  return openSubmissionReceiver({
+    ...submit,
+    newId,
+    log: world.log,
+    hostname,
+    gatherer: new SubmissionGatherer(submit),
+    senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
+    authenticate: keyAuthenticator(database, watch),
+    principalOfKey: keyFinder(database, watch),
+    guard,
+    get trustedNetworks() {
+      return live.current.submission.trustedNetworks
+    },
+  })
+}
+
+function submissionOptions(
+  { hostname, submission, limits }: Config,
+  certificate: TlsCertificate,
+): SmtpServiceOptions {
+  return {
+    hostname,
+    secureContext: () => certificate.secureContext(),
+    auth: { isRequired: true, isAllowedInClear: !submission.requireTls },
+    limits: {
+      sessions: submission.sessions,
+      sessionsPerAddress: submission.sessionsPerAddress,
+      messageSize: limits.messageSizeBytes,
+      recipients: submission.maxRecipients,
+      // Programs that keep a connection seldom expect to be sent away from it.
+      transactions: 0,
+    },
+  }
+}
+
+/** One after the other, so that the first fault is the one that is told. */
+async function listen(
+  service: SmtpService,
+  addresses: Config['submission']['listen'],
+  isImplicitTls: boolean,
+): Promise<ListenAddress[]> {
+  const bound: ListenAddress[] = []
+  for (const address of eachItsOwn(addresses)) bound.push(await service.listen(address, isImplicitTls))
+  return bound
+}

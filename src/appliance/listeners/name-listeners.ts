@@ -1,0 +1,38 @@
+/**
+ * The name server of `dns.dkim_zone`, wired: its listeners and what it answers from.
+ *
+ * Part of the composition root, opened by `server.ts`. Fails: rejects with an Error naming the address that cannot be listened on; nothing
+ * stays open.
+ */
+import type { Appliance } from '../appliance.js'
+import { openServedZone } from '../../deliverability/dkim/served-zone.js'
+import { openNameServer, type ZoneSource } from '../../nameserver/name-server.js'
+import { listenDns, type DnsListener } from '../../world/dns/listen-dns.js'
+import type { ListenAddress } from '../../world/net/listen.js'
+
+export interface NameListeners {
+  /** Where they really listen. */
+  readonly addresses: readonly ListenAddress[]
+  close(): Promise<void>
+}
+
+/** @param besides names in the zone that are no keys */
+export async function openNameListeners(
+  { config: { dns, hostname }, world: { clock }, database, watch }: Appliance,
+  besides?: ZoneSource,
+): Promise<NameListeners> {
+  const keys = openServedZone({ database, clock, watch })
+  const source: ZoneSource = { find: async label => (await besides?.find(label)) ?? keys.find(label) }
+  const handler = openNameServer({ zone: dns.dkimZone, server: hostname, clock, source })
+  const listeners: DnsListener[] = []
+  const close = async (): Promise<void> => {
+    await Promise.all(listeners.map(listener => listener.close()))
+  }
+  try {
+    for (const address of dns.listen) listeners.push(await listenDns(address, handler, clock))
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { addresses: listeners.map(({ address }) => address), close }
+}

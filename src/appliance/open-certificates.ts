@@ -1,0 +1,74 @@
+/**
+ * The certificate of this server, wired: from files, from an ACME server, or self-signed; with the jobs that keep it.
+ *
+ * Part of the composition root, opened by `server.ts` before whatever listens. Fails: rejects with an Error naming files that cannot be used.
+ */
+import { readFile } from 'node:fs/promises'
+import { openResolver, type Appliance } from './appliance.js'
+import { AcmeFiles } from '../certificates/acme/acme-files.js'
+import { Challenges } from '../certificates/acme/challenges.js'
+import { acmeNames } from '../certificates/acme/names.js'
+import { Renewal } from '../certificates/acme/renewal.js'
+import { certificateStanding, type CertificateStanding } from '../certificates/standing.js'
+import { watchCertificate } from '../certificates/watch-certificate.js'
+import type { Job } from '../scheduler/scheduler.js'
+import { openHostLookup } from '../world/dns/host-lookup.js'
+import { openHttpClient } from '../world/net/fetch.js'
+import { openTlsCertificate, type TlsCertificate } from '../world/tls/tls-certificate.js'
+
+export interface Certificates {
+  readonly certificate: TlsCertificate
+  /** Undefined without ACME. */
+  readonly challenges: Challenges | undefined
+  readonly jobs: readonly Job[]
+  standing(): CertificateStanding
+  /** Reads files again, and has an ACME server asked without waiting. @throws Error naming the file */
+  reload(): Promise<void>
+}
+
+export async function openCertificates(
+  appliance: Pick<Appliance, 'config' | 'world'>,
+): Promise<Certificates> {
+  const { config, world } = appliance
+  const { tls, hostname } = config
+  const certificate = await openTlsCertificate({ cert: tls.cert, key: tls.key, hostname }, world.clock)
+  const watch = watchCertificate({ ...world, certificate })
+  const standing = () => certificateStanding(certificate, world.clock)
+  if (!tls.acme) {
+    if (certificate.isSelfSigned && config.submission.requireTls)
+      world.log.warn('no certificate is configured: SMTP clients are shown a self-signed one', {
+        keys: 'tls.cert, tls.key, tls.acme',
+      })
+    return { certificate, challenges: undefined, jobs: [watch], standing, reload: () => certificate.reload() }
+  }
+  const challenges = new Challenges()
+  const renewal = new Renewal({
+    ...world,
+    http: await openCaller(appliance),
+    files: new AcmeFiles(config.dataDir, tls.acmeDirectory),
+    challenges,
+    certificate,
+    directory: tls.acmeDirectory,
+    challenge: tls.acmeChallenge,
+    contact: tls.acmeContact,
+    names: acmeNames(config),
+  })
+  await renewal.open()
+  // At the start the listeners are there already: jobs begin last.
+  const order: Job = {
+    name: 'renew-certificate',
+    schedule: '*/5 * * * *',
+    isRunAtStart: true,
+    run: stopping => renewal.run(stopping),
+  }
+  return { certificate, challenges, jobs: [watch, order], standing, reload: () => renewal.hasten() }
+}
+
+async function openCaller({ config, world }: Pick<Appliance, 'config' | 'world'>) {
+  const lookUp = openHostLookup(openResolver(config, world), world.systemLookup)
+  const { acmeCa } = config.tls
+  return openHttpClient(world.clock, {
+    lookUp,
+    ...(acmeCa === '' ? {} : { authorities: await readFile(acmeCa, 'utf8') }),
+  })
+}

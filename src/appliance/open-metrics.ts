@@ -1,0 +1,119 @@
+/**
+ * Metrics and health, wired: which part of the appliance tells which figures.
+ *
+ * Part of the composition root. `openMeters` comes before everything that is counted, `followAll` once all is open. Holds no decision
+ * of its own. Fails: never.
+ */
+import type { RestoreHold } from '../accounts/restore-hold-store.js'
+import type { Appliance } from './appliance.js'
+import { VERSION } from '../core/version.js'
+import { healthOf } from '../db/health.js'
+import type { Dispatcher } from '../events/dispatcher.js'
+import { countSetAside } from '../events/set-aside-store.js'
+import { openHealth, type JudgeHealth } from '../health/judge-health.js'
+import type { HttpListeners } from './listeners/http-listeners.js'
+import type { MailListeners } from './listeners/mail-listeners.js'
+import { acceptanceMetrics, type AcceptanceMetrics } from '../metrics/acceptance-metrics.js'
+import { commitMetrics, followGround } from '../metrics/database-metrics.js'
+import { deliveryMetrics } from '../metrics/delivery-metrics.js'
+import { followFollowers } from '../metrics/follower-metrics.js'
+import { Metrics } from '../metrics/metrics.js'
+import { followProcess } from '../metrics/process-metrics.js'
+import { followQueue } from '../metrics/queue-metrics.js'
+import type { OnCommitted } from '../db/group-commit.js'
+import type { OnAttempt } from '../queue/delivery/log-attempt.js'
+import type { Certificates } from './open-certificates.js'
+import type { QueueManager } from '../queue/queue-manager.js'
+import type { JobRecords } from '../scheduler/job-records.js'
+import { soonestDueOfAll } from '../webhooks/delivery/delivery-store.js'
+import { countDisabledSince } from '../webhooks/subscriptions/subscription-store.js'
+import { DnsWatch } from '../world/dns/dns-watch.js'
+import type { World } from '../world/world.js'
+
+export interface Meters {
+  readonly metrics: Metrics
+  /** The world, with what is looked up of it counted. */
+  readonly world: World
+  readonly dns: DnsWatch
+  readonly onCommitted: OnCommitted
+  readonly onAttempt: OnAttempt
+  readonly acceptance: AcceptanceMetrics
+}
+
+export function openMeters(world: World): Meters {
+  const metrics = new Metrics()
+  const dns = new DnsWatch(world.clock)
+  return {
+    metrics,
+    dns,
+    world: {
+      ...world,
+      openResolver: (servers, timeoutMs) => dns.watched(world.openResolver(servers, timeoutMs)),
+    },
+    onCommitted: commitMetrics(metrics),
+    onAttempt: deliveryMetrics(metrics),
+    acceptance: acceptanceMetrics(metrics),
+  }
+}
+
+/** What is told of once it is there: all of it is asked for only when somebody looks. */
+export interface Followed {
+  readonly queue: () => QueueManager
+  readonly certificates: Certificates
+}
+
+/** A notice of a webhook that was disabled stands for so long. */
+const NOTICE_MS = 7 * 24 * 60 * 60 * 1_000
+
+export function judgeOf(
+  { database, world: { clock } }: Appliance,
+  { dns }: Meters,
+  hold: RestoreHold,
+  { queue, certificates }: Followed,
+): JudgeHealth {
+  return openHealth({
+    clock,
+    check: healthOf(database, clock),
+    countSetAside: () => countSetAside(database.reader),
+    countDisabledWebhooks: () => countDisabledSince(database.reader, clock.now() - NOTICE_MS),
+    dnsTrouble: () => dns.trouble,
+    standstillMs: () => queue().standstillMs,
+    isHeld: () => hold.isHeld,
+    certificateFault: () => certificates.standing().fault,
+  })
+}
+
+export interface OpenParts {
+  readonly appliance: Appliance
+  readonly judgeHealth: JudgeHealth
+  readonly queue: QueueManager
+  readonly dispatcher: Dispatcher
+  readonly records: JobRecords
+  readonly certificates: Certificates
+  readonly mail: MailListeners
+  readonly http: HttpListeners
+}
+
+/** @returns ends what watches */
+export function followAll({ metrics, acceptance }: Meters, parts: OpenParts): () => void {
+  const { appliance, queue, dispatcher, records, certificates, mail, http } = parts
+  const { database, world, config } = appliance
+  const { clock } = world
+  followGround(metrics, { database, disk: world.disk, dataDir: config.dataDir })
+  followQueue(metrics, { database, clock })
+  acceptance.follow({
+    smtp: { submission: () => mail.counts.submission, inbound: () => mail.counts.inbound },
+    http: () => http.connections,
+    deliveries: () => queue.activeCount,
+  })
+  followFollowers(metrics, {
+    clock,
+    consumerLags: () => dispatcher.lags(),
+    countSetAside: () => countSetAside(database.reader),
+    soonestWebhook: () => soonestDueOfAll(database.slowReader),
+    jobs: () => records.list(),
+    certificates: () => [{ name: 'tls', ...certificates.standing() }],
+    healthReasons: async () => (await parts.judgeHealth()).reasons,
+  })
+  return followProcess(metrics, clock, VERSION)
+}

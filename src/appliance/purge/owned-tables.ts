@@ -1,0 +1,161 @@
+/**
+ * Which tables hold what is a workspace's, and how its rows are found, in the order in which they go: what is found by way of other
+ * rows before these.
+ *
+ * Read by `purge-store.ts`. A test holds the lists to the schema: a new table has to stand in one of them. Pure.
+ */
+import type { Tables } from '../../db/tables.js'
+
+type Name = keyof Tables
+
+/** Rows that say themselves whose they are. */
+export interface OwnTable {
+  readonly table: Name
+  /** Primary key. */
+  readonly key: readonly string[]
+  /** What holds the workspace's id, or that of its sandbox; `workspace_id` where absent. */
+  readonly owner?: string
+}
+
+/** Rows that belong to one of another table, by a column that an index begins with. */
+export interface ChildTable {
+  readonly table: Name
+  readonly key: readonly string[]
+  readonly column: string
+  readonly parent: Name
+  readonly parentKey: string
+}
+
+/** By way of rows that go later. There are few of those. */
+export const CHILDREN: readonly ChildTable[] = [
+  {
+    table: 'contact_import_parts',
+    key: ['import', 'part'],
+    column: 'import',
+    parent: 'contact_imports',
+    parentKey: 'seq',
+  },
+  {
+    table: 'contact_import_rejections',
+    key: ['import', 'line'],
+    column: 'import',
+    parent: 'contact_imports',
+    parentKey: 'seq',
+  },
+  { table: 'campaign_letters', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
+  {
+    table: 'campaign_recipients',
+    key: ['campaign', 'contact'],
+    column: 'campaign',
+    parent: 'campaigns',
+    parentKey: 'seq',
+  },
+  {
+    table: 'campaign_links',
+    key: ['campaign', 'link'],
+    column: 'campaign',
+    parent: 'campaigns',
+    parentKey: 'seq',
+  },
+  {
+    table: 'campaign_clicks',
+    key: ['campaign', 'link', 'contact'],
+    column: 'campaign',
+    parent: 'campaigns',
+    parentKey: 'seq',
+  },
+  {
+    table: 'automation_members',
+    key: ['automation', 'contact'],
+    column: 'automation',
+    parent: 'automations',
+    parentKey: 'seq',
+  },
+  {
+    table: 'automation_entries',
+    key: ['automation', 'contact_id'],
+    column: 'automation',
+    parent: 'automations',
+    parentKey: 'seq',
+  },
+  {
+    table: 'attribute_places',
+    key: ['audience', 'place'],
+    column: 'audience',
+    parent: 'audiences',
+    parentKey: 'seq',
+  },
+]
+
+/** By an index that begins with the workspace. */
+export const INDEXED: readonly OwnTable[] = [
+  { table: 'campaigns', key: ['seq'] },
+  { table: 'contact_imports', key: ['seq'] },
+  { table: 'segments', key: ['seq'] },
+  { table: 'audiences', key: ['seq'] },
+  { table: 'templates', key: ['id'] },
+  { table: 'forms', key: ['id'] },
+  { table: 'opt_ins', key: ['id'] },
+  { table: 'suppressions', key: ['seq'] },
+  { table: 'bounces', key: ['id'] },
+  { table: 'conversions', key: ['id'] },
+  { table: 'product_views', key: ['seq'] },
+  { table: 'activities', key: ['seq'] },
+  { table: 'daily_counters', key: ['workspace_id', 'day', 'name'] },
+  { table: 'sending_usage', key: ['workspace_id', 'window_kind', 'window_start'] },
+  { table: 'webhook_subscriptions', key: ['id'] },
+  { table: 'api_keys', key: ['id'] },
+]
+
+/** Along the primary key, past what is others'. */
+export const WALKED: readonly OwnTable[] = [
+  { table: 'automations', key: ['seq'] },
+  { table: 'lists', key: ['seq'] },
+  { table: 'tags', key: ['seq'] },
+  { table: 'contact_sweeps', key: ['id'] },
+  { table: 'email_batches', key: ['id'] },
+  { table: 'domain_denials', key: ['seq'] },
+  { table: 'domains', key: ['id'], owner: 'owner' },
+]
+
+/** They go with rows above, or with messages, contents, contacts, runs, deliveries and events (`purge-store.ts`). */
+export const GO_ALONG: readonly Name[] = [
+  'messages',
+  'message_contents',
+  'message_parts',
+  'contents_ahead',
+  'queue',
+  'attempts',
+  'sandbox_schedule',
+  'captured_mails',
+  'contacts',
+  'list_members',
+  'contact_tags',
+  'automation_runs',
+  'automation_run_steps',
+  'automation_steps',
+  'automation_mails',
+  'webhook_deliveries',
+  'webhook_attempts',
+  'webhook_payloads',
+  'events',
+  'set_aside_events',
+  'template_versions',
+  'dkim_keys',
+  'sandboxes',
+  'workspaces',
+]
+
+/** The appliance's own, or what somebody sent to it; each has an end of its own. */
+export const NOBODYS: readonly string[] = [
+  'secrets',
+  'event_cursors',
+  'inbound_mails',
+  'inbound_parts',
+  'domain_reports',
+  'kept_answers',
+  'write_trials',
+  'visit_places',
+  'jobs',
+  'restore_holds',
+]

@@ -1,0 +1,299 @@
+/**
+ * SQL of the end of removed workspaces: all that was theirs, a few rows at a time.
+ *
+ * Called by `purge-workspaces.ts`, which goes over the tables in their order. Every step deletes what it has found and keeps no account of it:
+ * whoever is killed finds the rest by beginning again. The workspace itself goes last.
+ */
+import { sql, type RawBuilder } from 'kysely'
+import { deletePairsOf } from '../../audience/pair-store.js'
+import { contactsOf } from '../../audience/audience-store.js'
+import { deleteContactRows } from '../../audience/contacts/contact-store.js'
+import type { Queries } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
+import type { Tables } from '../../db/tables.js'
+import { deleteSomeParts } from '../../messages/retention-store.js'
+import type { ChildTable, OwnTable } from './owned-tables.js'
+
+/** A workspace and its sandbox: whatever names one of them is theirs. */
+export type OwnerIds = readonly string[]
+
+/** Those removed before the moment, or of which a purge has begun. */
+export async function listPurgeable(db: Queries, before: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('workspaces')
+    .select('id')
+    .where('deleted_at', 'is not', null)
+    .where('deleted_at', '<', before)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** From now on it cannot be restored, whatever the clock says. @returns whom its rows may name */
+export async function beginPurge(db: Queries, workspaceId: string): Promise<OwnerIds> {
+  await db.updateTable('workspaces').set({ deleted_at: 0 }).where('id', '=', workspaceId).execute()
+  const sandboxes = await db
+    .selectFrom('sandboxes')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .execute()
+  return [workspaceId, ...sandboxes.map(({ id }) => id)]
+}
+
+/** When nothing names it any more. */
+export async function endPurge(db: Queries, workspaceId: string): Promise<void> {
+  await db.deleteFrom('sandboxes').where('workspace_id', '=', workspaceId).execute()
+  await db.deleteFrom('workspaces').where('id', '=', workspaceId).execute()
+}
+
+/** @returns how many were deleted, at most `limit` */
+export async function deleteIndexed(
+  db: Queries,
+  { table, key, owner = 'workspace_id' }: OwnTable,
+  ids: OwnerIds,
+  limit: number,
+): Promise<number> {
+  return deleteFound(db, table, key, sql`${sql.ref(owner)} in (${sql.join(ids)})`, limit)
+}
+
+/** @returns as above */
+export async function deleteChildren(
+  db: Queries,
+  { table, key, column, parent, parentKey }: ChildTable,
+  ids: OwnerIds,
+  limit: number,
+): Promise<number> {
+  const parents = sql`select ${sql.ref(parentKey)} from ${sql.table(parent)} where workspace_id in (${sql.join(ids)})`
+  return deleteFound(db, table, key, sql`${sql.ref(column)} in (${parents})`, limit)
+}
+
+async function deleteFound(
+  db: Queries,
+  table: string,
+  key: readonly string[],
+  found: RawBuilder<unknown>,
+  limit: number,
+): Promise<number> {
+  const columns = sql.join(key.map(column => sql.ref(column)))
+  const result = await sql`
+    delete from ${sql.table(table)} where (${columns}) in (
+      select ${columns} from ${sql.table(table)} where ${found} limit ${limit})`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}
+
+export interface Looked<Place> {
+  readonly removed: number
+  /** Key of the last row that was looked at; undefined at the end of the table. */
+  readonly next: Place | undefined
+}
+
+/** The place before the first row, whatever kind of key it is. */
+export type Place = string | number
+
+/** The next rows by their key. @param after key of the last one seen */
+async function look<Row>(
+  db: Queries,
+  table: keyof Tables,
+  key: string,
+  columns: readonly string[],
+  after: Place | undefined,
+  limit: number,
+): Promise<readonly (Row & { readonly place: Place })[]> {
+  const { rows } = await sql<Row & { place: Place }>`
+    select ${sql.ref(key)} as place, ${sql.join(columns.map(column => sql.ref(column)))} from ${sql.table(table)}
+    ${after === undefined ? sql`` : sql`where ${sql.ref(key)} > ${after}`}
+    order by ${sql.ref(key)} limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Rows of a table that has no index by workspace. @param after key of the last row that was looked at */
+export async function deleteWalked(
+  db: Queries,
+  { table, key: [key = 'id'], owner = 'workspace_id' }: OwnTable,
+  ids: OwnerIds,
+  after: Place | undefined,
+  limit: number,
+): Promise<Looked<Place>> {
+  const rows = await look<Record<string, unknown>>(db, table, key, [owner], after, limit)
+  const theirs = rows.filter(row => ids.includes(String(row[owner]))).map(({ place }) => place)
+  if (theirs.length > 0)
+    await sql`delete from ${sql.table(table)} where ${sql.ref(key)} in (${sql.join(theirs)})`.execute(db)
+  return { removed: theirs.length, next: rows.at(-1)?.place }
+}
+
+/** With what was set aside of them. */
+export async function deleteEvents(
+  db: Queries,
+  ids: OwnerIds,
+  after: Place | undefined,
+  limit: number,
+): Promise<Looked<Place>> {
+  const rows = await look<{ workspace_id: string | null }>(
+    db,
+    'events',
+    'seq',
+    ['workspace_id'],
+    after,
+    limit,
+  )
+  const theirs = rows.filter(row => ids.includes(row.workspace_id ?? '')).map(({ place }) => Number(place))
+  if (theirs.length > 0) {
+    await db.deleteFrom('set_aside_events').where('seq', 'in', theirs).execute()
+    await db.deleteFrom('events').where('seq', 'in', theirs).execute()
+  }
+  return { removed: theirs.length, next: rows.at(-1)?.place }
+}
+
+/** Of the local inbox, while their messages are there. */
+export async function deleteCaptured(
+  db: Queries,
+  ids: OwnerIds,
+  after: Place | undefined,
+  limit: number,
+): Promise<Looked<Place>> {
+  const rows = await db
+    .selectFrom('captured_mails')
+    .leftJoin('messages', 'messages.id', 'captured_mails.message_id')
+    .select(['captured_mails.seq', 'messages.workspace_id'])
+    .where('captured_mails.seq', '>', Number(after ?? 0))
+    .orderBy('captured_mails.seq')
+    .limit(limit)
+    .execute()
+  const theirs = rows.filter(row => ids.includes(row.workspace_id ?? '')).map(({ seq }) => seq)
+  if (theirs.length > 0) await db.deleteFrom('captured_mails').where('seq', 'in', theirs).execute()
+  return { removed: theirs.length, next: rows.at(-1)?.seq }
+}
+
+/** With their queue rows and attempts. @returns how many, at most `limit` */
+export async function deleteMessagesOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
+  const rows = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('workspace_id', 'in', ids)
+    .limit(limit)
+    .execute()
+  for (const list of inLists(rows.map(({ id }) => id)))
+    await db.deleteFrom('messages').where('id', 'in', list).execute()
+  return rows.length
+}
+
+/** Of 256 KB, in one step. */
+const PARTS_AT_ONCE = 16
+
+/** Contents that no message has, parts first: one with many of them takes several steps, and is looked at in each. */
+export async function deleteContents(
+  db: Queries,
+  ids: OwnerIds,
+  after: Place | undefined,
+  limit: number,
+): Promise<Looked<Place>> {
+  const rows = await look<{ workspace_id: string | null }>(
+    db,
+    'message_contents',
+    'id',
+    ['workspace_id'],
+    after,
+    limit,
+  )
+  const theirs = rows.filter(row => ids.includes(row.workspace_id ?? '')).map(({ place }) => String(place))
+  let [parts, removed, last] = [PARTS_AT_ONCE, 0, after]
+  for (const id of theirs.length === 0 ? [] : await unused(db, theirs)) {
+    parts -= await deleteSomeParts(db, id, parts)
+    if (parts <= 0) return { removed, next: last ?? '' }
+    await db.deleteFrom('contents_ahead').where('content_id', '=', id).execute()
+    await db.deleteFrom('message_contents').where('id', '=', id).execute()
+    ;[removed, last] = [removed + 1, id]
+  }
+  return { removed, next: rows.at(-1)?.place }
+}
+
+/** In the order of their ids. */
+async function unused(db: Queries, contentIds: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('message_contents')
+    .select('id')
+    .where('id', 'in', contentIds)
+    .where(e =>
+      e.not(
+        e.exists(e.selectFrom('messages').select('id').whereRef('content_id', '=', 'message_contents.id')),
+      ),
+    )
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** With their pairs and what is searched. */
+export async function deleteContactsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
+  const audiences = await db.selectFrom('audiences').select('seq').where('workspace_id', 'in', ids).execute()
+  for (const { seq } of audiences) {
+    const { first, last } = contactsOf(seq)
+    const rows = await db
+      .selectFrom('contacts')
+      .select('seq')
+      .where('seq', '>=', first)
+      .where('seq', '<=', last)
+      .orderBy('seq')
+      .limit(limit)
+      .execute()
+    const seqs = rows.map(row => row.seq)
+    await deletePairsOf(db, seqs)
+    await deleteContactRows(db, seqs)
+    if (seqs.length > 0) return seqs.length
+  }
+  return 0
+}
+
+/** With the steps that they took. */
+export async function deleteRunsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
+  const rows = await db
+    .selectFrom('automation_runs')
+    .select('seq')
+    .where('automation', 'in', e =>
+      e.selectFrom('automations').select('seq').where('workspace_id', 'in', ids),
+    )
+    .limit(limit)
+    .execute()
+  for (const list of inLists(rows.map(({ seq }) => seq))) {
+    await db.deleteFrom('automation_run_steps').where('run', 'in', list).execute()
+    await db.deleteFrom('automation_runs').where('seq', 'in', list).execute()
+  }
+  return rows.length
+}
+
+/** With the mails that were made of them. */
+export async function deleteStepsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
+  const rows = await db
+    .selectFrom('automation_steps')
+    .select('seq')
+    .where('automation', 'in', e =>
+      e.selectFrom('automations').select('seq').where('workspace_id', 'in', ids),
+    )
+    .limit(limit)
+    .execute()
+  for (const list of inLists(rows.map(({ seq }) => seq))) {
+    await db.deleteFrom('automation_mails').where('step', 'in', list).execute()
+    await db.deleteFrom('automation_steps').where('seq', 'in', list).execute()
+  }
+  return rows.length
+}
+
+/** With their attempts and bodies: an event is told of in one workspace. */
+export async function deleteDeliveriesOfAll(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
+  const rows = await db
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'event_seq'])
+    .where('subscription_id', 'in', e =>
+      e.selectFrom('webhook_subscriptions').select('id').where('workspace_id', 'in', ids),
+    )
+    .limit(limit)
+    .execute()
+  for (const list of inLists(rows)) {
+    const deliveries = list.map(({ id }) => id)
+    const seqs = list.map(row => row.event_seq)
+    await db.deleteFrom('webhook_attempts').where('delivery_id', 'in', deliveries).execute()
+    await db.deleteFrom('webhook_deliveries').where('id', 'in', deliveries).execute()
+    await db.deleteFrom('webhook_payloads').where('event_seq', 'in', seqs).execute()
+  }
+  return rows.length
+}

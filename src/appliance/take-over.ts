@@ -1,0 +1,47 @@
+/**
+ * What a running server takes over of a configuration that was read again; everything else stays as it was at the start.
+ *
+ * Part of the composition root: `config/schema/reloaded-keys.ts` names the keys for the operator, this is where they count. Pure.
+ */
+import type { Config } from '../config/config.js'
+
+/** @param start as it was when the server started @param next as the file is now */
+export function takenOver(start: Config, next: Config): Config {
+  const { submission, inbound, http, mta } = next
+  return {
+    ...start,
+    log: next.log,
+    webhooks: next.webhooks,
+    limits: { ...start.limits, diskReserveBytes: next.limits.diskReserveBytes },
+    http: {
+      ...start.http,
+      anonymousRateLimit: http.anonymousRateLimit,
+      connections: http.connections,
+      connectionsPerAddress: http.connectionsPerAddress,
+    },
+    submission: {
+      ...submission,
+      listen: start.submission.listen,
+      listenTls: start.submission.listenTls,
+      requireTls: start.submission.requireTls,
+    },
+    inbound: {
+      ...start.inbound,
+      relayTrusted: inbound.relayTrusted,
+      sessions: inbound.sessions,
+      sessionsPerAddress: inbound.sessionsPerAddress,
+      connectionsPerMinute: inbound.connectionsPerMinute,
+      maxRecipients: inbound.maxRecipients,
+      greetingDelayMs: inbound.greetingDelayMs,
+    },
+    mta: {
+      ...mta,
+      sharedAddress: start.mta.sharedAddress,
+      returnPathDomain: start.mta.returnPathDomain,
+      workers: start.mta.workers,
+      capture: start.mta.capture,
+      connections: start.mta.connections,
+      retry: start.mta.retry,
+    },
+  }
+}

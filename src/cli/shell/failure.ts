@@ -1,0 +1,46 @@
+/**
+ * What the command line says of what went wrong: a line for people, or with `--json` the REST form of an error.
+ *
+ * Called by `program.ts` for whatever ended a command.
+ */
+import { CommanderError } from 'commander'
+import { ConfigError } from '../../config/faults.js'
+import { AppError, describeError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import { UsageError } from '../context.js'
+
+/** 1 failed, 2 usage, which a wrong configuration is as well. */
+export function exitStatus(thrown: unknown): 1 | 2 {
+  return thrown instanceof CommanderError || thrown instanceof UsageError || thrown instanceof ConfigError
+    ? 2
+    : 1
+}
+
+/** One line of JSON for standard error. */
+export function failureJson(thrown: unknown): string {
+  return JSON.stringify({ error: { code: codeOf(thrown), message: messageOf(thrown), ...detailsOf(thrown) } })
+}
+
+/** Whether JSON was asked for; what stands behind `--` are no options. */
+export function asksForJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--')
+  return (end < 0 ? args : args.slice(0, end)).includes('--json')
+}
+
+function codeOf(thrown: unknown): string {
+  if (thrown instanceof AppError) return thrown.code
+  if (thrown instanceof ConfigError) return 'configuration_error'
+  return exitStatus(thrown) === 2 ? 'usage_error' : 'failed'
+}
+
+function messageOf(thrown: unknown): string {
+  if (!(thrown instanceof CommanderError)) return describeError(thrown)
+  // A group without a command, for which people are shown its help.
+  if (thrown.code === 'commander.help') return 'no command; --help lists them'
+  return thrown.message.replace(/^error: /, '')
+}
+
+function detailsOf(thrown: unknown): { path?: string; faults?: readonly string[] } {
+  if (thrown instanceof ConfigError) return { faults: thrown.faults }
+  return thrown instanceof AppError ? given({ path: thrown.path }) : {}
+}

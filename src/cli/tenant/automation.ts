@@ -1,0 +1,82 @@
+/** `postroad automation list|show|runs`: flows, their steps, and who is where in them. */
+import type { Command } from 'commander'
+import { AUTOMATION_STATUSES, type AutomationStatus } from '../../automations/flows/automation.js'
+import { listAutomations } from '../../automations/flows/automation-store.js'
+import { mustFindAutomation } from '../../automations/flows/automations.js'
+import { automationToApi, headToApi } from '../../automations/flows/flow-schema.js'
+import { findSteps } from '../../automations/flows/step-store.js'
+import { RUN_STATUSES, type RunStatus } from '../../automations/runs/run.js'
+import { given } from '../../core/given.js'
+import { shownRuns } from '../../automations/runs/shown-runs.js'
+import { UsageError, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
+import { ownedGroup, printsList } from './owned-group.js'
+
+export function automationCommands(program: Command, context: CliContext): void {
+  const { inWorkspace } = ownedGroup(
+    program,
+    'automation',
+    'steps that contacts go through',
+    'whose automations',
+  )
+  printsList<{ readonly status?: AutomationStatus }>(
+    context,
+    inWorkspace('list', 'automations, newest first').option(
+      '--status <status>',
+      `only those that are ${AUTOMATION_STATUSES.join(', ')}`,
+      automationStatus,
+    ),
+    ['NAME', 'STATUS', 'TRIGGER', 'RUNS', 'UNFINISHED', 'FAILED', 'ID'],
+    async ({ database: { reader } }, { workspaceId, page, options: { status } }) => {
+      const { items } = await listAutomations(reader, workspaceId, given({ status }), page)
+      return items.map(headToApi).map(shown => {
+        const { name, status: state, trigger_type: trigger, stats, id } = shown
+        const counts = [stats.total, stats.active + stats.paused, stats.failed]
+        return { shown, cells: [name, state, trigger, ...counts, id] }
+      })
+    },
+  )
+  inWorkspace('show <id>', 'one automation, with its steps').action(
+    async (id: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database: { reader } }) => {
+        const automation = await mustFindAutomation(reader, options.workspace, id)
+        const shown = automationToApi(automation, await findSteps(reader, automation.seq))
+        context.print(JSON.stringify(shown, null, 2))
+      })
+    },
+  )
+  printsList<{ readonly status?: RunStatus }>(
+    context,
+    inWorkspace('runs <id>', 'its runs, newest first').option(
+      '--status <status>',
+      `only those that are ${RUN_STATUSES.join(', ')}`,
+      runStatus,
+    ),
+    ['CONTACT', 'STATUS', 'STARTED', 'NEXT', 'ENDED BY', 'ID'],
+    async ({ database: { reader } }, { workspaceId, page, named, options }) => {
+      const automation = await mustFindAutomation(reader, workspaceId, named)
+      const { items } = await shownRuns(reader, automation, options.status, page)
+      return items.map(shown => ({
+        shown,
+        cells: [
+          ...[shown.contact_email, shown.status, shown.started_at, shown.next_run_at],
+          ...[shown.exit_reason, shown.id],
+        ],
+      }))
+    },
+  )
+}
+
+function automationStatus(text: string): AutomationStatus {
+  return oneOf(AUTOMATION_STATUSES, text)
+}
+
+function runStatus(text: string): RunStatus {
+  return oneOf(RUN_STATUSES, text)
+}
+
+/** @throws UsageError */
+function oneOf<T extends string>(known: readonly T[], text: string): T {
+  const found = known.find(one => one === text)
+  if (found === undefined) throw new UsageError(`${text} is none of ${known.join(', ')}`)
+  return found
+}

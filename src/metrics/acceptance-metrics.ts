@@ -1,0 +1,101 @@
+/** Mail on its way in: how much, how fast, over which connections. Fails: never. */
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { OnAnswer } from '../http/app.js'
+import type { SmtpCounts } from '../smtp/service.js'
+import type { Metrics } from './metrics.js'
+
+export type SmtpListener = 'submission' | 'inbound'
+type Way = 'api' | SmtpListener
+
+/** What else comes in by the API is no mail. */
+const SENDS: ReadonlySet<string | undefined> = new Set(['POST /email/send', 'POST /email/batch'])
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+export interface AcceptanceMetrics {
+  readonly onAnswer: OnAnswer
+  /** @returns for each message that a listener has taken */
+  readonly onTaken: (listener: SmtpListener) => (ms: number) => void
+  /** To be called once listeners are open. */
+  follow(connections: ConnectionCounts): void
+}
+
+/** Asked at each scrape. */
+export interface ConnectionCounts {
+  readonly smtp: Readonly<Record<SmtpListener, () => SmtpCounts>>
+  readonly http: () => number
+  readonly deliveries: () => number
+}
+
+export function acceptanceMetrics(metrics: Metrics): AcceptanceMetrics {
+  const registers = [metrics.registry]
+  const seconds = new Histogram({
+    name: 'postroad_acceptance_seconds',
+    help: 'From a whole message, or request, to the answer that it is stored, by the way that it came.',
+    labelNames: ['way'] as const,
+    buckets: BUCKETS,
+    registers,
+  })
+  const requests = new Counter({
+    name: 'postroad_http_requests_total',
+    help: 'Answers of the API and of what stands beside it, by class of status.',
+    labelNames: ['status'] as const,
+    registers,
+  })
+  for (const way of ['api', 'submission', 'inbound'] satisfies Way[]) seconds.zero({ way })
+  for (const status of ['2xx', '3xx', '4xx', '5xx']) requests.inc({ status }, 0)
+  return {
+    onAnswer(route, status, ms) {
+      requests.inc({ status: `${Math.floor(status / 100)}xx` })
+      if (status < 300 && SENDS.has(route)) seconds.observe({ way: 'api' }, ms / 1_000)
+    },
+    onTaken: way => ms => seconds.observe({ way }, ms / 1_000),
+    follow: counts => followConnections(metrics, counts),
+  }
+}
+
+function followConnections(metrics: Metrics, { smtp, http, deliveries }: ConnectionCounts): void {
+  const registers = [metrics.registry]
+  const labelNames = ['listener'] as const
+  const sessions = new Gauge({
+    name: 'postroad_smtp_sessions',
+    help: 'SMTP sessions of clients now.',
+    labelNames,
+    registers,
+  })
+  const opened = new Counter({
+    name: 'postroad_smtp_connections_total',
+    help: 'SMTP connections that became sessions.',
+    labelNames,
+    registers,
+  })
+  const refused = new Counter({
+    name: 'postroad_smtp_connections_refused_total',
+    help: 'SMTP connections that were turned away at a limit.',
+    labelNames,
+    registers,
+  })
+  const httpConnections = new Gauge({
+    name: 'postroad_http_connections',
+    help: 'HTTP connections of clients now.',
+    registers,
+  })
+  const underWay = new Gauge({
+    name: 'postroad_deliveries_active',
+    help: 'Deliveries under way now, each with a connection of its own.',
+    registers,
+  })
+  const known: Record<SmtpListener, SmtpCounts> = { submission: NONE, inbound: NONE }
+  metrics.addSource('connections', () => {
+    for (const listener of ['submission', 'inbound'] as const) {
+      const counts = smtp[listener]()
+      sessions.set({ listener }, counts.sessions)
+      opened.inc({ listener }, counts.opened - known[listener].opened)
+      refused.inc({ listener }, counts.turnedAway - known[listener].turnedAway)
+      known[listener] = counts
+    }
+    httpConnections.set(http())
+    underWay.set(deliveries())
+  })
+}
+
+const NONE: SmtpCounts = { sessions: 0, opened: 0, turnedAway: 0 }

@@ -1,0 +1,50 @@
+/** The ground: size of the database and its log, room on the disk, how long a commit takes. Fails: never. */
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { Database } from '../db/database.js'
+import type { OnCommitted } from '../db/group-commit.js'
+import type { Disk } from '../world/disk.js'
+import type { Metrics } from './metrics.js'
+
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+
+export function commitMetrics({ registry }: Metrics): OnCommitted {
+  const registers = [registry]
+  const seconds = new Histogram({
+    name: 'postroad_database_commit_seconds',
+    help: 'Duration of a transaction: what was written in it and the commit to disk.',
+    buckets: BUCKETS,
+    registers,
+  })
+  const works = new Counter({
+    name: 'postroad_database_writes_total',
+    help: 'Pieces of work that were committed; several share a transaction.',
+    registers,
+  })
+  return (ms, count) => {
+    seconds.observe(ms / 1_000)
+    works.inc(count)
+  }
+}
+
+export interface Ground {
+  readonly database: Database
+  readonly disk: Disk
+  readonly dataDir: string
+}
+
+export function followGround(metrics: Metrics, { database, disk, dataDir }: Ground): void {
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [metrics.registry] })
+  const free = gauge('postroad_disk_free_bytes', 'Room on the disk of the data folder.')
+  metrics.addSource('disk', async () => free.set(await disk.freeSpace(dataDir)))
+  const { figures } = database
+  if (!figures) return
+  const size = gauge('postroad_database_bytes', 'Size of the database file.')
+  const unused = gauge('postroad_database_free_bytes', 'Of the database file, what holds nothing.')
+  const log = gauge('postroad_database_wal_bytes', 'What stands in the write-ahead log.')
+  metrics.addSource('database', () => {
+    const now = figures()
+    size.set(now.octets)
+    unused.set(now.freeOctets)
+    log.set(now.logOctets)
+  })
+}

@@ -1,0 +1,240 @@
+/** A disk that is really full, under the running program: nothing is lost, everybody is told, and it goes on by itself. */
+import { writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import t, { type Test } from 'tap'
+import { MIGRATION_ROWS } from '../db/migration-rows.js'
+import { migrateFile, MIGRATION_NAMES, openForMigration } from '../support/db/migrating.js'
+import { insertRows } from '../support/db/rows.js'
+import { initialise, install, routeTo, type Initialised, type Serving } from '../support/program/process.js'
+import { smallDisk, type SmallDisk } from '../support/program/small-disk.js'
+import { openSink, type Sink } from '../support/smtp/sink.js'
+import { SmtpClient } from '../support/smtp/smtp-service.js'
+import { servedAddresses } from '../support/smtp/submission.js'
+import { until } from '../support/until.js'
+
+const MEGABYTE = 1_024 * 1_024
+
+interface FullDisk {
+  readonly disk: SmallDisk
+  readonly sink: Sink
+  readonly postroad: Initialised
+  readonly server: Serving
+}
+
+async function open(t: Test, reserve: string): Promise<FullDisk> {
+  const [disk, sink] = [smallDisk(t, 64), await openSink(t)]
+  const postroad = await initialise(t, {
+    env: {
+      ...routeTo(sink.port),
+      POSTROAD_LIMITS_DISK_RESERVE: reserve,
+      POSTROAD_SUBMISSION_REQUIRE_TLS: 'false',
+    },
+    onFolder: dataDir => disk.mountAt(dataDir),
+  })
+  await postroad.run('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId, '--vouch')
+  return { disk, sink, postroad, server: await postroad.serve() }
+}
+
+const letter = (to: string) => ({
+  to,
+  from_email: 'me@sender.test',
+  subject: 'Hello',
+  text: 'Hello.\n'.repeat(5_000),
+})
+
+/** @returns the id */
+async function accepted({ server, postroad }: FullDisk, to: string): Promise<string> {
+  const { status, body } = await server.send(postroad.key, letter(to))
+  if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`)
+  return (body as { data: { results: [{ message_id: string }] } }).data.results[0].message_id
+}
+
+/** Until one is refused. @returns what that was answered, and the ids of those that were taken */
+async function sendUntilRefused(full: FullDisk) {
+  const ids: string[] = []
+  for (let number = 0; number < 3_000; number += 1) {
+    const answer = await full.server.send(full.postroad.key, letter(`filling${number}@one.test`))
+    if (answer.status !== 200) return { answer, ids }
+    ids.push((answer.body as { data: { results: [{ message_id: string }] } }).data.results[0].message_id)
+  }
+  throw new Error('the disk does not get full')
+}
+
+/** @returns what MAIL FROM is answered */
+async function replyToMail({ server, postroad }: FullDisk): Promise<string> {
+  const client = await SmtpClient.connect(servedAddresses(server).submission[0]?.port ?? 0)
+  await client.readReply()
+  await client.ehlo()
+  const say = async (line: string) => {
+    client.send(`${line}\r\n`)
+    return (await client.readReply()).join()
+  }
+  await say(`AUTH PLAIN ${Buffer.from(`\0apikey\0${postroad.key}`).toString('base64')}`)
+  const replies = [await say('MAIL FROM:<me@sender.test>')]
+  if (replies[0]?.startsWith('250')) {
+    await say('RCPT TO:<ann@one.test>')
+    await say('DATA')
+    replies.push(await say(`From: me@sender.test\r\nSubject: Hello\r\n\r\n${'Hello.\r\n'.repeat(10_000)}.`))
+  }
+  client.cut()
+  return replies.at(-1) ?? ''
+}
+
+t.test(
+  'below the reserve of a real disk new mail is refused, and what was accepted is delivered',
+  async t => {
+    const full = await open(t, '24MB')
+    const { disk, sink, postroad, server } = full
+    sink.atRcpt = 'defer'
+    const id = await accepted(full, 'ann@one.test')
+    disk.fill(8 * MEGABYTE)
+    const refused = await until('a refusal', async () => {
+      const answer = await server.send(postroad.key, letter('bob@one.test'))
+      return answer.status === 200 ? undefined : answer
+    })
+    t.match(refused, { status: 503, body: { error: { code: 'unavailable', message: /nearly full/ } } })
+    t.match(await replyToMail(full), /^452 4\.3\.1 .*nearly full/)
+    t.match(await server.get('/health'), {
+      status: 503,
+      body: { data: { status: 'degraded', reason: /limits\.disk_reserve/ } },
+    })
+    sink.atRcpt = 'accept'
+    await server.messageOnce(postroad.key, id, 'delivered')
+    disk.makeRoom()
+    await until(
+      'mail to be taken again',
+      async () => (await server.send(postroad.key, letter('cid@one.test'))).status === 200,
+    )
+    await until('health to be well again', async () => (await server.get('/health')).status === 200)
+  },
+)
+
+t.test('a disk that is full to the last octet loses nothing, and needs no restart afterwards', async t => {
+  const full = await open(t, '0B')
+  const { disk, sink, postroad, server } = full
+  sink.atRcpt = 'defer'
+  const waiting = await accepted(full, 'ann@one.test')
+  disk.fill()
+  const { answer, ids } = await sendUntilRefused(full)
+  t.match(answer, { status: 503, body: { error: { code: 'unavailable', message: /disk/ } } })
+  t.match(answer.headers.get('retry-after'), /^\d+$/)
+  t.match(await server.get('/health'), {
+    status: 503,
+    body: { data: { status: 'failing', reason: /cannot be written: .*full/ } },
+  })
+  t.match(await replyToMail(full), /^4\d\d .*(disk|storage)/)
+  const linesBefore = server.log.length
+  for (let number = 0; number < 300; number += 1)
+    t.equal((await server.send(postroad.key, letter('dan@one.test'))).status, 503)
+  const lines = server.log.slice(linesBefore)
+  t.notOk(
+    lines.some(line => 'stack' in line),
+    'no stack trace is written for what is known',
+  )
+  t.ok(lines.filter(({ level }) => level === 'error').length < 10, 'one line tells of many failures')
+  sink.atRcpt = 'accept'
+  disk.makeRoom()
+  await until(
+    'mail to be taken again',
+    async () => (await server.send(postroad.key, letter('eve@one.test'))).status === 200,
+  )
+  for (const id of [waiting, ...ids]) await server.messageOnce(postroad.key, id, 'delivered')
+  await until('health to be well again', async () => (await server.get('/health')).status === 200)
+  t.match((await server.end('SIGTERM')).status, 0)
+})
+
+const MANY = 20_000
+
+t.test('an import during which the disk fills goes on once there is room, and misses nobody', async t => {
+  const { disk, postroad, server } = await open(t, '0B')
+  const csv = Array.from({ length: MANY }, (_, n) => `reader${n}@d${n % 50}.test,Ann ${n}\n`).join('')
+  disk.fill(12 * MEGABYTE)
+  const answer = await server.post('/api/v1/contacts/import', `email,first_name\n${csv}`, {
+    key: postroad.key,
+    headers: { 'Content-Type': 'text/csv' },
+  })
+  t.equal(answer.status, 202)
+  const { import_id: id } = (answer.body as { data: { import_id: string } }).data
+  const progress = async () =>
+    (await server.get(`/api/v1/contacts/imports/${id}`, { key: postroad.key })).body as {
+      data: { status: string; created: number }
+    }
+  await until('the disk to be full', async () => (await server.get('/health')).status === 503)
+  t.notSame((await progress()).data.status, 'completed')
+  disk.makeRoom()
+  const done = await until(
+    'the import to end',
+    async () => {
+      const { data } = await progress()
+      return data.status === 'completed' || data.status === 'failed' ? data : undefined
+    },
+    60_000,
+  )
+  t.match(done, { status: 'completed', created: MANY })
+  t.notOk(server.log.some(line => 'stack' in line))
+})
+
+t.test('a command that the disk fills under says so, and can be repeated', async t => {
+  const { disk, postroad, server } = await open(t, '0B')
+  const file = join(tmpdir(), `postroad-suppress-${process.pid}.csv`)
+  writeFileSync(file, Array.from({ length: MANY }, (_, n) => `reader${n}@d${n % 50}.test\n`).join(''))
+  const add = () => postroad.spawn('suppress', 'import', file, '--workspace', postroad.workspaceId)
+  disk.fill(2 * MEGABYTE)
+  const refused = await add()
+  t.not(refused.status, 0)
+  t.match(refused.err, /the disk is full/)
+  t.notMatch(refused.err, /^ +at /m)
+  disk.makeRoom()
+  t.match(await add(), { status: 0 })
+  t.equal(postroad.rowCounts()['suppressions'], MANY)
+  t.match(await server.get('/health'), { status: 200 })
+})
+
+/** Before messages had what the index by recipient begins with. */
+const OLD = MIGRATION_NAMES[7] ?? ''
+
+async function fillOldDatabase(file: string, messages: number): Promise<void> {
+  for (const name of MIGRATION_NAMES.slice(0, MIGRATION_NAMES.indexOf(OLD) + 1)) {
+    const db = openForMigration(file)
+    await insertRows(db, MIGRATION_ROWS[name]?.before ?? {})
+    await db.destroy()
+    await migrateFile(file, name)
+    const after = openForMigration(file)
+    await insertRows(after, MIGRATION_ROWS[name]?.after ?? {})
+    await after.destroy()
+  }
+  const handle = new BetterSqlite(file)
+  const columns = (handle.pragma('table_info(messages)') as { name: string }[]).map(({ name }) => name)
+  const others = columns.filter(name => name !== 'id').map(name => `"${name}"`)
+  handle.exec(
+    `insert into messages (id, ${others.join()}) with recursive n(i) as (select 1 union all select i + 1 from n where i < ${messages})
+      select printf('%036d', i), ${others.join()} from n, (select * from messages limit 1)`,
+  )
+  handle.pragma('wal_checkpoint(truncate)')
+  handle.close()
+}
+
+t.test(
+  'a disk that fills during a migration leaves the database as it was, and the next start with room does it',
+  async t => {
+    const disk = smallDisk(t, 96)
+    const postroad = install(t, {
+      env: { POSTROAD_LIMITS_DISK_RESERVE: '0B' },
+      onFolder: dataDir => disk.mountAt(dataDir),
+    })
+    await fillOldDatabase(join(postroad.dataDir, 'postroad.db'), 2 * MANY)
+    const before = postroad.rowCounts()
+    disk.fill(MEGABYTE)
+    const { status, err } = await postroad.spawn('serve')
+    t.equal(status, 1)
+    t.match(err, /disk is full/)
+    t.notMatch(err, /^ +at /m)
+    t.same(postroad.rowCounts(), before)
+    disk.makeRoom()
+    const server = await postroad.serve()
+    t.equal(postroad.rowCounts()['messages'], before['messages'])
+    t.match((await server.end('SIGTERM')).status, 0)
+  },
+)
