@@ -17,6 +17,8 @@ export interface Load {
   readonly path?: (number: number) => string
   /** Of a POST; a GET where absent. */
   readonly body?: (number: number) => Buffer
+  /** Whose connections are used, and kept; of its own where absent. */
+  readonly agent?: Agent
 }
 
 export interface LoadResult {
@@ -28,7 +30,7 @@ export interface LoadResult {
 
 /** Requests are numbered from 0 on. */
 export async function sendLoad(load: Load): Promise<LoadResult> {
-  const agent = new Agent({ keepAlive: true, maxSockets: load.connections })
+  const agent = load.agent ?? new Agent({ keepAlive: true, maxSockets: load.connections })
   const latencies: number[] = []
   const startedAt = performance.now()
   let next = 0
@@ -44,7 +46,7 @@ export async function sendLoad(load: Load): Promise<LoadResult> {
   try {
     await Promise.all(Array.from({ length: load.connections }, client))
   } finally {
-    agent.destroy()
+    if (!load.agent) agent.destroy()
   }
   return { requests: latencies.length, durationMs: performance.now() - startedAt, latencies }
 }

@@ -58,7 +58,7 @@ export async function measureBouncesAmongReports(
     connectionsPerDestination: 1,
     reportsDelays: true,
   })
-  // By then a server that runs has its thread for bounces ready.
+  // By then it has done what a start brings with it.
   await sleep(SETTLED_MS)
   const flood = { isOver: false, taken: 0, refused: 0 }
   const hostile = Array.from({ length: CLIENTS }, (_, client) => pour(server.inboundPort, client, flood))

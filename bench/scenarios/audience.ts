@@ -2,13 +2,14 @@
  * How fast the audience answers with a million contacts, each figure beside its limit, and whom it holds up meanwhile.
  *
  * Called by `main.ts`. Each row asks the same kind of question again and again, one after the other; beside it two other
- * clients ask for a list and hand in a mail every few milliseconds, and their 99th percentile is to stay within a limit as
+ * clients ask for a list and hand in a mail twenty times a second, and their 99th percentile is to stay within a limit as
  * well. Nothing is delivered meanwhile (see `accept.ts`).
  */
-import { fillAudience, cityOf, type FilledAudience } from '../fill/fill-audience.js'
+import { fillAudience, cityOf, contactFile, type FilledAudience } from '../fill/fill-audience.js'
 import { recipient, sendRequest } from '../fill/letters.js'
 import { percentile, short } from '../numbers.js'
 import { sendLoad, type Load, type LoadResult } from '../peers/api-load.js'
+import { importFile, type ImportTarget } from '../peers/import-load.js'
 import { openProbes, type Probes } from '../peers/probes.js'
 import { openSilentServer } from '../peers/sinks.js'
 import { copyInstallation, serve, type Installation } from '../server/server-process.js'
@@ -36,6 +37,9 @@ const HELD_UP_MS = 50
 const MOST_REQUESTS = 2_000
 const WARM_UP_REQUESTS = 5
 const MEMBERS = 5_000
+/** Rows of an imported file, and how many a second there are to be. */
+const IMPORTED = 200_000
+const WANTED_ROWS = 20_000
 /** What a million may take to be deleted or restored is nobody's limit; that it goes step by step is. */
 const NO_LIMIT = Infinity
 
@@ -58,9 +62,10 @@ export async function measureAudience(original: Installation, options: AudienceO
   const rows: string[][] = []
   for (const row of [...readRows(filled, segments), ...writeRows(filled)]) {
     const load = { ...target, ...row.load }
-    if (row.requests !== 1) await sendLoad({ ...load, requests: WARM_UP_REQUESTS })
-    rows.push(await measured(row, load, probes))
+    rows.push(await measured(row, load, probes).catch((error: unknown) => failed(row, error)))
   }
+  const imports: string[][] = []
+  for (const one of importsOf(filled)) imports.push(await measuredImport(one, target, probes))
   const peak = peakText(server)
   await probes.close()
   await server.stop()
@@ -89,9 +94,68 @@ export async function measureAudience(original: Installation, options: AudienceO
         `${short(delays?.mostMs ?? NaN)} ms at most; server's peak memory ${peak}.`,
     ],
   )
+  printTable(
+    'Imports: a list, a tag and five attributes for each row',
+    [
+      ['', 'rows', 'stored in, ms', 'rows/s', 'limit', 'GET beside, p99', 'send beside, p99', 'limit ms', ''],
+      ...imports,
+    ],
+    [],
+  )
+}
+
+interface ImportRun {
+  readonly name: string
+  readonly rows: number
+  readonly file: Buffer
+  readonly query: string
+}
+
+/** Everybody in them gets into a list and is given a tag. */
+function importsOf({ contacts, listIds, tagNames }: FilledAudience): ImportRun[] {
+  const rows = Math.min(IMPORTED, contacts)
+  const query = `list_id=${listIds[3]}&tags=${encodeURIComponent(tagNames[3] ?? '')}`
+  const run = (name: string, first: number, isOther: boolean): ImportRun => ({
+    ...{ name, rows, query },
+    file: contactFile(first, rows, isOther),
+  })
+  return [
+    run('new contacts', contacts, false),
+    run('the same again', contacts, false),
+    run('the same, each with another attribute', contacts, true),
+  ]
+}
+
+async function measuredImport(
+  { name, rows, file, query }: ImportRun,
+  target: ImportTarget,
+  probes: Probes,
+): Promise<string[]> {
+  probes.begin()
+  const done = await importFile(target, file, query)
+  const { reads, sends } = probes.end()
+  if (done.rows !== rows || done.rejected > 0) throw new Error(`not all rows: ${JSON.stringify(done)}`)
+  const [perSecond, read, send] = [
+    (rows * 1_000) / done.workMs,
+    percentile(reads, 0.99),
+    percentile(sends, 0.99),
+  ]
+  const isOver = perSecond < WANTED_ROWS || Math.max(read, send) > HELD_UP_MS
+  return [
+    name,
+    `${rows}`,
+    done.uploadMs.toFixed(0),
+    perSecond.toFixed(0),
+    `${WANTED_ROWS}`,
+    short(read),
+    short(send),
+    `${HELD_UP_MS}`,
+    isOver ? 'over' : '',
+  ]
 }
 
 async function measured(row: Row, load: Omit<Load, 'requests'>, probes: Probes): Promise<string[]> {
+  if (row.requests !== 1) await sendLoad({ ...load, requests: WARM_UP_REQUESTS })
   probes.begin()
   const { requests, latencies }: LoadResult = await sendLoad({
     ...load,
@@ -110,6 +174,15 @@ async function measured(row: Row, load: Omit<Load, 'requests'>, probes: Probes):
     short(send),
     `${HELD_UP_MS}`,
     isOver ? 'over' : '',
+  ]
+}
+
+/** The others are measured all the same. */
+function failed({ name }: Row, error: unknown): string[] {
+  return [
+    name,
+    ...Array.from({ length: 7 }, () => ''),
+    error instanceof Error ? error.message : String(error),
   ]
 }
 

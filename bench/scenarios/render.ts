@@ -68,7 +68,7 @@ export async function measureRender(original: Installation, options: RenderOptio
       ['per CPU second', 'wanted', 'heap early', 'heap at the end'],
       [`${rendered.perSecond}`, '8000', `${rendered.firstMegabytes} MB`, `${rendered.lastMegabytes} MB`],
     ],
-    ['Subject, html and text of each, with footer, links and List-Unsubscribe.'],
+    ['Subject, html and text of each, with footer, click links, pixel and List-Unsubscribe.'],
   )
   const sink = await openSink()
   const plain = await deliver(original, sink, 'plain', plainRequest, options)

@@ -33,6 +33,18 @@ export function numberOfDelivered(dataDir: string): Promise<number> {
   })
 }
 
+/** In the event log. */
+export function numberOfEvents(dataDir: string, kinds: readonly string[]): Promise<number> {
+  return withReader(dataDir, async reader => {
+    const { events } = await reader
+      .selectFrom('events')
+      .select(e => e.fn.countAll<number>().as('events'))
+      .where('kind', 'in', kinds)
+      .executeTakeFirstOrThrow()
+    return events
+  })
+}
+
 async function withReader<T>(dataDir: string, look: (reader: Queries) => Promise<T>): Promise<T> {
   const database = await openSqlite({
     file: join(dataDir, 'postroad.db'),

@@ -9,13 +9,19 @@ import { cp, writeFile } from 'node:fs/promises'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { systemClock } from '../../src/world/time/clock.js'
-import { run, startNode, stop } from './children.js'
+import { run, start, startNode, stop } from './children.js'
 
 /** The bundle: what operators run. */
 const PROGRAM = resolve('dist/main.js')
 const LOOP_DELAY = new URL('loop-delay.js', import.meta.url).href
+const THREAD_PROFILES = new URL('thread-profiles.js', import.meta.url).href
+/** As the unit sets it for the executable. */
+const AS_SERVICE = { MALLOC_ARENA_MAX: '2' }
+/** For each thread to write its profile down. */
+const PROFILES_MS = 3_000
 const START_LIMIT_MS = 30_000
 const STOP_LIMIT_MS = 30_000
 
@@ -61,6 +67,8 @@ export interface ServerProcess {
   cpuSeconds(): number
   /** The most memory it has held, bytes. */
   peakMemory(): number
+  /** The memory it holds now, bytes: all that is resident, the program's own pages as well. */
+  memory(): number
   /** How late its event loop was, 99th percentile and most, ms; known once it has stopped. */
   delays(): { readonly p99Ms: number; readonly mostMs: number } | undefined
   stop(): Promise<void>
@@ -108,21 +116,30 @@ export async function copyInstallation(original: Installation, name: string): Pr
   return installationAt({ ...original, dataDir })
 }
 
-/** @param profileName where given, a CPU profile with this name is left in the working folder when the server stops */
+/**
+ * @param profileName where given, a folder of this name with a CPU profile of each thread is left in the working folder
+ * @param executable where given, what is started in place of Node with the program
+ */
 export async function serve(
   { dataDir, keyId }: Installation,
   outgoing: Outgoing = NO_MAIL,
   profileName?: string,
+  executable?: string,
 ): Promise<ServerProcess> {
   const config = await writeConfig(dataDir, outgoing, keyId)
   const delays = `${dataDir}.delays.json`
   const watching = outgoing.reportsDelays === true ? ['--import', LOOP_DELAY] : []
+  // By the environment, which threads share: what is named on the command line they do not load.
   const profiling =
-    profileName === undefined ? [] : ['--cpu-prof', `--cpu-prof-name=${profileName}.cpuprofile`]
+    profileName === undefined
+      ? {}
+      : { NODE_OPTIONS: `--import ${THREAD_PROFILES}`, BENCH_PROFILES: resolve(`${profileName}.profiles`) }
   const startedAt = performance.now()
-  const child = startNode([...profiling, ...watching, PROGRAM, 'serve', '--config', config], {
-    env: { BENCH_LOOP_DELAYS: delays },
-  })
+  const serving = ['serve', '--config', config]
+  const child =
+    executable === undefined
+      ? startNode([...watching, PROGRAM, ...serving], { env: { BENCH_LOOP_DELAYS: delays, ...profiling } })
+      : start(executable, serving, { env: AS_SERVICE })
   const { port, submissionPort, inboundPort } = await untilItServes(child)
   const startMs = performance.now() - startedAt
   const pid = child.pid!
@@ -133,12 +150,16 @@ export async function serve(
     pid,
     startMs,
     cpuSeconds: () => cpuSecondsOf(pid),
-    peakMemory: () => peakMemoryOf(pid),
+    peakMemory: () => memoryOf(pid, 'VmHWM'),
+    memory: () => memoryOf(pid, 'VmRSS'),
     delays: () =>
       existsSync(delays)
         ? (JSON.parse(readFileSync(delays, 'utf8')) as { p99Ms: number; mostMs: number })
         : undefined,
-    stop: () => stop(child, STOP_LIMIT_MS),
+    async stop() {
+      if (profileName !== undefined && child.kill('SIGUSR2')) await sleep(PROFILES_MS)
+      await stop(child, STOP_LIMIT_MS)
+    },
   }
 }
 
@@ -220,7 +241,8 @@ function cpuSecondsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
-function peakMemoryOf(pid: number): number {
-  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
-  return Number(kilobytes) * 1_024
+/** @param field of proc(5) */
+function memoryOf(pid: number, field: 'VmHWM' | 'VmRSS'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1_024
 }
