@@ -3,11 +3,13 @@
  *
  * Called once by the queue manager, before it looks at the queue. A message that was in hand when the process ended is most
  * likely innocent and due at once; one that was in hand at several ends in a row may be their cause and waits, longer each
- * time and each for a time of its own, so that those that were in hand together are not in hand together again. An attempt
- * whose outcome was written down is a clean end and forgets all that. Fails: as the database does.
+ * time and each for a time of its own, so that those that were in hand together are not in hand together again. The first
+ * waits are short: what goes to a slow server is in hand at most ends, whatever their cause, and other mail needs no more than
+ * some seconds between two of them. An attempt whose outcome was written down is a clean end and forgets all that. Fails: as
+ * the database does.
  *
  *   crashes in a row   1, 2        3       4       5      ...
- *   due                at once    30 s    1 min   2 min   ... up to `mta.retry.max`
+ *   due                at once    5 s     10 s    20 s    ... up to `mta.retry.max`
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Database } from '../../db/database.js'
@@ -28,7 +30,7 @@ export interface RecoveryParts {
 
 /** Ends of the process that say nothing about the message yet. */
 const UNSUSPICIOUS_CRASHES = 2
-const FIRST_WAIT_MS = 30_000
+const FIRST_WAIT_MS = 5_000
 
 export async function recoverOrphans(parts: RecoveryParts): Promise<void> {
   const { database, clock, log, incarnation } = parts
