@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { findInboundMail, markUnprocessed } from '../../src/inbound/inbound-mail-store.js'
 import { oldest, prune } from '../../src/scheduler/prune.js'
 import { spawnThread, type SpawnThread } from '../../src/world/threads.js'
+import { nextTurn } from '../../src/world/time/clock.js'
 import { BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
 import { until } from '../support/until.js'
 
@@ -127,6 +128,42 @@ t.test('what was read before the mail that ended the thread counts, and is not r
   const results = await Promise.all(replies.map(async reply => (await mailOf(reply)).result))
   t.same(results, ['failed', 'auto_reply', 'auto_reply', 'failed', 'auto_reply'])
   t.ok(state.started <= 5, 'each of the two was tried twice')
+})
+
+t.test(
+  'a stop while mail is read is nobody’s fault: nothing is told as an error, and the mail waits',
+  async t => {
+    const { database, receive, stop, mailOf, state, log } = await openBreakable(t)
+    const ann = await sentMessage(database, 1, 'ann@x.example')
+    const reply = await receive(ann.returnPath, 'Subject: SPIN\r\n\r\n')
+    await until('it is being read', () => state.started === 1)
+    await stop()
+    t.same(
+      log.lines.filter(({ level }) => level === 'error'),
+      [],
+    )
+    t.match(await mailOf(reply), { processedAt: null, tries: 0 })
+  },
+)
+
+t.test('no reading thread outlives a stop, at whatever moment it comes', async t => {
+  for (let turns = 0; turns < 12; turns += 1) {
+    let alive = 0
+    const spawn: SpawnThread = (entry, options) => {
+      alive += 1
+      const onEnd: typeof options.onEnd = end => {
+        alive -= 1
+        options.onEnd(end)
+      }
+      return spawnThread(entry, { ...options, onEnd })
+    }
+    const { database, receive, stop } = await openInboundTest(t, { spawn })
+    const ann = await sentMessage(database, 1, 'ann@x.example')
+    await receive(ann.returnPath, dsn({ recipient: ann.to }))
+    for (let turn = 0; turn < turns; turn += 1) await nextTurn()
+    await stop()
+    t.equal(alive, 0, `stopped ${turns} turns after the mail came`)
+  }
 })
 
 t.test('a mail that a command marked is read again within seconds', async t => {

@@ -54,6 +54,7 @@ export class ParserThread {
   private lastNumber = 0
   private waiting: Waiting | undefined
   private limit: Timer | undefined
+  private isClosed = false
 
   constructor(parts: ParserThreadParts) {
     this.parts = parts
@@ -61,6 +62,8 @@ export class ParserThread {
 
   /** Reads them; their octets are gone from here afterwards. One call at a time. */
   async read(tasks: readonly ParseTask[]): Promise<Reading> {
+    // A thread that began now would outlive the server.
+    if (this.isClosed) return { findings: [], end: 'ended' }
     const { thread, isReady } = (this.running ??= this.start())
     const number = ++this.lastNumber
     const reading = new Promise<Reading>(resolve => {
@@ -75,8 +78,9 @@ export class ParserThread {
     return reading
   }
 
-  /** What is being read is not answered any more but as `ended`. */
+  /** What is being read, or would be, is not answered any more but as `ended`. */
   async close(): Promise<void> {
+    this.isClosed = true
     await this.running?.thread.terminate()
   }
 
@@ -89,10 +93,11 @@ export class ParserThread {
         const wasReady = this.running?.isReady === true
         this.running = undefined
         if (!this.waiting) return
-        this.parts.log.error('the thread that reads inbound mail ended', {
-          error: fault?.message ?? `exit code ${exitCode}`,
-          stack: fault?.stack,
-        })
+        if (!this.isClosed)
+          this.parts.log.error('the thread that reads inbound mail ended', {
+            error: fault?.message ?? `exit code ${exitCode}`,
+            stack: fault?.stack,
+          })
         const ended = this.waiting.isOverdue ? 'overdue' : 'ended'
         this.answer(wasReady ? ended : 'unavailable')
       },
