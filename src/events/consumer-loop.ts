@@ -57,6 +57,8 @@ export class ConsumerLoop {
   /** One of the events up to here could not be taken with the others: they come one by one. */
   private doubtedUpTo = 0
   private doubted: { readonly seq: number; readonly failures: number } | undefined
+  /** What this consumer threw when it was asked whether an event concerns it, by the event's position; of the last look. */
+  private readonly unclear = new Map<number, unknown>()
 
   constructor(parts: LoopParts, tail: EventTail, consumer: AnyConsumer) {
     this.parts = parts
@@ -146,6 +148,7 @@ export class ConsumerLoop {
     const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
     const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
     if (read.events.length > 0) await this.consumer.look?.(this.parts.database.reader)
+    this.unclear.clear()
     return { ...read, events: read.events.filter(event => this.isFor(event)) }
   }
 
@@ -167,7 +170,18 @@ export class ConsumerLoop {
   private isFor(event: StoredEvent<EventKind>): boolean {
     const { takesOwnMail = false } = this.consumer
     if (isAppliance(event.workspaceId) && !takesOwnMail) return false
-    return this.consumer.concerns?.(event as never) ?? true
+    try {
+      return this.consumer.concerns?.(event as never) ?? true
+    } catch (error) {
+      // As if it could not take the event, so that it is set aside in the end.
+      this.unclear.set(event.seq, error)
+      return true
+    }
+  }
+
+  private async react(tx: Tx, taken: Taken): Promise<void> {
+    for (const { seq } of taken) if (this.unclear.has(seq)) throw this.unclear.get(seq)
+    await this.consumer.react(tx, taken as never)
   }
 
   private async handOver(taken: Taken, upTo: number): Promise<void> {
@@ -177,7 +191,7 @@ export class ConsumerLoop {
         this.move(upTo, async tx => {
           thrown = undefined
           try {
-            await measure(() => this.consumer.react(tx, taken as never))
+            await measure(() => this.react(tx, taken))
           } catch (error) {
             thrown = { error }
             throw error

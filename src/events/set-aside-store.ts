@@ -53,7 +53,7 @@ export async function setAside(db: Queries, one: SetAsideEvent): Promise<void> {
     .values({
       consumer: one.consumer,
       seq: one.event.seq,
-      event: JSON.stringify(one.event),
+      event: textOf(one.event),
       ...values,
     })
     .onConflict(conflict => conflict.columns(['consumer', 'seq']).doUpdateSet(values))
@@ -115,6 +115,16 @@ export function isStorageTrouble(thrown: unknown): boolean {
     typeof code === 'string' &&
     /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|NOMEM)/.test(code)
   )
+}
+
+/** A payload that is damaged in the log cannot be kept; all else that is known of the event is. */
+function textOf(event: StoredEvent<EventKind>): string {
+  try {
+    return JSON.stringify(event)
+  } catch {
+    const { seq, kind, workspaceId, messageId, isSandbox, occurredAt } = event
+    return JSON.stringify({ seq, kind, workspaceId, messageId, isSandbox, occurredAt, payload: null })
+  }
 }
 
 function fromRow(row: SetAsideEventRow): SetAsideEvent {

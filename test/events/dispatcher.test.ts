@@ -304,6 +304,32 @@ t.test('an event that a consumer never takes is set aside, shown, and holds up n
   t.equal(await countSetAside(database.reader), 0)
 })
 
+t.test(
+  'an event that is damaged in the log, or whose concern cannot be told, is set aside as well',
+  async t => {
+    const reader: EventConsumer = {
+      ...diary('reader'),
+      concerns: ({ payload, messageId }) => {
+        if (messageId === 'odd') throw new Error('whose is it?')
+        return 'to' in payload
+      },
+    }
+    const { dispatcher, append, seenBy, clock, database } = await world(t, [reader])
+    await append('m1', 'damaged', 'm2', 'odd', 'm3')
+    await database.write(({ db }) =>
+      sql`update events set payload = '{"to' where message_id = 'damaged'`.execute(db),
+    )
+    await dispatcher.start()
+    await pass(clock, 'the others are seen', async () => (await seenBy('reader')).length === 3)
+    t.same(await seenBy('reader'), ['m1', 'm2', 'm3'])
+    t.match(await listSetAside(database.reader, 10), [
+      { event: { seq: 2, messageId: 'damaged', payload: null }, error: /JSON/ },
+      { event: { ...accepted('odd'), seq: 4 }, error: 'whose is it?' },
+    ])
+    t.equal(await dispatcher.passed(), 5, 'retention is not held back')
+  },
+)
+
 t.test('what nobody wants any more is dropped', async t => {
   const broken = diary('broken', () => {
     throw new Error('never')
