@@ -107,6 +107,11 @@ function describe(finding: Finding, types: readonly Finding[]): { name: string[]
       return { name: firstOf('additionalProperties'), problem: 'is not a known field' }
     case 'type':
       return { name: [], problem: `must be ${types.map(type => typeInWords(type)).join(' or ')}` }
+    case 'enum':
+      return {
+        name: [],
+        problem: `must be one of ${(params['allowedValues'] as readonly unknown[]).join(', ')}`,
+      }
     case 'maxLength':
       return { name: [], problem: `must have at most ${String(params['limit'])} characters` }
     case 'minLength':

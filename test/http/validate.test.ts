@@ -12,6 +12,7 @@ const Send = Type.Object(
     ]),
     subject: Type.String({ minLength: 1, maxLength: 10 }),
     count: Type.Optional(Type.Integer({ minimum: 1 })),
+    scope: Type.Optional(Type.Enum(['all', 'marketing'])),
     note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
     nested: Type.Optional(
       Type.Object({ items: Type.Array(Type.Object({ 'a/b~c': Type.Optional(Type.Integer()) })) }),
@@ -66,6 +67,7 @@ const faults: readonly (readonly [name: string, value: unknown, path: string, me
     'subject',
     'subject must have at most 10 characters',
   ],
+  ['none of a few words', { ...right, scope: 'some' }, 'scope', 'scope must be one of all, marketing'],
   ['a number out of bounds', { ...right, count: 0 }, 'count', 'count must be >= 1'],
   [
     'a field deep inside',
