@@ -134,10 +134,16 @@ function routerOf(routes: readonly Route[], serving: Serving) {
   const byPath = new Map<string, Route[]>()
   // A router tries every path that it knows: each resource has one of its own, so that none pays for the others.
   const byResource = new Map<string, Router>()
+  const fixedPaths = new Set(routes.map(fullPath).filter(path => parametersIn(path) === 0))
   for (const route of routes) {
     const path = fullPath(route)
     byPath.set(path, [...(byPath.get(path) ?? []), route])
-    const answer = async (ctx: Context) => {
+    const answer: Middleware = async (ctx, next) => {
+      // `GET /email/send` asks for no message with the id "send": that path has methods of its own.
+      if (parametersIn(path) > 0 && fixedPaths.has(ctx.path.toLowerCase().replace(/\/$/, ''))) {
+        await next()
+        return
+      }
       // The declared path, not the one asked for: paths can carry addresses and tokens.
       ctx.state['route'] = `${route.head.method} ${route.head.path}`
       await serve(ctx, route, serving)

@@ -71,6 +71,11 @@ t.test(
     t.equal(answer.headers.get('allow'), 'OPTIONS, POST')
     t.match(answer.headers.get('x-ratelimit-limit'), /^\d+$/)
     t.match(await ask(baseUrl, { method: 'OPTIONS', path: SEND }), { status: 204, text: '' })
+    const fixed = await ask(baseUrl, { method: 'GET', path: `${SEND}/`, key })
+    t.match(fixed, { status: 405 }, 'no message has the id "send"')
+    t.equal(fixed.headers.get('allow'), 'OPTIONS, POST')
+    const imports = await ask(baseUrl, { method: 'DELETE', path: '/api/v1/contacts/import', key })
+    t.match(imports, { status: 405 }, 'and no contact the id "import"')
     t.match(await ask(baseUrl, { method: 'GET', path: '/api/v1/nothing' }), { status: 401 })
     t.match(await ask(baseUrl, { method: 'GET', path: '/api/v1/nothing', key }), { status: 404 })
     t.match(await ask(baseUrl, { method: 'GET', path: '/api/v1/analytics/', key }), { status: 200 })
@@ -105,6 +110,33 @@ t.test(
     )
   },
 )
+
+t.test('a request that names no host or two, and CONNECT, are refused in the same form, in turn', async t => {
+  const appliance = await openTestAppliance(t)
+  const refusal =
+    /HTTP\/1\.1 400 Bad Request\r\nX-Request-Id: .+\r\n[^]*X-RateLimit-Limit: \d+\r\n[^]*"path":"request"\}\}$/
+  const well = 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n'
+  for (const request of [
+    'GET /health HTTP/1.1\r\n\r\n',
+    'GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n',
+    'CONNECT mail.example:25 HTTP/1.1\r\nHost: mail.example:25\r\n\r\n',
+  ]) {
+    t.match(await speak(t, appliance, request), refusal, request)
+    const both = await speak(t, appliance, well + request)
+    t.match(both, /^HTTP\/1\.1 200 /, 'after the answer before it')
+    t.match(both, refusal, request)
+  }
+  t.match(await speak(t, appliance, 'GET /health HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /, 'HTTP/1.0 has none')
+  const rude = connect(appliance.addresses.http[0]?.port ?? 0, '127.0.0.1').on('error', () => undefined)
+  const isGone = new Promise(resolve => rude.once('close', resolve))
+  rude.write('CONNECT mail.example:25 HTTP/1.1\r\nHost: x\r\n\r\n', () => rude.resetAndDestroy())
+  await isGone
+  t.match(
+    await speak(t, appliance, 'GET /health HTTP/1.0\r\n\r\n'),
+    /^HTTP\/1\.1 200 /,
+    'nobody else notices',
+  )
+})
 
 t.test('a body that does not arrive in time is a 408', async t => {
   const appliance = await openTestAppliance(t)

@@ -120,6 +120,11 @@ export class HttpConnections {
     // The body is asked for by whoever reads it; what else a client may expect is left to what it gets.
     server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
+    server.on('connect', (_: IncomingMessage, socket: Socket) => {
+      // From here on the socket has no other listener.
+      socket.on('error', () => socket.destroy())
+      this.refuse({ code: 'CONNECT' }, socket)
+    })
     server.on('timeout', (socket: Socket) => this.endIdle(socket))
   }
 
@@ -193,7 +198,22 @@ export class HttpConnections {
       if (hasLeft || response.closed || socket.destroyed) return
       stalled = this.clock.after(timeForOctets(socket.writableLength), () => socket.destroy())
     }
-    void this.handler.handle(response.req, response).then(onHandedOver, onHandedOver)
+    const handled = namesOneHost(response.req)
+      ? this.handler.handle(response.req, response)
+      : this.refuseRequest(response, connection.address)
+    void handled.then(onHandedOver, onHandedOver)
+  }
+
+  /** In its turn, after the answers to those before it. */
+  private refuseRequest(response: ServerResponse, address: string): Promise<void> {
+    const { status, headers, body } = this.handler.answerFault('malformed', address)
+    response.writeHead(status, {
+      ...headers,
+      'Content-Length': Buffer.byteLength(body),
+      Connection: 'close',
+    })
+    response.end(body)
+    return Promise.resolve()
   }
 
   private next(connection: Connection): void {
@@ -210,7 +230,7 @@ export class HttpConnections {
   }
 
   /** What came is no HTTP, or did not come in time. */
-  private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  private refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): void {
     const connection = this.connections.get(socket)
     if (!connection || code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
@@ -237,6 +257,12 @@ export class HttpConnections {
   private endIdle(socket: Socket): void {
     if (!this.connections.get(socket)?.current) socket.destroy()
   }
+}
+
+/** RFC 9112 §3.2: more than one is malformed for every version, none from HTTP/1.1 on. */
+function namesOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
 }
 
 /** What a socket and the TLS over it have in common. */

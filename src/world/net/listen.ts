@@ -94,6 +94,8 @@ const OPTIONS: ServerOptions = {
   connectionsCheckingInterval: LOOK_EVERY_MS,
   keepAliveTimeout: KEEP_ALIVE_MS,
   maxHeaderSize: HEADERS_OCTETS,
+  // `http-connections.ts` looks for it: here the refusal would be an answer without a word.
+  requireHostHeader: false,
 }
 
 /** @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:8025: address already in use` */
