@@ -76,7 +76,7 @@ type Appliance = Awaited<ReturnType<typeof openTestAppliance>>
 
 function apiWith(postroad: Appliance, key: string) {
   const at = (path: string) => `/api/v1${path}`
-  const post = (path: string, body: object, options: AskOptions = {}) =>
+  const post = (path: string, body: unknown, options: AskOptions = {}) =>
     postroad.post(at(path), body, { key, ...options })
   return {
     get: (path: string) => postroad.get(at(path), { key }),

@@ -239,7 +239,8 @@ eachDatabase(
     })
     await fixing
     const after = await campaign()
-    t.match(after, { status: 'failed', fixedAt: null, error: /list was deleted/ })
+    t.match(after, { status: 'failed', fixedAt: clock.now(), error: /list was deleted/ })
+    t.equal(after.recipients, after.pending, 'its recipients are those who were found')
     const takenOff = await database.write(({ db }) => cancelPending(db, seq, 100))
     t.equal(takenOff, after.pending, 'who was found is taken off')
   },

@@ -1,7 +1,7 @@
 /**
  * One campaign in the runner's hands: decides by its row what is to be done next, and does a piece of it.
  *
- *   recipients have no rows yet                     they get them            `fix-recipients.ts`
+ *   recipients have no rows yet, whatever it is     they get them            `fix-recipients.ts`
  *   scheduled, its time has come                    it begins                `end-campaign.ts`
  *   sending, outside of its window                  it is looked at again
  *   sending, somebody waits, the queue has room     mails are handed over    `hand-over.ts`
@@ -63,11 +63,11 @@ export class ActiveCampaign {
   async step(campaign: Campaign): Promise<StepResult> {
     const { database, clock } = this.parts.send
     const { status, startedAt, pending } = campaign
-    if (status === 'cancelled' || status === 'failed') return this.end(status)
     if (campaign.fixedAt === null) {
       await fixSome({ database, clock }, campaign, this.fixing)
       return 'did'
     }
+    if (status === 'cancelled' || status === 'failed') return this.end(status)
     const now = clock.now()
     if (status === 'scheduled' && (campaign.scheduledAt ?? 0) > now)
       return this.restUntil(campaign, campaign.scheduledAt)

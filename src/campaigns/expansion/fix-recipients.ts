@@ -5,6 +5,7 @@
  * written in transactions of some milliseconds, which also say how far it has come, so that it goes on there after a crash. A contact
  * that was made later, or changed in the meantime, is looked at as it is when its turn comes; each is looked at once. Where the list itself
  * is deleted meanwhile, the campaign fails before anybody is mailed: it shall not go to those of its members who were found in time.
+ * One that was cancelled goes on to the last of them as well, so that its rows and counts say whom it would have gone to.
  * Fails: as the database does; AppError unavailable where too many read.
  */
 import { isListThere } from '../../audience/lists/list-store.js'
@@ -16,7 +17,7 @@ import type { Campaign, SentTo } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import { whoOf } from '../sending/whom.js'
 import { fail } from './end-campaign.js'
-import { insertRecipients } from './recipient-store.js'
+import { countRows, insertRecipients } from './recipient-store.js'
 
 /** Numbers of contacts that one look goes over. */
 const SPAN = 8_192
@@ -47,7 +48,7 @@ export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSi
         isLong: true,
       }),
     )
-    // Cancelled, or somebody else goes over the same.
+    // Its list is gone, or somebody else goes over the same.
     if (!isTaken) return
     from = next
     await pauseFor(REST_MS)
@@ -75,10 +76,11 @@ async function write(
   now: number,
 ): Promise<boolean> {
   const campaign = await findCampaignBySeq(tx.db, seq)
-  if (!campaign || campaign.fixedBefore !== from || campaign.status === 'cancelled') return false
+  if (!campaign || campaign.fixedBefore !== from || campaign.fixedAt !== null) return false
   // They were read before this transaction: where it is there now, it was there then.
   if (who && 'list' in who && !(await isListThere(tx.db, who.list))) {
     await fail(tx, seq, 'its list was deleted before all who were in it had been found', now)
+    await finish(tx, seq, now)
     return false
   }
   await insertRecipients(tx.db, seq, contacts)
@@ -90,7 +92,7 @@ async function write(
 async function finish(tx: Tx, seq: number, now: number): Promise<void> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (!campaign || campaign.fixedAt !== null) return
-  const { status, scheduledAt, pending, recipients } = campaign
+  const { status, scheduledAt, recipients } = campaign
   const nextAt = status === 'paused' ? null : status === 'scheduled' ? scheduledAt : now
-  await changeCampaign(tx.db, seq, { fixedAt: now, nextAt }, { recipients: pending - recipients })
+  await changeCampaign(tx.db, seq, { fixedAt: now, nextAt }, { recipients: countRows(campaign) - recipients })
 }

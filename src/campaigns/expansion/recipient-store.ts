@@ -9,6 +9,7 @@ import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { compilable, inLists, inPieces, rowsStatement, statement } from '../../db/statement.js'
 import type { Flag } from '../../db/tables.js'
+import type { Progress } from '../records/campaign.js'
 
 export const RECIPIENT_STATUSES = [
   'pending',
@@ -67,6 +68,17 @@ export async function insertRecipients(
 ): Promise<void> {
   const rows = contacts.map(contact => [campaign, contact])
   for (const piece of inPieces(rows)) await insertPending(db, piece)
+}
+
+/** How many recipients have a row: each is counted by its status. */
+export function countRows({
+  pending,
+  queued,
+  done,
+  skipped,
+  cancelled,
+}: Omit<Progress, 'recipients'>): number {
+  return pending + queued + done + skipped + cancelled
 }
 
 /** A recipient whose turn it is, with what is known of the contact now. */

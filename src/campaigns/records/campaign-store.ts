@@ -327,6 +327,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     fixedBefore: row.fixed_before,
     fixedThrough: row.fixed_through,
     fixedAt: row.fixed_at,
+    recipientsPrunedAt: row.recipients_pruned_at,
     contentId: row.content_id,
     contentAt: row.content_at,
     recipients: row.recipients,

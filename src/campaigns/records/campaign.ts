@@ -84,6 +84,8 @@ export interface Campaign extends CampaignFields, Progress, Excluded, Stats {
   readonly fixedThrough: number | null
   /** When the last recipient had its row. */
   readonly fixedAt: number | null
+  /** Since when the rows are gone, which are kept for a time only. */
+  readonly recipientsPrunedAt: number | null
   /** Content of the messages made at present, and since when. */
   readonly contentId: string | null
   readonly contentAt: number | null

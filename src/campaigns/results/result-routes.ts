@@ -5,7 +5,7 @@ import { IdOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/an
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
 import type { CampaignParts } from '../campaign-parts.js'
-import { LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
+import { countRows, LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
 import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
 import { listLinks, MOST_LINKS } from './link-store.js'
@@ -61,13 +61,9 @@ export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
       item: RecipientSchema,
       errors: ['not_found'],
       async handle({ principal, params, query: { status } }, page) {
-        const { seq, recipients, pending, fixedAt } = await requireCampaign(
-          database.reader,
-          principal.workspaceId,
-          params.id,
-        )
-        const all = fixedAt === null ? pending : recipients
-        const { items, total } = await listRecipients(database.slowReader, seq, all, status, page)
+        const campaign = await requireCampaign(database.reader, principal.workspaceId, params.id)
+        const all = campaign.recipientsPrunedAt === null ? countRows(campaign) : 0
+        const { items, total } = await listRecipients(database.slowReader, campaign.seq, all, status, page)
         return { items: items.map(recipientToApi), total }
       },
     }),

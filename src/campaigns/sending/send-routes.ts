@@ -84,7 +84,8 @@ export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
       summary: 'End a campaign, and take back what is still queued.',
       description:
         'A mail that is just being delivered ends as that delivery ends, and is not tried again. Mails that are taken back read failed, ' +
-        'and their recipients cancelled. A cancelled campaign cannot be resumed.',
+        'and their recipients cancelled, as do all who had not had their turn, also where they are still being found. A cancelled campaign ' +
+        'cannot be resumed.',
     }),
   ]
 }
