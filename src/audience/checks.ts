@@ -6,6 +6,7 @@
 import { AppError } from '../core/errors.js'
 import { normalizedAddress, readAddress } from '../mail/address.js'
 import type { Attributes } from './contacts/contact.js'
+import { mergeAttributes } from './contacts/traits.js'
 
 /** @returns the address in the form that it is stored and compared in */
 export function checkEmail(text: string): string {
@@ -52,6 +53,27 @@ export function checkAttributes(attributes: Attributes): void {
     throw refusal('attributes', `attributes are nested deeper than ${MOST_NESTING} levels`)
   if (Buffer.byteLength(JSON.stringify(attributes)) > MOST_OCTETS)
     throw refusal('attributes', 'attributes are larger than 32 KB')
+}
+
+/**
+ * Attributes with what is said of them anew, where that stays within the bounds of a contact. What only takes away always does.
+ *
+ * @throws AppError validation_error
+ */
+export function mergeWithinBounds(before: Attributes, patch: Attributes): Attributes {
+  const merged = mergeAttributes(before, patch)
+  if (Object.values(patch).some(value => value !== null)) checkAttributes(merged)
+  return merged
+}
+
+/** Whether what is said of attributes anew can be taken. */
+export function isWithinBounds(before: Attributes, patch: Attributes): boolean {
+  try {
+    mergeWithinBounds(before, patch)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function isNestedWithin(value: unknown, levels: number): boolean {

@@ -9,7 +9,8 @@ import type { ContactPatch, NewContactPatch } from './contacts.js'
 
 export const AttributesSchema = Type.Record(Type.String(), Type.Unknown(), {
   description:
-    'Whatever else is known, by name: at most 200 names of up to 100 characters and 32 KB as JSON, nested at most 8 deep.',
+    'Whatever else is known, by name: of a contact all together at most 200 names of up to 100 characters and 32 KB as JSON, nested at ' +
+    'most 8 deep.',
 })
 
 const NameOrNull = Type.Union([Type.String({ maxLength: 100 }), Type.Null()])

@@ -14,6 +14,7 @@ import { deleteUnsubscribe, findReasons } from '../../deliverability/suppression
 import { appendEvents } from '../../events/store.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
 import { applyCounts, CountChange, findAudience } from '../audience-store.js'
+import { mergeWithinBounds } from '../checks.js'
 import { findStaticList } from '../lists/static-list.js'
 import { addPairs, deletePairsOf, LIST_MEMBERS, recount } from '../pair-store.js'
 import type { Contact, ContactFields } from './contact.js'
@@ -141,7 +142,7 @@ async function patchContact(
   const after: Contact = {
     ...before,
     ...patch,
-    attributes: attributes ? mergeAttributes(before.attributes, attributes) : before.attributes,
+    attributes: attributes ? mergeWithinBounds(before.attributes, attributes) : before.attributes,
     // What a server has said of one address it has not said of another.
     ...(patch.email === undefined || patch.email === before.email
       ? {}

@@ -10,6 +10,7 @@ import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { confirmationUrl } from '../../mail/links/links.js'
 import type { Acting } from '../audience-parts.js'
+import { isWithinBounds } from '../checks.js'
 import type { Contact } from '../contacts/contact.js'
 import {
   changeContact,
@@ -71,8 +72,9 @@ export async function confirm(
   return parts.database.write(async tx => {
     if (!(await markConfirmed(tx.db, id, parts.clock.now()))) return false
     const acting = actingOf(form, owner)
+    const known = await findContact(tx.db, acting.workspaceId, { email })
     const { contact } = await upsertContact(parts, tx, acting, {
-      ...patchOf(fields),
+      ...fitting(patchOf(fields), known),
       email,
       subscribed: true,
     })
@@ -120,11 +122,21 @@ async function takeUnconfirmed(
   if (!known) return createContact(parts, tx, acting, { ...patch, email })
   const { firstName, lastName, attributes = {} } = patch
   const missing = Object.entries(attributes).filter(([name]) => !Object.hasOwn(known.attributes, name))
-  return changeContact(parts, tx, acting, known.id, {
+  const gaps = {
     ...(known.firstName === null && firstName !== undefined ? { firstName } : {}),
     ...(known.lastName === null && lastName !== undefined ? { lastName } : {}),
     ...(missing.length === 0 ? {} : { attributes: Object.fromEntries(missing) }),
-  })
+  }
+  return changeContact(parts, tx, acting, known.id, fitting(gaps, known))
+}
+
+/** Without attributes for which a contact has no room: whoever fills in a form neither fails by it nor learns of it. */
+function fitting(
+  { attributes, ...patch }: Omit<ContactPatch, 'email'>,
+  known: Contact | undefined,
+): Omit<ContactPatch, 'email'> {
+  const isFitting = attributes && (!known || isWithinBounds(known.attributes, attributes))
+  return isFitting ? { ...patch, attributes } : patch
 }
 
 async function join(

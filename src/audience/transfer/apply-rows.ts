@@ -13,6 +13,7 @@ import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting } from '../audience-parts.js'
 import { findAudience } from '../audience-store.js'
+import { isWithinBounds } from '../checks.js'
 import type { Attributes, Contact, Named, NewContact } from '../contacts/contact.js'
 import { changedFields, toldChanged, toldMember, toldOf, toldTag } from '../contacts/contact-events.js'
 import { findContactsByEmail } from '../contacts/contact-store.js'
@@ -33,16 +34,25 @@ interface Doing {
   readonly newId: NewId
 }
 
+export interface Applied {
+  readonly counts: RowCounts
+  /** Rows of which nothing was taken, since of what the contact has already too little room is left. */
+  readonly refused: readonly ImportedContact[]
+}
+
 /** @param rows each of another address @throws AppError not_found, conflict where the list can take nobody any more */
 export async function applyRows(
   tx: Tx,
   { workspaceId, isSandbox, options }: Pick<Import, 'workspaceId' | 'isSandbox' | 'options'>,
-  rows: readonly ImportedContact[],
+  said: readonly ImportedContact[],
   { at, newId }: Pick<Doing, 'at' | 'newId'>,
-): Promise<RowCounts> {
-  if (rows.length === 0) return { created: 0, updated: 0, unchanged: 0 }
+): Promise<Applied> {
+  if (said.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
   const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
-  const known = await findKnown(doing, rows)
+  const known = await findKnown(doing, said)
+  const refused = said.filter(row => !hasRoomFor(known.get(row.email), row))
+  for (const { email } of refused) known.delete(email)
+  const rows = refused.length === 0 ? said : said.filter(row => !refused.includes(row))
   const made = await makeContacts(
     doing,
     rows.filter(({ email }) => !known.has(email)),
@@ -59,11 +69,17 @@ export async function applyRows(
     ...(await tagAll(doing, options.tags, rows, contacts, touched)),
   ]
   await appendEvents(tx, events)
-  return {
+  const counts = {
     created: made.length,
     updated: touched.size - made.length,
     unchanged: rows.length - touched.size,
   }
+  return { counts, refused }
+}
+
+function hasRoomFor(before: Contact | undefined, { attributes }: ImportedContact): boolean {
+  if (!before || !attributes) return true
+  return isWithinBounds(before.attributes, sayingMore(before.attributes, attributes))
 }
 
 function byEmail(contacts: readonly Contact[]): [string, Contact][] {
@@ -73,7 +89,7 @@ function byEmail(contacts: readonly Contact[]): [string, Contact][] {
 async function findKnown(
   { tx, acting }: Doing,
   rows: readonly ImportedContact[],
-): Promise<ReadonlyMap<string, Contact>> {
+): Promise<Map<string, Contact>> {
   const audience = await findAudience(tx.db, acting.workspaceId)
   if (!audience) return new Map()
   return new Map(

@@ -13,7 +13,7 @@ import type { Log } from '../../world/log.js'
 import type { SpawnThread } from '../../world/threads.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { AudienceParts } from '../audience-parts.js'
-import { applyRows } from './apply-rows.js'
+import { applyRows, attributeText } from './apply-rows.js'
 import type { Import, ImportStatus, Rejection } from './import.js'
 import {
   deleteImport,
@@ -27,7 +27,8 @@ import {
 } from './import-store.js'
 import { ImportFault, ImportReader } from './reading/import-reader.js'
 import type { ReadRow } from './reading/import-reader-protocol.js'
-import type { ImportedContact } from './reading/read-row.js'
+import { attributeOf } from './reading/columns.js'
+import { rejected, type ImportedContact } from './reading/read-row.js'
 
 export interface ImporterParts extends AudienceParts {
   readonly spawn: SpawnThread
@@ -239,8 +240,11 @@ class ActiveImport {
     const one = await this.find(tx)
     const at = clock.now()
     const contacts = rows.filter((row): row is ImportedContact => !('reason' in row))
-    const rejections = rows.filter((row): row is Rejection => 'reason' in row)
-    const counts = await applyRows(tx, one, contacts, { at, newId })
+    const { counts, refused } = await applyRows(tx, one, contacts, { at, newId })
+    const rejections = [
+      ...rows.filter((row): row is Rejection => 'reason' in row),
+      ...refused.map(row => noRoomFor(one, row)),
+    ]
     await insertRejections(
       tx.db,
       one.seq,
@@ -295,6 +299,24 @@ class ActiveImport {
     const { retryAfterMs = 0 } = error instanceof AppError ? error : {}
     await clock.sleep(Math.min(MOST_RETRY_MS, Math.max(RETRY_MS, retryAfterMs)))
   }
+}
+
+/** Cells as the file may have had them, to be sent again. */
+function noRoomFor({ options: { columns } }: Import, row: ImportedContact): Rejection {
+  const { line, email, firstName = '', lastName = '', attributes = {}, subscribed, tags = [] } = row
+  const said: Readonly<Record<string, string>> = {
+    ...{ email, first_name: firstName, last_name: lastName, tags: tags.join(', ') },
+    ...{
+      subscribed: subscribed === undefined ? '' : String(subscribed),
+      attributes: JSON.stringify(attributes),
+    },
+  }
+  const cells = columns.map(({ field }) => {
+    const attribute = field === null ? undefined : attributeOf(field)
+    if (attribute === undefined) return said[field ?? ''] ?? ''
+    return Object.hasOwn(attributes, attribute) ? attributeText(attributes[attribute]) : ''
+  })
+  return rejected({ line, cells }, 'the attributes that the contact has leave no room for these')
 }
 
 function isRefusal(error: unknown): error is AppError {

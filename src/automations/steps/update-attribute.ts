@@ -33,8 +33,6 @@ export const updateAttribute: StepType = {
     const config = step.config as AttributeConfig
     const patch = patchOf(config)
     return Promise.resolve(async ({ parts, tx, run, contact }) => {
-      // What attributes become all together has a bound as well.
-      checkAttributes({ ...contact.attributes, ...patch.attributes })
       await changeContact(parts, tx, actingOf(run), contact.id, patch)
       return { kind: 'done', detail: { [config.attributeName]: config.attributeValue } }
     })
