@@ -25,6 +25,8 @@ export const MOST_MAILBOX_CHARACTERS = 1_000
 
 interface Fault {
   readonly fault: string
+  /** It is more than one, of which callers that take a list can tell. */
+  readonly isSeveral?: true
 }
 
 /** @returns the mailbox, or why it is none */
@@ -55,7 +57,7 @@ function readStrictly(text: string, rules: AddressRules): NamedMailbox | Fault {
   const list = readAddressList(text)
   const mailboxes = mailboxesOf(list)
   if (mailboxes.filter(({ address }) => address.includes('@')).length > 1)
-    return { fault: 'is several addresses: give them as a list, one in each entry' }
+    return { fault: 'is several addresses, and only one can stand here', isSeveral: true }
   if (list.fault !== undefined) return { fault: list.fault }
   const [only, ...others] = mailboxes
   if (!only || others.length > 0 || list.elements.some(element => 'group' in element))

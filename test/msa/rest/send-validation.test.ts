@@ -150,6 +150,18 @@ const beyondAscii: Refusal[] = ['jörg@sender.test', 'Jörg <jörg@sender.test>'
     })),
 )
 
+const two = 'me@sender.test, Ann <ann@sender.test>'
+/** Only of `to` a list can be told. */
+const several: Refusal[] = [
+  { name: 'two in to', body: { ...good, to: two }, path: 'to', message: /give them as a list/ },
+  ...(['from_email', 'reply_to'] as const).map(field => ({
+    name: `two in ${field}`,
+    body: { ...good, [field]: two },
+    path: field,
+    message: /only one can stand here/,
+  })),
+]
+
 const business: Refusal[] = [
   { name: 'no body', body: { ...good, text: undefined }, code: 'no_content' },
   { name: 'empty html and text', body: { ...good, html: '', text: '' }, code: 'no_content' },
@@ -213,6 +225,7 @@ t.test('every refused request names its fault and leaves nothing behind', async 
     ...addresses,
     ...injections,
     ...beyondAscii,
+    ...several,
     ...business,
     ...inOrder,
   ]) {

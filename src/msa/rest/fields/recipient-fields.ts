@@ -75,9 +75,9 @@ function readList(field: string | readonly string[], name: string, isOneOfMany: 
 
 function readEntry(text: string, path: string): Entry {
   const read = readNamedAddress(text)
-  return 'fault' in read
-    ? { shown: presentable(text), fault: `${path} ${read.fault}` }
-    : { shown: read.address, mailbox: toNamedAddress(read) }
+  if (!('fault' in read)) return { shown: read.address, mailbox: toNamedAddress(read) }
+  const fault = read.isSeveral ? 'is several addresses: give them as a list, one in each entry' : read.fault
+  return { shown: presentable(text), fault: `${path} ${fault}` }
 }
 
 /** Fit to be stored and shown, and still no address: neither cutting it nor the spaces in it can make it one. */
