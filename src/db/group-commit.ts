@@ -18,6 +18,7 @@ import { nextTurn, pauseFor, type Clock } from '../world/time/clock.js'
 import type { Checkpointer } from './threads/checkpointer.js'
 import type { Queries, Run, Tx, WriteOptions } from './database.js'
 import { storageRefusal } from './sqlite/storage-fault.js'
+import type { LogSync } from './sqlite/log-sync.js'
 import type { StorageWatch } from './sqlite/storage-watch.js'
 import { command } from './statement.js'
 import type { Tables } from './tables.js'
@@ -56,12 +57,14 @@ export interface GroupCommitParts {
   readonly checkpointer?: Checkpointer | undefined
   /** Asked before anybody is told of a commit. */
   readonly storage?: StorageWatch | undefined
+  /** For a writer whose commits do not wait for the disk: nobody is told of one before this has. */
+  readonly logSync?: Pick<LogSync, 'mayBegin' | 'sync'> | undefined
   /** What the statements of stores go to directly, where the writer's connection has such a thing. */
   readonly run?: Run
   readonly onCommitted?: OnCommitted | undefined
 }
 
-/** Told after each commit. @param durationMs from BEGIN to the end of COMMIT @param works that shared it */
+/** Told after each commit. @param durationMs from BEGIN until it was on disk @param works that shared it */
 export type OnCommitted = (durationMs: number, works: number) => void
 
 export class GroupCommit {
@@ -80,6 +83,7 @@ export class GroupCommit {
   private readonly clock: Clock
   private readonly checkpointer: Checkpointer | undefined
   private readonly storage: StorageWatch | undefined
+  private readonly logSync: GroupCommitParts['logSync']
   private readonly run: Run | undefined
   private readonly onCommitted: OnCommitted | undefined
   private draining: Promise<void> | undefined
@@ -92,11 +96,12 @@ export class GroupCommit {
   private usualCallers = 0
 
   constructor(writer: Kysely<Tables>, clock: Clock, parts: GroupCommitParts = {}) {
-    const { checkpointer, storage, run, onCommitted } = parts
+    const { checkpointer, storage, logSync, run, onCommitted } = parts
     this.writer = writer
     this.clock = clock
     this.checkpointer = checkpointer
     this.storage = storage
+    this.logSync = logSync
     this.run = run
     this.onCommitted = onCommitted
   }
@@ -165,6 +170,7 @@ export class GroupCommit {
     await this.checkpointer?.room()
     const begunAt = this.clock.monotonic()
     try {
+      this.logSync?.mayBegin()
       this.storage?.mayBegin()
       // The rest is for what was accepted: to deliver and settle it.
       this.storage?.requireRoom()
@@ -250,6 +256,7 @@ export class GroupCommit {
     let callers = 0
     const begunAt = this.clock.monotonic()
     try {
+      this.logSync?.mayBegin()
       this.storage?.mayBegin()
       await this.writer.transaction().execute(async transaction => {
         const started = this.clock.monotonic()
@@ -267,6 +274,8 @@ export class GroupCommit {
           db.run = undefined
         }
       })
+      const syncing = this.logSync?.sync()
+      if (syncing) await syncing
       // What was committed into a deleted file is as good as not written.
       this.storage?.requireFiles()
       this.storage?.committed()

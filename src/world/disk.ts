@@ -1,11 +1,20 @@
 /**
- * What the file system says of itself: whether a file is still the one that was there, and how much room there is.
+ * What the file system says of itself: whether a file is still the one that was there, how much room there is, when octets are on disk.
  *
  * Called by `db/`, which must notice when the ground moves under it. `fake-disk.ts` is the one that tests fill and empty.
  * Fails: a file that is not there has no identity; free space that cannot be told rejects with the system's error.
  */
-import { statSync } from 'node:fs'
+import { closeSync, fdatasync, fdatasyncSync, openSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
+
+/** A file that somebody writes to, and whose octets are to be on disk at certain moments. */
+export interface SyncedFile {
+  /** All that was written to it, by whomever, is on disk when it returns. The event loop stands meanwhile. @throws the system's error */
+  syncInPlace(): void
+  /** The same beside the event loop. */
+  sync(): Promise<void>
+  close(): void
+}
 
 export interface Disk {
   /** The same text as long as the same file stands at the path; undefined where there is none. A few microseconds. */
@@ -17,6 +26,8 @@ export interface Disk {
   entriesOf(folder: string): string | undefined
   /** Octets that this user may still write where the folder is. */
   freeSpace(folder: string): Promise<number>
+  /** @throws the system's error where there is no such file, or it may not be written */
+  openSynced(path: string): SyncedFile
 }
 
 export const systemDisk: Disk = {
@@ -31,5 +42,14 @@ export const systemDisk: Disk = {
   async freeSpace(folder) {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize
+  },
+  openSynced(path) {
+    const descriptor = openSync(path, 'r+')
+    return {
+      syncInPlace: () => fdatasyncSync(descriptor),
+      sync: () =>
+        new Promise((resolve, reject) => fdatasync(descriptor, error => (error ? reject(error) : resolve()))),
+      close: () => closeSync(descriptor),
+    }
   },
 }

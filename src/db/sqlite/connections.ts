@@ -46,7 +46,7 @@ function configure(handle: BetterSqlite.Database): void {
   handle.pragma('auto_vacuum = incremental')
   handle.pragma('journal_mode = WAL')
   // The bundled SQLite defaults to NORMAL in WAL mode, which loses acknowledged commits at power failure.
-  handle.pragma('synchronous = FULL')
+  commitsSync(handle, true)
   handle.pragma('foreign_keys = ON')
   commitsCheckpoint(handle, true)
   handle.pragma(`cache_size = -${CACHE_KILOBYTES}`)
@@ -55,6 +55,17 @@ function configure(handle: BetterSqlite.Database): void {
 /** Whether its commits bring the log over, or leave that to a thread. */
 export function commitsCheckpoint(handle: BetterSqlite.Database, isWanted: boolean): void {
   handle.pragma(`wal_autocheckpoint = ${isWanted ? LOG_PAGES : 0}`)
+}
+
+/** Whether each of its commits waits for the disk, or leaves that to who is told of it (`log-sync.ts`). */
+export function commitsSync(handle: BetterSqlite.Database, isWanted: boolean): void {
+  handle.pragma(`synchronous = ${isWanted ? 'FULL' : 'NORMAL'}`)
+}
+
+/** Path of the write-ahead log: beside the file itself, wherever a link to it lies. */
+export function logPathOf(handle: BetterSqlite.Database): string {
+  const [main] = handle.pragma('database_list') as readonly { readonly file: string }[]
+  return `${main?.file ?? ''}-wal`
 }
 
 /**

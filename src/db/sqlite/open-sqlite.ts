@@ -9,7 +9,16 @@ import { Kysely } from 'kysely'
 import { describeError } from '../../core/errors.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { checkContent, checkHeader } from './check-file.js'
-import { commitsCheckpoint, openReader, openWriter, readyForWork, OPENING_TIMEOUT_MS } from './connections.js'
+import {
+  commitsCheckpoint,
+  commitsSync,
+  logPathOf,
+  openReader,
+  openWriter,
+  readyForWork,
+  OPENING_TIMEOUT_MS,
+} from './connections.js'
+import { LogSync } from './log-sync.js'
 import { Checkpointer, type CheckpointerParts, type LogLength } from '../threads/checkpointer.js'
 import type { Database, DatabaseFigures, Queries } from '../database.js'
 import { GroupCommit, type OnCommitted } from '../group-commit.js'
@@ -78,7 +87,9 @@ export async function openSqlite({
     )
   const storage = watch && new StorageWatch(watch, clock, file)
   await storage?.start()
-  const groups = new GroupCommit(writer, clock, { checkpointer, storage, run, onCommitted })
+  const logSync = watch && new LogSync(watch.disk.openSynced(logPathOf(writeHandle)), clock)
+  if (logSync) commitsSync(writeHandle, false)
+  const groups = new GroupCommit(writer, clock, { checkpointer, storage, logSync, run, onCommitted })
   // Seen from the writing connection, only other processes change it: the reading one never writes.
   const selectVersion = writeHandle.prepare('pragma data_version').pluck()
   const dataVersion = () => Number(selectVersion.get())
@@ -116,6 +127,7 @@ export async function openSqlite({
     async [Symbol.asyncDispose]() {
       await groups.idle()
       storage?.close()
+      logSync?.close()
       await checkpointer?.close()
       if (slowReader !== reader) await slowReader.destroy()
       await reader.destroy()

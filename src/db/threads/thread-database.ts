@@ -10,7 +10,13 @@ import type { Log } from '../../world/log.js'
 import type { OwnThread } from '../../world/threads.js'
 import { clockFrom, type Clock } from '../../world/time/clock.js'
 import type { Database, Queries, Tx } from '../database.js'
-import { commitsCheckpoint, openReader, openWriter, readyForWork } from '../sqlite/connections.js'
+import {
+  commitsCheckpoint,
+  commitsSync,
+  openReader,
+  openWriter,
+  readyForWork,
+} from '../sqlite/connections.js'
 import { sqliteDialect, sqliteReadingDialect } from '../sqlite/sqlite-dialect.js'
 import { sqliteCode, storageRefusal } from '../sqlite/storage-fault.js'
 import { UNWATCHED } from '../sqlite/storage-watch.js'
@@ -49,6 +55,8 @@ export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
   const writeHandle = openWriter(file)
   // A thread of the server's does that.
   commitsCheckpoint(writeHandle, false)
+  // Its pieces are promised to nobody: they are on disk with the next commit that somebody is told of, and in their order.
+  commitsSync(writeHandle, false)
   readyForWork(writeHandle)
   const { dialect, run } = sqliteDialect(writeHandle, clock)
   const writer = new Kysely<Tables>({ dialect })

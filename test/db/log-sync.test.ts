@@ -1,0 +1,90 @@
+/** What the writer commits is told to nobody before the disk has it, however the disk is. */
+import { sql } from 'kysely'
+import t, { type Test } from 'tap'
+import type { Database } from '../../src/db/database.js'
+import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
+import { nextTurn } from '../../src/world/time/clock.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { FakeDisk } from '../../src/world/fake-disk.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { sqliteFile } from '../support/db/database.js'
+
+async function server(t: Test, file = sqliteFile(t)) {
+  const [clock, disk, log] = [new FakeClock(), new FakeDisk(), new FakeLog()]
+  const database = await openSqlite({ file, clock, watch: { disk, log, reserve: 0 } })
+  let isClosed = false
+  const close = async () => {
+    if (!isClosed) await database[Symbol.asyncDispose]()
+    isClosed = true
+  }
+  t.teardown(close)
+  await database.write(({ db }) => sql`create table if not exists notes (text text)`.execute(db))
+  return { file, clock, disk, log, database, close }
+}
+
+const note = (database: Database, text: string) =>
+  database.write(({ db }) => sql`insert into notes values (${text})`.execute(db))
+
+async function notes({ reader }: Database): Promise<string[]> {
+  const { rows } = await sql<{ text: string }>`select text from notes order by rowid`.execute(reader)
+  return rows.map(({ text }) => text)
+}
+
+/** A disk that takes 20 ms, of which it is known that it does. */
+async function onSlowDisk(t: Test) {
+  const all = await server(t)
+  const { clock, disk, database } = all
+  disk.onSync = () => clock.skip(20)
+  for (let times = 0; times < 8; times += 1) await note(database, `before ${times}`)
+  return all
+}
+
+t.test('while a slow disk takes its time, who reads is answered and who wrote is not', async t => {
+  const { disk, database } = await onSlowDisk(t)
+  let letGo = () => {}
+  disk.syncing = new Promise(resolve => (letGo = resolve))
+  let isTold = false
+  const writing = note(database, 'one').then(() => (isTold = true))
+  for (let turns = 0; turns < 50; turns += 1) await nextTurn()
+  t.equal((await notes(database))[0], 'before 0', 'a read comes in between')
+  t.notOk(isTold)
+  letGo()
+  await writing
+  t.equal((await notes(database)).at(-1), 'one')
+})
+
+t.test('what comes while a slow disk is busy shares the next commit', async t => {
+  const { disk, database } = await onSlowDisk(t)
+  let [letGo, syncs] = [() => {}, 0]
+  disk.syncing = new Promise(resolve => (letGo = resolve))
+  disk.onSync = () => void (syncs += 1)
+  const first = note(database, 'one')
+  for (let turns = 0; turns < 50; turns += 1) await nextTurn()
+  const others = ['two', 'three', 'four'].map(text => note(database, text))
+  letGo()
+  await Promise.all([first, ...others])
+  t.equal(syncs, 2)
+  t.equal((await notes(database)).length, 12)
+})
+
+for (const { name, open } of [
+  { name: 'a quick disk', open: server },
+  { name: 'a slow disk', open: onSlowDisk },
+])
+  t.test(`after ${name} has failed to take a commit, nothing more is stored until a start anew`, async t => {
+    const { file, disk, database, log, close } = await open(t)
+    disk.onSync = () => {
+      throw Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
+    }
+    await t.rejects(note(database, 'lost'), { code: 'unavailable' })
+    t.match(database.storage.fault, { code: 'database_failing', isFatal: true })
+    t.match(log.lines, [{ event: 'the database cannot be written' }])
+    // The system calls the next attempt a success, with a hole in the log before it.
+    disk.onSync = () => {}
+    await t.rejects(note(database, 'refused'), { code: 'unavailable' })
+    t.notOk((await notes(database)).includes('refused'), 'it was not even begun')
+    await close()
+    const { database: anew } = await server(t, file)
+    await note(anew, 'kept')
+    t.ok((await notes(anew)).includes('kept'))
+  })
