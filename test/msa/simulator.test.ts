@@ -91,3 +91,14 @@ t.test('for a live key they are addresses like any other', async t => {
   await postroad.messageOnce(postroad.key, String(body.data.results[0].message_id), 'delivered')
   t.notOk(events(postroad).some(({ kind }) => kind === 'email.bounced'))
 })
+
+t.test('an address that is suppressed for live mail plays in the sandbox still', async t => {
+  const postroad = await openTestAppliance(t)
+  const sandbox = await postroad.makeKey('--sandbox')
+  const to = 'opened@simulator.test'
+  t.match(await postroad.post('/api/v1/suppressions', { email: to }, { key: postroad.key }), {
+    status: 201,
+  })
+  t.match(await play(postroad, postroad.key, to), { status: 'suppressed' })
+  t.match(await play(postroad, sandbox, to), { status: 'opened' })
+})
