@@ -8,6 +8,8 @@ export class FakeDisk implements Disk {
   onSync: () => void = () => {}
   /** What a sync beside the event loop waits for. */
   syncing: Promise<void> = Promise.resolve()
+  /** How many syncs beside the event loop were begun. */
+  begun = 0
 
   identityOf(path: string): string | undefined {
     return systemDisk.identityOf(path)
@@ -29,6 +31,7 @@ export class FakeDisk implements Disk {
         file.syncInPlace()
       },
       sync: async () => {
+        this.begun += 1
         await this.syncing
         this.onSync()
         await file.sync()

@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import type { Database } from '../../src/db/database.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
-import { nextTurn } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeDisk } from '../../src/world/fake-disk.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { sqliteFile } from '../support/db/database.js'
+import { until } from '../support/until.js'
 
 async function server(t: Test, file = sqliteFile(t)) {
   const [clock, disk, log] = [new FakeClock(), new FakeDisk(), new FakeLog()]
@@ -30,6 +30,14 @@ async function notes({ reader }: Database): Promise<string[]> {
   return rows.map(({ text }) => text)
 }
 
+/** From now on the disk is asked and does not answer until it is let go. */
+function hold(disk: FakeDisk) {
+  let letGo = () => {}
+  disk.syncing = new Promise(resolve => (letGo = resolve))
+  const before = disk.begun
+  return { letGo: () => letGo(), asked: () => until('the disk is asked', () => disk.begun > before) }
+}
+
 /** A disk that takes 20 ms, of which it is known that it does. */
 async function onSlowDisk(t: Test) {
   const all = await server(t)
@@ -41,11 +49,10 @@ async function onSlowDisk(t: Test) {
 
 t.test('while a slow disk takes its time, who reads is answered and who wrote is not', async t => {
   const { disk, database } = await onSlowDisk(t)
-  let letGo = () => {}
-  disk.syncing = new Promise(resolve => (letGo = resolve))
+  const { letGo, asked } = hold(disk)
   let isTold = false
   const writing = note(database, 'one').then(() => (isTold = true))
-  for (let turns = 0; turns < 50; turns += 1) await nextTurn()
+  await asked()
   t.equal((await notes(database))[0], 'before 0', 'a read comes in between')
   t.notOk(isTold)
   letGo()
@@ -55,15 +62,14 @@ t.test('while a slow disk takes its time, who reads is answered and who wrote is
 
 t.test('what comes while a slow disk is busy shares the next commit', async t => {
   const { disk, database } = await onSlowDisk(t)
-  let [letGo, syncs] = [() => {}, 0]
-  disk.syncing = new Promise(resolve => (letGo = resolve))
-  disk.onSync = () => void (syncs += 1)
+  const { letGo, asked } = hold(disk)
   const first = note(database, 'one')
-  for (let turns = 0; turns < 50; turns += 1) await nextTurn()
+  await asked()
+  const before = disk.begun
   const others = ['two', 'three', 'four'].map(text => note(database, text))
   letGo()
   await Promise.all([first, ...others])
-  t.equal(syncs, 2)
+  t.equal(disk.begun - before, 1)
   t.equal((await notes(database)).length, 12)
 })
 

@@ -1,14 +1,16 @@
 /**
  * Makes sure that what was committed is on disk, in place of SQLite's own fsync inside of a commit.
  *
- * Used by `group-commit.ts` on a server, whose writing connection commits without (`synchronous = NORMAL`: the write-ahead log is
- * written, and a checkpoint still syncs what it has to). Nobody is told of a commit before it is here. A disk that takes long is waited for beside the
- * event loop, so that whoever only reads is answered meanwhile; one that is quick is waited for in place, which costs less than
- * the way to a thread and back. Until a commit is on disk others may see it, but it was promised to nobody, and whatever follows from it
- * goes out after a commit of its own: the log is on disk up to a point or not at all.
+ * Used by `group-commit.ts` on a server, whose writing connection commits without (`synchronous = NORMAL`: the write-ahead log
+ * is written, and a checkpoint still syncs what it has to). Nobody is told of a commit before it is here. A disk that takes long
+ * is waited for beside the event loop, so that whoever only reads is answered meanwhile; one that is quick is waited for in place,
+ * which costs less than the way to a thread and back. Until a commit is on disk others may see it, but it was promised to nobody,
+ * and whatever follows from it goes out after a commit of its own: the log is on disk up to a point or not at all.
  *
- * Fails: as the disk does, and from then on always. What could not be written the system forgets, and would call the next attempt a success
- * with a hole in the log before it; only a start anew reads what there is.
+ * Invariant: of a database's files only the log may be opened here. SQLite takes no locks on it, and closing a descriptor of one that
+ * it does lock would drop these locks (fcntl(2)).
+ * Fails: as the disk does, and from then on always. What could not be written the system forgets, and would call the next attempt
+ * a success with a hole in the log before it; only a start anew reads what there is.
  */
 import type { SyncedFile } from '../../world/disk.js'
 import type { Clock } from '../../world/time/clock.js'
