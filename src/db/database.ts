@@ -70,7 +70,7 @@ export interface Lending {
 
 export interface Database extends AsyncDisposable {
   readonly dialect: Dialect
-  /** Reads see every commit that has been acknowledged. Never writes. */
+  /** Reads see every commit that has been acknowledged, and for a moment one that is not on disk yet. Never writes. */
   readonly reader: Queries
   /**
    * For reads that can take over 10 ms: counts, deep pages, search, exports. As `reader`, but on a server they run in a thread
