@@ -30,7 +30,7 @@ export interface LoopParts {
 const EVENTS_PER_TURN = 100
 const FEWEST_PER_TURN = 10
 /** Events of other kinds that may lie between a stored cursor and what was looked at, to be read again after a restart. */
-const PASSED_BY = 10_000
+const PASSED_BY = 50_000
 /** Between two looks at the log: where much is appended, many events share a turn. */
 const REST_MS = 20
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }

@@ -9,7 +9,7 @@ import type { EventKind } from './event.js'
 import { newestSeq, readEventsAfter, readTail, type StoredEvent } from './store.js'
 
 /** Kept at most: what an import appends while its slowest reader rests, a few times over. Some megabytes. */
-const KEPT = 4_000
+const KEPT = 12_000
 /** Read at a time. */
 const AT_ONCE = 500
 

@@ -1,13 +1,17 @@
 /**
  * SQL of the event log: append, read on from a cursor, move the cursor.
  *
- * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time.
+ * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time. What events about contacts
+ * say is read only when somebody asks for it, where that can be done at once: an import appends three for each of its rows, and most
+ * often nobody does (`late-payload-store.ts`).
  */
-import { sql, type Generated, type Selectable } from 'kysely'
+import { sql, type Generated } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
 import { compilable, inPieces, rowsStatement, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { AnyEvent, Event, EventKind } from './event.js'
+import { LatePayloads } from './late-payload-store.js'
+import { LoggedEvent, type LoggedRow } from './logged-event.js'
 
 interface EventRow {
   seq: Generated<number>
@@ -55,22 +59,24 @@ export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise
   for (const piece of inPieces(rows)) await insertRows(tx.db, piece)
 }
 
-const selectAfter = statement(
-  (
-    db,
-    {
-      seq,
-      kinds,
-      limit,
-    }: { readonly seq: number; readonly kinds: readonly string[]; readonly limit: number },
-  ) =>
-    db
-      .selectFrom('events')
-      .selectAll()
-      .where('seq', '>', seq)
-      .where('kind', 'in', kinds)
-      .orderBy('seq')
-      .limit(limit),
+/** Without what events about no message say, where that is read later. */
+function selectEvents(db: Queries) {
+  const payload = db.run ? sql<string | null>`iif(message_id is null, null, payload)` : sql<string>`payload`
+  return db
+    .selectFrom('events')
+    .select(['seq', 'kind', 'workspace_id', 'message_id', 'is_sandbox', 'occurred_at', payload.as('payload')])
+    .orderBy('seq')
+}
+
+interface After {
+  readonly [name: string]: unknown
+  readonly seq: number
+  readonly kinds: readonly string[]
+  readonly limit: number
+}
+
+const selectAfter = statement((db, { seq, kinds, limit }: After) =>
+  selectEvents(db).where('seq', '>', seq).where('kind', 'in', kinds).limit(limit),
 )
 
 /** The next events of these kinds after the cursor, oldest first. */
@@ -81,32 +87,21 @@ export async function readEventsAfter<Kind extends EventKind>(
   limit: number,
 ): Promise<StoredEvent<Kind>[]> {
   const { rows } = await selectAfter(db, { seq, kinds, limit })
-  return rows.map(row => eventFromRow(row) as StoredEvent<Kind>)
+  return fromRows<Kind>(db, rows)
 }
 
 const selectTail = statement((db, { seq, limit }: { readonly seq: number; readonly limit: number }) =>
-  db.selectFrom('events').selectAll().where('seq', '>', seq).orderBy('seq').limit(limit),
+  selectEvents(db).where('seq', '>', seq).limit(limit),
 )
 
 /** The next events of whatever kind after a position, oldest first. */
 export async function readTail(db: Queries, seq: number, limit: number): Promise<StoredEvent<EventKind>[]> {
-  return (await selectTail(db, { seq, limit })).rows.map(eventFromRow)
+  return fromRows(db, (await selectTail(db, { seq, limit })).rows)
 }
 
-/** Its payload is parsed when somebody asks for it: most consumers pass most events by. */
-function eventFromRow(row: Selectable<EventRow>): StoredEvent<EventKind> {
-  let payload: unknown
-  return {
-    seq: row.seq,
-    kind: row.kind,
-    workspaceId: row.workspace_id,
-    messageId: row.message_id,
-    isSandbox: row.is_sandbox === 1,
-    occurredAt: row.occurred_at,
-    get payload(): unknown {
-      return (payload ??= JSON.parse(row.payload) as unknown)
-    },
-  } as unknown as StoredEvent<EventKind>
+function fromRows<Kind extends EventKind>(db: Queries, rows: readonly LoggedRow[]): StoredEvent<Kind>[] {
+  const late = new LatePayloads(db, rows)
+  return rows.map(row => new LoggedEvent(row, late) as unknown as StoredEvent<Kind>)
 }
 
 const selectNewest = statement(db => db.selectFrom('events').select(e => e.fn.max('seq').as('seq')))

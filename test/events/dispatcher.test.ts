@@ -194,9 +194,9 @@ t.test('stopping waits for the consumer that is at work, and starts no retry', a
 
 t.test('a consumer of rare kinds does not read the same others again and again', async t => {
   const { database, dispatcher, append } = await world(t, [{ ...diary('rare'), kinds: ['email.failed'] }])
-  await append(...Array.from({ length: 10_001 }, (_, index) => `m${index}`))
+  await append(...Array.from({ length: 50_001 }, (_, index) => `m${index}`))
   dispatcher.wake()
-  await until('the cursor is past them', async () => (await findCursor(database.reader, 'rare')) === 10_001)
+  await until('the cursor is past them', async () => (await findCursor(database.reader, 'rare')) === 50_001)
 })
 
 t.test('what a consumer looks up is as it was when its events were appended, or newer', async t => {

@@ -1,8 +1,16 @@
 /** The event log on both databases: append, read on, move the cursor. */
 import t from 'tap'
-import type { Event } from '../../src/events/event.js'
-import { appendEvents, findCursor, moveCursor, readEventsAfter } from '../../src/events/store.js'
-import { eachDatabase } from '../support/db/database.js'
+import type { ContactEvents, Event, EventKind } from '../../src/events/event.js'
+import {
+  appendEvents,
+  deleteEventsBefore,
+  findCursor,
+  moveCursor,
+  readEventsAfter,
+  readTail,
+  type StoredEvent,
+} from '../../src/events/store.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 
 const accepted = (messageId: string): Event => ({
   kind: 'email.accepted',
@@ -19,12 +27,61 @@ const failed = (messageId: string): Event => ({
   payload: { to: 'ann@example.com', reason: 'broken: "quotes" and ünïcode' },
 })
 
+const tagged = (contact_id: string): ContactEvents['tag.added'] => ({
+  kind: 'tag.added',
+  workspaceId: 'w1',
+  messageId: null,
+  isSandbox: false,
+  occurredAt: 1_767_607_200_000,
+  payload: { tag_id: 't1', tag_name: 'vip', contact_id, email: `${contact_id}@example.com`, source: 'api' },
+})
+const untagged = (contact_id: string): ContactEvents['tag.removed'] => ({
+  ...tagged(contact_id),
+  kind: 'tag.removed',
+})
+
+/** With what it says, which it reads only when asked. */
+function whole(events: readonly StoredEvent<EventKind>[]): unknown[] {
+  return events.map(event => ({ ...event, payload: event.payload }))
+}
+
 eachDatabase(t, 'an event reads back as it was appended, with its place in the log', async (t, database) => {
   await database.write(tx => appendEvents(tx, [accepted('m1'), failed('m2')]))
-  t.same(await readEventsAfter(database.reader, 0, ['email.accepted', 'email.failed'], 10), [
+  t.same(whole(await readEventsAfter(database.reader, 0, ['email.accepted', 'email.failed'], 10)), [
     { seq: 1, ...accepted('m1') },
     { seq: 2, ...failed('m2') },
   ])
+})
+
+eachDatabase(
+  t,
+  'what an event about a contact says is there when it is asked for, whatever stands between',
+  async (t, database) => {
+    const events = [tagged('c1'), accepted('m1'), untagged('c1'), tagged('c2'), failed('m2'), tagged('c3')]
+    await database.write(tx => appendEvents(tx, events))
+    const read = await readTail(database.reader, 1, 4)
+    t.same(
+      whole(read),
+      events.slice(1, 5).map((event, at) => ({ seq: at + 2, ...event })),
+    )
+    const [first, second, third] = await readEventsAfter(database.reader, 0, ['tag.added'], 10)
+    // In any order, and once more.
+    for (const [event, id] of [
+      [third, 'c3'],
+      [first, 'c1'],
+      [second, 'c2'],
+      [third, 'c3'],
+    ] as const)
+      t.equal(event?.payload.contact_id, id)
+  },
+)
+
+t.test('what was never asked for of an event that is gone meanwhile is an error', async t => {
+  const database = await sqliteDatabase(t)
+  await database.write(tx => appendEvents(tx, [tagged('c1')]))
+  const [event] = await readTail(database.reader, 0, 1)
+  await database.write(({ db }) => deleteEventsBefore(db, Infinity, 1, 10))
+  t.throws(() => event?.payload, { message: 'event 1 is not in the log any more' })
 })
 
 eachDatabase(
