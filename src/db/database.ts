@@ -59,13 +59,24 @@ export interface Lending {
   /** Path of the database file. */
   readonly file: string
   /**
-   * Leaves writing to somebody else until what it returns settles: one transaction of some milliseconds, in the line of long work. Meanwhile
-   * the event loop goes on, and only writes wait. Where the disk has no room for new mail it has none for this.
+   * Leaves writing to somebody else until what it returns settles, in the line of long work: for some transactions of some milliseconds
+   * each, as long as nobody else wants to write. Meanwhile the event loop goes on, and only writes wait. Where the disk has no room for
+   * new mail it has none for this.
    *
    * @param use rejects with what the database threw
    * @throws AppError unavailable where nothing can be stored at the moment, or what was committed is not there any more
    */
-  lend(use: () => Promise<void>): Promise<void>
+  lend(use: (turn: LentTurn) => Promise<void>): Promise<void>
+}
+
+export interface LentTurn {
+  /**
+   * @param end called when the turn is to end with the transaction that it is at: somebody else wants to write, or the log wants to be
+   *   brought over. At once where that is so already
+   */
+  onWanted(end: () => void): void
+  /** Something was committed, and others may follow. To be called now and then in a long turn. */
+  committed(): void
 }
 
 export interface Database extends AsyncDisposable {

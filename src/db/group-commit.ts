@@ -7,7 +7,8 @@
  *
  * Pieces of long work (`isLong`) wait in a line of their own and share commits with nobody else, so that no request waits for the rest
  * of one that it has come into. They have a turn when nobody else waits or has just written, or all others can, and at the latest after
- * some groups. So has a thread of this process that writes on a connection of its own (`lend`): it gets the turn, and this connection waits for its end.
+ * some groups. So has a thread of this process that writes on a connection of its own (`lend`): it gets the turn, this connection waits
+ * for its end, and whoever else wants to write has the thread told.
  * While the log that they fill is brought over, they wait and others go on.
  *
  * Fails: when BEGIN or COMMIT itself fails (locked by another process, disk full, I/O error), every work of that group rejects
@@ -15,8 +16,8 @@
  */
 import type { Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../world/time/clock.js'
-import type { Checkpointer } from './threads/checkpointer.js'
-import type { Queries, Run, Tx, WriteOptions } from './database.js'
+import { ASKED_EVERY, type Checkpointer } from './threads/checkpointer.js'
+import type { LentTurn, Queries, Run, Tx, WriteOptions } from './database.js'
 import { storageRefusal } from './sqlite/storage-fault.js'
 import type { LogSync } from './sqlite/log-sync.js'
 import type { StorageWatch } from './sqlite/storage-watch.js'
@@ -73,6 +74,8 @@ export class GroupCommit {
   /** Threads that wait for a turn. */
   private readonly borrowers: (() => Promise<void>)[] = []
   private wasLent = false
+  /** Whoever has the turn meanwhile is to hear that somebody else wants it. */
+  private onWanted: (() => void) | undefined
   /** What long work waits for beside its turn. */
   private clearing: Promise<void> | undefined
   /** Groups since long work had its turn. */
@@ -113,14 +116,16 @@ export class GroupCommit {
     return new Promise<T>((resolve, reject) => {
       const line = isLong ? this.long : this.waiting
       line.push({ canWait, callers, ...savepointWork(work, resolve, reject) })
+      this.onWanted?.()
       this.startDraining()
     })
   }
 
   /** See `Lending`. */
-  lend(use: () => Promise<void>): Promise<void> {
+  lend(use: (turn: LentTurn) => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.borrowers.push(() => this.leaveTo(use).then(resolve, reject))
+      this.onWanted?.()
       this.startDraining()
     })
   }
@@ -166,7 +171,7 @@ export class GroupCommit {
     else await this.commit(this.long)
   }
 
-  private async leaveTo(use: () => Promise<void>): Promise<void> {
+  private async leaveTo(use: (turn: LentTurn) => Promise<void>): Promise<void> {
     await this.checkpointer?.room()
     const begunAt = this.clock.monotonic()
     try {
@@ -174,7 +179,7 @@ export class GroupCommit {
       this.storage?.mayBegin()
       // The rest is for what was accepted: to deliver and settle it.
       this.storage?.requireRoom()
-      await use()
+      await use({ onWanted: end => this.endWhenWanted(end), committed: () => this.lookAfterTurn() })
       this.storage?.requireFiles()
       this.storage?.committed()
       this.onCommitted?.(this.clock.monotonic() - begunAt, 1)
@@ -182,8 +187,27 @@ export class GroupCommit {
       this.storage?.failed(thrown)
       throw storageRefusal(asError(thrown))
     } finally {
-      this.checkpointer?.committed()
+      this.onWanted = undefined
+      this.checkpointer?.committed(ASKED_EVERY)
     }
+  }
+
+  private endWhenWanted(end: () => void): void {
+    this.onWanted = end
+    if (this.waiting.length + this.long.length + this.borrowers.length > 0) end()
+  }
+
+  /** What is looked after at the end of each turn, in a long one. */
+  private lookAfterTurn(): void {
+    try {
+      this.storage?.requireFiles()
+      this.storage?.requireRoom()
+      this.checkpointer?.committed(ASKED_EVERY)
+      if (this.checkpointer?.isTimeToClear !== true) return
+    } catch {
+      // It is told at the end of the turn, or in place of the next one.
+    }
+    this.onWanted?.()
   }
 
   /** While others only wait for company it may as well go first, but not twice in a row. */

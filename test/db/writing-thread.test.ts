@@ -97,6 +97,25 @@ t.test('a thread and the server write in turns, and everything is there', async 
   t.ok(all.indexOf('server 0') < all.indexOf('thread 29'), 'neither waited for all of the other')
 })
 
+t.test('a thread keeps its turn for as long as nobody else wants to write', async t => {
+  const names = Array.from({ length: 30 }, (_, at) => `thread ${at}`)
+  const { lending, run, texts } = await open(
+    t,
+    names.map(name => [name, 'note']),
+  )
+  let turns = 0
+  const counting: Lending = {
+    ...lending,
+    lend: async use => {
+      turns += 1
+      await lending.lend(use)
+    },
+  }
+  await run(undefined, counting)
+  t.same(await texts('notes'), names)
+  t.equal(turns, 1)
+})
+
 t.test('it is the same time in a thread as in the server', async t => {
   const { clock, run, texts } = await open(t, [['today is', 'time']])
   await run()
@@ -133,12 +152,10 @@ t.test('a thread that is told to stop ends between two transactions', async t =>
     Array.from({ length: 50 }, (_, at) => [`thread ${at}`, 'note']),
   )
   const stop = new AbortController()
-  let turns = 0
   await run(stop.signal, {
     ...lending,
     lend: async use => {
-      turns += 1
-      if (turns === 5) stop.abort()
+      stop.abort()
       await lending.lend(use)
     },
   })

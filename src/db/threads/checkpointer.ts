@@ -5,7 +5,8 @@
  * answered. Here a thread with a connection of its own does it (`checkpoint-main.ts`) while others write. Since they do, it
  * never quite comes to the end, and the log would grow for as long as they went on; so from a certain length the next group
  * waits the few ms that the short rest takes, and the log begins anew. Long work, which fills the log as fast as the disk takes it,
- * makes room from half of that length on, when others go on meanwhile (`clear`): nobody else comes upon a log that is full of it.
+ * makes room from half of that length on, when others go on meanwhile (`clear`): nobody else comes upon a log that is full of it. It
+ * goes on itself while most of the log is brought over, and waits for the rest.
  *
  * Used by `group-commit.ts`. How far both are is asked of SQLite itself. Never opens a file of the database: closing any
  * descriptor of one drops every POSIX lock that this process holds on it, those of SQLite's own connections too (fcntl(2)).
@@ -37,12 +38,14 @@ export interface CheckpointedDatabase {
 const WORTHWHILE = 2_000
 /** Pages from which on the log shall begin anew: 64 MB. */
 const LONG = 16_000
-/** Pages from which on long work waits until all of them are brought over: 32 MB. */
+/** Pages from which on long work sees to it that all of them are brought over: 32 MB. */
 const LONG_FOR_LONG_WORK = LONG / 2
+/** Pages from which on it waits for that whatever there is still to be done: 48 MB. */
+const LONGEST_FOR_LONG_WORK = 0.75 * LONG
 /** Until the end is reached in spite of what others write meanwhile: each time there is less left. */
 const MOST_RUNS_TO_CLEAR = 4
 /** Commits from one question for the length to the next: a few megabytes more or less make no difference. */
-const ASKED_EVERY = 8
+export const ASKED_EVERY = 8
 /** For the rest; a disk that takes longer is in trouble, and the log may grow. */
 const LONGEST_WAIT_MS = 1_000
 /** Between two trials after a failure, doubled with each. */
@@ -84,6 +87,8 @@ export class Checkpointer {
   private stuckAt = 0
   /** Pages in the log when long work last waited for it, since it began anew. */
   private clearedAt = 0
+  /** Most of the log was brought over since then, or is being. */
+  private isPrepared = false
 
   constructor(parts: CheckpointerParts, database: CheckpointedDatabase) {
     this.parts = parts
@@ -91,10 +96,10 @@ export class Checkpointer {
     database.commitsCheckpoint(false)
   }
 
-  /** To be called after each commit. */
-  committed(): void {
+  /** To be called after each commit. @param commits where it is for several together */
+  committed(commits = 1): void {
     if (this.isClosed || this.mustWait()) return
-    this.commitsToQuestion -= 1
+    this.commitsToQuestion -= commits
     if (this.commitsToQuestion > 0) return
     const { written, broughtOver } = this.ask()
     if (!this.running && written - broughtOver >= WORTHWHILE) void this.run()
@@ -111,11 +116,26 @@ export class Checkpointer {
   /** To be awaited before the next piece of long work where there is something to wait for; others need not wait meanwhile. */
   clear(): Promise<void> | undefined {
     if (this.isClosed || this.trouble) return undefined
-    const { written } = this.ask()
-    if (written < LONG_FOR_LONG_WORK) this.clearedAt = 0
-    if (written < this.clearedAt + LONG_FOR_LONG_WORK) return undefined
-    this.clearedAt = written
+    this.ask()
+    if (!this.isTimeToClear) return undefined
+    this.clearedAt = this.length.written
+    this.isPrepared = false
     return Promise.race([this.runToTheEnd(), pauseFor(LONGEST_WAIT_MS)])
+  }
+
+  /** Whether long work is to pause for `clear`, as far as the log's length was asked for. */
+  get isTimeToClear(): boolean {
+    const { written } = this.length
+    if (this.isClosed || this.trouble) return false
+    if (written < LONG_FOR_LONG_WORK) this.clearedAt = 0
+    const grown = written - this.clearedAt
+    if (grown < LONG_FOR_LONG_WORK) return false
+    if (grown >= LONGEST_FOR_LONG_WORK) return true
+    if (this.running) return false
+    if (!this.isPrepared) void this.run()
+    const { isPrepared } = this
+    this.isPrepared = true
+    return isPrepared
   }
 
   async close(): Promise<void> {

@@ -1,11 +1,11 @@
 /**
- * The database as a thread sees it that writes by itself: connections of its own, and the server's leave for each transaction.
+ * The database as a thread sees it that writes by itself: connections of its own, and the server's leave to write (`turns.ts`).
  *
  * Opened by the programs that `writing-thread.ts` runs, never in the main thread. One write is one transaction; several wait for each other.
- * The schema is the server's business. Fails: as `Database` says; a write that the server does not let pass rejects with its reason.
+ * The schema is the server's business. Fails: as `Database` says; a write that the server does not let pass rejects with its reason. That
+ * what was committed does not count, since its files are gone, may come out with a later write only.
  */
 import { Kysely } from 'kysely'
-import { AppError, describeError } from '../../core/errors.js'
 import type { Log } from '../../world/log.js'
 import type { OwnThread } from '../../world/threads.js'
 import { clockFrom, type Clock } from '../../world/time/clock.js'
@@ -18,16 +18,10 @@ import {
   readyForWork,
 } from '../sqlite/connections.js'
 import { sqliteDialect, sqliteReadingDialect } from '../sqlite/sqlite-dialect.js'
-import { sqliteCode, storageRefusal } from '../sqlite/storage-fault.js'
 import { UNWATCHED } from '../sqlite/storage-watch.js'
 import type { Tables } from '../tables.js'
-import type {
-  WritingAnswer,
-  WritingFault,
-  WritingMessage,
-  WritingOptions,
-  WritingRefusal,
-} from './writing-protocol.js'
+import { Turns } from './turns.js'
+import type { WritingAnswer, WritingMessage, WritingOptions } from './writing-protocol.js'
 
 export interface ThreadDatabase {
   /** As the server's. */
@@ -42,10 +36,10 @@ export interface ThreadDatabase {
 }
 
 export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
-  const { file, now } = thread.options as WritingOptions
+  const { file, now, wanted } = thread.options as WritingOptions
   const clock = clockFrom(now)
   const say = (message: WritingMessage) => thread.post(message)
-  const turns = new Turns(say)
+  const turns = new Turns({ say, clock, wanted })
   const stop = new AbortController()
   thread.listen(message => {
     const answer = message as WritingAnswer
@@ -94,64 +88,10 @@ export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
       },
       foreignVersion: version,
       async [Symbol.asyncDispose]() {
+        await turns.end()
         await reader.destroy()
         await writer.destroy()
       },
     },
   }
-}
-
-/** Asks for one turn after the other. */
-class Turns {
-  private readonly say: (message: WritingMessage) => void
-  private last: Promise<unknown> = Promise.resolve()
-  private onTurn: () => void = () => {}
-  private onSettled: (refusal: WritingRefusal | undefined) => void = () => {}
-
-  constructor(say: (message: WritingMessage) => void) {
-    this.say = say
-  }
-
-  answered(answer: Exclude<WritingAnswer, { kind: 'stop' }>): void {
-    if (answer.kind === 'turn') this.onTurn()
-    else this.onSettled(answer.refusal)
-  }
-
-  /** @param transact is handed where to put what is called once its commit counts */
-  take<T>(transact: (callbacks: (() => void)[]) => Promise<T>): Promise<T> {
-    const turn = this.last.then(() => this.runTurn(transact))
-    this.last = turn.catch(() => undefined)
-    return turn
-  }
-
-  private async runTurn<T>(transact: (callbacks: (() => void)[]) => Promise<T>): Promise<T> {
-    const [given, settled] = [
-      new Promise<boolean>(resolve => (this.onTurn = () => resolve(true))),
-      new Promise<WritingRefusal | undefined>(resolve => (this.onSettled = resolve)),
-    ]
-    this.say({ kind: 'turn' })
-    // Where nothing can be stored at the moment the turn is refused before it is given.
-    if (!(await Promise.race([given, settled.then(() => false)]))) throw unavailable(await settled)
-    const callbacks: (() => void)[] = []
-    const outcome = await transact(callbacks).then(
-      result => ({ result }),
-      (thrown: unknown) => ({ error: thrown instanceof Error ? thrown : new Error(String(thrown)) }),
-    )
-    this.say({ kind: 'over', ...('error' in outcome && faultOf(outcome.error)) })
-    const refusal = await settled
-    if ('error' in outcome) throw storageRefusal(outcome.error)
-    if (refusal) throw unavailable(refusal)
-    for (const callback of callbacks) callback()
-    return outcome.result
-  }
-}
-
-function unavailable({ message, retryAfterMs }: WritingRefusal = { message: '' }): AppError {
-  return new AppError('unavailable', message, { ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
-}
-
-/** Of the storage; what the work itself threw is nobody else's business. */
-function faultOf(error: Error): { readonly fault?: WritingFault } {
-  const code = sqliteCode(error)
-  return code === undefined ? {} : { fault: { message: describeError(error), code } }
 }

@@ -1,8 +1,9 @@
 /**
  * What the server and a thread that writes by itself say to each other. Holds no logic.
  *
- * The thread asks for a turn, gets it, says that its transaction is over, and hears whether what it committed counts; nothing else is
- * said between the first and the last of these.
+ * The thread asks for a turn, gets it, says that its transactions are over, and hears whether what it committed counts; nothing else is
+ * said between the first and the last of these, but now and then, where it has the turn for long, that it has committed. That it is to end the
+ * turn it reads in memory that both share.
  */
 import type { LogFields } from '../../world/log-lines.js'
 
@@ -11,6 +12,8 @@ export interface WritingOptions {
   readonly file: string
   /** Of the server's clock as the thread is started; what both write is compared with it. */
   readonly now: number
+  /** 1 from when the thread is to end the turn that it has, until it has the next one. One Int32. */
+  readonly wanted: SharedArrayBuffer
 }
 
 /** Why nothing was committed, as the database said it. */
@@ -29,6 +32,7 @@ export interface WritingRefusal {
 /** From the thread. */
 export type WritingMessage =
   | { readonly kind: 'turn' }
+  | { readonly kind: 'committed' }
   | { readonly kind: 'over'; readonly fault?: WritingFault }
   | { readonly kind: 'trouble'; readonly event: string; readonly fields: LogFields }
   /** There is nothing left to do, or it was told to stop. */

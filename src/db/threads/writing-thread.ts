@@ -10,7 +10,7 @@ import { given } from '../../core/given.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
 import type { Clock } from '../../world/time/clock.js'
-import type { Lending } from '../database.js'
+import type { Lending, LentTurn } from '../database.js'
 import type {
   WritingAnswer,
   WritingFault,
@@ -48,8 +48,11 @@ class RunningWriter {
   readonly ended: Promise<void>
   private readonly parts: WritingParts
   private readonly thread: Thread
+  /** See `WritingOptions.wanted`. */
+  private readonly wanted = new Int32Array(new SharedArrayBuffer(4))
   private isFinished = false
-  /** The transaction that it was left the turn for is over. */
+  /** What it was left the turn for is over. */
+  private turn: LentTurn | undefined
   private over: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
 
   constructor(parts: WritingParts, program: URL) {
@@ -59,7 +62,10 @@ class RunningWriter {
       onEnd = error => (error ? reject(error) : resolve())
     })
     this.thread = parts.spawn(program, {
-      options: { file: parts.lending.file, now: parts.clock.now() } satisfies WritingOptions,
+      options: {
+        ...{ file: parts.lending.file, now: parts.clock.now() },
+        wanted: this.wanted.buffer,
+      } satisfies WritingOptions,
       heapMegabytes: HEAP_MEGABYTES,
       onMessage: message => this.take(message as WritingMessage),
       onEnd: ({ exitCode, fault }) => {
@@ -77,6 +83,7 @@ class RunningWriter {
 
   private take(message: WritingMessage): void {
     if (message.kind === 'turn') void this.leaveTurn()
+    else if (message.kind === 'committed') this.goOn()
     else if (message.kind === 'over') this.endTurn(message.fault)
     else if (message.kind === 'trouble') this.parts.log.error(message.event, message.fields)
     else {
@@ -88,15 +95,23 @@ class RunningWriter {
   private async leaveTurn(): Promise<void> {
     let refusal: WritingRefusal | undefined
     try {
-      await this.parts.lending.lend(() => {
+      await this.parts.lending.lend(turn => {
+        Atomics.store(this.wanted, 0, 0)
+        turn.onWanted(() => Atomics.store(this.wanted, 0, 1))
+        this.turn = turn
         const over = new Promise<void>((resolve, reject) => (this.over = { resolve, reject }))
         this.say({ kind: 'turn' })
-        return over.finally(() => (this.over = undefined))
+        return over.finally(() => (this.over = this.turn = undefined))
       })
     } catch (error) {
       refusal = { message: describeError(error), ...given({ retryAfterMs: retryAfterOf(error) }) }
     }
     this.say({ kind: 'settled', ...(refusal === undefined ? {} : { refusal }) })
+    this.parts.onWritten()
+  }
+
+  private goOn(): void {
+    this.turn?.committed()
     this.parts.onWritten()
   }
 
