@@ -109,13 +109,18 @@ async function makeContacts(
 ): Promise<Contact[]> {
   const emails = rows.map(({ email }) => email)
   const reasons = await findReasons(tx.db, acting.workspaceId, emails)
-  const contacts = rows.map(
-    ({ email, firstName = null, lastName = null, attributes = {}, subscribed = true }): NewContact => ({
-      ...{ id: newId(), email, firstName, lastName, createdAt: at },
-      attributes: mergeAttributes({}, attributes),
-      subscribed: subscribed && ['hard_bounce', undefined].includes(reasons.get(email)),
-    }),
-  )
+  const contacts = rows.map(({ email, firstName, lastName, attributes, subscribed }): NewContact => {
+    const reason = reasons.get(email)
+    return {
+      id: newId(),
+      email,
+      firstName,
+      lastName,
+      attributes: attributes ? mergeAttributes(attributes, {}) : {},
+      subscribed: subscribed !== false && (reason === undefined || reason === 'hard_bounce'),
+      createdAt: at,
+    }
+  })
   return insertManyContacts(
     tx.db,
     acting.workspaceId,
@@ -177,12 +182,12 @@ async function tagAll(
   touched: Set<Contact>,
 ): Promise<AnyEvent[]> {
   const { tx, acting, at, newId } = doing
-  const named = [...usual, ...rows.flatMap(({ tags = [] }) => tags)]
+  const named = [...usual, ...rows.flatMap(({ tags }) => tags)]
   if (named.length === 0) return []
   const tags = await ensureTags(tx, acting, named, { at, newId })
   const tagged = new Map<Named & { readonly seq: number }, Map<number, Contact>>()
   for (const row of rows)
-    for (const name of [...usual, ...(row.tags ?? [])]) {
+    for (const name of [...usual, ...row.tags]) {
       const [tag, contact] = [tags(name), contacts.get(row.email)]
       if (!contact) continue
       const ofTag = tagged.get(tag) ?? new Map<number, Contact>()

@@ -55,7 +55,11 @@ declare module '../../db/tables.js' {
   }
 }
 
-const NO_OPTIONS: ImportOptions = { listId: null, tags: [], mapping: {}, columns: [], hasHeading: true }
+/** What an import that was begun before there was a choice was begun with, and one that has no file yet. */
+const NO_OPTIONS: ImportOptions = {
+  ...{ listId: null, tags: [], mapping: {}, columns: [], hasHeading: true },
+  order: 'file',
+}
 
 /** One whose file has still to come. @returns its number */
 export async function insertImport(
@@ -308,7 +312,7 @@ function fromRow(row: Selectable<ImportRow>): Import {
     status: row.status,
     fileName: row.file_name,
     charset: row.charset,
-    options: JSON.parse(row.options) as ImportOptions,
+    options: { ...NO_OPTIONS, ...(JSON.parse(row.options) as Partial<ImportOptions>) },
     octets: row.octets,
     octetsRead: row.octets_read,
     rowsDone: row.rows_done,

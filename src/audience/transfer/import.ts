@@ -32,8 +32,9 @@ export interface ImportOptions {
   readonly tags: readonly string[]
   readonly mapping: Mapping
   readonly columns: readonly Column[]
-  /** The first row is a contact already. */
   readonly hasHeading: boolean
+  /** In which rows are done: as the file has them, or by address (`address-runs.ts`). Never changed once an import waits. */
+  readonly order: 'file' | 'address'
 }
 
 export interface ImportCounts {

@@ -177,9 +177,11 @@ class ActiveImport {
     this.parts = parts
     this.rowsDone = rowsDone
     this.size = new PieceSize(parts.clock, FEWEST_ROWS, MOST_ROWS)
-    const { columns, hasHeading } = options
-    this.reader = new ImportReader(parts.spawn, { charset, columns, hasHeading, skip: rowsDone }, part =>
-      findImportPart(parts.database.reader, seq, part),
+    const { columns, hasHeading, order } = options
+    this.reader = new ImportReader(
+      parts.spawn,
+      { charset, columns, hasHeading, order, skip: rowsDone },
+      part => findImportPart(parts.database.reader, seq, part),
     )
   }
 
@@ -221,7 +223,7 @@ class ActiveImport {
 
   private async readOn(): Promise<RowsToWrite> {
     const read = await this.reader.next(this.size.rows)
-    if (read.isEnd && this.reader.octetsRead !== this.octets)
+    if (read.isEnd && this.reader.octetsHandedOver !== this.octets)
       throw new ImportFault('a part of the file is not there any more; send it again')
     return read
   }
@@ -303,13 +305,11 @@ class ActiveImport {
 
 /** Cells as the file may have had them, to be sent again. */
 function noRoomFor({ options: { columns } }: Import, row: ImportedContact): Rejection {
-  const { line, email, firstName = '', lastName = '', attributes = {}, subscribed, tags = [] } = row
+  const { line, email, firstName, lastName, subscribed, tags } = row
+  const attributes = row.attributes ?? {}
   const said: Readonly<Record<string, string>> = {
-    ...{ email, first_name: firstName, last_name: lastName, tags: tags.join(', ') },
-    ...{
-      subscribed: subscribed === undefined ? '' : String(subscribed),
-      attributes: JSON.stringify(attributes),
-    },
+    ...{ email, first_name: firstName ?? '', last_name: lastName ?? '', tags: tags.join(', ') },
+    ...{ subscribed: subscribed === null ? '' : String(subscribed), attributes: JSON.stringify(attributes) },
   }
   const cells = columns.map(({ field }) => {
     const attribute = field === null ? undefined : attributeOf(field)

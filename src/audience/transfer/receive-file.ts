@@ -13,7 +13,7 @@ import { streamDecoder } from '../../mail/mime/charset.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
 import { findStaticList } from '../lists/static-list.js'
-import type { Mapping } from './import.js'
+import type { ImportOptions, Mapping } from './import.js'
 import {
   countUnfinished,
   deleteImport,
@@ -85,9 +85,9 @@ export async function receiveFile(
     const { listId, tags = '', mapping = {}, charset: declared, fileName } = wishes()
     const charset = beginning.charset(declared)
     const heading = await beginning.heading(charset, readMapping(mapping))
-    const options = {
+    const options: ImportOptions = {
       ...{ listId: listId ?? null, tags: named(tags), mapping, columns: heading.columns },
-      hasHeading: heading.hasHeading,
+      ...{ hasHeading: heading.hasHeading, order: 'address' },
     }
     await database.write(async tx => {
       if (listId !== undefined) await findStaticList(tx.db, workspaceId, listId, 'list_id')

@@ -5,7 +5,6 @@ import { countOf, findAudience } from '../../../src/audience/audience-store.js'
 import { listContacts } from '../../../src/audience/contacts/contact-page-store.js'
 import { createContact } from '../../../src/audience/contacts/contacts.js'
 import { exportContacts } from '../../../src/audience/transfer/export-contacts.js'
-import type { Import } from '../../../src/audience/transfer/import.js'
 import {
   deleteImportParts,
   deleteImportsBefore,
@@ -13,51 +12,19 @@ import {
   findImportBySeq,
   listRejections,
 } from '../../../src/audience/transfer/import-store.js'
-import { Importer, type ImporterParts } from '../../../src/audience/transfer/importer.js'
-import { receiveFile, type FileWishes } from '../../../src/audience/transfer/receive-file.js'
+import { Importer } from '../../../src/audience/transfer/importer.js'
 import { CONTACT_TAGS, thingsOf } from '../../../src/audience/pair-store.js'
 import { AppError } from '../../../src/core/errors.js'
-import { uuidv7 } from '../../../src/core/ids.js'
 import type { Database } from '../../../src/db/database.js'
-import { OPERATOR } from '../../../src/events/activity-store.js'
 import { readEventsAfter } from '../../../src/events/store.js'
 import { FakeLog } from '../../../src/world/fake-log.js'
-import { spawnThread } from '../../../src/world/threads.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { eachDatabase } from '../../support/db/database.js'
+import { imported, NEVER, partsOf, receive } from '../../support/imports.js'
 import { NOW } from '../../support/mailroom.js'
 import { until } from '../../support/until.js'
 
 const ACTING: Acting = { workspaceId: 'w1', isSandbox: false, source: 'api' }
-const RECEIVING = { workspaceId: 'w1', isSandbox: false, actor: OPERATOR }
-const NEVER = new AbortController().signal
-
-function partsOf(database: Database): ImporterParts {
-  let ids = 0
-  const newId = () => uuidv7(NOW, Buffer.from(String(++ids).padStart(10, '0')))
-  return {
-    database,
-    clock: new FakeClock(),
-    newId,
-    onEvents: () => {},
-    spawn: spawnThread,
-    log: new FakeLog(),
-  }
-}
-
-async function receive(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<number> {
-  async function* pieces() {
-    const octets = Buffer.from(text)
-    for (let at = 0; at < octets.length; at += 50_000) yield octets.subarray(at, at + 50_000)
-  }
-  return (await receiveFile(parts, RECEIVING, pieces(), () => wishes)).seq
-}
-
-async function imported(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<Import> {
-  const seq = await receive(parts, text, wishes)
-  await new Importer(parts).finish(seq, NEVER)
-  return (await findImportBySeq(parts.database.reader, seq))!
-}
 
 const KINDS = ['contact.created', 'contact.updated', 'contact.unsubscribed', 'tag.added'] as const
 

@@ -7,23 +7,26 @@ import type { ImportOptions, Rejection } from '../import.js'
 import type { ImportedContact } from './read-row.js'
 
 /** What the thread is started with. */
-export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeading'> {
+export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeading' | 'order'> {
   readonly charset: string
   /** Rows that are done already: read, and not told. */
   readonly skip: number
 }
 
-/** To the thread: the next part of the file, or its end. */
-export type ReaderTask = { readonly octets: Uint8Array } | { readonly isEnd: true }
+/** To the thread: the next part of the file, or its end; or that so many of the rows that it told are in hand. */
+export type ReaderTask =
+  { readonly octets: Uint8Array } | { readonly isEnd: true } | { readonly rowsTaken: number }
 
 /** What a row says, or why it is none; repetitions of an address are rejections. */
 export type ReadRow = ImportedContact | Rejection
 
 export interface RowsRead {
   readonly kind: 'rows'
-  /** `ReadRow`s in the order of the file, as JSON: half the time of a structured clone, and less to be taken apart by the writer. */
+  /** In the order in which they are to be done, as an array of what `rowText` writes. */
   readonly rows: string
   readonly count: number
+  /** How much of the file they and those before them are, octets. */
+  readonly octets: number
 }
 
 /** From the thread. */

@@ -1,11 +1,12 @@
 /**
  * A file of an import as rows: read in a thread of its own, which is fed with the parts that lie in the database.
  *
- * Called by the importer, one call at a time. Holds a few parts and their rows, whatever the size of the file.
+ * Called by the importer, one call at a time. Holds a few thousand rows, and its thread those of two runs, whatever the size of the file.
  * Fails: ImportFault where the file cannot be read any further; Error where the thread has ended.
  */
 import type { SpawnThread, Thread } from '../../../world/threads.js'
 import type { ReaderAnswer, ReaderOptions, ReaderTask, ReadRow, RowsRead } from './import-reader-protocol.js'
+import { readRowTexts } from './row-text.js'
 
 /** What is wrong with the file itself, in words for its sender. */
 export class ImportFault extends Error {
@@ -14,10 +15,8 @@ export class ImportFault extends Error {
 
 /** Parts that the thread has in hand; it reads one while the next is on its way. */
 const PARTS_AHEAD = 2
-/** Rows that wait here, beyond which no part is handed over: more than one transaction takes while a part is read. */
-const ROWS_AHEAD = 8_000
-/** For the strings of a few parts; the addresses that it has seen lie elsewhere. */
-const HEAP_MEGABYTES = 128
+/** For the texts of two runs; the addresses that it has seen lie elsewhere. */
+const HEAP_MEGABYTES = 256
 
 const PROGRAM = new URL('./import-reader-main.js', import.meta.url)
 
@@ -31,7 +30,8 @@ export class ImportReader {
   private waiting = 0
   private nextPart = 0
   private partsInHand = 0
-  private octets = 0
+  private handedOver = 0
+  private done = 0
   private isHandedOver = false
   private answers = 0
   private end: 'read' | Error | undefined
@@ -59,11 +59,16 @@ export class ImportReader {
   }
 
   /** Octets of the file that were handed to the thread. */
-  get octetsRead(): number {
-    return this.octets
+  get octetsHandedOver(): number {
+    return this.handedOver
   }
 
-  /** The next rows, in the order of the file. @param limit at most @throws Error, ImportFault after the last row that was read */
+  /** Octets that the rows are of which were asked for so far. */
+  get octetsRead(): number {
+    return this.done
+  }
+
+  /** The next rows, in the order in which they are done. @param limit at most @throws Error, ImportFault after the last row that was read */
   async next(limit: number): Promise<{ readonly rows: readonly ReadRow[]; readonly isEnd: boolean }> {
     // Read while whoever asks is busy with these.
     await this.handOver()
@@ -83,7 +88,9 @@ export class ImportReader {
     while (this.rows.length < limit) {
       const next = this.unread.shift()
       if (!next) break
-      for (const row of JSON.parse(next.rows) as ReadRow[]) this.rows.push(row)
+      this.thread.post({ rowsTaken: next.count } satisfies ReaderTask)
+      this.done = next.octets
+      for (const row of readRowTexts(next.rows)) this.rows.push(row)
     }
     const rows = this.rows.splice(0, limit)
     this.waiting -= rows.length
@@ -100,13 +107,13 @@ export class ImportReader {
   }
 
   private async handOver(): Promise<void> {
-    while (!this.isHandedOver && this.partsInHand < PARTS_AHEAD && this.waiting < ROWS_AHEAD) {
+    while (!this.isHandedOver && this.partsInHand < PARTS_AHEAD) {
       const octets = await this.findPart(this.nextPart)
       this.nextPart += 1
       this.isHandedOver = octets === undefined
       if (octets) {
         this.partsInHand += 1
-        this.octets += octets.length
+        this.handedOver += octets.length
       }
       this.thread.post((octets ? { octets } : { isEnd: true }) satisfies ReaderTask)
     }

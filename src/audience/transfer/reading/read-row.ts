@@ -9,12 +9,12 @@ import { fold } from '../../../core/fold.js'
 import { given } from '../../../core/given.js'
 import { checkAttributes, checkEmail, checkText } from '../../checks.js'
 import type { Attributes } from '../../contacts/contact.js'
-import { mergeAttributes, storedForm, type StoredForm } from '../../contacts/traits.js'
+import type { StoredForm } from '../../contacts/traits.js'
 import type { Column, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
 
 /** What a row says; what it says nothing of stays. */
-export interface ImportedContact {
+export interface SaidRow {
   readonly line: number
   /** As `normalizedAddress` writes it. */
   readonly email: string
@@ -23,7 +23,18 @@ export interface ImportedContact {
   readonly attributes?: Attributes
   readonly subscribed?: boolean
   readonly tags?: readonly string[]
-  /** What is stored of it where it becomes a new contact: made here, since the writer has no time for it. */
+}
+
+/** As the writer has it; null where the row says nothing. */
+export interface ImportedContact {
+  readonly line: number
+  readonly email: string
+  readonly firstName: string | null
+  readonly lastName: string | null
+  readonly attributes: Attributes | null
+  readonly subscribed: boolean | null
+  readonly tags: readonly string[]
+  /** What is stored of it where it becomes a new contact. */
   readonly form: StoredForm
 }
 
@@ -36,7 +47,7 @@ const MOST_KEPT = 4_096
 const YES = new Set(['true', 'yes', 'y', '1', 'on', 'subscribed', 'active', 'ja', 'oui', 'si'])
 const NO = new Set(['false', 'no', 'n', '0', 'off', 'unsubscribed', 'inactive', 'nein', 'non'])
 
-export function readRow(columns: readonly Column[], { line, cells }: CsvRow): ImportedContact | Rejection {
+export function readRow(columns: readonly Column[], { line, cells }: CsvRow): SaidRow | Rejection {
   try {
     const beyond = cells.length - columns.length
     if (beyond > 0 && cells.slice(columns.length).some(cell => cell !== ''))
@@ -57,7 +68,7 @@ export function rejected({ line, cells }: CsvRow, reason: string): Rejection {
   return { line, reason, cells: kept }
 }
 
-function readCells(columns: readonly Column[], cells: readonly string[]): Omit<ImportedContact, 'line'> {
+function readCells(columns: readonly Column[], cells: readonly string[]): Omit<SaidRow, 'line'> {
   const said = new Map<string, string>()
   const attributes: [string, unknown][] = []
   for (const [at, { field }] of columns.entries()) {
@@ -75,12 +86,6 @@ function readCells(columns: readonly Column[], cells: readonly string[]): Omit<I
   const named = attributes.length === 0 ? undefined : checked(Object.fromEntries(attributes))
   return {
     email: address,
-    form: storedForm({
-      email: address,
-      firstName: firstName ?? null,
-      lastName: lastName ?? null,
-      attributes: mergeAttributes({}, named ?? {}),
-    }),
     ...given({
       firstName,
       lastName,

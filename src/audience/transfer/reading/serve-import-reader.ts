@@ -1,15 +1,18 @@
 /**
  * The work of the thread that reads an imported file: octets to characters, to rows of CSV, to what each says of a contact.
  *
- * Called by `import-reader-main.ts`. The same file is read the same way each time, so that a process that goes on with an import
- * passes over as many rows as are done. Fails: never; what is wrong with the file is an answer.
+ * Called by `import-reader-main.ts`. The same file is read the same way each time, and its rows are told in the same order, so that a
+ * process that goes on with an import passes over as many rows as are done. Fails: never; what is wrong with the file is an answer.
  */
 import { readCsv, type CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
 import { streamDecoder } from '../../../mail/mime/charset.js'
 import type { OwnThread } from '../../../world/threads.js'
-import type { ReaderAnswer, ReaderOptions, ReaderTask, ReadRow } from './import-reader-protocol.js'
-import { readRow, rejected } from './read-row.js'
+import type { Rejection } from '../import.js'
+import { AddressRuns } from './address-runs.js'
+import type { ReaderAnswer, ReaderOptions, ReaderTask } from './import-reader-protocol.js'
+import { readRow, rejected, type SaidRow } from './read-row.js'
+import { RowTeller } from './row-teller.js'
 import { SeenAddresses } from './seen-addresses.js'
 
 /** Rows of one file. */
@@ -17,26 +20,38 @@ export const MOST_ROWS = 2_000_000
 
 export function serveImportReader(thread: OwnThread): void {
   const answer = (value: ReaderAnswer): void => thread.post(value)
-  const tasks = new Tasks(thread, () => answer({ kind: 'taken' }))
-  void readFile(thread.options as ReaderOptions, tasks, rows =>
-    answer({ kind: 'rows', rows: JSON.stringify(rows), count: rows.length }),
-  ).then(
+  const options = thread.options as ReaderOptions
+  const parts = new Parts(() => answer({ kind: 'taken' }))
+  const teller = new RowTeller(options.skip, answer)
+  thread.listen(message => {
+    const task = message as ReaderTask
+    if ('rowsTaken' in task) teller.taken(task.rowsTaken)
+    else parts.add('octets' in task ? task.octets : undefined)
+  })
+  void readFile(options, parts, teller).then(
     () => answer({ kind: 'end' }),
     (error: unknown) => answer({ kind: 'fault', message: describeError(error).slice(0, 300) }),
   )
 }
 
-async function readFile(
-  options: ReaderOptions,
-  tasks: AsyncIterable<Uint8Array>,
-  tell: (rows: readonly ReadRow[]) => void,
-): Promise<void> {
+/** @throws Error for what cannot be read any further, once the rows before it are told */
+async function readFile(options: ReaderOptions, parts: Parts, teller: RowTeller): Promise<void> {
   const reading = new FileReading(options)
+  const runs = new AddressRuns(options.order === 'address')
+  const tellRun = () => teller.tell({ rows: runs.take(), octets: parts.octets })
   let heading = options.hasHeading ? 1 : 0
-  for await (const rows of readCsv(asUtf8(tasks, options.charset))) {
-    const read = rows.slice(heading).flatMap(row => reading.read(row) ?? [])
-    heading = Math.max(0, heading - rows.length)
-    if (read.length > 0) tell(read)
+  try {
+    for await (const rows of readCsv(asUtf8(parts, options.charset))) {
+      for (const row of rows.slice(heading)) {
+        const read = reading.read(row)
+        if (read) runs.add(read)
+        if (runs.isFull) await tellRun()
+      }
+      heading = Math.max(0, heading - rows.length)
+    }
+  } finally {
+    await tellRun()
+    await teller.end()
   }
 }
 
@@ -49,18 +64,14 @@ class FileReading {
     this.options = options
   }
 
-  /** @returns undefined for one that is done already, or says nothing @throws Error where there are too many */
-  read(row: CsvRow): ReadRow | undefined {
+  /** @returns undefined for one that says nothing @throws Error where there are too many */
+  read(row: CsvRow): SaidRow | Rejection | undefined {
     // As spreadsheets leave them at the end.
     if (row.cells.every(cell => cell.trim() === '')) return undefined
     this.rows += 1
     if (this.rows > MOST_ROWS)
       throw new Error(`line ${row.line}: a file has at most ${MOST_ROWS.toLocaleString('en')} rows; split it`)
-    const read = this.withoutRepetition(row, readRow(this.options.columns, row))
-    return this.rows > this.options.skip ? read : undefined
-  }
-
-  private withoutRepetition(row: CsvRow, read: ReadRow): ReadRow {
+    const read = readRow(this.options.columns, row)
     if ('reason' in read) return read
     const before = this.seen.see(read.email, row.line)
     return before === undefined ? read : rejected(row, `the address stands in line ${before} already`)
@@ -80,28 +91,31 @@ async function* asUtf8(pieces: AsyncIterable<Uint8Array>, charset: string): Asyn
 }
 
 /** Parts of the file, in the order in which they are handed over. */
-class Tasks implements AsyncIterable<Uint8Array> {
-  private readonly waiting: ReaderTask[] = []
+class Parts implements AsyncIterable<Uint8Array> {
+  /** Of those that were read. */
+  octets = 0
+  private readonly waiting: (Uint8Array | undefined)[] = []
   private readonly onTaken: () => void
   private wake: () => void = () => {}
 
-  constructor(thread: OwnThread, onTaken: () => void) {
+  constructor(onTaken: () => void) {
     this.onTaken = onTaken
-    thread.listen(message => {
-      this.waiting.push(message as ReaderTask)
-      this.wake()
-    })
+  }
+
+  /** @param octets undefined after the last one */
+  add(octets: Uint8Array | undefined): void {
+    this.waiting.push(octets)
+    this.wake()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     for (;;) {
-      const task = this.waiting.shift()
-      if (task === undefined) await new Promise<void>(resolve => (this.wake = resolve))
-      else if ('isEnd' in task) return
-      else {
-        yield task.octets
-        this.onTaken()
-      }
+      if (this.waiting.length === 0) await new Promise<void>(resolve => (this.wake = resolve))
+      const octets = this.waiting.shift()
+      if (!octets) return
+      this.octets += octets.length
+      yield octets
+      this.onTaken()
     }
   }
 }

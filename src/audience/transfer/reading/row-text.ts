@@ -1,0 +1,82 @@
+/**
+ * Rows on their way from the thread that reads a file to the one that writes: as short a text as there is, since it is made, kept, copied
+ * and read for each of millions. A contact is an array of its values in a fixed order, with what is stored beside them; a rejection is an
+ * object.
+ *
+ * Written by `address-runs.ts`, read by `import-reader.ts`. Pure. Nothing of it outlives the process.
+ */
+import { mergeAttributes, storedForm, type NamedTrait } from '../../contacts/traits.js'
+import type { Attributes } from '../../contacts/contact.js'
+import type { Rejection } from '../import.js'
+import type { ReadRow } from './import-reader-protocol.js'
+import type { SaidRow } from './read-row.js'
+
+/** In this order; after them, of each attribute its name and what rules compare: text, number, moment. */
+type Values = readonly [
+  line: number,
+  email: string,
+  firstName: string | null,
+  lastName: string | null,
+  attributes: Attributes | null,
+  subscribed: boolean | null,
+  tags: readonly string[] | null,
+  firstFolded: string | null,
+  lastFolded: string | null,
+  searchText: string,
+  attributesText: string,
+  ...traits: (string | number | null)[],
+]
+const FIRST_TRAIT = 11
+const OF_A_TRAIT = 4
+
+/** What is stored of a new contact is made here: the writer has no time for it. */
+export function rowText(row: SaidRow | Rejection): string {
+  if ('reason' in row) return JSON.stringify(row)
+  const { line, email, firstName = null, lastName = null, attributes, subscribed = null, tags = null } = row
+  const form = storedForm({
+    ...{ email, firstName, lastName },
+    attributes: attributes ? mergeAttributes(attributes, {}) : {},
+  })
+  const values: unknown[] = [
+    ...[line, email, firstName, lastName, attributes ?? null, subscribed, tags],
+    ...[form.firstFolded, form.lastFolded, form.searchText, form.attributesText],
+  ]
+  for (const [name, { text, number, moment }] of form.traits) values.push(name, text, number, moment)
+  return JSON.stringify(values)
+}
+
+/** @param text of an array of rows */
+export function readRowTexts(text: string): ReadRow[] {
+  return (JSON.parse(text) as (Values | Rejection)[]).map(row => ('reason' in row ? row : contactOf(row)))
+}
+
+function contactOf(values: Values): ReadRow {
+  const traits: NamedTrait[] = []
+  for (let at = FIRST_TRAIT; at < values.length; at += OF_A_TRAIT)
+    traits.push([
+      values[at] as string,
+      {
+        text: values[at + 1] as string | null,
+        number: values[at + 2] as number | null,
+        moment: values[at + 3] as number | null,
+      },
+    ])
+  return {
+    line: values[0],
+    email: values[1],
+    firstName: values[2],
+    lastName: values[3],
+    attributes: values[4],
+    subscribed: values[5],
+    tags: values[6] ?? NONE,
+    form: {
+      firstFolded: values[7],
+      lastFolded: values[8],
+      searchText: values[9],
+      attributesText: values[10],
+      traits,
+    },
+  }
+}
+
+const NONE: readonly string[] = []

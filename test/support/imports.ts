@@ -1,0 +1,42 @@
+/** Imports without a server: files received, and worked off to their end. */
+import type { Import } from '../../src/audience/transfer/import.js'
+import { findImportBySeq } from '../../src/audience/transfer/import-store.js'
+import { Importer, type ImporterParts } from '../../src/audience/transfer/importer.js'
+import { receiveFile, type FileWishes } from '../../src/audience/transfer/receive-file.js'
+import { uuidv7 } from '../../src/core/ids.js'
+import type { Database } from '../../src/db/database.js'
+import { OPERATOR } from '../../src/events/activity-store.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { spawnThread } from '../../src/world/threads.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { NOW } from './mailroom.js'
+
+const RECEIVING = { workspaceId: 'w1', isSandbox: false, actor: OPERATOR }
+export const NEVER = new AbortController().signal
+
+export function partsOf(database: Database): ImporterParts {
+  let ids = 0
+  const newId = () => uuidv7(NOW, Buffer.from(String(++ids).padStart(10, '0')))
+  return {
+    database,
+    clock: new FakeClock(),
+    newId,
+    onEvents: () => {},
+    spawn: spawnThread,
+    log: new FakeLog(),
+  }
+}
+
+export async function receive(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<number> {
+  async function* pieces() {
+    const octets = Buffer.from(text)
+    for (let at = 0; at < octets.length; at += 50_000) yield octets.subarray(at, at + 50_000)
+  }
+  return (await receiveFile(parts, RECEIVING, pieces(), () => wishes)).seq
+}
+
+export async function imported(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<Import> {
+  const seq = await receive(parts, text, wishes)
+  await new Importer(parts).finish(seq, NEVER)
+  return (await findImportBySeq(parts.database.reader, seq))!
+}
