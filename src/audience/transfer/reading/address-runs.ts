@@ -10,26 +10,19 @@
  */
 import type { Rejection } from '../import.js'
 import type { SaidRow } from './read-row.js'
-import { rowText } from './row-text.js'
+import { RowTexts } from './row-texts.js'
 
 /** Rows of the first run; each has four times as many as the one before, up to the most, so that writing begins at once. */
 const FIRST_ROWS = 4_096
 const GROWTH = 4
 const MOST_ROWS = 65_536
-/** Characters of a run: they lie in memory, those of the run that is being written as well. */
-const MOST_LENGTH = 16_777_216
-
-/** What a row says, in as little memory as it takes. */
-interface KeptRow {
-  /** Nothing of a rejection: they come first, in the order of the file. */
-  readonly email: string
-  readonly text: string
-}
+/** Octets of a run: they lie in memory, those of the run that is being written as well. */
+const MOST_OCTETS = 33_554_432
 
 export class AddressRuns {
   private readonly isSorted: boolean
-  private rows: KeptRow[] = []
-  private length = 0
+  private rows = new RowTexts()
+  private addresses: string[] = []
   private most = FIRST_ROWS
   private isFirst = true
 
@@ -38,30 +31,33 @@ export class AddressRuns {
   }
 
   add(row: SaidRow | Rejection): void {
-    const text = rowText(row)
-    this.rows.push({ email: 'reason' in row ? '' : row.email, text })
-    this.length += text.length
+    this.rows.add(row)
+    // Rejections come first, in the order of the file.
+    this.addresses.push('reason' in row ? '' : row.email)
   }
 
   /** The run is to be taken before anything is added. */
   get isFull(): boolean {
-    return this.rows.length >= this.most || this.length >= MOST_LENGTH
+    return this.rows.count >= this.most || this.rows.octets >= MOST_OCTETS
   }
 
-  /** What was added since the last one, as `rowText` writes it. */
-  take(): readonly string[] {
+  /** What was added since the last one. */
+  take(): RowTexts {
     const { rows } = this
-    if (this.isSorted && !this.isFirst) rows.sort(byAddress)
+    if (this.isSorted && !this.isFirst) rows.order(by(this.addresses))
     this.most = Math.min(MOST_ROWS, GROWTH * this.most)
     this.isFirst = false
-    this.rows = []
-    this.length = 0
-    return rows.map(({ text }) => text)
+    this.rows = new RowTexts()
+    this.addresses = []
+    return rows
   }
 }
 
 /** As SQLite compares them, as far as it matters: by code. */
-function byAddress(one: KeptRow, other: KeptRow): number {
-  if (one.email === other.email) return 0
-  return one.email < other.email ? -1 : 1
+function by(addresses: readonly string[]): (one: number, other: number) => number {
+  return (one, other) => {
+    const [first = '', second = ''] = [addresses[one], addresses[other]]
+    if (first === second) return one - other
+    return first < second ? -1 : 1
+  }
 }

@@ -22,8 +22,8 @@ export type ReadRow = ImportedContact | Rejection
 
 export interface RowsRead {
   readonly kind: 'rows'
-  /** In the order in which they are to be done, as an array of what `rowText` writes. */
-  readonly rows: string
+  /** In the order in which they are to be done, as the JSON of an array of what `rowText` writes. */
+  readonly rows: Uint8Array
   readonly count: number
   /** How much of the file they and those before them are, octets. */
   readonly octets: number

@@ -3,7 +3,8 @@
  *
  * Called by the thread that reads a file. Fails: never.
  */
-import type { ReaderAnswer } from './import-reader-protocol.js'
+import type { ReaderAnswer, RowsRead } from './import-reader-protocol.js'
+import type { RowTexts } from './row-texts.js'
 
 /** Told in one go. */
 const ROWS_AT_ONCE = 500
@@ -11,14 +12,13 @@ const ROWS_AT_ONCE = 500
 const ROWS_AHEAD = 4_000
 
 export interface Run {
-  /** As `rowText` writes them. */
-  readonly rows: readonly string[]
+  readonly rows: RowTexts
   /** How much of the file was read up to its end. */
   readonly octets: number
 }
 
 export class RowTeller {
-  private readonly say: (answer: ReaderAnswer) => void
+  private readonly say: (answer: ReaderAnswer, handedOver?: readonly ArrayBuffer[]) => void
   /** Rows that are done already. */
   private left: number
   /** Told, and not in hand yet. */
@@ -28,7 +28,7 @@ export class RowTeller {
   private telling: Promise<void> = Promise.resolve()
   private onTaken: () => void = () => {}
 
-  constructor(skip: number, say: (answer: ReaderAnswer) => void) {
+  constructor(skip: number, say: RowTeller['say']) {
     this.left = skip
     this.say = say
   }
@@ -51,17 +51,16 @@ export class RowTeller {
   }
 
   private async tellAll({ rows, octets }: Run): Promise<void> {
-    const skipped = Math.min(this.left, rows.length)
+    const skipped = Math.min(this.left, rows.count)
     this.left -= skipped
-    for (let at = skipped; at < rows.length; at += ROWS_AT_ONCE) {
+    for (let at = skipped; at < rows.count; at += ROWS_AT_ONCE) {
       while (this.ahead >= ROWS_AHEAD) await new Promise<void>(resolve => (this.onTaken = resolve))
-      const some = rows.slice(at, at + ROWS_AT_ONCE)
-      const share = (at + some.length) / rows.length
-      this.say({
-        ...{ kind: 'rows', rows: `[${some.join(',')}]`, count: some.length },
-        octets: Math.floor(this.octets + share * (octets - this.octets)),
-      })
-      this.ahead += some.length
+      const end = Math.min(at + ROWS_AT_ONCE, rows.count)
+      const piece = rows.piece(at, end)
+      const done = this.octets + (end / rows.count) * (octets - this.octets)
+      const told: RowsRead = { kind: 'rows', rows: piece, count: end - at, octets: Math.floor(done) }
+      this.say(told, [piece.buffer])
+      this.ahead += told.count
     }
     this.octets = octets
   }

@@ -3,7 +3,7 @@
  * and read for each of millions. A contact is an array of its values in a fixed order, with what is stored beside them; a rejection is an
  * object.
  *
- * Written by `address-runs.ts`, read by `import-reader.ts`. Pure. Nothing of it outlives the process.
+ * Written by `row-texts.ts`, read by `import-reader.ts`. Pure. Nothing of it outlives the process.
  */
 import { mergeAttributes, storedForm, type NamedTrait } from '../../contacts/traits.js'
 import type { Attributes } from '../../contacts/contact.js'
@@ -45,8 +45,9 @@ export function rowText(row: SaidRow | Rejection): string {
   return JSON.stringify(values)
 }
 
-/** @param text of an array of rows */
-export function readRowTexts(text: string): ReadRow[] {
+/** @param octets JSON of an array of rows */
+export function readRowTexts(octets: Uint8Array): ReadRow[] {
+  const text = Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString('utf8')
   return (JSON.parse(text) as (Values | Rejection)[]).map(row => ('reason' in row ? row : contactOf(row)))
 }
 

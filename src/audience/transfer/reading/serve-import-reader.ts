@@ -19,7 +19,8 @@ import { SeenAddresses } from './seen-addresses.js'
 export const MOST_ROWS = 2_000_000
 
 export function serveImportReader(thread: OwnThread): void {
-  const answer = (value: ReaderAnswer): void => thread.post(value)
+  const answer = (value: ReaderAnswer, handedOver?: readonly ArrayBuffer[]): void =>
+    thread.post(value, handedOver)
   const options = thread.options as ReaderOptions
   const parts = new Parts(() => answer({ kind: 'taken' }))
   const teller = new RowTeller(options.skip, answer)
