@@ -4,8 +4,8 @@
  * An audience begins with its first contact. Contacts have numbers of their own, the upper half of which is the audience's, so
  * that those of one audience are a range of the table's key.
  */
-import { PostgresAdapter, sql, type Generated } from 'kysely'
-import type { Dialect, Queries } from '../db/database.js'
+import { sql, type Generated } from 'kysely'
+import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 
 interface AudienceRow {
@@ -36,11 +36,6 @@ export interface SeqRange {
 /** @param audience its number */
 export function contactsOf(audience: number): SeqRange {
   return { first: audience * ROOM, last: audience * ROOM + ROOM - 1 }
-}
-
-/** Where SQL cannot be the same. */
-export function dialectOf(db: Queries): Dialect {
-  return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
 }
 
 export interface Audience {

@@ -4,8 +4,9 @@
  * A thing's count is of its contacts that are not deleted, and changes in the same call as its pairs; a deleted contact keeps its
  * pairs while it can be restored. One contact is with a thing once. What is done for many contacts is a few statements.
  */
-import { sql, type QueryResult, type RawBuilder } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../db/database.js'
+import { rowsInsert } from '../db/insert-rows.js'
 import { compilable, inLists, inPieces, rowsStatement, statement } from '../db/statement.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { SeqRange } from './audience-store.js'
@@ -52,13 +53,10 @@ function ofEach<T>(make: (kind: PairKind) => T): Readonly<Record<PairKind['pairs
 }
 
 const insertPairs = ofEach(({ pairs, thing }) =>
-  rowsStatement((db, rows) => {
-    const tuples = rows.map(row => sql`(${sql.join(row)})`)
-    return compilable(
-      db,
-      sql`insert into ${sql.table(pairs)} (${sql.ref(thing)}, contact, added_at) values ${sql.join(tuples)}
-      on conflict do nothing returning contact`,
-    )
+  rowsInsert({
+    table: pairs,
+    columns: () => [thing, 'contact', 'added_at'],
+    rest: sql`on conflict do nothing returning contact`,
   }),
 )
 
@@ -70,15 +68,31 @@ export async function addPairs(
   contacts: readonly number[],
   at: number,
 ): Promise<number[]> {
-  const added: number[] = []
   const rows = contacts.map(contact => [thingSeq, contact, at])
-  for (const piece of inPieces(rows)) added.push(...contactNumbers(await insertPairs[kind.pairs](db, piece)))
+  const added = contactNumbers(await insertPairs[kind.pairs](db, rows))
   await changeCount(db, kind, thingSeq, added.length)
   return added
 }
 
-function contactNumbers({ rows }: QueryResult<unknown>): number[] {
-  return (rows as { readonly contact: number }[]).map(({ contact }) => contact)
+const insertNewPairs = ofEach(({ pairs, thing }) =>
+  rowsInsert({ table: pairs, columns: () => [thing, 'contact', 'added_at'] }),
+)
+
+/** The same for contacts that were made in this transaction and are in nothing yet: nobody has to be asked which were there. */
+export async function addPairsOfNew(
+  db: Queries,
+  kind: PairKind,
+  thingSeq: number,
+  contacts: readonly number[],
+  at: number,
+): Promise<void> {
+  const rows = contacts.map(contact => [thingSeq, contact, at])
+  await insertNewPairs[kind.pairs](db, rows)
+  await changeCount(db, kind, thingSeq, rows.length)
+}
+
+function contactNumbers(rows: readonly unknown[]): number[] {
+  return (rows as readonly { readonly contact: number }[]).map(({ contact }) => contact)
 }
 
 const deletePairs = ofEach(({ pairs, thing }) =>
@@ -100,7 +114,9 @@ export async function removePairs(
 ): Promise<number[]> {
   const removed: number[] = []
   for (const list of inLists(contacts))
-    removed.push(...contactNumbers(await deletePairs[kind.pairs](db, { seq: thingSeq, contacts: list })))
+    removed.push(
+      ...contactNumbers((await deletePairs[kind.pairs](db, { seq: thingSeq, contacts: list })).rows),
+    )
   await changeCount(db, kind, thingSeq, -removed.length)
   return removed
 }

@@ -8,10 +8,11 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../core/errors.js'
+import { dialectOf } from '../db/dialect.js'
 import type { Queries } from '../db/database.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { Clock } from '../world/time/clock.js'
-import { contactsOf, dialectOf, type SeqRange } from './audience-store.js'
+import { contactsOf, type SeqRange } from './audience-store.js'
 import type { Contact } from './contacts/contact.js'
 import { findContactsBySeq } from './contacts/contact-store.js'
 

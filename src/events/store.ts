@@ -7,7 +7,8 @@
  */
 import { sql, type Generated } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
-import { compilable, inPieces, rowsStatement, statement } from '../db/statement.js'
+import { rowsInsert } from '../db/insert-rows.js'
+import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { AnyEvent, Event, EventKind } from './event.js'
 import { LatePayloads } from './late-payload-store.js'
@@ -41,14 +42,9 @@ export type StoredEvent<Kind extends EventKind = Event['kind']> = Extract<
   { readonly kind: Kind }
 > & { readonly seq: number }
 
-const APPENDED = ['kind', 'workspace_id', 'message_id', 'is_sandbox', 'occurred_at', 'payload'].map(column =>
-  sql.ref(column),
-)
+const APPENDED = ['kind', 'workspace_id', 'message_id', 'is_sandbox', 'occurred_at', 'payload']
 
-const insertRows = rowsStatement((db, rows) => {
-  const tuples = rows.map(row => sql`(${sql.join(row)})`)
-  return compilable(db, sql`insert into events (${sql.join(APPENDED)}) values ${sql.join(tuples)}`)
-})
+const insertRows = rowsInsert({ table: 'events', columns: () => APPENDED })
 
 /** Appends in the order given. */
 export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise<void> {
@@ -56,7 +52,18 @@ export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise
   const rows = events.map(({ kind, workspaceId, messageId, isSandbox, occurredAt, payload }) => [
     kind, workspaceId, messageId, flag(isSandbox), occurredAt, JSON.stringify(payload),
   ])
-  for (const piece of inPieces(rows)) await insertRows(tx.db, piece)
+  for (const run of runsOfOneKind(rows)) await insertRows(tx.db, run)
+}
+
+/** Rows that are worth a statement of their own. */
+const FEW = 32
+
+/** Those of one kind have most in common; where kinds change often all are one run. */
+function runsOfOneKind<Row extends readonly unknown[]>(rows: readonly Row[]): readonly (readonly Row[])[] {
+  if (rows.length === 0) return []
+  const starts = [...rows.keys()].filter(at => at === 0 || rows[at]?.[0] !== rows[at - 1]?.[0])
+  if (rows.length < FEW * starts.length) return [rows]
+  return starts.map((start, at) => rows.slice(start, starts[at + 1]))
 }
 
 /** Without what events about no message say, where that is read later. */

@@ -5,11 +5,13 @@
  * rows. What rules and searches look at is made of the fields at each write (`traits.ts`), unless whoever calls has it already, as imports
  * do: there it is made beside the writer.
  */
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
+import { dialectOf } from '../../db/dialect.js'
+import { rowsInsert } from '../../db/insert-rows.js'
 import type { Queries } from '../../db/database.js'
-import { compilable, inPieces, rowsStatement } from '../../db/statement.js'
+import { compilable, rowsStatement } from '../../db/statement.js'
 import { flag } from '../../db/tables.js'
-import { applyCounts, CountChange, dialectOf, reserveSeqs } from '../audience-store.js'
+import { applyCounts, CountChange, reserveSeqs } from '../audience-store.js'
 import { forgetSearchTexts, indexNew } from '../search/search-store.js'
 import type { Contact, NewContact } from './contact.js'
 import { givePlaces, PLACE_COLUMNS, placeColumns, placed } from './places-store.js'
@@ -22,14 +24,10 @@ const NEW_COLUMNS = [
   ...['id', 'first_name', 'last_name', 'search_text', 'attributes'],
 ]
 
-const insertRows = rowsStatement((db, rows) => {
-  const [{ length } = []] = rows
-  const columns = [...NEW_COLUMNS, ...PLACE_COLUMNS.slice(0, length - NEW_COLUMNS.length)]
-  const tuples = rows.map(
-    row => sql`(${sql.join(row.map((value, at) => written(db, columns[at] ?? '', value)))})`,
-  )
-  const names = columns.map(column => sql.ref(column))
-  return compilable(db, sql`insert into contacts (${sql.join(names)}) values ${sql.join(tuples)}`)
+const insertRows = rowsInsert({
+  table: 'contacts',
+  columns: width => [...NEW_COLUMNS, ...PLACE_COLUMNS.slice(0, width - NEW_COLUMNS.length)],
+  written,
 })
 
 /** In the order of `changedRow`. */
@@ -43,22 +41,21 @@ const CHANGING_COLUMNS = [
 const updateRow = rowsStatement((db, rows) => {
   const [row = []] = rows
   const columns = [...CHANGING_COLUMNS, ...PLACE_COLUMNS.slice(0, row.length - CHANGING_COLUMNS.length - 1)]
-  const settings = columns.map((column, at) => sql`${sql.ref(column)} = ${written(db, column, row[at])}`)
+  const settings = columns.map(
+    (column, at) => sql`${sql.ref(column)} = ${written(db, column, sql`${row[at]}`)}`,
+  )
   return compilable(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
 })
 
-function written(db: Queries, column: string, value: unknown) {
-  return column === 'traits' ? binaryJson(db, value) : sql`${value}`
-}
-
-/** JSON that need not be parsed to be read. */
-function binaryJson(db: Queries, text: unknown) {
-  return dialectOf(db) === 'sqlite' ? sql`jsonb(${text})` : sql`cast(${text} as jsonb)`
+/** Traits as JSON that need not be parsed to be read. */
+function written(db: Queries, column: string, value: RawBuilder<unknown>): RawBuilder<unknown> {
+  if (column !== 'traits') return value
+  return dialectOf(db) === 'sqlite' ? sql`jsonb(${value})` : sql`cast(${value} as jsonb)`
 }
 
 /**
  * Makes contacts of addresses that are none in this audience yet; whoever calls has looked, in the same transaction.
- * Some 64 rows to a statement, whatever their number.
+ * 64 rows to a statement, whatever their number.
  *
  * @param forms of each contact, where they are known
  */
@@ -109,7 +106,7 @@ async function insertAll(
     for (const value of values) row.push(value)
     rows.push(row)
   }
-  for (const piece of inPieces(rows)) await insertRows(db, piece)
+  await insertRows(db, rows)
   await applyCounts(db, audience, change)
   return made
 }

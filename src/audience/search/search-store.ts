@@ -7,9 +7,10 @@
  * as well. PostgreSQL keeps its own. Nothing here understands wildcards: `%` and `_` are letters.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { dialectOf } from '../../db/dialect.js'
 import type { Queries } from '../../db/database.js'
 import { compilable, inLists, statement } from '../../db/statement.js'
-import { dialectOf, type SeqRange } from '../audience-store.js'
+import { type SeqRange } from '../audience-store.js'
 
 /** Letters that the index knows a word by. */
 const LEAST = 3

@@ -5,9 +5,10 @@
  * long.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { dialectOf } from '../../db/dialect.js'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import { contactsOf, dialectOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'
+import { contactsOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
 import { hasAny, isWithAny, LIST_MEMBERS } from '../pair-store.js'
 import {

@@ -5,8 +5,9 @@
  * moments, then texts, lists and tags, then attributes that have no place. Each part is true or not, never unknown, where it says `not`.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { dialectOf } from '../../db/dialect.js'
 import type { Dialect, Queries } from '../../db/database.js'
-import { dialectOf, findAudience, type SeqRange } from '../audience-store.js'
+import { findAudience, type SeqRange } from '../audience-store.js'
 import { findPlaces, type Places } from '../contacts/places-store.js'
 import { momentTrait, numberTrait, textTrait } from '../contacts/traits.js'
 import { findNamedLists } from '../lists/list-store.js'

@@ -5,8 +5,9 @@
  * nobody else is left out.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { dialectOf } from '../../db/dialect.js'
 import type { Queries } from '../../db/database.js'
-import { contactsOf, dialectOf, findAudience, type SeqRange } from '../audience-store.js'
+import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
 import { readPage, type ContactFilter } from '../contacts/contact-page-store.js'
 import { newestContact } from '../contacts/deletion-store.js'

@@ -1,0 +1,97 @@
+/**
+ * Inserts of very many rows, 64 to a statement: on SQLite what all of them have in common is bound once and not with each row, which
+ * takes longer than storing it.
+ *
+ * Used by stores that write thousands of rows at a time. A row is an array of its values. Printed and prepared once for each number of rows
+ * and of common values that there ever is. PostgreSQL knows the types of values only where they stand beside their columns, and has
+ * all of them with each row. Fails: as the insert does.
+ */
+import { sql, type CompiledQuery, type DialectAdapter, type RawBuilder } from 'kysely'
+import type { Queries } from './database.js'
+import { dialectOf } from './dialect.js'
+import { inPieces } from './statement.js'
+
+type Row = readonly unknown[]
+
+export interface RowsInsert {
+  readonly table: string
+  /** @param width how many values each row has @returns of each the column */
+  readonly columns: (width: number) => readonly string[]
+  /** What stands in a column in place of the value itself. */
+  readonly written?: (db: Queries, column: string, value: RawBuilder<unknown>) => RawBuilder<unknown>
+  /** On conflict, returning. */
+  readonly rest?: RawBuilder<unknown>
+}
+
+/** How a column's values are told: once for all rows, not at all since they are null, or with each row. */
+type Telling = 'once' | 'null' | 'each'
+
+/** @returns inserts rows of the same width in their order, and gives back what the statements return */
+export function rowsInsert(what: RowsInsert): (db: Queries, rows: readonly Row[]) => Promise<unknown[]> {
+  const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
+
+  function compile(db: Queries, count: number, told: readonly Telling[]): CompiledQuery {
+    const { adapter } = db.getExecutor()
+    const ofDialect = printed.get(adapter) ?? new Map<string, CompiledQuery>()
+    printed.set(adapter, ofDialect)
+    const shape = `${count} ${told.join()}`
+    const compiled = ofDialect.get(shape) ?? insertOf(what, db, count, told).compile(db)
+    ofDialect.set(shape, compiled)
+    return compiled
+  }
+
+  return async (db, rows) => {
+    const told = tellingOf(db, rows)
+    const returned: unknown[] = []
+    for (const piece of inPieces(rows)) {
+      const query = { ...compile(db, piece.length, told), parameters: parametersOf(piece, told) }
+      const result = db.run ? db.run(query) : await db.executeQuery(query)
+      for (const row of result.rows) returned.push(row)
+    }
+    return returned
+  }
+}
+
+function tellingOf(db: Queries, rows: readonly Row[]): readonly Telling[] {
+  const [first = []] = rows
+  const mayBeOnce = rows.length > 1 && dialectOf(db) === 'sqlite'
+  const told = first.map((value, at): Telling => {
+    if (!mayBeOnce || rows.some(row => row[at] !== value)) return 'each'
+    return value === null ? 'null' : 'once'
+  })
+  // There have to be rows to be told.
+  return told.includes('each') ? told : told.map(() => 'each')
+}
+
+/** In the order in which `insertOf` has them. */
+function parametersOf(rows: readonly Row[], told: readonly Telling[]): unknown[] {
+  const parameters = (rows[0] ?? []).filter((_, at) => told[at] === 'once')
+  const each = [...told.keys()].filter(at => told[at] === 'each')
+  for (const row of rows) for (const at of each) parameters.push(row[at])
+  return parameters
+}
+
+function insertOf(
+  { table, columns, written = (_db, _column, value) => value, rest = sql`` }: RowsInsert,
+  db: Queries,
+  count: number,
+  told: readonly Telling[],
+): RawBuilder<unknown> {
+  const names = columns(told.length)
+  const into = sql`insert into ${sql.table(table)} (${sql.join(names.map(name => sql.ref(name)))})`
+  const place = (at: number) => written(db, names[at] ?? '', sql`${null}`)
+  const rows = (values: readonly RawBuilder<unknown>[]) =>
+    sql.join(Array.from({ length: count }, () => sql`(${sql.join(values)})`))
+  if (!told.some(one => one !== 'each'))
+    return sql`${into} values ${rows(names.map((_, at) => place(at)))} ${rest}`
+  let each = 0
+  const selected = told.map((one, at) => {
+    if (one === 'once') return place(at)
+    if (one === 'null') return sql`null`
+    each += 1
+    return written(db, names[at] ?? '', sql.raw(`column${each}`))
+  })
+  const values = Array.from({ length: each }, () => sql`${null}`)
+  // The condition tells SQLite that what follows is of the insert.
+  return sql`${into} select ${sql.join(selected)} from (values ${rows(values)}) where true ${rest}`
+}
