@@ -115,7 +115,9 @@ class Parsing {
     if (this.hasTooMany) return
     const isEmpty = cells.length === 1 && cells[0] === ''
     if (!isEmpty) this.rows.push({ line: this.line, cells: cells.map(withoutGuard) })
-    this.line += 1 + cells.reduce((lines, cell) => lines + cell.split('\n').length - 1, 0)
+    this.line += 1
+    for (const cell of cells)
+      for (let at = cell.indexOf('\n'); at >= 0; at = cell.indexOf('\n', at + 1)) this.line += 1
   }
 }
 

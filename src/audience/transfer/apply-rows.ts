@@ -20,7 +20,7 @@ import { findContactsByEmail } from '../contacts/contact-store.js'
 import { insertManyContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
 import { mergeAttributes } from '../contacts/traits.js'
 import { findStaticList } from '../lists/static-list.js'
-import { addPairs, CONTACT_TAGS, LIST_MEMBERS } from '../pair-store.js'
+import { addPairs, addPairsOfNew, CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../pair-store.js'
 import { ensureTags } from '../tags/ensure-tags.js'
 import type { Import, ImportCounts } from './import.js'
 import type { ImportedContact } from './reading/read-row.js'
@@ -32,6 +32,16 @@ interface Doing {
   readonly acting: Acting
   readonly at: number
   readonly newId: NewId
+}
+
+/** Contacts get into a list and are tagged. */
+interface Pairing extends Doing {
+  /** All that the rows are of, by address. */
+  readonly contacts: ReadonlyMap<string, Contact>
+  /** Those that something became other of. */
+  readonly touched: Set<Contact>
+  /** From this number on they were made here, and are in nothing yet. */
+  readonly firstMade: number
 }
 
 export interface Applied {
@@ -62,11 +72,12 @@ export async function applyRows(
   if (audience) await updateContacts(tx.db, audience.number, changes)
   const contacts = new Map([...known, ...byEmail(made), ...byEmail(changes.map(({ after }) => after))])
   const touched = new Set<Contact>([...made, ...changes.map(({ after }) => after)])
+  const pairing: Pairing = { ...doing, contacts, touched, firstMade: made[0]?.seq ?? Infinity }
   const events = [
     ...made.map(contact => toldOf('contact.created', doing.acting, contact, at)),
     ...changes.flatMap(({ before, after }) => toldChanged(doing.acting, before, after)),
-    ...(await putIntoList(doing, options.listId, contacts, touched)),
-    ...(await tagAll(doing, options.tags, rows, contacts, touched)),
+    ...(await putIntoList(pairing, options.listId)),
+    ...(await tagAll(pairing, options.tags, rows)),
   ]
   await appendEvents(tx, events)
   const counts = {
@@ -161,27 +172,22 @@ export function attributeText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-async function putIntoList(
-  { tx, acting, at }: Doing,
-  listId: string | null,
-  contacts: ReadonlyMap<string, Contact>,
-  touched: Set<Contact>,
-): Promise<AnyEvent[]> {
+async function putIntoList(pairing: Pairing, listId: string | null): Promise<AnyEvent[]> {
   if (listId === null) return []
+  const { tx, acting, at, contacts } = pairing
   const list = await findStaticList(tx.db, acting.workspaceId, listId, 'list_id')
   const bySeq = new Map([...contacts.values()].map(contact => [contact.seq, contact]))
-  const added = await addPairs(tx.db, LIST_MEMBERS, list.seq, [...bySeq.keys()], at)
-  return told(added, bySeq, touched, contact => toldMember('list.member_added', acting, list, contact, at))
+  return pair(pairing, LIST_MEMBERS, list.seq, bySeq, contact =>
+    toldMember('list.member_added', acting, list, contact, at),
+  )
 }
 
 async function tagAll(
-  doing: Doing,
+  pairing: Pairing,
   usual: readonly string[],
   rows: readonly ImportedContact[],
-  contacts: ReadonlyMap<string, Contact>,
-  touched: Set<Contact>,
 ): Promise<AnyEvent[]> {
-  const { tx, acting, at, newId } = doing
+  const { tx, acting, at, newId, contacts } = pairing
   const named = [...usual, ...rows.flatMap(({ tags }) => tags)]
   if (named.length === 0) return []
   const tags = await ensureTags(tx, acting, named, { at, newId })
@@ -195,22 +201,31 @@ async function tagAll(
     }
   const events: AnyEvent[] = []
   for (const [tag, bySeq] of tagged) {
-    const added = await addPairs(tx.db, CONTACT_TAGS, tag.seq, [...bySeq.keys()], at)
-    events.push(...told(added, bySeq, touched, contact => toldTag('tag.added', acting, tag, contact, at)))
+    const told = await pair(pairing, CONTACT_TAGS, tag.seq, bySeq, contact => [
+      toldTag('tag.added', acting, tag, contact, at),
+    ])
+    for (const event of told) events.push(event)
   }
   return events
 }
 
-function told(
-  seqs: readonly number[],
+/** Brings contacts together with a list or a tag. @returns what is told of those that were not there */
+async function pair(
+  { tx, at, firstMade, touched }: Pairing,
+  kind: PairKind,
+  thingSeq: number,
   contacts: ReadonlyMap<number, Contact>,
-  touched: Set<Contact>,
-  tell: (contact: Contact) => AnyEvent | readonly AnyEvent[],
-): AnyEvent[] {
-  return seqs.flatMap(seq => {
+  tell: (contact: Contact) => readonly AnyEvent[],
+): Promise<AnyEvent[]> {
+  const seqs = [...contacts.keys()]
+  const made = seqs.filter(seq => seq >= firstMade)
+  const known = seqs.filter(seq => seq < firstMade)
+  await addPairsOfNew(tx.db, kind, thingSeq, made, at)
+  const added = await addPairs(tx.db, kind, thingSeq, known, at)
+  return [...made, ...added].flatMap(seq => {
     const contact = contacts.get(seq)
     if (!contact) return []
     touched.add(contact)
-    return [tell(contact)].flat()
+    return tell(contact)
   })
 }

@@ -6,36 +6,34 @@
 import type { CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
 import { fold } from '../../../core/fold.js'
-import { given } from '../../../core/given.js'
 import { checkAttributes, checkEmail, checkText } from '../../checks.js'
 import type { Attributes } from '../../contacts/contact.js'
 import type { StoredForm } from '../../contacts/traits.js'
 import type { Column, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
 
-/** What a row says; what it says nothing of stays. */
+/** What a row says of a contact; what it says nothing of stays, and is null. */
 export interface SaidRow {
   readonly line: number
   /** As `normalizedAddress` writes it. */
-  readonly email: string
-  readonly firstName?: string
-  readonly lastName?: string
-  readonly attributes?: Attributes
-  readonly subscribed?: boolean
-  readonly tags?: readonly string[]
-}
-
-/** As the writer has it; null where the row says nothing. */
-export interface ImportedContact {
-  readonly line: number
   readonly email: string
   readonly firstName: string | null
   readonly lastName: string | null
   readonly attributes: Attributes | null
   readonly subscribed: boolean | null
   readonly tags: readonly string[]
+}
+
+/** As the writer has it. */
+export interface ImportedContact extends SaidRow {
   /** What is stored of it where it becomes a new contact. */
   readonly form: StoredForm
+}
+
+/** A column, and what is the same for each of its cells. */
+export interface ColumnToRead extends Column {
+  /** The attribute that it tells. */
+  readonly attribute: string | undefined
 }
 
 const MOST_NAME = 100
@@ -47,12 +45,16 @@ const MOST_KEPT = 4_096
 const YES = new Set(['true', 'yes', 'y', '1', 'on', 'subscribed', 'active', 'ja', 'oui', 'si'])
 const NO = new Set(['false', 'no', 'n', '0', 'off', 'unsubscribed', 'inactive', 'nein', 'non'])
 
-export function readRow(columns: readonly Column[], { line, cells }: CsvRow): SaidRow | Rejection {
+export function columnsToRead(columns: readonly Column[]): readonly ColumnToRead[] {
+  return columns.map(column => ({ ...column, attribute: attributeOf(column.field ?? '') }))
+}
+
+export function readRow(columns: readonly ColumnToRead[], { line, cells }: CsvRow): SaidRow | Rejection {
   try {
     const beyond = cells.length - columns.length
     if (beyond > 0 && cells.slice(columns.length).some(cell => cell !== ''))
       throw new Error(`the row has ${cells.length} cells, the heading ${columns.length}`)
-    return { line, ...readCells(columns, cells) }
+    return readCells(columns, line, cells)
   } catch (error) {
     return rejected({ line, cells }, describeError(error))
   }
@@ -68,42 +70,41 @@ export function rejected({ line, cells }: CsvRow, reason: string): Rejection {
   return { line, reason, cells: kept }
 }
 
-function readCells(columns: readonly Column[], cells: readonly string[]): Omit<SaidRow, 'line'> {
-  const said = new Map<string, string>()
-  const attributes: [string, unknown][] = []
-  for (const [at, { field }] of columns.entries()) {
-    const cell = cells[at] ?? ''
-    if (field === null || cell.trim() === '') continue
-    const attribute = attributeOf(field)
-    if (attribute !== undefined) attributes.push([attribute, cell])
-    else if (field === 'attributes') attributes.unshift(...readAttributes(cell))
-    else said.set(field, cell)
+function readCells(columns: readonly ColumnToRead[], line: number, cells: readonly string[]): SaidRow {
+  const said: Record<string, string> = {}
+  const ofColumns: [string, unknown][] = []
+  for (let at = 0; at < columns.length; at += 1) {
+    const { field, attribute } = columns[at] as ColumnToRead
+    const cell = cells[at]
+    if (field === null || cell === undefined || cell.trim() === '') continue
+    if (attribute === undefined) said[field] = cell
+    else ofColumns.push([attribute, cell])
   }
-  const [email, subscribed, tags] = [said.get('email'), said.get('subscribed'), said.get('tags')]
+  const { email, subscribed, tags, attributes } = said
   if (email === undefined) throw new Error('the row has no address')
-  const address = checkEmail(email)
-  const [firstName, lastName] = [readName('first_name', said), readName('last_name', said)]
-  const named = attributes.length === 0 ? undefined : checked(Object.fromEntries(attributes))
+  // The column for all of them first: what has one of its own is said there.
+  const named = attributes === undefined ? ofColumns : [...readAttributes(attributes), ...ofColumns]
   return {
-    email: address,
-    ...given({
-      firstName,
-      lastName,
-      attributes: named,
-      subscribed: subscribed === undefined ? undefined : readTruth(subscribed),
-      tags: tags === undefined ? undefined : readTags(tags),
-    }),
+    line,
+    email: checkEmail(email),
+    firstName: readName('first_name', said),
+    lastName: readName('last_name', said),
+    attributes: named.length === 0 ? null : checked(Object.fromEntries(named)),
+    subscribed: subscribed === undefined ? null : readTruth(subscribed),
+    tags: tags === undefined ? NO_TAGS : readTags(tags),
   }
 }
+
+const NO_TAGS: readonly string[] = []
 
 function checked(attributes: Attributes): Attributes {
   checkAttributes(attributes)
   return attributes
 }
 
-function readName(field: string, said: ReadonlyMap<string, string>): string | undefined {
-  const name = checkText(field, said.get(field))
-  if (typeof name !== 'string') return undefined
+function readName(field: string, said: Readonly<Record<string, string>>): string | null {
+  const name = checkText(field, said[field])
+  if (typeof name !== 'string') return null
   if (name.length > MOST_NAME) throw new Error(`${field} is longer than ${MOST_NAME} characters`)
   return name
 }

@@ -32,13 +32,13 @@ const OF_A_TRAIT = 4
 /** What is stored of a new contact is made here: the writer has no time for it. */
 export function rowText(row: SaidRow | Rejection): string {
   if ('reason' in row) return JSON.stringify(row)
-  const { line, email, firstName = null, lastName = null, attributes, subscribed = null, tags = null } = row
+  const { line, email, firstName, lastName, attributes, subscribed, tags } = row
   const form = storedForm({
     ...{ email, firstName, lastName },
     attributes: attributes ? mergeAttributes(attributes, {}) : {},
   })
   const values: unknown[] = [
-    ...[line, email, firstName, lastName, attributes ?? null, subscribed, tags],
+    ...[line, email, firstName, lastName, attributes, subscribed, tags.length > 0 ? tags : null],
     ...[form.firstFolded, form.lastFolded, form.searchText, form.attributesText],
   ]
   for (const [name, { text, number, moment }] of form.traits) values.push(name, text, number, moment)

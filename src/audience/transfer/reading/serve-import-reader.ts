@@ -11,7 +11,7 @@ import type { OwnThread } from '../../../world/threads.js'
 import type { Rejection } from '../import.js'
 import { AddressRuns } from './address-runs.js'
 import type { ReaderAnswer, ReaderOptions, ReaderTask } from './import-reader-protocol.js'
-import { readRow, rejected, type SaidRow } from './read-row.js'
+import { columnsToRead, readRow, rejected, type ColumnToRead, type SaidRow } from './read-row.js'
 import { RowTeller } from './row-teller.js'
 import { SeenAddresses } from './seen-addresses.js'
 
@@ -57,12 +57,12 @@ async function readFile(options: ReaderOptions, parts: Parts, teller: RowTeller)
 }
 
 class FileReading {
-  private readonly options: ReaderOptions
+  private readonly columns: readonly ColumnToRead[]
   private readonly seen = new SeenAddresses()
   private rows = 0
 
-  constructor(options: ReaderOptions) {
-    this.options = options
+  constructor({ columns }: Pick<ReaderOptions, 'columns'>) {
+    this.columns = columnsToRead(columns)
   }
 
   /** @returns undefined for one that says nothing @throws Error where there are too many */
@@ -72,7 +72,7 @@ class FileReading {
     this.rows += 1
     if (this.rows > MOST_ROWS)
       throw new Error(`line ${row.line}: a file has at most ${MOST_ROWS.toLocaleString('en')} rows; split it`)
-    const read = readRow(this.options.columns, row)
+    const read = readRow(this.columns, row)
     if ('reason' in read) return read
     const before = this.seen.see(read.email, row.line)
     return before === undefined ? read : rejected(row, `the address stands in line ${before} already`)
