@@ -30,22 +30,43 @@ const insertRows = rowsInsert({
   written,
 })
 
+/** What of a contact changes together; what does not is not written, and no index is looked into for it. */
+interface Changed {
+  readonly fate: boolean
+  readonly words: boolean
+  readonly attributes: boolean
+}
+
 /** In the order of `changedRow`. */
-const CHANGING_COLUMNS = [
-  ...['subscribed', 'is_bounced', 'bounced_at', 'bounce_type', 'updated_at'],
-  ...['email', 'first_folded', 'last_folded', 'traits'],
-  ...['first_name', 'last_name', 'search_text', 'attributes'],
-]
+const FATE_COLUMNS = ['subscribed', 'is_bounced', 'bounced_at', 'bounce_type']
+const WORD_COLUMNS = ['email', 'first_folded', 'last_folded', 'first_name', 'last_name', 'search_text']
+const ATTRIBUTE_COLUMNS = ['traits', 'attributes']
 
 /** One row, whose last value is the number of the contact. */
-const updateRow = rowsStatement((db, rows) => {
-  const [row = []] = rows
-  const columns = [...CHANGING_COLUMNS, ...PLACE_COLUMNS.slice(0, row.length - CHANGING_COLUMNS.length - 1)]
-  const settings = columns.map(
-    (column, at) => sql`${sql.ref(column)} = ${written(db, column, sql`${row[at]}`)}`,
-  )
-  return compilable(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
-})
+function updateRowOf({ fate, words, attributes }: Changed) {
+  const first = [
+    'updated_at',
+    ...(fate ? FATE_COLUMNS : []),
+    ...(words ? WORD_COLUMNS : []),
+    ...(attributes ? ATTRIBUTE_COLUMNS : []),
+  ]
+  return rowsStatement((db, rows) => {
+    const [row = []] = rows
+    const columns = [...first, ...PLACE_COLUMNS.slice(0, row.length - first.length - 1)]
+    const settings = columns.map(
+      (column, at) => sql`${sql.ref(column)} = ${written(db, column, sql`${row[at]}`)}`,
+    )
+    return compilable(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
+  })
+}
+
+const updateRows = Array.from({ length: 8 }, (_, bits) =>
+  updateRowOf({ fate: (bits & 1) > 0, words: (bits & 2) > 0, attributes: (bits & 4) > 0 }),
+)
+
+async function updateRow(db: Queries, { fate, words, attributes }: Changed, row: unknown[]): Promise<void> {
+  await updateRows[(fate ? 1 : 0) + (words ? 2 : 0) + (attributes ? 4 : 0)]?.(db, [row])
+}
 
 /** Traits as JSON that need not be parsed to be read. */
 function written(db: Queries, column: string, value: RawBuilder<unknown>): RawBuilder<unknown> {
@@ -184,25 +205,41 @@ export async function updateContacts(
   const change = new CountChange()
   for (const [at, { before, after }] of changes.entries()) {
     const form = forms[at] as StoredForm
-    const { values, traits } = placed(form.traits, places, columns)
-    const row = changedRow(after, form, traits)
-    for (const value of values) row.push(value)
+    const changed = changedOf({ before, after })
+    const row = changedRow(after, form, changed)
+    if (changed.attributes) {
+      const { values, traits } = placed(form.traits, places, columns)
+      row.push(traits, form.attributesText)
+      for (const value of values) row.push(value)
+    }
     row.push(before.seq)
-    await updateRow(db, [row])
+    await updateRow(db, changed, row)
     change.remove(before)
     change.add(after)
   }
   await applyCounts(db, audience, change)
 }
 
-function changedRow(after: Contact, form: StoredForm, traits: string): unknown[] {
+function changedOf({ before, after }: ContactChange): Changed {
+  return {
+    fate:
+      before.subscribed !== after.subscribed ||
+      before.bounced !== after.bounced ||
+      before.bouncedAt !== after.bouncedAt ||
+      before.bounceType !== after.bounceType,
+    words: isSearchedAnew({ before, after }),
+    attributes: before.attributes !== after.attributes,
+  }
+}
+
+/** But for attributes. */
+function changedRow(after: Contact, form: StoredForm, { fate, words }: Changed): unknown[] {
   const { subscribed, bounced, bouncedAt, bounceType, updatedAt, email, firstName, lastName } = after
-  const { firstFolded, lastFolded, searchText, attributesText } = form
-  // prettier-ignore
+  const { firstFolded, lastFolded, searchText } = form
   return [
-    flag(subscribed), flag(bounced), bouncedAt, bounceType, updatedAt,
-    email, firstFolded, lastFolded, traits,
-    firstName, lastName, searchText, attributesText,
+    updatedAt,
+    ...(fate ? [flag(subscribed), flag(bounced), bouncedAt, bounceType] : []),
+    ...(words ? [email, firstFolded, lastFolded, firstName, lastName, searchText] : []),
   ]
 }
 

@@ -60,14 +60,13 @@ export async function applyRows(
   if (said.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
   const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
   const known = await findKnown(doing, said)
-  const refused = said.filter(row => !hasRoomFor(known.get(row.email), row))
+  const { changes, refused } = changesBy(said, known, at)
   for (const { email } of refused) known.delete(email)
   const rows = refused.length === 0 ? said : said.filter(row => !refused.includes(row))
   const made = await makeContacts(
     doing,
     rows.filter(({ email }) => !known.has(email)),
   )
-  const changes = rows.flatMap(row => changeBy(row, known.get(row.email), at) ?? [])
   const audience = await findAudience(tx.db, workspaceId)
   if (audience) await updateContacts(tx.db, audience.number, changes)
   const contacts = new Map([...known, ...byEmail(made), ...byEmail(changes.map(({ after }) => after))])
@@ -86,11 +85,6 @@ export async function applyRows(
     unchanged: rows.length - touched.size,
   }
   return { counts, refused }
-}
-
-function hasRoomFor(before: Contact | undefined, { attributes }: ImportedContact): boolean {
-  if (!before || !attributes) return true
-  return isWithinBounds(before.attributes, sayingMore(before.attributes, attributes))
 }
 
 function byEmail(contacts: readonly Contact[]): [string, Contact][] {
@@ -140,21 +134,50 @@ async function makeContacts(
   )
 }
 
-/** @returns undefined where there is no such contact, or nothing new was said of it */
-function changeBy(row: ImportedContact, before: Contact | undefined, at: number): ContactChange | undefined {
-  if (!before) return undefined
-  const { firstName, lastName, attributes, subscribed } = row
-  const after: Contact = {
+/** What rows say anew of contacts that there are, and rows that there is no room for. */
+function changesBy(
+  rows: readonly ImportedContact[],
+  known: ReadonlyMap<string, Contact>,
+  at: number,
+): { readonly changes: readonly ContactChange[]; readonly refused: readonly ImportedContact[] } {
+  const [changes, refused]: [ContactChange[], ImportedContact[]] = [[], []]
+  for (const row of rows) {
+    const before = known.get(row.email)
+    if (!before) continue
+    const attributes = attributesBy(row, before)
+    if (!attributes) refused.push(row)
+    else {
+      const after = changedBy(row, before, attributes, at)
+      if (changedFields(before, after).length > 0) changes.push({ before, after })
+    }
+  }
+  return { changes, refused }
+}
+
+/** @returns undefined where there is no room for them */
+function attributesBy(
+  { attributes: said }: ImportedContact,
+  { attributes }: Contact,
+): Attributes | undefined {
+  const more = said ? sayingMore(attributes, said) : {}
+  if (Object.keys(more).length === 0) return attributes
+  return isWithinBounds(attributes, more) ? mergeAttributes(attributes, more) : undefined
+}
+
+function changedBy(
+  { firstName, lastName, subscribed }: ImportedContact,
+  before: Contact,
+  attributes: Attributes,
+  at: number,
+): Contact {
+  return {
     ...before,
     firstName: firstName ?? before.firstName,
     lastName: lastName ?? before.lastName,
-    attributes: attributes
-      ? mergeAttributes(before.attributes, sayingMore(before.attributes, attributes))
-      : before.attributes,
+    attributes,
     subscribed: before.subscribed && subscribed !== false,
     updatedAt: at,
   }
-  return changedFields(before, after).length === 0 ? undefined : { before, after }
 }
 
 /** Without what is so already: a file knows nothing but text, and 5 that is written as "5" is no change. */
