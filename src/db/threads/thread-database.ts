@@ -6,6 +6,7 @@
  * what was committed does not count, since its files are gone, may come out with a later write only.
  */
 import { Kysely } from 'kysely'
+import { systemDisk } from '../../world/disk.js'
 import type { Log } from '../../world/log.js'
 import type { OwnThread } from '../../world/threads.js'
 import { clockFrom, type Clock } from '../../world/time/clock.js'
@@ -13,6 +14,7 @@ import type { Database, Queries, Tx } from '../database.js'
 import {
   commitsCheckpoint,
   commitsSync,
+  logPathOf,
   openReader,
   openWriter,
   readyForWork,
@@ -20,6 +22,7 @@ import {
 import { sqliteDialect, sqliteReadingDialect } from '../sqlite/sqlite-dialect.js'
 import { UNWATCHED } from '../sqlite/storage-watch.js'
 import type { Tables } from '../tables.js'
+import { EarlySync } from './early-sync.js'
 import { Turns } from './turns.js'
 import type { WritingAnswer, WritingMessage, WritingOptions } from './writing-protocol.js'
 
@@ -52,6 +55,7 @@ export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
   // Its pieces are promised to nobody: they are on disk with the next commit that somebody is told of, and in their order.
   commitsSync(writeHandle, false)
   readyForWork(writeHandle)
+  const sync = new EarlySync(systemDisk.openSynced(logPathOf(writeHandle)))
   const { dialect, run } = sqliteDialect(writeHandle, clock)
   const writer = new Kysely<Tables>({ dialect })
   const reading = sqliteReadingDialect(openReader(file), writeHandle, clock)
@@ -74,6 +78,7 @@ export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
         turns.take(callbacks =>
           writer.transaction().execute(async transaction => {
             const db = Object.assign(transaction, { run })
+            callbacks.push(() => sync.committed())
             try {
               return await work({ db, onCommit: callback => callbacks.push(callback) } satisfies Tx)
             } finally {
@@ -89,6 +94,7 @@ export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
       foreignVersion: version,
       async [Symbol.asyncDispose]() {
         await turns.end()
+        await sync.close()
         await reader.destroy()
         await writer.destroy()
       },
