@@ -5,6 +5,7 @@
  * are handed out to several, and nobody changes them. Fails: as the database does, and then the next who asks reads again.
  */
 import type { Queries } from '../db/database.js'
+import { nextTurn } from '../world/time/clock.js'
 import type { EventKind } from './event.js'
 import { newestSeq, readEventsAfter, readTail, type StoredEvent } from './store.js'
 
@@ -59,6 +60,8 @@ export class EventTail {
     if (this.from === Infinity) this.from = this.end = await newestSeq(this.reader)
     const read = await readTail(this.reader, this.end, AT_ONCE)
     if (read.length < AT_ONCE) this.readTo = appends
+    // What else the event loop has to do comes in between.
+    else await nextTurn()
     this.events.push(...read)
     this.end = read.at(-1)?.seq ?? this.end
     if (this.events.length <= KEPT) return

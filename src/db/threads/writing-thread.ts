@@ -9,7 +9,7 @@ import { AppError, describeError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
-import type { Clock } from '../../world/time/clock.js'
+import { pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Lending, LentTurn } from '../database.js'
 import type {
   WritingAnswer,
@@ -29,6 +29,8 @@ export interface WritingParts {
 }
 
 const HEAP_MEGABYTES = 256
+/** Whoever waits to write goes before those who follow what was written. */
+const TOLD_AFTER_MS = 5
 
 /** @param program of the thread @param stopping it is asked to come to an end soon, at a point of its choice */
 export async function runWriting(parts: WritingParts, program: URL, stopping: AbortSignal): Promise<void> {
@@ -38,6 +40,7 @@ export async function runWriting(parts: WritingParts, program: URL, stopping: Ab
   if (stopping.aborted) stop()
   try {
     await running.ended
+    await running.told()
   } finally {
     stopping.removeEventListener('abort', stop)
   }
@@ -51,6 +54,7 @@ class RunningWriter {
   /** See `WritingOptions.wanted`. */
   private readonly wanted = new Int32Array(new SharedArrayBuffer(4))
   private isFinished = false
+  private telling: Promise<void> | undefined
   /** What it was left the turn for is over. */
   private turn: LentTurn | undefined
   private over: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
@@ -75,6 +79,11 @@ class RunningWriter {
         onEnd(this.isFinished ? undefined : error)
       },
     })
+  }
+
+  /** Resolves once whoever is to hear of it has heard of everything that was written. */
+  async told(): Promise<void> {
+    await this.telling
   }
 
   stop(): void {
@@ -107,12 +116,19 @@ class RunningWriter {
       refusal = { message: describeError(error), ...given({ retryAfterMs: retryAfterOf(error) }) }
     }
     this.say({ kind: 'settled', ...(refusal === undefined ? {} : { refusal }) })
-    this.parts.onWritten()
+    this.tellSoon()
+  }
+
+  private tellSoon(): void {
+    this.telling ??= pauseFor(TOLD_AFTER_MS).then(() => {
+      this.telling = undefined
+      this.parts.onWritten()
+    })
   }
 
   private goOn(): void {
     this.turn?.committed()
-    this.parts.onWritten()
+    this.tellSoon()
   }
 
   private endTurn(fault: WritingFault | undefined): void {
