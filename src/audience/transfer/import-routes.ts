@@ -201,7 +201,7 @@ const ABOUT_IMPORTS =
   'no heading. Cells are separated by commas, semicolons or tabs; empty ones say nothing.\n\n' +
   'A contact that there is already is changed as by an upsert. `Subscribed` may be no (false, 0, unsubscribed), which unsubscribes; ' +
   'yes is for new contacts alone: whoever has unsubscribed or is suppressed stays so. Of an address that stands in the file more than ' +
-  'once the first row counts, and the others are rejected.\n\n' +
+  'once the first row counts, and the others are rejected. After the first few thousand, rows are not done in the order of the file.\n\n' +
   `At most ${formatSize(MOST_FILE_OCTETS)} and ${MOST_ROWS.toLocaleString('en')} rows.`
 
 function readMappingText(text: string | undefined): Mapping | undefined {
