@@ -203,7 +203,7 @@ export class GroupCommit {
       this.storage?.requireFiles()
       this.storage?.requireRoom()
       this.checkpointer?.committed(ASKED_EVERY)
-      if (this.checkpointer?.isTimeToClear !== true) return
+      if (this.checkpointer?.prepareToClear() !== true) return
     } catch {
       // It is told at the end of the turn, or in place of the next one.
     }

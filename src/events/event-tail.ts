@@ -9,8 +9,10 @@ import { nextTurn } from '../world/time/clock.js'
 import type { EventKind } from './event.js'
 import { newestSeq, readEventsAfter, readTail, type StoredEvent } from './store.js'
 
-/** Kept at most: what an import appends while its slowest reader rests, a few times over. Some megabytes. */
+/** Kept at most, by weight: what an import appends while its slowest reader rests, a few times over. Some megabytes. */
 const KEPT = 12_000
+/** What an event about a message weighs: it is kept with all that it says. */
+const OF_A_MESSAGE = 3
 /** Read at a time. */
 const AT_ONCE = 500
 
@@ -28,6 +30,7 @@ export class EventTail {
   private readonly reader: Queries
   /** All events after `from`, up to `end`. */
   private events: StoredEvent<EventKind>[] = []
+  private weight = 0
   private from = Infinity
   private end = 0
   /** How often something was appended, and how often it had been when all was read. */
@@ -64,8 +67,10 @@ export class EventTail {
     else await nextTurn()
     this.events.push(...read)
     this.end = read.at(-1)?.seq ?? this.end
-    if (this.events.length <= KEPT) return
-    this.events = this.events.slice(-KEPT / 2)
+    this.weight += weightOf(read)
+    if (this.weight <= KEPT) return
+    this.events = this.events.slice(this.events.length / 2)
+    this.weight = weightOf(this.events)
     this.from = (this.events[0]?.seq ?? this.end + 1) - 1
   }
 
@@ -101,4 +106,8 @@ export class EventTail {
     const isLast = events.length < limit
     return { events, end: isLast ? Math.max(newest, lastRead) : lastRead, isLast }
   }
+}
+
+function weightOf(events: readonly StoredEvent<EventKind>[]): number {
+  return events.reduce((sum, { messageId }) => sum + (messageId === null ? 1 : OF_A_MESSAGE), 0)
 }

@@ -30,6 +30,8 @@ export interface ThreadOptions {
   readonly options: unknown
   /** Most memory for its JavaScript objects, MiB; it ends with a fault when that is used up. Buffers do not count. */
   readonly heapMegabytes: number
+  /** Of what it has just made, beside its heap; 16 where absent. More where much lives for a while and is then garbage together. */
+  readonly youngMegabytes?: number
   readonly onMessage: (message: unknown) => void
   /** Called once, after the last message. */
   readonly onEnd: (end: ThreadEnd) => void
@@ -75,7 +77,8 @@ export function availableThreads(): number {
   return availableParallelism()
 }
 
-export const spawnThread: SpawnThread = (entry, { options, heapMegabytes, onMessage, onEnd }) => {
+export const spawnThread: SpawnThread = (entry, parts) => {
+  const { options, heapMegabytes, youngMegabytes = YOUNG_MEGABYTES, onMessage, onEnd } = parts
   let fault: Error | undefined
   let worker: Worker
   try {
@@ -85,7 +88,7 @@ export const spawnThread: SpawnThread = (entry, { options, heapMegabytes, onMess
       workerData: options,
       // What is preloaded is for the program that was started: each thread would load it again, and wait for it.
       ...(process.execArgv.some(flag => flag.startsWith('--import')) ? { execArgv: [] } : {}),
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: youngMegabytes },
     })
   } catch (error) {
     // The machine has no thread to give; the starter learns of it as of any other end, when it knows the thread.

@@ -117,14 +117,18 @@ export class Checkpointer {
   clear(): Promise<void> | undefined {
     if (this.isClosed || this.trouble) return undefined
     this.ask()
-    if (!this.isTimeToClear) return undefined
+    if (!this.prepareToClear()) return undefined
     this.clearedAt = this.length.written
     this.isPrepared = false
     return Promise.race([this.runToTheEnd(), pauseFor(LONGEST_WAIT_MS)])
   }
 
-  /** Whether long work is to pause for `clear`, as far as the log's length was asked for. */
-  get isTimeToClear(): boolean {
+  /**
+   * Begins to bring most of a long log over, where that was not done yet.
+   *
+   * @returns whether long work is to pause for the rest (`clear`), by the length that was asked for last
+   */
+  prepareToClear(): boolean {
     const { written } = this.length
     if (this.isClosed || this.trouble) return false
     if (written < LONG_FOR_LONG_WORK) this.clearedAt = 0

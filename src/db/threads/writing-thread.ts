@@ -29,6 +29,8 @@ export interface WritingParts {
 }
 
 const HEAP_MEGABYTES = 256
+/** The rows of a piece live until it is committed: with less, cleaning up takes them for what stays. */
+const YOUNG_MEGABYTES = 48
 /** Whoever waits to write goes before those who follow what was written. */
 const TOLD_AFTER_MS = 5
 
@@ -71,6 +73,7 @@ class RunningWriter {
         wanted: this.wanted.buffer,
       } satisfies WritingOptions,
       heapMegabytes: HEAP_MEGABYTES,
+      youngMegabytes: YOUNG_MEGABYTES,
       onMessage: message => this.take(message as WritingMessage),
       onEnd: ({ exitCode, fault }) => {
         const error = new Error(`a thread that writes ended: ${fault?.message ?? `exit code ${exitCode}`}`)

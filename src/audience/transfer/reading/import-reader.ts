@@ -15,8 +15,8 @@ export class ImportFault extends Error {
 
 /** Parts that the thread has in hand; it reads one while the next is on its way. */
 const PARTS_AHEAD = 2
-/** For the texts of two runs; the addresses that it has seen lie elsewhere. */
-const HEAP_MEGABYTES = 256
+/** For what is made of a few parts; texts of runs, and the addresses that it has seen, lie elsewhere. */
+const HEAP_MEGABYTES = 128
 
 const PROGRAM = new URL('./import-reader-main.js', import.meta.url)
 
