@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../world/time/clock.js'
 
-/** Of one transaction: everybody else's writes wait so long. */
+/** Of one transaction, where nothing else is said: everybody else's writes wait so long. */
 const PIECE_MS = 8
 
 export class PieceSize {
@@ -13,11 +13,13 @@ export class PieceSize {
   private readonly clock: Pick<Clock, 'monotonic'>
   private readonly fewest: number
   private readonly most: number
+  private readonly pieceMs: number
 
-  constructor(clock: Pick<Clock, 'monotonic'>, fewest: number, most: number) {
+  constructor(clock: Pick<Clock, 'monotonic'>, fewest: number, most: number, pieceMs = PIECE_MS) {
     this.clock = clock
     this.fewest = fewest
     this.most = most
+    this.pieceMs = pieceMs
     this.rows = fewest
   }
 
@@ -44,7 +46,7 @@ export class PieceSize {
   }
 
   private learn(rows: number, ms: number): void {
-    const fitting = Math.round((rows * PIECE_MS) / Math.max(1, ms))
+    const fitting = Math.round((rows * this.pieceMs) / Math.max(1, ms))
     this.rows = Math.max(this.fewest, Math.min(this.most, 2 * this.rows, fitting))
   }
 }
