@@ -75,8 +75,8 @@ export interface LentTurn {
    *   brought over. At once where that is so already
    */
   onWanted(end: () => void): void
-  /** Something was committed, and others may follow. To be called now and then in a long turn. */
-  committed(): void
+  /** To be called now and then in a long turn, and at its end. @param durationsMs of each transaction since it was called last */
+  committed(durationsMs: readonly number[]): void
 }
 
 export interface Database extends AsyncDisposable {

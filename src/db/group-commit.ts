@@ -173,16 +173,17 @@ export class GroupCommit {
 
   private async leaveTo(use: (turn: LentTurn) => Promise<void>): Promise<void> {
     await this.checkpointer?.room()
-    const begunAt = this.clock.monotonic()
     try {
       this.logSync?.mayBegin()
       this.storage?.mayBegin()
       // The rest is for what was accepted: to deliver and settle it.
       this.storage?.requireRoom()
-      await use({ onWanted: end => this.endWhenWanted(end), committed: () => this.lookAfterTurn() })
+      await use({
+        onWanted: end => this.endWhenWanted(end),
+        committed: durationsMs => this.lookAfterTurn(durationsMs),
+      })
       this.storage?.requireFiles()
       this.storage?.committed()
-      this.onCommitted?.(this.clock.monotonic() - begunAt, 1)
     } catch (thrown) {
       this.storage?.failed(thrown)
       throw storageRefusal(asError(thrown))
@@ -198,7 +199,8 @@ export class GroupCommit {
   }
 
   /** What is looked after at the end of each turn, in a long one. */
-  private lookAfterTurn(): void {
+  private lookAfterTurn(durationsMs: readonly number[]): void {
+    for (const duration of durationsMs) this.onCommitted?.(duration, 1)
     try {
       this.storage?.requireFiles()
       this.storage?.requireRoom()

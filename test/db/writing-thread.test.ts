@@ -26,8 +26,9 @@ async function open(
   // For its tables only.
   await sqliteDatabase(t, file)
   const log = new FakeLog()
+  let commits = 0
   const database = await openSqlite({
-    ...{ file, clock: systemClock },
+    ...{ file, clock: systemClock, onCommitted: () => void (commits += 1) },
     checkpoints: { spawn: spawnThread, log },
     watch: { disk: systemDisk, log, reserve: 0 },
   })
@@ -49,7 +50,7 @@ async function open(
     )
     return rows.map(({ text }) => text)
   }
-  return { file, database, lending, clock, run, texts }
+  return { file, database, lending, clock, run, texts, commits: () => commits }
 }
 
 /** A server's database on a disk of which 1,000 octets are reserved. */
@@ -99,10 +100,11 @@ t.test('a thread and the server write in turns, and everything is there', async 
 
 t.test('a thread keeps its turn for as long as nobody else wants to write', async t => {
   const names = Array.from({ length: 30 }, (_, at) => `thread ${at}`)
-  const { lending, run, texts } = await open(
+  const { lending, run, texts, commits } = await open(
     t,
     names.map(name => [name, 'note']),
   )
+  const before = commits()
   let turns = 0
   const counting: Lending = {
     ...lending,
@@ -114,6 +116,7 @@ t.test('a thread keeps its turn for as long as nobody else wants to write', asyn
   await run(undefined, counting)
   t.same(await texts('notes'), names)
   t.equal(turns, 1)
+  t.equal(commits() - before, 2 * names.length, 'each transaction counts as one')
 })
 
 t.test('it is the same time in a thread as in the server', async t => {

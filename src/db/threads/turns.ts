@@ -30,6 +30,8 @@ export class Turns {
   private isHad = false
   /** When the server heard of the turn last. */
   private toldAt = 0
+  /** Of the transactions that the server was not told of yet, ms. */
+  private durations: number[] = []
   /** Transactions that were begun so far. */
   private begun = 0
   private settled: Promise<WritingRefusal | undefined> = Promise.resolve(undefined)
@@ -68,7 +70,9 @@ export class Turns {
     if (!this.isHad) await this.ask()
     const callbacks: (() => void)[] = []
     try {
+      const begunAt = this.parts.clock.monotonic()
       const result = await transact(callbacks)
+      this.durations.push(this.parts.clock.monotonic() - begunAt)
       void this.giveBackWhenIdle(this.begun)
       for (const callback of callbacks) callback()
       return result
@@ -89,7 +93,7 @@ export class Turns {
     if (isToEnd) return this.giveBack()
     const now = clock.monotonic()
     if (now - this.toldAt < TOLD_EVERY_MS) return
-    say({ kind: 'committed' })
+    say({ kind: 'committed', durationsMs: this.takeDurations() })
     this.toldAt = now
   }
 
@@ -108,9 +112,15 @@ export class Turns {
   private async giveBack(fault: { readonly fault?: WritingFault } = {}): Promise<void> {
     if (!this.isHad) return
     this.isHad = false
-    this.parts.say({ kind: 'over', ...fault })
+    this.parts.say({ kind: 'over', durationsMs: this.takeDurations(), ...fault })
     const refusal = await this.settled
     if (refusal) throw unavailable(refusal)
+  }
+
+  private takeDurations(): readonly number[] {
+    const { durations } = this
+    this.durations = []
+    return durations
   }
 
   /** Who has nothing to write for the moment keeps nobody waiting. @param begun transactions that were when it was asked */

@@ -32,8 +32,8 @@ export interface WritingRefusal {
 /** From the thread. */
 export type WritingMessage =
   | { readonly kind: 'turn' }
-  | { readonly kind: 'committed' }
-  | { readonly kind: 'over'; readonly fault?: WritingFault }
+  | { readonly kind: 'committed'; readonly durationsMs: readonly number[] }
+  | { readonly kind: 'over'; readonly durationsMs: readonly number[]; readonly fault?: WritingFault }
   | { readonly kind: 'trouble'; readonly event: string; readonly fields: LogFields }
   /** There is nothing left to do, or it was told to stop. */
   | { readonly kind: 'finished' }

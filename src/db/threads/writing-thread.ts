@@ -57,8 +57,8 @@ class RunningWriter {
   private readonly wanted = new Int32Array(new SharedArrayBuffer(4))
   private isFinished = false
   private telling: Promise<void> | undefined
-  /** What it was left the turn for is over. */
   private turn: LentTurn | undefined
+  /** What it was left the turn for is over. */
   private over: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
 
   constructor(parts: WritingParts, program: URL) {
@@ -95,8 +95,8 @@ class RunningWriter {
 
   private take(message: WritingMessage): void {
     if (message.kind === 'turn') void this.leaveTurn()
-    else if (message.kind === 'committed') this.goOn()
-    else if (message.kind === 'over') this.endTurn(message.fault)
+    else if (message.kind === 'committed') this.goOn(message.durationsMs)
+    else if (message.kind === 'over') this.endTurn(message.durationsMs, message.fault)
     else if (message.kind === 'trouble') this.parts.log.error(message.event, message.fields)
     else {
       this.isFinished = true
@@ -129,12 +129,13 @@ class RunningWriter {
     })
   }
 
-  private goOn(): void {
-    this.turn?.committed()
+  private goOn(durationsMs: readonly number[]): void {
+    this.turn?.committed(durationsMs)
     this.tellSoon()
   }
 
-  private endTurn(fault: WritingFault | undefined): void {
+  private endTurn(durationsMs: readonly number[], fault: WritingFault | undefined): void {
+    this.turn?.committed(durationsMs)
     if (fault) this.over?.reject(Object.assign(new Error(fault.message), { code: fault.code }))
     else this.over?.resolve()
   }
