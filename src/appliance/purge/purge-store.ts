@@ -246,36 +246,39 @@ export async function deleteContactsOf(db: Queries, ids: OwnerIds, limit: number
 
 /** With the steps that they took. */
 export async function deleteRunsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
-  const rows = await db
-    .selectFrom('automation_runs')
-    .select('seq')
-    .where('automation', 'in', e =>
-      e.selectFrom('automations').select('seq').where('workspace_id', 'in', ids),
-    )
-    .limit(limit)
-    .execute()
-  for (const list of inLists(rows.map(({ seq }) => seq))) {
+  const seqs = await listOfAutomations(db, 'automation_runs', ids, limit)
+  for (const list of inLists(seqs)) {
     await db.deleteFrom('automation_run_steps').where('run', 'in', list).execute()
     await db.deleteFrom('automation_runs').where('seq', 'in', list).execute()
   }
-  return rows.length
+  return seqs.length
 }
 
 /** With the mails that were made of them. */
 export async function deleteStepsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
+  const seqs = await listOfAutomations(db, 'automation_steps', ids, limit)
+  for (const list of inLists(seqs)) {
+    await db.deleteFrom('automation_mails').where('step', 'in', list).execute()
+    await db.deleteFrom('automation_steps').where('seq', 'in', list).execute()
+  }
+  return seqs.length
+}
+
+async function listOfAutomations(
+  db: Queries,
+  table: 'automation_runs' | 'automation_steps',
+  ids: OwnerIds,
+  limit: number,
+): Promise<number[]> {
   const rows = await db
-    .selectFrom('automation_steps')
+    .selectFrom(table)
     .select('seq')
     .where('automation', 'in', e =>
       e.selectFrom('automations').select('seq').where('workspace_id', 'in', ids),
     )
     .limit(limit)
     .execute()
-  for (const list of inLists(rows.map(({ seq }) => seq))) {
-    await db.deleteFrom('automation_mails').where('step', 'in', list).execute()
-    await db.deleteFrom('automation_steps').where('seq', 'in', list).execute()
-  }
-  return rows.length
+  return rows.map(({ seq }) => seq)
 }
 
 /** With their attempts and bodies: an event is told of in one workspace. */

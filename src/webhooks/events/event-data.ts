@@ -7,26 +7,18 @@
  */
 import { ispName } from '../../deliverability/bounces/isp-name.js'
 import { bounceIdOf } from '../../deliverability/bounces/bounce-id.js'
+import type { LoggedEvent } from '../../events/logged-event.js'
 import { addressDomain } from '../../mail/address.js'
 import type { MailFacts } from './mail-facts-store.js'
 import type { WebhookEvent } from './webhook-event.js'
 
-/** An event of whatever kind, as the log has it. */
-export interface LoggedEvent {
-  readonly seq: number
-  readonly kind: string
-  readonly workspaceId: string
-  readonly messageId: string | null
-  readonly isSandbox: boolean
-  /** Ms since epoch UTC. */
-  readonly occurredAt: number
-  readonly payload: object
-}
+/** An event of whatever kind. */
+export type ToldEvent = Omit<LoggedEvent, 'payload' | 'toJSON'> & { readonly payload: object }
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** @param mail what is known of the event's message, where it is about one */
-type ToData = (event: LoggedEvent, payload: Fields, mail: MailFacts | undefined) => object
+type ToData = (event: ToldEvent, payload: Fields, mail: MailFacts | undefined) => object
 
 const asTold: ToData = (_, payload) => payload
 
@@ -69,13 +61,13 @@ const DATA: Readonly<Record<WebhookEvent, ToData>> = {
 }
 
 export function eventData(
-  event: LoggedEvent & { readonly kind: WebhookEvent },
+  event: ToldEvent & { readonly kind: WebhookEvent },
   mail: MailFacts | undefined,
 ): object {
   return DATA[event.kind](event, event.payload as Fields, mail)
 }
 
-function aboutMail(event: LoggedEvent, payload: Fields, mail: MailFacts | undefined): object {
+function aboutMail(event: ToldEvent, payload: Fields, mail: MailFacts | undefined): object {
   return {
     message_id: event.messageId,
     to: payload['to'] ?? null,

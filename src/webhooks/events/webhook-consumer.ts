@@ -20,7 +20,7 @@ import {
 } from '../delivery/delivery-store.js'
 import type { SubscriptionRegister } from '../subscriptions/subscription-register.js'
 import { listSubscribers } from '../subscriptions/subscription-store.js'
-import { eventData, type LoggedEvent } from './event-data.js'
+import { eventData, type ToldEvent } from './event-data.js'
 import { findMailFacts } from './mail-facts-store.js'
 import { isWebhookEvent, WEBHOOK_EVENT_NAMES, type WebhookEvent } from './webhook-event.js'
 
@@ -35,7 +35,7 @@ export interface WebhookConsumerParts {
 /** Of many subscribers each, so that a turn stays some thousand rows. */
 const EVENTS_PER_TURN = 25
 
-type Told = LoggedEvent & { readonly kind: WebhookEvent }
+type Told = ToldEvent & { readonly kind: WebhookEvent }
 
 export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
   const { register } = parts
@@ -46,12 +46,12 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     // By name: which of them this appliance has is a matter of its resources.
     kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
     look: () => register.refreshIfOutdated(),
-    concerns: ({ workspaceId, kind }: LoggedEvent) => register.isWanted(workspaceId, kind),
-    react: (tx: Tx, events: readonly LoggedEvent[]) => tell(parts, tx, events),
+    concerns: ({ workspaceId, kind }: ToldEvent) => register.isWanted(workspaceId, kind),
+    react: (tx: Tx, events: readonly ToldEvent[]) => tell(parts, tx, events),
   }
 }
 
-async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly LoggedEvent[]): Promise<void> {
+async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly ToldEvent[]): Promise<void> {
   const known = await findKnownEvents(
     tx.db,
     events.map(({ seq }) => seq),
@@ -90,7 +90,7 @@ async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly Logged
 }
 
 /** The body of a delivery. @param data what is told */
-export function bodyOf({ kind, occurredAt }: Pick<LoggedEvent, 'kind' | 'occurredAt'>, data: object): string {
+export function bodyOf({ kind, occurredAt }: Pick<ToldEvent, 'kind' | 'occurredAt'>, data: object): string {
   return JSON.stringify({ event: kind, timestamp: isoTime(occurredAt), data })
 }
 
