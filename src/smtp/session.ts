@@ -138,7 +138,9 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
   }
 
   refusal(thrown: unknown, event = 'mail refused'): { readonly line: string; readonly closes: boolean } {
-    if (thrown instanceof AppError && thrown.cause !== undefined) this.logFault(thrown.cause)
+    // What is unavailable is known already, and told by whoever found it.
+    if (thrown instanceof AppError && thrown.cause !== undefined && thrown.code !== 'unavailable')
+      this.logFault(thrown.cause)
     const refusal = refusalReply(thrown)
     if (refusal) {
       this.logRefusal(event, refusal.line)

@@ -171,6 +171,7 @@ t.test(
     await clock.advance(60_000)
     await t.rejects(writeMuch())
     await fillDisk(database, false)
+    await clock.advance(10_000)
     await writeMuch()
     t.equal(await check(), undefined)
     t.match(
@@ -183,6 +184,22 @@ t.test(
     )
   },
 )
+
+t.test('while little writes still find room on a full disk and large ones do not, it is full', async t => {
+  const { clock, database, check, write, events } = await open(t)
+  const writeMuch = () =>
+    database.write(({ db }) => sql`insert into notes values (${'x'.repeat(100_000)})`.execute(db))
+  await fillDisk(database, true)
+  for (let tries = 0; tries < 5; tries += 1) {
+    await t.rejects(writeMuch(), { code: 'unavailable' })
+    await write()
+    t.match(await check(), { code: 'database_failing', isFatal: true })
+    await clock.advance(2_000)
+  }
+  await clock.advance(8_000)
+  t.equal(await check(), undefined, 'its own trial says that it is over')
+  t.same(events(), ['error: the database cannot be written', 'info: the database can be written again'])
+})
 
 t.test('the health check writes, once a second however often it is asked, and waits for two', async t => {
   const { file, clock, database, check } = await open(t)

@@ -210,6 +210,28 @@ t.test(
   },
 )
 
+t.test('what is unavailable is no error of each mail: whoever found it has told of it', async t => {
+  class Full extends KeepingReceiver {
+    override async addRecipient(): Promise<void> {
+      throw new AppError('unavailable', 'the disk is full', { cause: new Error('database or disk is full') })
+    }
+  }
+  const { dialogue, log } = await smtpService(t, { receiver: new Full() })
+  await dialogue(`
+    C MAIL FROM:<a@x.example>
+    C RCPT TO:<b@y.example>
+    S 250 2.1.0 ...
+    S 452 4.3.1 ...
+    C QUIT
+    S 221 2.0.0 ...
+    END
+  `)
+  t.match(
+    log.lines.filter(({ event }) => event.includes('receiver') || event.includes('refused')),
+    [{ level: 'info', event: 'mail refused' }],
+  )
+})
+
 t.test('a refusal in the manner of the API and a fault of ours both become replies', async t => {
   class Strict extends KeepingReceiver {
     override async addRecipient({ address }: RcptCommand, recipients: RcptCommand[]): Promise<void> {

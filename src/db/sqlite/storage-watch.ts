@@ -7,8 +7,8 @@
  * was accepted is delivered and settled on the rest. Says each change of state in one line of the log.
  *
  * States: a file is missing (nothing is written until it is back at its place, or the server started anew); writing fails (it is
- * tried again with each write, and over with the first that succeeds); room is short (new mail is refused until there is a tenth
- * more than the reserve).
+ * tried again with each write, and over with the first that succeeds when none has failed for a while); room is short (new mail is
+ * refused until there is a tenth more than the reserve).
  *
  * Fails: by `unavailable`, with words for whoever asked.
  */
@@ -52,6 +52,8 @@ const LOOK_EVERY_MS = 1_000
 const RETRY_AFTER_MS = 60_000
 /** Lines on writes that still fail. */
 const REMIND_EVERY_MS = 60_000
+/** Without a failure, until writing counts as mended: on a full disk little writes, such as that of `/health`, find room now and then. */
+const CALM_MS = 10_000
 /** For so long a look holds where a transaction begins; a commit is looked after each time. */
 const LOOK_HOLDS_MS = 20
 /** Room for new mail has to exceed the reserve by this before it is taken again. */
@@ -73,7 +75,7 @@ export class StorageWatch implements Storage {
   /** When the files were looked at, on the monotonic clock. */
   private lookedAt = -Infinity
   private isShort = false
-  private failing: { readonly error: string; count: number; toldAt: number } | undefined
+  private failing: { readonly error: string; count: number; lastAt: number; toldAt: number } | undefined
 
   /** @param file of the database, which is open @param clock drives the looking */
   constructor(parts: StorageWatchParts, clock: Clock, file: string) {
@@ -143,7 +145,7 @@ export class StorageWatch implements Storage {
 
   /** A transaction is on disk. */
   committed(): void {
-    if (!this.failing) return
+    if (!this.failing || this.clock.monotonic() - this.failing.lastAt < CALM_MS) return
     this.parts.log.info('the database can be written again', { failures: this.failing.count })
     this.failing = undefined
   }
@@ -154,8 +156,9 @@ export class StorageWatch implements Storage {
     // Of a lock whoever waits is told; it says nothing of the ground.
     if (code === undefined || code.startsWith('SQLITE_BUSY')) return
     const now = this.clock.monotonic()
-    this.failing ??= { error: describeError(error), count: 0, toldAt: -Infinity }
+    this.failing ??= { error: describeError(error), count: 0, lastAt: now, toldAt: -Infinity }
     this.failing.count += 1
+    this.failing.lastAt = now
     if (now - this.failing.toldAt < REMIND_EVERY_MS) return
     this.failing.toldAt = now
     this.parts.log.error('the database cannot be written', {
