@@ -15,7 +15,7 @@ async function open(t: Test) {
   const at = (path: string) => `/api/v1${path}`
   const api = {
     get: (path: string) => postroad.get(at(path), { key }),
-    post: (path: string, body: object) => postroad.post(at(path), body, { key }),
+    post: (path: string, body?: object) => postroad.post(at(path), body, { key }),
     put: (path: string, body: object) => postroad.put(at(path), body, { key }),
     patch: (path: string, body: object) => postroad.patch(at(path), body, { key }),
     remove: (path: string, body?: object) => postroad.delete(at(path), { key }, body),
@@ -204,6 +204,11 @@ t.test('deleting all asks for confirmation, and can be taken back for thirty day
       status: 400,
       body: { error: { code: 'confirmation_required' } },
     })
+  t.match(
+    await post('/contacts/delete-all'),
+    { status: 400, body: { error: { code: 'confirmation_required' } } },
+    'no body confirms nothing',
+  )
   t.equal((await get('/contacts')).body.pagination.total, 3, 'nothing was deleted')
   t.match(await post('/contacts/delete-all', { confirm: true }), {
     status: 200,

@@ -122,6 +122,7 @@ function deleteAllRoute(sweeps: ContactSweeps): Route {
       { confirm: Type.Optional(Type.Boolean({ description: 'Has to be true.' })) },
       { additionalProperties: false, title: 'DeleteAllContacts' },
     ),
+    isBodyOptional: true,
     example: { confirm: true },
     response: Type.Object(
       { deleted: Type.Integer(), restorable_until: Moment() },
