@@ -162,6 +162,7 @@ t.test('a test tells at once what the receiver says, or that there is none', asy
   t.match(await test(), { success: true, status_code: 200, response_time_ms: Number, response: 'ok' })
   const [told] = receiver.received
   t.match(told!.json, { event: 'email.clicked', data: { url: String, is_bot: Boolean } })
+  t.match(told!.json, { data: { to: 'ann@example.com', from: 'shop@example.com' } }, 'as a real one')
   t.ok(isSigned(told!, secret))
   receiver.answers({ status: 302, headers: { Location: '/elsewhere' } })
   t.match(await test(), { success: false, status_code: 302 })

@@ -11,7 +11,9 @@ import type { WebhookEvent } from './webhook-event.js'
 const aboutMail = {
   message_id: Id(),
   to: Address(),
-  from: orNull(Type.String(), { description: 'Address in From; null where the mail is no longer kept.' }),
+  from: orNull(Type.String(), {
+    description: 'Address in From, e.g. shop@example.com; null where the mail is no longer kept.',
+  }),
   subject: orNull(Type.String(), {
     description: 'As it was submitted, with its merge tags; null where the mail is no longer kept.',
   }),
