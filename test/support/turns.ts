@@ -2,23 +2,23 @@
  * Waiting for what happens by itself: work that needs turns of the event loop, its timers and files, but no socket, no thread
  * and no turn of a fake clock.
  *
- * Fails the test, naming what never came or never ended.
+ * Fails the test, naming what never came or never ended. Both are bounded by real time: turns of the loop take no time
+ * where there is nothing to do, while a group commit that gathers and a file that is synced take what they take.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-const MOST_TURNS = 20_000
+/** Far beyond what anything waits here in real time: a group commit gathers for 8 ms, a consumer rests for 20 ms. */
+const LONGEST_MS = 10_000
 
 /** Resolves as soon as the condition holds. @throws Error naming what did not happen */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < MOST_TURNS; turn += 1) {
-    if (await condition()) return
+  const limit = performance.now() + LONGEST_MS
+  while (!(await condition())) {
+    if (performance.now() > limit) throw new Error(`it never happened that ${what}`)
     await nextTurn()
   }
-  throw new Error(`it never happened that ${what}`)
 }
 
-/** Longer than anything waits here in real time: a group commit gathers for 8 ms, a consumer rests for 20 ms. */
-const LONGEST_MS = 5_000
 /** What every test process has open, and nothing comes of by itself: its standard input and output. */
 const STANDARD: ReadonlySet<string> = new Set(['PipeWrap', 'TTYWrap'])
 
@@ -35,8 +35,13 @@ export async function comeToRest(): Promise<void> {
   const limit = performance.now() + LONGEST_MS
   for (;;) {
     await nextTurn()
-    const atWork = process.getActiveResourcesInfo().filter(kind => !STANDARD.has(kind))
+    const atWork = workUnderWay()
     if (atWork.length === 0) return
     if (performance.now() > limit) throw new Error(`it did not come to rest: ${atWork.join(', ')}`)
   }
+}
+
+/** Kinds of what the event loop has on its list: timers, files, sockets, turns. One for each. */
+export function workUnderWay(): string[] {
+  return process.getActiveResourcesInfo().filter(kind => !STANDARD.has(kind))
 }

@@ -25,6 +25,7 @@ import {
   type Standing,
   type Trouble,
 } from '../../support/smtp/smart-sink.js'
+import { workUnderWay } from '../../support/turns.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -40,6 +41,8 @@ interface Setting {
 }
 
 const EXPIRES_AFTER_MS = 12 * HOUR_MS
+/** Open all the time; and the next turn of the loop is our own. */
+const SOCKETS: ReadonlySet<string> = new Set(['TCPServerWrap', 'TCPSocketWrap', 'Immediate'])
 
 /** Real sockets, real queue, a declared DNS and a clock that is turned whenever nothing moves by itself. */
 async function openWorld(t: Test, { providers, connections }: Setting) {
@@ -93,13 +96,13 @@ async function openWorld(t: Test, { providers, connections }: Setting) {
 
   const activity = () =>
     settled + runner.activeCount + Object.values(sinks).reduce((sum, sink) => sum + sink.activity, 0)
-  /** Until nothing has moved for as long as anything that moves by itself could take. */
+  /** Until nothing has moved for some turns, in which what was written to a socket is read, and no timer or file is waited for. */
   const comeToRest = async () => {
     let seen = activity()
     for (let quietTurns = 0; quietTurns < 25; quietTurns += 1) {
       await nextTurn()
       const now = activity()
-      if (now !== seen) quietTurns = 0
+      if (now !== seen || workUnderWay().some(kind => !SOCKETS.has(kind))) quietTurns = 0
       seen = now
     }
   }
