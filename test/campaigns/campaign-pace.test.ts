@@ -1,4 +1,6 @@
 /** When campaigns go out: rates, windows of the day, limits of the workspace, and what ends one on the way. */
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
 import t from 'tap'
 import { isWithin } from '../../src/campaigns/sending/send-window.js'
 import { until } from '../support/until.js'
@@ -92,6 +94,32 @@ t.test(
     t.match(await campaignOnce(id, 'the end', ({ status }) => status === 'completed'), {
       stats: { delivered: 25 },
     })
+  },
+)
+
+t.test(
+  'campaigns whose mail waits for another attempt hold up neither each other nor those after them',
+  async t => {
+    const { make, post, sendIt, one, clock, dataDir } = await openCampaigns(t)
+    const list_id = await make('/lists', { name: 'News' })
+    await make('/contacts', { email: 'ann@x.test', list_id })
+    const template_id = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
+    const COUNT = 40
+    for (let at = 0; at < COUNT; at += 1) {
+      const id = await make('/campaigns', { name: `${at}`, subject: 'News', template_id, list_id })
+      await sendIt(id, { send_at: '2026-01-05T11:00:00Z' })
+    }
+    await until('the rows', () => one('select count(*) from campaign_recipients') === COUNT)
+    // Each has had all the mail in the queue that it may have at first, and all of it was tried.
+    const handle = new BetterSqlite(join(dataDir, 'postroad.db'))
+    handle.prepare('update campaigns set queued = 10000').run()
+    handle.close()
+    clock.skip(3_590_000)
+    await until('mail of all of them', async () => {
+      await clock.advance(1_000)
+      return one('select count(*) from messages') === COUNT
+    })
+    t.equal((await post('/email/send', { to: 'b@x.test', subject: 'x', text: 'x' })).status, 200)
   },
 )
 

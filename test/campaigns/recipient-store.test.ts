@@ -150,11 +150,15 @@ eachDatabase(
     const { reader } = database
     const change = (to: Parameters<typeof changeCampaign>[2], counted = {}) =>
       database.write(({ db }) => changeCampaign(db, seq, to, counted))
-    t.same(await listDue(reader, T, 10), [])
+    t.same(await listDue(reader, T, undefined, 10), [])
     await change({ nextAt: T + 5, status: 'sending', who: { list: 7 } }, { queued: 2, sends: 1 })
     await change({}, { queued: -1, done: 1, sends: 1 })
-    t.match(await listDue(reader, T + 5, 10), [{ seq, queued: 1, done: 1, sends: 2, who: { list: 7 } }])
-    t.same(await listDue(reader, T + 4, 10), [])
+    t.match(await listDue(reader, T + 5, undefined, 10), [
+      { seq, queued: 1, done: 1, sends: 2, who: { list: 7 } },
+    ])
+    t.same(await listDue(reader, T + 4, undefined, 10), [])
+    t.same(await listDue(reader, T + 5, { nextAt: T + 5, seq }, 10), [])
+    t.match(await listDue(reader, T + 5, { nextAt: T + 5, seq: seq - 1 }, 10), [{ seq }])
     t.equal(await nextDueAfter(reader, T), T + 5)
     t.equal(await nextDueAfter(reader, T + 5), undefined)
     await database.write(({ db }) => noteSettled(db, [seq]))

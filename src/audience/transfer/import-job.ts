@@ -36,8 +36,10 @@ export class ImportJob {
   async run(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
       const { wakes } = this
+      // As it was before the look, so that nothing is missed that another process commits meanwhile.
+      const version = this.parts.database.foreignVersion()
       if (await this.hasWork()) await this.work(stopping)
-      else if (wakes === this.wakes) await this.rest(stopping)
+      else if (wakes === this.wakes) await this.rest(version, stopping)
     }
   }
 
@@ -59,10 +61,9 @@ export class ImportJob {
     }
   }
 
-  private async rest(stopping: AbortSignal): Promise<void> {
+  private async rest(version: number, stopping: AbortSignal): Promise<void> {
     const { clock, database } = this.parts
     const over = new AbortController()
-    const version = database.foreignVersion()
     const stop = () => over.abort()
     this.wakeUp = stop
     stopping.addEventListener('abort', stop, { once: true })

@@ -60,6 +60,12 @@ export class ActiveCampaign {
     this.room = new QueueRoom({ database, clock }, seq)
   }
 
+  /** It is read again when it is wanted. */
+  forgetText(): void {
+    this.letter = undefined
+    this.content = undefined
+  }
+
   async step(campaign: Campaign): Promise<StepResult> {
     const { database, clock } = this.parts.send
     const { status, startedAt, pending } = campaign

@@ -173,19 +173,29 @@ export async function listCampaigns(
   return newestFirst(matching, page, campaignFromRow)
 }
 
-const selectDue = statement((db, { now, limit }: { now: number; limit: number }) =>
+const selectDue = statement((db, given: { now: number; nextAt: number; seq: number; limit: number }) =>
   db
     .selectFrom('campaigns')
     .selectAll()
-    .where('next_at', '<=', now)
+    .where('next_at', '<=', given.now)
+    .where(e => e(e.refTuple('next_at', 'seq'), '>', e.tuple(given.nextAt, given.seq)))
     .orderBy('next_at')
     .orderBy('seq')
-    .limit(limit),
+    .limit(given.limit),
 )
 
-/** For which there is something to be done, those that have waited longest first. */
-export async function listDue(db: Queries, now: number, limit: number): Promise<Campaign[]> {
-  return (await selectDue(db, { now, limit })).rows.map(campaignFromRow)
+/**
+ * For which there is something to be done, those that have waited longest first.
+ * @param last of those that were listed before
+ */
+export async function listDue(
+  db: Queries,
+  now: number,
+  last: Pick<Campaign, 'nextAt' | 'seq'> | undefined,
+  limit: number,
+): Promise<Campaign[]> {
+  const after = { nextAt: last?.nextAt ?? -1, seq: last?.seq ?? -1 }
+  return (await selectDue(db, { now, limit, ...after })).rows.map(campaignFromRow)
 }
 
 const selectNext = statement((db, { now }: { now: number }) =>
