@@ -129,7 +129,7 @@ export class CampaignRunner {
       // From the moment of the look on, that nothing falls between the two; a clock that was set back has put off from before it.
       const since = Math.min(look.at, clock.now())
       const next = (await nextDueAfter(database.reader, since)) ?? Infinity
-      while (!over.signal.aborted && before === this.wakes) {
+      while (!over.signal.aborted && !stopping.aborted && before === this.wakes) {
         const left = next - clock.now()
         if (left <= 0) return
         await clock.sleep(Math.min(LOOK_EVERY_MS, left), over.signal)
