@@ -291,6 +291,7 @@ export class DeliveryWorker {
   }
 
   private async rest(stopping: AbortSignal): Promise<void> {
+    if (stopping.aborted) return
     const { clock } = this.parts
     const now = clock.now()
     let until = now + LOOK_EVERY_MS
