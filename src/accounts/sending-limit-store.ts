@@ -39,15 +39,19 @@ function windowStart(kind: WindowKind, moment: number): number {
  */
 const WINDOWS_KEPT = 64
 
-const selectUsage = statement(
-  (db, { workspaceId, starts }: { workspaceId: string; starts: readonly number[] }) =>
+type Starts = Readonly<Record<WindowKind, number>>
+
+/** One window each, not a list of them: for a list SQLite builds a table first, which takes longer than to look for two rows. */
+const selectUsage = statement((db, { workspaceId, ...starts }: Starts & { workspaceId: string }) => {
+  const one = (kind: WindowKind) =>
     db
       .selectFrom('sending_usage')
-      .selectAll()
+      .select(['window_kind', 'accepted'])
       .where('workspace_id', '=', workspaceId)
-      .where('window_kind', 'in', ['hour', 'day'])
-      .where('window_start', 'in', starts),
-)
+      .where('window_kind', '=', kind)
+      .where('window_start', '=', starts[kind])
+  return one('hour').unionAll(one('day'))
+})
 
 const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }) =>
   db
@@ -58,19 +62,6 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
         accepted: row.ref('excluded.accepted'),
       })),
     ),
-)
-
-/** In one statement, which most mail needs; it counts before it is known whether there is room. */
-const addUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }) =>
-  db
-    .insertInto('sending_usage')
-    .values(rows)
-    .onConflict(conflict =>
-      conflict.columns(['workspace_id', 'window_kind', 'window_start']).doUpdateSet(row => ({
-        accepted: row('sending_usage.accepted', '+', row.ref('excluded.accepted')),
-      })),
-    )
-    .returning(['window_kind', 'accepted']),
 )
 
 /**
@@ -85,13 +76,9 @@ export async function countAgainstLimits(
   now: number,
 ): Promise<void> {
   if (recipients === 0) return
-  const windows = WINDOWS.map(kind => windowOf(workspace, kind, now))
-  const { rows } = await addUsage(db, { rows: windows.map(row => ({ ...row, accepted: recipients })) })
-  for (const kind of WINDOWS) {
-    const before = (rows.find(row => row.window_kind === kind)?.accepted ?? recipients) - recipients
-    refuseOverLimit(workspace, kind, before, recipients, now)
-    if (before === 0) await forgetOldest(db, workspace.id, kind)
-  }
+  const usage = await openUsage(db, workspace, now)
+  usage.add(recipients)
+  await usage.write()
 }
 
 /** How many mails there is room for now, and when there will be more. */
@@ -103,13 +90,11 @@ export interface Room {
 
 /** For who has more to send than fits, and waits. */
 export async function roomWithinLimits(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Room> {
-  const starts = WINDOWS.map(kind => windowStart(kind, now))
-  const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
+  const used = await acceptedInWindows(db, workspace.id, now)
   let room: Room = { mails: Infinity, moreAt: now }
   for (const kind of WINDOWS) {
     const [limit, start] = [limitOf(workspace, kind), windowStart(kind, now)]
-    const used = rows.find(row => row.window_kind === kind && row.window_start === start)?.accepted ?? 0
-    const mails = limit === 0 ? Infinity : Math.max(0, limit - used)
+    const mails = limit === 0 ? Infinity : Math.max(0, limit - (used.get(kind) ?? 0))
     if (mails <= room.mails) room = { mails, moreAt: start + WINDOW_MS[kind] }
   }
   return room
@@ -192,19 +177,28 @@ function limitOf({ hourlyLimit, dailyLimit }: LimitedWorkspace, kind: WindowKind
   return kind === 'hour' ? hourlyLimit : dailyLimit
 }
 
-function windowOf({ id }: LimitedWorkspace, kind: WindowKind, now: number): SendingUsageRow {
-  return { workspace_id: id, window_kind: kind, window_start: windowStart(kind, now), accepted: 0 }
+/** Of the windows that something was accepted in. */
+async function acceptedInWindows(
+  db: Queries,
+  workspaceId: string,
+  now: number,
+): Promise<ReadonlyMap<WindowKind, number>> {
+  const { rows } = await selectUsage(db, {
+    workspaceId,
+    hour: windowStart('hour', now),
+    day: windowStart('day', now),
+  })
+  return new Map(rows.map(row => [row.window_kind, row.accepted]))
 }
 
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
-  const starts = WINDOWS.map(kind => windowStart(kind, now))
-  const { rows } = await selectUsage(db, { workspaceId: workspace.id, starts })
-  const find = (kind: WindowKind, start: number | undefined) =>
-    rows.find(row => row.window_kind === kind && row.window_start === start)
-  const counted = WINDOWS.map(kind => {
-    const window = windowOf(workspace, kind, now)
-    return { ...window, accepted: find(kind, window.window_start)?.accepted ?? 0 }
-  })
+  const before = await acceptedInWindows(db, workspace.id, now)
+  const counted = WINDOWS.map((kind): SendingUsageRow => ({
+    workspace_id: workspace.id,
+    window_kind: kind,
+    window_start: windowStart(kind, now),
+    accepted: before.get(kind) ?? 0,
+  }))
   return {
     add(recipients) {
       for (const { window_kind: kind, accepted } of counted)
@@ -216,8 +210,7 @@ export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: n
     },
     async write() {
       await writeUsage(db, { rows: counted })
-      for (const { window_kind: kind, window_start: start } of counted)
-        if (!find(kind, start)) await forgetOldest(db, workspace.id, kind)
+      for (const kind of WINDOWS) if (!before.has(kind)) await forgetOldest(db, workspace.id, kind)
     },
   }
 }

@@ -3,7 +3,8 @@
  *
  * A durable commit costs a fraction of a millisecond to several (an fsync); the statements in it cost microseconds.
  * So the queue of waiting works is drained into one transaction, each work inside its own savepoint, and every
- * caller's promise settles only after the shared COMMIT. A work that throws takes back only its own savepoint.
+ * caller's promise settles only after the shared COMMIT. A work that throws takes back only its own savepoint. One that
+ * is alone has none and takes back the transaction: for a savepoint SQLite copies each page that is changed.
  *
  * Pieces of long work (`isLong`) wait in a line of their own and share commits with nobody else, so that no request waits for the rest
  * of one that it has come into. They have a turn when nobody else waits or has just written, or all others can, and at the latest after
@@ -30,8 +31,12 @@ interface Work {
   readonly canWait: boolean
   /** How many it stands for, as long as it has not begun. */
   readonly callers: () => number
-  /** Runs it in its own savepoint; what it throws is kept for `settle`. Rejects only when the transaction is lost. */
-  run(db: Queries): Promise<void>
+  /**
+   * Runs it in its own savepoint; what it throws is kept for `settle`. Rejects only when the transaction is lost.
+   *
+   * @param isAlone then without a savepoint: what it throws takes the transaction back
+   */
+  run(db: Queries, isAlone: boolean): Promise<void>
   /** Tells the caller how it ended, after the shared COMMIT or its failure. */
   settle(commitError?: Error): void
 }
@@ -286,6 +291,7 @@ export class GroupCommit {
       this.storage?.mayBegin()
       await this.writer.transaction().execute(async transaction => {
         const started = this.clock.monotonic()
+        const isAlone = line.length === 1
         // This group's own object, on which its statements find their direct way for as long as it is open.
         const db = Object.assign(transaction, { run: this.run })
         try {
@@ -294,8 +300,8 @@ export class GroupCommit {
             if (!next) break
             group.push(next)
             callers += next.callers()
-            await next.run(db)
-          } while (this.clock.monotonic() - started < GROUP_BUDGET_MS)
+            await next.run(db, isAlone)
+          } while (!isAlone && this.clock.monotonic() - started < GROUP_BUDGET_MS)
         } finally {
           db.run = undefined
         }
@@ -328,8 +334,8 @@ function savepointWork<T>(
   const callbacks: (() => void)[] = []
   let finish = (): void => reject(new Error('the transaction ended before this work was done'))
   return {
-    async run(db) {
-      await command(db, 'savepoint work')
+    async run(db, isAlone) {
+      if (!isAlone) await command(db, 'savepoint work')
       try {
         const result = await work({ db, onCommit: callback => callbacks.push(callback) })
         finish = () => {
@@ -337,13 +343,14 @@ function savepointWork<T>(
           for (const callback of callbacks) callInOrder(callback)
         }
       } catch (thrown) {
+        if (isAlone) throw thrown
         finish = () => reject(asError(thrown))
         // Where the database has rolled everything back by itself (disk full) the cause is worth more than its echo.
         await command(db, 'rollback to savepoint work').catch(() => {
           throw asError(thrown)
         })
       }
-      await command(db, 'release savepoint work')
+      if (!isAlone) await command(db, 'release savepoint work')
     },
     settle(commitError) {
       if (commitError) reject(commitError)

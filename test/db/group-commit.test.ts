@@ -152,6 +152,46 @@ eachDatabase(t, 'a work that throws is undone alone and the others are kept', as
   t.same(await notes(database.reader), ['first', 'last'])
 })
 
+eachDatabase(
+  t,
+  'a work that is alone and throws is undone, and holds up nobody who comes after it',
+  async (t, database) => {
+    await database.write(({ db }) => sql`create table notes (text varchar(20) primary key)`.execute(db))
+    await database.write(({ db }) => insertNote(db, 'first'))
+    await t.rejects(
+      database.write(async ({ db }) => {
+        await insertNote(db, 'taken back')
+        throw new Error('changed my mind')
+      }),
+      { message: 'changed my mind' },
+    )
+    await t.rejects(
+      database.write(async ({ db }) => {
+        await insertNote(db, 'taken back as well')
+        await insertNote(db, 'first')
+      }),
+      { message: /unique/i },
+    )
+    await database.write(({ db }) => insertNote(db, 'last'))
+    t.same(await notes(database.reader), ['first', 'last'])
+  },
+)
+
+t.test('who comes while a work that is alone runs is in the next commit, and not undone with it', async t => {
+  const { groups, writer } = await groupCommit(t)
+  let second: Promise<unknown> | undefined
+  await t.rejects(
+    groups.write(async ({ db }) => {
+      second = groups.write(({ db: next }) => insertNote(next, 'second'))
+      await insertNote(db, 'taken back')
+      throw new Error('changed my mind')
+    }),
+    { message: 'changed my mind' },
+  )
+  await second
+  t.same(await notes(writer), ['second'])
+})
+
 eachDatabase(t, 'a work resolves with its own result', async (t, database) => {
   t.same(await Promise.all([1, 2, 3].map(n => database.write(async () => n * 10))), [10, 20, 30])
 })

@@ -185,6 +185,17 @@ t.test(
   },
 )
 
+t.test('a work that fails for a reason of its own says nothing of the disk', async t => {
+  const { database, check, events } = await open(t)
+  const twice = database.write(async ({ db }) => {
+    await sql`create unique index one_note on notes (text)`.execute(db)
+    for (let time = 0; time < 2; time += 1) await sql`insert into notes values ('a')`.execute(db)
+  })
+  await t.rejects(twice, { code: 'SQLITE_CONSTRAINT_UNIQUE' })
+  t.equal(await check(), undefined)
+  t.same(events(), [])
+})
+
 t.test('while little writes still find room on a full disk and large ones do not, it is full', async t => {
   const { clock, database, check, write, events } = await open(t)
   const writeMuch = () =>

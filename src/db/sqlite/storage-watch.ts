@@ -18,7 +18,7 @@ import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Disk } from '../../world/disk.js'
 import type { Log } from '../../world/log.js'
 import { FolderEntries } from './folder-entries.js'
-import { sqliteCode } from './storage-fault.js'
+import { storageCode } from './storage-fault.js'
 
 export interface StorageWatchParts {
   readonly disk: Disk
@@ -150,9 +150,9 @@ export class StorageWatch implements Storage {
     this.failing = undefined
   }
 
-  /** A transaction came to nothing. */
+  /** A transaction came to nothing; what its work threw for a reason of its own says nothing of the ground. */
   failed(error: unknown): void {
-    const code = sqliteCode(error)
+    const code = storageCode(error)
     // Of a lock whoever waits is told; it says nothing of the ground.
     if (code === undefined || code.startsWith('SQLITE_BUSY')) return
     const now = this.clock.monotonic()
