@@ -12,6 +12,8 @@ import { Importer, RECEIVING_MS, type ImporterParts } from './importer.js'
 
 /** Until other processes are asked for imports that they have stored. */
 const LOOK_EVERY_MS = 1_000
+/** Until it looks by itself for what became old meanwhile: a file whose upload a crash cut off. */
+const LONGEST_REST_MS = RECEIVING_MS / 24
 /** After a thread has ended before its time. */
 const RETRY_MS = 1_000
 
@@ -63,12 +65,13 @@ export class ImportJob {
 
   private async rest(version: number, stopping: AbortSignal): Promise<void> {
     const { clock, database } = this.parts
+    const end = clock.monotonic() + LONGEST_REST_MS
     const over = new AbortController()
     const stop = () => over.abort()
     this.wakeUp = stop
     stopping.addEventListener('abort', stop, { once: true })
-    while (!over.signal.aborted && !stopping.aborted && version === database.foreignVersion())
-      await clock.sleep(LOOK_EVERY_MS, over.signal)
+    const isOver = () => over.signal.aborted || stopping.aborted || clock.monotonic() >= end
+    while (!isOver() && version === database.foreignVersion()) await clock.sleep(LOOK_EVERY_MS, over.signal)
     stopping.removeEventListener('abort', stop)
   }
 }
