@@ -6,6 +6,7 @@
  */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
+import { newestFirst } from '../db/listing.js'
 import { deleteOldest } from '../db/retention.js'
 
 interface ActivityRow {
@@ -81,19 +82,12 @@ export async function listActivities(
   workspaceId: string,
   action: string | undefined,
   page: { readonly limit: number; readonly offset: number },
-): Promise<{ items: RecordedActivity[]; total: number }> {
+): Promise<{ readonly items: readonly RecordedActivity[]; readonly total: number }> {
   const matching = db
     .selectFrom('activities')
     .where('workspace_id', '=', workspaceId)
     .$if(action !== undefined, query => query.where('action', '=', action ?? ''))
-  const rows = await matching
-    .selectAll()
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  return { items: rows.map(fromRow), total }
+  return newestFirst(matching, page, fromRow)
 }
 
 /** @returns how many, at most `limit` */

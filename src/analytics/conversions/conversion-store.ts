@@ -1,5 +1,6 @@
 /** SQL of conversions: what contacts bought or did, and the message that it is put down to. */
 import type { Queries } from '../../db/database.js'
+import { newestFirst } from '../../db/listing.js'
 import { deleteOldest } from '../../db/retention.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -63,16 +64,7 @@ export async function listConversions(
   page: Page,
 ): Promise<Listing<Conversion>> {
   const ofWorkspace = db.selectFrom('conversions').where('workspace_id', '=', workspaceId)
-  const rows = await ofWorkspace
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  const { total } = await ofWorkspace
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { items: rows.map(fromRow), total }
+  return newestFirst(ofWorkspace, page, fromRow, 'id')
 }
 
 /** @returns how many, at most `limit` */

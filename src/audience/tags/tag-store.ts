@@ -4,7 +4,7 @@ import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { fold, searchWords } from '../../core/fold.js'
 import { foldedHasWords } from '../../db/folded-words.js'
-import { countRows } from '../../db/listing.js'
+import { countRows, pageWithTotal } from '../../db/listing.js'
 import type { NamedSeq } from '../pair-store.js'
 import { inLists, statement } from '../../db/statement.js'
 
@@ -128,15 +128,13 @@ export async function listTags(
 ): Promise<Listing<Tag>> {
   const words = searchWords(search ?? '')
   const matching = ofWorkspace(db, workspaceId).where(foldedHasWords(words))
-  const total = await countRows(matching)
-  const rows = await matching
+  const named = matching
     .selectAll()
     .orderBy('name_folded')
     .orderBy('seq')
     .limit(page.limit)
     .offset(page.offset)
-    .execute()
-  return { items: rows.map(fromRow), total }
+  return pageWithTotal(matching, named, fromRow)
 }
 
 /** Those that a rule may mean. */

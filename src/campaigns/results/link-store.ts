@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { pageWithTotal } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
 /** Told apart in a campaign. */
@@ -128,20 +129,17 @@ export interface ClickedLink {
 /** Those clicked most first. */
 export async function listLinks(db: Queries, campaign: number, page: Page): Promise<Listing<ClickedLink>> {
   const ofCampaign = db.selectFrom('campaign_links').where('campaign', '=', campaign)
-  const { total } = await ofCampaign
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const rows = await ofCampaign
+  const most = ofCampaign
     .selectAll()
     .orderBy('clicks', 'desc')
     .orderBy('link')
     .limit(page.limit)
     .offset(page.offset)
-    .execute()
-  return {
-    items: rows.map(row => ({ url: row.url, clicks: row.clicks, uniqueClicks: row.unique_clicks })),
-    total,
-  }
+  return pageWithTotal(ofCampaign, most, ({ url, clicks, unique_clicks: uniqueClicks }) => ({
+    url,
+    clicks,
+    uniqueClicks,
+  }))
 }
 
 /** What is kept of who clicked, of a campaign whose recipients are forgotten. @returns how many rows went */

@@ -7,6 +7,7 @@
 import type { Insertable } from 'kysely'
 import { fold, searchWords } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
+import { newestFirst, pageWithTotal } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { foldedHasWords } from '../../db/folded-words.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -150,9 +151,7 @@ export async function listTemplates(
   page: Page,
 ): Promise<Listing<TemplateHead>> {
   const query = live(db, workspaceId).where(foldedHasWords(searchWords(search ?? '')))
-  const { total } = await query.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  const rows = await query.selectAll().orderBy('id', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { items: rows.map(headFromRow), total }
+  return newestFirst(query, page, headFromRow, 'id')
 }
 
 /** @returns whether there was one */
@@ -179,15 +178,12 @@ export async function listVersions(
   page: Page,
 ): Promise<Listing<VersionHead>> {
   const query = db.selectFrom('template_versions').where('template_id', '=', templateId)
-  const { total } = await query.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  const rows = await query
+  const newest = query
     .select(['version', 'name', 'description', 'created_at'])
     .orderBy('version', 'desc')
     .limit(page.limit)
     .offset(page.offset)
-    .execute()
-  const items = rows.map(({ created_at: createdAt, ...row }) => ({ ...row, createdAt }))
-  return { items, total }
+  return pageWithTotal(query, newest, ({ created_at: createdAt, ...row }) => ({ ...row, createdAt }))
 }
 
 export async function findVersion(

@@ -23,6 +23,7 @@ import {
 import { systemClock, type Clock } from '../../world/time/clock.js'
 import { slowReadingDriver, type SlowReader } from '../threads/slow-reader.js'
 import type { PrintedQuery, Run } from '../database.js'
+import { namedRow } from './named-row.js'
 import { takeWriteLock } from './write-lock.js'
 
 /** Distinct statements kept prepared. Multi-row inserts of many lengths would otherwise grow without bound. */
@@ -217,11 +218,5 @@ function columnsOf(statement: Statement): string[] {
 function toRows(prepared: Prepared, rows: readonly (readonly unknown[])[]): Record<string, unknown>[] {
   // `select *` after a change of the schema.
   if (rows[0] && rows[0].length !== prepared.columns.length) prepared.columns = columnsOf(prepared.statement)
-  return rows.map(values => toRow(prepared.columns, values))
-}
-
-function toRow(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
-  const row: Record<string, unknown> = {}
-  for (let at = 0; at < columns.length; at += 1) row[columns[at] ?? ''] = values[at]
-  return row
+  return rows.map(values => namedRow(prepared.columns, values))
 }

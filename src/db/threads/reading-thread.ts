@@ -9,6 +9,7 @@ import { AppError } from '../../core/errors.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
+import { namedRow } from '../sqlite/named-row.js'
 import { storageRefusal } from '../sqlite/storage-fault.js'
 import type { SlowAnswer, SlowQuestion, SlowReaderOptions } from './slow-reader-protocol.js'
 
@@ -112,9 +113,7 @@ function settle(asked: Asked, answer: SlowAnswer): void {
     return
   }
   const { columns, rows } = answer
-  asked.resolve({
-    rows: rows.map(values => Object.fromEntries(columns.map((name, at) => [name, values[at]]))),
-  })
+  asked.resolve({ rows: rows.map(values => namedRow(columns, values)) })
 }
 
 function tooLong(): AppError {

@@ -20,21 +20,31 @@ const handle = new BetterSqlite(file, { readonly: true, fileMustExist: true, tim
 
 /** Statements that are asked again and again with other parameters; what comes once goes soon. */
 const KEPT_STATEMENTS = 50
-const kept = new Map<string, Statement<unknown[], unknown[]>>()
+const kept = new Map<string, Prepared>()
 
-function prepared(sql: string): Statement<unknown[], unknown[]> {
-  const statement = kept.get(sql) ?? handle.prepare<unknown[], unknown[]>(sql).raw(true)
+interface Prepared {
+  readonly statement: Statement<unknown[], unknown[]>
+  /** As they are for good: no schema changes while a server has its threads. */
+  readonly columns: readonly string[]
+}
+
+function prepared(sql: string): Prepared {
+  const known = kept.get(sql) ?? prepare(sql)
   // Put in anew, so that the map stays in the order of last use.
   kept.delete(sql)
-  kept.set(sql, statement)
+  kept.set(sql, known)
   const [oldest] = kept.keys()
   if (kept.size > KEPT_STATEMENTS && oldest !== undefined) kept.delete(oldest)
-  return statement
+  return known
+}
+
+function prepare(sql: string): Prepared {
+  const statement = handle.prepare<unknown[], unknown[]>(sql).raw(true)
+  return { statement, columns: statement.columns().map(({ name }) => name) }
 }
 
 function answer({ sql, parameters }: SlowQuestion): SlowAnswer {
-  const statement = prepared(sql)
-  const columns = statement.columns().map(({ name }) => name)
+  const { statement, columns } = prepared(sql)
   const rows: unknown[][] = []
   for (const row of statement.iterate(...parameters)) {
     if (rows.length === mostRows) throw new Error(`more than ${mostRows} rows in one answer`)

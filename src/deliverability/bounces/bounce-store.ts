@@ -5,6 +5,7 @@
  */
 import type { Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { pageWithTotal } from '../../db/listing.js'
 import { deleteOldest } from '../../db/retention.js'
 import { inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
@@ -107,17 +108,9 @@ export async function listBounces(
   filter: BounceFilter,
   page: Page,
 ): Promise<Listing<Bounce>> {
-  const rows = await matching(db, workspaceId, filter)
-    .selectAll()
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  const { total } = await matching(db, workspaceId, filter)
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { items: rows.map(bounceFromRow), total }
+  const all = matching(db, workspaceId, filter)
+  const newest = all.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc')
+  return pageWithTotal(all, newest.limit(page.limit).offset(page.offset), bounceFromRow)
 }
 
 export async function findBounce(db: Queries, workspaceId: string, id: string): Promise<Bounce | undefined> {

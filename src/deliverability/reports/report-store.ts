@@ -6,6 +6,7 @@
  * than so many for a domain and day.
  */
 import type { Queries } from '../../db/database.js'
+import { pageWithTotal } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
 export const REPORT_KINDS = ['dmarc', 'tlsrpt'] as const
@@ -117,17 +118,14 @@ export async function listReports(
   filter: ReportFilter,
   page: Page,
 ): Promise<Listing<Omit<DomainReport, 'records'>>> {
-  const rows = await matching(db, domain, filter)
+  const all = matching(db, domain, filter)
+  const newest = all
     .select(['id', 'kind', 'domain', 'org_name', 'report_id', 'begin_at', 'end_at', 'received_at', 'summary'])
     .orderBy('begin_at', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
     .offset(page.offset)
-    .execute()
-  const { total } = await matching(db, domain, filter)
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { items: rows.map(headFromRow), total }
+  return pageWithTotal(all, newest, headFromRow)
 }
 
 export async function findReport(db: Queries, domain: string, id: string): Promise<DomainReport | undefined> {

@@ -5,6 +5,7 @@
  */
 import type { Generated, Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { newestFirst } from '../../db/listing.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
@@ -214,10 +215,7 @@ export async function pageSuppressions(
   page: Page,
   filter: SuppressionFilter,
 ): Promise<Listing<Suppression>> {
-  const { total } = await matching(db, workspaceId, filter)
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { items: await listSuppressions(db, workspaceId, page, filter), total }
+  return newestFirst(matching(db, workspaceId, filter), page, fromRow)
 }
 
 /** All of a workspace, oldest first, piece by piece; what is added meanwhile comes as well. */

@@ -4,6 +4,7 @@
  * Secrets stand here sealed (`accounts/secret-box.ts`) and are handed on as they stand; `subscriptions.ts` opens them.
  */
 import type { Queries } from '../../db/database.js'
+import { newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -118,14 +119,7 @@ export async function listSubscriptions(
   if (status !== undefined)
     matching = matching.where('disabled_at', status === 'active' ? 'is' : 'is not', null)
   if (event !== undefined) matching = matching.where('event', '=', event)
-  const rows = await matching
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  return { items: rows.map(fromRow), total }
+  return newestFirst(matching, page, fromRow, 'id')
 }
 
 /** Newest first; for the operator. @param workspaceId of this workspace only */
