@@ -46,8 +46,8 @@ interface Gathered {
   readonly queued: readonly Queued[]
 }
 
-/** Those of the event log; the scenario fails where one is missing here. */
-const CONSUMERS = ['analytics', 'bounces', 'relay-reports']
+/** Those that begin with the oldest event of the log; the scenario fails where one is missing here. */
+const CONSUMERS = ['analytics', 'bounces', 'relay-reports', 'contacts', 'campaigns']
 /** Messages for each one, and most there are of it: as many as a workspace of this size may have. */
 const PER_SUPPRESSION = 10
 const PER_CONVERSION = 20

@@ -52,6 +52,7 @@ export async function measureApi(original: Installation, options: ApiOptions): P
   const server = await serve(installation, outgoing, options.profile ? 'api' : undefined)
   const target = { port: server.port, key: installation.key, connections: 1, limitMs: options.limitMs }
   await sendLoad({ ...target, ...singleSends(0), requests: WARM_UP_SENDS })
+  await checkConsumers(installation)
   const rows: string[][] = []
   for (const row of [...readRows(filled), ...sendRows()]) {
     const load = { ...target, ...row.load, connections: row.connections ?? 1 }
@@ -61,7 +62,6 @@ export async function measureApi(original: Installation, options: ApiOptions): P
   const peak = peakText(server)
   await server.stop()
   await silent.stop()
-  await checkConsumers(installation)
   printTable(
     `REST API with ${options.messages} messages, ${HISTORY_TEXT}`,
     [['', 'clients', 'requests', 'median ms', 'p99 ms', 'limit ms', ''], ...rows],
@@ -150,7 +150,7 @@ function sendRows(): Row[] {
   ]
 }
 
-/** A consumer that `fill-records.ts` does not know would have read the whole event log meanwhile. */
+/** A consumer that `fill-records.ts` does not know would read the whole event log beside what is measured. */
 async function checkConsumers({ dataDir }: Installation): Promise<void> {
   const file = join(dataDir, 'postroad.db')
   const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
