@@ -79,7 +79,6 @@ const NARROW_DOORS = [
 
 const MOST_LINES = 400
 /** More than that in one heap shows no structure. Migrations are a list by nature. */
-const MOST_FILES = 15
 const QUERY_BUILDERS = new Set(['selectFrom', 'insertInto', 'updateTable', 'deleteFrom'])
 const WORLD_MODULES = /^(node:)?(net|tls|dns|http|https|http2|dgram|dns\/promises|timers|timers\/promises)$/
 const WORLD_CALLS = new Set([
@@ -327,16 +326,6 @@ t.test(`no file is longer than ${MOST_LINES} lines, none only passes others on`,
         yield [lineOf(statement), "passes on another file's exports"]
   })
   t.same(broken, [])
-})
-
-t.test(`no folder holds more than ${MOST_FILES} files`, async t => {
-  const folders = new Map<string, number>()
-  for (const { path } of sources) folders.set(dirname(path), (folders.get(dirname(path)) ?? 0) + 1)
-  folders.delete('db/migrations')
-  t.same(
-    [...folders].filter(([, files]) => files > MOST_FILES),
-    [],
-  )
 })
 
 t.test('every file opens by saying what it is', async t => {

@@ -1,5 +1,6 @@
 /** How automations and their steps look in requests and answers. */
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
+import { pascalCase } from '../../core/pascal-case.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import {
@@ -10,32 +11,39 @@ import {
   type Automation,
   type Step,
 } from './automation.js'
+import { configSchema } from '../steps/config-fields.js'
+import { STEP_TYPE } from '../steps/step-types.js'
+import { TRIGGER_CONFIG_SCHEMAS } from './trigger-fields.js'
 import { withoutSecrets } from '../steps/secret-headers.js'
 
 export const Name = Type.String({ minLength: 1, maxLength: 200 })
 
-/** Fields of an object that its type decides, which no schema can say of it. */
-const Fields = (description: string, example: object) =>
-  Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}, { description, examples: [example] }))
-
-const StepConfig = Fields(
-  'By type, in camelCase or snake_case; what is left out has its default. email: templateId (null), subject, previewText (empty). ' +
-    'delay: duration (1), unit (days; or minutes, hours, weeks). condition: field, operator (equals; or not_equals, contains, gt, lt, gte, ' +
-    'lte), value (empty), trueBranchStepId, falseBranchStepId (null: the next step). tag: action (add; or remove), tagName. ' +
-    'add_to_list, remove_from_list: listId (null). update_attribute: attributeName, attributeValue. webhook: url, method (POST; or GET, ' +
-    'PUT, PATCH), headers ({}; the values of Authorization, Cookie and whatever is called a key, token, secret or password are shown as ' +
-    '********, which keeps them where it is sent back), body. wait_for_event: eventType (email_opened; or email_clicked, purchase, page_viewed), timeoutDays ' +
-    '(7), timeoutAction (continue; or skip, branch), timeoutBranch. move_to_flow: targetFlowId, exitCurrentFlow (true).',
-  { duration: 2, unit: 'days' },
+const STEP_CONFIG_SCHEMAS = STEP_TYPES.map(type =>
+  configSchema(`${pascalCase(type)}StepConfig`, STEP_TYPE[type].fields),
 )
 
-const TriggerFields = Fields(
-  'By type, in camelCase or snake_case. list_joined, list_left: listId. tag_added, tag_removed: tagName. segment_entered: segmentId. ' +
-    'form_submitted: formId. email_opened, email_clicked: campaignId, templateId, url. purchase: minValue, currency. page_viewed: ' +
-    'productId. date: field, offsetDays (0), time (09:00, by the clocks of the workspace), repeat (none; or yearly). All: frequency ' +
-    '(once per contact; or every_time, which is usual for a yearly date) and conditions, as those of a segment.',
-  { frequency: 'once' },
-)
+/** An object whose fields its type decides: described as one of the alternatives, checked by the code that knows the type. */
+const oneOf = (
+  alternatives: readonly TSchema[],
+  options: { description?: string; examples?: object[] } = {},
+) =>
+  Type.Unsafe<Readonly<Record<string, unknown>>>(
+    Type.Object({}, { ...options, shown: Type.Union([...alternatives]) }),
+  )
+
+const StepConfig = oneOf(STEP_CONFIG_SCHEMAS, {
+  description:
+    'The fields of its `step_type`; snake_case is accepted too. A field left out, or null, has its default; an id that is null in a ' +
+    'branch means the next step. Secrets of a webhook step are shown as `********`; send that back to keep them.',
+  examples: [{ duration: 2, unit: 'days' }],
+})
+
+const TriggerFields = oneOf(TRIGGER_CONFIG_SCHEMAS, {
+  description:
+    'The fields of its `trigger_type`; snake_case is accepted too. `time` is in the time zone of the workspace. `frequency` defaults ' +
+    'to `once` per contact, for a date repeated yearly to `every_time`.',
+  examples: [{ frequency: 'once' }],
+})
 
 const StepType = Type.Enum([...STEP_TYPES])
 const TriggerType = Type.Enum([...TRIGGER_TYPES])
@@ -110,13 +118,11 @@ export const AllStepsBody = Type.Object(
   { additionalProperties: false, title: 'AutomationStepsChanges' },
 )
 
-const ShownConfig = Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}))
-
 export const StepSchema = Type.Object(
   {
     id: Id(),
     step_type: StepType,
-    config: ShownConfig,
+    config: oneOf(STEP_CONFIG_SCHEMAS),
     position: Type.Integer(),
   },
   { title: 'AutomationStep' },
@@ -127,7 +133,7 @@ const automationFields = {
   name: Type.String(),
   status: Type.Enum([...AUTOMATION_STATUSES]),
   trigger_type: TriggerType,
-  trigger_config: ShownConfig,
+  trigger_config: oneOf(TRIGGER_CONFIG_SCHEMAS),
   stats: Type.Object(
     {
       total: Type.Integer(),

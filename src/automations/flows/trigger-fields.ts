@@ -3,12 +3,15 @@
  *
  * Called by routes and by whoever follows events. Pure. Fails: AppError validation_error with the path of the field.
  */
+import Type, { type TSchema } from 'typebox'
 import { ConditionsSchema, type Conditions } from '../../audience/segments/conditions.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
 import { refusal } from '../../audience/checks.js'
+import { pascalCase } from '../../core/pascal-case.js'
 import { placedValidator } from '../../http/validate.js'
 import {
   choice,
+  configSchema,
   number,
   optional,
   readConfig,
@@ -17,7 +20,7 @@ import {
   type Field,
   type Fields,
 } from '../steps/config-fields.js'
-import type { TriggerConfig, TriggerType } from './automation.js'
+import { TRIGGER_TYPES, type TriggerConfig, type TriggerType } from './automation.js'
 
 /** Times of day, 00:00 to 23:59. */
 const TIME = /^([01]\d|2[0-3]):[0-5]\d$/
@@ -25,6 +28,7 @@ const TIME = /^([01]\d|2[0-3]):[0-5]\d$/
 const timeOfDay: Field<string> = {
   usual: '09:00',
   what: 'a time of day, e.g. 09:00',
+  schema: Type.String({ pattern: TIME.source }),
   read: value => (typeof value === 'string' && TIME.test(value) ? value : undefined),
 }
 
@@ -35,6 +39,7 @@ const validateConditions = placedValidator(ConditionsSchema, 'conditions')
 const conditions: Field<Conditions | undefined> = {
   usual: undefined,
   what: 'conditions as those of a segment',
+  schema: ConditionsSchema,
   read(value, path) {
     if (typeof value !== 'object' || Array.isArray(value)) return undefined
     const found = validateConditions(value, path.split('.'))
@@ -42,6 +47,8 @@ const conditions: Field<Conditions | undefined> = {
     return found
   },
 }
+
+const FREQUENCIES = ['once', 'every_time'] as const
 
 const aboutMail = { campaignId: anyId(), templateId: anyId(), url: optional(text(2_048)) }
 
@@ -66,6 +73,15 @@ const OWN: Readonly<Record<TriggerType, Fields>> = {
   manual: {},
 }
 
+/** For the description of the API: one schema for each type, e.g. `ListJoinedTriggerConfig`. */
+export const TRIGGER_CONFIG_SCHEMAS: readonly TSchema[] = TRIGGER_TYPES.map(type =>
+  configSchema(`${pascalCase(type)}TriggerConfig`, {
+    ...OWN[type],
+    frequency: choice('once', FREQUENCIES),
+    conditions,
+  }),
+)
+
 /** Of a date that comes every year: once would be this year only. */
 function usualFrequency(type: TriggerType, said: Readonly<Record<string, unknown>>): 'once' | 'every_time' {
   return type === 'date' && said['repeat'] === 'yearly' ? 'every_time' : 'once'
@@ -77,7 +93,7 @@ export function readTriggerConfig(
   said: Readonly<Record<string, unknown>>,
   path = 'trigger_config',
 ): TriggerConfig {
-  const frequency = choice(usualFrequency(type, said), ['once', 'every_time'])
+  const frequency = choice(usualFrequency(type, said), FREQUENCIES)
   const config = readConfig({ ...OWN[type], frequency, conditions }, said, path)
   if (type === 'date' && !Number.isInteger(config['offsetDays']))
     throw refusal(`${path}.offsetDays`, 'offsetDays must be a whole number of days')

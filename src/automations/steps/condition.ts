@@ -2,6 +2,7 @@
  * The step `condition`: the run goes one way or the other, by what is known of the contact at that moment. It asks as a rule of a
  * segment does, so that both mean the same.
  */
+import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
 import { findMeant } from '../../audience/segments/match-store.js'
@@ -16,6 +17,7 @@ const MOST_TEXT = 1_000
 const value: Field<string | number | boolean> = {
   usual: '',
   what: `a text of at most ${MOST_TEXT} characters, a number, true or false`,
+  schema: Type.Union([Type.String({ maxLength: MOST_TEXT }), Type.Number(), Type.Boolean()]),
   read: (given, path) => {
     if (typeof given === 'boolean' || (typeof given === 'number' && Number.isFinite(given))) return given
     return text(MOST_TEXT).read(given, path)

@@ -5,6 +5,7 @@
  * Fails: AppError validation_error, its path leading to the field.
  */
 import { refusal } from '../../audience/checks.js'
+import Type, { type TSchema } from 'typebox'
 import type { Config } from '../flows/automation.js'
 
 export interface Field<T> {
@@ -12,6 +13,8 @@ export interface Field<T> {
   readonly usual: T
   /** Completes "it must be ...", for the description of the API. */
   readonly what: string
+  /** For the description of the API; null is accepted everywhere and stands for the default. */
+  readonly schema: TSchema
   /** @returns undefined where the value is no such thing */
   read(value: unknown, path: string): T | undefined
 }
@@ -31,7 +34,7 @@ function textWithin(value: unknown, most: number): string | undefined {
 
 export function text(most: number): Field<string> {
   const what = `a text of at most ${most} characters`
-  return { usual: '', what, read: value => textWithin(value, most) }
+  return { usual: '', what, schema: Type.String({ maxLength: most }), read: value => textWithin(value, most) }
 }
 
 /** An id, or nothing. */
@@ -39,6 +42,7 @@ export function reference(): Field<string | null> {
   return {
     usual: null,
     what: 'an id or null',
+    schema: Type.Union([Type.String({ maxLength: 64 }), Type.Null()]),
     read: value => textWithin(value, 64)?.trim().toLowerCase() || undefined,
   }
 }
@@ -47,21 +51,32 @@ export function number(usual: number, above: number, most: number): Field<number
   return {
     usual,
     what: `a number above ${above} and at most ${most}`,
+    schema: Type.Number({ exclusiveMinimum: above, maximum: most }),
     read: value => (typeof value === 'number' && value > above && value <= most ? value : undefined),
   }
 }
 
 export function choice<T extends string>(usual: NoInfer<T>, values: readonly T[]): Field<T> {
-  return { usual, what: `one of ${values.join(', ')}`, read: value => values.find(one => one === value) }
+  return {
+    usual,
+    what: `one of ${values.join(', ')}`,
+    schema: Type.Enum([...values]),
+    read: value => values.find(one => one === value),
+  }
 }
 
 export function truth(usual: boolean): Field<boolean> {
-  return { usual, what: 'true or false', read: value => (typeof value === 'boolean' ? value : undefined) }
+  return {
+    usual,
+    what: 'true or false',
+    schema: Type.Boolean(),
+    read: value => (typeof value === 'boolean' ? value : undefined),
+  }
 }
 
 /** Undefined where the request says nothing of it. */
-export function optional<T>({ what, read }: Pick<Field<T>, 'what' | 'read'>): Field<T | undefined> {
-  return { usual: undefined, what, read }
+export function optional<T>({ what, schema, read }: Omit<Field<T>, 'usual'>): Field<T | undefined> {
+  return { usual: undefined, what, schema, read }
 }
 
 /** With a check of its own beside the form. */
@@ -103,6 +118,15 @@ export function readConfig(
     else config[name] = found
   }
   return config
+}
+
+/** The fields as an object of the API's description, by a name of its own. */
+export function configSchema(title: string, fields: Fields): TSchema {
+  const shown = Object.entries(fields).map(([name, { usual, schema }]) => [
+    name,
+    Type.Optional(usual === undefined ? schema : { ...schema, default: usual }),
+  ])
+  return Type.Object(Object.fromEntries(shown) as Record<string, TSchema>, { title })
 }
 
 function namesOf(fields: Fields): string {

@@ -5,6 +5,7 @@
  * the same `Idempotency-Key`. An answer that is no 2xx is a failure of the step. Where it may lead is the HTTP client's to say;
  * redirects are not followed. Texts of the body may have merge tags; without a body it tells of contact and run.
  */
+import Type from 'typebox'
 import { refusal } from '../../audience/checks.js'
 import { contactToApi } from '../../audience/contacts/contact-events.js'
 import type { Contact } from '../../audience/contacts/contact.js'
@@ -38,6 +39,7 @@ const VALUE = /^[\x20-\x7e\t]*$/
 const headers: Field<Readonly<Record<string, string>>> = {
   usual: {},
   what: `an object of at most ${MOST_HEADERS} names with a text each`,
+  schema: Type.Record(Type.String(), Type.String({ maxLength: MOST_VALUE })),
   read(value, path) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     const entries = Object.entries(value)
@@ -57,6 +59,7 @@ type Body = string | Readonly<Record<string, unknown>>
 const body: Field<Body | undefined> = {
   usual: undefined,
   what: 'an object or a text, of at most 64 KB as JSON',
+  schema: Type.Union([Type.Object({}), Type.String()]),
   read(value, path) {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
     if (typeof value !== 'string' && !isObject) return undefined

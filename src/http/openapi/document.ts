@@ -73,7 +73,12 @@ export function openApiDocument(
   const used = usedChapters(routes, chapters)
   return {
     openapi: '3.1.0',
-    info: { title: 'Postroad', version, description: ABOUT },
+    info: {
+      title: 'Postroad',
+      version,
+      description: ABOUT,
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: origin + API_BASE }],
     tags: Object.entries(chapters)
       .filter(([name]) => used.has(name))
@@ -162,6 +167,7 @@ function fileBody({ octets, mediaTypes, fields, example }: UploadRules): object 
             file: { type: 'string', format: 'binary' },
           },
         },
+        example: { file: example },
       },
     },
   }

@@ -1,13 +1,17 @@
 /**
- * Example values for the OpenAPI page, made from schemas: what a field is called and said to be tells what stands in it.
+ * Example values for the API's description, made from schemas: a field's name and description suggest its value, and a schema with
+ * a sample (`samples.ts`) takes that.
  *
- * Pure. What it makes passes the schema it is made for, patterns apart; where a request's example has to obey rules that no
- * schema knows, its route gives one.
+ * Pure. An example passes the schema it is made for, patterns aside; where a request must also obey rules that no schema expresses,
+ * its route gives the example.
  */
 import type { TSchema } from 'typebox'
+import { IDS } from './sample-records.js'
+import { SAMPLES } from './samples.js'
 
 /** The parts of a JSON Schema that are read here. */
 interface Schema {
+  readonly title?: string
   readonly type?: string
   readonly const?: unknown
   readonly enum?: readonly unknown[]
@@ -24,7 +28,7 @@ interface Schema {
   readonly maxLength?: number
 }
 
-const ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
+const ID = IDS.other
 const MOMENT = '2026-01-05T10:00:00.000Z'
 
 const BY_NAME: Readonly<Record<string, string>> = {
@@ -126,11 +130,17 @@ function valueOf(schema: Schema, name: string, isRequest: boolean): unknown {
   }
 }
 
-function objectOf({ properties = {}, required = [] }: Schema, isRequest: boolean): object {
-  const shown = Object.entries(properties).filter(
-    ([name]) => !isRequest || required.includes(name) || WORTH_SHOWING.has(name),
-  )
-  return Object.fromEntries(shown.map(([name, field]) => [name, valueOf(field, name, isRequest)]))
+function objectOf({ title = '', properties = {}, required = [] }: Schema, isRequest: boolean): object {
+  const sample = Object.hasOwn(SAMPLES, title) ? SAMPLES[title] : undefined
+  const isShown = (name: string) =>
+    !isRequest || required.includes(name) || (sample ? Object.hasOwn(sample, name) : WORTH_SHOWING.has(name))
+  const shown: [string, unknown][] = Object.entries(properties)
+    .filter(([name]) => isShown(name))
+    .map(([name, field]) => [
+      name,
+      sample && Object.hasOwn(sample, name) ? sample[name] : valueOf(field, name, isRequest),
+    ])
+  return Object.fromEntries(shown.filter(([, value]) => value !== undefined))
 }
 
 function textOf(schema: Schema, name: string): string {

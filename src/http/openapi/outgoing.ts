@@ -5,6 +5,7 @@
  */
 import type { TSchema } from 'typebox'
 import { given } from '../../core/given.js'
+import { pascalCase } from '../../core/pascal-case.js'
 import type { Components } from './components.js'
 
 export interface OutgoingRequest {
@@ -23,15 +24,17 @@ export type OutgoingRequests = Readonly<Record<string, OutgoingRequest>>
 
 export function describeOutgoing(requests: OutgoingRequests, components: Components): object {
   return Object.fromEntries(
-    Object.entries(requests).map(([name, request]) => [name, { post: describe(request, components) }]),
+    Object.entries(requests).map(([name, request]) => [name, { post: describe(name, request, components) }]),
   )
 }
 
 function describe(
+  name: string,
   { chapter, summary, description, headers, body, example }: OutgoingRequest,
   components: Components,
 ): object {
   return {
+    operationId: `on${pascalCase(name)}`,
     summary,
     ...given({ description }),
     tags: [chapter],

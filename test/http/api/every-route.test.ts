@@ -69,6 +69,49 @@ t.test('the description is valid OpenAPI 3.1, and its examples pass their own sc
   }
 })
 
+t.test('examples show real values, in every request and every answer', async t => {
+  const { baseUrl } = await open(t)
+  const { paths, webhooks } = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, DescribedBodies>>
+    webhooks: Record<string, { post: DescribedBodies }>
+  }
+  for (const [name, { operationId, requestBody, responses }] of [
+    ...Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, one]) => [`${method} ${path}`, one] as const),
+    ),
+    ...Object.entries(webhooks).map(([event, { post }]) => [event, post] as const),
+  ]) {
+    t.match(operationId, /^[a-z]\w+$/, `${name}: operationId`)
+    const contents = [requestBody, ...Object.values(responses)].flatMap(one =>
+      Object.values(one?.content ?? {}),
+    )
+    for (const { example, examples } of contents) {
+      if (examples !== undefined) continue
+      t.ok(example !== undefined, `${name}: has an example`)
+      t.same(placeholdersOf(example), [], `${name}: no placeholder`)
+    }
+  }
+})
+
+interface DescribedBodies {
+  readonly operationId: string
+  readonly requestBody?: Described
+  readonly responses: Readonly<Record<string, Described>>
+}
+
+interface Described {
+  readonly content?: Readonly<Record<string, { readonly example?: unknown; readonly examples?: object }>>
+}
+
+/** Paths of what is made up where a schema alone suggests no value: the word text, an object without fields. */
+function placeholdersOf(value: unknown, path = ''): string[] {
+  if (value === 'text') return [path]
+  if (typeof value !== 'object' || value === null) return []
+  // An empty body is a request of its own: send a campaign now.
+  if (path !== '' && !Array.isArray(value) && Object.keys(value).length === 0) return [path]
+  return Object.entries(value).flatMap(([name, inner]) => placeholdersOf(inner, `${path}.${name}`))
+}
+
 t.test('operations have names of their own, as people would give them, and stand in chapters', async t => {
   const { operations } = await open(t)
   const ids = operations.map(({ operationId }) => operationId)

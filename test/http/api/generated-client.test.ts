@@ -1,6 +1,6 @@
 /**
- * The API's description as a client generator sees it: what @hey-api/openapi-ts makes of it compiles under strict TypeScript,
- * and a program written with it sends a mail.
+ * The API's description as client generators see it: what @hey-api/openapi-ts and openapi-typescript make of it compiles under strict
+ * TypeScript, and programs written with it (the latter's with openapi-fetch) send a mail.
  */
 import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@hey-api/openapi-ts'
 import { build } from 'esbuild'
+import openapiTS, { astToString } from 'openapi-typescript'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
 import { openTestAppliance } from '../../support/program/appliance.js'
@@ -46,6 +47,44 @@ export async function run(baseUrl: string, key: string) {
 }
 `
 
+/** Fields with defaults are left out, free-form fields are filled, configurations are those of their type. */
+const FETCH_PROGRAM = `
+import createClient from 'openapi-fetch'
+import type { components, paths } from './schema'
+
+export async function run(baseUrl: string, key: string) {
+  const client = createClient<paths>({ baseUrl, headers: { Authorization: 'Bearer ' + key } })
+  const { data: contact } = await client.POST('/contacts', {
+    body: { email: 'ann@example.net', attributes: { plan: 'pro', visits: [1, 2] } },
+  })
+  const plan: unknown = contact?.data.attributes['plan']
+  const { data: sent } = await client.POST('/email/send', {
+    body: { to: 'ann@example.net', subject: 'Order', text: 'Thank you, {{name}}.', template_data: { name: 'Ann' } },
+  })
+  const results = sent && 'results' in sent.data ? sent.data.results : []
+  const delay: components['schemas']['DelayStepConfig'] = { duration: 2, unit: 'hours' }
+  const { data: automation } = await client.POST('/automations', {
+    body: {
+      name: 'Welcome',
+      trigger_type: 'date',
+      trigger_config: { field: 'birthday', repeat: 'yearly' },
+      steps: [{ step_type: 'delay', config: delay }],
+    },
+  })
+  const { data: segment } = await client.POST('/segments', {
+    body: { name: 'Pro', conditions: { match: 'all', rules: [{ field: 'plan', operator: 'equals', value: 'pro' }] } },
+  })
+  const { error } = await client.GET('/contacts/{id}', { params: { path: { id: 'none' } } })
+  return {
+    plan,
+    to: results[0]?.to,
+    steps: automation?.data.steps.length,
+    segment: segment?.data.name,
+    refusal: error?.error.code,
+  }
+}
+`
+
 /** @returns the folder that the client lies in, below a program that uses it */
 async function generate(t: Test, document: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-client-'))
@@ -78,22 +117,28 @@ function faultsOf(file: string): string[] {
     .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
 }
 
-t.test('a client that a generator made of the description compiles and sends a mail', async t => {
-  const appliance = await openTestAppliance(t)
-  const document = await (await fetch(`${appliance.baseUrl}/openapi.json`)).text()
-  const folder = await generate(t, document)
-  t.same(faultsOf(join(folder, 'program.ts')), [])
+/** Compiles and imports a program. */
+async function load(program: string) {
+  const outfile = program.replace(/ts$/, 'mjs')
   await build({
-    entryPoints: [join(folder, 'program.ts')],
-    outfile: join(folder, 'program.mjs'),
+    entryPoints: [program],
+    outfile,
     bundle: true,
     format: 'esm',
     platform: 'node',
     logLevel: 'silent',
   })
-  const { run } = (await import(pathToFileURL(join(folder, 'program.mjs')).href)) as {
+  return (await import(pathToFileURL(outfile).href)) as {
     run: (baseUrl: string, key: string) => Promise<unknown>
   }
+}
+
+t.test('a client that a generator made of the description compiles and sends a mail', async t => {
+  const appliance = await openTestAppliance(t)
+  const document = await (await fetch(`${appliance.baseUrl}/openapi.json`)).text()
+  const folder = await generate(t, document)
+  t.same(faultsOf(join(folder, 'program.ts')), [])
+  const { run } = await load(join(folder, 'program.ts'))
   t.match(await run(`${appliance.baseUrl}/api/v1`, appliance.key), {
     records: Number,
     to: 'ann@example.net',
@@ -101,5 +146,24 @@ t.test('a client that a generator made of the description compiles and sends a m
     status: 'sent',
     total: 1,
     refusal: 'no_content',
+  })
+})
+
+t.test('types that openapi-typescript makes let openapi-fetch ask without a cast', async t => {
+  const appliance = await openTestAppliance(t)
+  await appliance.run('workspace', 'set', appliance.workspaceId, 'default_from_email=shop@sender.example')
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-types-'))
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  const schema = await openapiTS(new URL(`${appliance.baseUrl}/openapi.json`))
+  writeFileSync(join(folder, 'schema.ts'), astToString(schema))
+  writeFileSync(join(folder, 'program.ts'), FETCH_PROGRAM)
+  t.same(faultsOf(join(folder, 'program.ts')), [])
+  const { run } = await load(join(folder, 'program.ts'))
+  t.same(await run(`${appliance.baseUrl}/api/v1`, appliance.key), {
+    plan: 'pro',
+    to: 'ann@example.net',
+    steps: 1,
+    segment: 'Pro',
+    refusal: 'contact_not_found',
   })
 })
