@@ -233,6 +233,59 @@ eachDatabase(
   },
 )
 
+eachDatabase(
+  t,
+  'a paused automation asks no web server; a request under way at the pause counts and is not repeated',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const steps = [
+      { step_type: 'delay', config: { duration: 1, unit: 'hours' } },
+      { step_type: 'webhook', config: { url: 'https://hooks.example/1' } },
+      { step_type: 'webhook', config: { url: 'https://hooks.example/2' } },
+    ] as const
+    const flow = await flows.flow({ steps })
+    const { parts, owner, http } = flows
+    const become = (status: 'active' | 'paused') => changeAutomation(parts, owner, flow.id, { status })
+    await flows.enter(flow, await flows.contact('ann'))
+    await flows.settle()
+    await become('paused')
+    await flows.pass(2 * HOUR)
+    t.same(http.requests, [], 'nobody is asked while it is paused')
+    const [parked] = await flows.runs(flow)
+    t.match(parked, { status: 'active', dueAt: null, stepsDone: 1, failures: 0 })
+
+    http.answer({ status: 200 })
+    http.onRequest = () => become('paused')
+    await become('active')
+    await flows.settle()
+    t.same(
+      http.requests.map(({ url }) => url),
+      ['https://hooks.example/1'],
+    )
+    const [after] = await flows.runs(flow)
+    t.match(after, { status: 'active', dueAt: null, stepsDone: 2 })
+
+    http.answer({ status: 500 }).answer({ status: 200 })
+    await become('active')
+    await flows.settle()
+    t.match((await flows.runs(flow))[0], { dueAt: null, failures: 1 }, 'a failure counts as well')
+    http.onRequest = () => Promise.resolve()
+    await become('active')
+    await flows.pass(2 * MINUTE)
+    t.same(
+      http.requests.map(({ url }) => url.slice(-1)),
+      ['1', '2', '2'],
+    )
+    t.same(await flows.trace((await flows.runs(flow))[0]), [
+      'delay waiting',
+      'delay completed',
+      'webhook completed',
+      'webhook retrying',
+      'webhook completed',
+    ])
+  },
+)
+
 eachDatabase(t, 'a step that cannot be done for now waits, and counts as no failure', async (t, database) => {
   const flows = await openFlows(database, { hourlyLimit: 1 })
   const config = { templateId: await flows.template(), subject: 'Hello' }

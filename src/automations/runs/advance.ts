@@ -3,7 +3,8 @@
  *
  * | the run                                             | comes to                                          |
  * |-----------------------------------------------------|---------------------------------------------------|
- * | its automation is paused                            | standing still, until that is active again        |
+ * | its automation is paused                            | parked, until that is active again                |
+ * | its automation was paused during a request          | the answer counts, then parked                    |
  * | its automation, or its contact, is deleted          | cancelled: `automation_deleted`, `contact_deleted` |
  * | no step is left                                     | completed: `end_of_flow`                          |
  * | the step is done                                    | the next step, due at once                        |
@@ -18,7 +19,7 @@
 import { AppError, describeError, type ErrorCode } from '../../core/errors.js'
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { findContact } from '../../audience/contacts/contacts.js'
-import type { Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { isStorageTrouble } from '../../events/set-aside-store.js'
 import type { FlowParts } from '../automation-parts.js'
@@ -49,6 +50,9 @@ export async function advance(parts: FlowParts, flow: Flow, run: Run): Promise<S
   const isOver = run.wait !== null
   if (!step || isOver || run.stepsDone >= MOST_STEPS_OF_A_RUN)
     return database.write(tx => new Advance(parts, tx, flow, run, step).take(), { isLong: true })
+  // A request cannot be taken back: nothing is sent for a run that may not act.
+  if (hasOutsideEffects(step) && !(await mayAct(database.reader, run)))
+    return database.write(tx => new Advance(parts, tx, flow, run, step).stop(), { isLong: true })
   let take: Take
   try {
     take = await STEP_TYPE[step.type].prepare({ parts, automation: flow.automation, step, run })
@@ -78,9 +82,23 @@ class Advance {
 
   /** @param take of a step that begins; absent where it waited, or none is taken any more */
   async take(take?: Take): Promise<Standing> {
-    const { parts, tx, run, step, now } = this
-    const automation = await this.findActing()
+    const { step } = this
+    const automation = await this.findAutomation()
     if (!automation) return 'rests'
+    const isPaused = automation.status !== 'active'
+    if (isPaused && !(take && step && hasOutsideEffects(step))) return this.park()
+    const standing = await this.takeStep(automation, take)
+    return isPaused ? this.park() : standing
+  }
+
+  /** Parks or ends the run where its automation is paused or deleted. */
+  async stop(): Promise<Standing> {
+    const automation = await this.findAutomation()
+    return automation && automation.status !== 'active' ? this.park() : 'rests'
+  }
+
+  private async takeStep(automation: Automation, take: Take | undefined): Promise<Standing> {
+    const { parts, tx, run, step, now } = this
     if (!step) return this.end({ status: 'completed', exitReason: 'end_of_flow' })
     const contact = await findContact(tx.db, run.workspaceId, { id: run.contactId })
     if (!contact) return this.end({ status: 'cancelled', exitReason: 'contact_deleted' })
@@ -95,8 +113,17 @@ class Advance {
   }
 
   async fail(error: unknown): Promise<Standing> {
-    const { parts, tx, run, step, now } = this
-    if (!step || !(await this.findActing())) return 'rests'
+    const { step } = this
+    const automation = step && (await this.findAutomation())
+    if (!step || !automation) return 'rests'
+    const isPaused = automation.status !== 'active'
+    if (isPaused && !hasOutsideEffects(step)) return this.park()
+    const standing = await this.countFailure(step, error)
+    return isPaused ? this.park() : standing
+  }
+
+  private async countFailure(step: KeptStep, error: unknown): Promise<Standing> {
+    const { parts, tx, run, now } = this
     const message = describeError(error)
     const detail = { error: message, ...(error instanceof StepFault ? error.detail : {}) }
     if (error instanceof AppError && POSTPONED.has(error.code)) {
@@ -116,20 +143,21 @@ class Advance {
     return 'rests'
   }
 
-  /** The automation, where this run is still where it was and may go on. */
-  private async findActing(): Promise<Automation | undefined> {
+  /** The automation, active or paused, of a run that is still where it was. Ends the run where the automation is deleted. */
+  private async findAutomation(): Promise<Automation | undefined> {
     const { tx, run } = this
     const { seq, automation } = run
     const found = await findRunBySeq(tx.db, seq)
     if (!found || !isSame(found, run)) return undefined
-    const acting = await findAutomationBySeq(tx.db, automation)
-    if (!acting || acting.deletedAt !== null) {
-      await this.end({ status: 'cancelled', exitReason: 'automation_deleted' })
-      return undefined
-    }
-    if (acting.status === 'active') return acting
-    await parkRun(tx.db, seq)
+    const known = await findAutomationBySeq(tx.db, automation)
+    if (known && known.deletedAt === null) return known
+    await this.end({ status: 'cancelled', exitReason: 'automation_deleted' })
     return undefined
+  }
+
+  private async park(): Promise<Standing> {
+    await parkRun(this.tx.db, this.run.seq)
+    return 'rests'
   }
 
   /** @param counted steps that this is; what goes on after a wait was counted when it began */
@@ -196,6 +224,23 @@ class Advance {
       detail: detail && Object.keys(detail).length > 0 ? detail : null,
     })
   }
+}
+
+/** Preparing it asks somebody outside, which no transaction takes back. */
+function hasOutsideEffects({ type }: KeptStep): boolean {
+  return STEP_TYPE[type].isSlow === true
+}
+
+/** The run is where it was, and its automation is active. */
+async function mayAct(db: Queries, run: Run): Promise<boolean> {
+  const found = await findRunBySeq(db, run.seq)
+  const automation = await findAutomationBySeq(db, run.automation)
+  return (
+    found !== undefined &&
+    isSame(found, run) &&
+    automation?.deletedAt === null &&
+    automation.status === 'active'
+  )
 }
 
 /** Neither woken nor moved, ended or parked since it was read. */

@@ -10,6 +10,8 @@ import { assertWithin, PUBLIC_REACH } from './reach.js'
 export class FakeHttpClient implements HttpClient {
   /** Requests in the order in which they came. */
   readonly requests: HttpRequest[] = []
+  /** Called while a request is under way. */
+  onRequest: () => unknown = () => undefined
   private readonly answers: (Partial<HttpResponse> | Error)[] = []
 
   /** The next request not yet answered for gets this: a response (200, empty, where it does not say), or a failure. */
@@ -21,6 +23,7 @@ export class FakeHttpClient implements HttpClient {
   async request(request: HttpRequest): Promise<HttpResponse> {
     if (request.address !== undefined) assertWithin(PUBLIC_REACH, request, request.address)
     this.requests.push(request)
+    await this.onRequest()
     const answer = this.answers.shift()
     if (answer === undefined) throw new Error(`no answer scripted for ${request.method} ${request.url}`)
     if (answer instanceof Error) throw answer
