@@ -137,6 +137,7 @@ async function openParts(
       keptMail: inbound.kept,
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
+      onHolds: () => queue.noteHolds(),
       outgoingCalls: calls.of,
       metrics: meters.metrics,
       judgeHealth,

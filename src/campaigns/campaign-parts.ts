@@ -8,4 +8,6 @@ export interface CampaignParts {
   readonly log: Log
   /** The event log has grown. */
   readonly onEvents: () => void
+  /** A campaign's queued mail was held or released. */
+  readonly onHolds: () => void
 }

@@ -32,6 +32,7 @@ import { up as submitters } from './migrations/0028-submitters.js'
 import { up as jobs } from './migrations/0029-jobs.js'
 import { up as runsByWorkspace } from './migrations/0030-runs-by-workspace.js'
 import { up as searchMerges } from './migrations/0031-search-merges.js'
+import { up as campaignHolds } from './migrations/0032-campaign-holds.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -67,4 +68,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0029-jobs': jobs,
   '0030-runs-by-workspace': runsByWorkspace,
   '0031-search-merges': searchMerges,
+  '0032-campaign-holds': campaignHolds,
 }

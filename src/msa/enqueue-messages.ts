@@ -21,10 +21,11 @@ export async function enqueueMessages(
   const entries = accepted.flatMap(({ content, recipients, dueAt, dsn }) => {
     const priority = priorityOf(content)
     const isLarge = isLargeContent(content)
+    const { campaignId } = content
     return recipients
       .filter(one => one.skip === null)
       .map(one => {
-        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge)
+        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge, campaignId)
         firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
         const notify = dsn?.get(one.asked)?.notify
         const entry = {
@@ -38,6 +39,7 @@ export async function enqueueMessages(
           contentId: content.id,
           recipient: one.address,
           isLarge,
+          campaignId,
         }
         return notify === undefined ? entry : { notify, ...entry }
       })

@@ -1,6 +1,6 @@
 /**
- * Lanes: the queue's rows grouped by what decides their turn, which is destination, priority, workspace, and whether they are
- * large.
+ * Lanes: the queue's rows grouped by what decides their turn, which is destination, priority, workspace, whether they are
+ * large, and the campaign they belong to, so that a paused campaign holds its lanes and no row has to change.
  *
  * The database is asked lane by lane; in memory a lane is a few hundred bytes, whatever the number of its messages.
  * The key is one text, so that one index gives both the lanes there are and what is due in each.
@@ -25,6 +25,8 @@ export interface Lane {
   readonly priority: Priority
   readonly workspaceId: string
   readonly isLarge: boolean
+  /** Undefined for mail of no campaign. */
+  readonly campaignId: string | undefined
   state: LaneState
   /** Earliest due time noted since the last look, ms since epoch UTC; Infinity when there is none. A hint, at worst too early. */
   dueAt: number
@@ -37,18 +39,22 @@ export function laneKey(
   priority: Priority,
   workspaceId: string,
   isLarge = false,
+  campaignId?: string,
 ): string {
-  return `${destination} ${priority} ${workspaceId}${isLarge ? ` ${LARGE_MARK}` : ''}`
+  const large = isLarge ? ` ${LARGE_MARK}` : ''
+  const campaign = campaignId === undefined ? '' : ` ${campaignId}`
+  return `${destination} ${priority} ${workspaceId}${large}${campaign}`
 }
 
 export function laneFromKey(key: string): Lane {
-  const [destination = '', priority = '0', workspaceId = '', mark] = key.split(' ')
+  const [destination = '', priority = '0', workspaceId = '', ...marks] = key.split(' ')
   return {
     key,
     destination,
     priority: priority === '1' ? PRIORITIES.campaign : PRIORITIES.transactional,
     workspaceId,
-    isLarge: mark === LARGE_MARK,
+    isLarge: marks[0] === LARGE_MARK,
+    campaignId: marks.find(mark => mark !== LARGE_MARK),
     state: 'waiting',
     dueAt: Infinity,
     inHand: 0,

@@ -13,6 +13,7 @@ import { lastEventAt } from '../events/store.js'
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
+import { CampaignHolds } from './claiming/campaign-hold-store.js'
 import { letGo } from './claiming/claim-store.js'
 import { Claimer, type Ready } from './claiming/claimer.js'
 import { ClockSteps } from './clock/clock-steps.js'
@@ -74,6 +75,9 @@ export class QueueManager {
   private readonly claimer: Claimer
   private readonly deliveries: DeliveryRunner
   private readonly steps: ClockSteps
+  private readonly holds: CampaignHolds
+  /** Holds of campaigns may have changed, and could not be read. */
+  private areHoldsUnread = false
   /** The rounds under way, or the last ones. */
   private rounds: Promise<void> = Promise.resolve()
   private isGoingRound = false
@@ -94,6 +98,7 @@ export class QueueManager {
     const { retry } = policy
     this.steps = new ClockSteps(clock)
     this.movedAt = clock.monotonic()
+    this.holds = new CampaignHolds(parts.database.reader)
     this.outcomes = new OutcomeBatches({ ...parts, onAttempt: attempt => this.noteAttempt(attempt) })
     const onChange = () => this.wake()
     const memory: OctetSemaphore<Site> = new OctetSemaphore<Site>(clock, LARGE_MEMORY, () => {
@@ -104,6 +109,7 @@ export class QueueManager {
       ...parts,
       rests: restLengths(retry),
       connections: policy.connections,
+      isHeld: lane => this.holds.isHeld(lane),
       hasMemoryFor: site => memory.mayAsk(site),
       onChange,
     })
@@ -135,6 +141,18 @@ export class QueueManager {
   noteEnqueued(lane: string, dueAt: number): void {
     this.schedule.note(lane, dueAt)
     this.wake()
+  }
+
+  /** A campaign was held or released; it has been committed. */
+  noteHolds(): void {
+    this.lookAtHolds()
+      .then(async hasReleased => {
+        if (hasReleased) await this.lookAtLanes()
+      })
+      .catch((error: unknown) => {
+        this.areHoldsUnread = true
+        this.parts.log.error('campaign holds not read, retrying', { error: describeError(error) })
+      })
   }
 
   /** Deliveries under way. */
@@ -203,6 +221,22 @@ export class QueueManager {
 
   private async lookAround(): Promise<void> {
     await this.parts.hold?.look()
+    await this.lookAtHolds()
+    await this.lookAtLanes()
+  }
+
+  /** @returns whether a campaign was released, whose lanes have to be noted */
+  private async lookAtHolds(): Promise<boolean> {
+    this.areHoldsUnread = false
+    const { hasHeld, hasReleased } = await this.holds.look()
+    if (hasHeld) {
+      this.deliveries.holdBack(lane => this.holds.isHeld(lane))
+      await this.schedule.holdBack()
+    }
+    return hasReleased
+  }
+
+  private async lookAtLanes(): Promise<void> {
     for (const { lane, dueAt } of await listLanes(this.parts.database.reader)) this.schedule.note(lane, dueAt)
     this.wake()
   }
@@ -213,9 +247,13 @@ export class QueueManager {
       const stepMs = this.steps.takeStep()
       if (stepMs < 0) this.correct(-stepMs)
       if (stepMs > 0) this.wake()
-      const look = database.hasForeignWrites() ? this.lookAround() : Promise.resolve()
+      const isLookDue = database.hasForeignWrites() || this.areHoldsUnread
+      const look = isLookDue ? this.lookAround() : Promise.resolve()
       look
-        .catch((error: unknown) => log.error('queue could not be read', { error: describeError(error) }))
+        .catch((error: unknown) => {
+          this.areHoldsUnread = true
+          log.error('queue could not be read', { error: describeError(error) })
+        })
         .finally(() => {
           if (!this.isStopping) this.watch()
         })
@@ -259,8 +297,10 @@ export class QueueManager {
   }
 
   private async begin(ready: readonly Ready[]): Promise<void> {
-    if (this.isStopping) await this.handBack(ready)
-    else for (const one of ready) this.deliveries.takeIn(one)
+    // A campaign may have been held while its mail was being claimed.
+    const isHeld = ({ turn }: Ready) => this.isStopping || this.holds.isHeld(turn.lane)
+    for (const one of ready) if (!isHeld(one)) this.deliveries.takeIn(one)
+    await this.handBack(ready.filter(isHeld))
   }
 
   /** What was ready and shall not begin now. */

@@ -81,6 +81,7 @@ export type NewQueueEntry = Pick<
 > & {
   /** Its content is large (`isLargeContent`). */
   readonly isLarge?: boolean
+  readonly campaignId?: string | undefined
 }
 
 const insertRows = statement((db, { rows }: { rows: readonly QueueRow[] }) =>
@@ -93,7 +94,7 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     workspace_id: entry.workspaceId,
     destination: entry.destination,
     priority: entry.priority,
-    lane: laneKey(entry.destination, entry.priority, entry.workspaceId, entry.isLarge),
+    lane: laneKey(entry.destination, entry.priority, entry.workspaceId, entry.isLarge, entry.campaignId),
     attempts: 0,
     next_attempt_at: entry.nextAttemptAt,
     expires_at: entry.expiresAt,

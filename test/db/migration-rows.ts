@@ -723,4 +723,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0031-search-merges': {
     become: { workspaces: [{ id: WORKSPACE }] },
   },
+  '0032-campaign-holds': {
+    become: { workspaces: [{ id: WORKSPACE }] },
+    after: {
+      campaign_holds: [{ campaign_id: 'campaign', workspace_id: WORKSPACE, held_at: T, held_ms: 0 }],
+    },
+  },
 }

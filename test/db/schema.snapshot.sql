@@ -176,6 +176,13 @@ CREATE TABLE "campaign_clicks" (
   "link",
   "contact")) without rowid;
 
+CREATE TABLE "campaign_holds" (
+  "campaign_id" text primary key,
+  "workspace_id" text not null,
+  "held_at" bigint,
+  "held_ms" bigint not null
+);
+
 CREATE TABLE "campaign_letters" (
   "campaign" bigint primary key,
   "letter" text not null

@@ -88,6 +88,7 @@ export async function enqueue(
         enqueuedAt: NOW,
         contentId: shared.id,
         recipient: to,
+        campaignId: shared.campaignId,
       })),
     )
   })

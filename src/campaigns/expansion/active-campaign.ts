@@ -73,7 +73,7 @@ export class ActiveCampaign {
       await fixSome({ database, clock }, campaign, this.fixing)
       return 'did'
     }
-    if (status === 'cancelled' || status === 'failed') return this.end(status)
+    if (status === 'cancelled' || status === 'failed') return this.end(campaign)
     const now = clock.now()
     if (status === 'scheduled' && (campaign.scheduledAt ?? 0) > now)
       return this.restUntil(campaign, campaign.scheduledAt)
@@ -107,7 +107,10 @@ export class ActiveCampaign {
       content = await this.contentFor(campaign, workspace, now)
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'unavailable') throw error
-      await database.write(tx => fail(tx, this.seq, error.message, now))
+      await database.write(async tx => {
+        await fail(tx, this.seq, error.message, now)
+        tx.onCommit(this.parts.onHolds)
+      })
       return 'did'
     }
     database.storage.requireRoom()
@@ -165,10 +168,10 @@ export class ActiveCampaign {
   }
 
   /** First what is queued, then what waits: with the last of them it is done with. */
-  private async end(status: 'cancelled' | 'failed'): Promise<StepResult> {
+  private async end(campaign: Campaign): Promise<StepResult> {
     const { database, clock } = this.parts.send
     const after = this.takenBackTo
-    if (status === 'cancelled' && after !== undefined)
+    if (campaign.status === 'cancelled' && after !== undefined)
       this.takenBackTo = await database.write(
         async tx => {
           const last = await takeBackSome(tx, this.seq, after, TAKEN_BACK_AT_ONCE, clock.now())
@@ -177,7 +180,13 @@ export class ActiveCampaign {
         },
         { isLong: true },
       )
-    else await database.write(tx => cancelSome(tx, this.seq, CANCELLED_AT_ONCE), { isLong: true })
+    else
+      await database.write(
+        async tx => {
+          if (await cancelSome(tx, campaign, CANCELLED_AT_ONCE)) tx.onCommit(this.parts.onHolds)
+        },
+        { isLong: true },
+      )
     return 'did'
   }
 

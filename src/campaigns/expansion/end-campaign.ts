@@ -7,6 +7,7 @@
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { takeBack } from '../../queue/operator/queue-admin-store.js'
+import { endHold } from '../../queue/claiming/campaign-hold-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, deleteLetter, findCampaignBySeq } from '../records/campaign-store.js'
 import { statusAfter } from '../records/campaign-status.js'
@@ -35,6 +36,7 @@ export async function completeOrWait(tx: Tx, seq: number, now: number): Promise<
     return
   }
   await changeCampaign(tx.db, seq, { status, finishedAt: now, nextAt: null })
+  await endHold(tx.db, campaign.id)
   await deleteLetter(tx.db, seq)
   const { payload, ...head } = about(campaign, now)
   await appendEvents(tx, [
@@ -51,7 +53,9 @@ function about({ id, workspaceId, isSandbox, name, recipients }: Campaign, now: 
 export async function fail(tx: Tx, seq: number, error: string, now: number): Promise<void> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   const status = campaign && statusAfter(campaign.status, 'fail')
-  if (status !== undefined) await changeCampaign(tx.db, seq, { status, error, finishedAt: now, nextAt: now })
+  if (!campaign || status === undefined) return
+  await changeCampaign(tx.db, seq, { status, error, finishedAt: now, nextAt: now })
+  await endHold(tx.db, campaign.id)
 }
 
 const CANCELLED = 'the campaign was cancelled'
@@ -82,11 +86,18 @@ export async function takeBackSome(
   return sent.length < limit ? undefined : sent.at(-1)?.contact
 }
 
-/** A step of taking off those who wait. @returns whether that was all, and the campaign is done with */
-export async function cancelSome(tx: Tx, seq: number, limit: number): Promise<boolean> {
+/**
+ * A step of taking off those who wait. With the last one the hold ends: what is left in the queue was being delivered, is marked as
+ * withdrawn, and is dropped when it is claimed.
+ *
+ * @returns whether that was all, and the campaign is done with
+ */
+export async function cancelSome(tx: Tx, { seq, id }: Campaign, limit: number): Promise<boolean> {
   const count = await cancelPending(tx.db, seq, limit)
   const isAll = count < limit
   await changeCampaign(tx.db, seq, isAll ? { nextAt: null } : {}, { pending: -count, cancelled: count })
-  if (isAll) await deleteLetter(tx.db, seq)
-  return isAll
+  if (!isAll) return false
+  await endHold(tx.db, id)
+  await deleteLetter(tx.db, seq)
+  return true
 }

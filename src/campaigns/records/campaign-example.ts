@@ -38,6 +38,7 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
     bounces: 0,
     complaints: 0,
     unsubscribes: 0,
+    held: 0,
   },
   rates: {
     delivery_rate: 0,
@@ -71,6 +72,7 @@ export const SENT_EXAMPLE: ShownCampaign = {
     bounces: 3,
     complaints: 0,
     unsubscribes: 1,
+    held: 0,
   },
   rates: {
     delivery_rate: 0.9697,

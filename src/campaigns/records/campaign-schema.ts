@@ -136,6 +136,7 @@ const StatsSchema = Type.Object(
     bounces: count('Refused for good, expired, or come back.'),
     complaints: count('Marked as spam.'),
     unsubscribes: count('Unsubscribed by this mail.'),
+    held: count('Queued mails held while the campaign is paused; 0 otherwise.'),
   },
   { title: 'CampaignStats' },
 )
@@ -212,7 +213,7 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
       skipped: campaign.skipped,
       cancelled: campaign.cancelled,
     },
-    stats: toldStats(campaign),
+    stats: { ...toldStats(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 },
     rates: ratesOf(campaign),
     scheduled_at: timeOrNull(campaign.scheduledAt),
     started_at: timeOrNull(campaign.startedAt),

@@ -8,6 +8,7 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
+import { holdCampaign, releaseCampaign } from '../../queue/claiming/campaign-hold-store.js'
 import type { Campaign } from './campaign.js'
 import { changeCampaign, findCampaign } from './campaign-store.js'
 import { statusAfter, type CampaignAct, type CampaignStatus } from './campaign-status.js'
@@ -61,8 +62,9 @@ export async function logAct(
 export type Steering = 'pause' | 'resume' | 'cancel'
 
 /**
- * The runner does what follows: a campaign that is paused hands over no more, one that is resumed goes on with the recipients who have
- * not had their turn, and of one that is cancelled it takes back what is still queued.
+ * Pausing and cancelling hold what the campaign has in the queue, from the commit on; resuming releases it. The caller tells the queue
+ * (`CampaignParts.onHolds`). The runner does the rest: it hands over no more of a paused campaign, continues a resumed one with the
+ * recipients who are still pending, and withdraws what is queued of a cancelled one.
  *
  * @throws AppError not_found, conflict
  */
@@ -87,6 +89,9 @@ export async function steerCampaign(
     ...(isOver ? { finishedAt: now } : {}),
   }
   await changeCampaign(tx.db, campaign.seq, change)
+  if (act === 'resume') await releaseCampaign(tx.db, campaign.id, now)
+  // Nothing of a sandbox is ever queued.
+  else if (!campaign.isSandbox) await holdCampaign(tx.db, campaign, now)
   await logAct(tx, campaign, actor, DONE[act], now)
   return { ...campaign, ...change }
 }

@@ -66,24 +66,27 @@ export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
     steerRoute(parts, wake, {
       act: 'pause',
       operationId: 'pauseCampaign',
-      summary: 'Hand over no more mails of a campaign.',
+      summary: 'Pause a campaign.',
       description:
-        'What is queued already still goes out; there are at most some thousand mails of a campaign.',
+        'No further mail is queued, and what is queued is held: within two seconds no mail leaves any more, except one whose text was already ' +
+        'sent to its server and only awaits the reply. `stats.held` says how many are held. Held mail does not expire. A pause is ' +
+        'independent of what an operator holds or releases in the queue.',
     }),
     steerRoute(parts, wake, {
       act: 'resume',
       operationId: 'resumeCampaign',
-      summary: 'Go on with a paused campaign.',
+      summary: 'Resume a campaign.',
       description:
-        'It goes on with the recipients who have not had their turn, each of whom has a row of its own: nobody is passed over and nobody is ' +
+        'Held mail is released. The campaign goes on with the recipients who have not had their turn, each of whom has a row of its own: nobody is passed over and nobody is ' +
         'mailed twice. One that was paused before its time is scheduled again.',
     }),
     steerRoute(parts, wake, {
       act: 'cancel',
       operationId: 'cancelCampaign',
-      summary: 'End a campaign, and take back what is still queued.',
+      summary: 'Cancel a campaign.',
       description:
-        'A mail that is just being delivered ends as that delivery ends, and is not tried again. Mails that are taken back read failed, ' +
+        'Queued mail is held at once and then withdrawn. A mail whose text was already sent to its server ends as that delivery ends, and ' +
+        'is not retried. Withdrawn mails read failed, ' +
         'and their recipients cancelled, as do all who had not had their turn, also where they are still being found. A cancelled campaign ' +
         'cannot be resumed.',
     }),
@@ -204,7 +207,7 @@ interface SteerRoute {
 }
 
 function steerRoute(
-  { send: { database, clock } }: CampaignParts,
+  { send: { database, clock }, onHolds }: CampaignParts,
   wake: () => void,
   { act, ...described }: SteerRoute,
 ): Route {
@@ -222,6 +225,7 @@ function steerRoute(
       const campaign = await database.write(tx =>
         steerCampaign(tx, principal.workspaceId, params.id, act, keyActor(principal), clock.now()),
       )
+      onHolds()
       wake()
       return campaignToApi(campaign)
     },

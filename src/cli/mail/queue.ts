@@ -190,6 +190,8 @@ async function tellOfHeld(
   const entries = await listEntries(database.reader, selection, MOST_LOOKED_AT)
   const held = entries.filter(({ isHeld }) => isHeld).length
   if (held > 0) context.complain(`${held} of them are held, and wait for: postroad queue release`)
+  const paused = entries.filter(({ isCampaignPaused }) => isCampaignPaused).length
+  if (paused > 0) context.complain(`${paused} of them belong to a paused campaign: postroad campaign resume`)
 }
 
 async function tellOfHold(context: CliContext, { database }: Appliance): Promise<void> {
@@ -308,9 +310,11 @@ function entryText(entry: QueueListEntry, now: number): string {
 }
 
 /** One that is deleted is only listed while its last attempt is under way. */
-function nextAttemptOf({ isWithdrawn, isHeld, nextAttemptAt }: QueueListEntry, now: number): string {
+function nextAttemptOf(entry: QueueListEntry, now: number): string {
+  const { isWithdrawn, isHeld, isCampaignPaused, nextAttemptAt } = entry
   if (isWithdrawn) return 'deleted'
   if (isHeld) return 'held'
+  if (isCampaignPaused) return 'campaign paused'
   return nextAttemptAt <= now ? `due since ${isoTime(nextAttemptAt)}` : isoTime(nextAttemptAt)
 }
 
@@ -322,6 +326,7 @@ function toJson(entry: QueueListEntry) {
     destination: entry.destination,
     attempts: entry.attempts,
     held: entry.isHeld,
+    campaign_paused: entry.isCampaignPaused,
     deleted: entry.isWithdrawn,
     next_attempt_at: isoTime(entry.nextAttemptAt),
     expires_at: isoTime(entry.expiresAt),

@@ -9,9 +9,9 @@ import { printResult, UsageError, withAppliance, type CliContext, type OwnedOpti
 import { ownedGroup, printsList } from './owned-group.js'
 
 const STEERING: readonly (readonly [Steering, string, string])[] = [
-  ['pause', 'paused', 'hand over no more mails of a campaign'],
-  ['resume', 'resumed', 'go on with a paused campaign'],
-  ['cancel', 'cancelled', 'end a campaign, and take back what is still queued'],
+  ['pause', 'paused', 'pause a campaign and hold its queued mail'],
+  ['resume', 'resumed', 'resume a paused campaign and release its mail'],
+  ['cancel', 'cancelled', 'cancel a campaign and withdraw its queued mail'],
 ]
 
 export function campaignCommands(program: Command, context: CliContext): void {

@@ -5,8 +5,9 @@
  * delivery agent's). Fails: an agent that breaks its promise never to reject defers the message.
  *
  *   ready ──place──> begun ──outcome──> its connection and memory are free ──on disk──> over
- *     │                 └── others wait for its connection, it has had its time: broken off, and deferred
- *     └── its site rests, or the server stops: handed back
+ *     │                 ├── others wait for its connection, it has had its time: broken off, and deferred
+ *     │                 └── its campaign is held: broken off, and handed back, unless it is past the final dot
+ *     └── its site rests, its campaign is held, or the server stops: handed back
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
@@ -19,6 +20,7 @@ import type { ClockSteps } from '../clock/clock-steps.js'
 import type { Standing } from '../pacing/connection-shares.js'
 import type { DeliveryAgent, DeliveryJob } from '../delivery-agent.js'
 import type { JobLoader } from '../claiming/job-loader.js'
+import type { Lane } from '../lane.js'
 import { hangingAt, overdue, type Begun } from '../pacing/overdue.js'
 import { paceSignal } from '../pacing/pace-signal.js'
 import { ReadyQueue } from './ready-queue.js'
@@ -87,6 +89,16 @@ export class DeliveryRunner {
     for (const delivery of overdue(this.begun, standings, now).slice(0, most)) this.breakOff(delivery)
   }
 
+  /** Nothing of these lanes begins any more, and what is not past the final dot is broken off; all of that is handed back. */
+  holdBack(isHeld: (lane: Lane) => boolean): void {
+    this.keep(this.giveUp(this.readyQueue.takeWhere(({ turn }) => isHeld(turn.lane))))
+    for (const delivery of this.begun)
+      if (delivery.state === 'under way' && isHeld(delivery.turn.lane)) {
+        delivery.state = 'held'
+        delivery.controller.abort()
+      }
+  }
+
   /** Nothing that waits for a place begins any more; it is handed back. */
   async giveUpReady(): Promise<void> {
     await this.giveUp(this.readyQueue.takeAll())
@@ -137,6 +149,7 @@ export class DeliveryRunner {
     const { job, turn } = delivery.ready
     const startedAt = clock.now()
     const outcome = await this.attempt(delivery)
+    if (delivery.state === 'held' && isBrokenOff(outcome)) return this.handBackHeld(delivery)
     delivery.ready.release()
     const durationMs = clock.monotonic() - delivery.startedAt
     const finishedAt = clock.now()
@@ -153,6 +166,15 @@ export class DeliveryRunner {
     schedule.settled(turn, nextAttemptAt)
     onSettled()
     onChange()
+  }
+
+  /** No server has taken it, so it is as if it had not begun. */
+  private async handBackHeld(delivery: Delivery): Promise<void> {
+    const { ready } = delivery
+    this.begun.delete(delivery)
+    for (const next of this.readyQueue.leave(ready.turn.site)) this.begin(next)
+    await this.giveUp([ready])
+    this.parts.onChange()
   }
 
   /** A site that rests has no use for what waits for it, and where nobody answers, none for what hangs there as well. */
@@ -183,7 +205,7 @@ export class DeliveryRunner {
 
   /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
   private retryAt(job: DeliveryJob, outcome: Outcome, now: number): number {
-    if (outcome.kind === 'deferred' && outcome.subtype === 'shutdown') return now
+    if (isBrokenOff(outcome)) return now
     const { retry } = this.parts
     const asked = outcome.kind === 'deferred' ? (outcome.retryAfterMs ?? 0) : 0
     const planned = retryDelayMs(retry, job.attempt, this.parts.random.fraction())
@@ -191,9 +213,14 @@ export class DeliveryRunner {
   }
 }
 
+/** The signal ended it, before any server could have taken it. */
+function isBrokenOff(outcome: Outcome): outcome is Deferred & { readonly subtype: 'shutdown' } {
+  return outcome.kind === 'deferred' && outcome.subtype === 'shutdown'
+}
+
 /** What we broke off because the other side was too slow is the other side's failure, not our stopping. */
 function toldApart(outcome: Outcome, { state }: Delivery): Outcome {
-  if (state === 'under way' || outcome.kind !== 'deferred' || outcome.subtype !== 'shutdown') return outcome
+  if (state === 'under way' || state === 'held' || !isBrokenOff(outcome)) return outcome
   return {
     ...outcome,
     cause: 'transient',

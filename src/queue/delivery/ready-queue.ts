@@ -55,12 +55,18 @@ export class ReadyQueue<T extends { readonly turn: Turn }> {
     return [...place.transactional.splice(0), ...place.campaigns.splice(0)]
   }
 
+  /** Takes out what is of a kind. */
+  takeWhere(isMeant: (item: T) => boolean): T[] {
+    const taken: T[] = []
+    for (const { transactional, campaigns } of this.places.values())
+      for (const line of [transactional, campaigns])
+        for (const item of line.splice(0)) (isMeant(item) ? taken : line).push(item)
+    return taken
+  }
+
   /** Takes out everything. */
   takeAll(): T[] {
-    return [...this.places.values()].flatMap(place => [
-      ...place.transactional.splice(0),
-      ...place.campaigns.splice(0),
-    ])
+    return this.takeWhere(() => true)
   }
 
   private placeOf(site: Site): Place<T> {

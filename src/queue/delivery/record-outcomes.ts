@@ -17,6 +17,7 @@ import type { DeliveryJob } from '../delivery-agent.js'
 import type { MailOrigin } from '../../messages/mail-origin.js'
 import { recordHappenings, type FactsOf, type Happening } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
+import { findHeldMs } from '../claiming/campaign-hold-store.js'
 import { deferEntry, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { WITHDRAWN } from '../claiming/withdrawn.js'
 import type { Log } from '../../world/log.js'
@@ -39,6 +40,30 @@ interface Settled extends Finished {
   readonly verdict: Verdict
 }
 
+/** How long the mail of these campaigns was held: it expires so much later. Asked for where it could matter. */
+async function heldMsOf(
+  tx: Tx,
+  batch: readonly Finished[],
+  entries: ReadonlyMap<string, QueueEntry>,
+): Promise<(finished: Finished) => number> {
+  const campaigns = new Set<string>()
+  let now = 0
+  for (const { job, outcome, finishedAt, retryAt } of batch) {
+    const campaignId = job.origin?.campaignId
+    const expiresAt = entries.get(job.messageId)?.expiresAt ?? Infinity
+    if (campaignId === undefined || outcome.kind !== 'deferred' || Math.max(finishedAt, retryAt) < expiresAt)
+      continue
+    campaigns.add(campaignId)
+    now = Math.max(now, finishedAt)
+  }
+  const held = campaigns.size === 0 ? undefined : await findHeldMs(tx.db, [...campaigns], now)
+  return ({ job, finishedAt }) => {
+    const heldMs = held?.get(job.origin?.campaignId ?? '') ?? 0
+    const enqueuedAt = entries.get(job.messageId)?.enqueuedAt ?? finishedAt
+    return Math.min(heldMs, Math.max(0, finishedAt - enqueuedAt))
+  }
+}
+
 /** @returns when each message that stays queued falls due again, by message id */
 export async function recordOutcomes(
   tx: Tx,
@@ -47,9 +72,10 @@ export async function recordOutcomes(
   onAttempt?: OnAttempt,
 ): Promise<ReadonlyMap<string, number>> {
   const entries = await takeEntries(tx, batch)
+  const heldMs = await heldMsOf(tx, batch, entries)
   const all = batch.map((finished): Settled => {
     const entry = entries.get(finished.job.messageId)
-    return { ...finished, entry, verdict: judge(finished, entry) }
+    return { ...finished, entry, verdict: judge(finished, entry, heldMs(finished)) }
   })
   const settled = await withoutVanished(tx, all)
   await insertAttempts(tx.db, settled.map(toAttempt))
@@ -103,8 +129,9 @@ async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<Readonly
 function judge(
   { outcome, finishedAt, retryAt, clockAheadMs = 0 }: Finished,
   entry: QueueEntry | undefined,
+  heldMs: number,
 ): Verdict {
-  const expiresAt = (entry?.expiresAt ?? 0) + clockAheadMs
+  const expiresAt = (entry?.expiresAt ?? 0) + clockAheadMs + heldMs
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'delivered', remoteMta: outcome.remoteMta }

@@ -8,6 +8,8 @@ import { sql, type ExpressionBuilder } from 'kysely'
 import type { Queries, Tx } from '../../db/database.js'
 import { flag, type Tables } from '../../db/tables.js'
 import { recordHappenings } from '../../messages/message-history.js'
+import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
+import { laneFromKey } from '../lane.js'
 import { entryFromRow, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { WITHDRAWN } from '../claiming/withdrawn.js'
 
@@ -27,6 +29,8 @@ export const CHANGE_BATCH = 250
 export interface QueueListEntry extends QueueEntry {
   /** What the last attempt met; null before the first. */
   readonly lastSummary: string | null
+  /** Held until its campaign is resumed, whatever the operator does with the row. */
+  readonly isCampaignPaused: boolean
 }
 
 /** Longest waiting first. */
@@ -52,7 +56,12 @@ export async function listEntries(
     .orderBy('queue.message_id')
     .limit(limit)
     .execute()
-  return rows.map(row => ({ ...entryFromRow(row), lastSummary: row.last_summary }))
+  const paused = await listHeldCampaigns(db)
+  return rows.map(row => ({
+    ...entryFromRow(row),
+    lastSummary: row.last_summary,
+    isCampaignPaused: paused.has(laneFromKey(row.lane).campaignId ?? ''),
+  }))
 }
 
 /** One destination after another: each is a walk along the index, and a site may have any number of them. */
@@ -129,6 +138,7 @@ async function* filled(batches: AsyncIterable<string[]>): AsyncGenerator<string[
 /** One line of the summary: how many messages of a destination have waited how long. */
 export interface SummaryRow {
   readonly destination: string
+  /** By the operator, or since their campaign is paused. */
   readonly held: number
   /** Counts by age, in the order of the bounds asked for, and one more for what is older than all of them. */
   readonly byAge: readonly number[]
@@ -150,12 +160,16 @@ export async function summarize(
   const bounds = [...ageBoundsMs, Infinity]
   // What was enqueued while this was being asked is young as well.
   const youngest = (index: number) => (index === 0 ? Number.MAX_SAFE_INTEGER : now - (bounds[index - 1] ?? 0))
+  const hasPaused = (await listHeldCampaigns(db)).size > 0
   const rows = await db
     .selectFrom('queue')
     .select('destination')
     .select(e => [
       e.fn.countAll<number>().as('total'),
-      e.fn.sum<number>('is_held').as('held'),
+      (hasPaused
+        ? sql<number>`sum(case when is_held = 1 or ${isOfPausedCampaign} then 1 else 0 end)`
+        : e.fn.sum<number>('is_held')
+      ).as('held'),
       ...bounds.map((bound, index) =>
         sql<number>`sum(case when enqueued_at > ${bound === Infinity ? 0 : now - bound} and enqueued_at <= ${youngest(index)} then 1 else 0 end)`.as(
           `age${index}`,
@@ -174,6 +188,11 @@ export async function summarize(
     byAge: bounds.map((_, index) => Number((row as unknown as Record<string, number>)[`age${index}`])),
   }))
 }
+
+const isOfPausedCampaign = sql`exists (
+  select 1 from message_contents
+  inner join campaign_holds on campaign_holds.campaign_id = message_contents.campaign_id
+  where message_contents.id = queue.content_id and campaign_holds.held_at is not null)`
 
 /** @returns how many were changed */
 export async function setHeld(db: Queries, selection: QueueSelection, isHeld: boolean): Promise<number> {

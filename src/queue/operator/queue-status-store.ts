@@ -8,11 +8,13 @@ import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'
 import type { Outcome } from '../../mail/outcome.js'
+import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
 import { laneFromKey } from '../lane.js'
 
 export interface WaitingCounts {
   /** All that is queued, held or not. */
   readonly queued: number
+  /** By the operator, or since its campaign is paused. */
   readonly held: number
   /** Not held, and its time has come. */
   readonly due: number
@@ -39,9 +41,11 @@ export async function countByDestination(db: Queries, now: number): Promise<Dest
     .where('is_held', '=', 0)
     .groupBy('lane')
     .execute()
+  const paused = await listHeldCampaigns(db)
   const unheld = new Map<string, { unheld: number; due: number }>()
   for (const row of lanes) {
-    const { destination } = laneFromKey(row.lane)
+    const { destination, campaignId } = laneFromKey(row.lane)
+    if (campaignId !== undefined && paused.has(campaignId)) continue
     const sum = unheld.get(destination) ?? { unheld: 0, due: 0 }
     unheld.set(destination, { unheld: sum.unheld + row.unheld, due: sum.due + row.due })
   }

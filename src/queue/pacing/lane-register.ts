@@ -13,14 +13,20 @@
  * mail is left lying. Why it holds in whatever order commits, looks and notes are heard of: who notes something has committed it
  * before, so that a look that begins after the note finds it, and lanes locating and in line need no note. A look that has begun
  * may have missed it: what is noted meanwhile stands beside what the look found, and the earlier of both counts.
+ * Lanes of held campaigns are the exception: they have no due time, whatever is noted, until all lanes are noted anew after the release.
  */
 import { KeyedHeap } from '../../core/keyed-heap.js'
 import { laneFromKey, type Lane, type LaneState } from '../lane.js'
 
 export class LaneRegister {
+  private readonly isHeld: (lane: Lane) => boolean
   private readonly lanes = new Map<string, Lane>()
   private readonly waiting = new KeyedHeap<Lane>()
   private readonly locating = new Map<string, Set<Lane>>()
+
+  constructor(isHeld: (lane: Lane) => boolean = () => false) {
+    this.isHeld = isHeld
+  }
 
   /** Lanes known. */
   get size(): number {
@@ -40,6 +46,7 @@ export class LaneRegister {
   /** Something in this lane falls due then. */
   note(key: string, dueAt: number): void {
     const lane = this.lanes.get(key) ?? laneFromKey(key)
+    if (this.isHeld(lane)) return
     this.lanes.set(key, lane)
     if (lane.state === 'locating' || lane.state === 'in line') return
     lane.dueAt = Math.min(lane.dueAt, dueAt)
@@ -77,7 +84,20 @@ export class LaneRegister {
    */
   endLook(lane: Lane, claimed: number, nextDueAt: number | undefined): void {
     lane.inHand += claimed
-    lane.dueAt = Math.min(lane.dueAt, nextDueAt ?? Infinity)
+    lane.dueAt = this.isHeld(lane) ? Infinity : Math.min(lane.dueAt, nextDueAt ?? Infinity)
+    this.move(lane, 'waiting')
+    this.forgetIfIdle(lane)
+  }
+
+  /** Lanes that are held and not out for a look. Those that come or go while they are gone through may be missed. */
+  *heldLanes(): Generator<Lane | undefined> {
+    for (const lane of this.lanes.values())
+      yield lane.state !== 'looked at' && this.isHeld(lane) ? lane : undefined
+  }
+
+  /** Its campaign is held: it waits for no moment. The caller takes it out of its line before. */
+  hold(lane: Lane): void {
+    lane.dueAt = Infinity
     this.move(lane, 'waiting')
     this.forgetIfIdle(lane)
   }

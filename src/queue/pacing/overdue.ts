@@ -18,8 +18,10 @@ export interface Begun {
   /** On the monotonic clock, ms. */
   readonly startedAt: number
   readonly controller: AbortController
-  /** `set aside`: broken off, and no longer counted in its share of the connections. */
-  state: 'under way' | 'broken off' | 'set aside'
+  /**
+   * `set aside`: broken off, and no longer counted in its share of the connections. `held`: broken off since its campaign is held.
+   */
+  state: 'under way' | 'broken off' | 'set aside' | 'held'
 }
 
 /** What a slow line needs for a large message, in octets per ms. */

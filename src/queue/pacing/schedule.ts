@@ -7,7 +7,7 @@
  * that can begin stand in one of three lines by what is known of them (`site-lines.ts`), each line with its share of the
  * connections (`connection-shares.ts`).
  */
-import type { Clock } from '../../world/time/clock.js'
+import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { ConnectionShares, STANDINGS, type Standing } from './connection-shares.js'
 import type { LocateSite, SiteFacts } from '../delivery-agent.js'
 import { LaneRegister } from './lane-register.js'
@@ -27,13 +27,20 @@ export interface ScheduleParts {
   readonly connections: number
   /** Whether there may be memory for a large message to this site. */
   readonly hasMemoryFor?: (site: Site) => boolean
+  /** Whether the lane's campaign is held. */
+  readonly isHeld?: (lane: Lane) => boolean
   /** A lane has been located: there may be something to start. */
   readonly onChange: () => void
 }
 
+/** Lanes gone through before others have the event loop: a millisecond or two. */
+const LANES_IN_A_ROW = 1_000
+
 export class Schedule {
   private readonly parts: ScheduleParts
-  private readonly lanes = new LaneRegister()
+  private readonly lanes: LaneRegister
+  /** Of lanes in line, whose line it is. */
+  private readonly lineOf = new WeakMap<Lane, Site>()
   private readonly directory: SiteDirectory
   private readonly sites: SiteRegister
   private readonly lines: SiteLines
@@ -41,6 +48,7 @@ export class Schedule {
 
   constructor(parts: ScheduleParts) {
     this.parts = parts
+    this.lanes = new LaneRegister(parts.isHeld)
     this.shares = new ConnectionShares(parts.connections)
     this.sites = new SiteRegister(parts)
     this.lines = new SiteLines(site => this.hasMemoryFor(site))
@@ -67,6 +75,24 @@ export class Schedule {
   /** Something in this lane falls due then; it has been committed. */
   note(key: string, dueAt: number): void {
     this.lanes.note(key, dueAt)
+  }
+
+  /** Campaigns were held: their lanes leave the lines. What is claimed meanwhile the caller hands back. */
+  async holdBack(): Promise<void> {
+    let seen = 0
+    for (const lane of this.lanes.heldLanes()) {
+      if (lane) this.holdLane(lane)
+      seen += 1
+      if (seen % LANES_IN_A_ROW === 0) await nextTurn()
+    }
+  }
+
+  private holdLane(lane: Lane): void {
+    const site = lane.state === 'in line' ? this.lineOf.get(lane) : undefined
+    this.lanes.hold(lane)
+    if (!site) return
+    site.remove(lane)
+    this.enrol(site)
   }
 
   /** Whether some site has mail due, a slot for it, and a connection of its share. */
@@ -233,6 +259,7 @@ export class Schedule {
     const site = this.sites.open(facts)
     this.lanes.lineUp(lane)
     site.add(lane)
+    this.lineOf.set(lane, site)
     this.enrol(site)
   }
 

@@ -96,7 +96,8 @@ export class Site {
     else line.set(lane.workspaceId, new Set([lane]))
   }
 
-  private remove(lane: Lane): void {
+  /** Nothing where it is not in line. */
+  remove(lane: Lane): void {
     const line = this.lines[kindOf(lane)]
     const lanes = line.get(lane.workspaceId)
     lanes?.delete(lane)

@@ -1,0 +1,129 @@
+/**
+ * Holds of campaigns: while one is open, none of the campaign's mail is delivered, whatever is due.
+ *
+ * Opened when a campaign is paused or cancelled, in that transaction. Independent of the operator's hold of single rows
+ * (`queue.is_held`): neither undoes the other. The queue keeps the open ones in memory (`CampaignHolds`) and looks again when a hold
+ * changes or another process has written. Fails: as the database does.
+ */
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
+import type { Lane } from '../lane.js'
+
+interface CampaignHoldRow {
+  campaign_id: string
+  workspace_id: string
+  /** Ms since epoch UTC; null once it was released. */
+  held_at: number | null
+  /** How long earlier holds lasted together, ms. */
+  held_ms: number
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    campaign_holds: CampaignHoldRow
+  }
+}
+
+export interface HeldCampaign {
+  readonly id: string
+  readonly workspaceId: string
+}
+
+/** A hold that is open already stays as it is. */
+export async function holdCampaign(
+  db: Queries,
+  { id, workspaceId }: HeldCampaign,
+  now: number,
+): Promise<void> {
+  await db
+    .insertInto('campaign_holds')
+    .values({ campaign_id: id, workspace_id: workspaceId, held_at: now, held_ms: 0 })
+    .onConflict(conflict =>
+      conflict
+        .column('campaign_id')
+        .doUpdateSet({ held_at: sql`coalesce(campaign_holds.held_at, excluded.held_at)` }),
+    )
+    .execute()
+}
+
+/** How long it was held is kept: its mail expires so much later. */
+export async function releaseCampaign(db: Queries, id: string, now: number): Promise<void> {
+  const lasted = sql<number>`case when held_at < ${now} then ${now} - held_at else 0 end`
+  await db
+    .updateTable('campaign_holds')
+    .set(row => ({ held_at: null, held_ms: row('held_ms', '+', lasted) }))
+    .where('campaign_id', '=', id)
+    .where('held_at', 'is not', null)
+    .execute()
+}
+
+/** The campaign is over and nothing of it has to be held any more. */
+export async function endHold(db: Queries, id: string): Promise<void> {
+  await db.deleteFrom('campaign_holds').where('campaign_id', '=', id).execute()
+}
+
+export async function listHeldCampaigns(db: Queries): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('campaign_holds')
+    .select('campaign_id')
+    .where('held_at', 'is not', null)
+    .execute()
+  return new Set(rows.map(row => row.campaign_id))
+}
+
+/** How long each of these campaigns was held until now, ms; those that never were are missing. */
+export async function findHeldMs(
+  db: Queries,
+  campaignIds: readonly string[],
+  now: number,
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>()
+  for (const list of inLists(campaignIds)) {
+    const rows = await db
+      .selectFrom('campaign_holds')
+      .select(['campaign_id', 'held_at', 'held_ms'])
+      .where('campaign_id', 'in', list)
+      .execute()
+    for (const row of rows)
+      found.set(row.campaign_id, row.held_ms + (row.held_at === null ? 0 : Math.max(0, now - row.held_at)))
+  }
+  return found
+}
+
+/** What a look has changed. */
+export interface HoldChanges {
+  readonly hasHeld: boolean
+  readonly hasReleased: boolean
+}
+
+export class CampaignHolds {
+  private readonly db: Queries
+  private held: ReadonlySet<string> = new Set()
+  private looking: Promise<unknown> = Promise.resolve()
+
+  constructor(db: Queries) {
+    this.db = db
+  }
+
+  isHeld({ campaignId }: Pick<Lane, 'campaignId'>): boolean {
+    return campaignId !== undefined && this.held.has(campaignId)
+  }
+
+  /** Asks the database. One look after the other, so that the last one begun says how it is. */
+  look(): Promise<HoldChanges> {
+    const look = this.looking.then(() => this.read())
+    this.looking = look.catch(() => undefined)
+    return look
+  }
+
+  private async read(): Promise<HoldChanges> {
+    const { held: before } = this
+    const held = await listHeldCampaigns(this.db)
+    this.held = held
+    return {
+      hasHeld: [...held].some(id => !before.has(id)),
+      hasReleased: [...before].some(id => !held.has(id)),
+    }
+  }
+}
