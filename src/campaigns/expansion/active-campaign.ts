@@ -1,8 +1,10 @@
 /**
  * One campaign in the runner's hands: decides by its row what is to be done next, and does a piece of it.
  *
- *   recipients have no rows yet, whatever it is     they get them            `fix-recipients.ts`
- *   scheduled, its time has come                    it begins                `end-campaign.ts`
+ *   scheduled, or paused before its time            it is looked at again then
+ *   scheduled, its time has come                    its audience is evaluated `fix-recipients.ts`
+ *   evaluated, recipients have no rows yet          they get them            `fix-recipients.ts`
+ *   scheduled, its recipients have their rows       it begins                `end-campaign.ts`
  *   sending, outside of its window                  it is looked at again
  *   sending, somebody waits, the queue has room     mails are handed over    `hand-over.ts`
  *   sending, nobody waits                           it is completed once all mail is settled
@@ -20,7 +22,7 @@ import { changeCampaign, findCampaignBySeq, findLetter } from '../records/campai
 import { contentOf, type Letter } from '../sending/letter.js'
 import { isWithin } from '../sending/send-window.js'
 import { begin, cancelSome, completeOrWait, fail, takeBackSome } from './end-campaign.js'
-import { fixSome } from './fix-recipients.js'
+import { evaluateAudience, fixSome } from './fix-recipients.js'
 import { handOver } from './hand-over.js'
 import { QueueRoom } from './queue-room.js'
 
@@ -69,14 +71,14 @@ export class ActiveCampaign {
   async step(campaign: Campaign): Promise<StepResult> {
     const { database, clock } = this.parts.send
     const { status, startedAt, pending } = campaign
+    const now = clock.now()
+    if (campaign.who === null && (status === 'scheduled' || status === 'paused'))
+      return this.awaitStart(campaign, now)
     if (campaign.fixedAt === null) {
       await fixSome({ database, clock }, campaign, this.fixing)
       return 'did'
     }
     if (status === 'cancelled' || status === 'failed') return this.end(campaign)
-    const now = clock.now()
-    if (status === 'scheduled' && (campaign.scheduledAt ?? 0) > now)
-      return this.restUntil(campaign, campaign.scheduledAt)
     if (status === 'scheduled' || (status === 'sending' && startedAt === null)) {
       await database.write(async tx => {
         await begin(tx, this.seq, now)
@@ -91,6 +93,17 @@ export class ActiveCampaign {
       tx.onCommit(this.parts.onEvents)
     })
     return 'rests'
+  }
+
+  private async awaitStart(campaign: Campaign, now: number): Promise<StepResult> {
+    const { status, scheduledAt } = campaign
+    if (status === 'paused') return this.restUntil(campaign, null)
+    if (scheduledAt !== null && scheduledAt > now) return this.restUntil(campaign, scheduledAt)
+    await this.parts.send.database.write(async tx => {
+      await evaluateAudience(tx, this.seq, now)
+      tx.onCommit(this.parts.onHolds)
+    })
+    return 'did'
   }
 
   private async handOverSome(campaign: Campaign, now: number): Promise<StepResult> {

@@ -1,5 +1,5 @@
 /**
- * Gives a campaign's recipients their rows: whoever its list or segment meant when it was sent, and may be mailed.
+ * Gives a campaign's recipients their rows: whoever its list or segment meant when it started, and may be mailed.
  *
  * Called by the runner, a piece at a time. Contacts are read by number, some thousand of them, in a thread; their rows are
  * written in transactions of some milliseconds, which also say how far it has come, so that it goes on there after a crash. A contact
@@ -9,13 +9,14 @@
  * Fails: as the database does; AppError unavailable where too many read.
  */
 import { isListThere } from '../../audience/lists/list-store.js'
-import { contactsMeant } from '../../audience/segments/audience-query-store.js'
+import { AppError } from '../../core/errors.js'
+import { contactsMeant, type Fate, type MeantContact } from '../../audience/segments/audience-query-store.js'
 import type { Database, Tx } from '../../db/database.js'
 import type { PieceSize } from '../../db/piece-size.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
-import type { Campaign, SentTo } from '../records/campaign.js'
+import type { Campaign, Excluded, SentTo } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
-import { whoOf } from '../sending/whom.js'
+import { contactsAsOf, whoOf, whomItMeans } from '../sending/whom.js'
 import { fail } from './end-campaign.js'
 import { countRows, insertRecipients } from './recipient-store.js'
 
@@ -29,6 +30,28 @@ export interface FixParts {
   readonly clock: Clock
 }
 
+/** The scheduled time has come: its list or segment is evaluated as it is now. */
+export async function evaluateAudience(tx: Tx, seq: number, now: number): Promise<void> {
+  const campaign = await findCampaignBySeq(tx.db, seq)
+  if (campaign?.status !== 'scheduled' || campaign.who !== null) return
+  let who: SentTo
+  try {
+    who = await whomItMeans(tx.db, campaign)
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+    await fail(tx, seq, `${error.message}: it was deleted before the campaign started`, now)
+    return
+  }
+  const { unsubscribed, bounced, suppressed } = campaign
+  await changeCampaign(
+    tx.db,
+    seq,
+    { who, nextAt: now, ...(await contactsAsOf(tx.db, campaign.workspaceId, now)) },
+    // Who was left out was estimated when it was scheduled; now they are counted with the rows.
+    { unsubscribed: -unsubscribed, bounced: -bounced, suppressed: -suppressed },
+  )
+}
+
 /** The next some thousand contacts. @param size of its transactions, which learns */
 export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSize): Promise<void> {
   const { database, clock } = parts
@@ -38,11 +61,16 @@ export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSi
     return
   }
   const last = Math.min(first + SPAN - 1, fixedThrough)
-  const contacts = await readMailable(database, who, { workspaceId, now: now ?? clock.now() }, first, last)
+  const contacts = await contactsMeant(
+    database.slowReader,
+    whoOf(who),
+    { workspaceId, now: now ?? clock.now() },
+    { first, last },
+  )
   for (let at = 0, from = first; from <= last;) {
     const piece = contacts.slice(at, at + size.rows)
     at += piece.length
-    const next = at < contacts.length ? (piece.at(-1) ?? last) + 1 : last + 1
+    const next = at < contacts.length ? (piece.at(-1)?.seq ?? last) + 1 : last + 1
     const isTaken = await size.measured(piece.length, measure =>
       database.write(tx => measure(() => write(tx, campaign, from, next, piece, clock.now())), {
         isLong: true,
@@ -55,24 +83,13 @@ export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSi
   }
 }
 
-async function readMailable(
-  { slowReader }: Database,
-  who: SentTo,
-  asking: { readonly workspaceId: string; readonly now: number },
-  first: number,
-  last: number,
-): Promise<number[]> {
-  const meant = await contactsMeant(slowReader, whoOf(who), asking, { first, last })
-  return meant.filter(({ fate }) => fate === 'mailable').map(one => one.seq)
-}
-
 /** @returns false where this has been done, or is not to be done any more */
 async function write(
   tx: Tx,
   { seq, who }: Campaign,
   from: number,
   next: number,
-  contacts: readonly number[],
+  contacts: readonly MeantContact[],
   now: number,
 ): Promise<boolean> {
   const campaign = await findCampaignBySeq(tx.db, seq)
@@ -83,9 +100,16 @@ async function write(
     await finish(tx, seq, now)
     return false
   }
-  await insertRecipients(tx.db, seq, contacts)
-  await changeCampaign(tx.db, seq, { fixedBefore: next }, { pending: contacts.length })
+  const mailable = contacts.filter(({ fate }) => fate === 'mailable').map(one => one.seq)
+  await insertRecipients(tx.db, seq, mailable)
+  const excluded = campaign.scheduledAt === null ? {} : excludedIn(contacts)
+  await changeCampaign(tx.db, seq, { fixedBefore: next }, { pending: mailable.length, ...excluded })
   return true
+}
+
+function excludedIn(contacts: readonly MeantContact[]): Excluded {
+  const count = (fate: Fate) => contacts.filter(one => one.fate === fate).length
+  return { unsubscribed: count('unsubscribed'), bounced: count('bounced'), suppressed: count('suppressed') }
 }
 
 /** What was counted when it was sent gives way to what there is. */

@@ -171,7 +171,7 @@ export const CampaignSchema = Type.Object(
     status: StatusOfCampaign,
     error: TextOrNull({ description: 'Why it failed.' }),
     is_sandbox: Type.Boolean(),
-    total_recipients: count('Of a draft 0.'),
+    total_recipients: count('0 for a draft; an estimate for a scheduled campaign until it starts.'),
     excluded: ExcludedSchema,
     progress: ProgressSchema,
     stats: StatsSchema,

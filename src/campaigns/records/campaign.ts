@@ -22,7 +22,7 @@ export interface CampaignFields {
   readonly sendWindow: SendWindow | null
 }
 
-/** Whom it means, as of the moment it was sent: a static list by its number, or conditions. */
+/** Whom it means, as of the moment it started: a static list by its number, or conditions. */
 export type SentTo = { readonly list: number } | { readonly conditions: Conditions }
 
 /** How many recipients there are; each is counted in one of the others. */
@@ -39,7 +39,7 @@ export interface Progress {
   readonly cancelled: number
 }
 
-/** Left out when it was sent. */
+/** Left out when it started; an estimate while it is scheduled. */
 export interface Excluded {
   readonly unsubscribed: number
   readonly bounced: number
@@ -71,13 +71,14 @@ export interface Campaign extends CampaignFields, Progress, Excluded, Stats {
   /** Moments, ms since epoch UTC. */
   readonly createdAt: number
   readonly updatedAt: number
-  /** When somebody asked for it to be sent. */
+  /** As of when its audience is evaluated: when it was sent, or its scheduled time came. */
   readonly requestedAt: number | null
   readonly scheduledAt: number | null
   readonly startedAt: number | null
   readonly finishedAt: number | null
   /** When the runner looks at it next; null: it has nothing to do for it. */
   readonly nextAt: number | null
+  /** Null until then. */
   readonly who: SentTo | null
   /** Numbers of contacts: those before have their row; those after the last came too late. */
   readonly fixedBefore: number | null

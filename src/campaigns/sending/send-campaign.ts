@@ -1,25 +1,23 @@
 /**
  * Sends a campaign: says who is meant and what it says, once, and leaves the rest to the runner.
  *
- * Called by the route. What the answer tells is counted beforehand; the recipients get their rows right after it (`expansion/`), from the
- * contacts that there are at this moment. Fails: AppError not_found, conflict, missing_from_email, template_not_found, domain_invalid,
+ * Called by the route. What the answer tells is counted beforehand. The recipients of a campaign that is sent now get their rows right after
+ * it (`expansion/`), from the contacts that there are at this moment; the audience of a scheduled one is evaluated when it starts, and what
+ * was counted here is an estimate until then. Fails: AppError not_found, conflict, missing_from_email, template_not_found, domain_invalid,
  * invalid_schedule, unavailable.
  */
 import { keepAnswer } from '../../accounts/idempotency-store.js'
-import { contactsOf, findAudience } from '../../audience/audience-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import type { Queries } from '../../db/database.js'
 import { keyActor } from '../../events/activity-store.js'
 import type { IdempotencyClaim } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
 import { checkSendAt, readSendAt } from '../../msa/rest/fields/send-at-field.js'
 import type { CampaignParts } from '../campaign-parts.js'
-import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, insertLetter } from '../records/campaign-store.js'
 import { logAct, requireAct, requireCampaign } from '../records/campaigns.js'
 import { contentOf, makeLetter } from './letter.js'
-import { countAudience, whomItMeans, type CountedAudience } from './whom.js'
+import { contactsAsOf, countAudience, whomItMeans, type CountedAudience } from './whom.js'
 
 /** Recipients of what the answer calls a batch. */
 const BATCH = 1_000
@@ -63,12 +61,10 @@ export async function sendCampaign(
       campaign.seq,
       {
         status,
-        requestedAt: now,
         updatedAt: now,
-        nextAt: now,
-        who,
-        ...(scheduledAt === undefined ? {} : { scheduledAt }),
-        ...(await contactsSoFar(tx.db, workspaceId, now)),
+        ...(scheduledAt === undefined
+          ? { nextAt: now, who, ...(await contactsAsOf(tx.db, workspaceId, now)) }
+          : { nextAt: scheduledAt, scheduledAt }),
       },
       { recipients, ...excluded },
     )
@@ -78,18 +74,6 @@ export async function sendCampaign(
     await keepAnswer(tx.db, claim, { status: 202, value })
     return value
   })
-}
-
-/** Who comes later is not meant. Where there has never been a contact, all recipients have their row. */
-async function contactsSoFar(
-  db: Queries,
-  workspaceId: string,
-  now: number,
-): Promise<Pick<Campaign, 'fixedBefore' | 'fixedThrough' | 'fixedAt'>> {
-  const audience = await findAudience(db, workspaceId)
-  if (!audience) return { fixedBefore: null, fixedThrough: null, fixedAt: now }
-  const { first } = contactsOf(audience.number)
-  return { fixedBefore: first, fixedThrough: first + audience.lastContact, fixedAt: null }
 }
 
 function answerOf(

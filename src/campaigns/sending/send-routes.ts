@@ -102,7 +102,8 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
     chapter: 'Campaigns',
     summary: 'How many contacts a campaign means, how many may be mailed, and why the others may not.',
     description:
-      'Of a draft it is counted now, and a 503 where that takes longer than a few seconds; of one that was sent it is what was fixed then.',
+      'Counted now for a draft and for a campaign that has not started; 503 where that takes longer than a few seconds. Otherwise as of the ' +
+      'start of the campaign.',
     params: CampaignParams,
     response: Type.Object(
       {
@@ -117,7 +118,7 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
     async handle({ principal: { workspaceId }, params }) {
       const campaign = await requireCampaign(database.reader, workspaceId, params.id)
       const counted =
-        campaign.who === null
+        campaign.who === null && campaign.fixedAt === null
           ? await countAudience(database, clock, workspaceId, await whomItMeans(database.reader, campaign))
           : { ...excludedToApi(campaign), mailable: campaign.recipients }
       const { mailable, unsubscribed, bounced, suppressed } = counted
@@ -136,9 +137,9 @@ function sendRoute(parts: CampaignParts, wake: () => void): Route {
     chapter: 'Campaigns',
     summary: 'Send a campaign, now or later.',
     description:
-      'Whom the list or segment means is decided once, now, also for a campaign that goes out later: contacts who come later are not ' +
-      'mailed. They are counted for the answer, and each gets a row right after it; until all have theirs, totals may still change by ' +
-      'who changed meanwhile. Who is unsubscribed, bounced, suppressed or deleted when a mail is handed over is skipped then. The html is that of the ' +
+      'The list or segment is evaluated once, when the campaign starts: now, or at `send_at`. Contacts who are created or join later are not ' +
+      'mailed. For a scheduled campaign `total_recipients` and `excluded` are an estimate, counted now, until it starts. Each recipient gets a ' +
+      'row right after the start; until all have theirs, totals may still change by who changed meanwhile. Who is unsubscribed, bounced, suppressed or deleted when a mail is handed over is skipped then. The html is that of the ' +
       'template as it is now, and so are sender and settings of the workspace.\n\n' +
       'Mails are handed to the queue as fast as they leave it, which never holds more than some thousand that were not tried yet, within ' +
       'rate_per_hour and send_window. Where the hourly or daily limit of the workspace is used up, the campaign waits for the next hour or ' +

@@ -4,6 +4,7 @@
  * A static list is meant by its number, a dynamic one and a segment by their conditions. Fails: AppError not_found, naming the field;
  * unavailable where counting takes too long.
  */
+import { contactsOf, findAudience } from '../../audience/audience-store.js'
 import { estimate, type Who } from '../../audience/segments/audience-query-store.js'
 import { findList } from '../../audience/lists/list-store.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
@@ -27,6 +28,18 @@ export async function whomItMeans(
   const list = listId === null ? undefined : await findList(db, workspaceId, listId)
   if (!list) throw new AppError('not_found', 'the list is gone', { path: 'list_id' })
   return list.conditions ? { conditions: list.conditions } : { list: list.seq }
+}
+
+/** The contacts that there are now; those created later are not meant. Where there has never been one, all recipients have their row. */
+export async function contactsAsOf(
+  db: Queries,
+  workspaceId: string,
+  now: number,
+): Promise<Pick<Campaign, 'requestedAt' | 'fixedBefore' | 'fixedThrough' | 'fixedAt'>> {
+  const audience = await findAudience(db, workspaceId)
+  if (!audience) return { requestedAt: now, fixedBefore: null, fixedThrough: null, fixedAt: now }
+  const { first } = contactsOf(audience.number)
+  return { requestedAt: now, fixedBefore: first, fixedThrough: first + audience.lastContact, fixedAt: null }
 }
 
 export function whoOf(sentTo: SentTo): Who {

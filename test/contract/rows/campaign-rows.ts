@@ -4,7 +4,10 @@ import { inFile, type Row } from '../row.js'
 const records = inFile('campaigns/campaign-records')
 const sending = inFile('campaigns/campaign-send')
 const pace = inFile('campaigns/campaign-pace')
+const pausing = inFile('campaigns/campaign-pause')
 const TABLE = 'Campaigns and templates'
+const ADDED =
+  'decisions: Added after the whole contract was tried from outside > **Campaigns** A scheduled campaign evaluates'
 const STATUSES = 'States and transitions > Campaign statuses after draft and'
 
 export const CAMPAIGN_ROWS: readonly Row[] = [
@@ -73,14 +76,24 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
   },
   {
     id: 'campaigns.audience',
-    rule: 'a segment is evaluated once, at send; who is left out is told before and after',
-    from: [`${TABLE} > POST /campaigns/:id/send/api`],
+    rule: 'a segment is evaluated once, when the campaign starts; who is left out is told before and after',
+    from: [`${TABLE} > POST /campaigns/:id/send/api`, ADDED],
     tests: [
       records('the audience says who is meant, who may be mailed, and why the others may not'),
-      sending('whom a segment means is decided when the campaign is sent, and never again'),
+      sending('a scheduled campaign evaluates its segment when it starts, and never again'),
       sending('who unsubscribes, bounces, is suppressed or deleted before the hand-over is skipped'),
     ],
-    asserts: ["['unsubscribed', 'deleted', 'bounced', 'suppressed']"],
+    asserts: ["['unsubscribed', 'deleted', 'bounced', 'suppressed']", "'an estimate'"],
+  },
+  {
+    id: 'campaigns.pause',
+    rule: 'pause holds what is queued, resume releases it, cancel withdraws it',
+    from: [ADDED],
+    tests: [
+      pausing('pause holds what is queued, also over a command of another process; resume sends each once'),
+      pausing('cancel withdraws what is held, and its recipients read cancelled'),
+    ],
+    asserts: ["'nobody twice'", 'stats: { held: COUNT }'],
   },
   {
     id: 'campaigns.statuses',
