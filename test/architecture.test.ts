@@ -78,7 +78,6 @@ const NARROW_DOORS = [
 ]
 
 const MOST_LINES = 400
-/** More than that in one heap shows no structure. Migrations are a list by nature. */
 const QUERY_BUILDERS = new Set(['selectFrom', 'insertInto', 'updateTable', 'deleteFrom'])
 const WORLD_MODULES = /^(node:)?(net|tls|dns|http|https|http2|dgram|dns\/promises|timers|timers\/promises)$/
 const WORLD_CALLS = new Set([

@@ -235,6 +235,78 @@ eachDatabase(
 
 eachDatabase(
   t,
+  'merge tags fill the url and headers of a webhook, the name of a tag and the value of an attribute',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const webhook = {
+      step_type: 'webhook',
+      config: {
+        url: 'https://hooks.example/of/{{email}}/{{#if vip}}vip{{else}}all{{/if}}?name={{first_name}}&next={{next|none}}',
+        method: 'GET',
+        headers: { 'X-Name': 'for {{first_name|nobody}}', 'X-Plain': 'e' },
+      },
+    } as const
+    const steps = [
+      webhook,
+      { step_type: 'tag', config: { tagName: ' from {{city|nowhere|uppercase}} ' } },
+      { step_type: 'tag', config: { tagName: '{{nothing}}' } },
+      {
+        step_type: 'update_attribute',
+        config: { attributeName: 'greeting', attributeValue: 'Hi {{first_name}}' },
+      },
+    ] as const
+    const flow = await flows.flow({ steps, config: { frequency: 'every_time' } })
+    const ann = await flows.contact('ann', { firstName: 'Zoë\r\nX-Evil: 1' })
+    flows.http.answer({}).answer({})
+    await flows.enter(flow, ann, { city: 'Rome', vip: true, next: 'https://evil.example/?a=b&c' })
+    await flows.settle()
+    const [first] = await flows.runs(flow)
+    t.match(first, { status: 'completed' })
+    t.match(flows.http.requests[0], {
+      url:
+        'https://hooks.example/of/ann%40one.test/vip' +
+        '?name=Zo%C3%AB%0D%0AX-Evil%3A%201&next=https%3A%2F%2Fevil.example%2F%3Fa%3Db%26c',
+      headers: { 'x-name': 'for Zo%C3%AB X-Evil: 1', 'x-plain': 'e' },
+    })
+    t.match(
+      (await flows.recordsOf(first)).map(({ outcome, detail }) => [outcome, detail]),
+      [
+        ['completed', {}],
+        ['completed', { add: 'from ROME' }],
+        ['skipped', { reason: 'tagName is empty' }],
+        ['completed', {}],
+      ],
+    )
+    t.match(await findContact(database.reader, 'w1', { id: ann.id }), {
+      attributes: { greeting: 'Hi Zoë\r\nX-Evil: 1' },
+    })
+  },
+)
+
+eachDatabase(t, 'a value cannot lead a webhook out of its path or to another host', async (t, database) => {
+  const flows = await openFlows(database)
+  const flow = await flows.flow({
+    steps: [{ step_type: 'webhook', config: { url: 'https://hooks.example/users/{{id}}/log' } }],
+    config: { frequency: 'every_time' },
+  })
+  const ann = await flows.contact('ann')
+  for (const id of ['/evil', '\\evil', '@evil.example', '%2e%2e', '..%2f', '?x', '#x'])
+    await flows.enter(flow, ann, { id })
+  for (let count = 0; count < 7; count += 1) flows.http.answer({})
+  await flows.settle()
+  for (const { url } of flows.http.requests) {
+    t.equal(new URL(url).host, 'hooks.example')
+    t.match(new URL(url).pathname, /^\/users\/[^/]+\/log$/)
+  }
+  await flows.enter(flow, ann, { id: '..' })
+  await flows.settle()
+  t.equal(flows.http.requests.length, 7)
+  const run = (await flows.runs(flow)).at(-1)
+  t.match((await flows.recordsOf(run))[0], { outcome: 'retrying', detail: { error: /path segment/ } })
+})
+
+eachDatabase(
+  t,
   'a paused automation asks no web server; a request under way at the pause counts and is not repeated',
   async (t, database) => {
     const flows = await openFlows(database)

@@ -34,7 +34,8 @@ const oneOf = (
 const StepConfig = oneOf(STEP_CONFIG_SCHEMAS, {
   description:
     'The fields of its `step_type`; snake_case is accepted too. A field left out, or null, has its default; an id that is null in a ' +
-    'branch means the next step. Secrets of a webhook step are shown as `********`; send that back to keep them.',
+    'branch means the next step. Merge tags are filled in `tagName`, `attributeValue`, and the url (after the host, percent-encoded), ' +
+    'headers and body of a webhook. Secrets of a webhook step are shown as `********`; send that back to keep them.',
   examples: [{ duration: 2, unit: 'days' }],
 })
 

@@ -1,12 +1,15 @@
-/** The step `tag`: puts a tag on the contact, made where there is none, or takes it off. */
+/** The step `tag`: puts a tag on the contact, made where there is none, or takes it off. Its name may have merge tags. */
 import { ensureTags } from '../../audience/tags/ensure-tags.js'
 import { findTag } from '../../audience/tags/tag-store.js'
 import { tagSome } from '../../audience/tags/taggings.js'
 import { actingOf } from './acting.js'
-import { choice, text, type ConfigOf } from './config-fields.js'
-import type { StepType, Taking } from './step-type.js'
+import { choice, type ConfigOf } from './config-fields.js'
+import { mergeable, mergeLine, valuesFor } from './merged-text.js'
+import { StepFault, type StepType, type Taking } from './step-type.js'
 
-const fields = { action: choice('add', ['add', 'remove']), tagName: text(200) }
+const MOST_TAG_NAME = 200
+
+const fields = { action: choice('add', ['add', 'remove']), tagName: mergeable(200) }
 
 type TagConfig = ConfigOf<typeof fields>
 
@@ -18,8 +21,13 @@ export const tag: StepType = {
   prepare: () =>
     Promise.resolve(async taking => {
       const { action, tagName } = taking.step.config as TagConfig
-      const name = tagName.trim()
-      if (name === '') throw new Error('the step has no tagName')
+      const name = mergeLine(tagName, valuesFor(taking.run, taking.contact))
+      if (name === '') return { kind: 'done', isSkipped: true, detail: { reason: 'tagName is empty' } }
+      if (name.length > MOST_TAG_NAME)
+        throw new StepFault(
+          `tagName has ${name.length} characters after merging; at most ${MOST_TAG_NAME}`,
+          {},
+        )
       const changed = await (action === 'add' ? put(taking, name) : takeOff(taking, name))
       return { kind: 'done', isSkipped: changed === 0, detail: { [action]: name } }
     }),

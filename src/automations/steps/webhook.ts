@@ -3,7 +3,8 @@
  *
  * The request is made outside of any transaction, and again where a crash kept its answer from being written down: at least once, with
  * the same `Idempotency-Key`. An answer that is no 2xx is a failure of the step. Where it may lead is the HTTP client's to say;
- * redirects are not followed. Texts of the body may have merge tags; without a body it tells of contact and run.
+ * redirects are not followed. The URL behind its host, values of headers and texts of the body may have merge tags; without a body it tells
+ * of contact and run.
  */
 import Type from 'typebox'
 import { refusal } from '../../audience/checks.js'
@@ -11,12 +12,13 @@ import { contactToApi } from '../../audience/contacts/contact-events.js'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { findContact } from '../../audience/contacts/contacts.js'
 import { MergeError } from '../../content/merge/merge-error.js'
+import type { MergeValues } from '../../content/merge/merge-values.js'
 import { parseTemplate } from '../../content/merge/parse-template.js'
-import { renderTemplate } from '../../content/merge/render-template.js'
-import { hasTags } from '../../content/rendering/mail-plan.js'
 import { describeError } from '../../core/errors.js'
+import { requireReadable } from '../../msa/merged-content.js'
 import type { HttpResponse } from '../../world/net/fetch.js'
 import { checked, choice, optional, text, type ConfigOf, type Field } from './config-fields.js'
+import { checkUrl, merge, mergeHeader, mergeUrl, valuesFor } from './merged-text.js'
 import { StepFault, type Coming, type StepType } from './step-type.js'
 
 const TIMEOUT_MS = 15_000
@@ -49,6 +51,7 @@ const headers: Field<Readonly<Record<string, string>>> = {
       if (OWN_HEADERS.has(name.toLowerCase())) throw refusal(path, `${name} is set by the request itself`)
       if (typeof text !== 'string' || text.length > MOST_VALUE || !VALUE.test(text))
         throw refusal(`${path}.${name}`, `${name} must be a text of at most ${MOST_VALUE} ASCII characters`)
+      requireReadable(text, 'text', `${path}.${name}`)
     }
     return value as Readonly<Record<string, string>>
   },
@@ -78,21 +81,13 @@ const body: Field<Body | undefined> = {
 }
 
 const fields = {
-  url: checked(text(2_048), (url, path) => {
-    if (url !== '' && !isWebUrl(url)) throw refusal(path, 'url has to be an http or https URL without a user')
-  }),
+  url: checked(text(2_048), checkUrl),
   method: choice('POST', ['GET', 'POST', 'PUT', 'PATCH']),
   headers,
   body: optional(body as Field<Body>),
 }
 
 type WebhookConfig = ConfigOf<typeof fields>
-
-function isWebUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
-  return url !== undefined && isWeb && url.username === '' && url.password === ''
-}
 
 export const webhook: StepType = {
   name: 'webhook',
@@ -117,22 +112,20 @@ async function ask({ parts, step, run, automation }: Coming, contact: Contact) {
     contact: contactToApi(contact, run.isSandbox),
     trigger_data: run.triggerData,
   }
-  const values = { system: {}, data: run.triggerData, contact }
-  const filled =
-    body === undefined
-      ? about
-      : mapTexts(body, text => (hasTags(text) ? renderTemplate(parseTemplate(text, 'text'), values) : text))
+  const values = valuesFor(run, contact)
+  const filled = body === undefined ? about : mapTexts(body, text => merge(text, values))
+  const target = { url: mergeUrl(url, values), headers: filledHeaders(headers, values) }
   const { allowPrivateWebhooks } = await parts.send.senders.workspace(automation.workspaceId)
   const { http } = parts.outgoingCalls(allowPrivateWebhooks)
   let response: HttpResponse
   try {
     response = await http.request({
       method,
-      url,
+      url: target.url,
       headers: {
         'content-type': typeof filled === 'string' ? 'text/plain; charset=utf-8' : 'application/json',
         'user-agent': 'Postroad',
-        ...lowerCased(headers),
+        ...target.headers,
         'idempotency-key': `${run.id}.${run.stepsDone}`,
       },
       ...(method === 'GET' ? {} : { body: typeof filled === 'string' ? filled : JSON.stringify(filled) }),
@@ -147,8 +140,13 @@ async function ask({ parts, step, run, automation }: Coming, contact: Contact) {
   throw new StepFault(`the web server answered ${response.status}`, answer)
 }
 
-function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+function filledHeaders(
+  headers: Readonly<Record<string, string>>,
+  values: MergeValues,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), mergeHeader(value, values)]),
+  )
 }
 
 /** The value with every text in it replaced. */

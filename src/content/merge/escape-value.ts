@@ -43,6 +43,8 @@ export function encodeForPlace(text: string, place: HtmlPlace): string {
       return encodeUrl(text)
     case 'url query':
       return encodeQueryValue(text)
+    case 'url value':
+      return encodeURIComponent(toUSVString(text)).replaceAll("'", '%27')
     case 'text':
     case 'attribute':
     case 'tag':

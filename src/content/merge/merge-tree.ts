@@ -16,9 +16,10 @@ export type Comparison = (typeof COMPARISONS)[number]
 /**
  * Where a value lands in HTML: text and attributes are escaped alike; in a URL the place decides what is encoded.
  * `url start`: the value begins the URL and may be all of it. `url path`: before any `?`. `url query`: behind one.
- * `tag`: inside a tag but in no quoted value, where a space would begin another attribute.
+ * `tag`: inside a tag but in no quoted value, where a space would begin another attribute. `url value`: one value of a URL outside of mail,
+ * encoded as a whole.
  */
-export type HtmlPlace = 'text' | 'attribute' | 'tag' | 'url start' | 'url path' | 'url query'
+export type HtmlPlace = 'text' | 'attribute' | 'tag' | 'url start' | 'url path' | 'url query' | 'url value'
 
 /** Where a value is looked up. */
 export type Lookup =
