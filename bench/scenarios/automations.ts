@@ -165,7 +165,14 @@ function fillWaiting({ dataDir, workspaceId }: Installation, count: number): voi
           due_at: now + 365 * DAY_MS + at,
           parked_due_at: null,
         },
-        ...{ steps_done: 1, failures: 0, last_message_id: null, trigger_type: 'api', trigger_data: '{}' },
+        ...{
+          steps_done: 1,
+          failures: 0,
+          refusals: 0,
+          last_message_id: null,
+          trigger_type: 'api',
+          trigger_data: '{}',
+        },
         ...{ exit_reason: null, error: null, started_at: now, ended_at: null },
       })
   })()

@@ -33,6 +33,7 @@ import { up as jobs } from './migrations/0029-jobs.js'
 import { up as runsByWorkspace } from './migrations/0030-runs-by-workspace.js'
 import { up as searchMerges } from './migrations/0031-search-merges.js'
 import { up as campaignHolds } from './migrations/0032-campaign-holds.js'
+import { up as answeredRequests } from './migrations/0033-answered-requests.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -69,4 +70,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0030-runs-by-workspace': runsByWorkspace,
   '0031-search-merges': searchMerges,
   '0032-campaign-holds': campaignHolds,
+  '0033-answered-requests': answeredRequests,
 }

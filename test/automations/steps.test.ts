@@ -7,8 +7,24 @@ import { findSteps } from '../../src/automations/flows/step-store.js'
 import { enter } from '../../src/automations/runs/enter.js'
 import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import { appendEvents } from '../../src/events/store.js'
+import { AppError } from '../../src/core/errors.js'
+import type { Database } from '../../src/db/database.js'
 import { openFlows } from '../support/automations.js'
 import { eachDatabase } from '../support/db/database.js'
+
+/** The methods of a database are not its own properties. */
+function withMethods(database: Database): Database {
+  return {
+    dialect: database.dialect,
+    reader: database.reader,
+    slowReader: database.slowReader,
+    storage: database.storage,
+    write: (work, options) => database.write(work, options),
+    hasForeignWrites: () => database.hasForeignWrites(),
+    foreignVersion: () => database.foreignVersion(),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
 
@@ -201,7 +217,7 @@ eachDatabase(
         headers: {
           'x-token': 'secret',
           'content-type': 'application/json',
-          'idempotency-key': `${good?.id}.0`,
+          'idempotency-key': `${good?.id}.0.1.0`,
         },
         body: '{"mail":"ann@one.test","plan":"pro","n":5}',
         maxBytes: 1_024,
@@ -211,7 +227,7 @@ eachDatabase(
     for (const answer of [
       { status: 500, body: Buffer.from('broken') },
       new Error('refused'),
-      { status: 302 },
+      { status: 503 },
     ])
       flows.http.answer(answer)
     flows.http.answer({ status: 404 })
@@ -223,10 +239,14 @@ eachDatabase(
     t.match(await flows.recordsOf(bad), [
       { outcome: 'retrying', detail: { status_code: 500, body: 'broken' } },
       { outcome: 'retrying', detail: { error: 'no answer: refused' } },
-      { outcome: 'retrying', detail: { status_code: 302 } },
+      { outcome: 'retrying', detail: { status_code: 503 } },
       { outcome: 'failed', detail: { status_code: 404 } },
     ])
-    t.equal(new Set(flows.http.requests.slice(1).map(one => one.headers?.['idempotency-key'])).size, 1)
+    t.same(
+      flows.http.requests.slice(1).map(one => one.headers?.['idempotency-key']?.slice(-1)),
+      ['0', '1', '1', '1'],
+      'an answer of failure ends a key; silence and a gateway do not',
+    )
     t.match((await database.reader.selectFrom('automations').selectAll().execute())[0], {
       ...{ runs_active: 0, runs_completed: 1, runs_failed: 1 },
     })
@@ -373,6 +393,31 @@ eachDatabase(t, 'a step that cannot be done for now waits, and counts as no fail
   )
   await flows.pass(HOUR)
   t.match((await flows.runs(flow))[1], { status: 'completed' })
+})
+
+eachDatabase(t, 'a busy database delays a run by seconds, and counts as no failure', async (t, database) => {
+  let failing = 0
+  const flows = await openFlows({
+    ...withMethods(database),
+    write: (work, options) => {
+      if (failing === 0) return database.write(work, options)
+      failing -= 1
+      return Promise.reject(new AppError('unavailable', 'too busy'))
+    },
+  })
+  const flow = await flows.flow({ steps: [{ step_type: 'tag', config: { tagName: 'x' } }] })
+  const ann = await flows.contact('ann')
+  await flows.settle()
+  for (const refused of [1, 2]) {
+    await flows.enter(flow, refused === 1 ? ann : await flows.contact('bob'))
+    failing = refused
+    await flows.settle()
+    const run = (await flows.runs(flow)).at(-1)
+    t.match(run, { status: 'active', failures: 0, dueAt: flows.clock.now() + 5_000 })
+    t.same(await flows.recordsOf(run), [])
+    await flows.pass(5_000)
+    t.match((await flows.runs(flow)).at(-1), { status: 'completed' })
+  }
 })
 
 eachDatabase(

@@ -729,4 +729,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       campaign_holds: [{ campaign_id: 'campaign', workspace_id: WORKSPACE, held_at: T, held_ms: 0 }],
     },
   },
+  '0033-answered-requests': {
+    become: { automation_runs: [{ id: 'run', refusals: 0 }] },
+  },
 }

@@ -113,7 +113,8 @@ CREATE TABLE "automation_runs" (
   "exit_reason" text,
   "error" text,
   "started_at" bigint not null,
-  "ended_at" bigint
+  "ended_at" bigint,
+  "refusals" integer default 0 not null
 );
 
 CREATE TABLE "automation_steps" (

@@ -39,6 +39,8 @@ const RETRIES = 3
 /** What is nobody's fault and passes by itself. */
 const POSTPONED: ReadonlySet<ErrorCode> = new Set(['limit_reached', 'rate_limited', 'unavailable'])
 const POSTPONED_MS = 900_000
+/** Until what is unavailable is tried again, where it does not say. */
+export const UNAVAILABLE_MS = 5_000
 
 /** Whether the run can take another step at once. */
 export type Standing = 'goes_on' | 'rests'
@@ -127,8 +129,10 @@ class Advance {
     const message = describeError(error)
     const detail = { error: message, ...(error instanceof StepFault ? error.detail : {}) }
     if (error instanceof AppError && POSTPONED.has(error.code)) {
-      const dueAt = now + (error.retryAfterMs ?? POSTPONED_MS)
-      await this.record(step, 'retrying', detail)
+      const isUnavailable = error.code === 'unavailable'
+      const dueAt = now + (error.retryAfterMs ?? (isUnavailable ? UNAVAILABLE_MS : POSTPONED_MS))
+      // The appliance is busy or has no room: the next look is soon, and no reason to write lines about.
+      if (!isUnavailable) await this.record(step, 'retrying', detail)
       await moveRun(tx.db, run.seq, { ...run, dueAt })
       return 'rests'
     }
@@ -139,7 +143,8 @@ class Advance {
     }
     const dueAt = now + retryDelayMs(RETRY, failures, parts.random.fraction())
     await this.record(step, 'retrying', detail)
-    await moveRun(tx.db, run.seq, { ...run, failures, dueAt })
+    const refusals = run.refusals + (error instanceof StepFault && error.isAnswered ? 1 : 0)
+    await moveRun(tx.db, run.seq, { ...run, failures, refusals, dueAt })
     return 'rests'
   }
 
@@ -168,7 +173,14 @@ class Advance {
       const { until, event, detail } = outcome
       await this.record(step, 'waiting', detail)
       await moveRun(tx.db, run.seq, {
-        ...{ step: step.seq, wait: event ? 'event' : 'time', dueAt: until, stepsDone, failures: 0 },
+        ...{
+          step: step.seq,
+          wait: event ? 'event' : 'time',
+          dueAt: until,
+          stepsDone,
+          failures: 0,
+          refusals: 0,
+        },
         ...{ waitEvent: event?.type ?? null, waitMessage: event?.messageId ?? null },
         lastMessageId: run.lastMessageId,
       })
@@ -188,7 +200,7 @@ class Advance {
       })
     await moveRun(tx.db, run.seq, {
       ...{ step: next?.seq ?? null, wait: null, waitEvent: null, waitMessage: null, dueAt: now, stepsDone },
-      ...{ failures: 0, lastMessageId: outcome.messageId ?? run.lastMessageId },
+      ...{ failures: 0, refusals: 0, lastMessageId: outcome.messageId ?? run.lastMessageId },
     })
     if (next) return 'goes_on'
     return this.end({ status: 'completed', exitReason: 'end_of_flow' })

@@ -73,7 +73,7 @@ export async function leaveStep(
 ): Promise<number> {
   const result = await sql`
     update automation_runs set
-      step = ${successor}, wait = null, wait_event = null, wait_message = null, failures = 0,
+      step = ${successor}, wait = null, wait_event = null, wait_message = null, failures = 0, refusals = 0,
       due_at = case when due_at is null then null else cast(${now} as bigint) end,
       parked_due_at = case when parked_due_at is null then null else cast(${now} as bigint) end
     where seq in (

@@ -28,6 +28,7 @@ interface RunRow {
   parked_due_at: number | null
   steps_done: number
   failures: number
+  refusals: Generated<number>
   last_message_id: string | null
   trigger_type: string
   trigger_data: string
@@ -80,6 +81,7 @@ export async function insertRuns(db: Queries, runs: readonly NewRun[]): Promise<
     parked_due_at: null,
     steps_done: run.stepsDone,
     failures: 0,
+    refusals: 0,
     last_message_id: null,
     trigger_type: run.triggerType,
     trigger_data: JSON.stringify(run.triggerData),
@@ -212,7 +214,15 @@ export async function listRuns(
 
 type Moving = Pick<
   Run,
-  'step' | 'wait' | 'waitEvent' | 'waitMessage' | 'dueAt' | 'stepsDone' | 'failures' | 'lastMessageId'
+  | 'step'
+  | 'wait'
+  | 'waitEvent'
+  | 'waitMessage'
+  | 'dueAt'
+  | 'stepsDone'
+  | 'failures'
+  | 'refusals'
+  | 'lastMessageId'
 >
 
 const moveRow = statement((db, { seq, ...set }: MovingRow) =>
@@ -229,6 +239,7 @@ type MovingRow = Pick<
   | 'due_at'
   | 'steps_done'
   | 'failures'
+  | 'refusals'
   | 'last_message_id'
 >
 
@@ -243,6 +254,7 @@ export async function moveRun(db: Queries, seq: number, run: Moving): Promise<vo
     due_at: run.dueAt,
     steps_done: run.stepsDone,
     failures: run.failures,
+    refusals: run.refusals,
     last_message_id: run.lastMessageId,
   })
 }
@@ -298,6 +310,7 @@ function runFromRow(row: Selectable<RunRow>): Run {
     parkedDueAt: row.parked_due_at,
     stepsDone: row.steps_done,
     failures: row.failures,
+    refusals: row.refusals,
     lastMessageId: row.last_message_id,
     triggerType: row.trigger_type,
     triggerData: JSON.parse(row.trigger_data) as Run['triggerData'],

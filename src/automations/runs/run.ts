@@ -40,6 +40,8 @@ export interface Run {
   readonly stepsDone: number
   /** Of the step that is next, in a row. */
   readonly failures: number
+  /** Of these failures, those that the other side answered. */
+  readonly refusals: number
   readonly lastMessageId: string | null
   /** What started it: a type of trigger, `api` or `move_to_flow`. */
   readonly triggerType: string

@@ -6,13 +6,13 @@
  * web server, and where more is due than can be taken at a time workspaces take turns. Whatever it has in hand when the process is gone is due again at the next start. Fails: never; while the database does
  * not write it tries again.
  */
-import { describeError } from '../../core/errors.js'
+import { AppError, describeError } from '../../core/errors.js'
 import { isStorageTrouble } from '../../events/set-aside-store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { AutomationParts, FlowParts } from '../automation-parts.js'
 import { findLiveWorkspace } from '../live-workspace.js'
 import { STEP_TYPE } from '../steps/step-types.js'
-import { advance } from './advance.js'
+import { advance, UNAVAILABLE_MS } from './advance.js'
 import { FlowCache, type Flow } from './flow-cache.js'
 import type { Run } from './run.js'
 import { findDue, findDueOf, findRunBySeq, listOwnersOfRuns, moveRun, nextDueAt } from './run-store.js'
@@ -134,9 +134,14 @@ export class Runner {
     return shared.length > 0 ? shared : oldest
   }
 
-  /** A fault of the database is nobody's; of any other a run that has it must not hold up the others. */
+  /**
+   * A fault of the database is nobody's, and what is unavailable is tried again soon; of any other a run that has it must not hold up the
+   * others.
+   */
   private async setBack(seq: number, error: unknown): Promise<void> {
     if (isStorageTrouble(error)) throw error
+    if (error instanceof AppError && error.code === 'unavailable')
+      return this.putOff(seq, error.retryAfterMs ?? UNAVAILABLE_MS)
     const { log } = this.parts
     log.error('a run of an automation does not go on', { run: seq, error: describeError(error) })
     await this.putOff(seq, SET_BACK_MS)

@@ -83,9 +83,12 @@ export interface StepType {
 export class StepFault extends Error {
   override readonly name = 'StepFault'
   readonly detail: Detail
+  /** The other side has answered the request for good; what is sent next is another request. */
+  readonly isAnswered: boolean
 
-  constructor(message: string, detail: Detail) {
+  constructor(message: string, detail: Detail, isAnswered = false) {
     super(message)
     this.detail = detail
+    this.isAnswered = isAnswered
   }
 }

@@ -1,8 +1,10 @@
 /**
  * The step `webhook`: asks a web server of the workspace's choosing, and notes what it answered.
  *
- * The request is made outside of any transaction, and again where a crash kept its answer from being written down: at least once, with
- * the same `Idempotency-Key`. An answer that is no 2xx is a failure of the step. Where it may lead is the HTTP client's to say;
+ * The request is made outside of any transaction, and again where a crash kept its answer from being written down: at least once. The
+ * `Idempotency-Key` stays the same until the server has answered, since it may have acted without our hearing of it. After an answer of
+ * failure the next attempt has a key of its own: servers that keep answers by key (draft-ietf-httpapi-idempotency-key-header) would repeat
+ * the old one for ever. An answer that is no 2xx is a failure of the step. Where it may lead is the HTTP client's to say;
  * redirects are not followed. The URL behind its host, values of headers and texts of the body may have merge tags; without a body it tells
  * of contact and run.
  */
@@ -27,6 +29,9 @@ const MOST_KEPT = 1_024
 const MOST_BODY = 65_536
 const MOST_HEADERS = 50
 const MOST_VALUE = 2_000
+
+/** Answers after which the request may still have been, or still be, carried out: in progress (409), or a gateway's word. */
+const UNDECIDED: ReadonlySet<number> = new Set([409, 502, 503, 504])
 
 /** Fields that the connection or the request itself decides (RFC 9110 §7.6.1). */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
@@ -126,7 +131,7 @@ async function ask({ parts, step, run, automation }: Coming, contact: Contact) {
         'content-type': typeof filled === 'string' ? 'text/plain; charset=utf-8' : 'application/json',
         'user-agent': 'Postroad',
         ...target.headers,
-        'idempotency-key': `${run.id}.${run.stepsDone}`,
+        'idempotency-key': `${run.id}.${run.stepsDone}.${step.seq}.${run.refusals}`,
       },
       ...(method === 'GET' ? {} : { body: typeof filled === 'string' ? filled : JSON.stringify(filled) }),
       timeoutMs: TIMEOUT_MS,
@@ -137,7 +142,8 @@ async function ask({ parts, step, run, automation }: Coming, contact: Contact) {
   }
   const answer = { status_code: response.status, body: response.body.toString().replaceAll('\0', '') }
   if (response.status >= 200 && response.status < 300) return answer
-  throw new StepFault(`the web server answered ${response.status}`, answer)
+  const isAnswered = !UNDECIDED.has(response.status)
+  throw new StepFault(`the web server answered ${response.status}`, answer, isAnswered)
 }
 
 function filledHeaders(
