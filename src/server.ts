@@ -4,6 +4,7 @@
  * Order of closing: first nothing new begins (jobs, long works of resources) or comes in (SMTP, HTTP), then what is under way is
  * delivered or broken off (queue), then what came back is read and consumers finish, then the database.
  */
+import { findCampaign } from './campaigns/records/campaign-store.js'
 import { isDeepStrictEqual } from 'node:util'
 import { answerFinder } from './accounts/idempotency-store.js'
 import { findPublicSender } from './accounts/public-sender.js'
@@ -139,6 +140,7 @@ async function openParts(
       onEvents: onAppended,
       onHolds: () => queue.noteHolds(),
       outgoingCalls: calls.of,
+      hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
       metrics: meters.metrics,
       judgeHealth,
       isQuietHour: () => isQuietHour(world.clock.now()),

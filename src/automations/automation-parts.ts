@@ -1,5 +1,6 @@
 /** What automations are handed, and the events that they add to the event log. Holds no logic. */
 import type { AudienceParts } from '../audience/audience-parts.js'
+import type { Queries } from '../db/database.js'
 import type { SendParts } from '../msa/rest/send-email.js'
 import type { HttpClient } from '../world/net/fetch.js'
 import type { Log } from '../world/log.js'
@@ -13,6 +14,8 @@ export interface AutomationParts extends AudienceParts {
    * @param isPermitted whether the workspace's settings allow private addresses
    */
   readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
+  /** Whether the workspace has this campaign; `campaigns/` is of the same floor. */
+  readonly hasCampaign: (db: Queries, workspaceId: string, id: string) => Promise<boolean>
   readonly log: Log
   readonly random: Random
 }

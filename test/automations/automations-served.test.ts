@@ -21,6 +21,28 @@ async function open(t: Test) {
   }
 }
 
+/** With things of another workspace, by what they are. */
+async function openTwo(t: Test) {
+  const own = await open(t)
+  const { id } = await own.json<{ id: string }>('workspace', 'create', 'Other')
+  const { key } = await own.json<{ key: string }>('key', 'create', '--workspace', id, '--name', 'x')
+  const client = clientOf(own.baseUrl)
+  const make = async (path: string, body: object): Promise<string> =>
+    String((await client.post(`/api/v1${path}`, body, { key })).body.data.id)
+  const list = await make('/lists', { name: 'L' })
+  const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
+  const conditions = { match: 'all', rules: [{ field: 'email', operator: 'is_set' }] }
+  const foreign = {
+    list,
+    template,
+    segment: await make('/segments', { name: 'S', conditions }),
+    form: await make('/forms', { name: 'F', list_ids: [list], fields: [] }),
+    campaign: await make('/campaigns', { name: 'C', subject: 'x', template_id: template, list_id: list }),
+    flow: await make('/automations', { name: 'A', trigger_type: 'manual' }),
+  }
+  return { ...own, foreign }
+}
+
 const refused = (code: string, path?: string) => ({
   status: code === 'not_found' ? 404 : code === 'conflict' ? 409 : 400,
   body: { error: { code, ...(path === undefined ? {} : { path }) } },
@@ -312,6 +334,54 @@ t.test(
   },
 )
 
+t.test('a key that only reads automations sees no secrets of a webhook; sent back they stay', async t => {
+  const postroad = await open(t)
+  const { get, post, put, baseUrl } = postroad
+  const config = {
+    url: 'https://hooks.example/services/T0/s3cret?token=s3cret',
+    headers: { 'X-Shop': 's3cret', Authorization: 's3cret' },
+    body: { name: '{{email}}', api_key: 's3cret', nested: { secret: 's3cret', list: ['a'] } },
+  }
+  const steps = [
+    { step_type: 'webhook', config },
+    { step_type: 'webhook', config: { url: 'https://hooks.example/' } },
+  ]
+  const { body } = await post('/automations', { name: 'Secrets', trigger_type: 'manual', steps })
+  const path = `/automations/${body.data.id}`
+  const key = await postroad.makeKey('--permissions', 'automations:read')
+  const seen = (await clientOf(baseUrl).get(`/api/v1${path}`, { key })).body.data.steps
+  t.notMatch(JSON.stringify(seen), 's3cret')
+  t.strictSame(seen[0].config, {
+    url: 'https://hooks.example/********',
+    method: 'POST',
+    headers: { 'X-Shop': '********', Authorization: '********' },
+    body: { name: '{{email}}', api_key: '********', nested: { secret: '********', list: ['a'] } },
+  })
+  t.equal(seen[1].config.url, 'https://hooks.example/')
+  const written = (await get(path)).body.data.steps
+  t.strictSame(written[0].config, {
+    ...config,
+    method: 'POST',
+    headers: { ...config.headers, Authorization: '********' },
+  })
+
+  const back = (which: typeof seen) =>
+    put(`${path}/steps`, {
+      steps: which.map(({ id, config }: { id: string; config: object }) => ({ id, config })),
+    })
+  for (const which of [seen, written]) {
+    t.equal((await back(which)).status, 200)
+    t.strictSame((await get(path)).body.data.steps, written)
+  }
+  const other = { ...seen[0].config, url: 'https://evil.example/********' }
+  t.match(await back([{ ...seen[0], config: other }]), refused('validation_error', 'steps.0.config.url'))
+  const headers = { 'X-New': '********' }
+  t.match(
+    await back([{ ...seen[0], config: { headers } }]),
+    refused('validation_error', 'steps.0.config.headers.X-New'),
+  )
+})
+
 t.test('a draft becomes active, an active one paused, a paused one active; all else is a 409', async t => {
   const { post, patch } = await open(t)
   const { body } = await post('/automations', { name: 'States', trigger_type: 'manual' })
@@ -330,7 +400,7 @@ t.test('a draft becomes active, an active one paused, a paused one active; all e
 })
 
 t.test('what is missing, and loops in which no time passes, are told of when it is activated', async t => {
-  const { post, patch, get, remove } = await open(t)
+  const { post, patch, get, remove, foreign } = await openTwo(t)
   const html = '<p>Hello</p>'
   const template = (await post('/templates', { name: 'T', html })).body.data.id
   const list = (await post('/lists', { name: 'L' })).body.data.id
@@ -375,6 +445,28 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
     await activate({ trigger_type: 'segment_entered', trigger_config: { segmentId: MADE_UP } }),
     /not there/,
   )
+  const other = await post('/campaigns', { name: 'C', subject: 'x', template_id: template, list_id: list })
+  const form = (await post('/forms', { name: 'F', list_ids: [list], fields: [] })).body.data.id
+  const trigger = (trigger_type: string, trigger_config: object) => activate({ trigger_type, trigger_config })
+  for (const id of [MADE_UP, 'nonsense', foreign.form])
+    t.match(await trigger('form_submitted', { formId: id }), /the trigger names a form that is not there/)
+  t.equal(await trigger('form_submitted', { formId: form }), 'active')
+  t.equal(await trigger('form_submitted', {}), 'active', 'any form')
+  for (const type of ['email_opened', 'email_clicked']) {
+    for (const id of [MADE_UP, 'nonsense', foreign.campaign])
+      t.match(await trigger(type, { campaignId: id }), /the trigger names a campaign that is not there/)
+    for (const id of [MADE_UP, 'nonsense', foreign.template])
+      t.match(await trigger(type, { templateId: id }), /the trigger names a template that is not there/)
+    t.equal(await trigger(type, { campaignId: other.body.data.id, templateId: template }), 'active')
+  }
+  for (const [type, config] of Object.entries({
+    email: { templateId: foreign.template, subject: 'x' },
+    add_to_list: { listId: foreign.list },
+    move_to_flow: { targetFlowId: foreign.flow },
+  }))
+    t.match(await step(type, config), /is not there|that is not there/, type)
+  t.match(await trigger('list_joined', { listId: foreign.list }), /not there/)
+  t.match(await trigger('segment_entered', { segmentId: foreign.segment }), /not there/)
   t.match(await activate({ trigger_type: 'tag_added' }), /the trigger has no tagName/)
   t.match(await activate({ trigger_type: 'date' }), /the trigger has no field/)
   const loop = (between: object) =>

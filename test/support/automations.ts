@@ -64,6 +64,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
   const parts: FlowParts = {
     ...{ database, clock, newId, onEvents, send, log, random },
     outgoingCalls: () => ({ http }),
+    hasCampaign: () => Promise.resolve(false),
     wakeRunner: () => {},
   }
   const acting: Acting = { workspaceId: workspace.id, isSandbox: false, source: 'api' }

@@ -4,6 +4,7 @@ import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
+import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
 import { AUTOMATION_STATUSES, MOST_AUTOMATIONS, MOST_STEPS } from './automation.js'
@@ -121,9 +122,10 @@ export function automationRoutes(parts: FlowParts): Route[] {
       exampleAnswer: EXAMPLE_AUTOMATION,
       response: AutomationSchema,
       errors: ['not_found'],
-      async handle({ principal: { workspaceId }, params }) {
-        const automation = await mustFindAutomation(database.reader, workspaceId, params.id)
-        return automationToApi(automation, await findSteps(database.reader, automation.seq))
+      async handle({ principal, params }) {
+        const automation = await mustFindAutomation(database.reader, principal.workspaceId, params.id)
+        const viewer = { mayWrite: mayDo(principal, 'automations:write') }
+        return automationToApi(automation, await findSteps(database.reader, automation.seq), viewer)
       },
     }),
     route({

@@ -16,7 +16,7 @@ export async function findFlowFault(
   db: Queries,
   automation: Automation,
 ): Promise<string | undefined> {
-  const trigger = await findTriggerFault(db, automation)
+  const trigger = await findTriggerFault(parts, db, automation)
   if (trigger !== undefined) return `the trigger ${trigger}`
   const steps = await findSteps(db, automation.seq)
   for (const step of steps) {

@@ -13,7 +13,7 @@ import { STEP_TYPE } from '../steps/step-types.js'
 import { MOST_STEPS, type Config, type NewStep, type Step, type StepTypeName } from './automation.js'
 import { branchesOf } from './check-flow.js'
 import { findSteps, insertSteps, markStepDeleted, updateStep } from './step-store.js'
-import { withKeptSecrets } from '../steps/secret-headers.js'
+import { withKeptSecrets } from '../steps/webhook-secrets.js'
 
 type Said = Readonly<Record<string, unknown>>
 

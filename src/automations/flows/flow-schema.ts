@@ -14,7 +14,7 @@ import {
 import { configSchema } from '../steps/config-fields.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { TRIGGER_CONFIG_SCHEMAS } from './trigger-fields.js'
-import { withoutSecrets } from '../steps/secret-headers.js'
+import { withoutSecrets } from '../steps/webhook-secrets.js'
 
 export const Name = Type.String({ minLength: 1, maxLength: 200 })
 
@@ -35,7 +35,8 @@ const StepConfig = oneOf(STEP_CONFIG_SCHEMAS, {
   description:
     'The fields of its `step_type`; snake_case is accepted too. A field left out, or null, has its default; an id that is null in a ' +
     'branch means the next step. Merge tags are filled in `tagName`, `attributeValue`, and the url (after the host, percent-encoded), ' +
-    'headers and body of a webhook. Secrets of a webhook step are shown as `********`; send that back to keep them.',
+    'headers and body of a webhook. Secrets in headers of a webhook are shown as `********`; send that back to keep them. A key without ' +
+    '`automations:write` sees neither its headers nor its url after the host.',
   examples: [{ duration: 2, unit: 'days' }],
 })
 
@@ -158,8 +159,13 @@ export const AutomationSchema = Type.Object(
   { title: 'Automation' },
 )
 
-export function stepToApi({ id, type, config, position }: Step): Static<typeof StepSchema> {
-  return { id, step_type: type, config: withoutSecrets(config), position }
+/** @param mayWrite whether who is shown it may change automations; otherwise more of a webhook is masked */
+export function stepToApi(
+  { id, type, config, position }: Step,
+  { mayWrite }: { readonly mayWrite: boolean },
+): Static<typeof StepSchema> {
+  const shown = type === 'webhook' ? withoutSecrets(config, mayWrite) : config
+  return { id, step_type: type, config: shown, position }
 }
 
 export function headToApi(automation: Automation): Static<typeof AutomationHeadSchema> {
@@ -177,8 +183,9 @@ export function headToApi(automation: Automation): Static<typeof AutomationHeadS
 export function automationToApi(
   automation: Automation,
   steps: readonly Step[],
+  viewer: { readonly mayWrite: boolean } = { mayWrite: true },
 ): Static<typeof AutomationSchema> {
-  return { ...headToApi(automation), steps: steps.map(stepToApi) }
+  return { ...headToApi(automation), steps: steps.map(step => stepToApi(step, viewer)) }
 }
 
 /** Runs stand still while their automation does. */

@@ -14,6 +14,9 @@ const StepParams = Type.Object({ id: Type.String(), stepId: Type.String() })
 const CHAPTER = { chapter: 'Automations' }
 const [EXAMPLE_STEP] = EXAMPLE_AUTOMATION.steps
 
+/** All routes here need automations:write. */
+const WRITER = { mayWrite: true }
+
 export function stepRoutes(parts: FlowParts): Route[] {
   const { database, newId, clock } = parts
   return [
@@ -35,7 +38,7 @@ export function stepRoutes(parts: FlowParts): Route[] {
       handle: ({ principal: { workspaceId }, params, body }) =>
         database.write(async tx => {
           const { seq } = await mustFindAutomation(tx.db, workspaceId, params.id)
-          return stepToApi(await addStep(tx.db, seq, body, newId))
+          return stepToApi(await addStep(tx.db, seq, body, newId), WRITER)
         }),
     }),
     route({
@@ -57,7 +60,9 @@ export function stepRoutes(parts: FlowParts): Route[] {
       handle: ({ principal: { workspaceId }, params, body }) =>
         database.write(async tx => {
           const { seq } = await mustFindAutomation(tx.db, workspaceId, params.id)
-          return (await changeSteps(tx.db, seq, body.steps, at => `steps.${at}.`)).map(stepToApi)
+          return (await changeSteps(tx.db, seq, body.steps, at => `steps.${at}.`)).map(step =>
+            stepToApi(step, WRITER),
+          )
         }),
     }),
     route({
@@ -79,7 +84,7 @@ export function stepRoutes(parts: FlowParts): Route[] {
           const steps = await changeSteps(tx.db, seq, [{ ...body, id: stepId }], () => '')
           const step = steps.find(one => one.id === stepId.toLowerCase())
           if (!step) throw new Error('a step that was changed is gone')
-          return stepToApi(step)
+          return stepToApi(step, WRITER)
         }),
     }),
     route({
