@@ -7,7 +7,7 @@
  * Fails: AppError validation_error, its path naming the field, and template_not_found.
  */
 import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
-import { hasTags, type MailSource } from '../content/rendering/mail-plan.js'
+import { comesOutEmpty, EMPTY_SUBJECT, hasTags, type MailSource } from '../content/rendering/mail-plan.js'
 import { brandOf, type MergeData, type Merging } from '../content/rendering/merging.js'
 import { MergeError } from '../content/merge/merge-error.js'
 import type { UrlParameters } from '../content/tracking/followed-url.js'
@@ -16,6 +16,7 @@ import { parseTemplate } from '../content/merge/parse-template.js'
 import { RENDER_BOUNDS, renderTemplate } from '../content/merge/render-template.js'
 import { findTemplateHtml } from '../content/templates/template-store.js'
 import { AppError } from '../core/errors.js'
+import { given } from '../core/given.js'
 import { isUuid } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { hasHeaderBreak } from '../mail/compose/header-text.js'
@@ -96,6 +97,28 @@ export function requireReadable(source: string, place: MergePlace, path: string)
   } catch (error) {
     throw asFault(error, path, `${path}: `)
   }
+}
+
+/** Filled from contacts, who are looked up when the mail leaves. */
+const OF_CONTACTS = /^(email|firstName|first_name|lastName|last_name|company|attributes\..+)$/
+
+/**
+ * Refuses a subject that comes out empty for every recipient, since nothing in it is filled from contacts. What depends on them is
+ * decided when the mail leaves.
+ *
+ * @throws AppError validation_error
+ */
+export function requireFilledSubject(
+  workspace: Workspace,
+  subject: string,
+  data: MergeData | undefined,
+  path = 'subject',
+): void {
+  if (!hasTags(subject)) return
+  const { names } = parseTemplate(subject, 'subject')
+  if (names.some(name => OF_CONTACTS.test(name))) return
+  if (comesOutEmpty(subject, brandOf(workspace), given({ data })))
+    throw fault(path, `${EMPTY_SUBJECT}: template_data has no value for ${names.join(', ')}`)
 }
 
 function tryOut({ subject, html, text }: AskedSource, data: MergeData): void {

@@ -5,6 +5,7 @@
  * trying again would build the same one; one whose key cannot be used is `deferred`, since the operator can mend the key.
  */
 import { isAscii } from 'node:buffer'
+import { EMPTY_SUBJECT } from '../content/rendering/mail-plan.js'
 import { describeError } from '../core/errors.js'
 import { composeBehind, composeForSigning, type ComposedContent } from '../mail/compose/compose.js'
 import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim/dkim-sign.js'
@@ -14,7 +15,7 @@ import { toSevenBit } from '../mail/relay/seven-bit.js'
 import { TOKEN_FIELD } from '../mail/server-fields.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DeliveryJob, JobContent } from '../queue/delivery-agent.js'
-import { openFilling } from './fill-in.js'
+import { EmptySubject, openFilling } from './fill-in.js'
 import { openFinishing } from './finish-relayed.js'
 import { openMailLinks, type LinkOptions } from './mail-links.js'
 import type { Clock } from '../world/time/clock.js'
@@ -80,6 +81,7 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
         ? { kind: 'rendered', message, needsSmtpUtf8 }
         : unsendable(`octet ${bareLineEnd} is a CR or LF alone`)
     } catch (error) {
+      if (error instanceof EmptySubject) return { kind: 'unsendable', tried: [], summary: EMPTY_SUBJECT }
       return error instanceof UnusableKeyError ? notSigned(error) : unsendable(describeError(error))
     }
   }

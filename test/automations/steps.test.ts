@@ -327,6 +327,34 @@ eachDatabase(t, 'a value cannot lead a webhook out of its path or to another hos
 
 eachDatabase(
   t,
+  'a mail whose subject comes out empty is skipped, and the run goes on',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const config = { templateId: await flows.template(), subject: '{{title}} {{first_name}}' }
+    const flow = await flows.flow({
+      steps: [
+        { step_type: 'email', config },
+        { step_type: 'tag', config: { tagName: 'x' } },
+      ],
+    })
+    await flows.enter(flow, await flows.contact('nobody'))
+    await flows.enter(flow, await flows.contact('titled'), { title: 'News' })
+    await flows.enter(flow, await flows.contact('ann', { firstName: 'Ann' }))
+    await flows.settle()
+    const records = await Promise.all((await flows.runs(flow)).map(run => flows.recordsOf(run)))
+    t.match(
+      records.map(([mail, tag]) => [mail?.outcome, mail?.detail?.['reason'], tag?.outcome]),
+      [
+        ['skipped', 'empty_subject', 'completed'],
+        ['completed', undefined, 'completed'],
+        ['completed', undefined, 'completed'],
+      ],
+    )
+  },
+)
+
+eachDatabase(
+  t,
   'a paused automation asks no web server; a request under way at the pause counts and is not repeated',
   async (t, database) => {
     const flows = await openFlows(database)

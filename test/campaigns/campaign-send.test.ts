@@ -206,6 +206,20 @@ t.test('who unsubscribes, bounces, is suppressed or deleted before the hand-over
   t.equal(one("select count(*) from messages where recipient = 'new@x.test'"), 1, 'where they are now')
 })
 
+t.test('who would get an empty subject is skipped, and the others get theirs', async t => {
+  const { draft, sendIt, campaignOnce, get, patch } = await openCampaigns(t)
+  const id = await draft(addresses(3), { subject: '{{firstName}}' })
+  const [{ id: contact }] = (await get('/contacts?search=c1@x.test')).body.data
+  await patch(`/contacts/${contact}`, { first_name: 'Ann' })
+  await sendIt(id)
+  t.match(await campaignOnce(id, 'the end', ({ status }) => status === 'completed'), {
+    progress: { done: 1, skipped: 2, queued: 0 },
+    stats: { delivered: 1 },
+  })
+  const { data } = (await get(`/campaigns/${id}/recipients?status=skipped`)).body
+  t.match(data, [{ reason: 'empty_subject' }, { reason: 'empty_subject' }])
+})
+
 t.test('pause hands over no more, resume goes on with the others, cancel is the end', async t => {
   const { draft, sendIt, campaignOnce, post, get, one, clock } = await openCampaigns(t)
   const id = await draft(addresses(40), { rate_per_hour: 3_600 })

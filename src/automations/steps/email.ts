@@ -8,6 +8,8 @@ import { createHash } from 'node:crypto'
 import { refusal } from '../../audience/checks.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { escapeHtml } from '../../content/merge/escape-value.js'
+import { comesOutEmpty } from '../../content/rendering/mail-plan.js'
+import { brandOf } from '../../content/rendering/merging.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { hasHeaderBreak } from '../../mail/compose/header-text.js'
@@ -18,6 +20,7 @@ import { withWorkspaceSender } from '../../msa/rest/fields/sender-fields.js'
 import { submitAll } from '../../msa/submit.js'
 import type { Step } from '../flows/automation.js'
 import { checked, reference, text, type ConfigOf } from './config-fields.js'
+import { valuesFor } from './merged-text.js'
 import { findStoredMail, keepStoredMail } from './mail-store.js'
 import { StepFault, type Coming, type StepOutcome, type StepType, type Taking } from './step-type.js'
 
@@ -127,6 +130,8 @@ function withPreview(html: string, preview: string): string {
 async function send(taking: Taking, mail: StepMail): Promise<StepOutcome> {
   const { parts, tx, run, contact, now } = taking
   if (!contact.subscribed) return { kind: 'done', isSkipped: true, detail: { reason: 'unsubscribed' } }
+  if (comesOutEmpty(mail.content.subject, brandOf(mail.workspace), valuesFor(run, contact)))
+    return { kind: 'done', isSkipped: true, detail: { reason: 'empty_subject' } }
   const [[recipient] = []] = await submitAll(
     tx,
     parts.send,

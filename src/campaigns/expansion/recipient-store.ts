@@ -31,6 +31,7 @@ export const LEFT_OUT_REASONS = [
   'deleted',
   'invalid',
   'duplicate',
+  'empty_subject',
 ] as const
 /** Why somebody was skipped. */
 export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number]

@@ -10,11 +10,12 @@
  *   failed        failed *    =           =         =         =         =
  *   suppressed    skipped     =           =         =         =         =
  *
- *   *  cancelled, where it was taken out of the queue. Whatever leaves `sent` is settled.
+ *   *  cancelled, where it was taken out of the queue; skipped, where its subject came out empty. Whatever leaves `sent` is settled.
  *
  * An opening or a click before the delivery was confirmed shows that it was delivered; that counts where the delivery is told. Who
  * clicks has opened. Called by the consumer. Pure.
  */
+import { EMPTY_SUBJECT } from '../../content/rendering/mail-plan.js'
 import type { StoredEvent } from '../../events/store.js'
 import { WITHDRAWN } from '../../queue/claiming/withdrawn.js'
 import type { Recipient } from '../expansion/recipient-store.js'
@@ -52,6 +53,15 @@ export function follow(recipient: Recipient, event: Followed): Step {
     case 'email.bounced':
       return settled(recipient, 'bounced', { bounces: 1 }, ['sent', 'delivered'])
     case 'email.failed':
+      if (event.payload.reason === EMPTY_SUBJECT)
+        return settled(
+          { ...recipient, reason: 'empty_subject' },
+          'skipped',
+          {},
+          ['sent'],
+          'skipped',
+          recipient,
+        )
       return event.payload.reason === WITHDRAWN
         ? settled(recipient, 'cancelled', {}, ['sent'], 'cancelled')
         : settled(recipient, 'failed', {})

@@ -53,6 +53,25 @@ export interface SubscriberLinks {
 /** UTF-16 units; as long as a request may write one. */
 const MOST_SUBJECT = 998
 
+/** Why a mail is not sent whose subject is nothing but merge tags that came out empty. */
+export const EMPTY_SUBJECT = 'the subject is empty after merging'
+
+/** A subject that was written and is nothing once it is filled in. One that was empty from the start is its author's wish. */
+export function isEmptied(written: string, filled: string): boolean {
+  return filled.trim() === '' && written.trim() !== ''
+}
+
+/** The same before the mail leaves. @param values the contact, as far as it is known, and data */
+export function comesOutEmpty(
+  written: string,
+  brand: MailBrand,
+  values: Pick<MergeValues, 'data' | 'contact'>,
+): boolean {
+  if (!hasTags(written)) return false
+  const system = systemTags(brand, 0, { unsubscribeUrl: '-', preferencesUrl: '-', viewUrl: '-' })
+  return isEmptied(written, renderTemplate(toTemplate(written, 'subject'), { ...values, system }))
+}
+
 /** Whether there can be anything to fill in. */
 export function hasTags(source: string | undefined): boolean {
   return source?.includes('{{') ?? false

@@ -19,7 +19,7 @@ import { receivedField, transmissionProtocol } from '../../mail/relay/received-f
 import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
 import type { DsnParameters, SubmittedRecipient } from '../mail-submission.js'
-import { findAskedTemplate, mergingOf, requireReadable } from '../merged-content.js'
+import { findAskedTemplate, mergingOf, requireFilledSubject, requireReadable } from '../merged-content.js'
 import { authorOf } from './relayed-author.js'
 import type { SenderCache } from '../sender-cache.js'
 import type { SubmitParts } from '../submit-parts.js'
@@ -152,6 +152,7 @@ async function writtenFor(
     throw refused(field, 'stands in place of a short text; attachments and anything else would be lost')
   const { subject } = header
   requireReadable(subject, 'subject', 'Subject')
+  requireFilledSubject(workspace, subject, data, 'Subject')
   const { html } = template
   const { opens: trackOpens = workspace.trackOpens, clicks: trackClicks = workspace.trackClicks } =
     track ?? {}

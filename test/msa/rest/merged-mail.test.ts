@@ -226,6 +226,29 @@ t.test('a mail that passes its bounds because of what the contact has fails and 
   })
 })
 
+t.test(
+  'an empty subject is refused where data decides it, and fails the mail where the contact does',
+  async t => {
+    const { send, post, get, messageOnce } = await open(t)
+    for (const template_data of [undefined, { title: '' }, { title: '<b></b>' }])
+      t.match(
+        await send({ subject: '{{title}}', text: 'x', ...(template_data && { template_data }) }),
+        fault('subject', /^the subject is empty after merging: template_data has no value for title/),
+      )
+    t.equal((await send({ subject: '{{title}}', text: 'x', template_data: { title: 'News' } })).status, 200)
+    t.equal((await send({ subject: '{{current_year}}', text: 'x' })).status, 200)
+    const { body } = await send({ subject: '{{firstName}}', text: 'x' })
+    const [{ message_id: id }] = body.data.results
+    await messageOnce(id, 'failed')
+    t.match((await get(`/api/v1/email/${id}`)).body.data, {
+      last_reply: /subject is empty after merging/,
+    })
+    await post('/api/v1/contacts', { email: 'ann@one.test', first_name: 'Ann' })
+    const again = await send({ subject: '{{firstName}}', text: 'x' })
+    await messageOnce(again.body.data.results[0].message_id, 'delivered')
+  },
+)
+
 t.test('a line break of a contact never ends the subject', async t => {
   const { contact, mail } = await open(t)
   await contact({ email: 'ann@one.test', attributes: { line: 'a\r\nBcc: eve@evil.test' } })

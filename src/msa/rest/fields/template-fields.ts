@@ -8,7 +8,7 @@ import type { ActingWorkspace } from '../../../accounts/workspace-store.js'
 import type { MergeData } from '../../../content/rendering/merging.js'
 import { formatSize } from '../../../core/units.js'
 import type { MessageContent } from '../../../messages/content-store.js'
-import { mergingOf, type AskedTemplate } from '../../merged-content.js'
+import { mergingOf, requireFilledSubject, type AskedTemplate } from '../../merged-content.js'
 import type { MessageFields } from '../send-schema.js'
 import type { ContentFields } from './content-fields.js'
 import { invalidField } from './field-fault.js'
@@ -48,6 +48,7 @@ export function fillFields(
     track_opens: trackOpens = workspace.trackOpens,
     track_clicks: trackClicks = workspace.trackClicks,
   } = asked
+  requireFilledSubject(workspace, subject, data)
   const hasHtml = html !== undefined
   const merging = mergingOf(workspace, {
     source: { subject, html, text },
