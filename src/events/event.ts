@@ -81,7 +81,13 @@ interface Visit extends AboutMessage {
   /** A known scanner or prefetcher: it moves neither status nor automations, and is not counted. */
   readonly isBot: boolean
 }
-export type EmailOpened = EventHead<'email.opened', Visit>
+export type EmailOpened = EventHead<
+  'email.opened',
+  Visit & {
+    /** Concluded from a click: no pixel was fetched. */
+    readonly isInferred?: boolean
+  }
+>
 export type EmailClicked = EventHead<'email.clicked', Visit & { readonly url: string }>
 
 /** What a contact did elsewhere. The message is the one that it is put down to, if any. */

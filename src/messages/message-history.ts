@@ -24,6 +24,7 @@ type Told =
   | { readonly what: 'began' | 'cancelled' | 'handed_over' | 'suppressed' | 'withheld' }
   | { readonly what: 'delivered'; readonly facts: FactsOf<'email.delivered'> }
   | { readonly what: 'opened'; readonly facts: FactsOf<'email.opened'> }
+  | { readonly what: 'inferred_open'; readonly facts: FactsOf<'email.opened'> }
   | { readonly what: 'clicked'; readonly facts: FactsOf<'email.clicked'> }
   | { readonly what: 'bounced'; readonly facts: FactsOf<'email.bounced'> }
   | { readonly what: 'complained'; readonly facts: FactsOf<'email.complained'> }
@@ -37,7 +38,8 @@ export type Happening = Told & {
 }
 
 /**
- * Happenings of one message take effect in the order of the table, whatever the order given; events are in the order given.
+ * Happenings of one message take effect in the order of the table, whatever the order given; events are in the order given. A click
+ * by a person on a message without an open also records the open, as an event of its own before that of the click.
  * Moments of the same kind of happening are that of the first of the batch.
  *
  * @param origins by content, where the caller knows them already
@@ -45,9 +47,10 @@ export type Happening = Told & {
  */
 export async function recordHappenings(
   tx: Tx,
-  happenings: readonly Happening[],
+  given: readonly Happening[],
   origins: ReadonlyMap<string, MailOrigin> = new Map(),
 ): Promise<ReadonlySet<Happening>> {
+  const happenings = given.flatMap(withInferredOpen)
   const heads = new Map<string, MessageHead>()
   const taken = new Set<Happening>()
   const ended: string[] = []
@@ -72,12 +75,20 @@ export async function recordHappenings(
     tx,
     await eventsOf(
       tx,
-      [...happenings].filter(one => taken.has(one)),
+      happenings.filter(one => taken.has(one)),
       heads,
       origins,
     ),
   )
   return taken
+}
+
+function withInferredOpen(happening: Happening): readonly Happening[] {
+  if (happening.what !== 'clicked' || happening.facts.isBot) return [happening]
+  const { messageId, at, facts } = happening
+  const { ip, userAgent } = facts
+  const seen = { ip, userAgent, isBot: false, isInferred: true }
+  return [{ what: 'inferred_open', messageId, at, facts: seen }, happening]
 }
 
 interface Group {

@@ -10,6 +10,7 @@
  *   handed_over   ·           ·          =           =          =        =        =        =       =           email.sent
  *   delivered     ·           ·          delivered   =          =        =        =        ·       ·           email.delivered
  *   opened        ·           ·          opened      opened     =        =        =        =       =           email.opened
+ *   inferred_open ·           ·          opened      opened     =        =        =        =       =           email.opened
  *   clicked       ·           ·          clicked     clicked    clicked  =        =        =       =           email.clicked
  *   bounced       ·           ·          bounced     bounced    =        =        =        =       =           email.bounced
  *   complained    ·           ·          =           =          =        =        =        =       =           email.complained
@@ -20,7 +21,9 @@
  *
  *   ·  is not taken: nothing changes, nothing is told     =  is taken: moments are set, it is told, the status stays
  *
- * What happens once for a message (delivered, bounced, complained) is known by its moment: the second time it is not taken.
+ * What happens once for a message (delivered, inferred_open, bounced, complained) is known by its moment: the second time it is not taken.
+ * A person who clicks has opened the mail even if no pixel was fetched: `message-history.ts` puts an `inferred_open` before each click,
+ * which is taken only while the message has no open.
  * Openings and clicks are told each time, and set their moment the first time. `failed` and `suppressed` are final; what the
  * outside world says later of an attempt that was under way before is kept beside them. Accepted, queued and deferred all
  * read `sent`: whoever wants more reads attempts, next attempt and last reply. Openings and clicks by machines are no
@@ -57,6 +60,8 @@ export const HAPPENINGS = [
   'delivered',
   /** By a person. */
   'opened',
+  /** Concluded from a click by a person; only where no open is known. */
+  'inferred_open',
   'clicked',
   /** Refused for good, expired, or come back later. */
   'bounced',
@@ -129,9 +134,14 @@ export const RULES: Readonly<Record<HappeningKind, Rule>> = {
     sets: ['openedAt'],
     tells: 'email.opened',
   },
+  inferred_open: {
+    takes: { ...left, sent: 'opened', delivered: 'opened' },
+    sets: ['openedAt'],
+    once: 'openedAt',
+    tells: 'email.opened',
+  },
   clicked: {
     takes: { ...left, sent: 'clicked', delivered: 'clicked', opened: 'clicked' },
-    // Who clicks has opened it, whether its pictures were loaded or not.
     sets: ['clickedAt', 'openedAt'],
     tells: 'email.clicked',
   },

@@ -25,6 +25,7 @@ const EXPECTED = `
   handed_over  ·           ·          =           =          =        =        =        =       =           email.sent
   delivered    ·           ·          delivered   =          =        =        =        ·       ·           email.delivered
   opened       ·           ·          opened      opened     =        =        =        =       =           email.opened
+  inferred_open ·          ·          opened      opened     =        =        =        =       =           email.opened
   clicked      ·           ·          clicked     clicked    clicked  =        =        =       =           email.clicked
   bounced      ·           ·          bounced     bounced    =        =        =        =       =           email.bounced
   complained   ·           ·          =           =          =        =        =        =       =           email.complained
@@ -61,6 +62,7 @@ const SETS: Readonly<Record<string, readonly (keyof MessageState)[]>> = {
   began: ['sentAt'],
   delivered: ['deliveredAt'],
   opened: ['openedAt'],
+  inferred_open: ['openedAt'],
   clicked: ['openedAt', 'clickedAt'],
   bounced: ['bouncedAt'],
   complained: ['complainedAt'],
@@ -112,6 +114,7 @@ t.test('the table takes each happening in each status as it is described', async
 
 t.test('what happens once is not taken again, and first moments stay', async t => {
   const state = { ...NOTHING_YET, status: 'clicked' as const, openedAt: NOW, clickedAt: NOW }
+  t.equal(stateAfter(state, 'inferred_open', AT), undefined, 'an open is known')
   for (const kind of ['delivered', 'bounced', 'complained'] as const) {
     const once = stateAfter(state, kind, AT, 'permanent')
     t.ok(once, kind)
@@ -124,6 +127,7 @@ const seen = { ip: '192.0.2.1', userAgent: 'test', isBot: false }
 const FACTS = {
   delivered: { remoteMta: 'mx.x.example' },
   opened: seen,
+  inferred_open: { ...seen, isInferred: true },
   clicked: { ...seen, url: 'https://shop.example/' },
   bounced: {
     bounceType: 'permanent',
@@ -193,7 +197,7 @@ eachDatabase(
     )
     for (const pair of pairs) t.same(await stateOf(database, idOf(pair)), expectedAfter(pair), idOf(pair))
     t.same(
-      [...taken].map(({ messageId }) => messageId).sort(),
+      [...taken].flatMap(({ what, messageId }) => (messageId.startsWith(what) ? [messageId] : [])).sort(),
       pairs
         .filter(({ after }) => after !== undefined)
         .map(idOf)
@@ -203,7 +207,10 @@ eachDatabase(
       (await eventsOf(database)).map(({ messageId, kind }) => [messageId, kind]),
       pairs
         .filter(({ kind, after }) => after !== undefined && tells.get(kind) !== 'nothing')
-        .map(pair => [idOf(pair), tells.get(pair.kind)]),
+        .flatMap(pair => [
+          ...(pair.kind === 'clicked' ? [[idOf(pair), 'email.opened']] : []),
+          [idOf(pair), tells.get(pair.kind)],
+        ]),
       'told is what was taken, in the order given',
     )
   },
@@ -238,6 +245,42 @@ eachDatabase(
       ['email.sent', 'email.opened', 'email.bounced', 'email.complained', 'email.delivered', 'email.opened'],
       'an opening is told each time',
     )
+  },
+)
+
+eachDatabase(
+  t,
+  'a click without an open is told as an open first, once, and only where a person clicked',
+  async (t, database) => {
+    await enqueue(database, [
+      { id: 'm1', to: 'm1@x.example' },
+      { id: 'm2', to: 'm2@x.example' },
+      { id: 'm3', to: 'm3@x.example' },
+    ])
+    const record = (...happenings: Happening[]) => database.write(tx => recordHappenings(tx, happenings))
+    await record(happening('clicked', 'm1'), happening('clicked', 'm1', AT + 1))
+    await record(happening('clicked', 'm1', AT + 2), happening('opened', 'm1', AT + 3))
+    await record(happening('opened', 'm2'), happening('clicked', 'm2', AT + 1))
+    const scan = { ...seen, isBot: true, url: 'https://shop.example/' }
+    await record({ what: 'clicked', messageId: 'm3', at: AT, facts: scan })
+    t.same(
+      (await eventsOf(database)).map(({ messageId, kind, payload }) => [
+        messageId,
+        kind,
+        ...('isInferred' in payload ? ['inferred'] : []),
+      ]),
+      [
+        ['m1', 'email.opened', 'inferred'],
+        ['m1', 'email.clicked'],
+        ['m1', 'email.clicked'],
+        ['m1', 'email.clicked'],
+        ['m1', 'email.opened'],
+        ['m2', 'email.opened'],
+        ['m2', 'email.clicked'],
+        ['m3', 'email.clicked'],
+      ],
+    )
+    t.match(await stateOf(database, 'm1'), { status: 'clicked', openedAt: AT, clickedAt: AT })
   },
 )
 

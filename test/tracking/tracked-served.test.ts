@@ -28,6 +28,20 @@ async function open(t: Test) {
       await postroad.clock.advance(LATER_MS)
       return { id, html: html || '' }
     },
+    make: async (path: string, body: object) => {
+      const { status, body: answer } = await postroad.post(`/api/v1${path}`, body, { key })
+      if (status > 202) throw new Error(JSON.stringify(answer))
+      return answer.data
+    },
+    /** @returns the id of an active automation */
+    async flow(body: object): Promise<string> {
+      const { body: made } = await postroad.post('/api/v1/automations', { name: 'x', ...body }, { key })
+      const path = `/api/v1/automations/${made.data.id}`
+      const { status, body: answer } = await postroad.patch(path, { status: 'active' }, { key })
+      if (status !== 200) throw new Error(JSON.stringify(answer))
+      return made.data.id
+    },
+    shown: async (path: string) => (await get(path)).body.data,
     follow: (path: string, headers: Record<string, string> = BROWSER, method = 'GET') =>
       visit(postroad.baseUrl + path, { method, headers }),
     /** The message once it has the status; the clock goes on until visits are counted. */
@@ -69,7 +83,43 @@ t.test('a link leads on to where it was written to, and a person who follows it 
   const clicked = (await postroad.message(id, 'clicked')) as { opened_at: unknown; clicked_at: unknown }
   t.ok(clicked.opened_at && clicked.clicked_at, 'who clicks has opened')
   await postroad.follow(pathOf(tea))
-  t.ok(await postroad.counted(0, 2))
+  t.ok(await postroad.counted(1, 2))
+})
+
+t.test('a click without a loaded pixel is an open for contacts, triggers and waiting runs too', async t => {
+  const postroad = await open(t)
+  await postroad.json('workspace', 'set', postroad.workspaceId, 'default_from_email=me@sender.test')
+  const { id: contact } = await postroad.make('/contacts', { email: 'ann@one.test' })
+  const [starts, waits] = await Promise.all([
+    postroad.flow({
+      trigger_type: 'email_opened',
+      trigger_config: { frequency: 'every_time' },
+      steps: [{ step_type: 'tag', config: { tagName: 'opened' } }],
+    }),
+    postroad.flow({
+      trigger_type: 'manual',
+      steps: [{ step_type: 'wait_for_event', config: { eventType: 'email_opened', timeoutDays: 30 } }],
+    }),
+  ])
+  const waiting = await postroad.make(`/automations/${waits}/trigger`, { contact_id: contact })
+  const { html } = await postroad.delivered({ html: '<body><a href="https://shop.example/">Tea</a></body>' })
+  const [tea = ''] = hrefs(html)
+  const [, pixel = ''] = PIXEL.exec(html) ?? []
+  await postroad.follow(pathOf(tea))
+  t.ok(await postroad.counted(1, 1))
+  const { last_opened_at: openedAt, last_clicked_at: clickedAt } = await postroad.shown(
+    `/contacts/${contact}`,
+  )
+  t.ok(openedAt)
+  t.equal(openedAt, clickedAt)
+  const run = await until('the waiting run to go on', async () => {
+    const shown = await postroad.shown(`/automations/${waits}/runs/${waiting.id}`)
+    return shown['status'] === 'completed' && shown
+  })
+  t.match(run, { steps: [{ outcome: 'waiting' }, { detail: { event: 'email_opened' } }] })
+  t.equal((await postroad.shown(`/automations/${starts}/runs`)).length, 1)
+  await postroad.follow(pixel)
+  t.ok(await postroad.counted(2, 1), 'a pixel that is loaded later is one more open, not the first')
 })
 
 t.test('the picture at the end of the body tells of an opening', async t => {

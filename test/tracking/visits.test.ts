@@ -98,7 +98,7 @@ eachDatabase(
     const { journal } = await openTracking(t, database, ownFolder(t))
     t.equal(await journal.keep(opening('m1')), true)
     t.equal(await journal.keep(click('m2', 'https://x.example/?a=ä')), true)
-    await counts(database, 2)
+    await counts(database, 3)
     t.match(await findAnyMessage(database.reader, 'm1'), { status: 'opened', openedAt: LATE })
     t.match(await findAnyMessage(database.reader, 'm2'), {
       status: 'clicked',
@@ -110,6 +110,11 @@ eachDatabase(
         kind: 'email.opened',
         messageId: 'm1',
         payload: { to: 'm1@x.example', ip: '192.0.2.7', isBot: false },
+      },
+      {
+        kind: 'email.opened',
+        messageId: 'm2',
+        payload: { userAgent: BROWSER, isBot: false, isInferred: true },
       },
       {
         kind: 'email.clicked',
@@ -153,7 +158,7 @@ eachDatabase(
     for (const at of [soon, soon + 300, soon + 4_000])
       await journal.keep(click('m2', 'https://x.example/a', { at }))
     counter.wake()
-    await counts(database, 7)
+    await counts(database, 8)
     const isBot = (await events(database)).map(({ messageId, payload }) => [
       messageId,
       'isBot' in payload && payload.isBot,
@@ -164,7 +169,7 @@ eachDatabase(
     )
     t.same(
       isBot.filter(([id]) => id === 'm2').map(([, bot]) => bot),
-      [false, false, false],
+      [false, false, false, false],
     )
     t.match(await findAnyMessage(database.reader, 'm1'), { status: 'sent' })
   },

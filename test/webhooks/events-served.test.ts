@@ -103,7 +103,7 @@ t.test('what becomes of mail is told', async t => {
   for (const outcome of ['bounced', 'complained', 'clicked'])
     await make('/email/send', { ...LIVE_MAIL, to: `${outcome}@simulator.test` })
   const visit = { ip: String, user_agent: String, is_bot: false }
-  t.match(await told('email.opened'), [{ to: 'clicked@simulator.test', ...visit }])
+  t.match(await told('email.opened'), [{ to: 'clicked@simulator.test', ...visit, inferred: true }])
   t.match(await told('email.clicked'), [{ to: 'clicked@simulator.test', ...visit, url: String }])
   t.match(await told('email.complained'), [{ to: 'complained@simulator.test', feedback_type: String }])
   const [bounced] = await told('email.bounced')

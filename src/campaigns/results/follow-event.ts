@@ -12,8 +12,8 @@
  *
  *   *  cancelled, where it was taken out of the queue; skipped, where its subject came out empty. Whatever leaves `sent` is settled.
  *
- * An opening or a click before the delivery was confirmed shows that it was delivered; that counts where the delivery is told. Who
- * clicks has opened. Called by the consumer. Pure.
+ * An opening or a click before the delivery was confirmed shows that it was delivered; that counts where the delivery is told. A click
+ * without an open is preceded by an inferred `email.opened`, so clicks count no opens. Called by the consumer. Pure.
  */
 import { EMPTY_SUBJECT } from '../../content/rendering/mail-plan.js'
 import type { StoredEvent } from '../../events/store.js'
@@ -98,8 +98,6 @@ function opened(recipient: Recipient): Step {
 }
 
 function clicked(recipient: Recipient): Step {
-  const opening: Counted = recipient.hasOpened ? {} : { opens: 1, uniqueOpens: 1 }
-  const counted: Counted = { ...opening, clicks: 1, ...(recipient.hasClicked ? {} : { uniqueClicks: 1 }) }
-  const after = { ...recipient, hasOpened: true, hasClicked: true }
-  return settled(after, 'clicked', counted, ['sent', 'delivered', 'opened'])
+  const counted: Counted = recipient.hasClicked ? { clicks: 1 } : { clicks: 1, uniqueClicks: 1 }
+  return settled({ ...recipient, hasClicked: true }, 'clicked', counted, ['sent', 'delivered', 'opened'])
 }

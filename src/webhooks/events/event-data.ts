@@ -34,7 +34,11 @@ const DATA: Readonly<Record<WebhookEvent, ToData>> = {
     ...aboutMail(event, payload, mail),
     remote_mta: payload['remoteMta'] ?? null,
   }),
-  'email.opened': (event, payload, mail) => ({ ...aboutMail(event, payload, mail), ...visit(payload) }),
+  'email.opened': (event, payload, mail) => ({
+    ...aboutMail(event, payload, mail),
+    ...visit(payload),
+    inferred: payload['isInferred'] ?? false,
+  }),
   'email.clicked': (event, payload, mail) => ({
     ...aboutMail(event, payload, mail),
     ...visit(payload),

@@ -79,7 +79,14 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
   ),
   'email.sent': Type.Object(aboutMail, { title: 'SentEmail' }),
   'email.delivered': Type.Object({ ...aboutMail, remote_mta: Type.String() }, { title: 'DeliveredEmail' }),
-  'email.opened': Type.Object({ ...aboutMail, ...visit }, { title: 'OpenedEmail' }),
+  'email.opened': Type.Object(
+    {
+      ...aboutMail,
+      ...visit,
+      inferred: Type.Boolean({ description: 'True if concluded from a click, without a loaded pixel.' }),
+    },
+    { title: 'OpenedEmail' },
+  ),
   'email.clicked': Type.Object({ ...aboutMail, ...visit, url: Type.String() }, { title: 'ClickedEmail' }),
   'email.bounced': Type.Object(
     {

@@ -42,7 +42,21 @@ export const ANALYTICS_ROWS: readonly Row[] = [
         'a link leads on to where it was written to, and a person who follows it is counted once',
       ),
     ],
-    asserts: ['postroad.counted(1, 0)', 'postroad.counted(0, 2)'],
+    asserts: ['postroad.counted(1, 0)', 'postroad.counted(1, 2)'],
+  },
+  {
+    id: 'analytics.inferred_opens',
+    rule: 'a click without an open also records the open, everywhere; mailbox image proxies are people, prefetchers machines',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Opens and clicks** A click',
+    ],
+    tests: [
+      inFile('tracking/tracked-served')(
+        'a click without a loaded pixel is an open for contacts, triggers and waiting runs too',
+      ),
+      inFile('webhooks/events-served')('what becomes of mail is told'),
+    ],
+    asserts: ['t.ok(await postroad.counted(1, 1))', 'inferred: true'],
   },
   {
     id: 'analytics.campaigns',
