@@ -130,9 +130,7 @@ eachDatabase(t, 'a machine is told to the log and moves nothing', async (t, data
   const { journal } = await openTracking(t, database, ownFolder(t))
   const machines = [
     opening('m1', { userAgent: 'Mozilla/5.0' }),
-    opening('m1', {
-      userAgent: 'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)',
-    }),
+    opening('m1', { userAgent: '' }),
     click('m1', 'https://x.example/', { isHead: true }),
     click('m1', 'https://x.example/', { address: '40.107.1.2' }),
     click('m1', 'https://x.example/', { userAgent: 'Mozilla/5.0 (compatible; Googlebot/2.1)' }),
@@ -172,6 +170,42 @@ eachDatabase(
       [false, false, false, false],
     )
     t.match(await findAnyMessage(database.reader, 'm1'), { status: 'sent' })
+  },
+)
+
+eachDatabase(
+  t,
+  'links followed at once long after delivery are a person’s, unless they are nearly all of the mail’s',
+  async (t, database) => {
+    const links = (count: number) =>
+      Array.from({ length: count }, (_, n) => `<a href="https://x.example/${n}">${n}</a>`).join('')
+    await addWorkspace(database)
+    await database.write(async tx => {
+      for (const [id, count] of Object.entries({ few: 5, many: 12 })) {
+        const content = { ...CONTENT, id: `content of ${id}`, html: links(count) }
+        await insertContent(tx.db, content)
+        const message = { id, recipient: `${id}@x.example`, status: 'sent', reason: null } as const
+        await insertMessages(tx.db, content, false, [message])
+      }
+    })
+    const { journal, counter } = await openTracking(t, database, ownFolder(t))
+    journal.onKept = () => {}
+    for (const id of ['few', 'many'])
+      for (let n = 0; n < 4; n += 1)
+        await journal.keep(click(id, `https://x.example/${n}`, { at: NOW + 40_000 + n * 100 }))
+    for (let n = 0; n < 3; n += 1)
+      await journal.keep(click('few', `https://x.example/${n}`, { at: NOW + 60_000 + n * 200 }))
+    counter.wake()
+    await counts(database, 13)
+    const isBotAt = (id: string, from: number) =>
+      all.flatMap(({ kind, messageId, occurredAt, payload }) => {
+        const isMeant = messageId === id && occurredAt >= NOW + from && occurredAt < NOW + from + 1_000
+        return kind === 'email.clicked' && isMeant && 'isBot' in payload ? [payload.isBot] : []
+      })
+    const all = await events(database)
+    t.same(isBotAt('few', 40_000), [true, true, true, true], 'four of five')
+    t.same(isBotAt('many', 40_000), [false, false, false, false], 'four of twelve')
+    t.same(isBotAt('few', 60_000), [false, false, false], 'three of five')
   },
 )
 

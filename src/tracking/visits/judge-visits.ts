@@ -1,49 +1,75 @@
 /**
- * Tells visits by machines from those by people: by what is known of machines, and by what only machines do.
+ * Tells visits by machines from visits by people: by known programs and networks, and by links followed faster than anybody reads.
  *
- * Called by `visit-counter.ts`, which reads some time ahead of what it counts, so that also the first of many clicks is known for what
- * it is. Memory bounded by time and number. Fails: never throws.
+ * Called by `visit-counter.ts`, which reads ahead of what it counts, so that the first click of a burst is known for what it is as well.
+ * Memory is bounded by time and number. Never throws.
  */
 import { NetworkList } from '../../world/net/ip-address.js'
-import { KNOWN_MACHINES } from './known-machines.js'
+import { KNOWN_PROGRAMS } from './known-programs.js'
 import type { Visit } from './visit.js'
 
-const AGENTS = KNOWN_MACHINES.flatMap(({ agent }) => agent ?? [])
-const NETWORKS = new NetworkList(KNOWN_MACHINES.flatMap(({ networks = [] }) => networks))
-
-/** Names and addresses of which it is remembered what they are. */
+/** Programs and addresses whose row is remembered. */
 const MOST_REMEMBERED = 10_000
 
-const isMachineByName = remembered(userAgent => AGENTS.some(agent => agent.test(userAgent)))
-const isMachineByAddress = remembered(address => NETWORKS.contains(address))
+const ROWS = KNOWN_PROGRAMS.map(({ agent, networks }) => ({
+  agent,
+  networks: networks && new NetworkList(networks),
+}))
 
-/** By what it says of itself and where it comes from. */
+const rowOfAgent = remembered(text => ROWS.findIndex(({ agent }) => agent?.test(text) ?? false))
+const rowOfAddress = remembered(text => ROWS.findIndex(({ networks }) => networks?.contains(text) ?? false))
+
+/** By HEAD, which no reader sends, by its User-Agent and by where it comes from. */
 export function isKnownMachine({ isHead, userAgent, address }: Visit): boolean {
-  return isHead || isMachineByName(userAgent) || isMachineByAddress(address)
+  if (isHead) return true
+  const rows = [rowOfAgent(userAgent), rowOfAddress(address)].filter(row => row >= 0)
+  return KNOWN_PROGRAMS[Math.min(...rows)]?.by === 'machine'
 }
 
 /** Most visits are by programs that were seen before, from networks that were. */
-function remembered(judge: (text: string) => boolean): (text: string) => boolean {
-  const known = new Map<string, boolean>()
+function remembered(find: (text: string) => number): (text: string) => number {
+  const known = new Map<string, number>()
   return text => {
     const found = known.get(text)
     if (found !== undefined) return found
     if (known.size >= MOST_REMEMBERED) known.clear()
-    const judged = judge(text)
-    known.set(text, judged)
-    return judged
+    const row = find(text)
+    known.set(text, row)
+    return row
   }
 }
 
-/** Within which one message's links are all followed by nobody who reads. */
+/** Clicks on a message within this time of each other are one burst. */
 export const BURST_MS = 1_000
-/** Different links within that time. */
-const BURST_LINKS = 3
-/** A scanner comes when the mail does. */
-const SOON_MS = 60_000
-/** Messages of which clicks are remembered. */
+
+/**
+ * Bursts that only scanners make: a few links right after delivery, or nearly all links of the mail at any time.
+ *
+ *   different links   since delivery   of the mail's links    verdict
+ *   3 or more         10 s at most     any                    machine
+ *   4 or more         any              80 % or more           machine
+ *   20 or more        any              any                    machine
+ *   else                                                      person
+ */
+const SOON = { links: 3, withinMs: 10_000 }
+const NEARLY_ALL = { links: 4, share: 0.8 }
+const TOO_MANY_LINKS = 20
+
+/** @returns undefined where that depends on how many links the mail has: `isNearlyAll` tells then */
+export function isBurst(links: number, sinceDeliveryMs: number): boolean | undefined {
+  if (links >= SOON.links && sinceDeliveryMs <= SOON.withinMs) return true
+  if (links >= TOO_MANY_LINKS) return true
+  return links >= NEARLY_ALL.links ? undefined : false
+}
+
+/** @param all different links of the mail; 0 where that is not known */
+export function isNearlyAll(links: number, all: number): boolean {
+  return all > 0 && links >= NEARLY_ALL.share * all
+}
+
+/** Messages whose clicks are remembered. */
 const MOST_MESSAGES = 20_000
-/** Of one message. */
+/** Clicks remembered of one message. */
 const MOST_CLICKS = 50
 
 interface Followed {
@@ -53,13 +79,17 @@ interface Followed {
 
 /** Which links of which message were followed in the last seconds. */
 export class ClickBursts {
-  /** The longest known first. */
+  /** The message clicked longest ago first. */
   private readonly clicks = new Map<string, Followed[]>()
 
-  /** In the order of time. */
-  note({ kind, messageId, url = '', at }: Visit): void {
+  /**
+   * Call it in the order of time.
+   *
+   * @param uncountedAt when the first visit that is still to be judged happened
+   */
+  note({ kind, messageId, url = '', at }: Visit, uncountedAt: number): void {
     if (kind !== 'click') return
-    const recent = (this.clicks.get(messageId) ?? []).filter(click => at - click.at <= 2 * BURST_MS)
+    const recent = (this.clicks.get(messageId) ?? []).filter(click => uncountedAt - click.at <= BURST_MS)
     if (recent.length < MOST_CLICKS) recent.push({ url, at })
     this.clicks.delete(messageId)
     this.clicks.set(messageId, recent)
@@ -67,10 +97,10 @@ export class ClickBursts {
     if (this.clicks.size > MOST_MESSAGES && oldest !== undefined) this.clicks.delete(oldest)
   }
 
-  /** @param deliveredAt when the message reached its host; null where that is not known */
-  isBurst({ kind, messageId, at }: Visit, deliveredAt: number | null): boolean {
-    if (kind !== 'click' || deliveredAt === null || at - deliveredAt > SOON_MS) return false
+  /** @returns how many different links of the message were followed around that click; 0 for an open */
+  linksAround({ kind, messageId, at }: Visit): number {
+    if (kind !== 'click') return 0
     const near = (this.clicks.get(messageId) ?? []).filter(click => Math.abs(click.at - at) <= BURST_MS)
-    return new Set(near.map(({ url }) => url)).size >= BURST_LINKS
+    return new Set(near.map(({ url }) => url)).size
   }
 }

@@ -17,10 +17,11 @@ import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import { pauseFor, type Clock, type Timer } from '../../world/time/clock.js'
 import { RetryingLoop } from '../../world/time/retrying-loop.js'
-import { BURST_MS, ClickBursts, isKnownMachine } from './judge-visits.js'
+import { countLinks } from './count-links.js'
+import { BURST_MS, ClickBursts, isBurst, isKnownMachine, isNearlyAll } from './judge-visits.js'
 import type { JournalPlace, VisitJournal } from './visit-journal.js'
 import type { ReadVisit, VisitReader } from './visit-reader.js'
-import { findDeliveryMoments, moveCountedPlace } from './visit-store.js'
+import { findDeliveryMoments, findWrittenHtml, moveCountedPlace } from './visit-store.js'
 import type { Visit } from './visit.js'
 
 export interface CounterParts {
@@ -111,7 +112,7 @@ export class VisitCounter {
   private async readAhead(): Promise<void> {
     if (this.ahead.length > MOST_AHEAD) return
     for (const read of await this.parts.reader.read()) {
-      this.bursts.note(read.visit)
+      this.bursts.note(read.visit, this.ahead[0]?.visit.at ?? read.visit.at)
       this.ahead.push(read)
     }
   }
@@ -125,11 +126,8 @@ export class VisitCounter {
 
   private async count(visits: readonly Visit[], end: JournalPlace): Promise<void> {
     const { database, onEvents, reader } = this.parts
-    const ids = [...new Set(visits.map(({ messageId }) => messageId))]
-    const moments = await findDeliveryMoments(database.reader, ids)
-    const isMachine = (visit: Visit) =>
-      isKnownMachine(visit) || this.bursts.isBurst(visit, moments.get(visit.messageId) ?? null)
-    const judged = visits.map(visit => happeningOf(visit, isMachine(visit)))
+    const machines = await this.findMachines(visits)
+    const judged = visits.map(visit => happeningOf(visit, machines.has(visit)))
     await database.write(
       async tx => {
         tx.onCommit(onEvents)
@@ -148,6 +146,32 @@ export class VisitCounter {
     if (end.file !== this.counted.file) await reader.deleteBefore(end)
     this.counted = end
   }
+
+  private async findMachines(visits: readonly Visit[]): Promise<ReadonlySet<Visit>> {
+    const { reader, slowReader } = this.parts.database
+    const machines = new Set(visits.filter(isKnownMachine))
+    const clicks = visits.filter(visit => visit.kind === 'click' && !machines.has(visit))
+    const moments = await findDeliveryMoments(reader, idsOf(clicks))
+    const undecided: { readonly click: Visit; readonly links: number }[] = []
+    for (const click of clicks) {
+      const deliveredAt = moments.get(click.messageId) ?? null
+      if (deliveredAt === null) continue
+      const links = this.bursts.linksAround(click)
+      const verdict = isBurst(links, click.at - deliveredAt)
+      if (verdict === true) machines.add(click)
+      if (verdict === undefined) undecided.push({ click, links })
+    }
+    const linkCounts = new Map<string, number>()
+    for (const id of idsOf(undecided.map(({ click }) => click)))
+      linkCounts.set(id, countLinks((await findWrittenHtml(slowReader, id)) ?? ''))
+    for (const { click, links } of undecided)
+      if (isNearlyAll(links, linkCounts.get(click.messageId) ?? 0)) machines.add(click)
+    return machines
+  }
+}
+
+function idsOf(visits: readonly Visit[]): string[] {
+  return [...new Set(visits.map(({ messageId }) => messageId))]
 }
 
 type VisitHappening = Extract<Happening, { what: 'opened' | 'clicked' }>

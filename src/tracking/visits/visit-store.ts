@@ -1,4 +1,5 @@
 /** SQL of counting visits: up to where the journal was counted, and when messages reached their hosts. */
+import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, statement } from '../../db/statement.js'
 import type { JournalPlace } from './visit-journal.js'
@@ -44,4 +45,18 @@ export async function findDeliveryMoments(
     for (const row of (await selectMoments(db, { ids: list })).rows)
       moments.set(row.id, row.delivered_at ?? row.sent_at)
   return moments
+}
+
+/** Characters that are read of a mail; longer HTML is judged by its beginning. */
+const MOST_HTML = 262_144
+
+/** @returns the beginning of the mail's HTML with its merge tags; undefined where it has none or is no longer kept */
+export async function findWrittenHtml(db: Queries, messageId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('messages')
+    .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+    .select(sql<string | null>`substr(message_contents.html, 1, ${sql.lit(MOST_HTML)})`.as('html'))
+    .where('messages.id', '=', messageId)
+    .executeTakeFirst()
+  return row?.html ?? undefined
 }
