@@ -40,6 +40,7 @@ import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender-cache.js'
 import { openCertificates } from './appliance/open-certificates.js'
+import { RenderDesk } from './content/rendering/render-desk.js'
 import { replaceablePool } from './mta/workers/replaceable-pool.js'
 import { openAgent, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
 import { followAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
@@ -130,9 +131,13 @@ async function openParts(
   closing.defer(() => calls.close())
   const certificates = await openCertificates(appliance)
   const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
+  const agent = replaceablePool(openAgent(appliance))
+  closing.defer(() => agent.terminate())
+  const renderDesk = new RenderDesk({ clock: world.clock, render: request => agent.render(request) })
   const resources = openResources(
     {
       ...resourceParts(appliance),
+      renderDesk,
       send,
       openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
       keptMail: inbound.kept,
@@ -153,9 +158,7 @@ async function openParts(
   )
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
-  const agent = replaceablePool(openAgent(appliance))
   let locateSite = siteLocator(appliance)
-  closing.defer(() => agent.terminate())
   const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended, meters.onAttempt, name =>
     locateSite(name),
   )

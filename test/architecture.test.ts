@@ -68,6 +68,7 @@ const NARROW_DOORS = [
       'content/rendering/merging.ts',
       'content/rendering/plan-cache.ts',
       'content/rendering/relayed-plan.ts',
+      'content/rendering/render-request.ts',
       'content/tracking/tracked-urls.ts',
     ],
   },

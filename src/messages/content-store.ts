@@ -193,6 +193,17 @@ export async function findContents(db: Queries, ids: readonly string[]): Promise
   return contents
 }
 
+/** Whether it has HTML or text of its own, and they are still kept. */
+export async function hasWrittenContent(db: Queries, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('message_contents')
+    .select('id')
+    .where('id', '=', id)
+    .where(where => where.or([where('html', 'is not', null), where('text', 'is not', null)]))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 const selectOrigins = statement((db, { ids }: { ids: readonly string[] }) =>
   db
     .selectFrom('message_contents')

@@ -6,6 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import type { RenderRequest } from '../../src/content/rendering/render-request.js'
 import type { DkimKey } from '../../src/mail/dkim/dkim-sign.js'
 import { openCaptureAgent } from '../../src/mta/capture-agent.js'
 import { DEFAULT_POOL_LIMITS } from '../../src/mta/mta-options.js'
@@ -183,6 +184,29 @@ t.test('what the local inbox catches comes back as the octets that would have le
     t.ok('captured' in outcome && Buffer.isBuffer(outcome.captured))
     t.same(outcome, expected)
   }
+})
+
+t.test('what somebody waits for is rendered in a thread, and is lost alone where that dies', async t => {
+  const { pool, threads, clock } = testPool(t, capture, 1)
+  const brand = { companyName: '', companyAddress: '', attribution: false, timezone: 'UTC' }
+  const request: RenderRequest = {
+    kind: 'mail',
+    source: { subject: 'Hello', html: '<p>{{a}}</p>' },
+    merging: { hasFooter: false, brand },
+    own: { data: { a: 'x & y' } },
+    recipient: 'ann@x.example',
+    date: 0,
+    links: { unsubscribeUrl: '#', preferencesUrl: '#', viewUrl: '#' },
+    isHtmlEnough: true,
+  }
+  t.match(await pool.render(request), { kind: 'mail', html: '<p>x &amp; y</p>' }, 'also before it is ready')
+  t.match(await pool.render({ kind: 'parse', source: '{{#if a}}', place: 'html' }), { kind: 'refused' })
+  const lost = pool.render(request)
+  await Promise.all([t.rejects(lost, { code: 'unavailable' }), threads.started[0]?.kill()])
+  await clock.advance(1_000)
+  t.match(await pool.render(request), { kind: 'mail' }, 'another thread took its place')
+  await pool.close()
+  await t.rejects(pool.render(request), { code: 'unavailable' })
 })
 
 t.test('at equal load a message goes where a connection to its domain is open', async t => {

@@ -18,6 +18,9 @@ import { findRunBySeq } from '../../src/automations/runs/run-store.js'
 import { Runner } from '../../src/automations/runs/runner.js'
 import { listRecords } from '../../src/automations/runs/step-log-store.js'
 import { triggerConsumer } from '../../src/automations/triggers/trigger-consumer.js'
+import { PlanCache } from '../../src/content/rendering/plan-cache.js'
+import { RenderDesk } from '../../src/content/rendering/render-desk.js'
+import { carryOut } from '../../src/content/rendering/render-request.js'
 import { createTemplate } from '../../src/content/templates/templates.js'
 import { orderedIds } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
@@ -93,6 +96,8 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     return true
   }
 
+  const plans = new PlanCache()
+  const renderDesk = new RenderDesk({ clock, render: request => Promise.resolve(carryOut(request, plans)) })
   return {
     ...{ database, clock, random, log, http, parts, acting, owner, workspace },
     follow,
@@ -122,7 +127,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
         ),
       ),
     template: async (html = '<p>Hello {{first_name}}</p>'): Promise<string> =>
-      (await createTemplate(parts, owner, OPERATOR, { name: 'T', html })).id,
+      (await createTemplate({ ...parts, renderDesk }, owner, OPERATOR, { name: 'T', html })).id,
     async list(name: string) {
       const list = {
         ...{ id: newId(), workspaceId: workspace.id, name, description: null, type: 'static' as const },

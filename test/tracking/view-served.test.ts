@@ -59,6 +59,27 @@ t.test('mail that is text alone is shown in the frame of all pages, escaped', as
   t.match(page, { status: 200, text: /<h1>Tea &amp; milk<\/h1>[^]*a &lt; b/ })
 })
 
+t.test('one address that asks for many pages at once is told to slow down', async t => {
+  const postroad = await open(t)
+  const key = await postroad.makeKey()
+  const { body } = await postroad.send(key, {
+    ...{ to: Array.from({ length: 20 }, (_, n) => `r${n}@one.test`), from_email: 'me@sender.test' },
+    ...{ subject: 'News', html: `<p>Hello {{first_name}}</p>${'<p>News</p>'.repeat(5_000)}{{view_url}}` },
+  })
+  const paths: string[] = []
+  for (const { message_id: id } of body.data.results as { message_id: string }[]) {
+    await postroad.messageOnce(key, id, 'delivered')
+    const raw = String((await postroad.get(`/capture/${id}`)).body.data.raw)
+    paths.push(VIEW.exec((await simpleParser(Buffer.from(raw, 'latin1'))).text ?? '')?.[0] ?? '')
+  }
+  const seen = await Promise.all(paths.map(path => postroad.see(path)))
+  const refused = seen.filter(({ status }) => status === 429)
+  t.ok(refused.length > 0)
+  t.match(refused[0], { headers: { 'retry-after': '1' }, text: /<h1>/ })
+  t.equal(seen.filter(({ status }) => status === 200).length, seen.length - refused.length)
+  for (const path of paths) t.equal((await postroad.see(path)).status, 200, 'one after the other')
+})
+
 t.test('what we did not make, or do not keep any more, is told with 404', async t => {
   const { viewOf, see, dataDir } = await open(t)
   const { path } = await viewOf({ html: '<p>{{view_url}}</p>' })

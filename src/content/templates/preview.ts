@@ -1,39 +1,50 @@
 /**
  * What a mail made of a template would look like: rendered with somebody's tags, the compliance footer added. Nothing is sent.
  *
- * Called by the preview route. Fails: throws AppError validation_error where the rendering goes past its bounds.
+ * Called by the preview route. Rendered in another thread.
+ * Fails: throws AppError validation_error where it cannot be rendered with that data, and as the render desk does.
  */
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
-import { MergeError } from '../merge/merge-error.js'
 import type { MergeContact } from '../merge/merge-values.js'
 import { brandOf, type BrandSettings } from '../rendering/merging.js'
-import { planBody, planSubject, renderMail, valuesOf } from '../rendering/mail-plan.js'
+import { renderKey, type RenderDesk } from '../rendering/render-desk.js'
+import type { MailRequest } from '../rendering/render-request.js'
+import type { Template } from './template-store.js'
 
 /** They lead nowhere: a preview is nobody's mail. */
 const NO_LINKS = { unsubscribeUrl: '#', preferencesUrl: '#', viewUrl: '#' }
+/** How long the same preview may be shown again; date tags are as exact as that. */
+const SAME_MS = 60_000
 
 export interface PreviewOf {
-  readonly html: string
+  readonly workspaceId: string
+  readonly template: Pick<Template, 'id' | 'version' | 'html'>
   readonly subject: string | undefined
   readonly data: Readonly<Record<string, unknown>> | undefined
   readonly contact: MergeContact | undefined
 }
 
-export function preview(
-  { html, subject, data, contact }: PreviewOf,
+export async function preview(
+  desk: RenderDesk,
+  { workspaceId, template: { id, version, html }, subject, data, contact }: PreviewOf,
   settings: BrandSettings,
   now: number,
-): { subject: string | null; html: string; text: string } {
-  const merging = { brand: brandOf(settings), hasFooter: true }
-  const values = valuesOf(merging, given({ data, contact }), '', now, NO_LINKS)
-  try {
-    const plan = { subject: planSubject(subject ?? '', merging), body: planBody({ html }, merging) }
-    const { subject: line, html: rendered = '', text = '' } = renderMail(plan, values)
-    return { subject: subject === undefined ? null : line, html: rendered, text }
-  } catch (error) {
-    if (error instanceof MergeError)
-      throw new AppError('validation_error', error.message, { path: 'template_data' })
-    throw error
+): Promise<{ subject: string | null; html: string; text: string }> {
+  const request: MailRequest = {
+    kind: 'mail',
+    source: { subject: subject ?? '', html },
+    merging: { brand: brandOf(settings), hasFooter: true },
+    own: given({ data, contact }),
+    recipient: '',
+    date: now - (now % SAME_MS),
+    links: NO_LINKS,
+    isHtmlEnough: false,
   }
+  const key = renderKey('preview', id, version, { ...request, source: { subject } })
+  const result = await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
+  if (result.kind === 'refused')
+    throw new AppError('validation_error', result.message, { path: 'template_data' })
+  const { subject: line, html: rendered = '', text = '' } = result.kind === 'mail' ? result : { subject: '' }
+  return { subject: subject === undefined ? null : line, html: rendered, text }
 }

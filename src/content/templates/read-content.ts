@@ -1,7 +1,7 @@
 /**
  * Reads what a template is to hold: text that can be kept and rendered, html that is given or made of the structure.
  *
- * Called when a template is made or changed. Pure.
+ * Called when a template is made or changed. Merge tags of long HTML are read in another thread.
  * Fails: throws AppError validation_error with the path of the field, for merge tags with line and column.
  */
 import { AppError } from '../../core/errors.js'
@@ -11,6 +11,7 @@ import { renderStructure } from '../blocks/render-structure.js'
 import { MergeError } from '../merge/merge-error.js'
 import type { MergePlace } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
+import { renderKey, type RenderDesk } from '../rendering/render-desk.js'
 import type { TemplateContent } from './template-store.js'
 
 /** Of html, in UTF-8. */
@@ -45,9 +46,29 @@ function readHtml(
   if (Buffer.byteLength(made) > MOST_OCTETS)
     throw fault(path, `html must have at most ${formatSize(MOST_OCTETS)} in UTF-8`)
   if (made.includes('\0')) throw fault(path, `${path} contains a NUL character`)
-  requireParsable(made, 'html', path)
   const kept = structure === undefined ? (before?.structure ?? null) : structure && JSON.stringify(structure)
   return { html: made, structure: kept }
+}
+
+/** UTF-16 units whose merge tags are read at once, in some milliseconds at most. */
+const SHORT = 16_384
+
+/** @throws AppError validation_error with line and column, and as the render desk does */
+export async function requireParsableHtml(
+  desk: RenderDesk,
+  workspaceId: string,
+  html: string,
+  given: GivenContent,
+): Promise<void> {
+  const path = given.html === undefined && given.json_structure ? 'json_structure' : 'html'
+  if (html.length <= SHORT) {
+    requireParsable(html, 'html', path)
+    return
+  }
+  const request = { kind: 'parse', source: html, place: 'html' } as const
+  const key = renderKey('parse', html)
+  const result = await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
+  if (result.kind === 'refused') throw fault(path, `${path}: ${result.message}`)
 }
 
 /** @throws AppError validation_error with line and column */

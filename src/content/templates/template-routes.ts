@@ -10,6 +10,7 @@ import { listRoute, route, type Route } from '../../http/route.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { MergeContact } from '../merge/merge-values.js'
 import type { BrandSettings } from '../rendering/merging.js'
+import type { RenderDesk } from '../rendering/render-desk.js'
 import { preview } from './preview.js'
 import { requireParsable } from './read-content.js'
 import {
@@ -40,6 +41,7 @@ export interface TemplateParts {
   readonly database: Database
   readonly clock: Clock
   readonly newId: NewId
+  readonly renderDesk: RenderDesk
   /** @returns undefined where the workspace was removed */
   readonly findBrand: (db: Queries, workspaceId: string) => Promise<BrandSettings | undefined>
   /** @returns undefined for an unknown or deleted one, or another workspace's */
@@ -215,7 +217,7 @@ function readVersion(text: string): number {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0
 }
 
-function previewRoute({ database, clock, findBrand, findMergeContact }: TemplateParts): Route {
+function previewRoute({ database, clock, renderDesk, findBrand, findMergeContact }: TemplateParts): Route {
   return route({
     method: 'POST',
     path: '/templates/:id/preview',
@@ -223,14 +225,16 @@ function previewRoute({ database, clock, findBrand, findMergeContact }: Template
     operationId: 'previewTemplate',
     chapter: 'Templates',
     summary: 'What a mail made of the template would look like. Nothing is sent.',
-    description: 'With the tags of a contact, with template_data, with both or with neither.',
+    description:
+      'With the tags of a contact, with template_data, with both or with neither. Where too many previews are rendered at once, ' +
+      'or one takes too long, the answer is 503 `unavailable`.',
     params: TemplateParams,
     body: PreviewBody,
     response: PreviewSchema,
     errors: ['template_not_found', 'contact_not_found', 'workspace_not_found', 'not_found'],
     async handle({ principal: { workspaceId }, params, body }) {
       const { subject, template_data: data, contact_id: contactId } = body
-      const { html } = await mustFindTemplate(database.reader, workspaceId, params.id)
+      const template = await mustFindTemplate(database.reader, workspaceId, params.id)
       if (subject !== undefined) requireParsable(subject, 'subject', 'subject')
       const contact =
         contactId === undefined ? undefined : await findMergeContact(database.reader, workspaceId, contactId)
@@ -238,7 +242,8 @@ function previewRoute({ database, clock, findBrand, findMergeContact }: Template
         throw new AppError('contact_not_found', 'there is no such contact', { path: 'contact_id' })
       const brand = await findBrand(database.reader, workspaceId)
       if (!brand) throw new AppError('workspace_not_found', 'the workspace was removed')
-      return preview({ html, subject, data, contact }, brand, clock.now())
+      const asked = { workspaceId, template, subject, data, contact }
+      return preview(renderDesk, asked, brand, clock.now())
     },
   })
 }

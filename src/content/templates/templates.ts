@@ -8,7 +8,8 @@ import type { NewId } from '../../core/ids.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
 import type { Clock } from '../../world/time/clock.js'
-import { readContent, type GivenContent } from './read-content.js'
+import type { RenderDesk } from '../rendering/render-desk.js'
+import { readContent, requireParsableHtml, type GivenContent } from './read-content.js'
 import {
   findTemplate,
   findVersion,
@@ -24,6 +25,7 @@ interface Parts {
   readonly database: Database
   readonly clock: Clock
   readonly newId: NewId
+  readonly renderDesk: RenderDesk
 }
 
 interface Owner {
@@ -31,7 +33,7 @@ interface Owner {
 }
 
 export async function createTemplate(
-  { database, clock, newId }: Parts,
+  { database, clock, newId, renderDesk }: Parts,
   { workspaceId }: Owner,
   actor: Actor,
   given: GivenContent,
@@ -39,6 +41,7 @@ export async function createTemplate(
   const now = clock.now()
   const head = { id: newId(), workspaceId, version: 1, createdAt: now, updatedAt: now }
   const template = { ...head, ...readContent(given) }
+  await requireParsableHtml(renderDesk, workspaceId, template.html, given)
   await database.write(async tx => {
     await insertTemplate(tx.db, template)
     await log(tx, template, actor, 'template.created', now)
@@ -48,7 +51,7 @@ export async function createTemplate(
 
 /** A body without fields changes nothing. */
 export async function changeTemplate(
-  { database, clock }: Parts,
+  { database, clock, renderDesk }: Parts,
   { workspaceId }: Owner,
   actor: Actor,
   id: string,
@@ -59,6 +62,7 @@ export async function changeTemplate(
     const seen = await mustFindTemplate(database.reader, workspaceId, id)
     if (Object.values(given).every(value => value === undefined)) return seen
     const content = readContent(given, seen)
+    if (content.html !== seen.html) await requireParsableHtml(renderDesk, workspaceId, content.html, given)
     const changed = await database.write(async tx => {
       const before = await mustFindTemplate(tx.db, workspaceId, id)
       if (before.version !== seen.version) return undefined

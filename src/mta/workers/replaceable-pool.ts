@@ -27,6 +27,7 @@ export function replaceablePool(first: WorkerPool): ReplaceablePool {
 
   return {
     deliver: (job, signal) => current.deliver(job, signal),
+    render: request => current.render(request),
     replace(next) {
       const former = current
       current = next

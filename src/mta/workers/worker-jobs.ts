@@ -4,6 +4,8 @@
  * Called by `worker-main.ts`. Knows of delivering only the interface. Fails: an instruction that makes no sense is a
  * mistake of ours and ends the thread.
  */
+import { PlanCache } from '../../content/rendering/plan-cache.js'
+import { carryOut, type RenderRequest } from '../../content/rendering/render-request.js'
 import { describeError } from '../../core/errors.js'
 import type { Outcome } from '../../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../../queue/delivery-agent.js'
@@ -36,6 +38,7 @@ class JobDesk {
   private readonly shared = new Map<number, SharedValue>()
   private readonly inHand = new Map<number, AbortController>()
   private readonly waiting: Waiting[] = []
+  private readonly plans = new PlanCache()
   private isBeginning = false
   private reports: Report[] = []
 
@@ -60,6 +63,9 @@ class JobDesk {
         break
       case 'abort':
         this.inHand.get(instruction.number)?.abort()
+        break
+      case 'render':
+        void this.render(instruction.number, instruction.request)
         break
       case 'close':
         void this.close()
@@ -105,6 +111,16 @@ class JobDesk {
       this.report({ kind: 'fault', number, text: describeError(error) })
     }
     this.inHand.delete(number)
+  }
+
+  private async render(number: number, request: RenderRequest): Promise<void> {
+    // Sockets have their turn between two of them.
+    await nextTurn()
+    try {
+      this.report({ kind: 'rendered', number, result: carryOut(request, this.plans) })
+    } catch (error) {
+      this.report({ kind: 'fault', number, text: describeError(error) })
+    }
   }
 
   private async close(): Promise<void> {

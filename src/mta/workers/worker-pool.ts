@@ -11,7 +11,9 @@
  *   (absent) -> starting -> ready -> ended -> (at once, or after a pause when it did not last) starting
  */
 import { setMaxListeners } from 'node:events'
+import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
+import { AppError } from '../../core/errors.js'
 import type { Outcome } from '../../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../../queue/delivery-agent.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
@@ -36,6 +38,12 @@ export interface WorkerPoolParts {
 }
 
 export interface WorkerPool extends DeliveryAgent {
+  /**
+   * Renders for somebody who waits, in the thread with the least to do. The caller bounds how many come at once.
+   *
+   * @throws AppError unavailable where no thread is there, or it ends meanwhile
+   */
+  render(request: RenderRequest): Promise<RenderResult>
   /** Ends the threads wherever they are. What is in hand gets no outcome: the queue tries it again, as after a crash. */
   terminate(): Promise<void>
 }
@@ -94,11 +102,19 @@ class ThreadedAgent implements WorkerPool {
     // One shutdown signal serves every delivery at once; that many listeners are no leak.
     setMaxListeners(0, signal)
     if (this.isClosing) return Promise.resolve(concludeShutdown())
-    const delivery = this.handOver(job, signal)
-    this.underWay.add(delivery)
-    const forget = () => this.underWay.delete(delivery)
-    delivery.then(forget, forget)
-    return delivery
+    return this.awaited(this.handOver(job, signal))
+  }
+
+  render(request: RenderRequest): Promise<RenderResult> {
+    return this.isClosing ? Promise.reject(noThread()) : this.awaited(this.handOverRendering(request))
+  }
+
+  /** Closing waits for it. */
+  private awaited<T>(work: Promise<T>): Promise<T> {
+    this.underWay.add(work)
+    const forget = () => this.underWay.delete(work)
+    work.then(forget, forget)
+    return work
   }
 
   async close(): Promise<void> {
@@ -159,13 +175,37 @@ class ThreadedAgent implements WorkerPool {
     return thread === undefined ? this.wait(job, signal) : thread.deliver(job, domain, signal)
   }
 
+  private handOverRendering(request: RenderRequest): Promise<RenderResult> {
+    const [thread] = this.readyThreads()
+    if ((thread?.load ?? this.waiting.size) > EQUAL_LOAD) this.startOneMore()
+    if (thread) return thread.render(request)
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        begin: () => {
+          this.waiting.delete(waiting)
+          resolve(this.handOverRendering(request))
+        },
+        giveUp: () => {
+          this.waiting.delete(waiting)
+          reject(noThread())
+        },
+      }
+      this.waiting.add(waiting)
+    })
+  }
+
   /** The one with least to do; of those about equal in that, one that can use an open connection. */
   private choose(domain: string): DeliveryThread | undefined {
-    const ready = this.threads().filter(thread => thread.isReady)
-    const [least, ...others] = ready.sort((one, other) => one.load - other.load)
+    const [least, ...others] = this.readyThreads()
     if (least === undefined || least.isConnectedTo(domain)) return least
     const equals = others.filter(({ load }) => load <= least.load + EQUAL_LOAD)
     return equals.find(thread => thread.isConnectedTo(domain)) ?? least
+  }
+
+  /** The one with least to do first. */
+  private readyThreads(): DeliveryThread[] {
+    const ready = this.threads().filter(thread => thread.isReady)
+    return ready.sort((one, other) => one.load - other.load)
   }
 
   private threads(): DeliveryThread[] {
@@ -192,4 +232,8 @@ class ThreadedAgent implements WorkerPool {
       if (signal.aborted) giveUp()
     })
   }
+}
+
+function noThread(): AppError {
+  return new AppError('unavailable', 'no thread can render it; try again')
 }

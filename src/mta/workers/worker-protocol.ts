@@ -5,6 +5,7 @@
  * what comes up in the same turn of the event loop crosses over together. The thread obeys instructions in the order
  * given; that is what makes `drop` safe right after the job that needed the value.
  */
+import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
 import type { Outcome } from '../../mail/outcome.js'
 import type { DeliveryJob } from '../../queue/delivery-agent.js'
@@ -27,6 +28,8 @@ export type Instruction =
   | { readonly kind: 'deliver'; readonly number: number; readonly slip: JobSlip }
   /** Breaks this one off, as the agent's signal does; nothing happens where its outcome is on its way already. */
   | { readonly kind: 'abort'; readonly number: number }
+  /** A rendering that somebody waits for; `number` as above. */
+  | { readonly kind: 'render'; readonly number: number; readonly request: RenderRequest }
   /** Ends idle connections; the last instruction, given when no job is in hand. */
   | { readonly kind: 'close' }
 
@@ -35,7 +38,8 @@ export type Report =
   /** The first one: everything is loaded. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'outcome'; readonly number: number; readonly outcome: Outcome }
-  /** The agent broke its promise never to reject. */
+  | { readonly kind: 'rendered'; readonly number: number; readonly result: RenderResult }
+  /** The agent broke its promise never to reject, or a rendering failed by a mistake of ours. */
   | { readonly kind: 'fault'; readonly number: number; readonly text: string }
   /** The last one: the thread may be ended. */
   | { readonly kind: 'closed' }

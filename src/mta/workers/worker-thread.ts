@@ -2,8 +2,10 @@
  * One delivery thread as the server sees it: the jobs it has in hand, what it was given to keep, and its end.
  *
  * Used by `worker-pool.ts`. Never starts another thread, never chooses a job. Fails: when the thread ends, every job it
- * had in hand ends with it as `deferred`; where the agent over there breaks its promise never to reject, so does this.
+ * had in hand ends with it as `deferred`, and renderings reject as unavailable; where the agent over there breaks its promise never to reject, so does this.
  */
+import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
+import { AppError } from '../../core/errors.js'
 import type { Deferred, Outcome } from '../../mail/outcome.js'
 import type { DeliveryJob } from '../../queue/delivery-agent.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
@@ -29,6 +31,11 @@ interface InHand {
   readonly fail: (error: Error) => void
 }
 
+interface Rendering {
+  readonly settle: (result: RenderResult) => void
+  readonly fail: (error: Error) => void
+}
+
 /**
  * For strings and objects; rendered messages are buffers and do not count. A mail of 25 MB takes more than 512 while it is
  * composed. Only a fault needs ever more, and that shall end a thread and not the server.
@@ -44,6 +51,7 @@ export class DeliveryThread {
   private readonly ended: Promise<void>
   private state: 'starting' | 'ready' | 'ended' = 'starting'
   private readonly inHand = new Map<number, InHand>()
+  private readonly renderings = new Map<number, Rendering>()
   private lastNumber = 0
   private readonly shared = new SharedAccount()
   private instructions: Instruction[] = []
@@ -71,9 +79,9 @@ export class DeliveryThread {
     return this.state === 'ready'
   }
 
-  /** Jobs in hand. */
+  /** Jobs and renderings in hand. */
   get load(): number {
-    return this.inHand.size
+    return this.inHand.size + this.renderings.size
   }
 
   /** Whether it probably has an idle connection for mail to this domain. */
@@ -98,6 +106,13 @@ export class DeliveryThread {
       .finally(() => signal.removeEventListener('abort', abort))
   }
 
+  /** @throws AppError unavailable where the thread ends first */
+  render(request: RenderRequest): Promise<RenderResult> {
+    const number = ++this.lastNumber
+    this.instruct({ kind: 'render', number, request })
+    return new Promise((settle, fail) => this.renderings.set(number, { settle, fail }))
+  }
+
   /** Ends it once its idle connections have said QUIT, or after `limitMs`. Call it when nothing is in hand. */
   async close(limitMs: number): Promise<void> {
     if (this.state === 'ready') {
@@ -113,6 +128,7 @@ export class DeliveryThread {
   /** Ends it wherever it is; what it has in hand gets no outcome, as in a crash of the whole server. */
   async terminate(): Promise<void> {
     this.inHand.clear()
+    this.giveUpRenderings()
     await this.thread.terminate()
     await this.ended
   }
@@ -149,9 +165,14 @@ export class DeliveryThread {
         case 'outcome':
           this.take(report.number)?.settle(withBuffer(report.outcome))
           break
-        case 'fault':
-          this.take(report.number)?.fail(new Error(report.text))
+        case 'rendered':
+          this.takeRendering(report.number)?.settle(report.result)
           break
+        case 'fault': {
+          const failed = this.take(report.number) ?? this.takeRendering(report.number)
+          failed?.fail(new Error(report.text))
+          break
+        }
         case 'closed':
           this.onClosed()
           break
@@ -164,12 +185,26 @@ export class DeliveryThread {
     return job
   }
 
+  private takeRendering(number: number): Rendering | undefined {
+    const rendering = this.renderings.get(number)
+    this.renderings.delete(number)
+    return rendering
+  }
+
+  private giveUpRenderings(): void {
+    const lost = [...this.renderings.values()]
+    this.renderings.clear()
+    for (const { fail } of lost)
+      fail(new AppError('unavailable', 'the thread that rendered it has ended; try again'))
+  }
+
   private takeLeave(end: ThreadEnd): void {
     this.state = 'ended'
     const lost = [...this.inHand.values()]
     this.inHand.clear()
     this.parts.onEnd(end, lost.length)
     for (const { settle } of lost) settle(WORKER_LOST)
+    this.giveUpRenderings()
   }
 
   private noteConnection(domain: string): void {

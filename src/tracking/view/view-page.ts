@@ -1,5 +1,6 @@
 /**
- * `/v/<token>`: a mail in the browser, filled in again for whom it was sent to, for as long as its text is kept.
+ * `/v/<token>`: a mail in the browser, filled in again for whom it was sent to, for as long as its text is kept. Filled in by another
+ * thread (`render-desk.ts`), which lets nobody's pages hold up the API.
  *
  * Linked by `{{view_url}}`. It is the html that the workspace wrote, shown from our own origin: the policy puts it into a sandbox
  * without scripts, forms or an origin, so that it can do nothing in our name. Links lead where they were written to, and there is no
@@ -8,26 +9,27 @@
  * Fails: a token that is none of ours and a mail that is not kept any more are pages with 404; as the database does.
  */
 import { findPublicSender } from '../../accounts/public-sender.js'
-import {
-  planBody,
-  renderMail,
-  planSubject,
-  valuesOf,
-  type MailSource,
-} from '../../content/rendering/mail-plan.js'
+import type { MailSource } from '../../content/rendering/mail-plan.js'
+import { renderKey, type RenderDesk } from '../../content/rendering/render-desk.js'
+import type { OwnValues } from '../../content/rendering/merging.js'
+import type { RenderRequest } from '../../content/rendering/render-request.js'
+import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import type { Database } from '../../db/database.js'
 import { noticePage } from '../../http/public/document.js'
 import { html } from '../../http/public/html.js'
 import type { PublicAnswer, PublicRoute } from '../../http/public/public-route.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
 import { LINK_PATHS, linksOf, readView } from '../../mail/links/links.js'
-import { findContents, type MessageContent } from '../../messages/content-store.js'
+import { findContents, hasWrittenContent } from '../../messages/content-store.js'
 import { findAnyMessage, type Message } from '../../messages/message-store.js'
 import { findOwnValues } from '../../queue/claiming/own-values.js'
+import { addressKey } from '../../world/net/ip-address.js'
 
 export interface ViewParts {
   readonly database: Database
   readonly linkKeys: LinkKeys
+  readonly renderDesk: RenderDesk
   /** Without a slash at the end. */
   readonly publicUrl: string
 }
@@ -44,12 +46,12 @@ export function viewPage(parts: ViewParts): PublicRoute {
     method: 'GET',
     path: `${LINK_PATHS.view}:token`,
     isLimited: true,
-    async handle({ params, texts }) {
+    async handle({ params, texts, visitor }) {
       const messageId = readView(linkKeys, params['token'] ?? '')
       if (messageId === undefined) return { page: noticePage(texts.badLink), status: 404 }
       const message = await findAnyMessage(database.reader, messageId)
-      const [content] = message ? await findContents(database.reader, [message.contentId]) : []
-      const mail = message && content && (await fillIn(parts, message, content))
+      const isKept = message && (await hasWrittenContent(database.reader, message.contentId))
+      const mail = isKept ? await fillIn(parts, message, addressKey(visitor.address)) : undefined
       if (mail?.html !== undefined) return asDocument(mail.html)
       const found = message && (await findPublicSender(database.reader, message.workspaceId))
       if (mail?.text === undefined || !found)
@@ -60,21 +62,42 @@ export function viewPage(parts: ViewParts): PublicRoute {
   }
 }
 
-async function fillIn(
-  { database, linkKeys, publicUrl }: ViewParts,
-  { id, workspaceId, recipient }: Message,
-  { subject, html: written, text, merging, createdAt, scheduledAt = createdAt }: MessageContent,
-): Promise<Partial<MailSource> & Pick<MailSource, 'subject'>> {
-  const source = {
-    ...(written === undefined ? {} : { html: written }),
-    ...(text === undefined ? {} : { text }),
-  }
-  if (!merging) return { subject, ...source }
-  const { tracking: _, ...untracked } = merging
+/** Contacts are read as they are now: a page that is asked for again shows what was changed meanwhile. */
+async function fillIn(parts: ViewParts, message: Message, network: string): Promise<MailSource | undefined> {
+  const { database, renderDesk } = parts
+  const { id, workspaceId } = message
   const own = (await findOwnValues(database.reader, [id])).get(id) ?? {}
+  const result = await renderDesk.render({
+    key: renderKey('view', id, own),
+    workspaceId,
+    network,
+    load: () => requestOf(parts, message, own),
+  })
+  return result.kind === 'mail' ? result : undefined
+}
+
+async function requestOf(
+  { database, linkKeys, publicUrl }: ViewParts,
+  { id, contentId, workspaceId, recipient }: Message,
+  own: OwnValues,
+): Promise<RenderRequest> {
+  const [content] = await findContents(database.reader, [contentId])
+  if (!content) throw new AppError('not_found', 'the mail is no longer kept')
+  const { subject, html, text, merging, createdAt, scheduledAt = createdAt } = content
   const links = linksOf(linkKeys, publicUrl, { messageId: id, workspaceId, recipient })
-  const plan = { subject: planSubject(subject, untracked), body: planBody(source, untracked) }
-  return renderMail(plan, valuesOf(untracked, own, recipient, scheduledAt, links))
+  const { unsubscribeUrl, preferencesUrl, viewUrl } = links
+  return {
+    kind: 'mail',
+    source: { subject, ...given({ html, text }) },
+    ...(merging && {
+      merging: { brand: merging.brand, hasFooter: merging.hasFooter, ...given({ data: merging.data }) },
+    }),
+    own,
+    recipient,
+    date: scheduledAt,
+    links: { unsubscribeUrl, preferencesUrl, viewUrl },
+    isHtmlEnough: true,
+  }
 }
 
 function asDocument(text: string): PublicAnswer {

@@ -1,0 +1,67 @@
+/**
+ * A rendering that somebody waits for, such as a preview or a mail in the browser: plain values that can cross to another thread.
+ *
+ * Made where requests are answered, carried out in the delivery threads (`mta/workers/`), brought there by `render-desk.ts`. Pure.
+ * Never throws for what is written in a mail: that becomes `refused`.
+ */
+import { given } from '../../core/given.js'
+import { MergeError } from '../merge/merge-error.js'
+import type { MergePlace } from '../merge/merge-tree.js'
+import { parseTemplate } from '../merge/parse-template.js'
+import { renderTemplate } from '../merge/render-template.js'
+import { renderMail, valuesOf, type MailSource, type SubscriberLinks } from './mail-plan.js'
+import type { Merging, OwnValues } from './merging.js'
+import type { PlanCache } from './plan-cache.js'
+
+export type RenderRequest = MailRequest | ParseRequest
+
+/** One mail, filled in for one recipient. Its links lead where they were written to. */
+export interface MailRequest {
+  readonly kind: 'mail'
+  readonly source: MailSource
+  /** Absent where nothing is filled in. */
+  readonly merging?: Omit<Merging, 'tracking'>
+  readonly own: OwnValues
+  readonly recipient: string
+  /** Of the mail, ms since epoch UTC. */
+  readonly date: number
+  readonly links: SubscriberLinks
+  /** If there is HTML, no text is made of it. */
+  readonly isHtmlEnough: boolean
+}
+
+/** Whether a source can be read at all. */
+export interface ParseRequest {
+  readonly kind: 'parse'
+  readonly source: string
+  readonly place: MergePlace
+}
+
+export type RenderResult =
+  | ({ readonly kind: 'mail' } & MailSource)
+  | { readonly kind: 'parsed' }
+  /** The source or its data cannot be rendered; with line and column where there are any. */
+  | { readonly kind: 'refused'; readonly message: string }
+
+export function carryOut(request: RenderRequest, plans: PlanCache): RenderResult {
+  try {
+    if (request.kind === 'mail') return mailOf(request, plans)
+    parseTemplate(request.source, request.place)
+    return { kind: 'parsed' }
+  } catch (error) {
+    if (error instanceof MergeError) return { kind: 'refused', message: error.message }
+    throw error
+  }
+}
+
+function mailOf(
+  { source, merging, own, recipient, date, links, isHtmlEnough }: MailRequest,
+  plans: PlanCache,
+): RenderResult {
+  if (!merging) return { kind: 'mail', ...source }
+  const plan = plans.planOf(source, merging)
+  const values = valuesOf(merging, own, recipient, date, links)
+  if (!isHtmlEnough || plan.body.html === undefined) return { kind: 'mail', ...renderMail(plan, values) }
+  const html = renderTemplate(plan.body.html, values)
+  return { kind: 'mail', subject: renderTemplate(plan.subject, values), ...given({ html }) }
+}

@@ -1,0 +1,170 @@
+/** Renderings that somebody waits for: equal ones once, fairly, within bounds; and what is rendered in which thread. */
+import t, { type Test } from 'tap'
+import { PlanCache } from '../../src/content/rendering/plan-cache.js'
+import { RenderDesk, renderKey, type RenderBounds } from '../../src/content/rendering/render-desk.js'
+import {
+  carryOut,
+  type RenderRequest,
+  type RenderResult,
+} from '../../src/content/rendering/render-request.js'
+import { AppError } from '../../src/core/errors.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { nextTurn } from '../../src/world/time/clock.js'
+
+const BOUNDS: RenderBounds = {
+  ...{ atOnce: 1, waiting: 6, waitingPerWorkspace: 4, perNetwork: 2, limitMs: 5_000, keptUnits: 2_000 },
+}
+
+const request = (html: string): RenderRequest => ({
+  kind: 'mail',
+  source: { subject: 'Hello', html },
+  own: {},
+  recipient: 'ann@x.example',
+  date: 0,
+  links: { unsubscribeUrl: '#', preferencesUrl: '#', viewUrl: '#' },
+  isHtmlEnough: true,
+})
+
+/** A desk whose thread renders when the test says so. */
+function open(_: Test, bounds: Partial<RenderBounds> = {}) {
+  const clock = new FakeClock()
+  const inHand: { html: string; settle: (result: RenderResult) => void; fail: (error: Error) => void }[] = []
+  const loaded: string[] = []
+  const render = (asked: RenderRequest) =>
+    new Promise<RenderResult>((settle, fail) => {
+      const html = asked.kind === 'mail' ? (asked.source.html ?? '') : ''
+      inHand.push({ html, settle, fail })
+    })
+  const desk = new RenderDesk({ clock, render }, { ...BOUNDS, ...bounds })
+  return {
+    desk,
+    clock,
+    inHand,
+    loaded,
+    ask: (name: string, workspaceId = 'w1', network?: string) =>
+      desk.render({
+        key: name,
+        workspaceId,
+        ...(network === undefined ? {} : { network }),
+        load() {
+          loaded.push(name)
+          return Promise.resolve(request(name))
+        },
+      }),
+    /** Finishes what is under way. @returns the name of it */
+    finish: async (html?: string): Promise<string | undefined> => {
+      await nextTurn()
+      const one = inHand.shift()
+      one?.settle({ kind: 'mail', subject: 'Hello', html: html ?? one.html })
+      await nextTurn()
+      return one?.html
+    },
+  }
+}
+
+const codeOf = async (asked: Promise<unknown>) =>
+  asked.then(
+    () => 'rendered',
+    (error: unknown) => (error instanceof AppError ? error.code : String(error)),
+  )
+
+t.test(
+  'the same page asked for by many is rendered once, and again only when it is no longer kept',
+  async t => {
+    const { ask, finish, loaded } = open(t)
+    const asked = [ask('a'), ask('a', 'w1', 'n1'), ask('a', 'w1', 'n2')]
+    await finish()
+    for (const one of asked) t.match(await one, { html: 'a' })
+    t.match(await ask('a'), { html: 'a' })
+    t.same(loaded, ['a'])
+    const large = ask('b')
+    await finish('x'.repeat(3_000))
+    await large
+    const again = ask('a')
+    await finish()
+    await again
+    t.same(loaded, ['a', 'b', 'a'], 'what was kept made room')
+  },
+)
+
+t.test('workspaces take turns, and nothing is loaded before its turn', async t => {
+  const { ask, finish, loaded } = open(t)
+  const asked = [ask('a1'), ask('a2'), ask('a3'), ask('b1', 'w2'), ask('b2', 'w2')]
+  await nextTurn()
+  t.same(loaded, ['a1'])
+  const order: (string | undefined)[] = []
+  for (const _ of asked) order.push(await finish())
+  t.same(order, ['a1', 'a2', 'b1', 'a3', 'b2'])
+  await Promise.all(asked)
+})
+
+t.test('an address that asks for more at once is told to slow down, others are not', async t => {
+  const { ask, finish } = open(t)
+  const asked = [ask('a', 'w1', 'n1'), ask('b', 'w1', 'n1')]
+  await t.rejects(ask('c', 'w1', 'n1'), { code: 'rate_limited', retryAfterMs: 1_000 })
+  const other = ask('c', 'w1', 'n2')
+  for (let n = 0; n < 3; n += 1) await finish()
+  await Promise.all([...asked, other])
+  const later = ask('d', 'w1', 'n1')
+  await finish()
+  t.match(await later, { html: 'd' }, 'places are given back')
+})
+
+t.test('where too many wait, of a workspace or in all, the next is refused as unavailable', async t => {
+  const { ask, finish } = open(t)
+  const asked = ['a', 'b', 'c', 'd', 'e'].map(name => ask(name))
+  await t.rejects(ask('f'), { code: 'unavailable' })
+  asked.push(ask('g', 'w2'), ask('h', 'w2'))
+  await t.rejects(ask('i', 'w3'), { code: 'unavailable' })
+  for (const _ of asked) await finish()
+  await Promise.all(asked)
+})
+
+t.test('whoever waited too long is told so; a rendering that hangs keeps its place', async t => {
+  const { ask, finish, clock, inHand } = open(t)
+  const asked = [codeOf(ask('a')), codeOf(ask('b'))]
+  await nextTurn()
+  await clock.advance(5_000)
+  t.same(await Promise.all(asked), ['unavailable', 'unavailable'])
+  const next = ask('c')
+  await nextTurn()
+  t.equal(inHand.length, 1, 'a is still under way')
+  t.equal(await finish(), 'a')
+  t.equal(await finish(), 'c', 'and b, for which nobody waits, is not rendered')
+  t.match(await next, { html: 'c' })
+})
+
+t.test('a thread that ends fails its rendering alone, and nothing of it is kept', async t => {
+  const { ask, finish, inHand } = open(t)
+  const lost = codeOf(ask('a'))
+  await nextTurn()
+  inHand.shift()?.fail(new AppError('unavailable', 'the thread has ended'))
+  t.equal(await lost, 'unavailable')
+  const again = ask('a')
+  await finish()
+  t.match(await again, { html: 'a' })
+})
+
+t.test('a rendering is the mail, or says what is wrong with its source or its data', t => {
+  const plans = new PlanCache()
+  const brand = { companyName: 'Acme', companyAddress: '', attribution: false, timezone: 'UTC' }
+  const filled = (html: string, data = {}) =>
+    carryOut({ ...request(html), merging: { brand, hasFooter: false, data } } as RenderRequest, plans)
+  t.same(filled('<p>{{company_name}} {{a}}</p>', { a: '<b>' }), {
+    ...{ kind: 'mail', subject: 'Hello', html: '<p>Acme &lt;b&gt;</p>' },
+  })
+  t.match(filled('{{#each l}}{{this}}{{/each}}', { l: Array.from({ length: 30_000 }, () => 1) }), {
+    kind: 'refused',
+    message: /steps/,
+  })
+  t.same(carryOut(request('<p>{{as}} it stands</p>'), plans), {
+    ...{ kind: 'mail', subject: 'Hello', html: '<p>{{as}} it stands</p>' },
+  })
+  t.same(carryOut({ kind: 'parse', source: '{{a}}', place: 'html' }, plans), { kind: 'parsed' })
+  t.match(carryOut({ kind: 'parse', source: '{{#if a}}', place: 'html' }, plans), {
+    kind: 'refused',
+    message: /line 1/,
+  })
+  t.not(renderKey('view', 'a'), renderKey('view', 'b'))
+  t.end()
+})
