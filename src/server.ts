@@ -122,8 +122,12 @@ async function openParts(
     onEvents: onAppended,
     onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
   }
+  const agent = replaceablePool(openAgent(appliance))
+  closing.defer(() => agent.terminate())
+  const renderDesk = new RenderDesk({ clock: world.clock, render: request => agent.render(request) })
   const send = {
     ...submit,
+    renderDesk,
     senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
     messageLimit: config.limits.messageSizeBytes,
   }
@@ -131,9 +135,6 @@ async function openParts(
   closing.defer(() => calls.close())
   const certificates = await openCertificates(appliance)
   const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
-  const agent = replaceablePool(openAgent(appliance))
-  closing.defer(() => agent.terminate())
-  const renderDesk = new RenderDesk({ clock: world.clock, render: request => agent.render(request) })
   const resources = openResources(
     {
       ...resourceParts(appliance),

@@ -10,6 +10,8 @@ import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
 import { comesOutEmpty, EMPTY_SUBJECT, hasTags, type MailSource } from '../content/rendering/mail-plan.js'
 import { brandOf, type MergeData, type Merging } from '../content/rendering/merging.js'
 import { MergeError } from '../content/merge/merge-error.js'
+import { renderKey, type RenderDesk } from '../content/rendering/render-desk.js'
+import type { RenderRequest, RenderResult } from '../content/rendering/render-request.js'
 import type { UrlParameters } from '../content/tracking/followed-url.js'
 import type { MergePlace } from '../content/merge/merge-tree.js'
 import { parseTemplate } from '../content/merge/parse-template.js'
@@ -39,12 +41,14 @@ export interface MergeRequest {
   readonly hasFooter: boolean
   readonly trackOpens: boolean
   readonly trackClicks: boolean
+  /** `tryElsewhere` has rendered it with this data. */
+  readonly isTried?: boolean
 }
 
 /** @returns undefined for what leaves as it stands */
 export function mergingOf(
   workspace: Workspace,
-  { source, data, hasFooter, trackOpens, trackClicks }: MergeRequest,
+  { source, data, hasFooter, trackOpens, trackClicks, isTried = false }: MergeRequest,
 ): Merging | undefined {
   const isFilledIn = hasTags(source.subject) || hasTags(source.html) || hasTags(source.text)
   // Marketing has fields of its own that tell how to unsubscribe.
@@ -54,7 +58,7 @@ export function mergingOf(
   const tracking = isTracked ? { tracking: { opens: trackOpens, ...clicks } } : {}
   const merging = { brand: brandOf(workspace), hasFooter, ...tracking }
   if (!isFilledIn || data === undefined) return merging
-  tryOut(source, data)
+  tryOut(source, data, isTried)
   return { ...merging, data }
 }
 
@@ -121,13 +125,86 @@ export function requireFilledSubject(
     throw fault(path, `${EMPTY_SUBJECT}: template_data has no value for ${names.join(', ')}`)
 }
 
-function tryOut({ subject, html, text }: AskedSource, data: MergeData): void {
+/** Sources and data up to this many UTF-16 units are read and tried out at once, in some milliseconds at most. */
+const SHORT = 16_384
+
+/** Merge tags that were read, by `readableName`: what is wrong with them, or null. */
+export type KnownReadable = Map<string, string | null>
+
+export function readableName(place: 'html' | 'text', source: string): string {
+  return `${place} ${source}`
+}
+
+/**
+ * Has long sources with merge tags read in another thread. Where that has no room now, they are left to `requireReadable`.
+ *
+ * @param known gets what was found
+ */
+export async function readElsewhere(
+  desk: RenderDesk | undefined,
+  workspaceId: string,
+  sources: { readonly html?: string | null | undefined; readonly text?: string | null | undefined },
+  known: KnownReadable,
+): Promise<void> {
+  if (!desk) return
+  for (const place of ['html', 'text'] as const) {
+    const source = sources[place]
+    if (typeof source !== 'string' || source.length <= SHORT || !hasTags(source)) continue
+    const name = readableName(place, source)
+    if (known.has(name)) continue
+    const result = await renderedElsewhere(desk, workspaceId, { kind: 'parse', source, place })
+    if (result) known.set(name, result.kind === 'refused' ? result.message : null)
+  }
+}
+
+/**
+ * Tries a long html or text out with its data in another thread.
+ *
+ * @returns false where that was not needed or has no room now: `mergingOf` tries it
+ * @throws AppError validation_error where it passes the bounds
+ */
+export async function tryElsewhere(
+  desk: RenderDesk | undefined,
+  workspaceId: string,
+  { html = '', text = '' }: { readonly html?: string | undefined; readonly text?: string | undefined },
+  data: MergeData | undefined,
+): Promise<boolean> {
+  if (!desk || data === undefined || !(hasTags(html) || hasTags(text))) return false
+  const size = JSON.stringify(data).length
+  if (html.length + text.length + size <= SHORT) return false
+  const sources = [
+    { source: html, place: 'html' as const },
+    { source: text, place: 'text' as const },
+  ].filter(({ source }) => mayPassBounds(source, size))
+  if (sources.length === 0) return false
+  const result = await renderedElsewhere(desk, workspaceId, { kind: 'try', sources, data })
+  if (result?.kind === 'refused') throw fault('template_data', `with this template_data ${result.message}`)
+  return result !== undefined
+}
+
+/** @returns undefined where it has no room now */
+async function renderedElsewhere(
+  desk: RenderDesk,
+  workspaceId: string,
+  request: RenderRequest,
+): Promise<RenderResult | undefined> {
+  try {
+    const key = renderKey('source', request)
+    return await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'unavailable') return undefined
+    throw error
+  }
+}
+
+function tryOut({ subject, html, text }: AskedSource, data: MergeData, isTried: boolean): void {
   if (hasTags(subject)) {
     // As text: what a subject would hide is what is looked for.
     const line = tryRendering({ ...parseTemplate(subject, 'subject'), place: 'text' }, data)
     if (hasHeaderBreak(line))
       throw fault('template_data', 'template_data brings a line break or control character into the subject')
   }
+  if (isTried) return
   const size = JSON.stringify(data).length
   if (html !== undefined && mayPassBounds(html, size)) tryRendering(parseTemplate(html, 'html'), data)
   if (text !== undefined && mayPassBounds(text, size)) tryRendering(parseTemplate(text, 'text'), data)

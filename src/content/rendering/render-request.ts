@@ -10,10 +10,10 @@ import type { MergePlace } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
 import { renderMail, valuesOf, type MailSource, type SubscriberLinks } from './mail-plan.js'
-import type { Merging, OwnValues } from './merging.js'
+import type { MergeData, Merging, OwnValues } from './merging.js'
 import type { PlanCache } from './plan-cache.js'
 
-export type RenderRequest = MailRequest | ParseRequest
+export type RenderRequest = MailRequest | ParseRequest | TryRequest
 
 /** One mail, filled in for one recipient. Its links lead where they were written to. */
 export interface MailRequest {
@@ -37,17 +37,30 @@ export interface ParseRequest {
   readonly place: MergePlace
 }
 
+/** Whether sources stay within the bounds of rendering with that data, whoever they are for. */
+export interface TryRequest {
+  readonly kind: 'try'
+  readonly sources: readonly { readonly source: string; readonly place: MergePlace }[]
+  readonly data: MergeData
+}
+
 export type RenderResult =
   | ({ readonly kind: 'mail' } & MailSource)
-  | { readonly kind: 'parsed' }
+  | { readonly kind: 'parsed' | 'tried' }
   /** The source or its data cannot be rendered; with line and column where there are any. */
   | { readonly kind: 'refused'; readonly message: string }
 
 export function carryOut(request: RenderRequest, plans: PlanCache): RenderResult {
   try {
     if (request.kind === 'mail') return mailOf(request, plans)
-    parseTemplate(request.source, request.place)
-    return { kind: 'parsed' }
+    if (request.kind === 'parse') {
+      parseTemplate(request.source, request.place)
+      return { kind: 'parsed' }
+    }
+    const { sources, data } = request
+    for (const { source, place } of sources)
+      renderTemplate(parseTemplate(source, place), { system: {}, data })
+    return { kind: 'tried' }
   } catch (error) {
     if (error instanceof MergeError) return { kind: 'refused', message: error.message }
     throw error

@@ -14,8 +14,15 @@ import { readContentFields, type ReadContent } from './fields/content-fields.js'
 import { invalidField } from './fields/field-fault.js'
 import { readRecipientFields, shownRecipient, type Recipients } from './fields/recipient-fields.js'
 import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
-import { findAskedTemplate, type AskedTemplate } from '../merged-content.js'
+import {
+  findAskedTemplate,
+  readElsewhere,
+  tryElsewhere,
+  type AskedTemplate,
+  type KnownReadable,
+} from '../merged-content.js'
 import { fillFields, readTemplateData } from './fields/template-fields.js'
+import type { RenderDesk } from '../../content/rendering/render-desk.js'
 import type { SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
 import type { Author, Sender } from '../sender.js'
@@ -91,8 +98,8 @@ interface Finders {
   readonly workspace: ActingWorkspace
   readonly sender: (asked: Author) => Promise<Sender>
   readonly template: (id: string | undefined) => Promise<AskedTemplate | undefined>
-  /** Sources whose merge tags were read. */
-  readonly readable: Set<string>
+  readonly readable: KnownReadable
+  readonly renderDesk: RenderDesk | undefined
 }
 
 async function readMessage(
@@ -101,9 +108,10 @@ async function readMessage(
   messageLimit: number,
   finders: Finders,
 ): Promise<ReadMessage> {
-  const { workspace, readable } = finders
+  const { workspace, readable, renderDesk } = finders
   const recipients = readRecipientFields(message, true)
   const senderFields = readSenderFields(message)
+  await readElsewhere(renderDesk, workspace.id, message, readable)
   const { content: fields, attached } = readContentFields(
     await withLongDecoded(message),
     messageLimit,
@@ -113,12 +121,14 @@ async function readMessage(
   // In the contract's order: the sender's address, the template, the sender's domain.
   const asked = withWorkspaceSender(senderFields, workspace)
   const template = await finders.template(message.template_id)
-  const content = fillFields(workspace, fields, template, data, message)
+  const written = { html: fields.html ?? template?.html, text: fields.text }
+  const isTried = await tryElsewhere(renderDesk, workspace.id, written, data)
+  const content = fillFields(workspace, fields, template, data, message, isTried)
   const sender = await finders.sender(asked)
   return { index, ...recipients, content, attached, sender }
 }
 
-function openFinders({ senders, database }: SendParts, workspace: ActingWorkspace): Finders {
+function openFinders({ senders, database, renderDesk }: SendParts, workspace: ActingWorkspace): Finders {
   const sender = once(
     ({ fromAddress, name, replyTo }: Author) => JSON.stringify([fromAddress, name, replyTo]),
     asked => senders.sender(workspace, asked),
@@ -127,7 +137,7 @@ function openFinders({ senders, database }: SendParts, workspace: ActingWorkspac
     (id: string | undefined) => id ?? '',
     id => findAskedTemplate(database.reader, workspace, id),
   )
-  return { workspace, sender, template, readable: new Set() }
+  return { workspace, sender, template, readable: new Map(), renderDesk }
 }
 
 function once<A, R>(nameOf: (asked: A) => string, find: (asked: A) => Promise<R>): (asked: A) => Promise<R> {

@@ -1,6 +1,7 @@
 /**
  * `POST /email/send`: checks the request by the contract's rules, in the contract's order, and submits it.
  */
+import type { RenderDesk } from '../../content/rendering/render-desk.js'
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
@@ -19,11 +20,13 @@ import { readContentFields } from './fields/content-fields.js'
 import { readRecipientFields } from './fields/recipient-fields.js'
 import { asScheduleFailure, checkSendAt, readSendAt } from './fields/send-at-field.js'
 import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
-import { findAskedTemplate } from '../merged-content.js'
+import { findAskedTemplate, readElsewhere, tryElsewhere, type KnownReadable } from '../merged-content.js'
 import { fillFields, readTemplateData } from './fields/template-fields.js'
 import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
 
 export interface SendParts extends SubmitParts {
+  /** Takes what is long off the caller's thread; absent in a command, which nobody else waits for. */
+  readonly renderDesk?: RenderDesk
   readonly senders: SenderCache
   /** Octets of a message, everything encoded. */
   readonly messageLimit: number
@@ -79,11 +82,16 @@ async function toSubmission(
   const { recipients, addressees } = readRecipientFields(body)
   const senderFields = readSenderFields(body)
   const scheduledAt = readSendAt(body.send_at)
-  const { content: fields, attached } = readContentFields(await withLongDecoded(body), parts.messageLimit)
+  const readable: KnownReadable = new Map()
+  await readElsewhere(parts.renderDesk, workspace.id, body, readable)
+  const decoded = await withLongDecoded(body)
+  const { content: fields, attached } = readContentFields(decoded, parts.messageLimit, readable)
   const data = readTemplateData(body)
   const asked = withWorkspaceSender(senderFields, workspace)
   const template = await findAskedTemplate(parts.database.reader, workspace, body.template_id)
-  const filled = fillFields(workspace, fields, template, data, body)
+  const written = { html: fields.html ?? template?.html, text: fields.text }
+  const isTried = await tryElsewhere(parts.renderDesk, workspace.id, written, data)
+  const filled = fillFields(workspace, fields, template, data, body, isTried)
   const sender = await parts.senders.sender(workspace, asked)
   checkSendAt(scheduledAt, now)
   const content = {

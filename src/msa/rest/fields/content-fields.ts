@@ -8,7 +8,7 @@ import { hasTags } from '../../../content/rendering/mail-plan.js'
 import { formatSize } from '../../../core/units.js'
 import type { HeaderField } from '../../../mail/compose/compose.js'
 import type { AttachmentFacts } from '../../../messages/content-store.js'
-import { requireReadable } from '../../merged-content.js'
+import { readableName, requireReadable, type KnownReadable } from '../../merged-content.js'
 import { readAttachments, type DecodedFields } from './attachment-fields.js'
 import { invalidField } from './field-fault.js'
 import { readHeaderFields } from './header-fields.js'
@@ -32,12 +32,12 @@ export interface ReadContent {
 
 /**
  * @param messageLimit octets of the message, everything encoded
- * @param readable html and text of which it is known that their merge tags can be read; gets those of this message
+ * @param readable merge tags of html and text that were read already; gets those of this message
  */
 export function readContentFields(
   body: DecodedFields,
   messageLimit: number,
-  readable = new Set<string>(),
+  readable: KnownReadable = new Map(),
 ): ReadContent {
   const subject = readSubject(body.subject)
   requireReadable(subject, 'subject', 'subject')
@@ -47,9 +47,11 @@ export function readContentFields(
   const texts = readTexts(body)
   for (const field of ['html', 'text'] as const) {
     const source = texts[field]
-    if (source === undefined || !hasTags(source) || readable.has(`${field} ${source}`)) continue
-    requireReadable(source, field, field)
-    readable.add(`${field} ${source}`)
+    if (source === undefined || !hasTags(source)) continue
+    const known = readable.get(readableName(field, source))
+    if (typeof known === 'string') throw invalidField(field, `${field}: ${known}`)
+    if (known === undefined) requireReadable(source, field, field)
+    readable.set(readableName(field, source), null)
   }
   const content = {
     subject,

@@ -34,6 +34,7 @@ function isEmpty(data: MergeData): boolean {
 /**
  * The content with all that it is made of: what the request says goes before what the template says.
  *
+ * @param isTried whether `tryElsewhere` has rendered it with this data
  * @throws AppError validation_error
  */
 export function fillFields(
@@ -42,6 +43,7 @@ export function fillFields(
   template: AskedTemplate | undefined,
   data: MergeData | undefined,
   asked: TrackingFields,
+  isTried = false,
 ): ContentFields & Pick<MessageContent, 'merging' | 'templateId' | 'trackOpens' | 'trackClicks'> {
   const { subject, html = template?.html, text } = fields
   const {
@@ -56,6 +58,7 @@ export function fillFields(
     hasFooter: hasHtml,
     trackOpens: hasHtml && trackOpens,
     trackClicks: hasHtml && trackClicks,
+    isTried,
   })
   // What is added stands first, as in `toContent` of `submit.ts`.
   return {
