@@ -1,7 +1,8 @@
 /** The visual editor's structure: what each type of block becomes, and how a wrong one is refused. */
 import { Parser } from 'htmlparser2'
 import t from 'tap'
-import { HOLDING_BLOCKS, PLAIN_BLOCKS } from '../../src/content/blocks/structure.js'
+import type { TSchema } from 'typebox'
+import { BLOCK_CONTENTS, BLOCK_TYPES } from '../../src/content/blocks/structure.js'
 import { readStructure } from '../../src/content/blocks/read-structure.js'
 import { renderStructure } from '../../src/content/blocks/render-structure.js'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
@@ -59,8 +60,8 @@ const EACH = [
 t.test('there are the fourteen types of the contract', async t => {
   const contract =
     'header, text, button, image, divider, spacer, columns, social, dynamic, conditional, hero, profile, html, dropshadow'
-  const built = [...Object.keys(PLAIN_BLOCKS), ...Object.keys(HOLDING_BLOCKS)]
-  t.same(built.sort(), contract.split(', ').sort())
+  const built = [...BLOCK_TYPES].sort()
+  t.same(built, contract.split(', ').sort())
   t.same(EACH.map(({ type }) => type).sort(), built)
 })
 
@@ -127,6 +128,218 @@ t.test('what is wrong is refused with its place', async t => {
   ]
   for (const [structure, path] of wrong)
     t.throws(() => readStructure(structure), { code: 'validation_error', path }, path)
+})
+
+t.test('a field that no block knows is refused with its path, wherever the block stands', async t => {
+  const at = 'json_structure.blocks.0.content'
+  const odd = block('text', { html: 'x', foo: 1 })
+  const wrong: [object, string][] = [
+    ...BLOCK_TYPES.map((type): [object, string] => [block(type, { foo: 1 }), `${at}.foo`]),
+    [block('text', JSON.parse('{"__proto__": "x"}')), `${at}.__proto__`],
+    [block('text', { text: 'HTML or not?' }), `${at}.text`],
+    [block('button', { color: '#000000' }), `${at}.color`],
+    [block('columns', { columns: [{}, { blocks: [odd] }] }), `${at}.columns.1.blocks.0.content.foo`],
+    [block('columns', { columns: [{ span: 6 }] }), `${at}.columns.0.span`],
+    [block('conditional', { condition: 'a', blocks: [odd] }), `${at}.blocks.0.content.foo`],
+    [block('conditional', { condition: 'a', else: [odd] }), `${at}.else.0.content.foo`],
+    [block('dynamic', { source: 'a', blocks: [odd] }), `${at}.blocks.0.content.foo`],
+    [block('dropshadow', { children: [odd] }), `${at}.children.0.content.foo`],
+    [block('social', { links: [{ platform: 'x', url: '#', foo: 1 }] }), `${at}.links.0.foo`],
+    [{ ...block('conditional'), condition: 'vip' }, 'json_structure.blocks.0.condition'],
+  ]
+  for (const [one, path] of wrong)
+    t.throws(() => readStructure({ blocks: [one] }), { code: 'validation_error', path, message: path }, path)
+  t.throws(() => readStructure({ blocks: [], setting: {} }), {
+    code: 'validation_error',
+    path: 'json_structure.setting',
+  })
+  t.throws(() => readStructure({ blocks: [], settings: { font: 'x' } }), {
+    code: 'validation_error',
+    path: 'json_structure.settings.font',
+  })
+})
+
+t.test('a fault names the block, the known fields, and the field as it was spelled', async t => {
+  const message = (content: object, type = 'header') => {
+    try {
+      readStructure({ blocks: [{ id: 'intro', type, content }] })
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  t.equal(
+    message({ foo: 1 }),
+    'json_structure.blocks.0.content.foo is not a known field; ' +
+      'known fields: text, level, alignment, color (header block "intro")',
+  )
+  t.equal(
+    message({ title: 5 }),
+    'json_structure.blocks.0.content.title must be a string (header block "intro")',
+  )
+  t.equal(
+    message({ text: 'a', heading: 'b' }),
+    'json_structure.blocks.0.content.heading repeats text (header block "intro")',
+  )
+  t.match(message({ links: [{ network: 'x' }] }, 'social'), /content\.links\.0\.url is required/)
+})
+
+t.test('other spellings of a field are taken where they can mean only one', async t => {
+  const same: [string, object, object][] = [
+    [
+      'header',
+      { title: 'T', align: 'right', text_color: '#010203' },
+      { text: 'T', alignment: 'right', color: '#010203' },
+    ],
+    [
+      'button',
+      { label: 'Go', href: 'https://x.example/', background_color: '#010203' },
+      { text: 'Go', url: 'https://x.example/', backgroundColor: '#010203' },
+    ],
+    [
+      'image',
+      { image: 'https://x.example/a.png', alt_text: 'A' },
+      { src: 'https://x.example/a.png', alt: 'A' },
+    ],
+    [
+      'hero',
+      { title: 'T', subtitle: 'S', image_url: 'https://x.example/a.png' },
+      { title: 'T', text: 'S', src: 'https://x.example/a.png' },
+    ],
+    [
+      'profile',
+      { name: 'Ann', title: 'Founder', avatar: 'https://x.example/a.png' },
+      { name: 'Ann', role: 'Founder', src: 'https://x.example/a.png' },
+    ],
+    [
+      'social',
+      { links: [{ network: 'Web', href: 'https://x.example/' }] },
+      { links: [{ platform: 'Web', url: 'https://x.example/' }] },
+    ],
+    [
+      'columns',
+      { columns: [{ children: [block('text', { content: 'x' })] }] },
+      { columns: [{ blocks: [block('text', { html: 'x' })] }] },
+    ],
+    [
+      'conditional',
+      { field: 'plan', value: 'pro', blocks: [block('spacer')] },
+      { condition: 'plan == "pro"', blocks: [block('spacer')] },
+    ],
+  ]
+  for (const [type, written, documented] of same)
+    t.equal(render(block(type, written)), render(block(type, documented)), type)
+})
+
+t.test('a condition shows its blocks to nobody else, however it is written', async t => {
+  const [yes, no] = [[block('text', { html: 'YES' })], [block('text', { html: 'NO' })]]
+  const shown = (rule: object, data: Record<string, unknown>) =>
+    textOf(sent(data, block('conditional', { ...rule, blocks: yes, elseBlocks: no })))
+  const cases: [object, Record<string, unknown>, Record<string, unknown>][] = [
+    [{ condition: 'plan == "pro"' }, { plan: 'pro' }, { plan: 'free' }],
+    [{ field: 'plan', operator: 'equals', value: 'pro' }, { plan: 'pro' }, {}],
+    [{ field: 'plan', operator: 'not_equals', value: 'free' }, { plan: 'pro' }, { plan: 'free' }],
+    [{ field: 'total', operator: 'gte', value: 100 }, { total: 100 }, { total: 99.5 }],
+    [{ field: 'total', operator: 'lt', value: -1.5 }, { total: -2 }, { total: 0 }],
+    [{ field: 'is_vip', value: true }, { is_vip: true }, { is_vip: false }],
+    [{ field: 'plan', operator: 'is_set' }, { plan: 'x' }, { plan: '' }],
+    [{ field: 'plan', operator: 'is_not_set' }, {}, { plan: 'x' }],
+    [{ field: 'shop', value: 'Marks & "S" &lt;' }, { shop: 'Marks & "S" &lt;' }, { shop: 'Marks' }],
+    [{ field: 'name', value: "O'Hara" }, { name: "O'Hara" }, { name: 'Ohara' }],
+  ]
+  for (const [rule, holds, fails] of cases) {
+    t.equal(shown(rule, holds), 'YES', JSON.stringify(rule))
+    t.equal(shown(rule, fails), 'NO', JSON.stringify(rule))
+  }
+})
+
+t.test('a condition that is missing, doubled or cannot be read is refused with its path', async t => {
+  const blocks = [block('text', { html: 'For some only' })]
+  const wrong: [object, string][] = [
+    [{ blocks }, 'condition'],
+    [{ condition: ' ', blocks }, 'condition'],
+    [{ elseBlocks: blocks }, 'condition'],
+    [{ condition: 'a', field: 'b', blocks }, 'field'],
+    [{ operator: 'equals', value: 'x', blocks }, 'field'],
+    [{ field: 'a', blocks }, 'value'],
+    [{ field: 'a', operator: 'is_set', value: true, blocks }, 'value'],
+    [{ field: 'a', operator: 'contains', value: 'x', blocks }, 'operator'],
+    [{ field: 'a', value: `both " and '`, blocks }, 'value'],
+    [{ field: 'a', value: '}}{{/if}}', blocks }, 'value'],
+    [{ field: 'a b == c', value: 'x', blocks }, 'field'],
+    [{ condition: 'a === b', blocks }, 'condition'],
+    [{ condition: 'a}}{{/if}}{{#if b', blocks }, 'condition'],
+    [{ condition: '{{vip}}', blocks }, 'condition'],
+    [{ condition: 'this.vip', blocks }, 'condition'],
+  ]
+  for (const [content, field] of wrong)
+    t.throws(
+      () => readStructure({ blocks: [block('conditional', content)] }),
+      { code: 'validation_error', path: `json_structure.blocks.0.content.${field}` },
+      JSON.stringify(content),
+    )
+  t.throws(() => readStructure({ blocks: [block('dynamic', { blocks })] }), {
+    code: 'validation_error',
+    path: 'json_structure.blocks.0.content.source',
+  })
+  const inLoop = block('conditional', { condition: 'this.vip', blocks })
+  t.doesNotThrow(() => readStructure({ blocks: [block('dynamic', { source: 'items', blocks: [inLoop] })] }))
+})
+
+t.test('a URL that runs a script is refused, however it is disguised', async t => {
+  const refused = [
+    'javascript:alert(1)',
+    ' JavaScript:x',
+    'java\nscript:x',
+    '\u0001vbscript:x',
+    'data:text/html,x',
+  ]
+  const places: [string, string, (url: string) => object][] = [
+    ['button', 'url', url => ({ text: 'x', url })],
+    ['image', 'src', src => ({ src })],
+    ['image', 'url', url => ({ src: 'https://x.example/a.png', url })],
+    ['profile', 'url', url => ({ url })],
+    ['hero', 'buttonUrl', buttonUrl => ({ buttonUrl })],
+    ['social', 'links.0.url', url => ({ links: [{ platform: 'x', url }] })],
+    ['social', 'links.0.icon', icon => ({ links: [{ platform: 'x', url: '#', icon }] })],
+  ]
+  for (const [type, field, content] of places)
+    for (const url of refused)
+      t.throws(
+        () => readStructure({ blocks: [block(type, content(url))] }),
+        { code: 'validation_error', path: `json_structure.blocks.0.content.${field}` },
+        `${type} ${JSON.stringify(url)}`,
+      )
+  for (const url of [
+    'https://x.example/',
+    '/x',
+    '#',
+    '{{link}}',
+    'mailto:a@b.example',
+    'myapp://open',
+    'x?a=javascript:',
+  ])
+    t.doesNotThrow(() => readStructure({ blocks: [block('button', { text: 'x', url })] }), url)
+  t.doesNotThrow(() => readStructure({ blocks: [block('image', { src: 'data:image/png;base64,AAAA' })] }))
+})
+
+t.test('the defaults that the schemas publish are those that are rendered', async t => {
+  for (const type of BLOCK_TYPES) {
+    const { properties, examples } = BLOCK_CONTENTS[type] as TSchema as {
+      properties: Record<string, { default?: unknown }>
+      examples: [object]
+    }
+    const [example] = examples
+    const isRule = 'condition' in properties
+    const standard = Object.entries(properties).flatMap(([name, field]) =>
+      field.default === undefined || isRule ? [] : [[name, field.default]],
+    )
+    t.equal(
+      render(block(type, { ...Object.fromEntries(standard), ...example })),
+      render(block(type, example)),
+      type,
+    )
+  }
 })
 
 t.test('blocks in blocks are bounded', async t => {

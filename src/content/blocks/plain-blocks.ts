@@ -2,7 +2,8 @@
  * The blocks that hold no other blocks, as rows of a table. Pure. Fails: never throws.
  */
 import { authored, row, style, table } from './markup.js'
-import type { ContentOf, PlainType, Settings } from './structure.js'
+import type { Settings } from './block.js'
+import type { ContentOf, PlainType } from './structure.js'
 
 type Render<T extends PlainType> = (content: ContentOf<T>, settings: Settings, width: number) => string
 

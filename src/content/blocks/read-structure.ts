@@ -1,20 +1,32 @@
 /**
- * Reads `json_structure`: checks every block against what its type holds, and fills in what is not said.
+ * Reads `json_structure`: brings accepted spellings to the documented ones, checks every block against the schema of its type, and
+ * fills in the settings.
  *
- * Called when a template with a structure is submitted. Pure.
- * Fails: throws AppError validation_error with the path of the field, e.g. `json_structure.blocks.3.content.level`.
+ * Called when a template with a structure is submitted; a stored structure is never read again. Pure.
+ * Fails: throws AppError validation_error with the path of the field as it was submitted, e.g. `json_structure.blocks.3.content.level`, and
+ * the block's type and id in its message.
  */
-import { placedValidator } from '../../http/validate.js'
+import type { TSchema } from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { placedValidator } from '../../http/validate.js'
+import { refusedScheme } from '../merge/url-scheme.js'
+import { MergeError } from '../merge/merge-error.js'
+import { parseTemplate } from '../merge/parse-template.js'
+import { submittedPath, withDocumentedNames, type WrittenNames } from './documented-names.js'
+import type { Block, Condition, Structure } from './block.js'
 import {
+  BLOCK_CONTENTS,
+  BLOCK_TYPES,
   BlockFrame,
   HOLDING_BLOCKS,
   PLAIN_BLOCKS,
   StructureFrame,
-  type Block,
+  URL_FORMAT,
+  type BlockType,
+  type ConditionalContent,
+  type ContentOf,
   type HoldingType,
   type PlainType,
-  type Structure,
 } from './structure.js'
 
 /** Blocks in blocks. */
@@ -29,86 +41,217 @@ const readPlain = mapped(PLAIN_BLOCKS)
 const readHolding = mapped(HOLDING_BLOCKS)
 
 export function readStructure(value: unknown): Structure {
-  const { blocks, settings = {} } = readFrame(value, [WHOLE])
-  return {
-    settings: {
-      fontFamily: 'Arial, Helvetica, sans-serif',
-      contentWidth: 600,
-      backgroundColor: '#f4f4f5',
-      contentBackgroundColor: '#ffffff',
-      defaultTextColor: '#222222',
-      ...settings,
-    },
-    blocks: new BlockReader().readAll(blocks, [WHOLE, 'blocks'], 1),
+  const written: WrittenNames = new Map()
+  try {
+    const { blocks, settings = {} } = readFrame(
+      withDocumentedNames(value, StructureFrame, [WHOLE], written),
+      [WHOLE],
+    )
+    return {
+      written,
+      settings: {
+        fontFamily: 'Arial, Helvetica, sans-serif',
+        contentWidth: 600,
+        backgroundColor: '#f4f4f5',
+        contentBackgroundColor: '#ffffff',
+        defaultTextColor: '#222222',
+        ...settings,
+      },
+      blocks: new BlockReader(written).readAll(blocks, {
+        place: [WHOLE, 'blocks'],
+        level: 1,
+        isInLoop: false,
+      }),
+    }
+  } catch (error) {
+    throw error instanceof AppError ? asWritten(error, written) : error
   }
+}
+
+/** Where a block stands. */
+interface Position {
+  readonly place: readonly string[]
+  readonly level: number
+  /** `this` means something there. */
+  readonly isInLoop: boolean
 }
 
 class BlockReader {
   private count = 0
+  private readonly written: WrittenNames
 
-  readAll(blocks: readonly unknown[], place: readonly string[], level: number): Block[] {
-    return blocks.map((block, index) => this.read(block, [...place, String(index)], level))
+  constructor(written: WrittenNames) {
+    this.written = written
   }
 
-  private read(value: unknown, place: readonly string[], level: number): Block {
+  readAll(blocks: readonly unknown[], { place, ...position }: Position): Block[] {
+    return blocks.map((block, index) => this.read(block, { ...position, place: [...place, String(index)] }))
+  }
+
+  private read(value: unknown, position: Position): Block {
+    const { place, level } = position
     if (++this.count > MOST_BLOCKS) throw fault(place, `is more than ${MOST_BLOCKS} blocks`)
     if (level > MOST_LEVELS) throw fault(place, `stands in more than ${MOST_LEVELS - 1} blocks`)
-    const { type, content } = readBlockFrame(value, place)
-    const at = [...place, 'content']
-    if (isKey(PLAIN_BLOCKS, type)) return plainBlock(type, readPlain[type](content, at))
-    if (isKey(HOLDING_BLOCKS, type)) return this.readHolding(type, content, at, level + 1)
-    const known = [...Object.keys(PLAIN_BLOCKS), ...Object.keys(HOLDING_BLOCKS)].join(', ')
-    throw fault([...place, 'type'], `must be one of ${known}`)
+    const { id, type, content } = readBlockFrame(value, place)
+    if (!isKey(BLOCK_CONTENTS, type))
+      throw fault([...place, 'type'], `must be one of ${BLOCK_TYPES.join(', ')} (block "${id}")`)
+    const at = { ...position, place: [...place, 'content'], level: level + 1 }
+    // Only the block's own content is named by it; faults of the blocks inside name those.
+    const checked = named(type, id, () => this.check(type, content, at.place))
+    if (isKey(PLAIN_BLOCKS, type)) return plainBlock(type, id, place, checked)
+    return { id, place, ...this.readHolding(type, id, checked, at) }
   }
 
-  private readHolding(type: HoldingType, content: unknown, at: readonly string[], level: number): Block {
+  private check(type: BlockType, content: object, place: readonly string[]): object {
+    const documented = withDocumentedNames(content, BLOCK_CONTENTS[type], place, this.written)
+    const checked = isKey(PLAIN_BLOCKS, type)
+      ? readPlain[type](documented, place)
+      : readHolding[type](documented, place)
+    refuseScripts(checked, BLOCK_CONTENTS[type], place)
+    return checked
+  }
+
+  /** @param checked the content, valid for the type */
+  private readHolding(type: HoldingType, id: string, checked: object, at: Position) {
+    const inside = (blocks: readonly unknown[], ...way: readonly string[]) =>
+      this.readAll(blocks, { ...at, place: [...at.place, ...way] })
     switch (type) {
       case 'columns': {
-        const { columns = [] } = readHolding.columns(content, at)
+        const { columns = [] } = checked as Checked<'columns'>
         const share = 100 / Math.max(columns.length, 1)
         return {
           type,
           columns: columns.map(({ blocks = [], width = share }, index) => ({
             width,
-            blocks: this.readAll(blocks, [...at, 'columns', String(index), 'blocks'], level),
+            blocks: inside(blocks, 'columns', String(index), 'blocks'),
           })),
         }
       }
       case 'dynamic': {
-        const { source = '', blocks = [] } = readHolding.dynamic(content, at)
-        return { type, source, blocks: this.readAll(blocks, [...at, 'blocks'], level) }
+        const { source = '', blocks = [] } = checked as Checked<'dynamic'>
+        named(type, id, () => checkSource(source, blocks, at))
+        const looped = { ...at, place: [...at.place, 'blocks'], isInLoop: true }
+        return { type, source, blocks: this.readAll(blocks, looped) }
       }
       case 'conditional': {
-        const { condition = '', blocks = [], elseBlocks = [] } = readHolding.conditional(content, at)
+        const content = checked as Checked<'conditional'>
         return {
           type,
-          condition,
-          blocks: this.readAll(blocks, [...at, 'blocks'], level),
-          elseBlocks: this.readAll(elseBlocks, [...at, 'elseBlocks'], level),
+          condition: named(type, id, () => readCondition(content, at)),
+          blocks: inside(content.blocks ?? [], 'blocks'),
+          elseBlocks: inside(content.elseBlocks ?? [], 'elseBlocks'),
         }
       }
       case 'dropshadow': {
-        const {
-          blocks = [],
-          backgroundColor,
-          borderRadius = 8,
-          blur = 16,
-        } = readHolding.dropshadow(content, at)
-        return {
-          type,
-          blocks: this.readAll(blocks, [...at, 'blocks'], level),
-          backgroundColor,
-          borderRadius,
-          blur,
-        }
+        const { blocks = [], backgroundColor, borderRadius = 8, blur = 16 } = checked as Checked<'dropshadow'>
+        return { type, blocks: inside(blocks, 'blocks'), backgroundColor, borderRadius, blur }
       }
     }
   }
 }
 
-function plainBlock(type: PlainType, content: unknown): Block {
+type Checked<T extends HoldingType> = ReturnType<(typeof readHolding)[T]>
+
+/** Blocks without a condition would be shown to everybody, so a missing one is refused; an empty block is a draft. */
+function readCondition(content: ConditionalContent, { place, isInLoop }: Position): Condition | undefined {
+  const { condition, field, operator = 'equals', value, blocks = [], elseBlocks = [] } = content
+  const hasRule = field !== undefined || content.operator !== undefined || value !== undefined
+  if (condition !== undefined && hasRule)
+    throw fault(
+      [...place, field === undefined ? (value === undefined ? 'operator' : 'value') : 'field'],
+      'cannot be combined with condition; give one of them',
+    )
+  if (!hasRule && (condition ?? '').trim() === '') {
+    if (blocks.length + elseBlocks.length === 0) return undefined
+    throw fault([...place, 'condition'], 'is required: without one the blocks would be shown to everybody')
+  }
+  const isUnary = operator === 'is_set' || operator === 'is_not_set'
+  if (hasRule && (field ?? '').trim() === '') throw fault([...place, 'field'], 'is required')
+  if (hasRule && !isUnary && value === undefined)
+    throw fault([...place, 'value'], `is required for the operator ${operator}`)
+  if (hasRule && isUnary && value !== undefined)
+    throw fault([...place, 'value'], `cannot be given with the operator ${operator}`)
+  const expression = condition ?? expressionOf(field ?? '', operator, value, place)
+  requireReadable(`#if ${expression}`, '/if', [...place, condition === undefined ? 'field' : 'condition'], {
+    isInLoop,
+    text: condition ?? field ?? '',
+  })
+  return { tag: operator === 'is_not_set' ? 'unless' : 'if', expression }
+}
+
+const COMPARISONS = { equals: '==', not_equals: '!=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
+
+function expressionOf(
+  field: string,
+  operator: NonNullable<ConditionalContent['operator']>,
+  value: ConditionalContent['value'],
+  place: readonly string[],
+): string {
+  if (operator === 'is_set' || operator === 'is_not_set') return field
+  if (typeof value !== 'string') return `${field} ${COMPARISONS[operator]} ${String(value)}`
+  const quote = value.includes('"') ? "'" : '"'
+  if (value.includes(quote) || /[{}]/.test(value))
+    throw fault([...place, 'value'], 'must not contain braces or both kinds of quotation marks')
+  // What stands in the tag is read as HTML.
+  return `${field} ${COMPARISONS[operator]} ${quote}${value.replaceAll('&', '&amp;')}${quote}`
+}
+
+function checkSource(source: string, blocks: readonly unknown[], { place, isInLoop }: Position): void {
+  if (source.trim() === '' && blocks.length > 0)
+    throw fault([...place, 'source'], 'is required: it names the list whose entries are shown')
+  if (source.trim() !== '')
+    requireReadable(`#each ${source}`, '/each', [...place, 'source'], { isInLoop, text: source })
+}
+
+/** @throws AppError validation_error where the block tag cannot be read */
+function requireReadable(
+  begin: string,
+  end: string,
+  place: readonly string[],
+  { isInLoop, text }: { readonly isInLoop: boolean; readonly text: string },
+): void {
+  if (/[{}]/.test(text)) throw fault(place, 'must be written without braces')
+  const tags = `{{${begin}}}{{${end}}}`
+  try {
+    parseTemplate(isInLoop ? `{{#each x}}${tags}{{/each}}` : tags, 'html')
+  } catch (error) {
+    if (!(error instanceof MergeError)) throw error
+    throw fault(place, `cannot be read: ${error.reason}`)
+  }
+}
+
+/** Whether a URL would run a script is also checked once its merge tags are filled in (`merge/render-template.ts`). */
+function refuseScripts(value: unknown, schema: TSchema, place: readonly string[]): void {
+  const { properties, items, shownFormat } = schema as {
+    readonly properties?: Readonly<Record<string, TSchema>>
+    readonly items?: TSchema
+    readonly shownFormat?: string
+  }
+  if (shownFormat === URL_FORMAT && typeof value === 'string') {
+    const isPicture = place.at(-1) === 'src' || place.at(-1) === 'icon'
+    const scheme = isPicture && /^\s*data:image\//i.test(value) ? undefined : refusedScheme(value)
+    if (scheme !== undefined) throw fault(place, `must not be a ${scheme}: URL`)
+  }
+  if (Array.isArray(value) && items)
+    for (const [index, item] of value.entries()) refuseScripts(item, items, [...place, String(index)])
+  else if (typeof value === 'object' && value !== null && properties)
+    for (const [name, field] of Object.entries(properties))
+      refuseScripts((value as Readonly<Record<string, unknown>>)[name], field, [...place, name])
+}
+
+/** Adds the block to the message of a fault in its content. */
+function named<T>(type: string, id: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    throw new AppError(error.code, `${error.message} (${type} block "${id}")`, { path: error.path ?? WHOLE })
+  }
+}
+
+function plainBlock(type: PlainType, id: string, place: readonly string[], content: object): Block {
   // The content was checked against the schema of this very type.
-  return { type, content } as Block
+  return { id, place, type, content: content as ContentOf<typeof type> } as Block
 }
 
 type Reader<S> = (content: unknown, place: readonly string[]) => S
@@ -131,4 +274,13 @@ function isKey<T extends object>(table: T, name: string): name is Extract<keyof 
 function fault(place: readonly string[], problem: string): AppError {
   const path = place.join('.')
   return new AppError('validation_error', `${path} ${problem}`, { path })
+}
+
+/** Names the fields of a fault's path by the spellings that were submitted. */
+function asWritten(error: AppError, written: WrittenNames): AppError {
+  const { path = WHOLE, message } = error
+  const submitted = submittedPath(path, written)
+  return submitted === path
+    ? error
+    : new AppError(error.code, submitted + message.slice(path.length), { path: submitted })
 }

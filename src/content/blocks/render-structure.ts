@@ -7,11 +7,15 @@
  */
 import { forOutlook, style, table } from './markup.js'
 import { RENDER_PLAIN } from './plain-blocks.js'
-import type { Block, Column, PlainType, Settings, Structure } from './structure.js'
+import type { Block, Column, Settings, Structure } from './block.js'
+import type { PlainType } from './structure.js'
 
-export function renderStructure({ settings, blocks }: Structure): string {
+/** Changes what is rendered of a block; `locate-fault.ts` marks where it stands. */
+export type Mark = (block: Block, html: string) => string
+
+export function renderStructure({ settings, blocks }: Structure, mark: Mark = (_, html) => html): string {
   const { contentWidth, backgroundColor, contentBackgroundColor } = settings
-  const rows = renderBlocks(blocks, settings, contentWidth)
+  const rows = new Renderer(settings, mark).all(blocks, contentWidth)
   const column = { width: '100%', 'max-width': contentWidth, 'background-color': contentBackgroundColor }
   const content = table(
     rows,
@@ -37,63 +41,82 @@ ${table(outer, ` width="100%" bgcolor="${backgroundColor}"`)}
 `
 }
 
-/** @param width of the column that they stand in, pixels */
-function renderBlocks(blocks: readonly Block[], settings: Settings, width: number): string {
-  return blocks.map(block => renderBlock(block, settings, width)).join('')
-}
+const CARD_MARGIN = 16
 
-function renderBlock(block: Block, settings: Settings, width: number): string {
-  switch (block.type) {
-    case 'columns':
-      return renderColumns(block.columns, settings, width)
-    case 'dynamic': {
-      const inner = renderBlocks(block.blocks, settings, width)
-      return block.source === '' ? '' : `{{#each ${block.source}}}${inner}{{/each}}`
-    }
-    case 'conditional': {
-      const { condition, blocks, elseBlocks } = block
-      const inner = renderBlocks(blocks, settings, width)
-      const otherwise = elseBlocks.length === 0 ? '' : `{{else}}${renderBlocks(elseBlocks, settings, width)}`
-      return condition === '' ? inner : `{{#if ${condition}}}${inner}${otherwise}{{/if}}`
-    }
-    case 'dropshadow': {
-      const { blocks, blur, borderRadius, backgroundColor = settings.contentBackgroundColor } = block
-      const look = {
-        'background-color': backgroundColor,
-        'border-radius': borderRadius,
-        'box-shadow': `0 2px ${blur}px rgba(0,0,0,0.2)`,
-        // Clients that draw no shadow get a line.
-        border: '1px solid #e5e5e5',
+class Renderer {
+  private readonly settings: Settings
+  private readonly mark: Mark
+
+  constructor(settings: Settings, mark: Mark) {
+    this.settings = settings
+    this.mark = mark
+  }
+
+  /** @param width of the column that they stand in, pixels */
+  all(blocks: readonly Block[], width: number): string {
+    return blocks.map(block => this.mark(block, this.one(block, width))).join('')
+  }
+
+  private one(block: Block, width: number): string {
+    switch (block.type) {
+      case 'columns':
+        return this.columns(block.columns, width)
+      case 'dynamic':
+        return block.source === '' ? '' : `{{#each ${block.source}}}${this.all(block.blocks, width)}{{/each}}`
+      case 'conditional': {
+        const { condition, blocks, elseBlocks } = block
+        if (condition === undefined) return ''
+        const otherwise = elseBlocks.length === 0 ? '' : `{{else}}${this.all(elseBlocks, width)}`
+        const { tag, expression } = condition
+        return `{{#${tag} ${expression}}}${this.all(blocks, width)}${otherwise}{{/${tag}}}`
       }
-      const inner = table(renderBlocks(blocks, settings, width - 2 * CARD_MARGIN - 2))
-      return `<tr><td${style({ padding: `${CARD_MARGIN}px` })}>${table(`<tr><td bgcolor="${backgroundColor}"${style(look)}>${inner}</td></tr>`)}</td></tr>\n`
+      case 'dropshadow':
+        return this.card(block, width)
+      default:
+        return renderPlain(block, this.settings, width)
     }
-    default:
-      return renderPlain(block, settings, width)
+  }
+
+  private card(
+    {
+      blocks,
+      blur,
+      borderRadius,
+      backgroundColor = this.settings.contentBackgroundColor,
+    }: Extract<Block, { type: 'dropshadow' }>,
+    width: number,
+  ): string {
+    const look = {
+      'background-color': backgroundColor,
+      'border-radius': borderRadius,
+      'box-shadow': `0 2px ${blur}px rgba(0,0,0,0.2)`,
+      // Clients that draw no shadow get a line.
+      border: '1px solid #e5e5e5',
+    }
+    const inner = table(this.all(blocks, width - 2 * CARD_MARGIN - 2))
+    return `<tr><td${style({ padding: `${CARD_MARGIN}px` })}>${table(`<tr><td bgcolor="${backgroundColor}"${style(look)}>${inner}</td></tr>`)}</td></tr>\n`
+  }
+
+  /** Fluid columns: as wide as they are asked to be where they fit, else as wide as the mail and below each other. */
+  private columns(columns: readonly Column[], width: number): string {
+    if (columns.length === 0) return ''
+    const total = columns.reduce((sum, column) => sum + column.width, 0)
+    const cells = columns.map(column => {
+      const pixels = Math.floor((width * column.width) / total)
+      const look = { display: 'inline-block', width: '100%', 'max-width': pixels, 'vertical-align': 'top' }
+      const inner = table(this.all(column.blocks, pixels))
+      return `${forOutlook(`<td width="${pixels}" valign="top">`)}<div${style(look)}>${inner}</div>${forOutlook('</td>')}`
+    })
+    const open = forOutlook(
+      `<table role="presentation" width="${width}" cellpadding="0" cellspacing="0" border="0"><tr>`,
+    )
+    // Spaces between inline blocks would be drawn, and the last column pushed below: a font size of 0 takes their width.
+    return `<tr><td align="center"${style({ 'font-size': '0', 'text-align': 'center' })}>${open}${cells.join('')}${forOutlook('</tr></table>')}</td></tr>\n`
   }
 }
-
-const CARD_MARGIN = 16
 
 function renderPlain(block: Extract<Block, { type: PlainType }>, settings: Settings, width: number): string {
   // TypeScript does not see that the function and the content belong to the same type of block.
   const render = RENDER_PLAIN[block.type] as (content: unknown, settings: Settings, width: number) => string
   return render(block.content, settings, width)
-}
-
-/** Fluid columns: as wide as they are asked to be where they fit, else as wide as the mail and below each other. */
-function renderColumns(columns: readonly Column[], settings: Settings, width: number): string {
-  if (columns.length === 0) return ''
-  const total = columns.reduce((sum, column) => sum + column.width, 0)
-  const cells = columns.map(column => {
-    const pixels = Math.floor((width * column.width) / total)
-    const look = { display: 'inline-block', width: '100%', 'max-width': pixels, 'vertical-align': 'top' }
-    const inner = table(renderBlocks(column.blocks, settings, pixels))
-    return `${forOutlook(`<td width="${pixels}" valign="top">`)}<div${style(look)}>${inner}</div>${forOutlook('</td>')}`
-  })
-  const open = forOutlook(
-    `<table role="presentation" width="${width}" cellpadding="0" cellspacing="0" border="0"><tr>`,
-  )
-  // Spaces between inline blocks would be drawn, and the last column pushed below: a font size of 0 takes their width.
-  return `<tr><td align="center"${style({ 'font-size': '0', 'text-align': 'center' })}>${open}${cells.join('')}${forOutlook('</tr></table>')}</td></tr>\n`
 }

@@ -1,186 +1,378 @@
 /**
- * The visual editor's structure of a template: settings, and blocks in their order. What each type of block holds, with its bounds.
+ * The schemas of `json_structure`: settings, and the content of each of the fourteen block types with its bounds, defaults and example.
  *
- * Blocks may hold fields beyond these; an editor keeps what it needs. Holds no logic.
+ * The one source for three readers: `read-structure.ts` validates submitted templates with them, the OpenAPI document publishes them
+ * (`BlockSchema`, `StructureSchema`), and `docs/blocks.md` is generated from them. Holds no logic.
+ *
+ * `x-aliases` lists other spellings that are accepted for a field; the snake_case form of any field is accepted as well. A `default` is
+ * what `plain-blocks.ts` and `render-structure.ts` use for an absent field.
  * Source: the contract's tables of `json_structure` and of block types; where it gives a type no content shape, the choice is made here.
  */
-import { given } from '../../core/given.js'
 import Type, { type Static, type TSchema } from 'typebox'
 
-const Text = (most: number, description?: string) =>
-  Type.String({ maxLength: most, ...given({ description }) })
-/** May be a merge tag. */
-const Url = () => Type.String({ maxLength: 2_048 })
-const Colour = () => Type.String({ pattern: '^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$', maxLength: 7 })
-const Alignment = () => Type.Enum(['left', 'center', 'right'])
-const Pixels = (most: number) => Type.Number({ minimum: 0, maximum: most })
-const Optional = Type.Optional
-const content = <T extends Record<string, TSchema>>(fields: T) => Type.Object(fields)
+interface FieldOptions {
+  readonly description?: string
+  readonly default?: string | number | boolean
+  readonly 'x-aliases'?: readonly string[]
+}
 
-const HTML_MOST = 200_000
+const Optional = Type.Optional
+const also = (...names: readonly string[]) => ({ 'x-aliases': names })
+
+const Text = (most: number, options: FieldOptions = {}) => Type.String({ maxLength: most, ...options })
+const Html = () =>
+  Type.String({ maxLength: 200_000, description: 'HTML with merge tags; used as it is.', ...also('content') })
+
+/** Fields whose URL `read-structure.ts` checks. Not a `format` for validation, since a merge tag is allowed. */
+export const URL_FORMAT = 'uri-reference'
+const Url = (options: FieldOptions = {}) =>
+  Type.String({ maxLength: 2_048, shownFormat: URL_FORMAT, ...options })
+const LinkUrl = (description: string) => Url({ description, ...also('href', 'link', 'linkUrl') })
+const ImageUrl = (...aliases: readonly string[]) =>
+  Url({ description: 'URL of the picture.', ...also('image', 'imageUrl', ...aliases) })
+
+const Colour = (options: FieldOptions = {}) =>
+  Type.String({ pattern: '^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$', maxLength: 7, ...options })
+const TextColour = (options: FieldOptions = {}) =>
+  Colour({ description: "Default: the structure's `defaultTextColor`.", ...also('textColor'), ...options })
+const Alignment = (standard: 'left' | 'center') =>
+  Type.Enum(['left', 'center', 'right'], { default: standard, ...also('align') })
+const Pixels = (most: number, standard: number, options: FieldOptions = {}) =>
+  Type.Number({ minimum: 0, maximum: most, default: standard, description: 'Pixels.', ...options })
+
+const BLOCK_NAME = 'TemplateBlock'
+/** The blocks in a block: validated one by one by `read-structure.ts`, shown as what they are. */
+const Blocks = (description: string, ...aliases: readonly string[]) =>
+  Type.Array(Type.Unknown({ shown: { $ref: `#/components/schemas/${BLOCK_NAME}` } }), {
+    maxItems: 100,
+    description,
+    ...also(...aliases),
+  })
+
+function content<T extends Record<string, TSchema>>(description: string, example: object, fields: T) {
+  return Type.Object(fields, { additionalProperties: false, description, examples: [example] })
+}
+
+const textBlock = (id: string, html: string) => ({ id, type: 'text', content: { html } })
 
 /** Content of the blocks that hold no other blocks. */
 export const PLAIN_BLOCKS = {
-  header: content({
-    text: Optional(Text(1_000)),
-    level: Optional(Type.Enum([1, 2, 3])),
-    alignment: Optional(Alignment()),
-    color: Optional(Colour()),
-  }),
-  text: content({
-    html: Optional(Text(HTML_MOST)),
-    alignment: Optional(Alignment()),
-    color: Optional(Colour()),
-  }),
-  button: content({
-    text: Optional(Text(500)),
-    url: Optional(Url()),
-    alignment: Optional(Alignment()),
-    backgroundColor: Optional(Colour()),
-    textColor: Optional(Colour()),
-    borderRadius: Optional(Pixels(100)),
-    fullWidth: Optional(Type.Boolean()),
-  }),
-  image: content({
-    src: Optional(Url()),
-    alt: Optional(Text(1_000)),
-    width: Optional(Type.Union([Type.Enum(['auto', 'full']), Type.Number({ minimum: 1, maximum: 2_000 })])),
-    alignment: Optional(Alignment()),
-    url: Optional(Url()),
-  }),
-  divider: content({
-    color: Optional(Colour()),
-    thickness: Optional(Pixels(50)),
-    style: Optional(Type.Enum(['solid', 'dashed', 'dotted'])),
-    width: Optional(Type.Number({ minimum: 1, maximum: 100, description: 'Percent.' })),
-  }),
-  spacer: content({ height: Optional(Pixels(1_000)) }),
-  html: content({ html: Optional(Text(HTML_MOST)) }),
-  social: content({
-    alignment: Optional(Alignment()),
-    color: Optional(Colour()),
-    links: Optional(
-      Type.Array(
-        Type.Object({ platform: Text(50), url: Url(), label: Optional(Text(100)), icon: Optional(Url()) }),
-        { maxItems: 20 },
+  header: content(
+    'A heading.',
+    { text: 'Your order is on its way', level: 1, alignment: 'left' },
+    {
+      text: Optional(
+        Text(1_000, { description: 'Plain text with merge tags.', ...also('title', 'heading') }),
       ),
-    ),
-  }),
-  hero: content({
-    title: Optional(Text(1_000)),
-    text: Optional(Text(10_000)),
-    src: Optional(Url()),
-    alt: Optional(Text(1_000)),
-    backgroundColor: Optional(Colour()),
-    textColor: Optional(Colour()),
-    alignment: Optional(Alignment()),
-    buttonText: Optional(Text(500)),
-    buttonUrl: Optional(Url()),
-    buttonColor: Optional(Colour()),
-  }),
-  profile: content({
-    src: Optional(Url()),
-    name: Optional(Text(500)),
-    role: Optional(Text(500)),
-    text: Optional(Text(10_000)),
-    url: Optional(Url()),
-    alignment: Optional(Alignment()),
-  }),
+      level: Optional(Type.Enum([1, 2, 3], { default: 1, description: '28, 22 or 18 pixels.' })),
+      alignment: Optional(Alignment('left')),
+      color: Optional(TextColour()),
+    },
+  ),
+  text: content(
+    'A paragraph, or whatever the HTML says.',
+    { html: '<p>Hello {{first_name|there}}, we sent your parcel <b>this morning</b>.</p>' },
+    {
+      html: Optional(Html()),
+      alignment: Optional(Alignment('left')),
+      color: Optional(TextColour()),
+    },
+  ),
+  button: content(
+    'A link that looks like a button, in Outlook as well.',
+    { text: 'Track your parcel', url: 'https://shop.example/track', backgroundColor: '#2563eb' },
+    {
+      text: Optional(Text(500, { description: 'Plain text with merge tags.', ...also('label', 'title') })),
+      url: Optional(LinkUrl('Where it leads.')),
+      alignment: Optional(Alignment('center')),
+      backgroundColor: Optional(Colour({ default: '#2563eb', ...also('bgColor') })),
+      textColor: Optional(Colour({ default: '#ffffff' })),
+      borderRadius: Optional(Pixels(100, 4, also('radius'))),
+      fullWidth: Optional(Type.Boolean({ default: false, description: 'As wide as its column.' })),
+    },
+  ),
+  image: content(
+    'A picture, linked if `url` is given.',
+    { src: 'https://shop.example/mug.png', alt: 'A blue mug', width: 240 },
+    {
+      src: Optional(ImageUrl()),
+      alt: Optional(
+        Text(1_000, { description: 'Shown while the picture is not.', default: '', ...also('altText') }),
+      ),
+      width: Optional(
+        Type.Union([Type.Enum(['auto', 'full']), Type.Number({ minimum: 1, maximum: 2_000 })], {
+          default: 'auto',
+          description:
+            'Pixels at most, `full` for the width of the mail without margins, or `auto` for the size of the picture. ' +
+            'Always shrinks to fit a phone.',
+        }),
+      ),
+      alignment: Optional(Alignment('center')),
+      url: Optional(LinkUrl('Where a click leads.')),
+    },
+  ),
+  divider: content(
+    'A horizontal line.',
+    { color: '#94a3b8', thickness: 2, style: 'dashed', width: 80 },
+    {
+      color: Optional(Colour({ default: '#dddddd', ...also('lineColor') })),
+      thickness: Optional(Pixels(50, 1)),
+      style: Optional(Type.Enum(['solid', 'dashed', 'dotted'], { default: 'solid' })),
+      width: Optional(Type.Number({ minimum: 1, maximum: 100, default: 100, description: 'Percent.' })),
+    },
+  ),
+  spacer: content('Empty space.', { height: 32 }, { height: Optional(Pixels(1_000, 20)) }),
+  html: content(
+    'Raw HTML. It stands in a table cell of its own.',
+    {
+      html: '<table width="100%"><tr><td style="padding:8px 24px;font-family:monospace">ORDER 1042</td></tr></table>',
+    },
+    { html: Optional(Html()) },
+  ),
+  social: content(
+    'Links to profiles, side by side.',
+    {
+      links: [
+        { platform: 'Mastodon', url: 'https://social.example/@shop' },
+        { platform: 'YouTube', url: 'https://video.example/shop', label: 'Our videos' },
+      ],
+    },
+    {
+      links: Optional(
+        Type.Array(
+          Type.Object(
+            {
+              platform: Text(50, also('network', 'name')),
+              url: LinkUrl('The profile.'),
+              label: Optional(Text(100, { description: 'Default: `platform`.', ...also('text', 'title') })),
+              icon: Optional(
+                Url({ description: 'URL of a picture, 24 pixels wide.', ...also('image', 'src') }),
+              ),
+            },
+            { additionalProperties: false, title: 'SocialLink' },
+          ),
+          { maxItems: 20, ...also('networks', 'items') },
+        ),
+      ),
+      alignment: Optional(Alignment('center')),
+      color: Optional(TextColour()),
+    },
+  ),
+  hero: content(
+    'A panel with a picture, a title, a text and a button, each of them optional.',
+    {
+      title: 'Autumn sale',
+      text: 'Everything at half price until Sunday.',
+      buttonText: 'See the offers',
+      buttonUrl: 'https://shop.example/sale',
+    },
+    {
+      title: Optional(Text(1_000, also('heading', 'headline'))),
+      text: Optional(
+        Text(10_000, { description: 'Below the title.', ...also('subtitle', 'subheading', 'description') }),
+      ),
+      src: Optional(ImageUrl()),
+      alt: Optional(Text(1_000, { default: '', ...also('altText', 'imageAlt') })),
+      backgroundColor: Optional(Colour({ default: '#1f2937', ...also('bgColor') })),
+      textColor: Optional(Colour({ default: '#ffffff', ...also('color') })),
+      alignment: Optional(Alignment('center')),
+      buttonText: Optional(
+        Text(500, { description: 'Needs `buttonUrl`.', ...also('buttonLabel', 'ctaText') }),
+      ),
+      buttonUrl: Optional(
+        Url({ description: 'Needs `buttonText`.', ...also('buttonHref', 'buttonLink', 'ctaUrl') }),
+      ),
+      buttonColor: Optional(Colour({ default: '#2563eb', ...also('buttonBackgroundColor') })),
+    },
+  ),
+  profile: content(
+    'A person: picture, name, role and a few words.',
+    { name: 'Ann Miller', role: 'Founder', text: 'Reply to this mail and I will read it myself.' },
+    {
+      src: Optional(ImageUrl('avatar', 'photo')),
+      name: Optional(Text(500)),
+      role: Optional(Text(500, also('title', 'subtitle', 'jobTitle', 'position'))),
+      text: Optional(Text(10_000, also('bio', 'description'))),
+      url: Optional(LinkUrl('Where the picture leads.')),
+      alignment: Optional(Alignment('center')),
+    },
+  ),
 } as const
 
-/** Content of the blocks that hold others; those are read by themselves. */
+export const CONDITION_OPERATORS = [
+  'equals',
+  'not_equals',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'is_set',
+  'is_not_set',
+] as const
+
+/** Content of the blocks that hold others. */
 export const HOLDING_BLOCKS = {
-  columns: content({
-    columns: Optional(
-      Type.Array(
-        Type.Object({
-          blocks: Optional(Type.Array(Type.Unknown(), { maxItems: 100 })),
-          width: Optional(Type.Number({ minimum: 5, maximum: 95, description: 'Percent.' })),
-        }),
-        { minItems: 1, maxItems: 4 },
+  columns: content(
+    'Up to four columns, below each other on a phone.',
+    {
+      columns: [
+        { blocks: [textBlock('left', '<b>Pick up</b><br>Ready on Monday')], width: 50 },
+        { blocks: [textBlock('right', '<b>Delivery</b><br>Two days more')], width: 50 },
+      ],
+    },
+    {
+      columns: Optional(
+        Type.Array(
+          Type.Object(
+            {
+              blocks: Optional(Blocks('From top to bottom.', 'children')),
+              width: Optional(
+                Type.Number({
+                  minimum: 5,
+                  maximum: 95,
+                  description: 'Percent. Default: an equal share.',
+                }),
+              ),
+            },
+            { additionalProperties: false, title: 'TemplateColumn' },
+          ),
+          { minItems: 1, maxItems: 4 },
+        ),
       ),
-    ),
-  }),
-  dynamic: content({
-    source: Optional(Text(200, 'Name of a list in template_data; the blocks are repeated for each entry.')),
-    blocks: Optional(Type.Array(Type.Unknown(), { maxItems: 100 })),
-  }),
-  conditional: content({
-    condition: Optional(Text(500, 'As in `{{#if ...}}`.')),
-    blocks: Optional(Type.Array(Type.Unknown(), { maxItems: 100 })),
-    elseBlocks: Optional(Type.Array(Type.Unknown(), { maxItems: 100 })),
-  }),
-  dropshadow: content({
-    blocks: Optional(Type.Array(Type.Unknown(), { maxItems: 100 })),
-    backgroundColor: Optional(Colour()),
-    borderRadius: Optional(Pixels(100)),
-    blur: Optional(Pixels(100)),
-  }),
+    },
+  ),
+  dynamic: content(
+    'Its blocks once for each entry of a list; `{{this.name}}` in them is a field of the entry.',
+    { source: 'items', blocks: [textBlock('item', '{{this.quantity}} × {{this.name}}')] },
+    {
+      source: Optional(
+        Text(200, {
+          description: 'Name of a list in template_data. Required if there are blocks.',
+          ...also('list', 'each', 'dataSource'),
+        }),
+      ),
+      blocks: Optional(Blocks('Repeated for each entry.', 'children')),
+    },
+  ),
+  conditional: content(
+    'Shows its blocks only to recipients for whom the condition is true. The condition is either `condition` or `field`, `operator` ' +
+      'and `value`; one of them is required if there are blocks.',
+    {
+      field: 'attributes.plan',
+      operator: 'equals',
+      value: 'pro',
+      blocks: [textBlock('pro', 'Thank you for being a Pro customer.')],
+      elseBlocks: [textBlock('free', 'Upgrade to Pro for free delivery.')],
+    },
+    {
+      condition: Optional(
+        Text(500, { description: 'An expression as in `{{#if ...}}`, without the braces: `total > 100`.' }),
+      ),
+      field: Optional(
+        Text(200, {
+          description: 'Name of a merge tag: `first_name`, `attributes.plan`, a key of template_data.',
+        }),
+      ),
+      operator: Optional(Type.Enum([...CONDITION_OPERATORS], { default: 'equals' })),
+      value: Optional(
+        Type.Union([Text(500), Type.Number(), Type.Boolean()], {
+          description: 'Required, but for `is_set` and `is_not_set`.',
+        }),
+      ),
+      blocks: Optional(Blocks('Shown where it is true.', 'children', 'then', 'trueBlocks')),
+      elseBlocks: Optional(Blocks('Shown to everybody else.', 'else', 'falseBlocks')),
+    },
+  ),
+  dropshadow: content(
+    'A card with rounded corners and a shadow.',
+    { blocks: [textBlock('card', '<b>Gift card</b><br>Valid for a year')] },
+    {
+      blocks: Optional(Blocks('Inside of the card.', 'children')),
+      backgroundColor: Optional(
+        Colour({ description: "Default: the structure's `contentBackgroundColor`.", ...also('bgColor') }),
+      ),
+      borderRadius: Optional(Pixels(100, 8, also('radius'))),
+      blur: Optional(Pixels(100, 16)),
+    },
+  ),
 } as const
 
 export type PlainType = keyof typeof PLAIN_BLOCKS
 export type HoldingType = keyof typeof HOLDING_BLOCKS
 export type ContentOf<T extends PlainType> = Static<(typeof PLAIN_BLOCKS)[T]>
+export type ConditionalContent = Static<typeof HOLDING_BLOCKS.conditional>
 
-export const BlockFrame = Type.Object({
-  id: Type.String({ maxLength: 200 }),
-  type: Type.String({ maxLength: 50 }),
-  content: Type.Object({}),
-})
+export const BLOCK_CONTENTS = { ...PLAIN_BLOCKS, ...HOLDING_BLOCKS }
+export type BlockType = keyof typeof BLOCK_CONTENTS
+export const BLOCK_TYPES = Object.keys(BLOCK_CONTENTS) as BlockType[]
 
-export const StructureFrame = Type.Object(
-  {
-    blocks: Type.Array(Type.Unknown(), { maxItems: 500 }),
-    settings: Optional(
-      Type.Object({
-        fontFamily: Optional(Type.String({ maxLength: 200, pattern: '^[A-Za-z0-9 ,\'"_-]*$' })),
-        contentWidth: Optional(Type.Number({ minimum: 200, maximum: 2_000 })),
-        backgroundColor: Optional(Colour()),
-        contentBackgroundColor: Optional(Colour()),
-        defaultTextColor: Optional(Colour()),
-      }),
-    ),
-  },
-  { title: 'TemplateStructure' },
+const BlockId = () => Type.String({ maxLength: 200, description: 'Any text; named in errors.' })
+
+/** What every block is checked against before its content is. */
+export const BlockFrame = Type.Object(
+  { id: BlockId(), type: Type.String({ maxLength: 50 }), content: Type.Object({}) },
+  { additionalProperties: false },
 )
 
-/** A block as it was read: its content checked, the blocks in it read as well. */
-export type Block =
-  | { readonly [T in PlainType]: { readonly type: T; readonly content: ContentOf<T> } }[PlainType]
-  | { readonly type: 'columns'; readonly columns: readonly Column[] }
-  | { readonly type: 'dynamic'; readonly source: string; readonly blocks: readonly Block[] }
-  | {
-      readonly type: 'conditional'
-      readonly condition: string
-      readonly blocks: readonly Block[]
-      readonly elseBlocks: readonly Block[]
-    }
-  | {
-      readonly type: 'dropshadow'
-      readonly blocks: readonly Block[]
-      readonly backgroundColor: string | undefined
-      readonly borderRadius: number
-      readonly blur: number
-    }
+const nameOf = (type: BlockType) => `${type[0]?.toUpperCase() ?? ''}${type.slice(1)}Block`
 
-export interface Column {
-  readonly blocks: readonly Block[]
-  /** Percent. */
-  readonly width: number
-}
+/** A block of any type, as the API's description shows it. */
+const BlockSchema = Type.Unsafe<unknown>({
+  title: BLOCK_NAME,
+  description: 'A block of the visual editor. `type` says what `content` holds.',
+  oneOf: BLOCK_TYPES.map(type =>
+    Type.Object(
+      {
+        id: BlockId(),
+        type: Type.Literal(type),
+        content: { ...BLOCK_CONTENTS[type], title: `${nameOf(type)}Content` },
+      },
+      { additionalProperties: false, title: nameOf(type) },
+    ),
+  ),
+  discriminator: {
+    propertyName: 'type',
+    mapping: Object.fromEntries(BLOCK_TYPES.map(type => [type, `#/components/schemas/${nameOf(type)}`])),
+  },
+})
 
-export interface Settings {
-  /** CSS font stack. */
-  readonly fontFamily: string
-  /** Pixels. */
-  readonly contentWidth: number
-  /** These are hex colours. */
-  readonly backgroundColor: string
-  readonly contentBackgroundColor: string
-  readonly defaultTextColor: string
-}
+const settings = Optional(
+  Type.Object(
+    {
+      fontFamily: Optional(
+        Type.String({
+          maxLength: 200,
+          pattern: '^[A-Za-z0-9 ,\'"_-]*$',
+          default: 'Arial, Helvetica, sans-serif',
+          description: 'A CSS font stack.',
+        }),
+      ),
+      contentWidth: Optional(
+        Type.Number({ minimum: 200, maximum: 2_000, default: 600, description: 'Pixels.' }),
+      ),
+      backgroundColor: Optional(Colour({ default: '#f4f4f5', description: 'Around the content.' })),
+      contentBackgroundColor: Optional(Colour({ default: '#ffffff' })),
+      defaultTextColor: Optional(Colour({ default: '#222222' })),
+    },
+    { additionalProperties: false },
+  ),
+)
 
-export interface Structure {
-  readonly settings: Settings
-  readonly blocks: readonly Block[]
-}
+const frame = { additionalProperties: false, title: 'TemplateStructure' }
+
+/** What a structure is checked against before its blocks are. */
+export const StructureFrame = Type.Object(
+  { blocks: Type.Array(Type.Unknown(), { maxItems: 500 }), settings },
+  frame,
+)
+
+/** The whole of it, as the API's description shows it. */
+export const StructureSchema = Type.Object(
+  { blocks: Type.Array(BlockSchema, { maxItems: 500 }), settings },
+  {
+    ...frame,
+    description:
+      'What the visual editor works on. Unknown fields are refused with their path. The snake_case form of a field and the spellings in ' +
+      '`x-aliases` are accepted too.',
+  },
+)

@@ -8,6 +8,7 @@
 import { toUSVString } from 'node:util'
 import { stripTags } from '../../mail/compose/header-text.js'
 import type { HtmlPlace } from './merge-tree.js'
+import { hasRefusedScheme } from './url-scheme.js'
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -17,10 +18,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Schemes that a link or an image of a mail may have. */
-const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'mailto', 'tel', 'sms', 'cid'])
 /** Stands for a URL that a mail must not have. */
-const NO_URL = '#'
+export const NO_URL = '#'
 
 export function escapeHtml(text: string): string {
   return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '') : text
@@ -50,13 +49,6 @@ export function encodeForPlace(text: string, place: HtmlPlace): string {
     case 'tag':
       return text
   }
-}
-
-/** As browsers find a scheme: control characters and spaces before and inside of it do not count. */
-function hasRefusedScheme(url: string): boolean {
-  // eslint-disable-next-line no-control-regex -- browsers drop control characters of a URL
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url.replace(/[\x00-\x20]+/g, ''))?.[1]
-  return scheme !== undefined && !SCHEMES.has(scheme.toLowerCase())
 }
 
 /** Encodes what no URL holds; what means something in one stays as it is. */

@@ -10,10 +10,13 @@ export class MergeError extends Error {
   readonly line: number
   /** From 1, in UTF-16 units as editors count; 0 where the fault is no place of the source. */
   readonly column: number
+  /** The message without the place. */
+  readonly reason: string
 
   /** @param reason one sentence without a full stop; may quote the source, never a value */
   constructor(reason: string, line = 0, column = 0) {
     super(line === 0 ? reason : `line ${line}, column ${column}: ${reason}`)
+    this.reason = reason
     this.line = line
     this.column = column
   }

@@ -6,6 +6,7 @@
  */
 import { AppError } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
+import { locateFault } from '../blocks/locate-fault.js'
 import { readStructure } from '../blocks/read-structure.js'
 import { renderStructure } from '../blocks/render-structure.js'
 import { MergeError } from '../merge/merge-error.js'
@@ -53,30 +54,48 @@ function readHtml(
 /** UTF-16 units whose merge tags are read at once, in some milliseconds at most. */
 const SHORT = 16_384
 
-/** @throws AppError validation_error with line and column, and as the render desk does */
+/**
+ * @throws AppError validation_error, with line and column for html as it was submitted, with the block for html made of blocks;
+ * and as the render desk does
+ */
 export async function requireParsableHtml(
   desk: RenderDesk,
   workspaceId: string,
   html: string,
   given: GivenContent,
 ): Promise<void> {
-  const path = given.html === undefined && given.json_structure ? 'json_structure' : 'html'
-  if (html.length <= SHORT) {
-    requireParsable(html, 'html', path)
-    return
-  }
+  const error = await findParseError(desk, workspaceId, html)
+  if (!error) return
+  if (given.html !== undefined || !given.json_structure) throw fault('html', `html: ${error.message}`)
+  const { path, message } = locateFault(readStructure(given.json_structure), error)
+  throw fault(path, message)
+}
+
+async function findParseError(
+  desk: RenderDesk,
+  workspaceId: string,
+  html: string,
+): Promise<MergeError | undefined> {
+  if (html.length <= SHORT) return parseErrorOf(html, 'html')
   const request = { kind: 'parse', source: html, place: 'html' } as const
   const key = renderKey('parse', html)
   const result = await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
-  if (result.kind === 'refused') throw fault(path, `${path}: ${result.message}`)
+  return result.kind === 'refused' ? new MergeError(result.message) : undefined
 }
 
 /** @throws AppError validation_error with line and column */
 export function requireParsable(source: string, place: MergePlace, path: string): void {
+  const error = parseErrorOf(source, place)
+  if (error) throw fault(path, `${path}: ${error.message}`)
+}
+
+function parseErrorOf(source: string, place: MergePlace): MergeError | undefined {
   try {
     parseTemplate(source, place)
+    return undefined
   } catch (error) {
-    throw error instanceof MergeError ? fault(path, `${path}: ${error.message}`) : error
+    if (error instanceof MergeError) return error
+    throw error
   }
 }
 

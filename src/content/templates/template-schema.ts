@@ -2,22 +2,15 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import { StructureFrame } from '../blocks/structure.js'
+import { StructureSchema } from '../blocks/structure.js'
 import type { Template, TemplateHead, TemplateVersion, VersionHead } from './template-store.js'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const Description = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])
 const Html = Type.String({ description: 'With merge tags; at most 256 KB in UTF-8.' })
+/** Its blocks are checked one by one (`blocks/read-structure.ts`), so that a fault is told with its block. */
 const Structure = Type.Unsafe<Readonly<Record<string, unknown>>>(
-  Type.Object(
-    {},
-    {
-      description:
-        'What the visual editor works on: `blocks` of the types header, text, button, image, divider, spacer, columns, social, ' +
-        'dynamic, conditional, hero, profile, html and dropshadow, and `settings`. Where it comes without html, that is made of it.',
-      examples: [StructureFrame],
-    },
-  ),
+  Type.Object({}, { shown: StructureSchema }),
 )
 
 export const NewTemplateBody = Type.Object(
@@ -63,7 +56,9 @@ const headFields = {
 
 const contentFields = {
   html: Type.String(),
-  json_structure: Type.Union([Type.Object({}), Type.Null()]),
+  json_structure: Type.Union([Type.Object({}, { shown: StructureSchema }), Type.Null()], {
+    description: 'As it was submitted.',
+  }),
 }
 
 export const TemplateHeadSchema = Type.Object(headFields, { title: 'TemplateHead' })

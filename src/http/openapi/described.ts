@@ -38,6 +38,7 @@ export interface Schema {
   readonly description?: string
   readonly enum?: readonly unknown[]
   readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]

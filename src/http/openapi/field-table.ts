@@ -44,10 +44,11 @@ export function refName(schema: Schema): string | undefined {
   return schema.$ref?.split('/').pop()
 }
 
-function kindOf(schema: Schema): string {
+export function kindOf(schema: Schema): string {
   const name = refName(schema)
   if (name !== undefined) return `<a href="#${escape(name)}">${escape(name)}</a>`
-  if (schema.anyOf) return schema.anyOf.map(kindOf).join(' or ')
+  const alternatives = schema.anyOf ?? schema.oneOf
+  if (alternatives) return alternatives.map(kindOf).join(' or ')
   if (schema.const !== undefined) return escape(JSON.stringify(schema.const))
   if (schema.enum) return schema.enum.map(value => escape(JSON.stringify(value))).join(', ')
   const plain = escape(schema.format ?? schema.type ?? 'any')

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { curlOf } from './curl.js'
 import type { Described, Operation, Schema } from './described.js'
 import { code, escape, inline, prose } from './html.js'
-import { fieldsOf, fieldTable, fromParameter, refName } from './field-table.js'
+import { fieldsOf, fieldTable, fromParameter, kindOf, refName } from './field-table.js'
 
 const STYLE = `
 :root{color-scheme:light dark}
@@ -105,5 +105,7 @@ function showSchema(schema: Schema): string {
 }
 
 function showObject([name, schema]: [string, Schema]): string {
-  return `<h3 id="${escape(name)}">${escape(name)}</h3>${fieldTable(fieldsOf(schema))}\n`
+  const alternatives = schema.oneOf ? `<p>One of ${kindOf(schema)}.</p>` : ''
+  const description = schema.description === undefined ? '' : prose(schema.description)
+  return `<h3 id="${escape(name)}">${escape(name)}</h3>${description}${alternatives}${fieldTable(fieldsOf(schema))}\n`
 }
