@@ -55,6 +55,88 @@ t.test('an unsubscribe link of the sender is not recognized', async t => {
   t.equal(footerCase('<a href="https://own.example/unsubscribe">Stop</a>', brand), 'added')
 })
 
+const LINK = '<a href="{{unsubscribe_url}}">Stop</a>'
+
+t.test('an unsubscribe link that no reader sees is none', async t => {
+  const hidden = [
+    `<!-- ${LINK} -->`,
+    `<!--[if mso]>${LINK}<![endif]-->`,
+    `<style>/* ${LINK} */</style>`,
+    `<script>var a = '${LINK}'</script>`,
+    `<template>${LINK}</template>`,
+    `<textarea>${LINK}</textarea>`,
+    `<select><option>${LINK}</select>`,
+    `<div style="display:none">${LINK}</div>`,
+    `<div style="DISPLAY : none !important"><p style="display:block">${LINK}</p></div>`,
+    `<p hidden>${LINK}</p>`,
+    `<p style="visibility:hidden">${LINK}</p>`,
+    `<p style="opacity:0">${LINK}</p>`,
+    `<p style="font-size:0;line-height:0">${LINK}</p>`,
+    `<p style="max-height:0;overflow:hidden">${LINK}</p>`,
+    `<p style="color:transparent">${LINK}</p>`,
+    `<p style="position:absolute;left:-9999px">${LINK}</p>`,
+    `<style>.gone{display:none}</style><p class="a Gone">${LINK}</p>`,
+    `<style>p#x, i { visibility: hidden }</style><p id="x">${LINK}</p>`,
+    '<a href="{{unsubscribe_url}}"></a>',
+    '<a href="{{unsubscribe_url}}"> &nbsp;&#8203; <br></a>',
+    '<a href="{{unsubscribe_url}}"><img src="x.gif" width="1" height="1" alt="Stop"></a>',
+    '<a href="{{unsubscribe_url}}"><img src="x.gif" alt=""></a>',
+    '<a href="{{unsubscribe_url}}"><span style="display:none">Stop</span></a>',
+    '<a href="#{{unsubscribe_url}}">Stop</a>',
+    '<a title="{{unsubscribe_url}}" href="https://x.example/">Stop</a>',
+    '<img src="{{unsubscribe_url}}" alt="Stop">',
+  ]
+  for (const one of hidden) {
+    const html = `<html><head><title>x</title></head><body><p>Hi</p>${one}</body></html>`
+    t.equal(footerCase(html, brand), 'added', one)
+    t.equal(textOf(render(html)).match(/Unsubscribe · Email/g)?.length, 1, one)
+  }
+  for (const html of [
+    `<html><head>${LINK}</head><body>x</body></html>`,
+    `<body>x</body>${LINK}`,
+    `<title>${LINK}</title>x`,
+  ])
+    t.equal(footerCase(html, brand), 'added', html)
+})
+
+t.test('an unsubscribe link that readers see is one, whatever is hidden around it', async t => {
+  const seen = [
+    LINK,
+    '<a href="{{unsubscribe_url|x}}"><b>Stop</b></a>',
+    '<a href="{{unsubscribe_url}}"><img src="x.png" alt="Stop" width="90"></a>',
+    '<p>Stop: {{unsubscribe_url}}</p>',
+    `<div style="display:none">Preview</div><p>${LINK}</p>`,
+    `<td style="font-size:0"><div style="font-size:14px">${LINK}</div></td>`,
+    `<div style="visibility:hidden"><p style="visibility:visible">${LINK}</p></div>`,
+    `<style>@media (max-width:600px){.m{display:none}} .other{display:none}</style><p class="m">${LINK}</p>`,
+    `<!--[if !mso]><!-->${LINK}<!--<![endif]-->`,
+    `<table><tr><td style="display:none"></td><td>${LINK}</td></tr></table>`,
+  ]
+  for (const one of seen) t.equal(footerCase(`<body>${one}</body>`, brand), 'completed', one)
+})
+
+t.test('an address that no reader sees is none', async t => {
+  for (const one of [
+    '<!-- {{company_address}} -->',
+    '<p style="display:none">1 Main Street, 12345 Town</p>',
+    '<p hidden>{{company_address}}</p>',
+    '<style>/* 1 Main Street, 12345 Town */</style>',
+  ])
+    t.equal(footerCase(`<body>${LINK}${one}</body>`, brand), 'completed', one)
+  t.equal(footerCase(`<body>${LINK}<p>1 Main Street,<br>12345&nbsp;Town</p></body>`, brand), 'kept')
+})
+
+t.test('where the end of a mail is hidden, the footer stands at its beginning', async t => {
+  for (const html of [
+    '<html><body class="x"><div style="display:none"><p>never closed</body></html>',
+    '<style>.all{visibility:hidden}</style><body class="x"><div class="all">',
+  ]) {
+    const done = addComplianceFooter(html, brand)
+    t.match(done, /<body class="x"><table role="presentation"[^]*Unsubscribe/)
+    t.equal(footerCase(done, brand), 'kept')
+  }
+})
+
 t.test('an unset company name or address leaves no comma behind', async t => {
   t.match(textOf(render('<p>x</p>', { ...system, company_name: '' })), 'x1 Main Street, 12345 TownUnsub')
   t.match(textOf(render('<p>x</p>', { ...system, company_address: '' })), 'xBirds & CoUnsub')

@@ -101,6 +101,69 @@ t.test('what is the same for everybody is filled in once, and comes out the same
   }
 })
 
+t.test('every outcome of a mail has one unsubscribe link that can be seen', async t => {
+  const how = { ...merging, hasFooter: true }
+  const link = '<a href="{{unsubscribe_url}}">Stop</a>'
+  const counts = (html: string, ...recipients: Record<string, unknown>[]) => {
+    const plan = { subject: planSubject('x', how), body: planBody({ html: `<body>${html}</body>` }, how) }
+    return recipients.map(data => {
+      const written = renderMail(plan, valuesOf(how, { data }, 'ann@one.test', NOW, links)).html ?? ''
+      const shown = written
+        .replace(/<!--.*?-->/gs, '')
+        .replace(/<(div|p) style="display:none">.*?<\/\1>/gs, '')
+      return [shown.match(/>Stop</g)?.length ?? 0, shown.match(/>Unsubscribe</g)?.length ?? 0]
+    })
+  }
+  const [own, ours] = [
+    [1, 0],
+    [0, 1],
+  ]
+  t.same(counts(`{{#if vip}}${link}{{/if}}`, { vip: true }, {}, { vip: true }, { vip: '' }), [
+    own,
+    ours,
+    own,
+    ours,
+  ])
+  t.same(counts(`{{#unless vip}}${link}{{else}}<!-- ${link} -->{{/unless}}`, { vip: 1 }, {}), [ours, own])
+  t.same(counts(`{{#if a}}<div style="display:none">{{/if}}${link}{{#if a}}</div>{{/if}}`, { a: 1 }, {}), [
+    ours,
+    own,
+  ])
+  t.same(counts(`{{#each list}}${link}{{else}}none{{/each}}`, { list: [1] }, { list: [] }, {}), [
+    own,
+    ours,
+    ours,
+  ])
+  t.same(counts(`{{{raw}}}${link}{{{end}}}`, { raw: '<p>' }, { raw: '<!-- ', end: '-->' }), [own, ours])
+  t.same(counts(`<div style="{{look}}">${link}</div>`, { look: '' }, { look: 'display:none' }, {}), [
+    own,
+    ours,
+    own,
+  ])
+  t.same(
+    counts(
+      '<a href="{{unsubscribe_url}}">{{words}}</a>',
+      { words: 'Stop' },
+      { words: '' },
+      { words: 'Stop' },
+    ),
+    [own, ours, own],
+  )
+  t.same(counts(`{{#if company_name}}${link}{{else}}{{/if}}`, {}), [own])
+})
+
+t.test('the HTML of a mail is looked through once for each outcome of its conditions', async t => {
+  const how = { ...merging, hasFooter: true }
+  const html = '<body>{{#if vip}}<a href="{{unsubscribe_url}}">Stop</a>{{/if}}{{first_name}}</body>'
+  const body = planBody({ html }, how)
+  const planned = new Set<unknown>()
+  for (let n = 0; n < 200; n++)
+    planned.add(
+      body.html?.for(valuesOf(how, { data: { vip: n % 2 === 0, n } }, `a${n}@one.test`, NOW, links)),
+    )
+  t.equal(planned.size, 2)
+})
+
 t.test('the date is that of the mail, in the time zone of the workspace', async t => {
   const { text } = render({ subject: '', text: '{{current_date}}|{{current_month}}|{{current_year}}' })
   t.equal(text, 'January 6, 2026|January|2026')

@@ -4,17 +4,19 @@
  * Called once per content, before the merge language is parsed: what is added holds merge tags, which are filled for each
  * recipient. What the author wrote stays octet for octet. Pure.
  * Source: the contract's table "Compliance footer"; an address is there where the text has `{{company_address}}` or the
- * workspace's own address.
+ * workspace's own address. Both count only where a reader sees them.
  * Fails: never throws; linear in the length of the HTML.
  */
+import { escapeHtml } from '../merge/escape-value.js'
 import { MergeError } from '../merge/merge-error.js'
 import { splitTags } from '../merge/split-tags.js'
-import { findEndOfBody, type EndOfBody } from './find-end-of-body.js'
+import { findEndOfBody, findStartOfBody, type EndOfBody } from './find-end-of-body.js'
 import type { FooterTexts } from './footer-texts.js'
 import { de } from './languages/de.js'
 import { en } from './languages/en.js'
 import { es } from './languages/es.js'
 import { fr } from './languages/fr.js'
+import { mayHide, readVisibleHtml, unsubscribeMark, type VisibleHtml } from './visible-html.js'
 
 const LANGUAGES: Readonly<Record<string, FooterTexts>> = { de, en, es, fr }
 
@@ -28,31 +30,76 @@ export interface Brand {
 
 const ATTRIBUTION = 'Sent with Postroad'
 
-/** `kept`: the author's footer is whole. `completed`: it had no address. `added`: there was no unsubscribe link. */
+/** `kept`: the author's footer is whole. `completed`: it had no address. `added`: there was no unsubscribe link that can be seen. */
 export type FooterCase = 'kept' | 'completed' | 'added'
 
+/** In the order in which they are tried: at the start where something in the mail hides what stands at its end. */
+export const FOOTER_PLACES = ['end', 'start'] as const
+export type FooterPlace = (typeof FOOTER_PLACES)[number]
+
+export interface NeededFooter {
+  readonly kind: FooterCase
+  readonly place: FooterPlace
+  /** What stands between double braces are tags and blocks of ours. */
+  readonly isTemplate: boolean
+}
+
+const UNSUBSCRIBE_TAG = /\{\{\s*unsubscribe_url\s*(\|[^{}]{0,1000})?\}\}/g
+const ADDRESS_TAG = /\{\{\s*company_address\s*(\|[^{}]{0,1000})?\}\}/g
+
+/** @param source the HTML before its tags were filled in */
+export function caseOf({ hasUnsubscribeLink, text }: VisibleHtml, brand: Brand, source: string): FooterCase {
+  if (!hasUnsubscribeLink) return 'added'
+  return hasAddress(text, brand, source) ? 'kept' : 'completed'
+}
+
+/** @param text that a reader sees. Where the workspace has no address, a tag for it is all that can be asked for. */
+export function hasAddress(text: string, { companyAddress }: Brand, source: string): boolean {
+  const address = squeezed(companyAddress)
+  return address === '' ? source.search(ADDRESS_TAG) >= 0 : squeezed(text).includes(address)
+}
+
+/** Of HTML that is the same for everybody, but for tags that are filled in. */
 export function footerCase(html: string, brand: Brand): FooterCase {
-  if (!/\{\{\s*unsubscribe_url\s*(\|[^{}]{0,1000})?\}\}/.test(html)) return 'added'
-  return hasAddress(html, brand) ? 'kept' : 'completed'
+  return html.includes('unsubscribe_url') ? caseOf(seenOf(html, brand), brand, html) : 'added'
 }
 
 export function addComplianceFooter(html: string, brand: Brand): string {
-  const { at, added } = complianceFooter(html, brand)
+  const { at, added } = complianceFooter(html, brand, neededFooter(html, brand, true))
   return html.slice(0, at) + added + html.slice(at)
 }
 
-/**
- * @param finished which case it is, of html that is no template: whatever its braces mean, they are no blocks of ours
- * @returns what is added, which has merge tags and may be empty, and before which index of `html`
- */
+/** The footer of HTML that is the same for everybody. */
+export function neededFooter(html: string, brand: Brand, isTemplate: boolean): NeededFooter {
+  const kind = footerCase(html, brand)
+  if (kind === 'kept' || !mayHide(html)) return { kind, place: 'end', isTemplate }
+  const place = FOOTER_PLACES.find(one => {
+    const { at, added } = complianceFooter(html, brand, { kind, place: one, isTemplate })
+    const seen = seenOf(html.slice(0, at) + added + html.slice(at), brand, true)
+    return kind === 'added' ? seen.hasUnsubscribeLink : hasAddress(seen.text, brand, html)
+  })
+  return { kind, place: place ?? 'end', isTemplate }
+}
+
+function seenOf(html: string, { companyAddress }: Brand, isOurs = false): VisibleHtml {
+  const mark = unsubscribeMark(html)
+  const filled = html.replace(UNSUBSCRIBE_TAG, mark).replace(ADDRESS_TAG, () => escapeHtml(companyAddress))
+  return readVisibleHtml(filled, mark, isOurs)
+}
+
+/** @returns what is added, which has merge tags and may be empty, and before which index of `html` */
 export function complianceFooter(
   html: string,
   brand: Brand,
-  finished?: FooterCase,
+  { kind, place, isTemplate }: NeededFooter,
 ): { readonly at: number; readonly added: string } {
-  const added = footerFor(finished ?? footerCase(html, brand), html, brand)
+  const added = footerFor(kind, html, brand)
   if (added === '') return { at: html.length, added }
-  const { at, hiding } = finished === undefined ? endOfMail(html) : findEndOfBody(html)
+  if (place === 'start') {
+    const at = findStartOfBody(html)
+    return { at: isTemplate && !isOutsideOfBlocks(html.slice(0, at)) ? 0 : at, added }
+  }
+  const { at, hiding } = isTemplate ? endOfMail(html) : findEndOfBody(html)
   return { at, added: hiding.map(name => `</${name}>`).join('') + added }
 }
 
@@ -63,7 +110,7 @@ export function complianceFooter(
  * @returns lines with merge tags, a line feed between them; empty where the text has all it needs
  */
 export function complianceText(text: string, brand: Brand, language: string): string {
-  const kind = footerCase(text, brand)
+  const kind = text.search(UNSUBSCRIBE_TAG) < 0 ? 'added' : textHasAddress(text, brand) ? 'kept' : 'completed'
   const texts = LANGUAGES[language] ?? en
   return [
     ...(kind === 'added'
@@ -95,17 +142,13 @@ function isOutsideOfBlocks(before: string): boolean {
   }
 }
 
-function hasAddress(html: string, { companyAddress }: Brand): boolean {
-  if (/\{\{\s*company_address\s*(\|[^{}]{0,1000})?\}\}/.test(html)) return true
-  const address = squeezed(companyAddress)
-  return address !== '' && squeezed(html.replace(/<[^<>]*>/g, ' ')).includes(address)
+function textHasAddress(text: string, brand: Brand): boolean {
+  return text.search(ADDRESS_TAG) >= 0 || (brand.companyAddress !== '' && hasAddress(text, brand, text))
 }
 
 /** An address is the same on one line and on several, in capitals or not. */
 function squeezed(text: string): string {
   return text
-    .replace(/&amp;/g, '&')
-    .replace(/&nbsp;|&#160;/g, ' ')
     .replace(/[\s,]+/g, ' ')
     .trim()
     .toLowerCase()

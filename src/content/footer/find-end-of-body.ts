@@ -43,3 +43,17 @@ export function findEndOfBody(html: string): EndOfBody {
   })
   return ends.body ?? ends.html ?? endAt(place.mode === 'text' ? html.length : lastMarkup)
 }
+
+/** @returns an index of the html: behind the first `<body>`, or 0 where there is none */
+export function findStartOfBody(html: string): number {
+  let start = 0
+  readMarkup(startOfMarkup(), html, {
+    startTag(name, end) {
+      if (name === 'body' && start === 0) start = end
+    },
+    endTag() {},
+    hrefBegins() {},
+    hrefEnds() {},
+  })
+  return start
+}

@@ -13,7 +13,8 @@ import {
   type EncodedText,
 } from '../../mail/compose/encoded-text.js'
 import { isShorterInBase64 } from '../../mail/mime/transfer-encoding.js'
-import type { MergeNode, MergeTemplate } from '../merge/merge-tree.js'
+import { mapLeaves } from '../merge/map-nodes.js'
+import type { MergeTemplate } from '../merge/merge-tree.js'
 import type { MergeValues } from '../merge/merge-values.js'
 import { renderInto, renderTemplate } from '../merge/render-template.js'
 
@@ -45,8 +46,9 @@ function preparedOf(template: MergeTemplate): Prepared | null {
 
 function prepare({ nodes, ...template }: MergeTemplate): Prepared | null {
   const texts: string[] = []
-  const copied = withTexts(nodes, text => {
-    const copy = compact(text)
+  const copied = mapLeaves(nodes, leaf => {
+    if (typeof leaf !== 'string') return leaf
+    const copy = compact(leaf)
     texts.push(copy)
     return copy
   })
@@ -63,14 +65,4 @@ function prepare({ nodes, ...template }: MergeTemplate): Prepared | null {
 function compact(text: string): string {
   // eslint-disable-next-line no-control-regex -- one octet each
   return /^[\x00-\xff]*$/.test(text) ? Buffer.from(text, 'latin1').toString('latin1') : text
-}
-
-function withTexts(nodes: readonly MergeNode[], change: (text: string) => string): MergeNode[] {
-  const all = (some: readonly MergeNode[]) => withTexts(some, change)
-  return nodes.map(node => {
-    if (typeof node === 'string') return change(node)
-    if (node.kind === 'choice')
-      return { ...node, whenTrue: all(node.whenTrue), whenFalse: all(node.whenFalse) }
-    return node.kind === 'loop' ? { ...node, body: all(node.body), whenEmpty: all(node.whenEmpty) } : node
-  })
 }

@@ -6,7 +6,7 @@
  * HTML is ASCII, so that it is right in any charset. Pure.
  * Fails: never throws.
  */
-import { complianceFooter, complianceText, footerCase } from '../footer/compliance-footer.js'
+import { complianceFooter, complianceText, neededFooter } from '../footer/compliance-footer.js'
 import { AT_START, passValue, placeAt, readOn } from '../merge/html-place.js'
 import type { MergeNode, MergePlace, MergeTemplate } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
@@ -93,7 +93,7 @@ function footedHtml(
   brand: MailBrand,
   charactersOf: (piece: string) => string,
 ): readonly MergeNode[] {
-  const { at, added } = complianceFooter(html, brand, footerCase(charactersOf(html), brand))
+  const { at, added } = complianceFooter(html, brand, neededFooter(charactersOf(html), brand, false))
   const footer = foldConstants(parseTemplate(added, 'html'), brandTags(brand)).nodes
   return [
     ...authored(html.slice(0, at), brand, 'html', inAscii),

@@ -8,7 +8,6 @@
  */
 import { given } from '../../core/given.js'
 import type { Filled } from '../../mail/compose/compose.js'
-import { complianceFooter } from '../footer/compliance-footer.js'
 import { dateTags } from '../merge/date-tags.js'
 import type { MergePlace, MergeTemplate } from '../merge/merge-tree.js'
 import type { MergeValues, TrackedUrls } from '../merge/merge-values.js'
@@ -16,6 +15,7 @@ import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
 import { renderEncoded } from './encode-template.js'
 import { foldConstants } from './fold-constants.js'
+import { FootedHtml } from './footed-html.js'
 import { brandTags, type MailBrand, type Merging, type OwnValues } from './merging.js'
 import { trackTemplate } from '../tracking/track-template.js'
 import { TextFromHtml } from './text-from-html.js'
@@ -29,12 +29,19 @@ export interface MailSource {
 
 /** Of html and text, which many mails share whose subjects differ. */
 export interface BodyPlan {
-  readonly html: MergeTemplate | undefined
-  /** The html leads to us first; the text has the links that were written. */
-  readonly isTracked: boolean
-  readonly text: MergeTemplate | TextFromHtml | undefined
+  /** By recipient, whose conditions decide which footer it needs. */
+  readonly html: { for(values: MergeValues): HtmlPlan } | undefined
+  /** As somebody wrote it; where it is absent, text is made of the html. */
+  readonly text: MergeTemplate | undefined
   /** Somebody can unsubscribe by a link in it. */
   readonly hasUnsubscribeLink: boolean
+}
+
+export interface HtmlPlan {
+  readonly template: MergeTemplate
+  /** It leads to us first; the text made of it has the links that were written. */
+  readonly isTracked: boolean
+  readonly text: TextFromHtml
 }
 
 export interface MailPlan {
@@ -82,43 +89,55 @@ export function planSubject(subject: string, { brand }: Merging): MergeTemplate 
 }
 
 export function planBody({ html, text }: Omit<MailSource, 'subject'>, merging: Merging): BodyPlan {
-  const constants = brandTags(merging.brand)
+  const { brand, hasFooter } = merging
+  const constants = brandTags(brand)
   const fold = (template: MergeTemplate) => foldConstants(template, constants)
-  const filled = html === undefined ? undefined : fold(footedTemplate(html, merging))
   const written = text === undefined ? undefined : fold(toTemplate(text, 'text'))
-  const { tracking } = merging
-  const tracked = filled && tracking ? trackTemplate(filled, tracking) : filled
+  const plan = (template: MergeTemplate) => planHtml(template, merging)
+  const hasLink = (template: MergeTemplate | undefined) =>
+    template?.names.includes('unsubscribe_url') ?? false
+  if (html === undefined) return { html: undefined, text: written, hasUnsubscribeLink: hasLink(written) }
+  if (hasFooter) return { html: new FootedHtml(html, brand, plan), text: written, hasUnsubscribeLink: true }
+  const filled = fold(toTemplate(html, 'html'))
+  const planned = plan(filled)
   return {
-    html: tracked,
-    isTracked: tracked !== filled,
-    text: written ?? (filled && new TextFromHtml(filled)),
-    hasUnsubscribeLink: [filled, written].some(one => one?.names.includes('unsubscribe_url') ?? false),
+    html: { for: () => planned },
+    text: written,
+    hasUnsubscribeLink: hasLink(filled) || hasLink(written),
   }
 }
 
+function planHtml(template: MergeTemplate, { tracking }: Merging): HtmlPlan {
+  const tracked = tracking ? trackTemplate(template, tracking) : template
+  return { template: tracked, isTracked: tracked !== template, text: new TextFromHtml(template) }
+}
+
 export function renderMail(plan: MailPlan, values: MergeValues): MailSource {
-  const html = plan.body.html && renderTemplate(plan.body.html, values)
-  const text = textOf(plan.body, values, html, renderTemplate)
+  const planned = plan.body.html?.for(values)
+  const html = planned && renderTemplate(planned.template, values)
+  const text = textOf(plan.body, planned, values, html, renderTemplate)
   return { subject: subjectOf(plan, values), ...given({ html, text }) }
 }
 
 /** For delivery, with its texts encoded as far as that could be done ahead. */
 export function renderFilled(plan: MailPlan, values: MergeValues): Filled<MailSource> {
-  const html = plan.body.html && renderEncoded(plan.body.html, values)
+  const planned = plan.body.html?.for(values)
+  const html = planned && renderEncoded(planned.template, values)
   const written = typeof html === 'string' ? html : undefined
-  const text = textOf(plan.body, values, written, renderEncoded)
+  const text = textOf(plan.body, planned, values, written, renderEncoded)
   return { subject: subjectOf(plan, values), ...given({ html, text }) }
 }
 
 /** @param html the html for the same values, where that is there */
 function textOf<T>(
-  { text, isTracked }: BodyPlan,
+  { text }: BodyPlan,
+  planned: HtmlPlan | undefined,
   values: MergeValues,
   html: string | undefined,
   render: (template: MergeTemplate, values: MergeValues) => T,
 ): T | string | undefined {
-  if (!(text instanceof TextFromHtml)) return text && render(text, values)
-  return text.textFor(isTracked ? undefined : html, values, render)
+  if (text || !planned) return text && render(text, values)
+  return planned.text.textFor(planned.isTracked ? undefined : html, values, render)
 }
 
 function subjectOf({ subject }: MailPlan, values: MergeValues): string {
@@ -176,17 +195,6 @@ function systemTags(brand: MailBrand, date: number, links: SubscriberLinks): Mer
 function toTemplate(source: string, place: MergePlace): MergeTemplate {
   return hasTags(source) ? parseTemplate(source, place) : { place, nodes: [source], names: [] }
 }
-
-function footedTemplate(html: string, { hasFooter, brand }: Merging): MergeTemplate {
-  const { at, added } = hasFooter ? complianceFooter(html, brand) : NO_FOOTER
-  if (added === '') return toTemplate(html, 'html')
-  if (hasTags(html)) return parseTemplate(html.slice(0, at) + added + html.slice(at), 'html')
-  // The footer alone has tags, and stands where text does.
-  const { nodes, names } = parseTemplate(added, 'html')
-  return { place: 'html', nodes: [html.slice(0, at), ...nodes, html.slice(at)], names }
-}
-
-const NO_FOOTER = { at: 0, added: '' }
 
 function cut(subject: string): string {
   if (subject.length <= MOST_SUBJECT) return subject

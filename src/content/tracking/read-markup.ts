@@ -47,8 +47,8 @@ export interface MarkupSink {
   hrefBegins(at: number): void
   /** Behind its last one. */
   hrefEnds(at: number): void
-  /** A start tag has ended; also of what only looks like an element, as all of SVG. */
-  startTag?(name: string): void
+  /** A start tag has ended, before the index; also of what only looks like an element, as all of SVG. */
+  startTag?(name: string, end: number): void
   /** The `<` of an end tag. */
   endTag(name: string, at: number): void
 }
@@ -217,7 +217,7 @@ function beginComment(place: MarkupPlace, text: string, at: number): number {
 function endTag(place: MarkupPlace, text: string, at: number, sink: MarkupSink): number {
   const { tag, isEndTag } = place
   place.mode = 'text'
-  if (!isEndTag) sink.startTag?.(tag)
+  if (!isEndTag) sink.startTag?.(tag, at + 1)
   if (!isEndTag && BREAKING_OUT.has(tag)) place.foreignDepth = 0
   if (FOREIGN_ELEMENTS.has(tag)) {
     if (isEndTag) place.foreignDepth = Math.max(0, place.foreignDepth - 1)

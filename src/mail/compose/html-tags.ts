@@ -78,3 +78,10 @@ function withoutEntities(text: string): string {
     return code >= 0x20 && code <= 0x10ffff ? String.fromCodePoint(code) : ' '
   })
 }
+
+/** Counts every `<`, inside comments and attributes too: the time that parsing takes is what matters. */
+export function hasMoreTags(html: string, limit: number): boolean {
+  let count = 0
+  for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1)) if (++count > limit) return true
+  return false
+}

@@ -7,7 +7,7 @@
  * Fails: never throws, whatever the HTML.
  */
 import { compile, type DomNode, type FormatCallback } from 'html-to-text'
-import { textBetweenTags } from './html-tags.js'
+import { hasMoreTags, textBetweenTags } from './html-tags.js'
 
 /** Tags, closing ones included; 256 KB of the tersest real markup have some 10,000. */
 const MAX_TAGS = 12_000
@@ -87,11 +87,4 @@ const convert = compile({
 /** @returns text with links kept and images left out; lines end in LF and are not wrapped */
 export function plainTextOf(html: string): string {
   return hasMoreTags(html, MAX_TAGS) ? textBetweenTags(html) : convert(html)
-}
-
-/** Counts every `<`, inside comments and attributes too: the time that parsing takes is what matters. */
-function hasMoreTags(html: string, limit: number): boolean {
-  let count = 0
-  for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1)) if (++count > limit) return true
-  return false
 }

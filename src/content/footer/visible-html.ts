@@ -1,0 +1,250 @@
+/**
+ * What a reader sees of an HTML mail: its text, and whether there is an unsubscribe link among it.
+ *
+ * Called once for a content, or once for each outcome of its conditions, to decide which compliance footer it needs. Knows what mail
+ * clients agree on: comments (Outlook's conditional ones among them), elements that are never drawn, `hidden`, inline styles, and rules of
+ * a style sheet for one element, class or id outside of media queries. When in doubt something is not visible, which costs a second
+ * footer and never a missing one. Pure.
+ * Standards: HTML Living Standard §15.3.1 (hidden elements), CSS Display 3, CSS 2.2 §11.2 (visibility).
+ * Fails: never throws; linear in the length of the HTML.
+ */
+import { createHash } from 'node:crypto'
+import { Parser } from 'htmlparser2'
+import { hasMoreTags } from '../../mail/compose/html-tags.js'
+
+/** Stands for the URL of the unsubscribe link. @param html that nobody can have written it into, since it depends on all of it */
+export function unsubscribeMark(html: string): string {
+  return `\ue000${createHash('sha256').update(html).digest('hex')}\ue001`
+}
+
+export interface VisibleHtml {
+  readonly hasUnsubscribeLink: boolean
+  /** With a space in the place of each tag. */
+  readonly text: string
+}
+
+/** Elements whose content is not drawn, or where a link in it cannot be followed. */
+const NEVER_DRAWN: ReadonlySet<string> = new Set(
+  (
+    'title style script template noembed noframes iframe object embed video audio canvas select datalist textarea svg math map button ' +
+    'dialog details progress meter'
+  ).split(' '),
+)
+/** What may be in `head`; anything else begins the body. */
+const IN_HEAD: ReadonlySet<string> = new Set('title meta link style script base template noscript'.split(' '))
+/** Deeper ones are nobody's mail: what they hold counts as hidden. */
+const MOST_LEVELS = 1_000
+/** Of a style sheet, characters. */
+const MOST_STYLE = 100_000
+/** For one selector. */
+const MOST_RULES = 10
+/** Characters that take no room, or none that is seen. */
+const BLANK = /[\s\p{Default_Ignorable_Code_Point}\u2800]+/gu
+
+/** The parser takes a square of the time for tags in tags; HTML with more of them is not read, and has nothing to be seen. */
+const MOST_TAGS = 12_000
+const MAY_HIDE =
+  /display|visibility|hidden|opacity|overflow|clip|indent|position|transform|font|color\s*:\s*(transparent|rgba)/i
+
+/** Whether anything in it could hide what comes behind, beside the elements that `find-end-of-body.ts` closes. */
+export function mayHide(html: string): boolean {
+  return MAY_HIDE.test(html)
+}
+
+/** How what stands in an element is drawn. */
+interface Look {
+  /** Nothing inside can undo this. */
+  readonly isHidden: boolean
+  /** An element inside can: `visibility`, `font-size`, `color`. */
+  readonly isInvisible: boolean
+  readonly isTiny: boolean
+  readonly isTransparent: boolean
+}
+
+const DRAWN: Look = { isHidden: false, isInvisible: false, isTiny: false, isTransparent: false }
+
+/**
+ * @param mark stands in the place of the unsubscribe URL
+ * @param isOurs what stands behind the body counts as well: clients show it, but an author's link there is no footer
+ */
+export function readVisibleHtml(html: string, mark: string, isOurs = false): VisibleHtml {
+  if (hasMoreTags(html, MOST_TAGS)) return { hasUnsubscribeLink: false, text: '' }
+  const reader = new Reader(mark, /<body[\s/>]/i.test(html), isOurs)
+  const parser = new Parser(reader, {
+    decodeEntities: true,
+    lowerCaseTags: true,
+    lowerCaseAttributeNames: true,
+  })
+  parser.end(html)
+  return { hasUnsubscribeLink: reader.hasUnsubscribeLink, text: reader.texts.join(' ') }
+}
+
+class Reader {
+  hasUnsubscribeLink = false
+  readonly texts: string[] = []
+  private readonly open: { readonly look: Look; readonly isLink: boolean }[] = []
+  /** How many of them are unsubscribe links. */
+  private links = 0
+  /** What style sheets hide, by selector. */
+  private readonly rules = new Map<string, Styles[]>()
+  private style: string | undefined
+  /** Where there is a `body`, what stands before and behind it does not count. */
+  private isInBody: boolean
+  private isInHead = false
+  private readonly hasBody: boolean
+  private readonly isBehindShown: boolean
+
+  private readonly mark: string
+
+  constructor(mark: string, hasBody: boolean, isBehindShown: boolean) {
+    this.isBehindShown = isBehindShown
+    this.mark = mark
+    this.hasBody = hasBody
+    this.isInBody = !hasBody
+  }
+
+  onopentag(name: string, attributes: Readonly<Record<string, string>>): void {
+    if (name === 'body') this.isInBody = true
+    if (name === 'head' && !this.hasBody) this.isInHead = true
+    else if (!IN_HEAD.has(name)) this.isInHead = false
+    if (name === 'style') this.style = ''
+    const outer = this.open.at(-1)?.look ?? DRAWN
+    const look =
+      this.open.length > MOST_LEVELS ? { ...outer, isHidden: true } : this.lookOf(name, attributes, outer)
+    const isLink = name === 'a' && this.isUnsubscribe(attributes['href'] ?? '')
+    if (isLink) this.links++
+    this.open.push({ look, isLink })
+    if (name === 'img') this.image(attributes, look)
+  }
+
+  onclosetag(name: string): void {
+    if (this.open.pop()?.isLink === true) this.links--
+    if (name === 'body' && this.hasBody) this.isInBody = this.isBehindShown
+    if (name === 'head') this.isInHead = false
+    if (name === 'style' && this.style !== undefined) {
+      for (const { selector, styles } of hidingRules(this.style.slice(0, MOST_STYLE)))
+        this.rules.set(selector, [...(this.rules.get(selector) ?? []), styles].slice(-MOST_RULES))
+      this.style = undefined
+    }
+  }
+
+  ontext(text: string): void {
+    if (this.style !== undefined) this.style += text
+    const look = this.open.at(-1)?.look ?? DRAWN
+    if (this.isSeen(look)) this.see(text)
+  }
+
+  /** With anything else before it, it is a parameter of another address, or no link at all. */
+  private isUnsubscribe(href: string): boolean {
+    return href.trim().startsWith(this.mark) || (/^\s*https?:/i.test(href) && href.includes(this.mark))
+  }
+
+  private image({ alt = '', width, height }: Readonly<Record<string, string>>, look: Look): void {
+    const isDot = [width, height].some(size => size !== undefined && /^\s*[012]\s*(px)?\s*$/.test(size))
+    if (!isDot && this.isSeen({ ...look, isTiny: false, isTransparent: false })) this.see(alt)
+  }
+
+  private isSeen({ isHidden, isInvisible, isTiny, isTransparent }: Look): boolean {
+    return this.isInBody && !this.isInHead && !isHidden && !isInvisible && !isTiny && !isTransparent
+  }
+
+  private see(text: string): void {
+    this.texts.push(text)
+    if (this.hasUnsubscribeLink || text.replace(BLANK, '') === '') return
+    // Programs make a link of a URL that is shown.
+    this.hasUnsubscribeLink = text.includes(this.mark) || this.links > 0
+  }
+
+  private lookOf(name: string, attributes: Readonly<Record<string, string>>, outer: Look): Look {
+    const { style = '', class: classes = '', id = '' } = attributes
+    const styles: Styles[] = []
+    if (this.rules.size > 0)
+      for (const one of [name, `#${id}`, ...classes.split(/\s+/).map(each => `.${each}`)])
+        for (const selector of one === name ? [one] : [one, name + one])
+          styles.push(...(this.rules.get(selector.toLowerCase()) ?? []))
+    if (style !== '') styles.push(readStyles(style))
+    const look = styles.reduce((before, one) => withStyles(before, one), outer)
+    const isHidden = look.isHidden || 'hidden' in attributes || NEVER_DRAWN.has(name)
+    return isHidden ? { ...look, isHidden: true } : look
+  }
+}
+
+type Styles = ReadonlyMap<string, string>
+
+function readStyles(text: string): Styles {
+  const styles = new Map<string, string>()
+  for (const declaration of text.replace(/\/\*.*?(\*\/|$)/gs, '').split(';')) {
+    const colon = declaration.indexOf(':')
+    if (colon < 0) continue
+    const value = declaration.slice(colon + 1).replace(/!\s*important/i, '')
+    styles.set(declaration.slice(0, colon).trim().toLowerCase(), value.trim().toLowerCase())
+  }
+  return styles
+}
+
+/** Less than two pixels. */
+const NEAR_ZERO = /^[01]?(\.\d+)?(px|pt)?$|^0?(\.0+)?(r?em|%)$/
+const ZERO = /^0*(\.0+)?(px|pt|r?em|%)?$/
+
+function withStyles(outer: Look, styles: Styles): Look {
+  const is = (name: string, value: RegExp) => value.test(styles.get(name) ?? '?')
+  const isCut =
+    is('overflow', /^(hidden|clip)$/) || is('overflow-y', /^hidden$/) || is('overflow-x', /^hidden$/)
+  const isHidden =
+    is('display', /^none$/) ||
+    is('opacity', /^0*(\.0\d*)?%?$/) ||
+    is('content-visibility', /^hidden$/) ||
+    is('transform', /scale[xy3d]*\(\s*0/) ||
+    is('clip', /^rect\(\s*0/) ||
+    is('clip-path', /^inset\(\s*(50|100)%/) ||
+    is('text-indent', /^-\d{3,}/) ||
+    (is('position', /^(absolute|fixed|relative)$/) && (is('left', /^-\d{3,}/) || is('top', /^-\d{3,}/))) ||
+    (isCut && ['height', 'max-height', 'width', 'max-width'].some(name => is(name, ZERO)))
+  return {
+    isHidden: outer.isHidden || isHidden,
+    isInvisible: undone(outer.isInvisible, styles.get('visibility'), /^(hidden|collapse)$/),
+    isTiny: undone(outer.isTiny, fontSizeOf(styles), NEAR_ZERO),
+    isTransparent: undone(
+      outer.isTransparent,
+      styles.get('color'),
+      /^(transparent|rgba\(.*,\s*0*(\.0+)?%?\s*\))$/,
+    ),
+  }
+}
+
+/** A size that is a share of the one outside stays what that is. */
+function fontSizeOf(styles: Styles): string | undefined {
+  const size =
+    styles.get('font-size') ?? /(?:^|\s)([\d.]+(?:px|pt|r?em|%))/.exec(styles.get('font') ?? '')?.[1]
+  return size !== undefined && /[1-9][\d.]*(em|%)$/.test(size) && !size.endsWith('rem') ? undefined : size
+}
+
+function undone(outer: boolean, value: string | undefined, hiding: RegExp): boolean {
+  return value === undefined || value === 'inherit' ? outer : hiding.test(value)
+}
+
+/** Rules that hide something, of one element, class or id each; what holds only for some media holds for nobody here. */
+function hidingRules(sheet: string): { selector: string; styles: Styles }[] {
+  const plain = sheet.replace(/\/\*.*?(\*\/|$)/gs, '')
+  const rules: { selector: string; styles: Styles }[] = []
+  let depth = 0
+  let from = 0
+  let selectors = ''
+  for (let at = 0; at < plain.length; at++) {
+    const character = plain[at]
+    if (character === '{') {
+      if (depth++ === 0) selectors = plain.slice(from, at)
+      from = depth === 1 ? at + 1 : from
+    } else if (character === '}') {
+      if (--depth === 0 && !selectors.includes('@')) {
+        const styles = readStyles(plain.slice(from, at))
+        const isHiding = Object.values(withStyles(DRAWN, styles)).some(Boolean)
+        if (isHiding)
+          for (const one of selectors.split(',')) rules.push({ selector: one.trim().toLowerCase(), styles })
+      }
+      depth = Math.max(0, depth)
+      if (depth === 0) from = at + 1
+    } else if (character === ';' && depth === 0) from = at + 1
+  }
+  return rules
+}
