@@ -1,4 +1,5 @@
 /** The merge language as its authors see it: what is put where, and what a fault is told as. */
+import { parseFragment, type DefaultTreeAdapterTypes } from 'parse5'
 import t from 'tap'
 import { MergeError } from '../../src/content/merge/merge-error.js'
 import type { MergePlace } from '../../src/content/merge/merge-tree.js'
@@ -243,4 +244,97 @@ t.test('depth, tags, steps and length are bounded', async t => {
 t.test('a template tells the names that it asks for', async t => {
   const { names } = parseTemplate('{{a}}{{#if b == c}}{{a}}{{/if}}{{#each d}}{{this.e}}{{/each}}', 'text')
   t.same([...names].sort(), ['a', 'b', 'c', 'd'])
+})
+
+/** The scheme of the first attribute of the first tag, as a browser finds it. */
+function schemeIn(html: string): string | undefined {
+  const fragment = parseFragment(html).childNodes[0] as DefaultTreeAdapterTypes.Element
+  const { value = '' } = fragment.attrs[0] ?? {}
+  // eslint-disable-next-line no-control-regex -- browsers drop control characters of a URL
+  return /^([a-z][a-z0-9+.-]*):/i.exec(value.replace(/[\x00-\x20]/g, ''))?.[1]?.toLowerCase()
+}
+
+t.test('values cannot assemble a script in an attribute together', async t => {
+  const attributes = ['href', 'src', 'action', 'formaction', 'data', 'xlink:href', 'background', 'poster']
+  const urls: [string, Record<string, unknown>][] = [
+    ['{{a}}{{b}}', { a: 'java', b: 'script:alert(1)' }],
+    ['{{a}}{{b}}{{c}}', { a: 'JAVA', b: '', c: 'SCRIPT:alert(1)' }],
+    ['{{a}}:{{b}}', { a: 'javascript', b: 'alert(1)' }],
+    ['java{{a}}', { a: 'script:alert(1)' }],
+    [' {{a}}script:alert(1)', { a: 'java' }],
+    ['&#106;ava{{a}}', { a: 'script:alert(1)' }],
+    ['{{a}}&colon;alert(1)', { a: 'javascript' }],
+    ['{{a}}&#x3a;alert(1)', { a: 'javascript' }],
+    ['java&Tab;{{a}}', { a: 'script:alert(1)' }],
+    ['java&#10;{{a}}', { a: 'script:alert(1)' }],
+    ['{{a}}{{b}}', { a: '\u0001java\n', b: '\tscript\r:alert(1)' }],
+    ['{{#if a}}{{a}}{{/if}}{{b}}', { a: 'vb', b: 'script:x' }],
+    ['{{#each list}}{{this}}{{/each}}', { list: ['java', 'script', ':alert(1)'] }],
+    ['{{#if no}}x{{else}}java{{/if}}{{a}}', { a: 'script:alert(1)' }],
+    ['{{{a}}}', { a: 'javascript:alert(1)' }],
+    ['{{a}}{{{b}}}', { a: 'java', b: 'script&#58;alert(1)' }],
+    ['javascript:alert({{a}})', { a: '1' }],
+    ['{{a}}{{b}}', { a: 'data', b: ':text/html,x' }],
+  ]
+  for (const [url, data] of urls) {
+    for (const attribute of attributes)
+      t.equal(
+        schemeIn(render(`<p ${attribute}="${url}">x</p>`, data, 'html')),
+        undefined,
+        `${attribute}: ${url}`,
+      )
+    if (!/[ >]/.test(url.replace(/\{\{.*?\}\}/g, '')))
+      t.equal(schemeIn(render(`<p href=${url}>x</p>`, data, 'html')), undefined, `unquoted: ${url}`)
+  }
+  for (const html of [
+    '<img srcset="https://x.example/a.png 1x, {{a}}{{b}} 2x">',
+    '<img srcset="{{c}}">',
+    '<meta http-equiv="refresh" content="0; url={{a}}{{b}}">',
+    '<meta content="0;{{c}}">',
+  ])
+    t.notMatch(render(html, { a: 'java', b: 'script:x', c: 'javascript:x' }, 'html'), 'script:', html)
+})
+
+t.test('an attribute that ends in a branch is no way around that', async t => {
+  const cases: [string, Record<string, unknown>][] = [
+    ['<a href="{{a}}{{#if b}}{{b}}">x{{else}}">y{{/if}}</a>', { a: 'java', b: 'script:alert(1)' }],
+    ['<a href="{{a}}{{#if b}}:alert(1)">x{{else}}">y{{/if}}</a>', { a: 'javascript', b: 1 }],
+    ['{{#if b}}<a href="java{{else}}<a href="{{/if}}{{a}}">x</a>', { a: 'script:alert(1)', b: 1 }],
+  ]
+  cases.push(['<a href={{#if b}}java{{else}}x{{/if}}{{a}}>x</a>', { a: 'script:alert(1)', b: 1 }])
+  for (const [html, data] of cases) t.equal(schemeIn(render(html, data, 'html')), undefined, html)
+  t.equal(
+    render(
+      '<a href="{{a}}{{#if b}}?b=1">At {{c}}{{/if}}</a>',
+      { a: 'https://x.example/', b: 1, c: '10:30' },
+      'html',
+    ),
+    '<a href="https://x.example/?b=1">At 10:30</a>',
+    'what is behind it stays',
+  )
+})
+
+t.test('a URL of several values that leads somewhere stays what it is', async t => {
+  const data = {
+    scheme: 'https',
+    host: 'x.example',
+    base: 'https://x.example',
+    path: '/a:b',
+    q: 'a:b',
+    id: 7,
+  }
+  const urls: [string, string][] = [
+    ['{{scheme}}://{{host}}/', 'https://x.example/'],
+    ['{{base}}{{path}}', 'https://x.example/a:b'],
+    ['{{base}}/{{q}}?q={{q}}', 'https://x.example/a:b?q=a%3Ab'],
+    ['{{#if base}}{{base}}{{else}}https://y.example{{/if}}/{{id}}', 'https://x.example/7'],
+    ['mailto:{{q}}', 'mailto:a:b'],
+    ['myapp://{{id}}', 'myapp://7'],
+    ['{{none}}{{path}}', '/a:b'],
+    ['{{unsubscribe_url}}', 'https://m.example/u/1?a=b&amp;c=d'],
+    ['data:image/png;base64,{{id}}', 'data:image/png;base64,7'],
+    ['{{{base}}}?a=1&b=2', 'https://x.example?a=1&b=2'],
+  ]
+  for (const [url, shown] of urls)
+    t.equal(render(`<a href="${url}">x</a>`, data, 'html'), `<a href="${shown}">x</a>`)
 })

@@ -8,7 +8,7 @@
 import { toUSVString } from 'node:util'
 import { stripTags } from '../../mail/compose/header-text.js'
 import type { HtmlPlace } from './merge-tree.js'
-import { hasRefusedScheme } from './url-scheme.js'
+import { hasRefusedScheme, NO_URL } from './url-scheme.js'
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -17,9 +17,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
 }
-
-/** Stands for a URL that a mail must not have. */
-export const NO_URL = '#'
 
 export function escapeHtml(text: string): string {
   return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '') : text

@@ -7,7 +7,7 @@
  * Standards: HTML Living Standard §13.2.5 (tokenization), simplified.
  * Fails: never throws; linear in the length of the text.
  */
-import type { HtmlPlace } from './merge-tree.js'
+import type { HtmlPlace, UrlKind } from './merge-tree.js'
 
 type Mode = 'text' | 'comment' | 'tag' | 'before value' | 'value'
 
@@ -26,14 +26,29 @@ export const AT_START: HtmlCursor = { mode: 'text', attribute: '', quote: '', va
 
 /** Attributes that hold one URL. */
 const URL_ATTRIBUTES: ReadonlySet<string> = new Set(
-  'action background cite formaction href longdesc poster src xlink:href'.split(' '),
+  'action background cite data formaction href longdesc lowsrc dynsrc poster src xlink:href'.split(' '),
 )
+/** Attributes that hold URLs among other things. */
+const OTHER_KINDS: Readonly<Record<string, UrlKind>> = {
+  srcset: 'list',
+  imagesrcset: 'list',
+  content: 'refresh',
+}
 /** What comes after is all that is ever asked of a value: whether it has begun, and whether a `?` or `#` was there. */
 const KEPT_OF_VALUE = 2_000
 
 export function readOn(cursor: HtmlCursor, text: string): HtmlCursor {
+  return readOnFrom(cursor, text).cursor
+}
+
+/** @returns also where in `text` the last value begins that does; -1 for none */
+export function readOnFrom(
+  cursor: HtmlCursor,
+  text: string,
+): { readonly cursor: HtmlCursor; readonly valueAt: number } {
   let { mode, attribute, quote, value } = cursor
   let at = 0
+  let valueAt = -1
   while (at < text.length) {
     if (mode === 'text') {
       const open = text.indexOf('<', at)
@@ -59,7 +74,7 @@ export function readOn(cursor: HtmlCursor, text: string): HtmlCursor {
       else {
         quote = character === '"' || character === "'" ? character : ''
         at += quote.length
-        ;[mode, value] = ['value', '']
+        ;[mode, value, valueAt] = ['value', '', at]
       }
     } else {
       const end = endOfValue(text, at, quote)
@@ -71,7 +86,7 @@ export function readOn(cursor: HtmlCursor, text: string): HtmlCursor {
       }
     }
   }
-  return { mode, attribute, quote, value }
+  return { cursor: { mode, attribute, quote, value }, valueAt }
 }
 
 /** Spaces between a name and its `=` do not end the name. */
@@ -79,7 +94,8 @@ function endsName(text: string, at: number): boolean {
   return /^\s*=/.test(text.slice(at, at + 20))
 }
 
-function endOfValue(text: string, from: number, quote: string): number {
+/** @returns the index of what ends a value that `text` goes on with; its length where nothing does */
+export function endOfValue(text: string, from: number, quote: string): number {
   if (quote !== '') {
     const end = text.indexOf(quote, from)
     return end < 0 ? text.length : end
@@ -101,4 +117,11 @@ export function placeAt({ mode, attribute, quote, value }: HtmlCursor): HtmlPlac
   if (!URL_ATTRIBUTES.has(attribute)) return isUnquoted ? 'tag' : 'attribute'
   if (mode === 'before value' || value.trim() === '') return 'url start'
   return /[?#]/.test(value) ? 'url query' : 'url path'
+}
+
+/** @returns what the attribute whose value is being read holds; undefined where that is no URL */
+export function urlKindAt({ mode, attribute }: HtmlCursor): UrlKind | undefined {
+  if (mode !== 'value' && mode !== 'before value') return undefined
+  if (URL_ATTRIBUTES.has(attribute)) return 'url'
+  return Object.hasOwn(OTHER_KINDS, attribute) ? OTHER_KINDS[attribute] : undefined
 }

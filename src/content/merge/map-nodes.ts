@@ -15,6 +15,8 @@ export function mapLeaves(
         return { ...node, whenTrue: all(node.whenTrue), whenFalse: all(node.whenFalse) }
       case 'loop':
         return { ...node, body: all(node.body), whenEmpty: all(node.whenEmpty) }
+      case 'url':
+        return { ...node, parts: all(node.parts) }
       case 'link':
       case 'pixel':
         return node

@@ -45,6 +45,18 @@ export interface ValueNode {
   readonly format: Format
   /** `plain`: no HTML, so nothing to escape. `unescaped`: `{{{key}}}`, which gives template_data as it is. */
   readonly place: HtmlPlace | 'plain' | 'unescaped'
+  /** Part of a URL whose end lies in a branch: it must not leave open whether the URL has a scheme. */
+  readonly isSettling?: true
+}
+
+/** What a checked attribute holds: one URL, several with commas, or that of `<meta http-equiv=refresh>`. */
+export type UrlKind = 'url' | 'list' | 'refresh'
+
+/** The value of an attribute whose scheme shows only once all of its parts are filled in. */
+export interface UrlNode {
+  readonly kind: 'url'
+  readonly holds: UrlKind
+  readonly parts: readonly MergeNode[]
 }
 
 export interface ChoiceNode {
@@ -78,7 +90,7 @@ export interface PixelNode {
 }
 
 /** A text stands for itself. */
-export type MergeNode = string | ValueNode | ChoiceNode | LoopNode | LinkNode | PixelNode
+export type MergeNode = string | ValueNode | UrlNode | ChoiceNode | LoopNode | LinkNode | PixelNode
 
 export interface MergeTemplate {
   readonly place: MergePlace

@@ -5,11 +5,12 @@
  * before it is rendered for its recipients. Pure. Linear in the length of the source.
  * Fails: throws MergeError at the first fault.
  */
-import { AT_START, passValue, placeAt, readOn, type HtmlCursor } from './html-place.js'
+import { AT_START, passValue, placeAt, type HtmlCursor } from './html-place.js'
 import { mergeErrorAt } from './merge-error.js'
-import type { Expression, Lookup, MergeNode, MergePlace, MergeTemplate } from './merge-tree.js'
+import type { Expression, Lookup, MergeNode, MergePlace, MergeTemplate, ValueNode } from './merge-tree.js'
 import { Fault, quoted, readExpression, readLookup, readValue } from './read-expression.js'
 import { splitTags, type Piece } from './split-tags.js'
+import { UrlAttributes } from './url-attributes.js'
 
 export const MERGE_BOUNDS = {
   /** Blocks inside of blocks. */
@@ -44,6 +45,7 @@ class Parser {
   private readonly names = new Set<string>()
   private readonly nodes: MergeNode[] = []
   private readonly open: OpenBlock[] = []
+  private readonly urls = new UrlAttributes()
   private cursor: HtmlCursor = AT_START
 
   constructor(source: string, place: MergePlace) {
@@ -58,20 +60,25 @@ class Parser {
       else if (++tags > MERGE_BOUNDS.tags)
         throw this.fault(piece, `there are more than ${MERGE_BOUNDS.tags} tags`)
       else this.readTag(piece)
+    this.urls.endList(this.nodes)
     const unclosed = this.open.findLast(({ isElseIf }) => !isElseIf)
     if (unclosed) throw this.fault(unclosed.tag, `this #${unclosed.kind} has no {{/${unclosed.kind}}}`)
     return { place: this.place, nodes: this.nodes, names: [...this.names] }
   }
 
   private addText(text: string): void {
-    this.add(text)
-    if (this.place === 'html') this.cursor = readOn(this.cursor, text)
+    if (this.place === 'html') this.cursor = this.urls.addText(this.list, this.cursor, text)
+    else this.add(text)
   }
 
   private add(node: MergeNode): void {
+    this.urls.add(this.list, node)
+  }
+
+  /** What stands at this place goes there. */
+  private get list(): MergeNode[] {
     const block = this.open.at(-1)
-    if (!block) this.nodes.push(node)
-    else (block.second ?? block.first).push(node)
+    return block ? (block.second ?? block.first) : this.nodes
   }
 
   private readTag(tag: Tag): void {
@@ -90,14 +97,17 @@ class Parser {
 
   private addValue(value: ReturnType<typeof readValue>): void {
     this.note(value.lookup)
-    this.add({ kind: 'value', ...value, place: this.place === 'html' ? placeAt(this.cursor) : 'plain' })
-    this.cursor = passValue(this.cursor)
+    this.put({ kind: 'value', ...value, place: this.place === 'html' ? placeAt(this.cursor) : 'plain' })
   }
 
   private readRaw(inner: string): void {
     const lookup = readLookup(inner, this.isInLoop)
     this.note(lookup)
-    this.add({ kind: 'value', lookup, fallback: '', format: 'text', place: 'unescaped' })
+    this.put({ kind: 'value', lookup, fallback: '', format: 'text', place: 'unescaped' })
+  }
+
+  private put(node: ValueNode): void {
+    this.urls.addValue(this.list, this.cursor, node)
     this.cursor = passValue(this.cursor)
   }
 
@@ -133,6 +143,7 @@ class Parser {
     const block = this.open.at(-1)
     if (!block) throw new Fault('{{else}} stands in no block')
     if (block.second) throw new Fault(`this #${block.kind} has an {{else}} already`)
+    this.urls.endList(block.first)
     block.second = []
     this.cursor = block.cursor
     if (rest === '') return
@@ -148,6 +159,7 @@ class Parser {
     if (opener?.kind !== kind)
       throw this.fault(tag, `{{/${kind}}} stands where {{/${opener?.kind ?? ''}}} has to`)
     for (let block = this.open.pop(); block; block = this.open.pop()) {
+      this.urls.endList(block.second ?? block.first)
       this.add(toNode(block))
       if (!block.isElseIf) break
     }

@@ -27,6 +27,7 @@ import {
   type MergeValues,
   type TrackedUrls,
 } from './merge-values.js'
+import { checkedUrl, settled } from './url-scheme.js'
 
 export interface RenderBounds {
   /** Tags and turns of loops that are looked at. */
@@ -100,6 +101,7 @@ class Rendering {
       if (node.kind === 'value') this.put(this.textFor(node, turn))
       else if (node.kind === 'choice')
         this.write(this.holds(node.expression, turn) ? node.whenTrue : node.whenFalse, turn)
+      else if (node.kind === 'url') this.put(checkedUrl(this.textOf(node.parts, turn), node.holds))
       else if (node.kind === 'link') this.writeLink(node, turn)
       else if (node.kind === 'pixel') this.writePixel()
       else {
@@ -164,7 +166,12 @@ class Rendering {
       throw new MergeError(`rendering takes more than ${this.bounds.steps} steps`)
   }
 
-  private textFor({ lookup, fallback, format, place }: ValueNode, turn: LoopTurn | undefined): string {
+  private textFor(node: ValueNode, turn: LoopTurn | undefined): string {
+    const text = this.escapedFor(node, turn)
+    return node.isSettling ? settled(text, node.place === 'url start') : text
+  }
+
+  private escapedFor({ lookup, fallback, format, place }: ValueNode, turn: LoopTurn | undefined): string {
     if (place === 'unescaped') return this.plain(withoutNul(textOf(findRawValue(lookup, this.values, turn))))
     const found = withoutNul(textOf(findValue(lookup, this.values, turn)))
     const text = applyFormat(found.trim() === '' ? fallback : found, format)

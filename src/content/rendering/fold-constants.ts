@@ -50,6 +50,11 @@ class Folding {
         return [node]
       case 'value':
         return [this.isKnown(node.lookup) ? this.render([node]) : node]
+      case 'url': {
+        const parts = this.fold(node.parts)
+        const isFixed = parts.every(part => typeof part === 'string')
+        return [isFixed ? this.render([{ ...node, parts }]) : { ...node, parts }]
+      }
       case 'loop':
         return [{ ...node, body: this.fold(node.body), whenEmpty: this.fold(node.whenEmpty) }]
       case 'choice': {

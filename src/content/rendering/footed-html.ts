@@ -152,6 +152,8 @@ class Deciding {
       switch (node.kind) {
         case 'value':
           return this.value(node)
+        case 'url':
+          return this.only(node.parts)
         case 'choice':
           return [
             {

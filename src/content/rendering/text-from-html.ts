@@ -9,7 +9,8 @@
  * Part of a mail's plan (`mail-plan.ts`). Fails: MergeError where the text passes the bounds of rendering.
  */
 import { plainTextOf } from '../../mail/compose/plain-text.js'
-import type { HtmlPlace, MergeNode, MergeTemplate, ValueNode } from '../merge/merge-tree.js'
+import { mapLeaves } from '../merge/map-nodes.js'
+import type { HtmlPlace, MergeNode, MergeTemplate, UrlNode, ValueNode } from '../merge/merge-tree.js'
 import type { MergeValues } from '../merge/merge-values.js'
 import { renderTemplate } from '../merge/render-template.js'
 
@@ -54,6 +55,7 @@ function isMarkable(nodes: readonly MergeNode[]): boolean {
   return nodes.every(node => {
     if (typeof node === 'string') return !node.includes(MARK)
     if (node.kind === 'value') return node.place !== 'unescaped' && !node.fallback.includes(MARK)
+    if (node.kind === 'url') return isMarkable(node.parts)
     return node.kind === 'choice' && isMarkable(node.whenTrue) && isMarkable(node.whenFalse)
   })
 }
@@ -71,13 +73,14 @@ function outcomesOf(html: MergeTemplate): MergeTemplate {
 
 /** @param chosen what `outcomesOf` renders to */
 function textTemplate(html: MergeTemplate, chosen: string): MergeTemplate {
-  const values: ValueNode[] = []
+  const values: (ValueNode | UrlNode)[] = []
   let at = 0
   const marked = (nodes: readonly MergeNode[]): string => {
     let text = ''
     for (const node of nodes)
       if (typeof node === 'string') text += node
-      else if (node.kind === 'value') text += `${MARK}${values.push(node) - 1}${MARK_END}`
+      else if (node.kind === 'value' || node.kind === 'url')
+        text += `${MARK}${values.push(node) - 1}${MARK_END}`
       else if (node.kind === 'choice') text += marked(chosen[at++] === '1' ? node.whenTrue : node.whenFalse)
     return text
   }
@@ -85,9 +88,13 @@ function textTemplate(html: MergeTemplate, chosen: string): MergeTemplate {
   const nodes = pieces.flatMap((piece, index): MergeNode[] => {
     if (index % 2 === 0) return piece === '' ? [] : [piece]
     const value = values[Number(piece)]
-    return value === undefined ? [] : [{ ...value, place: placeInText(value.place) }]
+    return value === undefined ? [] : mapLeaves([value], inText)
   })
   return { place: 'text', nodes, names: html.names }
+}
+
+function inText(leaf: string | ValueNode): MergeNode {
+  return typeof leaf === 'string' ? leaf : { ...leaf, place: placeInText(leaf.place) }
 }
 
 function placeInText(place: ValueNode['place']): ValueNode['place'] {

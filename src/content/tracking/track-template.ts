@@ -168,6 +168,7 @@ function isManaged(nodes: readonly MergeNode[]): boolean {
   return nodes.some(node => {
     if (typeof node === 'string') return false
     if (node.kind === 'value') return node.lookup.of === 'root' && MANAGED_URLS.has(node.lookup.name)
+    if (node.kind === 'url') return isManaged(node.parts)
     if (node.kind === 'choice') return isManaged(node.whenTrue) || isManaged(node.whenFalse)
     return node.kind === 'loop' && (isManaged(node.body) || isManaged(node.whenEmpty))
   })
