@@ -369,14 +369,52 @@ t.test(
   },
 )
 
-t.test('a machine that fills in the field out of sight is thanked, and nothing comes of it', async t => {
-  const { form, see, contact, events } = await open(t)
-  const path = await form({ name: 'x' })
-  t.match((await see(path)).text, /aria-hidden="true"[^]*name="leave_empty_url"/)
-  const filled = { email: 'bot@mail.example', leave_empty_url: 'https://spam.example' }
-  t.match(await see(path, { form: filled }), { status: 200, text: /Thank you/ })
-  t.equal(await contact('bot@mail.example'), undefined)
-  t.same(events(), [])
+t.test(
+  'what comes with the hidden field filled in is not stored, and its sender is told to submit again',
+  async t => {
+    const { form, see, contact, events } = await open(t)
+    const path = await form({ name: 'x', fields: [NAME] })
+    const filled = { email: 'ann@mail.example', first_name: 'Ann', leave_blank: 'https://spam.example' }
+    const page = await see(path, { form: filled })
+    t.match(page, { status: 400, text: /role="alert"[^]*Please submit the form once more/ })
+    t.match(page.text, /value="ann@mail.example"[^]*value="Ann"[^]*name="leave_blank"\s+value=""/)
+    t.notMatch(page.text, 'spam.example')
+    t.match(await see(path, { json: filled }), { status: 400, text: /"path":"leave_blank"/ })
+    t.equal(await contact('ann@mail.example'), undefined)
+    t.same(events(), [])
+    t.match(await see(path, { form: { ...filled, leave_blank: '' } }), { status: 200, text: /Thank you/ })
+    t.match(await contact('ann@mail.example'), { first_name: 'Ann' })
+  },
+)
+
+t.test('the hidden field is hidden without style, and nothing that a browser fills in', async t => {
+  const { form, see, get } = await open(t)
+  const path = await form({ name: 'x', redirect_url: 'https://shop.example/' })
+  const snippet = (await get(`/forms/${path.slice(3)}/embed`)).body.data.html
+  for (const html of [(await see(path)).text, snippet]) {
+    t.match(
+      html,
+      /<div hidden inert aria-hidden="true">\s*<label\s*>Leave this field empty\s*<input\s+name="leave_blank"/,
+    )
+    for (const attribute of ['tabindex="-1"', 'autocomplete="off"', 'data-1p-ignore', 'data-lpignore="true"'])
+      t.match(html, attribute)
+    t.notMatch(html, /class="away"/)
+  }
+})
+
+t.test('check boxes say whether they are required, as all fields do', async t => {
+  const { form, see, get } = await open(t)
+  const path = await form({
+    name: 'x',
+    fields: [
+      { name: 'terms', label: 'I agree', type: 'checkbox', required: true },
+      { name: 'news', label: 'News too', type: 'checkbox' },
+    ],
+  })
+  for (const html of [(await see(path)).text, (await get(`/forms/${path.slice(3)}/embed`)).body.data.html]) {
+    t.match(html, /I agree <small>\(required\)<\/small>/)
+    t.match(html, /News too <small>\(optional\)<\/small>/)
+  }
 })
 
 t.test('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too', async t => {

@@ -16,6 +16,8 @@ export interface Shown {
   /** What was filled in already. */
   readonly filled?: FormFields
   readonly faults?: readonly Fault[]
+  /** The hidden field was filled in. */
+  readonly isToSendAgain?: boolean
 }
 
 /** What browsers know to fill in by themselves. */
@@ -31,6 +33,9 @@ const AUTOFILL: Readonly<Record<string, string>> = {
 export function formContent(shown: Shown): Html {
   const { form, texts } = shown
   return html`${form.description !== null && html`<p>${form.description}</p>`} ${faultList(shown)}
+    ${
+      shown.isToSendAgain === true && html`<div class="bad" role="alert"><p>${texts.form.sendAgain}</p></div>`
+    }
     <form method="post" novalidate>${inputs(shown)}<button>${texts.form.button}</button></form>`
 }
 
@@ -51,10 +56,28 @@ function inputs(shown: Shown): Html {
     required: true,
     options: [],
   }
-  return html`${[email, ...form.fields].map(field => fieldOf(field, shown))}
-    <div class="away" aria-hidden="true">
-      <label>${texts.form.leaveEmpty} <input name="${HONEYPOT}" tabindex="-1" autocomplete="off" /></label>
-    </div>`
+  return html`${[email, ...form.fields].map(field => fieldOf(field, shown))} ${honeypot(texts)}`
+}
+
+/**
+ * Hidden by attributes alone, since a page elsewhere has its own style and may forbid inline ones; `inert` keeps it out of reach where such
+ * a style shows it all the same. The `data-` attributes tell 1Password, LastPass, Bitwarden and Dashlane to pass it over.
+ */
+function honeypot({ form }: PageTexts): Html {
+  return html`<div hidden inert aria-hidden="true">
+    <label
+      >${form.leaveEmpty}
+      <input
+        name="${HONEYPOT}"
+        value=""
+        tabindex="-1"
+        autocomplete="off"
+        data-1p-ignore
+        data-lpignore="true"
+        data-bwignore
+        data-form-type="other"
+    /></label>
+  </div>`
 }
 
 function fieldOf(field: FormField, shown: Shown): Html {
@@ -64,6 +87,7 @@ function fieldOf(field: FormField, shown: Shown): Html {
   const id = `f-${name}`
   const value = filled?.get(name) ?? ''
   const invalid = fault && html` aria-invalid="true" aria-describedby="${id}-fault"`
+  const hint = html`<small>(${required ? texts.form.required : texts.form.optional})</small>`
   const note = fault && html`<p class="fault" id="${id}-fault">${faultText(fault, label, texts)}</p>`
   if (type === 'checkbox')
     return html`<div class="field">
@@ -74,12 +98,11 @@ function fieldOf(field: FormField, shown: Shown): Html {
           name="${name}"
           value="true"
           ${value !== '' && html` checked`}${required && html` required`}${invalid}
-        /><span>${label}</span></label
+        /><span>${label} ${hint}</span></label
       >${note}
     </div>`
-  const hint = required ? texts.form.required : texts.form.optional
   return html`<div class="field">
-    <label for="${id}">${label} <small>(${hint})</small></label>
+    <label for="${id}">${label} ${hint}</label>
     ${type === 'select' ? choice(field, id, value, invalid, texts) : input(field, id, value, invalid)}${note}
   </div>`
 }

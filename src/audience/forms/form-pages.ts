@@ -1,8 +1,8 @@
 /**
  * `/f/<id>`: the form as a page, and where it is sent, from that page, from a page elsewhere, or as JSON by a program.
  *
- * Anybody may send it, so each address and each form has a limit of its own, and a machine that fills in the field that no person
- * sees is thanked and forgotten. The answer is the same whoever is a contact already. A browser is led to the form's own
+ * Anybody may send it, so each address and each form has a limit of its own. Where the hidden field is filled in, nothing is taken and the
+ * sender is asked to submit once more: a person whose browser filled it in does, most programs do not. The answer is the same whoever is a contact already. A browser is led to the form's own
  * `redirect_url` and nowhere else. Pages elsewhere may send JSON and read the answer (CORS): it tells nothing but what the form is.
  * Standards: RFC 9110 §15.4.4 (303), Fetch Standard §3.2.
  * Fails: with a page, or the API's form of an error for JSON; where its mail cannot be sent it is `unavailable`, and logged.
@@ -59,9 +59,9 @@ export function formPages(parts: FormParts): PublicRoute[] {
         takeFrom(windows, form.id, PER_FORM)
         const filled = readFilled(form.fields, fields)
         if ('faults' in filled) return refused(request, form, owner, filled.faults)
-        const isMachine = (fields.get(HONEYPOT) ?? '') !== ''
+        if ((fields.get(HONEYPOT) ?? '') !== '') return toSendAgain(request, form, owner)
         const visit: Visit = { form, owner, texts, language }
-        const result = isMachine ? 'taken' : await take(parts, visit, filled)
+        const result = await take(parts, visit, filled)
         return thanks(request, form, owner, result, filled.email)
       },
     },
@@ -133,6 +133,15 @@ function refused(
   if (!wantsJson || !first) return formAnswer({ form, texts, filled, faults }, owner, 400)
   const label = form.fields.find(({ name }) => name === first.name)?.label ?? texts.form.email
   throw new AppError('validation_error', faultText(first, label, texts), { path: first.name })
+}
+
+function toSendAgain(
+  { wantsJson, texts, form: filled }: PublicPost,
+  form: Form,
+  owner: FormOwner,
+): PublicAnswer {
+  if (wantsJson) throw new AppError('validation_error', `${HONEYPOT} must be empty`, { path: HONEYPOT })
+  return formAnswer({ form, texts, filled, isToSendAgain: true }, owner, 400)
 }
 
 function thanks(

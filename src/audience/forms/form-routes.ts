@@ -63,7 +63,7 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
       description:
         'Plain HTML without script or style. It sends to the address in `url`; a page may as well send JSON there, ' +
         '`{"email": ..., ...}` with the names of the fields, from any origin, and is answered with JSON. ' +
-        'The field that is out of sight has to stay empty: put `.away {position: absolute; left: -10000px}` into your style.',
+        'Its hidden field `leave_blank` must stay empty: if a program fills it in, nothing is stored and the sender is asked to submit again.',
       params: Params,
       query: Type.Object(
         {

@@ -8,8 +8,8 @@ import type { FormFields } from '../../http/public/form-body.js'
 import { normalizedAddress, readAddress } from '../../mail/address.js'
 import type { FieldValues, FormField } from './form.js'
 
-/** A field that no person sees: whoever fills it in is a machine. */
-export const HONEYPOT = 'leave_empty_url'
+/** A hidden field that only programs fill in. Its name is nothing that a browser or password manager knows an entry for. */
+export const HONEYPOT = 'leave_blank'
 
 /** Characters of a text; of a name fewer. */
 export const MOST_TEXT = 500

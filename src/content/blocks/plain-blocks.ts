@@ -25,11 +25,13 @@ export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
 
   button: (content, settings) => row(button(content, settings), content.alignment ?? 'center'),
 
-  image: ({ src = '', alt = '', width = 'auto', alignment = 'center', url }, _, column) => {
+  image: ({ src = '', alt = '', width = 'auto', alignment = 'center', url }, settings, column) => {
     if (src === '') return ''
     const isFull = width === 'full'
     const pixels = typeof width === 'number' ? Math.min(width, column) : isFull ? column : undefined
-    return row(image(src, alt, url, pixels), alignment, { padding: isFull ? '0' : '8px 24px' })
+    return row(image({ src, alt, pixels, alignment }, url, settings), alignment, {
+      padding: isFull ? '0' : '8px 24px',
+    })
   },
 
   divider: ({ color = '#dddddd', thickness = 1, style: line = 'solid', width = 100 }) => {
@@ -46,7 +48,8 @@ export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
   social: ({ links = [], alignment = 'center', color }, settings) => {
     const look = { ...body(settings, color), 'text-decoration': 'underline' }
     const shown = links.map(({ platform, url, label = platform, icon }) => {
-      const inner = icon === undefined ? authored(label) : picture(icon, label, 24)
+      const inner =
+        icon === undefined ? authored(label) : picture({ src: icon, alt: label, pixels: 24 }, settings)
       return `<a href="${authored(url)}"${style(look)}>${inner}</a>`
     })
     return shown.length === 0 ? '' : row(shown.join(' &nbsp; '), alignment, body(settings, color))
@@ -64,7 +67,9 @@ export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
     const { alignment = 'center', buttonText, buttonUrl, buttonColor = ACCENT } = content
     const heading = { margin: '0 0 12px', 'font-size': 32, ...lines(40), ...letters(settings, textColor) }
     const inner = [
-      src === undefined ? '' : row(picture(src, alt, width), 'center', { padding: '0' }),
+      src === undefined
+        ? ''
+        : row(picture({ src, alt, pixels: width, color: textColor }, settings), 'center', { padding: '0' }),
       title === ''
         ? ''
         : row(`<h1${style(heading)}>${authored(title)}</h1>`, alignment, { padding: '32px 24px 0' }),
@@ -85,8 +90,12 @@ export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
   profile: ({ src, name = '', role = '', text = '', url, alignment = 'center' }, settings) => {
     const small = { ...body(settings, undefined), 'font-size': 13, ...lines(20) }
     const strong = { ...body(settings, undefined), 'font-weight': 'bold' }
+    // The name stands below; only a link needs it twice.
+    const alt = url === undefined ? '' : name
     const inner = [
-      src === undefined ? '' : image(src, name, url, 96, { 'border-radius': '50%' }),
+      src === undefined
+        ? ''
+        : image({ src, alt, pixels: 96, alignment, rules: { 'border-radius': '50%' } }, url, settings),
       name === '' ? '' : `<div${style(strong)}>${authored(name)}</div>`,
       role === '' ? '' : `<div${style(small)}>${authored(role)}</div>`,
       text === '' ? '' : `<div${style(body(settings, undefined))}>${authored(text)}</div>`,
@@ -120,28 +129,50 @@ function button(content: ContentOf<'button'>, settings: Settings): string {
   )
 }
 
-function image(
-  src: string,
-  alt: string,
-  url: string | undefined,
-  pixels: number | undefined,
-  rules: Readonly<Record<string, string>> = {},
-): string {
-  const shown = picture(src, alt, pixels, rules)
-  return url === undefined
-    ? shown
-    : `<a href="${authored(url)}"${style({ 'text-decoration': 'none' })}>${shown}</a>`
+interface Picture {
+  readonly src: string
+  readonly alt: string
+  /** Absent where it has the size that it has. */
+  readonly pixels?: number | undefined
+  /** Of the words that stand in its place until it is loaded. */
+  readonly color?: string | undefined
+  readonly alignment?: keyof typeof MARGINS
+  readonly rules?: Readonly<Record<string, string>>
 }
 
-function picture(
-  src: string,
-  alt: string,
-  pixels: number | undefined,
-  rules: Readonly<Record<string, string>> = {},
-): string {
-  const width = pixels === undefined ? '' : ` width="${Math.round(pixels)}"`
-  const look = { display: 'block', border: '0', 'max-width': '100%', height: 'auto', ...rules }
-  return `<img src="${authored(src)}" alt="${authored(alt)}"${width}${style(look)}>`
+/** A block follows no `text-align`. */
+const MARGINS = { left: '0 auto 0 0', center: '0 auto', right: '0 0 0 auto' } as const
+
+function image(shown: Picture, url: string | undefined, settings: Settings): string {
+  const inner = picture(shown, settings)
+  return url === undefined
+    ? inner
+    : `<a href="${authored(url)}"${style({ 'text-decoration': 'none' })}>${inner}</a>`
+}
+
+/** Wider than any phone leaves room for. */
+const FLUID_FROM = 200
+
+/**
+ * The width as an attribute is for Outlook. Everywhere else a wide one is as wide as its cell, up to that: `max-width:100%` alone lets the
+ * words of a picture that is not loaded push the mail out of a phone's screen.
+ */
+function picture({ src, alt, pixels, color, alignment, rules }: Picture, settings: Settings): string {
+  const width = pixels === undefined ? undefined : Math.round(pixels)
+  const isFluid = width !== undefined && width >= FLUID_FROM
+  const look = {
+    display: 'block',
+    border: '0',
+    ...(isFluid ? { width: '100%', 'max-width': width } : { 'max-width': '100%' }),
+    height: 'auto',
+    ...(alignment === undefined ? {} : { margin: MARGINS[alignment] }),
+    ...letters(settings, color),
+    'font-size': 14,
+    ...lines(20),
+    ...rules,
+  }
+  const attribute = width === undefined ? '' : ` width="${width}"`
+  return `<img src="${authored(src)}" alt="${authored(alt)}"${attribute}${style(look)}>`
 }
 
 function letters({ fontFamily, defaultTextColor }: Settings, color: string | undefined) {

@@ -52,7 +52,7 @@ background:var(--brand);color:var(--on-brand);cursor:pointer}
 button.second{background:var(--paper);color:var(--ink)}
 button:hover{text-decoration:underline;text-underline-offset:.2em}
 :focus-visible{outline:3px solid var(--ink);outline-offset:3px}
-.away{position:absolute;left:-10000px;width:1px;height:1px;overflow:hidden}
+[hidden]{display:none!important}
 @media (max-width:26rem){button{width:100%}}
 `
 

@@ -296,7 +296,9 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [
       forms('a form that was filled in makes a contact, puts it into the lists, and is told once'),
       forms('the page of a form asks with labels, escaped, and leads back to nowhere but its own address'),
-      forms('a machine that fills in the field out of sight is thanked, and nothing comes of it'),
+      forms(
+        'what comes with the hidden field filled in is not stored, and its sender is told to submit again',
+      ),
       forms('nobody is flooded with mail by a form, nor a form by one address'),
       forms('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too'),
     ],

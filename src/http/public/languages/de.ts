@@ -73,6 +73,8 @@ export const de: PageTexts = {
     choose: 'Bitte wählen',
     button: 'Anmelden',
     leaveEmpty: 'Dieses Feld bitte leer lassen',
+    sendAgain:
+      'Bitte senden Sie das Formular noch einmal ab. Ein verborgenes Feld war ausgefüllt, vielleicht von Ihrem Browser; es ist jetzt wieder leer.',
     faultsTitle: 'Bitte prüfen Sie Ihre Angaben',
     missing: label => `${label} fehlt.`,
     badEmail: 'An diese E-Mail-Adresse lässt sich nicht schreiben.',

@@ -72,6 +72,8 @@ export const en: PageTexts = {
     choose: 'Please choose',
     button: 'Subscribe',
     leaveEmpty: 'Leave this field empty',
+    sendAgain:
+      'Please submit the form once more. A hidden field had been filled in, perhaps by your browser; it is empty again.',
     faultsTitle: 'Please check what you have filled in',
     missing: label => `${label} is required.`,
     badEmail: 'This is no email address that can be written to.',

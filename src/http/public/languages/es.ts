@@ -72,6 +72,8 @@ export const es: PageTexts = {
     choose: 'Elija una opción',
     button: 'Suscribirme',
     leaveEmpty: 'Deje este campo vacío',
+    sendAgain:
+      'Envíe el formulario otra vez. Un campo oculto estaba relleno, quizá por su navegador; ahora vuelve a estar vacío.',
     faultsTitle: 'Revise lo que ha escrito',
     missing: label => `${label}: este campo es obligatorio.`,
     badEmail: 'A esta dirección de correo no se puede escribir.',

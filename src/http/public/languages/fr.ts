@@ -73,6 +73,8 @@ export const fr: PageTexts = {
     choose: 'Choisissez',
     button: 'S’abonner',
     leaveEmpty: 'Laissez ce champ vide',
+    sendAgain:
+      'Veuillez envoyer le formulaire encore une fois. Un champ caché était rempli, peut-être par votre navigateur ; il est de nouveau vide.',
     faultsTitle: 'Vérifiez ce que vous avez rempli',
     missing: label => `${label} : ce champ est obligatoire.`,
     badEmail: 'On ne peut pas écrire à cette adresse e-mail.',

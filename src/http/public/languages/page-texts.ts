@@ -58,6 +58,8 @@ export interface PageTexts {
     readonly button: string
     /** Beside a field that only machines fill in. */
     readonly leaveEmpty: string
+    /** For a person whose browser filled it in: nothing was taken yet. */
+    readonly sendAgain: string
     readonly faultsTitle: string
     readonly missing: (label: string) => string
     readonly badEmail: string
