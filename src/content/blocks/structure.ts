@@ -371,6 +371,12 @@ export const StructureSchema = Type.Object(
   { blocks: Type.Array(BlockSchema, { maxItems: 500 }), settings },
   {
     ...frame,
+    examples: [
+      {
+        blocks: [{ id: 'intro', type: 'header', content: { text: 'Hello {{first_name|there}}', level: 1 } }],
+        settings: { contentWidth: 600 },
+      },
+    ],
     description:
       'What the visual editor works on. Unknown fields are refused with their path. The snake_case form of a field and the spellings in ' +
       '`x-aliases` are accepted too.',

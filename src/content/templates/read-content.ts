@@ -9,6 +9,7 @@ import { formatSize } from '../../core/units.js'
 import { locateFault } from '../blocks/locate-fault.js'
 import { readStructure } from '../blocks/read-structure.js'
 import { renderStructure } from '../blocks/render-structure.js'
+import type { Structure } from '../blocks/block.js'
 import { MergeError } from '../merge/merge-error.js'
 import type { MergePlace } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
@@ -26,20 +27,32 @@ export interface GivenContent {
   readonly json_structure?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** @param before what the template held; undefined for a new one, whose name is given */
-export function readContent(given: GivenContent, before?: TemplateContent): TemplateContent {
+/** @returns what the blocks say; undefined where there are none */
+export function readGivenStructure({ json_structure: structure }: GivenContent): Structure | undefined {
+  return structure === undefined || structure === null ? undefined : readStructure(structure)
+}
+
+/**
+ * @param read what `readGivenStructure` returns for `given`
+ * @param before what the template held; undefined for a new one, whose name is given
+ */
+export function readContent(
+  given: GivenContent,
+  read: Structure | undefined,
+  before?: TemplateContent,
+): TemplateContent {
   const { name = before?.name ?? '', description = before?.description ?? null } = given
   refuseControls(name, 'name')
   if (name.trim() === '') throw fault('name', 'name is empty')
   if (description !== null) refuseControls(description, 'description')
-  return { name, description, ...readHtml(given, before) }
+  return { name, description, ...readHtml(given, read, before) }
 }
 
 function readHtml(
   { html, json_structure: structure }: GivenContent,
+  read: Structure | undefined,
   before: TemplateContent | undefined,
 ): Pick<TemplateContent, 'html' | 'structure'> {
-  const read = structure === undefined || structure === null ? undefined : readStructure(structure)
   const made = html ?? (read && renderStructure(read)) ?? before?.html
   if (made === undefined) throw fault('html', 'html is required where there is no json_structure')
   const path = html === undefined && read ? 'json_structure' : 'html'
@@ -63,11 +76,12 @@ export async function requireParsableHtml(
   workspaceId: string,
   html: string,
   given: GivenContent,
+  structure: Structure | undefined,
 ): Promise<void> {
   const error = await findParseError(desk, workspaceId, html)
   if (!error) return
-  if (given.html !== undefined || !given.json_structure) throw fault('html', `html: ${error.message}`)
-  const { path, message } = locateFault(readStructure(given.json_structure), error)
+  if (given.html !== undefined || !structure) throw fault('html', `html: ${error.message}`)
+  const { path, message } = locateFault(structure, error)
   throw fault(path, message)
 }
 

@@ -9,9 +9,7 @@ const Name = Type.String({ minLength: 1, maxLength: 200 })
 const Description = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])
 const Html = Type.String({ description: 'With merge tags; at most 256 KB in UTF-8.' })
 /** Its blocks are checked one by one (`blocks/read-structure.ts`), so that a fault is told with its block. */
-const Structure = Type.Unsafe<Readonly<Record<string, unknown>>>(
-  Type.Object({}, { shown: StructureSchema }),
-)
+const Structure = Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}, { shown: StructureSchema }))
 
 export const NewTemplateBody = Type.Object(
   {

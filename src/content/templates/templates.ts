@@ -9,7 +9,7 @@ import type { Database, Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { RenderDesk } from '../rendering/render-desk.js'
-import { readContent, requireParsableHtml, type GivenContent } from './read-content.js'
+import { readContent, readGivenStructure, requireParsableHtml, type GivenContent } from './read-content.js'
 import {
   findTemplate,
   findVersion,
@@ -40,8 +40,9 @@ export async function createTemplate(
 ): Promise<Template> {
   const now = clock.now()
   const head = { id: newId(), workspaceId, version: 1, createdAt: now, updatedAt: now }
-  const template = { ...head, ...readContent(given) }
-  await requireParsableHtml(renderDesk, workspaceId, template.html, given)
+  const structure = readGivenStructure(given)
+  const template = { ...head, ...readContent(given, structure) }
+  await requireParsableHtml(renderDesk, workspaceId, template.html, given, structure)
   await database.write(async tx => {
     await insertTemplate(tx.db, template)
     await log(tx, template, actor, 'template.created', now)
@@ -57,12 +58,14 @@ export async function changeTemplate(
   id: string,
   given: GivenContent,
 ): Promise<Template> {
+  const structure = readGivenStructure(given)
   // Reading html takes its time, and a write must not wait for it; what was read is held against what is there then.
   for (;;) {
     const seen = await mustFindTemplate(database.reader, workspaceId, id)
     if (Object.values(given).every(value => value === undefined)) return seen
-    const content = readContent(given, seen)
-    if (content.html !== seen.html) await requireParsableHtml(renderDesk, workspaceId, content.html, given)
+    const content = readContent(given, structure, seen)
+    if (content.html !== seen.html)
+      await requireParsableHtml(renderDesk, workspaceId, content.html, given, structure)
     const changed = await database.write(async tx => {
       const before = await mustFindTemplate(tx.db, workspaceId, id)
       if (before.version !== seen.version) return undefined

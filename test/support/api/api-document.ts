@@ -55,17 +55,19 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
 }
 
-/** The description with every reference to a named schema replaced by the schema. */
+/** The description with every reference to a named schema replaced by the schema; one to a schema that it stands in itself by any value. */
 export async function readDocument(baseUrl: string): Promise<Document> {
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document & {
     readonly components: { readonly schemas: Readonly<Record<string, unknown>> }
   }
-  const resolved = (value: unknown): unknown => {
+  const resolved = (value: unknown, around: readonly string[] = []): unknown => {
     if (typeof value !== 'object' || value === null) return value
-    if (Array.isArray(value)) return value.map(resolved)
+    if (Array.isArray(value)) return value.map(one => resolved(one, around))
     const { $ref } = value as { $ref?: string }
-    if (typeof $ref === 'string') return resolved(document.components.schemas[$ref.split('/').pop() ?? ''])
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, resolved(inner)]))
+    if (typeof $ref !== 'string')
+      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, resolved(inner, around)]))
+    if (around.includes($ref)) return {}
+    return resolved(document.components.schemas[$ref.split('/').pop() ?? ''], [...around, $ref])
   }
   return { servers: document.servers, paths: resolved(document.paths) as Document['paths'] }
 }
