@@ -227,6 +227,33 @@ t.test('what cannot be a template is refused by name, merge tags with line and c
   t.match(await get(`/${id}/versions`), { body: { pagination: { total: 1 } } })
 })
 
+t.test('a field that no block knows is refused with its path', async t => {
+  const { create } = await open(t)
+  const text = (content: object) => ({ id: 't', type: 'text', content })
+  const refused = async (content: object) =>
+    (await create({ name: 'a', json_structure: { blocks: [{ id: 'x', type: 'conditional', content }] } }))
+      .body.error
+  const rule = { field: 'vip', operator: 'equals', value: true }
+  t.match(await refused({ if: 'vip', blocks: [text({})] }), {
+    code: 'validation_error',
+    path: 'json_structure.blocks.0.content.if',
+  })
+  t.match(await refused({ ...rule, blocks: [text({ foo: 1 })] }), {
+    path: 'json_structure.blocks.0.content.blocks.0.content.foo',
+  })
+  t.equal(await refused({ ...rule, blocks: [text({ html: 'For some' })] }), undefined)
+})
+
+t.test('an unsubscribe link that the recipient does not see is none', async t => {
+  const { made, post } = await open(t)
+  const link = '<a href="{{unsubscribe_url}}">Stop</a>'
+  const id = await made({ html: `<body>{{#if vip}}${link}{{else}}<!-- ${link} -->{{/if}}</body>` })
+  const shown = async (template_data: object) =>
+    (await post(`/${id}/preview`, { template_data })).body.data.html.replace(/<!--.*?-->/g, '')
+  t.notMatch(await shown({ vip: true }), 'Unsubscribe')
+  t.match(await shown({ vip: false }), /<body><table.*>Unsubscribe<\/a>/)
+})
+
 t.test('a merge tag that cannot be read is told with its block and field, nested ones too', async t => {
   const { create } = await open(t)
   const block = (type: string, id: string, content: object) => ({ id, type, content })

@@ -72,6 +72,24 @@ export const CONTENT_ROWS: readonly Row[] = [
     asserts: ['t.ok(html.includes(part), `${type}: ${part}`)'],
   },
   {
+    id: 'templates.block-fields',
+    rule: 'every block’s content has a published schema; an unknown field is a 400 with its path',
+    from: [
+      "decisions: Added after the whole contract was tried from outside > **Blocks** Every block's content has",
+    ],
+    tests: [served('a field that no block knows is refused with its path')],
+    asserts: ["path: 'json_structure.blocks.0.content.blocks.0.content.foo'"],
+  },
+  {
+    id: 'templates.visible-unsubscribe-link',
+    rule: 'whether a mail has an unsubscribe link is judged on what its recipient sees',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Unsubscribe link** Whether a mail',
+    ],
+    tests: [served('an unsubscribe link that the recipient does not see is none')],
+    asserts: ['/<body><table.*>Unsubscribe<\\/a>/'],
+  },
+  {
     id: 'templates.delete',
     rule: 'deleting is a soft delete; a deleted or unknown template is a 404 template_not_found',
     from: [
