@@ -113,6 +113,8 @@ function encoded(node: MergeNode): MergeNode {
       return { ...node, whenTrue: node.whenTrue.map(encoded), whenFalse: node.whenFalse.map(encoded) }
     case 'loop':
       return { ...node, body: node.body.map(encoded), whenEmpty: node.whenEmpty.map(encoded) }
+    // These three stand in HTML alone.
+    case 'url':
     case 'link':
     case 'pixel':
       return node

@@ -75,6 +75,6 @@ function mailOf(
   const plan = plans.planOf(source, merging)
   const values = valuesOf(merging, own, recipient, date, links)
   if (!isHtmlEnough || plan.body.html === undefined) return { kind: 'mail', ...renderMail(plan, values) }
-  const html = renderTemplate(plan.body.html, values)
+  const html = renderTemplate(plan.body.html.for(values).template, values)
   return { kind: 'mail', subject: renderTemplate(plan.subject, values), ...given({ html }) }
 }
