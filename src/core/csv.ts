@@ -1,144 +1,245 @@
 /**
- * Comma-separated values, read as they come in and written so that a spreadsheet takes no cell for a formula.
+ * Reads comma-separated values as a stream, and writes them so that a spreadsheet takes no cell for a formula.
  *
- * Called by imports and exports; knows nothing of what the cells mean. Standard: RFC 4180, reading also LF line ends,
- * a byte order mark, stray quotes, and semicolons or tabs where the first line has no comma. Rows may have any number of cells.
- * Fails: reading throws a plain Error, naming the line, where rows cannot be told apart (a quote that does not close) or are
- * too long. What is wrong inside of a row is for who reads it: each row knows its line.
+ * Called by imports and exports; knows nothing of what the cells mean. Standard: RFC 4180. Also reads LF and CR line ends, a byte order
+ * mark, stray quotes, Excel's `sep=;` line, and semicolons or tabs as separators. Rows may have any number of cells up to a bound.
+ * Memory is bounded whatever the file holds: a row past a bound is never built, but reported with its line, and reading continues
+ * behind it.
+ * Fails: reading throws a plain Error, naming the line, where a quote is not closed.
  */
-import { CsvError, parse } from 'csv-parse'
-import { stringify } from 'csv-stringify/sync'
 
-/** Octets of one row. */
-const MOST_OCTETS = 262_144
+/** Octets of one row, separators not counted. */
+const MOST_ROW_OCTETS = 262_144
+/** Octets of one cell as the file has it. */
+const MOST_CELL_OCTETS = 131_072
 const MOST_CELLS = 200
-/** Of the first line, for its separator. */
+/** Octets of the first line that decide the separator. */
 const MOST_LOOKED_AT = 65_536
-/** Parsed in one go: some 4 ms. Others have their turn in between. */
-const PIECE_OCTETS = 16_384
+/** Octets parsed at a time: under a millisecond. */
+const PIECE_OCTETS = 65_536
 
-/** What a spreadsheet takes for the beginning of a formula. */
-const FORMULA = /^[=+\-@\t\r]/
+/** What spreadsheets take for the beginning of a formula, in both widths, and guards already in front of it. */
+const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
+const MUST_BE_QUOTED = /[",\r\n]/
+
+const [TAB, LF, CR, QUOTE, COMMA, SEMICOLON] = [0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x3b]
+const NOTHING: Buffer = Buffer.alloc(0)
 
 export interface CsvRow {
   /** Of its first line in the file, from 1. */
   readonly line: number
   readonly cells: readonly string[]
+  /** Why the row was not read to its end; `cells` are then those before the bound was passed. */
+  readonly fault?: string
 }
 
 /**
- * Rows of UTF-8 text that comes in pieces of any size, some at a time; empty lines are passed over. A guard against formulas is
- * taken off again.
+ * Rows of UTF-8 text that comes in pieces of any size, some at a time. Empty lines are skipped. A guard against formulas is removed.
  *
  * @throws Error
  */
 export async function* readCsv(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): AsyncGenerator<readonly CsvRow[], void, undefined> {
-  let parsing: Parsing | undefined
-  const held: Uint8Array[] = []
-  let heldOctets = 0
+  let parser: Parser | undefined
+  let held: Buffer = NOTHING
   for await (const piece of pieces) {
-    if (!parsing) {
-      held.push(piece)
-      heldOctets += piece.length
-      if (!piece.includes(0x0a) && heldOctets < MOST_LOOKED_AT) continue
+    const octets = Buffer.from(piece.buffer, piece.byteOffset, piece.length)
+    if (parser) {
+      yield* rowsIn(parser, octets)
+      continue
     }
-    const octets = parsing ? piece : Buffer.concat(held)
-    parsing ??= new Parsing(separatorOf(octets))
-    for (let at = 0; at < octets.length; at += PIECE_OCTETS)
-      yield await parsing.take(octets.subarray(at, at + PIECE_OCTETS))
+    held = held.length === 0 ? octets : Buffer.concat([held, octets])
+    if (held.length < MOST_LOOKED_AT && !hasLineEnd(octets)) continue
+    const beginning = readBeginning(held)
+    parser = new Parser(beginning)
+    yield* rowsIn(parser, held.subarray(beginning.skipped))
   }
-  const rest = Buffer.concat(parsing ? [] : held)
-  parsing ??= new Parsing(separatorOf(rest))
-  yield await parsing.take(rest)
-  yield await parsing.end()
+  if (!parser) {
+    const beginning = readBeginning(held)
+    parser = new Parser(beginning)
+    yield* rowsIn(parser, held.subarray(beginning.skipped))
+  }
+  yield parser.end()
 }
 
-type Separator = ',' | ';' | '\t'
-
-function separatorOf(octets: Uint8Array): Separator {
-  const [firstLine = ''] = Buffer.from(octets).toString('latin1').split('\n', 1)
-  if (firstLine.includes(',')) return ','
-  if (firstLine.includes(';')) return ';'
-  return firstLine.includes('\t') ? '\t' : ','
+function* rowsIn(parser: Parser, octets: Buffer): Generator<readonly CsvRow[]> {
+  for (let at = 0; at < octets.length; at += PIECE_OCTETS)
+    yield parser.take(octets.subarray(at, at + PIECE_OCTETS))
 }
 
-/** One text on its way through the parser. */
-class Parsing {
-  private readonly parser
+function hasLineEnd(octets: Buffer): boolean {
+  return octets.includes(LF) || octets.includes(CR)
+}
+
+interface Beginning {
+  readonly separator: number
+  /** Octets in front of the first row. */
+  readonly skipped: number
+  /** The last one of those. */
+  readonly last: number
+  /** Number of the first row's line. */
+  readonly line: number
+}
+
+/** @param octets the first line at least, as far as it is looked at */
+function readBeginning(octets: Buffer): Beginning {
+  const bom = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0
+  const text = octets.toString('latin1', bom, MOST_LOOKED_AT)
+  // Excel's own line, which names the separator.
+  const named = /^"?sep=([^\w"\r\n])"?(?:\r\n|\r|\n|$)/i.exec(text)
+  if (!named?.[1]) return { separator: separatorOf(text), skipped: bom, last: 0, line: 1 }
+  const skipped = bom + named[0].length
+  return { separator: named[1].charCodeAt(0), skipped, last: octets[skipped - 1] ?? 0, line: 2 }
+}
+
+/** The one that the first line has most of outside of quotes. */
+function separatorOf(text: string): number {
+  const counts = new Map([COMMA, SEMICOLON, TAB].map(separator => [separator, 0]))
+  let isQuoted = false
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === LF || code === CR) break
+    if (code === QUOTE) isQuoted = !isQuoted
+    else if (!isQuoted && counts.has(code)) counts.set(code, (counts.get(code) ?? 0) + 1)
+  }
+  const [[separator] = [COMMA]] = [...counts].sort(([, one], [, other]) => other - one)
+  return separator
+}
+
+/**
+ * Where the parser is in a cell.
+ *
+ *   START -> PLAIN, any letter; START -> QUOTED, a quote
+ *   QUOTED -> CLOSED, a quote; CLOSED -> QUOTED, a second quote, which stands for one
+ *   CLOSED -> PLAIN, any letter: the quotes are then letters like others
+ */
+const [START, PLAIN, QUOTED, CLOSED] = [0, 1, 2, 3]
+
+class Parser {
+  private readonly separator: number
+  /** 1 for octets that are more than a letter. */
+  private readonly isSpecial = new Uint8Array(256)
+  private state = START
   private rows: CsvRow[] = []
-  /** Where the row that comes next begins. */
-  private line = 1
-  private hasTooMany = false
+  private cells: string[] = []
+  private rowOctets = 0
+  private fault: string | undefined
+  /** Of the line being read, and of the one that its row began in. */
+  private line: number
+  private rowLine: number
+  /** What has come of the cell being read. */
+  private carried = NOTHING
+  /** The octet before them. */
+  private previous: number
 
-  constructor(separator: Separator) {
-    this.parser = parse({
-      bom: true,
-      delimiter: separator,
-      record_delimiter: ['\r\n', '\n'],
-      relax_column_count: true,
-      relax_quotes: true,
-      max_record_size: MOST_OCTETS,
-    })
-    this.parser.on('data', (cells: string[]) => this.add(cells))
-    // Told to whoever waits for the piece.
-    this.parser.on('error', () => undefined)
+  constructor({ separator, line, last }: Beginning) {
+    this.separator = separator
+    this.previous = last
+    this.line = line
+    this.rowLine = line
+    for (const octet of [separator, LF, CR, QUOTE]) this.isSpecial[octet] = 1
   }
 
-  async take(piece: Uint8Array): Promise<readonly CsvRow[]> {
-    return this.after(done => this.parser.write(piece, done))
-  }
-
-  async end(): Promise<readonly CsvRow[]> {
-    return this.after(done => {
-      this.parser.once('error', done).once('end', () => done())
-      this.parser.end()
-    })
-  }
-
-  private async after(begin: (done: (error?: Error | null) => void) => void): Promise<readonly CsvRow[]> {
-    try {
-      await new Promise<void>((resolve, reject) => begin(error => (error ? reject(error) : resolve())))
-    } catch (error) {
-      throw new Error(`line ${this.line}: ${whatIsWrong(error)}`, { cause: error })
+  /** @returns the rows that end in it */
+  take(piece: Buffer): readonly CsvRow[] {
+    const { separator, isSpecial, carried } = this
+    const octets = carried.length === 0 ? piece : Buffer.concat([carried, piece])
+    let { state } = this
+    let start = 0
+    for (let at = carried.length; at < octets.length; at += 1) {
+      const octet = octets[at] as number
+      if (isSpecial[octet] === 0) {
+        if (state !== QUOTED) state = PLAIN
+      } else if (octet === QUOTE) {
+        if (state === START || state === CLOSED) state = QUOTED
+        else if (state === QUOTED) state = CLOSED
+      } else if (octet === separator) {
+        if (state === QUOTED) continue
+        this.endCell(octets, start, at, state)
+        state = START
+        start = at + 1
+      } else {
+        const isSecondHalf = octet === LF && (at > 0 ? octets[at - 1] : this.previous) === CR
+        if (!isSecondHalf) this.line += 1
+        if (state === QUOTED) continue
+        if (!isSecondHalf) {
+          this.endCell(octets, start, at, state)
+          this.endRow()
+        }
+        this.rowLine = this.line
+        state = START
+        start = at + 1
+      }
     }
-    if (this.hasTooMany) throw new Error(`line ${this.line}: too many cells`)
+    this.state = state
+    this.previous = octets.at(-1) ?? this.previous
+    this.carry(octets.subarray(start))
+    return this.takeRows()
+  }
+
+  /** @returns the last row, where no line end follows it @throws Error */
+  end(): readonly CsvRow[] {
+    const { state, carried } = this
+    if (state === QUOTED) throw new Error(`line ${this.rowLine}: a quote is not closed`)
+    this.endCell(carried, 0, carried.length, state)
+    this.endRow()
+    return this.takeRows()
+  }
+
+  private takeRows(): readonly CsvRow[] {
     const { rows } = this
     this.rows = []
     return rows
   }
 
-  private add(cells: readonly string[]): void {
-    if (this.hasTooMany) return
-    this.hasTooMany = cells.length > MOST_CELLS
-    if (this.hasTooMany) return
+  private carry(rest: Buffer): void {
+    if (rest.length > MOST_CELL_OCTETS) this.fault ??= TOO_LARGE_CELL
+    this.carried = this.fault === undefined ? rest : NOTHING
+  }
+
+  private endCell(octets: Buffer, start: number, end: number, state: number): void {
+    if (this.fault !== undefined) return
+    this.rowOctets += end - start
+    if (this.cells.length === MOST_CELLS) this.fault = `the row has more than ${MOST_CELLS} cells`
+    else if (end - start > MOST_CELL_OCTETS) this.fault = TOO_LARGE_CELL
+    else if (this.rowOctets > MOST_ROW_OCTETS) this.fault = `the row is larger than ${inKb(MOST_ROW_OCTETS)}`
+    else if (state === CLOSED)
+      this.cells.push(withoutGuard(unquoted(octets.toString('utf8', start + 1, end - 1))))
+    else this.cells.push(withoutGuard(octets.toString('utf8', start, end)))
+  }
+
+  private endRow(): void {
+    const { cells, fault, rowLine: line } = this
     const isEmpty = cells.length === 1 && cells[0] === ''
-    if (!isEmpty) this.rows.push({ line: this.line, cells: cells.map(withoutGuard) })
-    this.line += 1
-    for (const cell of cells)
-      for (let at = cell.indexOf('\n'); at >= 0; at = cell.indexOf('\n', at + 1)) this.line += 1
+    if (fault !== undefined) this.rows.push({ line, cells, fault })
+    else if (!isEmpty) this.rows.push({ line, cells })
+    this.cells = []
+    this.rowOctets = 0
+    this.fault = undefined
   }
 }
 
-function whatIsWrong(error: unknown): string {
-  if (!(error instanceof CsvError)) return error instanceof Error ? error.message : String(error)
-  if (error.code === 'CSV_QUOTE_NOT_CLOSED') return 'a quote is not closed'
-  return error.code === 'CSV_MAX_RECORD_SIZE' ? 'a row is too long' : error.message
+const TOO_LARGE_CELL = `the row has a cell larger than ${inKb(MOST_CELL_OCTETS)}`
+
+function inKb(octets: number): string {
+  return `${octets / 1_024} KB`
+}
+
+function unquoted(text: string): string {
+  return text.includes('"') ? text.replaceAll('""', '"') : text
 }
 
 /** Rows as text, without the last line end. */
 export function csvText(rows: readonly (readonly string[])[]): string {
-  return stringify(
-    rows.map(cells => cells.map(withGuard)),
-    { quoted_match: /\r/, record_delimiter: '\n', eof: false },
-  )
+  return rows.map(cells => cells.map(cellText).join(',')).join('\n')
 }
 
-function withGuard(cell: string): string {
-  return FORMULA.test(cell) ? `'${cell}` : cell
+function cellText(cell: string): string {
+  const guarded = FORMULA.test(cell) ? `'${cell}` : cell
+  return MUST_BE_QUOTED.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
 
 function withoutGuard(cell: string): string {
-  return cell.startsWith("'") && FORMULA.test(cell.slice(1)) ? cell.slice(1) : cell
+  return cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell
 }

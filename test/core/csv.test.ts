@@ -64,21 +64,113 @@ t.test(
       '\rx',
       "it's",
       "'quoted",
+      "'=was guarded",
+      '\nx',
+      '＝1',
+      '＋1',
+      '－1',
+      '＠x',
       'plain',
       'a,"b"\n',
       '',
     ]
     const text = csvText([cells, ['next']])
-    t.match(text, /^'=1\+1,'\+1,'-1,'@example\.com,'\tx,"'\rx",it's,'quoted,plain,"a,""b""\n",\nnext$/)
+    t.match(
+      text,
+      /^'=1\+1,'\+1,'-1,'@example\.com,'\tx,"'\rx",it's,'quoted,''=was guarded,"'\nx",'＝1,'＋1,'－1,'＠x,plain,"a,""b""\n",\nnext$/,
+    )
     t.same(await readAll(text), [cells, ['next']])
   },
 )
 
-t.test('a file that is none ends in an error that names the line', async t => {
+t.test('a quote that is never closed ends reading with its line', async t => {
   await t.rejects(readAll('a\n\n"never\nclosed'), { message: 'line 3: a quote is not closed' })
-  await t.rejects(readAll(`"a\na"\n${'x'.repeat(300_000)}\n`), { message: 'line 3: a row is too long' })
-  await t.rejects(readAll(`"${'x\n'.repeat(300_000)}`), { message: 'line 1: a row is too long' })
-  await t.rejects(readAll(`a\n${','.repeat(1_000)}`), { message: 'line 2: too many cells' })
+  await t.rejects(readAll(`a\n"${'x\n'.repeat(300_000)}`), { message: 'line 2: a quote is not closed' })
+})
+
+t.test(
+  'a row past a bound is reported with its line and reason, and the rows behind it are read',
+  async t => {
+    const faults = async (middle: string, pieceSize?: number) =>
+      (await rowsOf(`"a\na"\n${middle}\nlast,b\n`, pieceSize)).map(({ line, cells, fault }) => [
+        line,
+        fault ?? cells.join(),
+      ])
+    const wide = Array.from({ length: 199 }, () => 'x'.repeat(1_400)).join()
+    for (const [middle, fault, lines] of [
+      [','.repeat(10_000_000), 'the row has more than 200 cells', 1],
+      ['"",'.repeat(1_000), 'the row has more than 200 cells', 1],
+      ['x'.repeat(300_000), 'the row has a cell larger than 128 KB', 1],
+      [`a,"${'x\n'.repeat(300_000)}",b`, 'the row has a cell larger than 128 KB', 300_001],
+      [wide, 'the row is larger than 256 KB', 1],
+    ] as const)
+      for (const size of [7_001, 65_536, 20_000_000])
+        t.same(await faults(middle, size), [
+          [1, 'a\na'],
+          [3, fault],
+          [3 + lines, 'last,b'],
+        ])
+    const [row] = await rowsOf(','.repeat(10_000_000))
+    t.equal(row?.cells.length, 200)
+  },
+)
+
+t.test('line ends may be CR alone, and a line end may fall between two pieces', async t => {
+  for (const size of [1, 2, 3, 100]) {
+    t.same(
+      (await rowsOf('a;b\r1;2\r\r"x\ry";3\rlast', size)).map(({ line, cells }) => [line, ...cells]),
+      [
+        [1, 'a', 'b'],
+        [2, '1', '2'],
+        [4, 'x\ry', '3'],
+        [6, 'last'],
+      ],
+    )
+    t.same(
+      (await rowsOf('a\r\nb\r\n\r\nc\rd\n', size)).map(({ line, cells }) => [line, ...cells]),
+      [
+        [1, 'a'],
+        [2, 'b'],
+        [4, 'c'],
+        [5, 'd'],
+      ],
+    )
+  }
+})
+
+t.test('Excel’s first line names the separator and is no row', async t => {
+  for (const [first, separator] of [
+    ['sep=;\r\n', ';'],
+    ['\ufeffSEP=|\n', '|'],
+    ['"sep=,"\r', ','],
+    ['sep=\t\n', '\t'],
+  ] as const)
+    for (const size of [1, 100])
+      t.same(
+        (await rowsOf(`${first}a${separator}"b,;"\n`, size)).map(({ line, cells }) => [line, ...cells]),
+        [[2, 'a', 'b,;']],
+      )
+  t.same(await readAll('sep=;'), [])
+  t.same(await readAll('sep,b\n'), [['sep', 'b']])
+})
+
+t.test('the separator is what the first line has most of outside of quotes', async t => {
+  t.same(await readAll('mail;"Name, first";"x, y, z"\n1;2;3\n'), [
+    ['mail', 'Name, first', 'x, y, z'],
+    ['1', '2', '3'],
+  ])
+  t.same(await readAll('a\tb, c\td\n'), [['a', 'b, c', 'd']])
+})
+
+t.test('quotes around the beginning of a cell only are letters', async t => {
+  t.same(await readAll('"a" b,"c"d,"e""f"\n"",""""\n'), [
+    ['"a" b', '"c"d', 'e"f'],
+    ['', '"'],
+  ])
+})
+
+t.test('letters of several octets are read whole wherever a piece ends', async t => {
+  for (const size of [1, 2, 3]) t.same(await readAll('Ünï,"日""本"\n', size), [['Ünï', '日"本']])
 })
 
 t.test('a file of any size is read piece by piece', async t => {

@@ -11,7 +11,7 @@ import { spawnThread } from '../../src/world/threads.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { NOW } from './mailroom.js'
 
-const RECEIVING = { workspaceId: 'w1', isSandbox: false, actor: OPERATOR }
+const RECEIVING = { isSandbox: false, actor: OPERATOR }
 export const NEVER = new AbortController().signal
 
 export function partsOf(database: Database): ImporterParts {
@@ -27,12 +27,17 @@ export function partsOf(database: Database): ImporterParts {
   }
 }
 
-export async function receive(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<number> {
+export async function receive(
+  parts: ImporterParts,
+  text: string,
+  wishes: FileWishes = {},
+  workspaceId = 'w1',
+): Promise<number> {
   async function* pieces() {
     const octets = Buffer.from(text)
     for (let at = 0; at < octets.length; at += 50_000) yield octets.subarray(at, at + 50_000)
   }
-  return (await receiveFile(parts, RECEIVING, pieces(), () => wishes)).seq
+  return (await receiveFile(parts, { ...RECEIVING, workspaceId }, pieces(), () => wishes)).seq
 }
 
 export async function imported(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<Import> {

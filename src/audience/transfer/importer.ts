@@ -25,7 +25,7 @@ import {
   updateImport,
   waitingImports,
 } from './import-store.js'
-import { ImportFault, ImportReader } from './reading/import-reader.js'
+import { ImportFault, ImportReader, ReaderEnded } from './reading/import-reader.js'
 import type { ReadRow } from './reading/import-reader-protocol.js'
 import { attributeOf } from './reading/columns.js'
 import { rejected, type ImportedContact } from './reading/read-row.js'
@@ -57,6 +57,10 @@ const OVERTAKEN_MS = 500
 export const MOST_REJECTIONS_KEPT = 10_000
 /** A file whose upload a crash cut off is kept so long. */
 export const RECEIVING_MS = 86_400_000
+/** An import whose reading thread ends so often fails: it would end there every time. */
+const MOST_READER_ENDS = 2
+/** Until imports that were queued meanwhile are looked for, where all under way wait for their readers. */
+const LOOK_EVERY_MS = 50
 /** Of a file that is done with, deleted in one go. */
 const PARTS_AT_ONCE = 4
 
@@ -64,7 +68,7 @@ export class Importer {
   private readonly parts: ImporterParts
   private readonly active = new Map<number, ActiveImport>()
   /** What stood in the way last, and was told. */
-  private readonly trouble: Trouble = { told: undefined }
+  private readonly trouble: Trouble = { told: undefined, readerEnds: new Map() }
 
   constructor(parts: ImporterParts) {
     this.parts = parts
@@ -92,8 +96,12 @@ export class Importer {
   /** A piece of each import under way. @returns false where there was nothing to do: what failed is to be tried again */
   private async step(): Promise<boolean> {
     await this.choose()
-    const wasUnderWay = this.active.size > 0
-    for (const one of this.active.values()) {
+    const underWay = [...this.active.values()]
+    const wasUnderWay = underWay.length > 0
+    // A file that takes long to read delays no other.
+    if (wasUnderWay) await Promise.race([...underWay.map(one => one.prepare()), pauseFor(LOOK_EVERY_MS)])
+    for (const one of underWay) {
+      if (!one.isReady) continue
       if (await one.step()) await this.drop(one)
       await this.rest()
     }
@@ -152,6 +160,8 @@ class Overtaken extends Error {
 
 interface Trouble {
   told: string | undefined
+  /** By import: how often the thread that reads it has ended. */
+  readonly readerEnds: Map<number, number>
 }
 
 interface RowsToWrite {
@@ -171,6 +181,7 @@ class ActiveImport {
   private read: RowsToWrite | undefined
   /** Those after them, read while these wait for their turn. */
   private ahead: Promise<RowsToWrite> | undefined
+  private isAheadRead = false
 
   constructor(parts: ImporterParts, { seq, charset, options, octets, rowsDone }: Import, trouble: Trouble) {
     this.trouble = trouble
@@ -191,6 +202,18 @@ class ActiveImport {
     return this.reader.close()
   }
 
+  /** Whether a step need not wait for the reader. */
+  get isReady(): boolean {
+    return this.read !== undefined || this.isAheadRead
+  }
+
+  /** Resolves once it is ready. Never rejects. */
+  async prepare(): Promise<void> {
+    if (this.isReady) return
+    this.ahead ??= this.readAhead()
+    await this.ahead.catch(() => undefined)
+  }
+
   /** @returns whether it is over, as far as this process is concerned */
   async step(): Promise<boolean> {
     try {
@@ -205,6 +228,7 @@ class ActiveImport {
     } catch (error) {
       if (error instanceof Overtaken) await pauseFor(OVERTAKEN_MS)
       else if (error instanceof ImportFault || isRefusal(error)) await this.fail(error.message)
+      else if (error instanceof ReaderEnded) await this.readerEnded(error)
       else await this.report(error)
       return !isUnavailable(error)
     }
@@ -213,13 +237,15 @@ class ActiveImport {
   private takeNext(): Promise<RowsToWrite> {
     const next = this.ahead ?? this.readOn()
     this.ahead = undefined
+    this.isAheadRead = false
     return next
   }
 
   private readAhead(): Promise<RowsToWrite> {
     const ahead = this.readOn()
     // What it fails with is told where the rows are wanted.
-    ahead.catch(() => undefined)
+    const onRead = () => void (this.isAheadRead = true)
+    ahead.then(onRead, onRead)
     return ahead
   }
 
@@ -291,6 +317,20 @@ class ActiveImport {
         })
       })
       .catch((thrown: unknown) => this.report(thrown))
+  }
+
+  /** Tried once more from where it is: the machine may have been short of memory. */
+  private async readerEnded({ message }: ReaderEnded): Promise<void> {
+    const { readerEnds } = this.trouble
+    const ends = (readerEnds.get(this.seq) ?? 0) + 1
+    readerEnds.set(this.seq, ends)
+    this.parts.log.error('import reader ended', { import: this.seq, rows: this.rowsDone, error: message })
+    if (ends < MOST_READER_ENDS) return
+    readerEnds.delete(this.seq)
+    await this.fail(
+      `the file could not be read past row ${this.rowsDone}: its reader ended ${ends} times (${message}); ` +
+        'shorten the rows there, or split the file',
+    )
   }
 
   /** It stays as it is and is tried again. */

@@ -150,10 +150,13 @@ class Beginning {
 /** @throws AppError validation_error */
 async function firstRow(octets: Buffer): Promise<readonly string[] | undefined> {
   try {
-    for await (const rows of readCsv([octets])) if (rows[0]) return rows[0].cells
+    for await (const [first] of readCsv([octets])) {
+      if (first?.fault !== undefined) throw new Error(`line ${first.line}: ${first.fault}`)
+      if (first) return first.cells
+    }
     return undefined
   } catch (error) {
-    throw fileRefusal(`the file is no CSV: ${describeError(error)}`)
+    throw fileRefusal(`the file is not valid CSV: ${describeError(error)}`)
   }
 }
 

@@ -135,7 +135,7 @@ class Import {
     ].join('\n')
   }
 
-  private read({ line, cells }: CsvRow): Suppression[] {
+  private read({ line, cells, fault }: CsvRow): Suppression[] {
     if (!this.columns) {
       const names = cells.map(cell => cell.trim().toLowerCase())
       this.columns = names.includes('email') ? names : ['email', 'reason', 'scope']
@@ -143,6 +143,7 @@ class Import {
     }
     const cell = (name: string) => (cells[this.columns?.indexOf(name) ?? -1] ?? '').trim()
     try {
+      if (fault !== undefined) throw new Error(fault)
       const reason = oneOf(SUPPRESSION_REASONS, cell('reason').toLowerCase() || 'manual', 'reason')
       const usualScope = reason === 'unsubscribe' ? 'marketing' : 'all'
       return [

@@ -17,8 +17,10 @@ import { CONTACT_TAGS, thingsOf } from '../../../src/audience/pair-store.js'
 import { AppError } from '../../../src/core/errors.js'
 import type { Database } from '../../../src/db/database.js'
 import { readEventsAfter } from '../../../src/events/store.js'
+import type { ReaderOptions } from '../../../src/audience/transfer/reading/import-reader-protocol.js'
 import { FakeLog } from '../../../src/world/fake-log.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { spawnThread, type SpawnThread } from '../../../src/world/threads.js'
 import { eachDatabase } from '../../support/db/database.js'
 import { imported, NEVER, partsOf, receive } from '../../support/imports.js'
 import { NOW } from '../../support/mailroom.js'
@@ -164,6 +166,68 @@ eachDatabase(
     const done = await imported(parts, `email,text\n${rows.join('\n')}\nlast@x.example,"open\n`)
     t.match(done, { status: 'failed', error: 'line 2002: a quote is not closed' })
     t.ok(done.created > 1_000 && done.created === done.rowsDone, `${done.created} of 2,000`)
+  },
+)
+
+eachDatabase(
+  t,
+  'a row with more cells or octets than rows may have is rejected with its line, and those around it are imported',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const [commas, letters] = [','.repeat(10_000_000), 'x'.repeat(1_000_000)]
+    const text = `email,text\na@x.example\n${commas}\n"b@x.example","${letters}"\nc@x.example,z\n`
+    const done = await imported(parts, text)
+    t.match(done, { status: 'completed', error: null, created: 2, rejected: 2 })
+    t.match(await listRejections(database.reader, done.seq, 0, 5), [
+      { line: 3, reason: 'the row has more than 200 cells' },
+      { line: 4, reason: 'the row has a cell larger than 128 KB', cells: ['b@x.example'] },
+    ])
+    t.same((parts.log as FakeLog).lines, [])
+  },
+)
+
+eachDatabase(
+  t,
+  'an import whose reader ends twice fails with the reason, and others are imported meanwhile',
+  async (t, database) => {
+    const parts = partsOf(database)
+    let ends = 0
+    const spawn: SpawnThread = (entry, options) => {
+      const { columns } = options.options as ReaderOptions
+      if (!columns.some(({ name }) => name === 'poison')) return spawnThread(entry, options)
+      ends += 1
+      setTimeout(() => options.onEnd({ exitCode: 1, fault: new Error('heap out of memory') }), 20)
+      return { post: () => {}, terminate: () => Promise.resolve() }
+    }
+    const poisoned = await receive(parts, 'email,poison\na@x.example,1\n')
+    const other = await receive(parts, 'email\nb@x.example\n')
+    await new Importer({ ...parts, spawn }).finish(other, NEVER)
+    t.match(await findImportBySeq(database.reader, poisoned), {
+      status: 'failed',
+      error:
+        'the file could not be read past row 0: its reader ended 2 times (heap out of memory); ' +
+        'shorten the rows there, or split the file',
+    })
+    t.equal(ends, 2)
+    t.match(await findImportBySeq(database.reader, other), { status: 'completed', created: 1 })
+  },
+)
+
+eachDatabase(
+  t,
+  'a file that takes long to read delays no import of another workspace',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const spawn: SpawnThread = (entry, options) => {
+      const { columns } = options.options as ReaderOptions
+      if (!columns.some(({ name }) => name === 'slow')) return spawnThread(entry, options)
+      return { post: () => {}, terminate: () => Promise.resolve() }
+    }
+    const slow = await receive(parts, 'email,slow\na@x.example,1\n')
+    const other = await receive(parts, 'email\nb@x.example\n', {}, 'w2')
+    await new Importer({ ...parts, spawn }).finish(other, NEVER)
+    t.match(await findImportBySeq(database.reader, other), { status: 'completed', created: 1 })
+    t.match(await findImportBySeq(database.reader, slow), { status: 'queued' })
   },
 )
 

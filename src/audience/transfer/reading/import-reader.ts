@@ -2,7 +2,7 @@
  * A file of an import as rows: read in a thread of its own, which is fed with the parts that lie in the database.
  *
  * Called by the importer, one call at a time. Holds a few thousand rows, and its thread those of two runs, whatever the size of the file.
- * Fails: ImportFault where the file cannot be read any further; Error where the thread has ended.
+ * Fails: ImportFault where the file cannot be read any further; ReaderEnded where the thread has ended, for want of memory say.
  */
 import type { SpawnThread, Thread } from '../../../world/threads.js'
 import type { ReaderAnswer, ReaderOptions, ReaderTask, ReadRow, RowsRead } from './import-reader-protocol.js'
@@ -11,6 +11,11 @@ import { readRowTexts } from './row-text.js'
 /** What is wrong with the file itself, in words for its sender. */
 export class ImportFault extends Error {
   override readonly name = 'ImportFault'
+}
+
+/** The thread ended before the file did. */
+export class ReaderEnded extends Error {
+  override readonly name = 'ReaderEnded'
 }
 
 /** Parts that the thread has in hand; it reads one while the next is on its way. */
@@ -49,9 +54,7 @@ export class ImportReader {
       heapMegabytes: HEAP_MEGABYTES,
       onMessage: message => this.take(message as ReaderAnswer),
       onEnd: ({ exitCode, fault }) => {
-        this.end ??= new Error(
-          `the thread that reads an import ended: ${fault?.message ?? `exit code ${exitCode}`}`,
-        )
+        this.end ??= new ReaderEnded(fault?.message ?? `exit code ${exitCode}`)
         this.answers += 1
         this.wake()
       },

@@ -68,11 +68,11 @@ class FileReading {
   /** @returns undefined for one that says nothing @throws Error where there are too many */
   read(row: CsvRow): SaidRow | Rejection | undefined {
     // As spreadsheets leave them at the end.
-    if (row.cells.every(cell => cell.trim() === '')) return undefined
+    if (row.fault === undefined && row.cells.every(cell => cell.trim() === '')) return undefined
     this.rows += 1
     if (this.rows > MOST_ROWS)
       throw new Error(`line ${row.line}: a file has at most ${MOST_ROWS.toLocaleString('en')} rows; split it`)
-    const read = readRow(this.columns, row)
+    const read = row.fault === undefined ? readRow(this.columns, row) : rejected(row, row.fault)
     if ('reason' in read) return read
     const before = this.seen.see(read.email, row.line)
     return before === undefined ? read : rejected(row, `the address stands in line ${before} already`)
