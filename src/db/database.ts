@@ -88,6 +88,11 @@ export interface Database extends AsyncDisposable {
    * of their own, take turns, and are refused as unavailable where too many wait or one takes too long.
    */
   readonly slowReader: Queries
+  /**
+   * For files made while they are sent, page by page: as `slowReader`, but one statement at a time, which waits while other reads do.
+   * However many exports there are, they delay no page of a list.
+   */
+  readonly exportReader: Queries
   /** Absent where the database is not a file of ours. */
   readonly figures?: () => DatabaseFigures
   /**

@@ -19,7 +19,7 @@ import { BodyMemory } from './body/body-memory.js'
 import { readJsonBody, type BodyParts } from './body/body.js'
 import { openUpload } from './body/upload.js'
 import { faultAnswer } from './answer/connection-faults.js'
-import { sendDownload, type Download } from './answer/download.js'
+import { DownloadPlaces, sendDownload, type Download } from './answer/download.js'
 import { answerEarly } from './answer/early-answer.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate } from './gate.js'
@@ -54,6 +54,7 @@ interface Serving extends BodyParts {
   readonly gate: Gate
   readonly repeats: Repeats
   readonly answers: AnswerMemory
+  readonly downloads: DownloadPlaces
 }
 
 const USUAL_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -69,6 +70,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     loop: new LoopShare(clock),
     memory: new BodyMemory(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
     answers: new AnswerMemory(),
+    downloads: new DownloadPlaces(),
     repeats: new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined)), openExpiryTime(clock)),
   }
   const { dispatch, declaredAt } = routerOf(routes, serving)
@@ -220,15 +222,21 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       header: name => ctx.get(name),
       ...(upload ? { upload } : {}),
     })
+  if (route.response.kind === 'download') {
+    const giveBack = serving.downloads.take(principal)
+    try {
+      const { value } = await execute()
+      await sendDownload(ctx, value as Download, route.head.mediaType ?? 'text/plain', serving)
+    } finally {
+      giveBack()
+    }
+    return
+  }
   const { answer, isRepeat } = claim
     ? await repeats.answer(claim, execute)
     : { answer: await execute(), isRepeat: false }
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
-  if (route.response.kind === 'download') {
-    await sendDownload(ctx, value as Download, route.head.mediaType ?? 'text/plain', serving)
-    return
-  }
   const page = 'page' in answer ? answer.page : undefined
   if (page) give(ctx, route, listBody(value as never, page), principal, serving)
   else give(ctx, route, route.response.kind === 'bare' ? value : { data: value }, principal, serving)
@@ -254,12 +262,17 @@ function holderOf(ctx: Context, { keyId }: Principal): string {
   return keyId === '' ? `address ${ctx.req.socket.remoteAddress ?? ''}` : keyId
 }
 
+/** Of answers: all keys of a workspace share, so that a workspace with many of them fills no more of it. */
+function answerHolderOf(ctx: Context, principal: Principal): string {
+  return principal.liveWorkspaceId === '' ? holderOf(ctx, principal) : principal.liveWorkspaceId
+}
+
 function give(ctx: Context, route: Route, body: unknown, principal: Principal, serving: Serving): void {
   const { headers = {}, mediaType = 'application/json' } = route.head
   const octets = serving.answers.octetsOf(route, body)
   // What was done is told in any case; what was only read may be asked for again.
   if (route.head.method === 'GET' && !route.head.isFixed)
-    serving.answers.take(octets.length, holderOf(ctx, principal), ctx.res)
+    serving.answers.take(octets.length, answerHolderOf(ctx, principal), ctx.res)
   ctx.set(headers)
   ctx.type = mediaType
   ctx.body = octets

@@ -30,6 +30,7 @@ class Killable {
       ...database,
       reader: database.reader,
       slowReader: database.slowReader,
+      exportReader: database.exportReader,
       foreignVersion: () => 0,
       hasForeignWrites: () => false,
       write: async (work, options) => {

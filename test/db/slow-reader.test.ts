@@ -154,3 +154,27 @@ t.test('what is known to take long leaves one thread to others', async t => {
   t.same((await fourth).rows, [{ n: 5 }])
   t.same((await fifth).rows, [{ n: 6 }])
 })
+
+t.test('exports run one statement at a time, and only while no page waits', async t => {
+  const { threads, spawn } = scriptedThreads()
+  const { database, slow } = await open(t, spawn)
+  const told = (value: number) => ({ columns: ['n'], rows: [[value]] })
+  const exporting = Array.from({ length: MOST_WAITING }, (_, at) => countTo(database.exportReader, at + 1))
+  await nextTurn()
+  const [first, second] = [countTo(slow, 501), countTo(slow, 502)]
+  await nextTurn()
+  t.match(
+    threads.map(({ posted }) => posted),
+    [[{ parameters: [1] }], [{ parameters: [501] }]],
+    'a thread is free for the page, and the line for pages is empty',
+  )
+  threads[0]?.answer(told(1))
+  t.match(threads[0]?.posted.at(-1), { parameters: [502] }, 'the second page goes before the other exports')
+  threads[0]?.answer(told(502))
+  threads[1]?.answer(told(501))
+  t.same([(await first).rows, (await second).rows], [[{ n: 501 }], [{ n: 502 }]])
+  t.match([threads[0]?.posted.length, threads[1]?.posted.length], [3, 1], 'one export goes on')
+  const rest = Promise.allSettled(exporting)
+  await database[Symbol.asyncDispose]()
+  t.match((await rest).slice(0, 2), [{ status: 'fulfilled' }, { status: 'rejected' }])
+})

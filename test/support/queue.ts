@@ -115,6 +115,7 @@ export function failing(database: Database, isFailing: () => boolean): Database 
     dialect: database.dialect,
     reader: database.reader,
     slowReader: database.slowReader,
+    exportReader: database.exportReader,
     storage: database.storage,
     write: <T>(work: (tx: Tx) => Promise<T>) =>
       isFailing() ? Promise.reject(new Error('database or disk is full')) : database.write(work),

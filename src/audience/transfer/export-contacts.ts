@@ -2,7 +2,7 @@
  * Contacts as CSV, piece by piece, in the form that an import takes: one column for each attribute. Or as JSON, for programs.
  *
  * Called by the route and by the command line. Reads twice: first the names of all attributes, then the contacts; each step is a read
- * of its own, so that memory does not grow with what is exported.
+ * of its own, so that memory does not grow with what is exported. Stops between two reads where nobody wants the rest.
  */
 import { csvText } from '../../core/csv.js'
 import { isoTime } from '../../core/moments.js'
@@ -31,9 +31,11 @@ export async function* exportContacts(
   workspaceId: string,
   filter: ExportFilter,
   now: number,
+  gone?: AbortSignal,
 ): AsyncGenerator<string> {
   const exported = await beginExport(db, workspaceId, filter, now)
-  const names = exported ? await findNames(db, exported) : []
+  const names = exported ? await findNames(db, exported, gone) : []
+  if (gone?.aborted) return
   const columns = names.slice(0, MOST_ATTRIBUTE_COLUMNS)
   const hasMore = names.length > columns.length
   yield `${csvText([[...FIXED, ...columns.map(columnFor), ...(hasMore ? ['attributes'] : [])]])}\n`
@@ -85,9 +87,9 @@ async function* pagesOf(db: Queries, exported: Exported) {
   }
 }
 
-async function findNames(db: Queries, exported: Exported): Promise<string[]> {
+async function findNames(db: Queries, exported: Exported, gone?: AbortSignal): Promise<string[]> {
   const names = new Set<string>()
-  for (let first = exported.first; first <= exported.last; first += NUMBERS_AT_ONCE)
+  for (let first = exported.first; first <= exported.last && !gone?.aborted; first += NUMBERS_AT_ONCE)
     for (const name of await attributeNames(db, exported, first, first + NUMBERS_AT_ONCE - 1)) names.add(name)
   return [...names].sort()
 }

@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
 import type { Database } from '../../db/database.js'
+import { MOST_PER_KEY, MOST_PER_WORKSPACE } from '../../http/answer/download.js'
 import { downloadRoute, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { requireList } from '../lists/static-list.js'
@@ -36,7 +37,9 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
     description:
       'One column for each attribute that any of them has (of more than 150 the rest in one column, as JSON). Cells that a spreadsheet ' +
       "would take for a formula begin with `'`, which an import takes off again. What is of another type than text reads as JSON. An " +
-      'answer that breaks off is not complete: its last chunk is missing.',
+      'answer that breaks off is not complete: its last chunk is missing.\n\n' +
+      `At most ${MOST_PER_KEY} downloads run at a time with one key, and ${MOST_PER_WORKSPACE} for one workspace; more are refused with ` +
+      '`rate_limited`. A client that takes nothing for 10 seconds is disconnected.',
     query: Type.Object(
       {
         search: Type.Optional(
@@ -60,7 +63,7 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
       const filter = await readFilter(database, workspaceId, query)
       return {
         fileName: 'contacts.csv',
-        pieces: exportContacts(database.slowReader, workspaceId, filter, clock.now()),
+        pieces: gone => exportContacts(database.exportReader, workspaceId, filter, clock.now(), gone),
       }
     },
   })

@@ -1,7 +1,7 @@
 /**
  * SQL of exports: contacts in the order of their making, a page at a time, and the names of their attributes.
  *
- * For `Database.slowReader`. What is made, changed or deleted meanwhile may be in it or not; nobody else is in it twice, and
+ * For `Database.exportReader`. What is made, changed or deleted meanwhile may be in it or not; nobody else is in it twice, and
  * nobody else is left out.
  */
 import { sql, type RawBuilder } from 'kysely'

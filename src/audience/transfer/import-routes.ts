@@ -168,7 +168,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params }) {
         const one = await requireImport(database.reader, workspaceId, params.id)
-        return { fileName: 'rejected.csv', pieces: rejectedRows(database.reader, one) }
+        return { fileName: 'rejected.csv', pieces: () => rejectedRows(database.exportReader, one) }
       },
     }),
     route({

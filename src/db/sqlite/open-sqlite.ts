@@ -26,7 +26,7 @@ import { migrateToLatest } from '../migrate.js'
 import { StorageWatch, UNWATCHED, type StorageWatchParts } from './storage-watch.js'
 import type { Log } from '../../world/log.js'
 import { slowReadingDialect, sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
-import { SlowReader, type SlowReaderParts } from '../threads/slow-reader.js'
+import { SlowReader, type ReadingLine, type SlowReaderParts } from '../threads/slow-reader.js'
 import type { Tables } from '../tables.js'
 
 export interface SqliteOptions {
@@ -72,9 +72,10 @@ export async function openSqlite({
   const reader: Queries = Object.assign(new Kysely<Tables>({ dialect: reading.dialect }), {
     run: reading.run,
   })
-  const slowReader = slowReads
-    ? new Kysely<Tables>({ dialect: slowReadingDialect(new SlowReader(slowReads, clock, file)) })
-    : reader
+  const slow = slowReads && new SlowReader(slowReads, clock, file)
+  const readerIn = (line: ReadingLine): Queries =>
+    slow ? new Kysely<Tables>({ dialect: slowReadingDialect(slow, line) }) : reader
+  const [slowReader, exportReader] = [readerIn('pages'), readerIn('exports')]
   const checkpointer =
     checkpoints &&
     new Checkpointer(
@@ -99,6 +100,7 @@ export async function openSqlite({
     dialect: 'sqlite',
     reader,
     slowReader,
+    exportReader,
     figures: figuresOf(readHandle, writeHandle),
     shrink: pages =>
       groups.write(
@@ -129,7 +131,7 @@ export async function openSqlite({
       storage?.close()
       logSync?.close()
       await checkpointer?.close()
-      if (slowReader !== reader) await slowReader.destroy()
+      await slow?.close()
       await reader.destroy()
       await writer.destroy()
     },

@@ -21,7 +21,7 @@ import {
   type QueryResult,
 } from 'kysely'
 import { systemClock, type Clock } from '../../world/time/clock.js'
-import { slowReadingDriver, type SlowReader } from '../threads/slow-reader.js'
+import { slowReadingDriver, type ReadingLine, type SlowReader } from '../threads/slow-reader.js'
 import type { PrintedQuery, Run } from '../database.js'
 import { namedRow } from './named-row.js'
 import { takeWriteLock } from './write-lock.js'
@@ -55,10 +55,10 @@ export function sqliteReadingDialect(
 }
 
 /** For reads in a thread of their own; they never come to a handle here. */
-export function slowReadingDialect(reader: SlowReader): Dialect {
+export function slowReadingDialect(reader: SlowReader, line: ReadingLine): Dialect {
   return {
     createAdapter: () => new AtomicAdapter(),
-    createDriver: () => slowReadingDriver(reader),
+    createDriver: () => slowReadingDriver(reader, line),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }

@@ -5,7 +5,7 @@
  * Called by Kysely: `Database.slowReader`, for the stores of lists. Statements take turns in the order they came, and whoever
  * needs several stands in line anew for each; one that looks at very much is asked in pieces, which the threads share. What took long
  * when it was last asked has all threads but one: that one is for pages and counts, which would wait for seconds behind somebody's
- * conditions. Never writes, and knows no transactions.
+ * conditions. Exports have a line of their own: one of their statements runs at a time, and only while nothing else could. Never writes, and knows no transactions.
  *
  * Bounds: how many wait, for how long, how long one runs, and how many rows it gives. A statement cannot be broken off inside
  * of SQLite: one that takes too long is left to its thread, which ends after it, and another thread is started; there are never
@@ -19,10 +19,12 @@ import { ReadingThread, type Asked, type ReadingParts } from './reading-thread.j
 
 export type SlowReaderParts = Omit<ReadingParts, 'clock'>
 
-/** Statements in line. */
+/** Statements in each line. */
 export const MOST_WAITING = 100
 /** In line. */
 export const WAITING_LIMIT_MS = 10_000
+/** The same for exports: one that is refused in its middle is lost. */
+const EXPORT_WAITING_LIMIT_MS = 60_000
 /** Rows of one answer. */
 const MOST_ROWS = 20_000
 /** Threads that still run what nobody waits for any more. */
@@ -34,7 +36,11 @@ const LONG_MS = 100
 /** Texts of statements that are remembered as long. */
 const MOST_REMEMBERED = 1_000
 
+/** Whom a statement is for: somebody who waits for a page, or a file that is made while it is sent. */
+export type ReadingLine = 'pages' | 'exports'
+
 interface Waiting extends Asked {
+  readonly line: ReadingLine
   /** On the monotonic clock. */
   readonly since: number
 }
@@ -57,11 +63,15 @@ export class SlowReader {
     )
   }
 
-  run<Row>({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<Row>> {
+  run<Row>(
+    { sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>,
+    line: ReadingLine,
+  ): Promise<QueryResult<Row>> {
     return new Promise((resolve, reject) => {
       if (this.isClosed) throw new Error('the database is closed')
-      if (this.waiting.length >= MOST_WAITING) throw tooBusy()
+      if (this.waiting.filter(other => other.line === line).length >= MOST_WAITING) throw tooBusy()
       this.waiting.push({
+        line,
         sql,
         parameters,
         since: this.clock.monotonic(),
@@ -84,24 +94,26 @@ export class SlowReader {
     if (!free) return
     const asked = this.takeWaiting()
     if (!asked) return
+    const limitMs = asked.line === 'exports' ? EXPORT_WAITING_LIMIT_MS : WAITING_LIMIT_MS
     const leftBehind = this.threads.reduce((sum, thread) => sum + thread.leftBehind, 0)
-    if (this.clock.monotonic() - asked.since > WAITING_LIMIT_MS || leftBehind > MOST_LEFT_BEHIND)
+    if (this.clock.monotonic() - asked.since > limitMs || leftBehind > MOST_LEFT_BEHIND)
       asked.reject(tooBusy())
     else free.ask(this.timed(asked))
     this.next()
   }
 
-  /** Who came first; one of the long statements only where a thread is left to others. */
+  /** Who came first, exports last; a long statement, or one of an export, only where a thread is left to others. */
   private takeWaiting(): Waiting | undefined {
     const mayBeLong = this.runningLong < THREADS - 1
-    const at = this.waiting.findIndex(({ sql }) => mayBeLong || !this.long.has(sql))
+    let at = this.waiting.findIndex(({ line, sql }) => line === 'pages' && (mayBeLong || !this.long.has(sql)))
+    if (at < 0 && mayBeLong) at = this.waiting.findIndex(({ line }) => line === 'exports')
     return at < 0 ? undefined : this.waiting.splice(at, 1)[0]
   }
 
   /** Remembers how long it takes, whichever way it ends. */
-  private timed({ sql, parameters, resolve, reject }: Waiting): Asked {
+  private timed({ sql, parameters, line, resolve, reject }: Waiting): Asked {
     const begunAt = this.clock.monotonic()
-    const isLong = this.long.has(sql)
+    const isLong = line === 'exports' || this.long.has(sql)
     if (isLong) this.runningLong += 1
     const ended = () => {
       if (isLong) this.runningLong -= 1
@@ -135,10 +147,10 @@ function tooBusy(): AppError {
 }
 
 /** What Kysely runs its statements on. */
-export function slowReadingDriver(reader: SlowReader): Driver {
+export function slowReadingDriver(reader: SlowReader, line: ReadingLine): Driver {
   const noTransactions = () => Promise.reject(new Error('long reads know no transactions'))
   const connection: DatabaseConnection = {
-    executeQuery: query => reader.run(query),
+    executeQuery: query => reader.run(query, line),
     streamQuery: () => {
       throw new Error('long reads are not streamed')
     },
@@ -150,6 +162,7 @@ export function slowReadingDriver(reader: SlowReader): Driver {
     commitTransaction: noTransactions,
     rollbackTransaction: noTransactions,
     releaseConnection: async () => {},
-    destroy: () => reader.close(),
+    // Closed by whoever opened the reader, which has more drivers than one.
+    destroy: async () => {},
   }
 }

@@ -73,6 +73,7 @@ export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
       dialect: 'sqlite',
       reader,
       slowReader: reader,
+      exportReader: reader,
       storage: UNWATCHED,
       write: work =>
         turns.take(callbacks =>

@@ -54,6 +54,7 @@ async function postgresDatabase(): Promise<Database> {
     dialect: 'postgres',
     reader: db,
     slowReader: db,
+    exportReader: db,
     storage: UNWATCHED,
     write: work => groups.write(work),
     hasForeignWrites: () => false,
