@@ -40,8 +40,13 @@ export async function receive(
   return (await receiveFile(parts, { ...RECEIVING, workspaceId }, pieces(), () => wishes)).seq
 }
 
-export async function imported(parts: ImporterParts, text: string, wishes: FileWishes = {}): Promise<Import> {
-  const seq = await receive(parts, text, wishes)
+export async function imported(
+  parts: ImporterParts,
+  text: string,
+  wishes: FileWishes = {},
+  workspaceId = 'w1',
+): Promise<Import> {
+  const seq = await receive(parts, text, wishes, workspaceId)
   await new Importer(parts).finish(seq, NEVER)
   return (await findImportBySeq(parts.database.reader, seq))!
 }

@@ -148,6 +148,17 @@ export async function findNamedLists(db: Queries, workspaceId: string): Promise<
   return rows.map(({ seq, id, name, member_count: contacts }) => ({ seq, id, folded: fold(name), contacts }))
 }
 
+export type NamedList = Pick<List, 'seq' | 'id' | 'name'>
+
+/** All static lists, oldest first. */
+export async function findStaticLists(db: Queries, workspaceId: string): Promise<NamedList[]> {
+  return ofWorkspace(db, workspaceId)
+    .select(['seq', 'id', 'name'])
+    .where('type', '=', 'static')
+    .orderBy('seq')
+    .execute()
+}
+
 /** From now on there is none; its members are taken off afterwards. */
 export async function markListDeleted(db: Queries, seq: number, at: number): Promise<void> {
   await db.updateTable('lists').set({ deleted_at: at, member_count: 0 }).where('seq', '=', seq).execute()

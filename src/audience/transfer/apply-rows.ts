@@ -8,7 +8,13 @@
  */
 import type { NewId } from '../../core/ids.js'
 import type { Tx } from '../../db/database.js'
-import { findReasons } from '../../deliverability/suppressions/suppression-store.js'
+import {
+  findReasons,
+  suppressOrWiden,
+  type Suppressing,
+  type Suppression,
+} from '../../deliverability/suppressions/suppression-store.js'
+import { suppressedByHand } from '../../deliverability/suppressions/suppressions.js'
 import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting } from '../audience-parts.js'
@@ -19,6 +25,8 @@ import { changedFields, toldChanged, toldMember, toldOf, toldTag } from '../cont
 import { findContactsByEmail } from '../contacts/contact-store.js'
 import { insertManyContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
 import { mergeAttributes } from '../contacts/traits.js'
+import { ensureLists } from '../lists/ensure-lists.js'
+import type { NamedList } from '../lists/list-store.js'
 import { findStaticList } from '../lists/static-list.js'
 import { addPairs, addPairsOfNew, CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../pair-store.js'
 import { ensureTags } from '../tags/ensure-tags.js'
@@ -59,6 +67,7 @@ export async function applyRows(
 ): Promise<Applied> {
   if (said.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
   const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
+  if (!options.makesContacts) return { counts: await suppressSaid(doing, said), refused: [] }
   const known = await findKnown(doing, said)
   const { changes, refused } = changesBy(said, known, at)
   for (const { email } of refused) known.delete(email)
@@ -76,9 +85,11 @@ export async function applyRows(
     ...made.map(contact => toldOf('contact.created', doing.acting, contact, at)),
     ...changes.flatMap(({ before, after }) => toldChanged(doing.acting, before, after)),
     ...(await putIntoList(pairing, options.listId)),
+    ...(await putIntoNamedLists(pairing, rows)),
     ...(await tagAll(pairing, options.tags, rows)),
   ]
   await appendEvents(tx, events)
+  await suppressSaid(doing, rows)
   const counts = {
     created: made.length,
     updated: touched.size - made.length,
@@ -114,18 +125,20 @@ async function makeContacts(
 ): Promise<Contact[]> {
   const emails = rows.map(({ email }) => email)
   const reasons = await findReasons(tx.db, acting.workspaceId, emails)
-  const contacts = rows.map(({ email, firstName, lastName, attributes, subscribed }): NewContact => {
-    const reason = reasons.get(email)
-    return {
-      id: newId(),
-      email,
-      firstName,
-      lastName,
-      attributes: attributes ? mergeAttributes(attributes, {}) : {},
-      subscribed: subscribed !== false && (reason === undefined || reason === 'hard_bounce'),
-      createdAt: at,
-    }
-  })
+  const contacts = rows.map(
+    ({ email, firstName, lastName, attributes, subscribed, suppress }): NewContact => {
+      const reason = suppress ?? reasons.get(email)
+      return {
+        id: newId(),
+        email,
+        firstName,
+        lastName,
+        attributes: attributes ? mergeAttributes(attributes, {}) : {},
+        subscribed: subscribed !== false && (reason === undefined || reason === 'hard_bounce'),
+        createdAt: at,
+      }
+    },
+  )
   return insertManyContacts(
     tx.db,
     acting.workspaceId,
@@ -184,8 +197,7 @@ function changedBy(
 function sayingMore(before: Attributes, said: Attributes): Attributes {
   return Object.fromEntries(
     Object.entries(said).filter(
-      ([name, value]) =>
-        typeof value !== 'string' || !Object.hasOwn(before, name) || attributeText(before[name]) !== value,
+      ([name, value]) => !Object.hasOwn(before, name) || attributeText(before[name]) !== attributeText(value),
     ),
   )
 }
@@ -203,6 +215,49 @@ async function putIntoList(pairing: Pairing, listId: string | null): Promise<Any
   return pair(pairing, LIST_MEMBERS, list.seq, bySeq, contact =>
     toldMember('list.member_added', acting, list, contact, at),
   )
+}
+
+/** Suppresses the addresses of rows that say so. @returns what became of them */
+async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
+  const counts: Record<Suppressing, number> = { added: 0, widened: 0, known: 0 }
+  const events: AnyEvent[] = []
+  for (const { email, suppress: reason } of rows) {
+    if (reason === null) continue
+    const suppression: Suppression = {
+      ...{ workspaceId: acting.workspaceId, email, reason },
+      scope: reason === 'unsubscribe' ? 'marketing' : 'all',
+      ...{ sourceMessageId: null, createdAt: at },
+    }
+    const result = await suppressOrWiden(tx.db, suppression)
+    counts[result] += 1
+    if (result !== 'known') events.push(suppressedByHand(suppression, acting.isSandbox))
+  }
+  await appendEvents(tx, events)
+  const { added: created, widened: updated } = counts
+  return { created, updated, unchanged: rows.length - created - updated }
+}
+
+async function putIntoNamedLists(pairing: Pairing, rows: readonly ImportedContact[]): Promise<AnyEvent[]> {
+  const named = rows.flatMap(({ lists }) => lists)
+  if (named.length === 0) return []
+  const { tx, acting, at, newId, contacts } = pairing
+  const lists = await ensureLists(tx, acting, named, { at, newId })
+  const members = new Map<NamedList, Map<number, Contact>>()
+  for (const row of rows)
+    for (const name of row.lists) {
+      const [list, contact] = [lists(name), contacts.get(row.email)]
+      if (!contact) continue
+      const ofList = members.get(list) ?? new Map<number, Contact>()
+      members.set(list, ofList.set(contact.seq, contact))
+    }
+  const events: AnyEvent[] = []
+  for (const [list, bySeq] of members) {
+    const told = await pair(pairing, LIST_MEMBERS, list.seq, bySeq, contact =>
+      toldMember('list.member_added', acting, list, contact, at),
+    )
+    for (const event of told) events.push(event)
+  }
+  return events
 }
 
 async function tagAll(

@@ -13,6 +13,7 @@ import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../pair-store.js'
 import { attributeText } from './apply-rows.js'
 import { attributeNames, beginExport, exportPage, type Exported, type ExportFilter } from './export-store.js'
 import { columnFor } from './reading/columns.js'
+import { namesText } from './reading/read-row.js'
 
 const PAGE = 1_000
 /** Numbers of contacts whose attributes are looked through in one read: some 50 ms. */
@@ -102,8 +103,8 @@ function fixedCells(contact: Contact, lists: readonly Named[], tags: readonly Na
     contact.lastName ?? '',
     String(contact.subscribed),
     String(contact.bounced),
-    lists.map(({ name }) => name).join('; '),
-    tags.map(({ name }) => name).join('; '),
+    namesText(lists.map(({ name }) => name)),
+    namesText(tags.map(({ name }) => name)),
     isoTime(contact.createdAt),
     isoTime(contact.updatedAt),
   ]

@@ -8,6 +8,7 @@ import type { Queries } from '../../db/database.js'
 import { keyActor } from '../../events/activity-store.js'
 import { Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
+import { mayDo } from '../../http/principal.js'
 import { downloadRoute, listRoute, route, uploadRoute, type Route } from '../../http/route.js'
 import { formatSize } from '../../core/units.js'
 import type { AudienceParts } from '../audience-parts.js'
@@ -17,6 +18,7 @@ import { findImport, listImports, listRejections, updateImport } from './import-
 import type { ImportJob } from './import-job.js'
 import { MOST_REJECTIONS_KEPT } from './importer.js'
 import { MOST_FILE_OCTETS, receiveFile } from './receive-file.js'
+import { PRESET_CHOICES, PRESETS, type PresetChoice } from './reading/presets.js'
 import { MOST_ROWS } from './reading/serve-import-reader.js'
 
 const FIELDS = {
@@ -28,6 +30,9 @@ const FIELDS = {
   charset:
     'Of the file, where its Content-Type does not tell. Without either: by its byte order mark, UTF-8, or windows-1252.',
   file_name: 'For people.',
+  preset:
+    `Whose export the file is: ${PRESETS.join(', ')}. Detected where the columns leave no doubt (SendGrid suppressions other than ` +
+    'bounces, blocks and Brevo are not); `none` turns that off.',
 } as const
 
 const query = Type.Object(
@@ -37,6 +42,7 @@ const query = Type.Object(
     mapping: Type.Optional(Type.String({ maxLength: 10_000, description: FIELDS.mapping })),
     charset: Type.Optional(Type.String({ maxLength: 40, description: FIELDS.charset })),
     file_name: Type.Optional(Type.String({ maxLength: 200, description: FIELDS.file_name })),
+    preset: Type.Optional(Type.Enum([...PRESET_CHOICES], { description: FIELDS.preset })),
   },
   { additionalProperties: false },
 )
@@ -53,6 +59,7 @@ const importFields = {
   file_name: TextOrNull(),
   size: Type.Integer({ description: 'Octets of the file.' }),
   charset: Type.String(),
+  preset: TextOrNull({ description: 'Whose export the file was taken for, given or detected.' }),
   list_id: IdOrNull(),
   tags: Type.Array(Type.String()),
   columns: Type.Array(Type.Object({ name: Type.String(), field: TextOrNull() }, { title: 'ImportColumn' }), {
@@ -60,7 +67,7 @@ const importFields = {
   }),
   progress: Type.Number({ description: 'How much of the file was read, 0 to 1.' }),
   rows: Type.Integer({ description: 'Done so far, the heading not counted.' }),
-  created: Type.Integer(),
+  created: Type.Integer({ description: 'Contacts; of a file of suppressions those.' }),
   updated: Type.Integer(),
   unchanged: Type.Integer({ description: 'Known already, and nothing new was said of them.' }),
   rejected: Type.Integer(),
@@ -109,13 +116,17 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
         const wish = (name: keyof typeof FIELDS) => fields.get(name) ?? said[name]
         const { id } = await receiveFile(
           parts,
-          { workspaceId, isSandbox, actor: keyActor(principal) },
+          {
+            ...{ workspaceId, isSandbox, actor: keyActor(principal) },
+            maySuppress: mayDo(principal, 'suppressions:write'),
+          },
           pieces,
           () => ({
             listId: wish('list_id'),
             tags: wish('tags'),
             mapping: readMappingText(wish('mapping')),
             charset: wish('charset') ?? file.charset,
+            preset: readPreset(wish('preset')),
             fileName: (wish('file_name') ?? file.name)?.replace(/\p{Cc}/gu, '').slice(0, 200),
           }),
         )
@@ -202,7 +213,19 @@ const ABOUT_IMPORTS =
   'A contact that there is already is changed as by an upsert. `Subscribed` may be no (false, 0, unsubscribed), which unsubscribes; ' +
   'yes is for new contacts alone: whoever has unsubscribed or is suppressed stays so. Of an address that stands in the file more than ' +
   'once the first row counts, and the others are rejected. After the first few thousand, rows are not done in the order of the file.\n\n' +
+  'Exports of listmonk, Mailchimp, SendGrid, Postmark, Brevo and Postal are read by `preset`: whoever is blocklisted, bounced, complained ' +
+  'or unsubscribed there is suppressed here, and a file of suppressions makes no contacts. That takes a key that may also do ' +
+  '`suppressions:write`. Our own export (`postroad`) brings back lists and tags, made where there are none, and the types of attributes: ' +
+  'a cell that is a number, true, false or JSON becomes that, all else text; so a text of digits alone comes back as a number.\n\n' +
   `At most ${formatSize(MOST_FILE_OCTETS)} and ${MOST_ROWS.toLocaleString('en')} rows.`
+
+/** @throws AppError validation_error */
+export function readPreset(text: string | undefined): PresetChoice | undefined {
+  const choice = PRESET_CHOICES.find(one => one === text)
+  if (text !== undefined && !choice)
+    throw refusal('preset', `${text.slice(0, 40)} is not a preset; choose ${PRESET_CHOICES.join(', ')}`)
+  return choice
+}
 
 function readMappingText(text: string | undefined): Mapping | undefined {
   if (text === undefined) return undefined
@@ -244,6 +267,7 @@ export function importToApi(one: Import): Static<typeof ImportSchema> {
     file_name: one.fileName,
     size: one.octets,
     charset: one.charset,
+    preset: one.options.preset,
     list_id: one.options.listId,
     tags: [...one.options.tags],
     columns: one.options.columns.map(column => ({ ...column })),

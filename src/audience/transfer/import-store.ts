@@ -58,6 +58,8 @@ declare module '../../db/tables.js' {
 /** What an import that was begun before there was a choice was begun with, and one that has no file yet. */
 const NO_OPTIONS: ImportOptions = {
   ...{ listId: null, tags: [], mapping: {}, columns: [], hasHeading: true },
+  ...{ preset: null, makesContacts: true },
+  everyRow: { suppress: null, isUnsubscribed: false, isTyped: false },
   order: 'file',
 }
 

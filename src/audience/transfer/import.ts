@@ -5,6 +5,8 @@
  *                queued | processing -> cancelled
  */
 
+import type { SuppressionReason } from '../../deliverability/suppressions/suppression-store.js'
+
 export const IMPORT_STATUSES = [
   'receiving',
   'queued',
@@ -18,14 +20,28 @@ export type ImportStatus = (typeof IMPORT_STATUSES)[number]
 /** A column of the file: its name there, and what of a contact it tells; null for one that is passed over. */
 export interface Column {
   readonly name: string
-  /** `email`, `first_name`, `last_name`, `subscribed`, `tags`, `attributes` (JSON), or `attributes.` and a name. */
+  /** One of `FIELDS` (`reading/columns.ts`), one that only presets use, or `attributes.` and a name. */
   readonly field: string | null
 }
 
 /** What its sender says of columns, by their names: as `Column.field`. */
 export type Mapping = Readonly<Record<string, string | null>>
 
+/** What a file says of everybody in it. */
+export interface EveryRow {
+  /** Everybody is suppressed for this reason. */
+  readonly suppress: SuppressionReason | null
+  readonly isUnsubscribed: boolean
+  /** Cells of attributes that read as JSON other than text keep that type: numbers, booleans, arrays, objects. */
+  readonly isTyped: boolean
+}
+
 export interface ImportOptions {
+  /** Whose column layout the file has, given or detected. */
+  readonly preset: string | null
+  readonly everyRow: EveryRow
+  /** False where the file is a list of suppressions, whose addresses become no contacts. */
+  readonly makesContacts: boolean
   /** A static list that everybody in the file is put into. */
   readonly listId: string | null
   /** Names of tags that everybody gets; made where there are none. */

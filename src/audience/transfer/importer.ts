@@ -190,10 +190,10 @@ class ActiveImport {
     this.parts = parts
     this.rowsDone = rowsDone
     this.size = new PieceSize(parts.clock, FEWEST_ROWS, MOST_ROWS, PIECE_MS)
-    const { columns, hasHeading, order } = options
+    const { columns, hasHeading, order, everyRow } = options
     this.reader = new ImportReader(
       parts.spawn,
-      { charset, columns, hasHeading, order, skip: rowsDone },
+      { charset, columns, hasHeading, order, everyRow, skip: rowsDone },
       part => findImportPart(parts.database.reader, seq, part),
     )
   }

@@ -24,6 +24,7 @@ import {
 } from './import-store.js'
 import { readHeading, readMapping, type Heading } from './reading/columns.js'
 import { FileCharset } from './reading/file-charset.js'
+import type { PresetChoice } from './reading/presets.js'
 import { readTags } from './reading/read-row.js'
 
 /** Octets of one file. */
@@ -41,6 +42,8 @@ export interface FileWishes {
   readonly tags?: string | undefined
   readonly mapping?: Mapping | undefined
   readonly charset?: string | undefined
+  /** Else it is detected. */
+  readonly preset?: PresetChoice | undefined
   readonly fileName?: string | undefined
 }
 
@@ -48,6 +51,8 @@ export interface Receiving {
   readonly workspaceId: string
   readonly isSandbox: boolean
   readonly actor: Actor
+  /** Whether the sender may suppress addresses. */
+  readonly maySuppress?: boolean
 }
 
 type Parts = Pick<AudienceParts, 'database' | 'clock' | 'newId'>
@@ -58,7 +63,7 @@ type Parts = Pick<AudienceParts, 'database' | 'clock' | 'newId'>
  */
 export async function receiveFile(
   { database, clock, newId }: Parts,
-  { workspaceId, isSandbox, actor }: Receiving,
+  { workspaceId, isSandbox, actor, maySuppress = true }: Receiving,
   pieces: AsyncIterable<Buffer>,
   wishes: () => FileWishes,
 ): Promise<{ readonly id: string; readonly seq: number }> {
@@ -82,12 +87,14 @@ export async function receiveFile(
     }
     await spool.write()
     if (spool.written === 0) throw fileRefusal('the file is empty')
-    const { listId, tags = '', mapping = {}, charset: declared, fileName } = wishes()
+    const { listId, tags = '', mapping = {}, charset: declared, fileName, preset } = wishes()
     const charset = beginning.charset(declared)
-    const heading = await beginning.heading(charset, readMapping(mapping))
+    const heading = await beginning.heading(charset, readMapping(mapping), preset, fileName)
+    if (!maySuppress) refuseToSuppress(heading)
     const options: ImportOptions = {
       ...{ listId: listId ?? null, tags: named(tags), mapping, columns: heading.columns },
-      ...{ hasHeading: heading.hasHeading, order: 'address' },
+      ...{ hasHeading: heading.hasHeading, order: 'address', preset: heading.preset },
+      ...{ everyRow: heading.everyRow, makesContacts: heading.makesContacts },
     }
     await database.write(async tx => {
       if (listId !== undefined) await findStaticList(tx.db, workspaceId, listId, 'list_id')
@@ -103,6 +110,18 @@ export async function receiveFile(
     await forget(database, seq)
     throw error
   }
+}
+
+/** @throws AppError forbidden */
+function refuseToSuppress({ preset, columns, everyRow }: Heading): void {
+  const suppresses =
+    everyRow.suppress !== null || columns.some(({ field }) => field === 'status' || field === 'blocked')
+  if (suppresses)
+    throw new AppError(
+      'forbidden',
+      `the file suppresses addresses${preset === null ? '' : ` (preset ${preset})`}, and this key lacks the permission ` +
+        'suppressions:write; preset=none imports its contacts alone',
+    )
 }
 
 async function forget(database: Parts['database'], seq: number): Promise<void> {
@@ -139,11 +158,16 @@ class Beginning {
     return this.guessed.charsetFor(declared)
   }
 
-  async heading(charset: string, mapping: Mapping): Promise<Heading> {
+  async heading(
+    charset: string,
+    mapping: Mapping,
+    preset?: PresetChoice,
+    fileName?: string,
+  ): Promise<Heading> {
     const text = streamDecoder(charset)?.decode(Buffer.concat(this.held), { stream: true }) ?? ''
     const first = await firstRow(Buffer.from(text))
     if (!first) throw fileRefusal('the file has no rows')
-    return readHeading(first, mapping)
+    return readHeading(first, mapping, preset, fileName)
   }
 }
 

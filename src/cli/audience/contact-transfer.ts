@@ -14,8 +14,9 @@ import type { Appliance } from '../../appliance/appliance.js'
 import { exportContacts, exportContactsAsJson } from '../../audience/transfer/export-contacts.js'
 import { readFilter } from '../../audience/transfer/export-routes.js'
 import type { Import, Mapping } from '../../audience/transfer/import.js'
-import { importToApi, rejectedRows } from '../../audience/transfer/import-routes.js'
+import { importToApi, readPreset, rejectedRows } from '../../audience/transfer/import-routes.js'
 import { findImportBySeq, listRejections } from '../../audience/transfer/import-store.js'
+import { PRESET_CHOICES } from '../../audience/transfer/reading/presets.js'
 import { Importer } from '../../audience/transfer/importer.js'
 import { receiveFile } from '../../audience/transfer/receive-file.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
@@ -42,6 +43,7 @@ interface ImportCommandOptions extends OwnedOptions {
   readonly tags?: string
   readonly map?: readonly string[]
   readonly charset?: string
+  readonly preset?: string
   readonly rejected?: string
 }
 
@@ -60,6 +62,7 @@ export function contactTransferCommands(group: Command, context: CliContext): vo
     .option('--tags <names>', 'tags that everybody in it gets, with commas between them')
     .option('--map <column=field...>', 'what columns are for: email, first_name, attributes.plan, or nothing')
     .option('--charset <name>', 'of the file, where it does not show')
+    .option('--preset <name>', `whose export it is, where it does not show: ${PRESET_CHOICES.join(', ')}`)
     .option('--rejected <file>', 'write the rejected rows there, to be mended')
     .action(async (file: string, options: ImportCommandOptions) => {
       await withAppliance(context, options, async appliance => {
@@ -112,9 +115,10 @@ export function contactTransferCommands(group: Command, context: CliContext): vo
 async function importFile(
   appliance: Appliance,
   file: string,
-  { workspace, list, tags, map, charset }: ImportCommandOptions,
+  { workspace, list, tags, map, charset, preset: presetName }: ImportCommandOptions,
 ): Promise<Import> {
   const mapping = readMap(map ?? [])
+  const preset = readPreset(presetName)
   const parts = audienceParts(appliance)
   await mustFindWorkspace(parts.database.reader, workspace)
   // Opened before anything else is waited for: a file that is not there is then told here.
@@ -123,7 +127,14 @@ async function importFile(
     parts,
     { workspaceId: workspace, isSandbox: false, actor: OPERATOR },
     pieces,
-    () => ({ listId: list, tags, mapping, charset, fileName: file === '-' ? undefined : basename(file) }),
+    () => ({
+      listId: list,
+      tags,
+      mapping,
+      charset,
+      preset,
+      fileName: file === '-' ? undefined : basename(file),
+    }),
   )
   return workedOff(appliance, seq)
 }

@@ -1,5 +1,10 @@
 /** `postroad suppress import|export`: suppressions as CSV, from another system and to one. */
+import { basename } from 'node:path'
 import type { Command } from 'commander'
+import { readPreset } from '../../audience/transfer/import-routes.js'
+import { readHeading, type Heading } from '../../audience/transfer/reading/columns.js'
+import { layoutOf, PRESET_CHOICES, type PresetChoice } from '../../audience/transfer/reading/presets.js'
+import { columnsToRead, readRow, type ColumnToRead } from '../../audience/transfer/reading/read-row.js'
 import { csvText, readCsv, type CsvRow } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -13,6 +18,8 @@ import {
   suppressOrWiden,
   type Suppressing,
   type Suppression,
+  type SuppressionReason,
+  type SuppressionScope,
 } from '../../deliverability/suppressions/suppression-store.js'
 import { suppressedByHand } from '../../deliverability/suppressions/suppressions.js'
 import { appendEvents } from '../../events/store.js'
@@ -47,19 +54,25 @@ export function suppressTransferCommands(group: Command, context: CliContext): v
   inWorkspace(
     'import <file>',
     'suppress every address of a CSV file (columns email, reason, scope; or one column)',
-  ).action(async (file: string, options: OwnedOptions) => {
-    await withAppliance(context, options, async ({ database, world }) => {
-      await mustFindWorkspace(database.reader, options.workspace)
-      const importing = new Import(database, options.workspace, world.clock.now())
-      await readFile(file, async rows => {
-        await importing.take(rows)
-        drawProgress(undefined, `${importing.total} lines`)
+  )
+    .option('--preset <name>', `whose export it is, where it does not show: ${PRESET_CHOICES.join(', ')}`)
+    .action(async (file: string, options: OwnedOptions & { readonly preset?: string }) => {
+      const preset = readPreset(options.preset)
+      await withAppliance(context, options, async ({ database, world }) => {
+        await mustFindWorkspace(database.reader, options.workspace)
+        const importing = new Import(database, options.workspace, world.clock.now(), {
+          preset,
+          fileName: basename(file),
+        })
+        await readFile(file, async rows => {
+          await importing.take(rows)
+          drawProgress(undefined, `${importing.total} lines`)
+        })
+        endProgress()
+        if (importing.rejected.length > 0) context.fail()
+        printResult(context, options, importing.toJson(), () => importing.toText())
       })
-      endProgress()
-      if (importing.rejected.length > 0) context.fail()
-      printResult(context, options, importing.toJson(), () => importing.toText())
     })
-  })
   inWorkspace('export', 'all suppressions of a workspace as CSV').action(async (options: OwnedOptions) => {
     await withAppliance(context, options, async ({ database }) => {
       const pieces = everySuppression(database.reader, options.workspace)
@@ -99,11 +112,16 @@ class Import {
   private rejectedCount = 0
   /** Of the first row, where it is a heading. */
   private columns: readonly string[] | undefined
+  /** Of another system's export. */
+  private layout: { readonly heading: Heading; readonly columns: readonly ColumnToRead[] } | undefined
+  private skipped = 0
   private readonly database: Database
   private readonly workspaceId: string
   private readonly now: number
+  private readonly wish: { readonly preset: PresetChoice | undefined; readonly fileName: string }
 
-  constructor(database: Database, workspaceId: string, now: number) {
+  constructor(database: Database, workspaceId: string, now: number, wish: Import['wish']) {
+    this.wish = wish
     this.database = database
     this.workspaceId = workspaceId
     this.now = now
@@ -123,20 +141,37 @@ class Import {
   }
 
   toJson() {
-    return { ...this.counts, rejected: this.rejectedCount, faults: this.rejected }
+    return {
+      ...this.counts,
+      preset: this.layout?.heading.preset ?? null,
+      skipped: this.skipped,
+      rejected: this.rejectedCount,
+      faults: this.rejected,
+    }
   }
 
   toText(): string {
     const { added, widened, known } = this.counts
     return [
-      `${added} added, ${widened} widened to all mail, ${known} suppressed already, ${this.rejectedCount} rejected`,
+      ...(this.layout ? [`read as an export of ${this.layout.heading.preset ?? ''}`] : []),
+      `${added} added, ${widened} widened to all mail, ${known} suppressed already, ${this.rejectedCount} rejected` +
+        (this.skipped > 0 ? `, ${this.skipped} not suppressed there` : ''),
       ...this.rejected.map(({ line, reason }) => `line ${line}: ${reason}`),
       ...(this.rejectedCount > this.rejected.length ? ['...'] : []),
     ].join('\n')
   }
 
-  private read({ line, cells, fault }: CsvRow): Suppression[] {
+  private read(row: CsvRow): Suppression[] {
+    const { line, cells, fault } = row
     if (!this.columns) {
+      if (fault !== undefined) throw new Error(`line ${line}: ${fault}`)
+      const layout = layoutOf(cells, this.wish.preset, this.wish.fileName)
+      if (layout && layout.preset !== 'postroad') {
+        const heading = readHeading(cells, {}, layout.preset, this.wish.fileName)
+        this.layout = { heading, columns: columnsToRead(heading.columns) }
+        this.columns = []
+        return []
+      }
       const names = cells.map(cell => cell.trim().toLowerCase())
       this.columns = names.includes('email') ? names : ['email', 'reason', 'scope']
       if (names.includes('email')) return []
@@ -144,14 +179,14 @@ class Import {
     const cell = (name: string) => (cells[this.columns?.indexOf(name) ?? -1] ?? '').trim()
     try {
       if (fault !== undefined) throw new Error(fault)
+      if (this.layout) return this.readForeign(this.layout, row)
       const reason = oneOf(SUPPRESSION_REASONS, cell('reason').toLowerCase() || 'manual', 'reason')
-      const usualScope = reason === 'unsubscribe' ? 'marketing' : 'all'
       return [
         {
           workspaceId: this.workspaceId,
           email: readSuppressionEntry(cell('email')),
           reason,
-          scope: oneOf(SUPPRESSION_SCOPES, cell('scope').toLowerCase() || usualScope, 'scope'),
+          scope: oneOf(SUPPRESSION_SCOPES, cell('scope').toLowerCase() || usualScopeOf(reason), 'scope'),
           sourceMessageId: null,
           createdAt: this.now,
         },
@@ -162,6 +197,25 @@ class Import {
       return []
     }
   }
+
+  /** @throws Error */
+  private readForeign({ heading, columns }: NonNullable<Import['layout']>, row: CsvRow): Suppression[] {
+    const read = readRow(columns, row, heading.everyRow)
+    if ('reason' in read) throw new Error(read.reason)
+    const { email, suppress: reason } = read
+    if (reason === null) {
+      this.skipped += 1
+      return []
+    }
+    const scope = usualScopeOf(reason)
+    return [
+      { workspaceId: this.workspaceId, email, reason, scope, sourceMessageId: null, createdAt: this.now },
+    ]
+  }
+}
+
+function usualScopeOf(reason: SuppressionReason): SuppressionScope {
+  return reason === 'unsubscribe' ? 'marketing' : 'all'
 }
 
 function oneOf<Word extends string>(known: readonly Word[], text: string, name: string): Word {

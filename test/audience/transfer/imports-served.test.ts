@@ -321,9 +321,9 @@ t.test(
       last_name: 'Lee,\n"the" one',
       attributes: {
         plan: 'pro',
-        age: '5',
-        active: 'true',
-        nested: '{"a":[1]}',
+        age: 5,
+        active: true,
+        nested: { a: [1] },
         email: 'x',
         'Favourite colour': 'red',
       },
@@ -376,4 +376,21 @@ t.test('the imports of a workspace are listed, newest first, and are nobody else
   const sandbox = await postroad.makeKey('--sandbox')
   t.equal((await at(`/imports/${first.id}`, sandbox)).status, 404)
   t.match((await at('/imports', sandbox)).body, { data: [] })
+})
+
+t.test('a file that suppresses takes a key that may, and a preset that is unknown is told', async t => {
+  const { send, imported, ...postroad } = await open(t)
+  const listmonk =
+    'uuid,email,name,attributes,status,created_at,updated_at\n1,b@x.example,Bob,{},blocklisted,,\n'
+  const query = { query: { preset: 'klingon' } }
+  t.match(await send('email\na@x.example\n', query), { status: 400, body: { error: { path: 'preset' } } })
+  const key = await postroad.makeKey('--permissions', 'contacts:write')
+  const refused = await send(listmonk, { headers: { Authorization: `Bearer ${key}` } })
+  t.match(refused, {
+    status: 403,
+    body: { error: { code: 'forbidden', message: /preset listmonk.*suppressions:write/ } },
+  })
+  t.match(await imported(listmonk), { preset: 'listmonk', created: 1, rejected: 0 })
+  const { data } = (await postroad.get('/api/v1/suppressions', { key: postroad.key })).body
+  t.match(data, [{ email: 'b@x.example', reason: 'manual', scope: 'all' }])
 })

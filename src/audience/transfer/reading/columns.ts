@@ -5,12 +5,25 @@
  * Fails: AppError validation_error where a file cannot be meant so.
  */
 import { AppError } from '../../../core/errors.js'
-import { fold } from '../../../core/fold.js'
 import { parseAddress } from '../../../mail/address.js'
 import { checkAttributes, refusal } from '../../checks.js'
-import type { Column, Mapping } from '../import.js'
+import type { Column, EveryRow, Mapping } from '../import.js'
+import { foldedName, layoutOf, PLAIN_ROWS, type Layout, type PresetChoice } from './presets.js'
 
-const FIELDS = ['email', 'first_name', 'last_name', 'subscribed', 'tags', 'attributes'] as const
+/** What a mapping may name, besides attributes of their own. */
+const FIELDS = [
+  ...([
+    'email',
+    'first_name',
+    'last_name',
+    'name',
+    'subscribed',
+    'status',
+    'lists',
+    'tags',
+    'attributes',
+  ] as const),
+]
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   email: [
@@ -56,18 +69,29 @@ export interface Heading {
   readonly columns: readonly Column[]
   /** The first row is a contact already: a file of addresses and nothing else. */
   readonly hasHeading: boolean
+  readonly preset: string | null
+  readonly everyRow: EveryRow
+  readonly makesContacts: boolean
 }
 
-/** @param first cells of the first row @throws AppError validation_error */
-export function readHeading(first: readonly string[], mapping: Mapping): Heading {
+const PLAIN = { preset: null, everyRow: PLAIN_ROWS, makesContacts: true } as const
+
+/** @param first cells of the first row @param choice the preset that is asked for; else it is detected @throws AppError validation_error */
+export function readHeading(
+  first: readonly string[],
+  mapping: Mapping,
+  choice?: PresetChoice,
+  fileName?: string,
+): Heading {
   const [only = ''] = first
   if (first.length === 1 && parseAddress(only.trim()))
-    return { columns: [{ name: 'email', field: 'email' }], hasHeading: false }
+    return { ...PLAIN, columns: [{ name: 'email', field: 'email' }], hasHeading: false }
   const names = first.map(cell => cell.trim())
   for (const name of Object.keys(mapping))
     if (!names.includes(name))
       throw refusal('mapping', `mapping names the column ${shown(name)}, which the file has not`)
-  const columns = names.map((name): Column => ({ name, field: fieldOf(name, mapping) }))
+  const layout = layoutOf(names, choice, fileName)
+  const columns = names.map((name): Column => ({ name, field: fieldOf(name, mapping, layout) }))
   mustBeClear(columns)
   if (!columns.some(({ field }) => field === 'email'))
     throw new AppError(
@@ -75,7 +99,8 @@ export function readHeading(first: readonly string[], mapping: Mapping): Heading
       `no column of the first row is for the address (Email); it has ${names.slice(0, 20).map(shown).join(', ')}`,
       { path: 'file' },
     )
-  return { columns, hasHeading: true }
+  const { preset, everyRow, makesContacts } = layout ?? PLAIN
+  return { columns, hasHeading: true, preset, everyRow, makesContacts }
 }
 
 /** @throws AppError validation_error for what no column can be */
@@ -96,11 +121,13 @@ function isField(field: string): boolean {
   )
 }
 
-function fieldOf(name: string, mapping: Mapping): string | null {
+function fieldOf(name: string, mapping: Mapping, layout?: Layout): string | null {
   if (Object.hasOwn(mapping, name)) return mapping[name] ?? null
+  const folded = foldedName(name)
+  if (layout && Object.hasOwn(layout.fields, folded)) return layout.fields[folded] ?? null
   if (name === '' || PASSED_OVER.has(name.toLowerCase())) return null
   if (isField(name) && name.startsWith(ATTRIBUTE)) return name
-  return KNOWN.get(fold(name).replace(/[^a-z0-9]/g, '')) ?? ATTRIBUTE + name
+  return KNOWN.get(folded) ?? ATTRIBUTE + name
 }
 
 function mustBeClear(columns: readonly Column[]): void {

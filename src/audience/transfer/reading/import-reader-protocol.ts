@@ -7,7 +7,7 @@ import type { ImportOptions, Rejection } from '../import.js'
 import type { ImportedContact } from './read-row.js'
 
 /** What the thread is started with. */
-export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeading' | 'order'> {
+export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeading' | 'order' | 'everyRow'> {
   readonly charset: string
   /** Rows that are done already: read, and not told. */
   readonly skip: number

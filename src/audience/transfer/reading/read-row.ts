@@ -9,8 +9,10 @@ import { fold } from '../../../core/fold.js'
 import { checkAttributes, checkEmail, checkText } from '../../checks.js'
 import type { Attributes } from '../../contacts/contact.js'
 import type { StoredForm } from '../../contacts/traits.js'
-import type { Column, Rejection } from '../import.js'
+import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
+import type { Column, EveryRow, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
+import { PLAIN_ROWS, readStanding } from './presets.js'
 
 /** What a row says of a contact; what it says nothing of stays, and is null. */
 export interface SaidRow {
@@ -22,6 +24,10 @@ export interface SaidRow {
   readonly attributes: Attributes | null
   readonly subscribed: boolean | null
   readonly tags: readonly string[]
+  /** Names of static lists, made where there are none. */
+  readonly lists: readonly string[]
+  /** Why the address is to be suppressed. */
+  readonly suppress: SuppressionReason | null
 }
 
 /** As the writer has it. */
@@ -49,12 +55,16 @@ export function columnsToRead(columns: readonly Column[]): readonly ColumnToRead
   return columns.map(column => ({ ...column, attribute: attributeOf(column.field ?? '') }))
 }
 
-export function readRow(columns: readonly ColumnToRead[], { line, cells }: CsvRow): SaidRow | Rejection {
+export function readRow(
+  columns: readonly ColumnToRead[],
+  { line, cells }: CsvRow,
+  everyRow: EveryRow = PLAIN_ROWS,
+): SaidRow | Rejection {
   try {
     const beyond = cells.length - columns.length
     if (beyond > 0 && cells.slice(columns.length).some(cell => cell !== ''))
       throw new Error(`the row has ${cells.length} cells, the heading ${columns.length}`)
-    return readCells(columns, line, cells)
+    return readCells(columns, line, cells, everyRow)
   } catch (error) {
     return rejected({ line, cells }, describeError(error))
   }
@@ -70,7 +80,12 @@ export function rejected({ line, cells }: CsvRow, reason: string): Rejection {
   return { line, reason, cells: kept }
 }
 
-function readCells(columns: readonly ColumnToRead[], line: number, cells: readonly string[]): SaidRow {
+function readCells(
+  columns: readonly ColumnToRead[],
+  line: number,
+  cells: readonly string[],
+  { suppress, isUnsubscribed, isTyped }: EveryRow,
+): SaidRow {
   const said: Record<string, string> = {}
   const ofColumns: [string, unknown][] = []
   for (let at = 0; at < columns.length; at += 1) {
@@ -78,42 +93,73 @@ function readCells(columns: readonly ColumnToRead[], line: number, cells: readon
     const cell = cells[at]
     if (field === null || cell === undefined || cell.trim() === '') continue
     if (attribute === undefined) said[field] = cell
-    else ofColumns.push([attribute, cell])
+    else ofColumns.push([attribute, isTyped ? typed(cell) : cell])
   }
-  const { email, subscribed, tags, attributes } = said
+  const { email, subscribed, tags, lists, attributes } = said
   if (email === undefined) throw new Error('the row has no address')
   // The column for all of them first: what has one of its own is said there.
   const named = attributes === undefined ? ofColumns : [...readAttributes(attributes), ...ofColumns]
   return {
     line,
     email: checkEmail(email),
-    firstName: readName('first_name', said),
-    lastName: readName('last_name', said),
+    firstName:
+      readName('first_name', said) ?? readName('name', { name: said['name']?.trim().split(/\s+/, 1)[0] }),
+    lastName:
+      readName('last_name', said) ?? readName('name', { name: said['name']?.trim().replace(/^\S+/, '') }),
     attributes: named.length === 0 ? null : checked(Object.fromEntries(named)),
-    subscribed: subscribed === undefined ? null : readTruth(subscribed),
-    tags: tags === undefined ? NO_TAGS : readTags(tags),
+    subscribed: isUnsubscribed ? false : subscribed === undefined ? null : readTruth(subscribed),
+    suppress,
+    tags: tags === undefined ? NO_NAMES : readTags(tags),
+    lists: lists === undefined ? NO_NAMES : readTags(lists, 'lists'),
+    ...standingOf(said, suppress),
   }
 }
 
-const NO_TAGS: readonly string[] = []
+const NO_NAMES: readonly string[] = []
+
+/** What columns of presets say of whether mail is wanted. */
+function standingOf(
+  { status, origin, blocked, unsubscribe_reason: reason }: Readonly<Record<string, string>>,
+  suppress: SuppressionReason | null,
+): Partial<Pick<SaidRow, 'subscribed' | 'suppress'>> {
+  if (suppress === 'unsubscribe' && reason !== undefined && /abuse|spam/i.test(reason))
+    return { subscribed: false, suppress: 'complaint' }
+  if (suppress !== null) return suppress === 'hard_bounce' ? {} : { subscribed: false }
+  if (blocked !== undefined && readTruth(blocked, 'blocklisted'))
+    return { subscribed: false, suppress: 'manual' }
+  return status === undefined ? {} : readStanding(status, origin)
+}
+
+/** A number, boolean, array or object where the text is exactly what an export writes for it. */
+function typed(cell: string): unknown {
+  if (!MAY_BE_JSON.test(cell)) return cell
+  try {
+    const value: unknown = JSON.parse(cell)
+    return typeof value !== 'string' && value !== null && JSON.stringify(value) === cell ? value : cell
+  } catch {
+    return cell
+  }
+}
+
+const MAY_BE_JSON = /^(?:-?\d|[{[]|true$|false$)/
 
 function checked(attributes: Attributes): Attributes {
   checkAttributes(attributes)
   return attributes
 }
 
-function readName(field: string, said: Readonly<Record<string, string>>): string | null {
+function readName(field: string, said: Readonly<Record<string, string | undefined>>): string | null {
   const name = checkText(field, said[field])
   if (typeof name !== 'string') return null
   if (name.length > MOST_NAME) throw new Error(`${field} is longer than ${MOST_NAME} characters`)
   return name
 }
 
-function readTruth(cell: string): boolean {
+function readTruth(cell: string, field = 'subscribed'): boolean {
   const word = cell.trim().toLowerCase()
   if (YES.has(word)) return true
   if (NO.has(word)) return false
-  throw new Error(`subscribed is ${JSON.stringify(cell.slice(0, 40))}, neither yes nor no`)
+  throw new Error(`${field} is ${JSON.stringify(cell.slice(0, 40))}, neither yes nor no`)
 }
 
 function readAttributes(cell: string): [string, unknown][] {
@@ -128,15 +174,32 @@ function readAttributes(cell: string): [string, unknown][] {
   return Object.entries(value)
 }
 
-/** Words with commas or semicolons between them. @throws Error */
-export function readTags(text: string): string[] {
+/** Names with commas or semicolons between them; one that has such itself stands in double quotes. @throws Error */
+export function readTags(text: string, field: 'tags' | 'lists' = 'tags'): string[] {
   const names = new Map<string, string>()
-  for (const piece of text.split(/[,;]/)) {
-    const name = checkText('tags', piece)
+  for (const piece of piecesOf(text)) {
+    const name = checkText(field, piece)
     if (typeof name !== 'string') continue
-    if (name.length > MOST_TAG_NAME) throw new Error(`a tag is longer than ${MOST_TAG_NAME} characters`)
+    if (name.length > MOST_TAG_NAME)
+      throw new Error(`a ${field === 'tags' ? 'tag' : 'list'} is longer than ${MOST_TAG_NAME} characters`)
     names.set(fold(name), name)
   }
-  if (names.size > MOST_TAGS) throw new Error(`more than ${MOST_TAGS} tags`)
+  if (names.size > MOST_TAGS) throw new Error(`more than ${MOST_TAGS} ${field}`)
   return [...names.values()]
+}
+
+function piecesOf(text: string): readonly string[] {
+  if (!text.includes('"')) return text.split(/[,;]/)
+  return (text.match(PIECE) ?? []).map(piece => {
+    const name = piece.trim()
+    return /^".*"$/s.test(name) && name.length > 1 ? name.slice(1, -1).replaceAll('""', '"') : name
+  })
+}
+
+/** One name: in quotes, or up to the next separator. */
+const PIECE = /\s*"(?:[^"]|"")*"\s*(?=[,;]|$)|[^,;]+/g
+
+/** Names as one cell, as `readTags` reads them. */
+export function namesText(names: readonly string[]): string {
+  return names.map(name => (/[,;"]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)).join('; ')
 }

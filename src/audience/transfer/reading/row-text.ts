@@ -6,6 +6,7 @@
  * Written by `row-texts.ts`, read by `import-reader.ts`. Pure. Nothing of it outlives the process.
  */
 import { mergeAttributes, storedForm, type NamedTrait } from '../../contacts/traits.js'
+import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
 import type { Attributes } from '../../contacts/contact.js'
 import type { Rejection } from '../import.js'
 import type { ReadRow } from './import-reader-protocol.js'
@@ -20,25 +21,28 @@ type Values = readonly [
   attributes: Attributes | null,
   subscribed: boolean | null,
   tags: readonly string[] | null,
+  lists: readonly string[] | null,
+  suppress: SuppressionReason | null,
   firstFolded: string | null,
   lastFolded: string | null,
   searchText: string,
   attributesText: string,
   ...traits: (string | number | null)[],
 ]
-const FIRST_TRAIT = 11
+const FIRST_TRAIT = 13
 const OF_A_TRAIT = 4
 
 /** What is stored of a new contact is made here: the writer has no time for it. */
 export function rowText(row: SaidRow | Rejection): string {
   if ('reason' in row) return JSON.stringify(row)
-  const { line, email, firstName, lastName, attributes, subscribed, tags } = row
+  const { line, email, firstName, lastName, attributes, subscribed, tags, lists, suppress } = row
   const form = storedForm({
     ...{ email, firstName, lastName },
     attributes: attributes ? mergeAttributes(attributes, {}) : {},
   })
   const values: unknown[] = [
     ...[line, email, firstName, lastName, attributes, subscribed, tags.length > 0 ? tags : null],
+    ...[lists.length > 0 ? lists : null, suppress],
     ...[form.firstFolded, form.lastFolded, form.searchText, form.attributesText],
   ]
   for (const [name, { text, number, moment }] of form.traits) values.push(name, text, number, moment)
@@ -70,11 +74,13 @@ function contactOf(values: Values): ReadRow {
     attributes: values[4],
     subscribed: values[5],
     tags: values[6] ?? NONE,
+    lists: values[7] ?? NONE,
+    suppress: values[8],
     form: {
-      firstFolded: values[7],
-      lastFolded: values[8],
-      searchText: values[9],
-      attributesText: values[10],
+      firstFolded: values[9],
+      lastFolded: values[10],
+      searchText: values[11],
+      attributesText: values[12],
       traits,
     },
   }

@@ -61,7 +61,10 @@ class FileReading {
   private readonly seen = new SeenAddresses()
   private rows = 0
 
-  constructor({ columns }: Pick<ReaderOptions, 'columns'>) {
+  private readonly everyRow: ReaderOptions['everyRow']
+
+  constructor({ columns, everyRow }: Pick<ReaderOptions, 'columns' | 'everyRow'>) {
+    this.everyRow = everyRow
     this.columns = columnsToRead(columns)
   }
 
@@ -72,7 +75,8 @@ class FileReading {
     this.rows += 1
     if (this.rows > MOST_ROWS)
       throw new Error(`line ${row.line}: a file has at most ${MOST_ROWS.toLocaleString('en')} rows; split it`)
-    const read = row.fault === undefined ? readRow(this.columns, row) : rejected(row, row.fault)
+    const read =
+      row.fault === undefined ? readRow(this.columns, row, this.everyRow) : rejected(row, row.fault)
     if ('reason' in read) return read
     const before = this.seen.see(read.email, row.line)
     return before === undefined ? read : rejected(row, `the address stands in line ${before} already`)
