@@ -106,7 +106,10 @@ async function sendPiece(res: ServerResponse, octets: Buffer, clock: Clock): Pro
 /** Until the client has taken what was handed over, or was cut off. */
 function taken(res: ServerResponse, event: 'drain' | 'finish', clock: Clock): Promise<void> {
   return new Promise(resolve => {
-    if (res.closed) { resolve(); return; }
+    if (res.closed) {
+      resolve()
+      return
+    }
     const stalled = clock.after(STALLED_MS, () => res.destroy())
     const done = (): void => {
       stalled.cancel()
