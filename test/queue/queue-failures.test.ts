@@ -1,5 +1,7 @@
 /** The queue manager when things end or break: crashes, stopping, failing agents, a full disk. */
+import { sql } from 'kysely'
 import t from 'tap'
+import type { Database } from '../../src/db/database.js'
 import { listAttempts } from '../../src/messages/attempt-store.js'
 import type { QueueManager } from '../../src/queue/queue-manager.js'
 import { findEntries } from '../../src/queue/queue-store.js'
@@ -194,7 +196,7 @@ t.test('while outcomes cannot be written nothing is lost and nothing new is begu
   agent.finish('m1', delivered)
   agent.finish('m2', bounced)
   await until('the failure is logged', () =>
-    log.lines.some(({ event }) => event === 'outcomes could not be written'),
+    log.lines.some(({ event }) => event === 'delivery outcome write failed'),
   )
   await clock.advance(5 * MINUTE_MS)
   t.same(agent.ids, ['m1', 'm2'])
@@ -205,6 +207,101 @@ t.test('while outcomes cannot be written nothing is lost and nothing new is begu
   await becomes('m2', 'bounced')
   t.same(await handsOver(4), ['m1', 'm2', 'm3', 'm4'])
   t.equal((await listAttempts(database.reader, 'm1')).length, 1)
+})
+
+/** Nothing about this message can be written there. */
+const poison = (database: Database, on: string, column: string) =>
+  database.write(async ({ db }) => {
+    await sql
+      .raw(
+        `create trigger poison_${on.replaceAll(' ', '_')} before ${on}
+         when old_or_new.${column} = 'm2' begin select raise(abort, 'poison'); end`.replace(
+          'old_or_new',
+          on.startsWith('insert') ? 'new' : 'old',
+        ),
+      )
+      .execute(db)
+  })
+
+t.test(
+  'an attempt that cannot be logged keeps no other outcome waiting, and its message still ends',
+  async t => {
+    const { database, runner, handsOver, becomes, entryOf, log } = await sqliteQueue(t, {
+      script: () => delivered,
+    })
+    await poison(database, 'insert on attempts', 'message_id')
+    await enqueue(database, letters('x.example', 4))
+    await runner.start()
+    t.same((await handsOver(4)).toSorted(), ['m1', 'm2', 'm3', 'm4'])
+    for (const id of ['m1', 'm2', 'm3', 'm4']) await becomes(id, 'delivered')
+    t.equal(await entryOf('m2'), undefined)
+    t.same(await listAttempts(database.reader, 'm2'), [])
+    t.equal((await listAttempts(database.reader, 'm1')).length, 1)
+    t.match(
+      log.lines.filter(({ level }) => level === 'error'),
+      [{ event: 'delivery outcome recorded incompletely', fields: { message: 'm2', error: /poison/ } }],
+    )
+  },
+)
+
+t.test(
+  'a delivered message whose status cannot be written leaves the queue, so it is not sent twice',
+  async t => {
+    const { database, runner, handsOver, becomes, statusOf, entryOf, agent, log } = await sqliteQueue(t, {
+      script: () => delivered,
+    })
+    await poison(database, 'update on messages', 'id')
+    await enqueue(database, letters('x.example', 3))
+    await runner.start()
+    await handsOver(3)
+    await becomes('m1', 'delivered')
+    await becomes('m3', 'delivered')
+    await until('m2 leaves the queue', async () => (await entryOf('m2')) === undefined)
+    t.equal(await statusOf('m2'), 'sent')
+    t.equal(log.lines.filter(({ level }) => level === 'error').length, 1)
+    await runner.stop(0)
+    const next = openQueue(t, database, { script: () => delivered })
+    await next.runner.start()
+    await comeToRest()
+    t.same(next.agent.ids, [])
+    t.equal(agent.jobs.length, 3)
+  },
+)
+
+t.test('a deferred message whose attempt cannot be logged is retried at its time', async t => {
+  const { database, runner, handsOver, becomes, entryOf, agent, clock } = await sqliteQueue(t, {
+    script: job => (job.messageId === 'm2' && job.attempt === 1 ? deferred : delivered),
+  })
+  await poison(database, 'insert on attempts', 'message_id')
+  await enqueue(database, letters('x.example', 3))
+  await runner.start()
+  await handsOver(3)
+  await becomes('m3', 'delivered')
+  await until('m2 is deferred', async () => ((await entryOf('m2'))?.nextAttemptAt ?? 0) > NOW)
+  agent.script = () => delivered
+  await clock.advance(6 * MINUTE_MS)
+  await becomes('m2', 'delivered')
+})
+
+t.test('an outcome of which nothing can be written stays claimed until the next start', async t => {
+  const { database, runner, handsOver, becomes, entryOf, agent, clock, log } = await sqliteQueue(t, {
+    script: () => delivered,
+  })
+  await poison(database, 'insert on attempts', 'message_id')
+  await poison(database, 'delete on queue', 'message_id')
+  await enqueue(database, letters('x.example', 3))
+  await runner.start()
+  await handsOver(3)
+  await becomes('m1', 'delivered')
+  await becomes('m3', 'delivered')
+  await until('it is given up', () =>
+    log.lines.some(
+      ({ event, fields }) => event === 'delivery outcome abandoned' && fields['message'] === 'm2',
+    ),
+  )
+  await clock.advance(60 * MINUTE_MS)
+  t.equal(agent.jobs.length, 3)
+  t.ok(await entryOf('m2'))
 })
 
 t.test('when claiming fails it is tried again a little later', async t => {
@@ -221,7 +318,7 @@ t.test('when claiming fails it is tried again a little later', async t => {
   t.match(log.lines[0], {
     level: 'error',
     event: 'queue could not be claimed',
-    fields: { error: 'database or disk is full' },
+    fields: { error: 'the disk is full' },
   })
   isFull = false
   await comeToRest()

@@ -1,5 +1,6 @@
 /** A running queue over a real database, with a clock that the test turns and an agent that it scripts. */
 import type { Test } from 'tap'
+import { AppError } from '../../src/core/errors.js'
 import type { Database, Tx } from '../../src/db/database.js'
 import { JobLoader, type JobLoaderParts } from '../../src/queue/claiming/job-loader.js'
 import { findAnyMessage } from '../../src/messages/message-store.js'
@@ -118,7 +119,7 @@ export function failing(database: Database, isFailing: () => boolean): Database 
     exportReader: database.exportReader,
     storage: database.storage,
     write: <T>(work: (tx: Tx) => Promise<T>) =>
-      isFailing() ? Promise.reject(new Error('database or disk is full')) : database.write(work),
+      isFailing() ? Promise.reject(new AppError('unavailable', 'the disk is full')) : database.write(work),
     hasForeignWrites: () => database.hasForeignWrites(),
     foreignVersion: () => database.foreignVersion(),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),

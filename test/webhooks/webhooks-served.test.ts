@@ -1,5 +1,7 @@
 /** Webhooks on the running appliance: subscriptions, what their receivers are told, tests, rotation, the log, replays. */
 import { createHmac } from 'node:crypto'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { openTestAppliance } from '../support/program/appliance.js'
@@ -366,4 +368,27 @@ t.test('hanging and failing receivers do not delay the others', async t => {
     () => receiver.received.filter(({ path }) => path.startsWith('/good')).length === 100,
   )
   t.ok(receiver.received.filter(({ path }) => path.startsWith('/hangs')).length <= 10)
+})
+
+t.test('attempts that cannot be recorded keep those of other webhooks from nothing', async t => {
+  const { subscribe, addContact, receiver, ...postroad } = await open(t)
+  const poisoned = await subscribe('contact.created', '/poisoned')
+  const other = await subscribe('contact.created', '/other')
+  const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'))
+  t.teardown(() => database.close())
+  database.exec(`create trigger poison before insert on webhook_attempts
+    when (select subscription_id from webhook_deliveries where id = new.delivery_id) = '${poisoned.id}'
+    begin select raise(abort, 'poison'); end`)
+  await addContact('ann@x.example')
+  await addContact('bob@x.example')
+  await receiver.has(4)
+  const allSucceeded = async (id: string) => {
+    const { body } = await postroad.get(`${PATH}/${id}/deliveries`, { key: postroad.key })
+    return body.data.length === 2 && body.data.every((one: { status: string }) => one.status === 'succeeded')
+  }
+  await until('the others to be recorded', () => allSucceeded(other.id))
+  await until('the poisoned ones to end', () => allSucceeded(poisoned.id))
+  await postroad.clock.advance(HOUR_MS)
+  t.equal(receiver.received.length, 4, 'nothing is delivered twice')
+  t.ok(postroad.log.lines.some(({ event }) => event === 'webhook attempt recorded incompletely'))
 })

@@ -1,26 +1,16 @@
 /**
- * Collects finished attempts and records them in batches: whatever has come in when a transaction begins is written
- * in it, so that the size of a batch follows the load.
+ * Records delivery outcomes in batches; used by the delivery runner.
  *
- * Used by the delivery runner.
- *
- * When the database cannot write (disk full) nothing is lost: outcomes stay here and are tried again, and since each
- * keeps its place among the deliveries under way, no new ones are begun meanwhile.
+ * While the database is unavailable outcomes wait, each in its place among the deliveries under way, so no new ones begin. An outcome that
+ * cannot be written keeps nobody else waiting: its message gets its status without the details; failing that, its queue row is removed or
+ * deferred; failing that too, it stays claimed, and only the next start delivers it again.
  */
-import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
-import { describeError } from '../../core/errors.js'
-import type { Database } from '../../db/database.js'
-import type { Clock } from '../../world/time/clock.js'
-import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
+import type { BatchWriterParts } from '../../db/batch-writer.js'
+import { BatchWriter } from '../../db/batch-writer.js'
 import type { OnAttempt } from './log-attempt.js'
-import { recordOutcomes, type Finished } from './record-outcomes.js'
+import { moveQueueRow, recordOutcomes, recordVerdict, type Finished } from './record-outcomes.js'
 
-export interface OutcomeBatchesParts {
-  readonly database: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
+export interface OutcomeBatchesParts extends BatchWriterParts {
   readonly onAttempt?: OnAttempt | undefined
 }
 
@@ -28,7 +18,6 @@ export interface OutcomeBatchesParts {
 const BATCH = 50
 /** From so many deliveries under way on, outcomes come in so fast that a few ms gather a batch. */
 const BUSY = 16
-const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
 
 interface Waiting {
   readonly finished: Finished
@@ -36,69 +25,46 @@ interface Waiting {
 }
 
 export class OutcomeBatches {
-  private readonly parts: OutcomeBatchesParts
-  private readonly waiting: Waiting[] = []
-  private running: Promise<void> | undefined
+  private readonly writer: BatchWriter<Waiting, ReadonlyMap<string, number>>
   private isBusy = false
 
   constructor(parts: OutcomeBatchesParts) {
-    this.parts = parts
+    const { log, onAttempt } = parts
+    this.writer = new BatchWriter(parts, {
+      noun: 'delivery outcome',
+      size: BATCH,
+      canWait: () => this.isBusy,
+      record: (tx, batch) =>
+        recordOutcomes(
+          tx,
+          batch.map(({ finished }) => finished),
+          log,
+          onAttempt,
+        ),
+      fallbacks: [
+        (tx, { finished }) => recordVerdict(tx, finished, log, onAttempt),
+        (tx, { finished }) => moveQueueRow(tx, finished),
+      ],
+      onRecorded: (batch, dueAgain) => {
+        for (const { finished, done } of batch) done(dueAgain.get(finished.job.messageId))
+      },
+      onAbandoned: ({ done }) => done(undefined),
+      describe: ({ finished: { job, outcome } }) => ({ message: job.messageId, outcome: outcome.kind }),
+    })
   }
 
   /**
-   * Resolves once the outcome is on disk, with the time at which the message falls due again if it stays queued. Never
-   * rejects.
+   * Resolves once the outcome is on disk, with the time at which the message falls due again if it stays queued. Never rejects.
    *
    * @param underWay deliveries whose outcome is still to come
    */
   add(finished: Finished, underWay: number): Promise<number | undefined> {
     this.isBusy = underWay >= BUSY
-    return new Promise(resolve => {
-      this.waiting.push({ finished, done: resolve })
-      this.running ??= this.run().finally(() => (this.running = undefined))
-    })
+    return new Promise(done => this.writer.add({ finished, done }))
   }
 
   /** Resolves when everything handed over is on disk. */
-  async idle(): Promise<void> {
-    while (this.running) await this.running
-  }
-
-  private async run(): Promise<void> {
-    while (this.waiting.length > 0) {
-      const { batch, dueAgain } = await this.write()
-      for (const { finished, done } of batch) done(dueAgain.get(finished.job.messageId))
-    }
-  }
-
-  private async write(): Promise<{ batch: readonly Waiting[]; dueAgain: ReadonlyMap<string, number> }> {
-    const { database, clock, random, log, onAttempt } = this.parts
-    for (let failures = 1; ; failures += 1) {
-      let batch: readonly Waiting[] = []
-      try {
-        const dueAgain = await database.write(
-          tx => {
-            batch = this.waiting.splice(0, BATCH)
-            return recordOutcomes(
-              tx,
-              batch.map(({ finished }) => finished),
-              log,
-              onAttempt,
-            )
-          },
-          { canWait: this.isBusy },
-        )
-        return { batch, dueAgain }
-      } catch (error) {
-        this.waiting.unshift(...batch)
-        const delayMs = retryDelayMs(RETRY, failures, random.fraction())
-        log.error('outcomes could not be written', {
-          outcomes: this.waiting.length,
-          error: describeError(error),
-          retryInMs: delayMs,
-        })
-        await clock.sleep(delayMs)
-      }
-    }
+  idle(): Promise<void> {
+    return this.writer.idle()
   }
 }

@@ -71,28 +71,69 @@ export async function recordOutcomes(
   log?: Log,
   onAttempt?: OnAttempt,
 ): Promise<ReadonlyMap<string, number>> {
+  const settled = await withoutVanished(tx, await judgeAll(tx, batch))
+  await insertAttempts(tx.db, settled.map(toAttempt))
+  await insertCapturedMails(tx.db, settled.flatMap(toCapturedMail))
+  return applyVerdicts(tx, settled, log, onAttempt)
+}
+
+/**
+ * For an outcome that `recordOutcomes` cannot write: the message gets its status and event, without the attempt log and the texts of
+ * other hosts.
+ */
+export async function recordVerdict(
+  tx: Tx,
+  { outcome, ...finished }: Finished,
+  log?: Log,
+  onAttempt?: OnAttempt,
+): Promise<ReadonlyMap<string, number>> {
+  const { reply: _, ...rest } = outcome
+  const plain = { ...finished, outcome: { ...rest, summary: 'details could not be recorded' } }
+  return applyVerdicts(tx, await withoutVanished(tx, await judgeAll(tx, [plain])), log, onAttempt)
+}
+
+/**
+ * For a message whose status cannot be written either: its queue row alone is removed or deferred, so that it is neither delivered twice nor
+ * lost while it can still be retried.
+ */
+export async function moveQueueRow(tx: Tx, finished: Finished): Promise<ReadonlyMap<string, number>> {
+  const [settled] = await judgeAll(tx, [finished])
+  return settled ? deferAgain(tx, [settled]) : new Map()
+}
+
+async function judgeAll(tx: Tx, batch: readonly Finished[]): Promise<readonly Settled[]> {
   const entries = await takeEntries(tx, batch)
   const heldMs = await heldMsOf(tx, batch, entries)
-  const all = batch.map((finished): Settled => {
+  return batch.map(finished => {
     const entry = entries.get(finished.job.messageId)
     return { ...finished, entry, verdict: judge(finished, entry, heldMs(finished)) }
   })
-  const settled = await withoutVanished(tx, all)
-  await insertAttempts(tx.db, settled.map(toAttempt))
-  await insertCapturedMails(tx.db, settled.flatMap(toCapturedMail))
+}
+
+async function applyVerdicts(
+  tx: Tx,
+  settled: readonly Settled[],
+  log: Log | undefined,
+  onAttempt: OnAttempt | undefined,
+): Promise<ReadonlyMap<string, number>> {
   await recordHappenings(tx, settled.flatMap(toHappenings), originsOf(settled))
-  const dueAgain = new Map<string, number>()
-  for (const { job, verdict, outcome } of settled) {
-    if (verdict.kind !== 'deferred') continue
-    await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isHandedOver(outcome))
-    dueAgain.set(job.messageId, verdict.nextAttemptAt)
-  }
+  const dueAgain = await deferAgain(tx, settled)
   tx.onCommit(() => {
     for (const one of settled) {
       if (log) logAttempt(log, one)
       onAttempt?.(one)
     }
   })
+  return dueAgain
+}
+
+async function deferAgain(tx: Tx, settled: readonly Settled[]): Promise<ReadonlyMap<string, number>> {
+  const dueAgain = new Map<string, number>()
+  for (const { job, verdict, outcome } of settled) {
+    if (verdict.kind !== 'deferred') continue
+    await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isHandedOver(outcome))
+    dueAgain.set(job.messageId, verdict.nextAttemptAt)
+  }
   return dueAgain
 }
 

@@ -261,6 +261,16 @@ export async function recordAttempts(db: Queries, ended: readonly Ended[], at: n
     if (typeof then === 'object') await putOff(db, { id: deliveryId, at: then.nextAttemptAt })
 }
 
+/** Without its attempt. */
+export async function finishDelivery(
+  db: Queries,
+  id: string,
+  status: 'succeeded' | 'failed',
+  at: number,
+): Promise<void> {
+  await finish(db, { ids: [id], status, at })
+}
+
 /** Of an ended subscription: what waits, waits for nothing. @returns how many, at most `limit` */
 export async function failWaiting(
   db: Queries,

@@ -7,15 +7,22 @@
  * bodies for each subscription with something due. Fails: never; where the database does, it rests and goes on.
  */
 import { describeError } from '../../core/errors.js'
+import { BatchWriter } from '../../db/batch-writer.js'
 import type { Tx } from '../../db/database.js'
 import { nextTurn, pauseFor } from '../../world/time/clock.js'
 import type { KnownSubscription, SubscriptionRegister } from '../subscriptions/subscription-register.js'
 import { signingSecrets } from '../subscriptions/subscriptions.js'
 import type { WebhookParts } from '../webhook-parts.js'
 import { attempt, isSuccess, type AttemptResult } from './attempt.js'
-import { AttemptBatches } from './attempt-batches.js'
 import { AttemptShares, SLOW_MS } from './attempt-shares.js'
-import { listWaiting, soonestDue, type DueDelivery } from './delivery-store.js'
+import {
+  finishDelivery,
+  listWaiting,
+  recordAttempts,
+  soonestDue,
+  type DueDelivery,
+  type Ended,
+} from './delivery-store.js'
 import { Lane } from './lane.js'
 import { recordConclusions, type Change, type Conclusion } from './record-conclusions.js'
 import { GONE, MOST_ATTEMPTS, waitAfter } from './retry-schedule.js'
@@ -29,6 +36,8 @@ const TURN_MS = 4
 /** Until the database is asked for what other processes changed. */
 const LOOK_EVERY_MS = 1_000
 const STARTS_AT_ONCE = 24
+/** Attempts recorded in one transaction. */
+const BATCH = 200
 const LOOKS_A_TURN = 100
 const REST_AFTER_FAILURE_MS = 1_000
 /** At the end attempts under way may take so long; after that they are left, and told again at the next start. */
@@ -43,8 +52,7 @@ export class DeliveryWorker {
   /** In the order of their turns. */
   private awake = new Set<Lane>()
   private readonly attempts = new Set<Promise<void>>()
-  private readonly batches: AttemptBatches<Conclusion>
-  private changes: readonly Change[] = []
+  private readonly batches: BatchWriter<Conclusion, readonly Change[]>
   private wakes = 0
   private wakeUp: () => void = () => {}
   /** Of the commits of other processes, when it last caught up with them. */
@@ -53,11 +61,16 @@ export class DeliveryWorker {
 
   constructor(parts: DeliveryWorkerParts) {
     this.parts = parts
-    this.batches = new AttemptBatches(
-      parts,
-      (tx, batch) => this.record(tx, batch),
-      batch => this.noteRecorded(batch),
-    )
+    this.batches = new BatchWriter(parts, {
+      noun: 'webhook attempt',
+      size: BATCH,
+      record: (tx, batch) => this.record(tx, batch),
+      fallbacks: [(tx, one) => this.recordWithoutDetails(tx, one), (tx, { ended }) => this.finish(tx, ended)],
+      onRecorded: (batch, changes) => this.noteRecorded(batch, changes),
+      // It stays in hand, so that this process does not attempt it again.
+      onAbandoned: () => this.wake(),
+      describe: ({ subscriptionId, ended }) => ({ webhook: subscriptionId, delivery: ended.deliveryId }),
+    })
   }
 
   /** There is something due for these. Cheap. */
@@ -245,19 +258,32 @@ export class DeliveryWorker {
     this.wake()
   }
 
-  private async record(tx: Tx, batch: readonly Conclusion[]): Promise<void> {
+  private record(tx: Tx, batch: readonly Conclusion[]): Promise<Change[]> {
     const { register, clock } = this.parts
-    this.changes = await recordConclusions(tx, batch, id => register.find(id), clock.now())
+    return recordConclusions(tx, batch, id => register.find(id), clock.now())
   }
 
-  private noteRecorded(batch: readonly Conclusion[]): void {
+  /** Neither what the receiver said nor what follows for its subscription. */
+  private async recordWithoutDetails(tx: Tx, { ended }: Conclusion): Promise<readonly Change[]> {
+    const result = { ...ended.result, error: 'the answer could not be recorded', response: null }
+    await recordAttempts(tx.db, [{ ...ended, result }], this.parts.clock.now())
+    return []
+  }
+
+  private async finish(tx: Tx, { deliveryId, then }: Ended): Promise<readonly Change[]> {
+    const status = then === 'succeeded' ? then : 'failed'
+    await finishDelivery(tx.db, deliveryId, status, this.parts.clock.now())
+    return []
+  }
+
+  private noteRecorded(batch: readonly Conclusion[], changes: readonly Change[]): void {
     const { register, log } = this.parts
     for (const { subscriptionId, ended } of batch) {
       const lane = this.lanes.get(subscriptionId)
       lane?.end(ended.deliveryId)
       if (typeof ended.then === 'object') lane?.noteDue(ended.then.nextAttemptAt)
     }
-    for (const { subscriptionId, failingSince, disabled } of this.changes) {
+    for (const { subscriptionId, failingSince, disabled } of changes) {
       register.noteFailingSince(subscriptionId, failingSince)
       if (disabled === undefined) continue
       log.warn('webhook disabled', { webhook: subscriptionId, reason: disabled })

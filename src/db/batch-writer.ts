@@ -1,0 +1,152 @@
+/**
+ * Records finished work in batches. A batch is whatever is waiting when its transaction begins, so its size follows the load.
+ *
+ * Used by the queue (outcomes of deliveries) and by webhooks (their attempts). When the database is temporarily unavailable (locked, disk
+ * full) everything stays here and is retried with back-off. Any other error is caused by an item: the batch is halved until the item stands
+ * alone, and it alone is recorded by the fallbacks or, when those fail as well, abandoned. Never throws.
+ */
+import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
+import { describeError } from '../core/errors.js'
+import type { Log } from '../world/log.js'
+import type { Random } from '../world/random.js'
+import type { Clock } from '../world/time/clock.js'
+import type { Database, Tx } from './database.js'
+import { isTemporary } from './temporary-failure.js'
+
+const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
+
+export interface BatchWriterParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+export interface Batching<T, R> {
+  /** Singular, as log events begin: `delivery outcome`. */
+  readonly noun: string
+  /** Items in a transaction at most: a few ms of work. */
+  readonly size: number
+  /** Whether the next transaction may wait a few ms for company. Default true. */
+  readonly canWait?: () => boolean
+  readonly record: (tx: Tx, batch: readonly T[]) => Promise<R>
+  /** Tried in order for an item that `record` cannot take: each records less of it than the one before. */
+  readonly fallbacks: readonly ((tx: Tx, item: T) => Promise<R>)[]
+  /** Called after the commit. */
+  readonly onRecorded: (batch: readonly T[], result: R) => void
+  /** Called when nothing about the item could be recorded. */
+  readonly onAbandoned: (item: T) => void
+  /** Names the item in the log. */
+  readonly describe: (item: T) => Readonly<Record<string, string | number>>
+}
+
+class Unavailable extends Error {}
+
+export class BatchWriter<T, R> {
+  private readonly parts: BatchWriterParts
+  private readonly batching: Batching<T, R>
+  private readonly waiting: T[] = []
+  private running: Promise<void> | undefined
+  /** Of the next batch; small after a failure, doubled by each success. */
+  private size: number
+  private failures = 0
+
+  constructor(parts: BatchWriterParts, batching: Batching<T, R>) {
+    this.parts = parts
+    this.batching = batching
+    this.size = batching.size
+  }
+
+  add(item: T): void {
+    this.waiting.push(item)
+    this.running ??= this.run().finally(() => (this.running = undefined))
+  }
+
+  /** Resolves when everything added is recorded or abandoned. */
+  async idle(): Promise<void> {
+    while (this.running) await this.running
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.length > 0) await this.writeNext()
+  }
+
+  private async writeNext(): Promise<void> {
+    const { record, size, onRecorded } = this.batching
+    let batch: readonly T[] = []
+    try {
+      const result = await this.write(tx => {
+        batch = this.waiting.slice(0, this.size)
+        return record(tx, batch)
+      })
+      this.waiting.splice(0, batch.length)
+      this.failures = 0
+      this.size = Math.min(size, 2 * this.size)
+      onRecorded(batch, result)
+    } catch (error) {
+      if (error instanceof Unavailable) await this.backOff(error.cause)
+      else if (batch.length > 1) this.size = Math.ceil(batch.length / 2)
+      else for (const item of batch) await this.recordAlone(item, error)
+    }
+  }
+
+  /** Throws `Unavailable` where nothing that is written can be the cause. */
+  private async write(work: (tx: Tx) => Promise<R>): Promise<R> {
+    const progress = { hasBegun: false }
+    try {
+      return await this.parts.database.write(
+        tx => {
+          progress.hasBegun = true
+          return work(tx)
+        },
+        { canWait: this.batching.canWait?.() ?? true },
+      )
+    } catch (error) {
+      if (progress.hasBegun && !isTemporary(error)) throw error
+      throw new Unavailable('database unavailable', { cause: error })
+    }
+  }
+
+  /** For the first of those that wait. */
+  private async recordAlone(item: T, cause: unknown): Promise<void> {
+    const { noun, fallbacks, onRecorded, onAbandoned, describe } = this.batching
+    const { log } = this.parts
+    const fields = { ...describe(item), error: describeError(cause) }
+    for (const [index, fallback] of fallbacks.entries()) {
+      const result = await this.tryFallback(tx => fallback(tx, item))
+      if (!result) continue
+      log.error(`${noun} recorded incompletely`, { ...fields, fallback: index + 1 })
+      this.waiting.shift()
+      onRecorded([item], result.value)
+      return
+    }
+    log.error(`${noun} abandoned`, fields)
+    this.waiting.shift()
+    onAbandoned(item)
+  }
+
+  /** @returns undefined where the item cannot be recorded in this way either */
+  private async tryFallback(work: (tx: Tx) => Promise<R>): Promise<{ readonly value: R } | undefined> {
+    try {
+      const value = await this.write(work)
+      this.failures = 0
+      return { value }
+    } catch (error) {
+      if (!(error instanceof Unavailable)) return undefined
+      await this.backOff(error.cause)
+      return this.tryFallback(work)
+    }
+  }
+
+  private async backOff(error: unknown): Promise<void> {
+    const { clock, random, log } = this.parts
+    this.failures += 1
+    const retryInMs = retryDelayMs(RETRY, this.failures, random.fraction())
+    log.error(`${this.batching.noun} write failed`, {
+      waiting: this.waiting.length,
+      error: describeError(error),
+      retryInMs,
+    })
+    await clock.sleep(retryInMs)
+  }
+}

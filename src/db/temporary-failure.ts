@@ -1,0 +1,27 @@
+/**
+ * Tells failures of the database that pass (locked, disk full, connection lost) from those that the written values cause and a retry
+ * only repeats.
+ *
+ * Pure. Standards: SQLSTATE classes as in PostgreSQL's Appendix A.
+ */
+import { AppError } from '../core/errors.js'
+import { storageCode } from './sqlite/storage-fault.js'
+
+/** Connection, rollback (deadlock, serialization), resources, object state (locks), operator intervention, I/O. */
+const TEMPORARY_CLASSES = new Set(['08', '40', '53', '55', '57', '58'])
+const LOST_CONNECTION = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+])
+
+export function isTemporary(thrown: unknown): boolean {
+  if (thrown instanceof AppError) return thrown.code === 'unavailable'
+  if (storageCode(thrown) !== undefined) return true
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  if (typeof code !== 'string') return false
+  return LOST_CONNECTION.has(code) || (/^[0-9A-Z]{5}$/.test(code) && TEMPORARY_CLASSES.has(code.slice(0, 2)))
+}

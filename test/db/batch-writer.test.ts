@@ -1,0 +1,112 @@
+/** Batches: what is retried, what is isolated, and in which state an item that cannot be written ends. */
+import t, { type Test } from 'tap'
+import { AppError } from '../../src/core/errors.js'
+import { BatchWriter } from '../../src/db/batch-writer.js'
+import type { Database, Tx } from '../../src/db/database.js'
+import { isTemporary } from '../../src/db/temporary-failure.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { sqliteDatabase } from '../support/db/database.js'
+import { until } from '../support/turns.js'
+
+/** Items are numbers; `record` refuses those of `poison`, the fallback those of `poisonForFallback`. */
+async function open(t: Test, poison: (item: number) => Error | undefined, forFallback = poison) {
+  const database: Database = await sqliteDatabase(t)
+  const [clock, log] = [new FakeClock(), new FakeLog()]
+  const [recorded, fallenBack, abandoned]: number[][] = [[], [], []]
+  let transactions = 0
+  const refuse = (error: Error | undefined) => {
+    transactions += 1
+    if (error) throw error
+  }
+  const writer = new BatchWriter<number, 'whole' | 'partly'>(
+    { database, clock, log, random: new SeededRandom() },
+    {
+      noun: 'number',
+      size: 50,
+      record: async (_: Tx, batch) => {
+        refuse(batch.map(poison).find(error => error !== undefined))
+        return 'whole'
+      },
+      fallbacks: [
+        async (_, item) => {
+          refuse(forFallback(item))
+          return 'partly'
+        },
+      ],
+      onRecorded: (batch, how) => (how === 'whole' ? recorded! : fallenBack!).push(...batch),
+      onAbandoned: item => abandoned!.push(item),
+      describe: item => ({ item }),
+    },
+  )
+  return { writer, clock, log, recorded, fallenBack, abandoned, transactions: () => transactions }
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index)
+const events = (log: FakeLog) => log.lines.map(({ event }) => event)
+
+t.test('one item that cannot be written is isolated, all others go through without a wait', async t => {
+  const { writer, recorded, fallenBack, abandoned, log, transactions } = await open(
+    t,
+    item => (item === 70 ? new Error('UNIQUE constraint failed') : undefined),
+    () => undefined,
+  )
+  for (const item of upTo(200)) writer.add(item)
+  await writer.idle()
+  t.same(
+    recorded,
+    upTo(200).filter(item => item !== 70),
+  )
+  t.same(fallenBack, [70])
+  t.same(abandoned, [])
+  t.same(events(log), ['number recorded incompletely'])
+  t.match(log.lines, [{ fields: { item: 70, error: /UNIQUE/ } }])
+  t.ok(transactions() < 30, `${transactions()} transactions`)
+})
+
+t.test('an item that the fallback refuses as well is abandoned', async t => {
+  const { writer, recorded, abandoned, log } = await open(t, item =>
+    item % 10 === 0 ? new Error('no') : undefined,
+  )
+  for (const item of upTo(30)) writer.add(item)
+  await writer.idle()
+  t.same(abandoned, [0, 10, 20])
+  t.equal(recorded?.length, 27)
+  t.same(events(log), Array(3).fill('number abandoned'))
+})
+
+t.test(
+  'while the database is unavailable nothing is isolated, and everything is retried in its order',
+  async t => {
+    let isFull = true
+    const { writer, clock, recorded, fallenBack, log } = await open(t, () =>
+      isFull ? new AppError('unavailable', 'the disk is full') : undefined,
+    )
+    for (const item of upTo(3)) writer.add(item)
+    await until('it has failed', () => log.lines.length > 0)
+    t.match(log.lines[0], { event: 'number write failed', fields: { waiting: 3 } })
+    isFull = false
+    await clock.advance(60_000)
+    await writer.idle()
+    t.same([recorded, fallenBack], [upTo(3), []])
+  },
+)
+
+t.test('a lock, a full disk, a deadlock and a lost connection are temporary; a constraint is not', t => {
+  const withCode = (code: string) => Object.assign(new Error(code), { code })
+  for (const code of [
+    'SQLITE_BUSY',
+    'SQLITE_FULL',
+    'SQLITE_IOERR_WRITE',
+    '40P01',
+    '53100',
+    '08006',
+    'ECONNRESET',
+  ])
+    t.ok(isTemporary(withCode(code)), code)
+  for (const code of ['SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_TOOBIG', '23505', '22021', 'ERR_INVALID_ARG_TYPE'])
+    t.notOk(isTemporary(withCode(code)), code)
+  t.notOk(isTemporary(new TypeError('x is undefined')))
+  t.end()
+})
