@@ -34,6 +34,7 @@ import {
   markSubscriptionDeleted,
   type Subscription,
 } from '../../src/webhooks/subscriptions/subscription-store.js'
+import { SubscriptionRegister } from '../../src/webhooks/subscriptions/subscription-register.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase } from '../support/db/database.js'
 import { addWorkspace, DAY_MS, enqueue, NOW } from '../support/mailroom.js'
@@ -313,3 +314,25 @@ eachDatabase(t, 'secrets that stand as they are get sealed', async (t, database)
   await seal()
   t.same(await findAnySubscription(database.reader, 'h1'), sealed)
 })
+
+eachDatabase(
+  t,
+  'what changes while subscriptions are being read again is not undone by that',
+  async (t, database) => {
+    await addWorkspace(database, 'w1')
+    await subscribe(database, hook('h1'), hook('h2'), hook('h3'))
+    const register = new SubscriptionRegister(database)
+    await register.refresh()
+    const refreshes = [register.refresh(), register.refresh()]
+    register.note(hook('new', { event: 'email.opened' }), false)
+    register.forget('h2')
+    register.noteFailingSince('h3', NOW)
+    await Promise.all(refreshes)
+    t.match(register.find('new'), { id: 'new' })
+    t.ok(register.isWanted('w1', 'email.opened'))
+    t.equal(register.find('h2'), undefined)
+    t.match(register.find('h3'), { failingSince: NOW })
+    await register.refresh()
+    t.equal(register.find('new'), undefined, 'the database is what counts from the next one on')
+  },
+)

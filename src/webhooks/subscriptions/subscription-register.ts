@@ -25,6 +25,8 @@ export class SubscriptionRegister {
   private wanted = new Set<string>()
   /** Of another process's commits, when this was read. */
   private version = -1
+  /** For each refresh under way what changed since it began to read, so that it does not undo it; undefined: forgotten. */
+  private readonly refreshes = new Set<Map<string, KnownSubscription | undefined>>()
 
   constructor(database: Database) {
     this.database = database
@@ -45,17 +47,20 @@ export class SubscriptionRegister {
 
   /** Until the next refresh; what it is asked about is in the database already. */
   note(subscription: Subscription, isPermitted: boolean): void {
-    this.byId.set(subscription.id, { ...subscription, isPermitted })
-    this.wanted.add(key(subscription.workspaceId, subscription.event))
+    const known = { ...subscription, isPermitted }
+    this.byId.set(known.id, known)
+    this.wanted.add(key(known.workspaceId, known.event))
+    for (const changes of this.refreshes) changes.set(known.id, known)
   }
 
   forget(id: string): void {
     this.byId.delete(id)
+    for (const changes of this.refreshes) changes.set(id, undefined)
   }
 
   noteFailingSince(id: string, failingSince: number | null): void {
     const known = this.byId.get(id)
-    if (known) this.byId.set(id, { ...known, failingSince })
+    if (known) this.note({ ...known, failingSince }, known.isPermitted)
   }
 
   /** Where another process has committed anything since the last time. */
@@ -64,9 +69,27 @@ export class SubscriptionRegister {
   }
 
   async refresh(): Promise<void> {
-    const { reader } = this.database
     const version = this.database.foreignVersion()
-    const [byId, wanted] = [new Map<string, KnownSubscription>(), new Set<string>()]
+    const changes = new Map<string, KnownSubscription | undefined>()
+    this.refreshes.add(changes)
+    try {
+      const byId = await this.readAll()
+      // Another refresh may have begun later and ended sooner.
+      if (version < this.version) return
+      for (const [id, known] of changes)
+        if (known) byId.set(id, known)
+        else byId.delete(id)
+      this.byId = byId
+      this.wanted = new Set([...byId.values()].map(({ workspaceId, event }) => key(workspaceId, event)))
+      this.version = version
+    } finally {
+      this.refreshes.delete(changes)
+    }
+  }
+
+  private async readAll(): Promise<Map<string, KnownSubscription>> {
+    const { reader } = this.database
+    const byId = new Map<string, KnownSubscription>()
     const permitted = new Map<string, boolean | undefined>()
     for (let after = '', isMore = true; isMore;) {
       const page = await listActiveSubscriptions(reader, after, READ_AT_ONCE)
@@ -78,15 +101,12 @@ export class SubscriptionRegister {
         const isPermitted = permitted.get(workspaceId)
         if (isPermitted === undefined) continue
         byId.set(one.id, { ...one, isPermitted })
-        wanted.add(key(workspaceId, one.event))
       }
       await nextTurn()
       isMore = page.length === READ_AT_ONCE
       after = page.at(-1)?.id ?? ''
     }
-    this.byId = byId
-    this.wanted = wanted
-    this.version = version
+    return byId
   }
 }
 
