@@ -91,13 +91,18 @@ async function openReports(t: Parameters<typeof openInboundTest>[0]) {
   const inbound = await openInboundTest(t)
   const { parts } = domainOffice(inbound.database)
   const domain = await addDomain(parts, 'w1', 'example.com')
+  const setVerified = (id: string, verifiedAt: number | null) =>
+    inbound.database.write(({ db }) =>
+      db.updateTable('domains').set({ verified_at: verifiedAt }).where('id', '=', id).execute(),
+    )
+  await setVerified(domain.id, parts.clock.now())
   const foreign = await addDomain(parts, 'w2', 'other.example')
   const api = await serveRoutes(t, reportRoutes(inbound.database.reader))
   const list = async (query = '') => {
     const { json, status } = await api.ask({ path: `/api/v1/domains/${domain.id}/reports${query}` })
     return { status, ...(json as { data: { id: string }[]; pagination: { total: number } }) }
   }
-  return { ...inbound, api, domain, foreign, list }
+  return { ...inbound, parts, api, domain, foreign, list, setVerified }
 }
 
 t.test('a DMARC report is read from gzip, zip and plain XML, attached or as the mail itself', async t => {
@@ -215,6 +220,36 @@ t.test('reports are filtered by kind and time, paged, and shown to their own wor
   t.equal((await api.ask({ path: `/api/v1/domains/${domain.id}/reports/nonsense` })).status, 404)
   t.equal((await api.ask({ path: `/api/v1/domains/${domain.id}/reports`, key: 'reader' })).status, 403)
 })
+
+t.test(
+  'reports are shown to those alone who have verified the domain, and only as long as it is verified',
+  async t => {
+    const { take, parts, api, list, domain, setVerified } = await openReports(t)
+    await take(DMARC_ADDRESS, mailWith(dmarc(), 'text/xml', 'r.xml'))
+    const [report] = (await list()).data
+    const other = await addDomain(parts, 'w3', 'example.com')
+    const parent = await addDomain(parts, 'w3', 'sub.example.com')
+    await setVerified(parent.id, parts.clock.now())
+    const ask = (id: string, more = '') =>
+      api.ask({ path: `/api/v1/domains/${id}/reports${more}`, key: 'other_workspace' })
+    const refusal = {
+      status: 403,
+      json: { error: { code: 'domain_invalid', message: /example.com is not verified/ } },
+    }
+    t.match(await ask(other.id), refusal)
+    t.match(await ask(other.id, `/${report!.id}`), refusal)
+    t.match(
+      await ask(parent.id),
+      { status: 200, json: { pagination: { total: 0 } } },
+      'a subdomain has its own',
+    )
+    t.equal((await ask(parent.id, `/${report!.id}`)).status, 404)
+    await setVerified(other.id, parts.clock.now())
+    t.match(await ask(other.id), { status: 200, json: { pagination: { total: 1 } } })
+    await setVerified(domain.id, null)
+    t.equal((await list()).status, 403, 'a lost verification')
+  },
+)
 
 t.test('mail without a report, and reports that are damaged, are told apart', async t => {
   const { take } = await openReports(t)

@@ -45,9 +45,12 @@ const ReportSchema = Type.Object(
 
 /** @param slowReader for what may take long: the list */
 export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
-  const mustFindDomain = async (workspaceId: string, id: string): Promise<Domain> => {
+  /** Reports are stored by domain name alone: only who has proved to control the domain may read them. */
+  const getVerifiedDomain = async (workspaceId: string, id: string): Promise<Domain> => {
     const domain = await findDomain(reader, workspaceId, id)
     if (!domain) throw new AppError('not_found', 'no such domain')
+    if (domain.verifiedAt === null)
+      throw new AppError('domain_invalid', `${domain.domain} is not verified; verify it to read its reports`)
     return domain
   }
   return [
@@ -61,7 +64,8 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       description:
         'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) that came to `dmarc@` and `tlsrpt@` of the ' +
         "appliance's return path domain. They are kept as they came: anybody can send one. since is held against the end of " +
-        'the time that a report is about. A domain of the sandbox has none.',
+        'the time that a report is about. A domain of the sandbox has none. Only a verified domain shows its reports: until it is verified, and after it ' +
+        'has lost its verification, the answer is 403 `domain_invalid`.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
@@ -72,9 +76,9 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
         { additionalProperties: false },
       ),
       item: ReportHeadSchema,
-      errors: ['not_found'],
+      errors: ['not_found', 'domain_invalid'],
       async handle({ principal, params, query }, page) {
-        const { domain, isSandbox } = await mustFindDomain(principal.workspaceId, params.id)
+        const { domain, isSandbox } = await getVerifiedDomain(principal.workspaceId, params.id)
         const filter = {
           ...given({ kind: query.kind }),
           ...readTimeRange(query),
@@ -93,9 +97,9 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       summary: 'One report with its records.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }), reportId: Type.String({ maxLength: 64 }) }),
       response: ReportSchema,
-      errors: ['not_found'],
+      errors: ['not_found', 'domain_invalid'],
       async handle({ principal, params }) {
-        const { domain, isSandbox } = await mustFindDomain(principal.workspaceId, params.id)
+        const { domain, isSandbox } = await getVerifiedDomain(principal.workspaceId, params.id)
         const report =
           isUuid(params.reportId) && !isSandbox
             ? await findReport(reader, domain, params.reportId.toLowerCase())

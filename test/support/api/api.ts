@@ -29,6 +29,7 @@ const principal: Principal = {
 
 const keys: Readonly<Record<string, Principal>> = {
   all: principal,
+  other_workspace: { ...principal, keyId: 'k6', workspaceId: 'w3' },
   reader: { ...principal, keyId: 'k2', permissions: ['email:read'] },
   slow: { ...principal, keyId: 'k3', rateLimit: 2 },
   slow_reader: { ...principal, keyId: 'k4', rateLimit: 1, permissions: ['email:read'] },
