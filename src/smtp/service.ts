@@ -10,7 +10,7 @@ import type { Clock, Timer } from '../world/time/clock.js'
 import type { ListenAddress } from '../world/net/listen.js'
 import type { Socket, TcpListener, TcpServer } from '../world/net/listen-tcp.js'
 import type { Log } from '../world/log.js'
-import { Admission, type Refusal } from './admission.js'
+import { Admission, type Refusal } from '../world/net/admission.js'
 import { sessionRules, type SmtpServiceOptions } from './options.js'
 import type { MailReceiver } from './receiver.js'
 import { REPLY } from './reply.js'
@@ -144,7 +144,7 @@ class Service<Identity> implements SmtpService {
       return
     }
     const peerAddress = remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress
-    const refusal = this.admission.enter(peerAddress)
+    const refusal = this.admission.check(peerAddress)
     if (refusal !== undefined) {
       this.turnAway(socket, refusal, peerAddress, isImplicitTls)
       return
@@ -152,6 +152,7 @@ class Service<Identity> implements SmtpService {
     this.opened += 1
     const id = `${this.started}-${this.opened.toString(36)}`
     const session = new Session(id, socket, peerAddress, this.surroundings)
+    this.admission.admit(peerAddress, session)
     this.sessions.add(session)
     this.keepBeating()
     session.start(isImplicitTls)
@@ -159,7 +160,7 @@ class Service<Identity> implements SmtpService {
 
   private forget(session: Session<Identity>): void {
     this.sessions.delete(session)
-    this.admission.leave(session.facts.peerAddress)
+    this.admission.leave(session)
     if (this.sessions.size === 0) this.whenEmpty()
   }
 

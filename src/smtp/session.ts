@@ -14,6 +14,7 @@
  */
 import { AppError, describeError } from '../core/errors.js'
 import type { Clock, Timer } from '../world/time/clock.js'
+import type { Guest } from '../world/net/admission.js'
 import type { Socket, TcpServer } from '../world/net/listen-tcp.js'
 import type { Log } from '../world/log.js'
 import { Commands, type CommandSession } from './commands.js'
@@ -41,7 +42,7 @@ const HANDSHAKE_MS = 60_000
 /** For a client to read the replies it has; until then nothing more of it is taken. */
 const UNREAD_MS = 60_000
 
-export class Session<Identity> implements ConnectionOwner, CommandSession<Identity> {
+export class Session<Identity> implements ConnectionOwner, CommandSession<Identity>, Guest {
   readonly rules: SessionRules
   readonly receiver: MailReceiver<Identity>
   readonly facts: { -readonly [K in keyof SessionFacts]: SessionFacts[K] }
@@ -111,6 +112,24 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     if (now - this.awaitedSince >= timeouts.pressedSilenceMs) return true
     const isProven = !isAuthRequired && this.commands.envelope.taken > 0
     return !isProven && now - this.openedAt >= timeouts.unprovenMs
+  }
+
+  /** See `Guest`. Who has logged in is known; where nobody does, a message is all that tells of a client. */
+  get activity(): Guest['activity'] {
+    const isBusy = this.isWaiting && !this.isGreeting && !this.isOver
+    if (isBusy || (this.rules.isAuthRequired && this.identity !== undefined)) return 'working'
+    const { isInMessage, taken } = this.commands.envelope
+    return isInMessage || (!this.rules.isAuthRequired && taken > 0) ? 'sending' : 'silent'
+  }
+
+  get activeSince(): number {
+    return this.awaitedSince
+  }
+
+  /** Another client needs the place. */
+  giveWay(): void {
+    if (this.isOver || this.isInHandshake) this.cut()
+    else this.close(REPLY.busy, 'pressure')
   }
 
   /** The server stops: the session ends at once, or when the message under way is done. */

@@ -9,8 +9,8 @@ import { until } from '../support/until.js'
 
 const NOTES = '/api/v1/notes'
 
-function dial(t: Test, port: number): Socket {
-  const socket = connect(port, '127.0.0.1')
+function dial(t: Test, port: number, localAddress = '127.0.0.1'): Socket {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   t.teardown(() => socket.destroy())
   socket.on('error', () => undefined)
   return socket
@@ -106,6 +106,100 @@ t.test(
     })
     for (const socket of sockets) socket.destroy()
     await until('room', async () => (await ask({ path: NOTES })).status === 200)
+  },
+)
+
+const GET_LAST = 'GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+
+/** What a client from another network is answered: a status, or nothing. */
+function answerFor(t: Test, port: number, localAddress: string): Promise<string> {
+  const socket = dial(t, port, localAddress)
+  let text = ''
+  socket.setEncoding('utf8').on('data', (more: string) => (text += more))
+  socket.write(GET_LAST)
+  return new Promise(resolve => socket.once('close', () => resolve(text.slice(9, 12))))
+}
+
+t.test('a few addresses that hold all connections and open closed ones again shut nobody out', async t => {
+  const { page } = pages(10)
+  const { port } = await serveRoutes(t, [page], { limits: { connections: 40, connectionsPerAddress: 10 } })
+  let isOver = false
+  let opened = 0
+  const hold = (address: string) => {
+    if (isOver) return
+    dial(t, port, address)
+      .on('connect', () => (opened += 1))
+      .on('close', () => setImmediate(() => hold(address)))
+      .resume()
+  }
+  for (let network = 1; network <= 8; network += 1) for (let n = 0; n < 10; n += 1) hold(`127.0.${network}.1`)
+  await until('all are taken', () => opened >= 80)
+  const answers: string[] = []
+  for (let n = 1; n <= 20; n += 1) answers.push(await answerFor(t, port, `127.0.100.${n}`))
+  isOver = true
+  t.same(answers, Array(20).fill('200'))
+})
+
+t.test('many addresses of one network give way to another network', async t => {
+  const { page } = pages(10)
+  const { port } = await serveRoutes(t, [page], { limits: { connections: 20, connectionsPerAddress: 10 } })
+  let held = 0
+  for (let n = 1; n <= 20; n += 1)
+    dial(t, port, `127.0.1.${n}`)
+      .on('connect', () => (held += 1))
+      .on('close', () => (held -= 1))
+      .resume()
+  await until('all are taken', () => held === 20)
+  t.equal(await answerFor(t, port, '127.0.2.1'), '200')
+  await until('one has given way', () => held === 19)
+})
+
+t.test('connections of a reverse proxy are never cut for others', async t => {
+  const { page } = pages(10)
+  const { port } = await serveRoutes(t, [page], {
+    limits: { connections: 20, connectionsPerAddress: 20, trustedProxies: ['127.0.7.0/24'] },
+  })
+  let held = 0
+  for (const [address, count] of [
+    ['127.0.0.1', 8],
+    ['127.0.7.1', 12],
+  ] as const)
+    for (let n = 0; n < count; n += 1)
+      dial(t, port, address)
+        .on('connect', () => (held += 1))
+        .on('close', () => (held -= 1))
+        .resume()
+  await until('all are taken', () => held === 20)
+  t.equal(await answerFor(t, port, '127.0.2.1'), '503')
+  t.equal(held, 20)
+})
+
+t.test(
+  'while more than half are taken, heads that trickle in are cut and bodies that come on are not',
+  async t => {
+    const { port, clock } = await serveRoutes(t, testRoutes, {
+      limits: { connections: 5, connectionsPerAddress: 5 },
+    })
+    const closed: string[] = []
+    const open = (name: string, address: string, head: string) => {
+      const socket = dial(t, port, address)
+        .on('close', () => closed.push(name))
+        .resume()
+      socket.write(head)
+      return socket
+    }
+    const post = `POST ${NOTES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n`
+    const trickling = open('trickling', '127.0.1.1', 'GET /pa')
+    open('stalled', '127.0.2.1', `${post}{`)
+    const steady = open('steady', '127.0.3.1', `${post}{`)
+    for (let second = 0; second < 12; second += 1) {
+      trickling.write('g')
+      if (second % 3 === 0) steady.write(' '.repeat(10_000))
+      await new Promise(resolve => setTimeout(resolve, 20))
+      await clock.advance(1_000)
+    }
+    await until('two are cut', () => closed.length === 2)
+    t.same(closed.toSorted(), ['stalled', 'trickling'])
   },
 )
 

@@ -42,8 +42,12 @@ t.test('sessions are limited in all and for each address', async t => {
   const elsewhere = await SmtpClient.connect(port, false, '127.0.0.2')
   t.match(await elsewhere.readLine(), /^220 /)
   const late = await SmtpClient.connect(port, false, '127.0.0.3')
-  t.match(await late.readLine(), /^421 4\.3\.2 /)
+  t.match(await late.readLine(), /^220 /, 'who has none is served before who has two')
+  t.match(await one.readLine(), /^421 4\.3\.2 /)
+  const tooLate = await SmtpClient.connect(port, false, '127.0.0.4')
+  t.match(await tooLate.readLine(), /^421 4\.3\.2 /)
   one.cut()
+  late.cut()
   await until('one to be gone', () => service.sessionCount === 2)
   await dialogue(`
     C NOOP
@@ -105,6 +109,28 @@ t.test('a few addresses cannot take all sessions', async t => {
   const newcomer = await SmtpClient.connect(port, false, '127.0.0.77')
   t.match(await newcomer.readLine(), /^220 /)
   for (const client of [...clients, newcomer]) client.cut()
+})
+
+t.test('silent sessions of many addresses give way to those that come from elsewhere', async t => {
+  const { port } = await smtpService(t, { limits: { sessions: 100, sessionsPerAddress: 49 } })
+  const silent: SmtpClient[] = []
+  for (let n = 0; n < 49; n += 1)
+    await Promise.all(
+      Array.from({ length: 30 }, async (_, network) => {
+        const client = await SmtpClient.connect(port, false, `127.0.${network + 1}.1`)
+        silent.push(client)
+      }),
+    )
+  const greetings: (string | undefined)[] = []
+  for (let n = 1; n <= 48; n += 1) {
+    const client = await SmtpClient.connect(port, false, `127.0.${100 + n}.1`)
+    greetings.push((await client.readLine())?.slice(0, 3))
+    client.send('QUIT\r\n')
+    greetings.push((await client.readLine())?.slice(0, 3))
+    client.cut()
+  }
+  t.same(greetings, Array(48).fill(['220', '221']).flat())
+  for (const client of silent) client.cut()
 })
 
 t.test('connections in a minute are limited', async t => {

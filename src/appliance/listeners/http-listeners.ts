@@ -55,6 +55,7 @@ export async function openHttpListeners(
     get connectionsPerAddress() {
       return live.current.http.connectionsPerAddress
     },
+    trustedProxies: http.trustedProxies,
   }
   const listeners: Listener[] = []
   const close = async (graceMs: number): Promise<void> => {

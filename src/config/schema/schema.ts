@@ -86,7 +86,7 @@ const APPLIANCE = {
         default: [],
         example: ['127.0.0.1/32'],
         description:
-          'Reverse proxies whose X-Forwarded-For is believed, for public pages: without it all their visitors count as one address.',
+          'Reverse proxies whose X-Forwarded-For is believed, for public pages: without it all their visitors count as one address. Their connections, and those from 127.0.0.1 and ::1, are never cut in favour of others.',
       }),
       anonymous_rate_limit: integer({
         min: 0,
@@ -98,7 +98,8 @@ const APPLIANCE = {
         min: 10,
         max: 100_000,
         default: 4_000,
-        description: 'Connections at a time in all; who comes then is answered 503.',
+        description:
+          'Connections at a time in all. Beyond it the network that holds most loses silent ones to newcomers; otherwise those are answered 503.',
       }),
       connections_per_address: integer({
         min: 10,

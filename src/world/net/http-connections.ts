@@ -2,7 +2,8 @@
  * What the clients of an HTTP server may hold of it: how many connections, how many requests begun, how long an answer that they
  * do not fetch.
  *
- * Called by `listen.ts`. Of the requests that a client sends ahead on one connection (RFC 9112 §9.3.2) one is executed at a time,
+ * Called by `listen.ts`. `admission.ts` says who has a place; while more than half are taken, a client that does not finish its request
+ * within seconds loses it. Of the requests that a client sends ahead on one connection (RFC 9112 §9.3.2) one is executed at a time,
  * the next when the answer before has left; while many wait nothing more is read. Knows no routes; what is said to whoever
  * speaks no HTTP is made by the handler's owner.
  * Fails: never throws; a connection that goes past a bound is closed, after an answer where one can still be given.
@@ -11,7 +12,8 @@ import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } 
 import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../time/clock.js'
-import { addressKey } from './ip-address.js'
+import { Admission, type Guest } from './admission.js'
+import { addressKey, NetworkList } from './ip-address.js'
 import { timeForOctets } from './transfer-time.js'
 
 /** What is wrong with a connection, in terms of what its client may do about it. */
@@ -35,6 +37,8 @@ export interface HttpLimits {
   readonly connections: number
   /** From one address (one /64 of IPv6). */
   readonly connectionsPerAddress: number
+  /** Networks of reverse proxies: their connections are never cut for others'. Those of this machine itself always count as one. */
+  readonly trustedProxies?: readonly string[]
 }
 
 /** Requests sent ahead on one connection beyond which nothing is read, and beyond which it is closed. */
@@ -45,11 +49,16 @@ const LINGER_MS = 2_000
 /** Turned away at a time with an answer; beyond it without. */
 const MOST_TURNED_AWAY = 200
 
+/** Under pressure: for a complete request head, from the connection or the answer before, and for each MIN_OCTETS of a body. */
+const PRESSED_MS = 5_000
+const MIN_OCTETS = 5_120
+const BEAT_MS = 1_000
+const OWN_ADDRESSES = ['127.0.0.1/32', '::1/128']
+
 interface Connection {
   readonly socket: Socket
+  readonly guest: HttpGuest
   readonly address: string
-  /** The answer under way. */
-  current: ServerResponse | undefined
   readonly waiting: ServerResponse[]
   isPaused: boolean
   /** Said when the answer under way has left. */
@@ -57,20 +66,79 @@ interface Connection {
   isEnding: boolean
 }
 
+class HttpGuest implements Guest {
+  private readonly clock: Clock
+  private readonly socket: Socket
+  /** The answer under way. */
+  current: ServerResponse | undefined
+  activeSince: number
+  /** Read when `activeSince` was set. */
+  private octets: number
+
+  constructor(socket: Socket, clock: Clock) {
+    this.socket = socket
+    this.clock = clock
+    this.activeSince = clock.monotonic()
+    this.octets = socket.bytesRead
+  }
+
+  get activity(): Guest['activity'] {
+    if (!this.current) return 'silent'
+    const { req } = this.current
+    // Octets that nobody has read yet: it waits for us.
+    return req.complete || req.readableLength > 0 ? 'working' : 'sending'
+  }
+
+  /** @param current the answer that is begun now; undefined: the last one has left */
+  setCurrent(current: ServerResponse | undefined): void {
+    this.current = current
+    this.restart()
+  }
+
+  /** Whether its client has sent too little for too long, while others want the place. */
+  isHoldingUp(now: number): boolean {
+    const { activity } = this
+    if (activity === 'working' || now - this.activeSince < PRESSED_MS) return false
+    // A head may trickle in, a body has to come on.
+    if (activity === 'silent' || this.socket.bytesRead - this.octets < MIN_OCTETS) return true
+    this.restart()
+    return false
+  }
+
+  giveWay(): void {
+    this.socket.destroy()
+  }
+
+  private restart(): void {
+    this.activeSince = this.clock.monotonic()
+    this.octets = this.socket.bytesRead
+  }
+}
+
 export class HttpConnections {
   private readonly handler: HttpHandler
-  private readonly limits: HttpLimits
   private readonly clock: Clock
+  private readonly admission: Admission
+  private beat: Timer | undefined
   private readonly connections = new Map<Socket, Connection>()
-  private readonly perAddress = new Map<string, number>()
   /** By their other end; each with what ends the counting of it. */
   private readonly handshakes = new Map<string, { readonly socket: Socket; readonly done: () => void }>()
   private turnedAway = 0
 
   constructor(handler: HttpHandler, limits: HttpLimits, clock: Clock) {
     this.handler = handler
-    this.limits = limits
     this.clock = clock
+    const proxies = new NetworkList([...OWN_ADDRESSES, ...(limits.trustedProxies ?? [])])
+    const live = {
+      get sessions() {
+        return limits.connections
+      },
+      get sessionsPerAddress() {
+        return limits.connectionsPerAddress
+      },
+      connectionsPerMinute: 0,
+    }
+    this.admission = new Admission(live, clock, address => proxies.contains(address.replace(/^::ffff:/, '')))
   }
 
   /** Open now. */
@@ -99,19 +167,35 @@ export class HttpConnections {
   }
 
   private beginHandshake(socket: Socket): void {
-    const address = addressKey(socket.remoteAddress ?? '')
     const end = endOf(socket)
-    const theirs = (this.perAddress.get(address) ?? 0) + 1
-    const isOver = this.connections.size + this.handshakes.size >= this.limits.connections
-    this.perAddress.set(address, theirs)
+    const guest = this.admit(socket)
     const done = () => {
       if (this.handshakes.get(end)?.socket !== socket) return
       this.handshakes.delete(end)
-      this.countOff(address)
+      if (guest) this.admission.leave(guest)
     }
     this.handshakes.set(end, { socket, done })
     socket.once('close', done)
-    if (isOver || theirs > this.limits.connectionsPerAddress) socket.destroy()
+    if (!guest) socket.destroy()
+  }
+
+  /** @returns undefined where there is no place */
+  private admit(socket: Socket): HttpGuest | undefined {
+    const { remoteAddress = '' } = socket
+    if (this.admission.check(remoteAddress) !== undefined) return undefined
+    const guest = new HttpGuest(socket, this.clock)
+    this.admission.admit(remoteAddress, guest)
+    if (this.admission.isUnderPressure) this.beat ??= this.clock.after(BEAT_MS, () => this.onBeat())
+    return guest
+  }
+
+  private onBeat(): void {
+    this.beat = undefined
+    if (!this.admission.isUnderPressure) return
+    const now = this.clock.monotonic()
+    for (const guest of [...this.admission.guests()])
+      if (guest instanceof HttpGuest && guest.isHoldingUp(now)) guest.giveWay()
+    this.beat = this.clock.after(BEAT_MS, () => this.onBeat())
   }
 
   private watchRequests(server: Server | TlsServer): void {
@@ -129,22 +213,19 @@ export class HttpConnections {
   }
 
   private open(socket: Socket): void {
-    const address = addressKey(socket.remoteAddress ?? '')
+    const guest = this.admit(socket)
     const connection: Connection = {
       socket,
-      address,
-      current: undefined,
+      guest: guest ?? new HttpGuest(socket, this.clock),
+      address: addressKey(socket.remoteAddress ?? ''),
       waiting: [],
       isPaused: false,
       fault: undefined,
       isEnding: false,
     }
-    const theirs = (this.perAddress.get(address) ?? 0) + 1
-    this.perAddress.set(address, theirs)
     this.connections.set(socket, connection)
     socket.once('close', () => this.forget(connection))
-    if (this.connections.size - this.turnedAway > this.limits.connections) this.turnAway(connection)
-    else if (theirs > this.limits.connectionsPerAddress) this.turnAway(connection)
+    if (!guest) this.turnAway(connection)
   }
 
   private turnAway(connection: Connection): void {
@@ -154,22 +235,16 @@ export class HttpConnections {
     else this.endWith(connection, 'too-many-connections')
   }
 
-  private forget({ socket, address, waiting }: Connection): void {
+  private forget({ socket, guest, waiting }: Connection): void {
     waiting.length = 0
     this.connections.delete(socket)
-    this.countOff(address)
-  }
-
-  private countOff(address: string): void {
-    const left = (this.perAddress.get(address) ?? 0) - 1
-    if (left > 0) this.perAddress.set(address, left)
-    else this.perAddress.delete(address)
+    this.admission.leave(guest)
   }
 
   private take(socket: Socket, response: ServerResponse): void {
     const connection = this.connections.get(socket)
     if (!connection || connection.isEnding) return
-    if (!connection.current) this.begin(connection, response)
+    if (!connection.guest.current) this.begin(connection, response)
     else if (connection.waiting.length === MOST_WAITING) socket.destroy()
     else {
       connection.waiting.push(response)
@@ -186,7 +261,7 @@ export class HttpConnections {
   }
 
   private begin(connection: Connection, response: ServerResponse): void {
-    connection.current = response
+    connection.guest.setCurrent(response)
     let stalled: Timer | undefined
     response.once('close', () => {
       stalled?.cancel()
@@ -218,7 +293,7 @@ export class HttpConnections {
 
   private next(connection: Connection): void {
     const { socket, waiting } = connection
-    connection.current = undefined
+    connection.guest.setCurrent(undefined)
     if (socket.destroyed) return
     const response = waiting.shift()
     if (response) this.begin(connection, response)
@@ -237,7 +312,7 @@ export class HttpConnections {
       return
     }
     connection.fault ??= faultOf(code)
-    const { current } = connection
+    const { current } = connection.guest
     // Of a request that is broken off nothing more comes; the answers to those before it are waited for.
     if (!current || (!current.req.complete && !current.headersSent))
       this.endWith(connection, connection.fault)
@@ -255,7 +330,7 @@ export class HttpConnections {
 
   /** Between two requests; while one is executed its own bounds hold. */
   private endIdle(socket: Socket): void {
-    if (!this.connections.get(socket)?.current) socket.destroy()
+    if (!this.connections.get(socket)?.guest.current) socket.destroy()
   }
 }
 
