@@ -28,6 +28,8 @@ export interface Tx {
   readonly db: Queries
   /** Calls back once after this work is on disk; never when it failed. For waking who waits, not for more writing. */
   onCommit(callback: () => void): void
+  /** Calls back once where this work fails or its commit does: for taking back what was counted in memory. */
+  onRollback?(callback: () => void): void
 }
 
 export interface WriteOptions {

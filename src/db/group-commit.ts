@@ -332,19 +332,28 @@ function savepointWork<T>(
   reject: (error: Error) => void,
 ): Pick<Work, 'run' | 'settle'> {
   const callbacks: (() => void)[] = []
+  const rollbacks: (() => void)[] = []
+  const fail = (error: Error) => {
+    reject(error)
+    for (const callback of rollbacks) callInOrder(callback)
+  }
   let finish = (): void => reject(new Error('the transaction ended before this work was done'))
   return {
     async run(db, isAlone) {
       if (!isAlone) await command(db, 'savepoint work')
       try {
-        const result = await work({ db, onCommit: callback => callbacks.push(callback) })
+        const result = await work({
+          db,
+          onCommit: callback => callbacks.push(callback),
+          onRollback: callback => rollbacks.push(callback),
+        })
         finish = () => {
           resolve(result)
           for (const callback of callbacks) callInOrder(callback)
         }
       } catch (thrown) {
         if (isAlone) throw thrown
-        finish = () => reject(asError(thrown))
+        finish = () => fail(asError(thrown))
         // Where the database has rolled everything back by itself (disk full) the cause is worth more than its echo.
         await command(db, 'rollback to savepoint work').catch(() => {
           throw asError(thrown)
@@ -353,7 +362,7 @@ function savepointWork<T>(
       if (!isAlone) await command(db, 'release savepoint work')
     },
     settle(commitError) {
-      if (commitError) reject(commitError)
+      if (commitError) fail(commitError)
       else finish()
     },
   }

@@ -1,15 +1,14 @@
 /**
- * Sliding-window counters: how much each name (an API key, a client address) has used in the last minute.
+ * Sliding-window counters: how much each name (an API key, a client address) has used in the last minute, or another time.
  *
- * The minute is kept as 60 one-second buckets, so a counter costs 240 bytes whatever the limit, and what it counts
- * leaves the window at most a second early. Counters live in memory: a restart forgives the last minute. The minute is measured
+ * The time is kept as 60 buckets, so a counter costs 240 bytes whatever the limit, and what it counts
+ * leaves the window at most a bucket early. Counters live in memory: a restart forgives what was counted. Time is measured
  * on the monotonic clock: setting the machine's clock neither forgives anything nor locks anybody out.
  */
 import type { Clock } from '../world/time/clock.js'
 
 const BUCKETS = 60
-const BUCKET_MS = 1_000
-const WINDOW_MS = BUCKETS * BUCKET_MS
+const MINUTE_MS = 60_000
 
 /** Names kept at most; beyond it the one unused for longest is forgotten. */
 const MAX_NAMES = 50_000
@@ -31,22 +30,26 @@ export const UNLIMITED = 2_147_483_647
 interface Counter {
   readonly buckets: Uint32Array
   total: number
-  /** Index of the newest second counted, seconds of the monotonic clock. */
+  /** Index of the newest bucket counted, in buckets of the monotonic clock. */
   newest: number
 }
 
 export class SlidingWindow {
   private readonly clock: Clock
+  private readonly windowMs: number
+  private readonly bucketMs: number
   private readonly counters = new Map<string, Counter>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, windowMs = MINUTE_MS) {
     this.clock = clock
+    this.windowMs = windowMs
+    this.bucketMs = windowMs / BUCKETS
   }
 
   /**
    * Counts `amount` against the name if it fits, else counts nothing.
    *
-   * @param limit per minute; 0 = unlimited
+   * @param limit in the window; 0 = unlimited
    */
   take(name: string, amount: number, limit: number): WindowState {
     const now = this.clock.monotonic()
@@ -57,11 +60,11 @@ export class SlidingWindow {
         isAllowed: true,
         limit: UNLIMITED,
         remaining: UNLIMITED,
-        resetAt: offset + now + WINDOW_MS,
+        resetAt: offset + now + this.windowMs,
         retryAfterMs: 0,
       }
     const counter = this.counterOf(name)
-    const second = Math.floor(now / BUCKET_MS)
+    const second = Math.floor(now / this.bucketMs)
     slide(counter, second)
     const isAllowed = counter.total + amount <= limit
     if (isAllowed) {
@@ -73,8 +76,32 @@ export class SlidingWindow {
       isAllowed,
       limit,
       remaining: Math.max(0, limit - counter.total),
-      resetAt: offset + freeAt(counter, second, 1),
-      retryAfterMs: isAllowed ? 0 : freeAt(counter, second, counter.total + amount - limit) - now,
+      resetAt: offset + freeAt(counter, second, 1) * this.bucketMs,
+      retryAfterMs: isAllowed
+        ? 0
+        : freeAt(counter, second, counter.total + amount - limit) * this.bucketMs - now,
+    }
+  }
+
+  /** What the name has used; counts nothing. */
+  used(name: string): number {
+    const counter = this.counters.get(name)
+    if (!counter) return 0
+    slide(counter, Math.floor(this.clock.monotonic() / this.bucketMs))
+    return counter.total
+  }
+
+  /** Takes back what was counted for something that did not happen, the newest first. */
+  giveBack(name: string, amount: number): void {
+    const counter = this.counters.get(name)
+    if (!counter) return
+    slide(counter, Math.floor(this.clock.monotonic() / this.bucketMs))
+    for (let age = 0, left = amount; age < BUCKETS && left > 0; age += 1) {
+      const index = (((counter.newest - age) % BUCKETS) + BUCKETS) % BUCKETS
+      const taken = Math.min(left, counter.buckets[index] ?? 0)
+      counter.buckets[index] = (counter.buckets[index] ?? 0) - taken
+      counter.total -= taken
+      left -= taken
     }
   }
 
@@ -95,7 +122,7 @@ export class SlidingWindow {
   }
 }
 
-/** Empties the buckets of seconds that have left the window. */
+/** Empties the buckets that have left the window. */
 function slide(counter: Counter, second: number): void {
   const passed = Math.min(second - counter.newest, BUCKETS)
   for (let step = 1; step <= passed; step += 1) {
@@ -110,12 +137,12 @@ function slide(counter: Counter, second: number): void {
   counter.newest = second
 }
 
-/** The moment at which at least `amount` of what is counted has left the window. */
+/** The bucket in which at least `amount` of what is counted has left the window. */
 function freeAt(counter: Counter, second: number, amount: number): number {
   let freed = 0
   for (let age = BUCKETS - 1; age >= 0; age -= 1) {
     freed += counter.buckets[(((second - age) % BUCKETS) + BUCKETS) % BUCKETS] ?? 0
-    if (freed >= amount) return (second - age + BUCKETS) * BUCKET_MS
+    if (freed >= amount) return second - age + BUCKETS
   }
-  return (second + BUCKETS) * BUCKET_MS
+  return second + BUCKETS
 }

@@ -24,7 +24,7 @@ export async function countAll(
   const all = mails.reduce((sum, one) => sum + one, 0)
   await countAgainstLimits(tx.db, workspace, all, now)
   // Last of all refusals, so that a request refused for another reason uses nothing up.
-  for (const [at, one] of submissions.entries()) takeFromRate(parts, one, mails[at] ?? 0)
+  for (const [at, one] of submissions.entries()) takeFromRate(tx, parts, one, mails[at] ?? 0)
 }
 
 /** For submissions that are counted one after the other and written down together. */
@@ -45,7 +45,7 @@ export async function openCount(
     add(submission, mails) {
       usage.add(mails)
       try {
-        takeFromRate(parts, submission, mails)
+        takeFromRate(tx, parts, submission, mails)
       } catch (refusal) {
         usage.takeBack(mails)
         throw refusal
@@ -55,7 +55,7 @@ export async function openCount(
   }
 }
 
-function takeFromRate({ emailWindows }: CountParts, { key }: Submission, mails: number): void {
+function takeFromRate(tx: Tx, { emailWindows }: CountParts, { key }: Submission, mails: number): void {
   if (key === undefined) return
   const { keyId, emailRateLimit } = key
   if (emailRateLimit > 0 && mails > emailRateLimit)
@@ -72,4 +72,6 @@ function takeFromRate({ emailWindows }: CountParts, { key }: Submission, mails: 
       `this key may send ${state.limit} mails per minute; ${state.remaining} are left in this one`,
       { retryAfterMs: state.retryAfterMs, window: state },
     )
+  // Mail that is not accepted after all uses nothing up.
+  if (emailRateLimit > 0) tx.onRollback?.(() => emailWindows.giveBack(keyId, mails))
 }

@@ -100,3 +100,28 @@ t.test('of more names than are kept the one unused for longest is forgotten', as
   t.equal(window.take('in use', 1, 1).isAllowed, false, 'use keeps it')
   t.equal(window.take('old', 1, 1).isAllowed, true, 'forgotten')
 })
+
+t.test('what is given back can be taken again, and no more than was counted', async t => {
+  const clock = new FakeClock(START)
+  const window = new SlidingWindow(clock)
+  window.take('key', 2, 3)
+  await clock.advance(5_000)
+  window.take('key', 1, 3)
+  window.giveBack('key', 2)
+  t.equal(window.used('key'), 1)
+  window.giveBack('key', 5)
+  t.equal(window.used('key'), 0)
+  t.equal(window.take('key', 3, 3).isAllowed, true)
+  window.giveBack('nobody', 1)
+  t.equal(window.used('nobody'), 0)
+})
+
+t.test('a window may be longer than a minute', async t => {
+  const clock = new FakeClock(START)
+  const window = new SlidingWindow(clock, 3_600_000)
+  window.take('key', 1, 1)
+  await clock.advance(59 * 60_000)
+  t.match(window.take('key', 1, 1), { isAllowed: false, retryAfterMs: 60_000 })
+  await clock.advance(60_000)
+  t.equal(window.take('key', 1, 1).isAllowed, true)
+})

@@ -37,6 +37,18 @@ for (const [name, path, body, error, success] of [
     t.equal(postroad.rowCounts()['messages'], name === 'a batch' ? 2 : 1)
   })
 
+t.test("mail that could not be stored uses nothing of the key's email rate", async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey('--email-rate-limit', '2')
+  const send = (to: string) => postroad.post('/api/v1/email/send', { ...good, to }, { key })
+  refuseInserts(postroad, 'messages')
+  for (let n = 0; n < 5; n += 1) t.equal((await send('ann@one.test')).status, 500)
+  allowInserts(postroad, 'messages')
+  t.equal((await send('ann@one.test')).status, 200)
+  t.equal((await send('bob@one.test')).status, 200)
+  t.equal((await send('cid@one.test')).status, 429)
+})
+
 const batchOf = (count: number) => ({
   messages: Array.from({ length: count }, (_, index) => ({ ...good, to: `user${index}@one.test` })),
 })
