@@ -151,3 +151,19 @@ export function addressDomain(address: string): string {
 function unquote(quoted: string): string {
   return quoted.slice(1, -1).replace(/\\(.)/gu, '$1')
 }
+
+const DOTLESS = new Set(['gmail.com', 'googlemail.com'])
+
+/**
+ * The mailbox that an address most likely leads to, for counting: `a.nn+news@googlemail.com` is `ann@gmail.com`. Never to be mailed.
+ *
+ * Plus addressing is RFC 5233 §4.1; Gmail ignores dots.
+ */
+export function likelyMailbox(address: string): string {
+  const at = address.lastIndexOf('@')
+  const domain = address.slice(at + 1).toLowerCase()
+  const local = address.slice(0, at).toLowerCase()
+  const plus = local.indexOf('+')
+  const name = plus > 0 ? local.slice(0, plus) : local
+  return DOTLESS.has(domain) ? `${name.replaceAll('.', '')}@gmail.com` : `${name}@${domain}`
+}

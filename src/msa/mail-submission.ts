@@ -39,6 +39,8 @@ export interface Submission {
 /** Submissions of one workspace that are taken in the same transaction: all live or all sandboxed, all marketing or none. */
 export interface SubmissionBatch {
   readonly workspace: Workspace
+  /** Counts against no sending limit: whoever asks for such mail bounds it. */
+  readonly isOutsideLimits?: boolean
   /** Outcomes are played, and nothing is queued or counted. */
   readonly isSandbox: boolean
   readonly submissions: readonly Submission[]

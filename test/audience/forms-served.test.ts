@@ -448,3 +448,23 @@ t.test('a form whose mail cannot be sent says that it takes nothing, and the ope
     { level: 'warn', fields: { error: /from_email/ } },
   )
 })
+
+t.test('confirmations use nothing of the limit of what the API sends, and a mailbox gets few', async t => {
+  const { form, see, set, post, captured } = await open(t)
+  await set('hourly_limit=2')
+  const path = await form({ name: 'x', double_opt_in: true })
+  for (let n = 0; n < 10; n += 1) {
+    const { status, text } = await see(path, { json: { email: `victim+${n}@mail.example` } })
+    t.match({ status, text }, { status: 200, text: /confirmation_sent/ }, 'nobody learns how often')
+  }
+  await until('five mails', async () => (await captured()).length >= 5 || undefined)
+  const mail = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.' }
+  for (const to of ['ann@mail.example', 'bob@mail.example'])
+    t.equal((await post('/email/send', { ...mail, to })).status, 200)
+  t.match(await post('/email/send', { ...mail, to: 'cid@mail.example' }), {
+    status: 403,
+    body: { error: { code: 'limit_reached' } },
+  })
+  await until('all of it', async () => (await captured()).length >= 7 || undefined)
+  t.equal((await captured()).filter(({ recipient }) => recipient.startsWith('victim')).length, 5)
+})

@@ -12,9 +12,8 @@ import { isUuid } from '../../core/ids.js'
 import { noticePage } from '../../http/public/document.js'
 import type { PageTexts } from '../../http/public/languages/page-texts.js'
 import type { PublicAnswer, PublicPost, PublicRoute } from '../../http/public/public-route.js'
-import { SlidingWindow } from '../../http/sliding-window.js'
-import { addressKey } from '../../world/net/ip-address.js'
 import type { Form } from './form.js'
+import { FormAllowance } from './form-allowance.js'
 import { formContent, faultText, type Shown } from './form-page.js'
 import type { FormOwner, FormParts } from './form-parts.js'
 import { findAnyForm } from './form-store.js'
@@ -22,12 +21,9 @@ import { HONEYPOT, readFilled, type Fault } from './form-values.js'
 import { takeFilled, type Visit } from './take-form.js'
 
 const PATH = '/f/:id'
-/** Sent per minute: by one address, and to one form. Who stands in a line at a trade fair shares an address. */
-const PER_ADDRESS = 20
-const PER_FORM = 600
 
 export function formPages(parts: FormParts): PublicRoute[] {
-  const windows = new SlidingWindow(parts.clock)
+  const allowance = new FormAllowance(parts.clock)
   return [
     {
       method: 'GET',
@@ -55,12 +51,12 @@ export function formPages(parts: FormParts): PublicRoute[] {
           return gone(texts, found.owner)
         }
         const { form, owner } = found
-        takeFrom(windows, `${form.id} ${addressKey(visitor.address)}`, PER_ADDRESS)
-        takeFrom(windows, form.id, PER_FORM)
+        allowance.takeSubmission(form.id, visitor.address)
         const filled = readFilled(form.fields, fields)
         if ('faults' in filled) return refused(request, form, owner, filled.faults)
         if ((fields.get(HONEYPOT) ?? '') !== '') return toSendAgain(request, form, owner)
-        const visit: Visit = { form, owner, texts, language }
+        const mayAsk = (email: string) => allowance.takeConfirmation(form, visitor.address, email)
+        const visit: Visit = { form, owner, texts, language, mayAsk }
         const result = await take(parts, visit, filled)
         return thanks(request, form, owner, result, filled.email)
       },
@@ -101,11 +97,6 @@ export function gone({ form }: PageTexts, owner: FormOwner): PublicAnswer {
   return { page: noticePage(form.gone, owner.sender), status: 410 }
 }
 
-function takeFrom(windows: SlidingWindow, name: string, limit: number): void {
-  const { isAllowed, retryAfterMs } = windows.take(name, 1, limit)
-  if (!isAllowed) throw new AppError('rate_limited', 'this form was sent too often', { retryAfterMs })
-}
-
 /** What stands in the way of its mail is the workspace's to mend, and no visitor's. */
 async function take(
   { log, ...parts }: FormParts,
@@ -115,7 +106,8 @@ async function take(
   try {
     return await takeFilled({ log, ...parts }, visit, filled)
   } catch (error) {
-    if (!(error instanceof AppError) || error.code === 'unavailable') throw error
+    if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited')
+      throw error
     log.warn('a form could not be taken', { formId: visit.form.id, error: error.message })
     throw new AppError('unavailable', 'this form takes nothing at the moment; try again later', {
       cause: error,

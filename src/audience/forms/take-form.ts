@@ -42,6 +42,13 @@ export interface Visit {
   readonly owner: FormOwner
   readonly texts: PageTexts
   readonly language: string
+  /**
+   * Takes one confirmation mail from the form's allowance.
+   *
+   * @returns what gives it back; undefined where the mailbox has had enough
+   * @throws AppError rate_limited, unavailable
+   */
+  readonly mayAsk: (email: string) => (() => void) | undefined
 }
 
 /** @returns whether it waits to be confirmed, which is the same for everybody */
@@ -88,11 +95,17 @@ async function askToConfirm(parts: FormParts, visit: Visit, { email, values }: F
   const { database, clock, newId, linkKeys, publicUrl } = parts
   const { form } = visit
   const send = await parts.openRequestedMail(form.workspaceId)
+  const giveBack = visit.mayAsk(email)
+  if (!giveBack) return
   await database.write(async tx => {
+    tx.onRollback?.(giveBack)
     const now = clock.now()
     const recent = await recentOptIns(tx.db, form.workspaceId, email, now - DAY_MS)
     const wasAskedNow = recent.some(one => one.formId === form.id && one.createdAt > now - AGAIN_AFTER_MS)
-    if (wasAskedNow || recent.length >= MOST_A_DAY) return
+    if (wasAskedNow || recent.length >= MOST_A_DAY) {
+      tx.onCommit(giveBack)
+      return
+    }
     const { workspaceId, id: formId } = form
     const optIn: OptIn = { id: newId(), formId, workspaceId, email, fields: values, createdAt: now }
     await insertOptIn(tx.db, optIn)

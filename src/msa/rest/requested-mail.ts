@@ -3,8 +3,9 @@
  * door, in the transaction of whoever asks.
  *
  * Handed by the composition root to floors below, which know no door. Such mail is never marketing, whatever its workspace says: it
- * answers a request. Neither opens nor clicks are followed. It counts against the workspace's limits like all its mail.
- * Fails: AppError missing_from_email, domain_invalid, workspace_not_found, unavailable when it is opened; limit_reached on sending.
+ * answers a request. Neither opens nor clicks are followed. It does not count against the workspace's hourly and daily limits, which
+ * strangers could use up; whoever asks for it bounds it (`audience/forms/form-allowance.ts`).
+ * Fails: AppError missing_from_email, domain_invalid, workspace_not_found, unavailable when it is opened.
  */
 import type { Tx } from '../../db/database.js'
 import type { SendParts } from './send-email.js'
@@ -34,7 +35,7 @@ export async function openRequestedMail(
     await submitAll(
       tx,
       parts,
-      { workspace, isSandbox, submissions: [{ content, to: [to] }] },
+      { workspace, isSandbox, isOutsideLimits: true, submissions: [{ content, to: [to] }] },
       parts.clock.now(),
     )
   }

@@ -9,7 +9,7 @@
  * number of addresses. Never throws; a refusal is a value.
  */
 import type { Clock } from '../time/clock.js'
-import { addressKey } from './ip-address.js'
+import { addressKey, networkOf } from './ip-address.js'
 
 export type Refusal = 'sessions' | 'sessions-per-address' | 'connections-per-minute'
 
@@ -172,12 +172,6 @@ export class Admission {
     this.came.set(key, count)
     return false
   }
-}
-
-/** The /24 of an IPv4 address, the /48 of a /64. */
-function networkOf(key: string): string {
-  const isIpv6 = key.includes(':')
-  return isIpv6 ? key.split(':').slice(0, 3).join(':') : key.slice(0, key.lastIndexOf('.'))
 }
 
 function add(counts: Map<string, number>, key: string, change: 1 | -1): void {

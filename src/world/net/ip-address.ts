@@ -76,3 +76,9 @@ export function addressKey(given: string): string {
     .map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
     .join(':')}::/64`
 }
+
+/** @param key of `addressKey` @returns its /24 of IPv4 or /48 of IPv6: what one hoster or site has at the least */
+export function networkOf(key: string): string {
+  const isIpv6 = key.includes(':')
+  return isIpv6 ? key.split(':').slice(0, 3).join(':') : key.slice(0, key.lastIndexOf('.'))
+}
