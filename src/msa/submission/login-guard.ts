@@ -2,8 +2,11 @@
  * Counts failed logins per client address and locks out who fails too often.
  *
  * Used by the submission receiver. A locked-out address is refused before its password is looked at, so that guessing
- * learns nothing; one customer of an IPv6 provider, who has a /64 of addresses, counts as one. In memory and bounded; a restart forgives. Fails: never; `check` says how long the lock lasts.
+ * learns nothing; one customer of an IPv6 provider, who has a /64 of addresses, counts as one. A key that has logged in from an address
+ * before is never locked out there, whatever its neighbours behind the same address do. In memory and bounded; a restart forgives.
+ * Never throws.
  */
+import { createHash } from 'node:crypto'
 import { addressKey } from '../../world/net/ip-address.js'
 import type { Clock } from '../../world/time/clock.js'
 
@@ -26,6 +29,8 @@ export class LoginGuard {
   private readonly clock: Clock
   private readonly limits: LoginGuardLimits
   private readonly records = new Map<string, Failures>()
+  /** Address and hash of keys that have logged in from there; the least recently used is forgotten first. */
+  private readonly known = new Set<string>()
 
   constructor(clock: Clock, limits: LoginGuardLimits) {
     this.clock = clock
@@ -36,14 +41,20 @@ export class LoginGuard {
     return this.limits.lockoutMs
   }
 
-  /** @returns for how long the address is still locked out, ms; 0 when it is not */
-  lockedForMs(address: string): number {
+  /** @returns for how long this password is refused from the address, ms; 0 when it is not */
+  lockedForMs(address: string, password: string): number {
+    return this.known.has(pairOf(address, password)) ? 0 : this.addressLockedForMs(address)
+  }
+
+  /** @returns for how long unknown passwords are refused from the address, ms; 0 when they are not */
+  addressLockedForMs(address: string): number {
     const record = this.current(addressKey(address))
     if (record === undefined || record.count < this.limits.failures) return 0
     return record.since + this.limits.lockoutMs - this.clock.monotonic()
   }
 
-  failed(address: string): void {
+  failed(address: string, password: string): void {
+    this.known.delete(pairOf(address, password))
     const name = addressKey(address)
     const now = this.clock.monotonic()
     const record = this.current(name) ?? { count: 0, since: now }
@@ -62,8 +73,13 @@ export class LoginGuard {
   }
 
   /** A right password: what was mistyped before does not count. */
-  succeeded(address: string): void {
-    this.records.delete(addressKey(address))
+  succeeded(address: string, password: string): void {
+    if (this.addressLockedForMs(address) === 0) this.records.delete(addressKey(address))
+    const pair = pairOf(address, password)
+    this.known.delete(pair)
+    this.known.add(pair)
+    const [eldest] = this.known
+    if (this.known.size > MOST_ADDRESSES && eldest !== undefined) this.known.delete(eldest)
   }
 
   private current(name: string): Failures | undefined {
@@ -72,4 +88,8 @@ export class LoginGuard {
     this.records.delete(name)
     return undefined
   }
+}
+
+function pairOf(address: string, password: string): string {
+  return `${addressKey(address)} ${createHash('sha256').update(password).digest('base64')}`
 }

@@ -65,7 +65,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       }
     },
     async authenticate(session, username, password) {
-      const waitMs = guard.lockedForMs(session.peerAddress)
+      const waitMs = guard.lockedForMs(session.peerAddress, password)
       if (waitMs > 0) throw lockedOut(waitMs)
       try {
         const principal = await parts.authenticate(password)
@@ -74,10 +74,10 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
             'unauthorized',
             'the user name is neither `apikey` nor the workspace of this key',
           )
-        guard.succeeded(session.peerAddress)
+        guard.succeeded(session.peerAddress, password)
         return { principal, isTrusted: false }
       } catch (error) {
-        if (error instanceof AppError) noteFailure(session)
+        if (error instanceof AppError) noteFailure(session, password)
         throw error
       }
     },
@@ -93,9 +93,10 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
     },
   }
 
-  function noteFailure({ peerAddress }: SessionFacts): void {
-    guard.failed(peerAddress)
-    if (guard.lockedForMs(peerAddress) > 0)
+  function noteFailure({ peerAddress }: SessionFacts, password: string): void {
+    const wasLocked = guard.addressLockedForMs(peerAddress) > 0
+    guard.failed(peerAddress, password)
+    if (!wasLocked && guard.addressLockedForMs(peerAddress) > 0)
       parts.log.warn('submission logins locked out', {
         peer: peerAddress,
         lockoutMs: guard.lockoutMs,

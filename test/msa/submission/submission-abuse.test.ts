@@ -157,5 +157,10 @@ t.test('one address has its share of sessions and is told when that is used up',
   const neighbour = await test.open('STARTTLS', '127.0.0.2')
   t.match(await neighbour.login(test.postroad.key), /^235 /)
   await test.open('clear', '127.0.0.3')
-  await t.rejects(test.open('clear', '127.0.0.4'), /421 4\.3\.2 Too many connections/)
+  for (const address of ['127.0.0.4', '127.0.0.5']) await test.open('clear', address)
+  await t.rejects(
+    test.open('clear', '127.0.0.6'),
+    /421 4\.3\.2 Too many connections/,
+    'nobody has more than one any more',
+  )
 })
