@@ -353,3 +353,23 @@ t.test('what was claimed but could not be made ready is handed back, not stuck',
     [1, 1],
   )
 })
+
+t.test('a message whose content is missing is retried until it expires, and fails then', async t => {
+  const { database, runner, clock, statusOf, entryOf, becomes, agent } = await sqliteQueue(t, {
+    script: () => delivered,
+  })
+  await enqueue(database, [{ id: 'm1', to: 'm1@x.example', expiresAt: NOW + 60 * MINUTE_MS }])
+  await database.write(({ db }) => db.updateTable('message_contents').set({ pruned_at: NOW }).execute())
+  await runner.start()
+  await clock.advance(30 * MINUTE_MS)
+  await comeToRest()
+  t.ok(await entryOf('m1'))
+  t.equal(await statusOf('m1'), 'sent')
+  for (let hour = 0; hour < 3; hour += 1) {
+    await clock.advance(60 * MINUTE_MS)
+    await comeToRest()
+  }
+  await becomes('m1', 'failed')
+  t.equal(await entryOf('m1'), undefined)
+  t.same(agent.ids, [])
+})

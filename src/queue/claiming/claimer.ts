@@ -20,6 +20,8 @@ import { LARGE_OCTETS } from '../../messages/content-store.js'
 import type { OctetSemaphore } from '../delivery/octet-semaphore.js'
 import type { Schedule } from '../pacing/schedule.js'
 import type { Site, Turn } from '../pacing/site.js'
+import { recordHappenings } from '../../messages/message-history.js'
+import { removeEntries, type QueueEntry } from '../queue-store.js'
 import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
 import { dropWithdrawn } from './withdrawn.js'
 
@@ -66,6 +68,10 @@ interface InHand {
   readonly turn: Turn
   readonly messageId: string
 }
+
+type Unloaded = InHand & { readonly entry: QueueEntry }
+
+const WITHOUT_CONTENT = 'its content is missing'
 
 export class Claimer {
   private readonly parts: ClaimerParts
@@ -121,7 +127,7 @@ export class Claimer {
       const byMessage = new Map(loaded.jobs.map(job => [job.messageId, job]))
       const ready: Ready[] = []
       const withoutMemory: InHand[] = []
-      const gone: InHand[] = []
+      const gone: Unloaded[] = []
       for (const one of inHand) {
         const job = byMessage.get(one.messageId)
         if (job && suppressed.has(job)) this.parts.schedule.dropped(one.turn)
@@ -133,7 +139,7 @@ export class Claimer {
         }
       }
       await this.putOff(withoutMemory)
-      await this.letGo(gone)
+      await this.letGo(await this.expire(gone))
       return { kind: 'done', ready }
     } catch (error) {
       this.parts.log.error('queue could not be read', { error: describeError(error) })
@@ -163,12 +169,46 @@ export class Claimer {
     )
   }
 
+  /**
+   * Fails messages past their expiry whose content is missing: no attempt ever ends them.
+   *
+   * @returns the others
+   */
+  private async expire(claimed: readonly Unloaded[]): Promise<readonly Unloaded[]> {
+    const { database, clock, log, schedule, onSettled } = this.parts
+    const now = clock.now()
+    const expired = claimed.filter(({ entry }) => entry.expiresAt <= now)
+    if (expired.length === 0) return claimed
+    const ids = expired.map(({ messageId }) => messageId)
+    try {
+      await database.write(async tx => {
+        const removed = await removeEntries(tx.db, ids)
+        await recordHappenings(
+          tx,
+          removed.map(({ messageId }) => ({
+            what: 'failed',
+            messageId,
+            at: now,
+            facts: { reason: WITHOUT_CONTENT },
+          })),
+        )
+      })
+    } catch (error) {
+      log.error('expired messages not removed', { messages: ids.length, error: describeError(error) })
+      return claimed
+    }
+    log.error('messages without content expired', { messages: ids.length, first: ids[0] })
+    for (const { turn } of expired) schedule.dropped(turn)
+    onSettled()
+    return claimed.filter(({ entry }) => entry.expiresAt > now)
+  }
+
   /** An operator took the row away while it was being claimed, or its content is not there: it is tried again later. */
-  private async letGo(claimed: readonly InHand[]): Promise<void> {
+  private async letGo(claimed: readonly Unloaded[]): Promise<void> {
     if (claimed.length === 0) return
     const ids = claimed.map(({ messageId }) => messageId)
     await this.insist('queue could not be handed back', db => letGo(db, ids))
-    for (const { turn } of claimed) this.parts.schedule.dropped(turn, undefined)
+    for (const { turn, entry } of claimed) this.parts.schedule.dropped(turn, entry.nextAttemptAt)
   }
 
   private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
