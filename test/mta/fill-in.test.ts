@@ -47,7 +47,12 @@ t.test('each of many readers gets in octets what was filled in for them in text'
     const html = /<body[^>]*>/i.test(written)
       ? written.replace(/<body[^>]*>/i, tag => tag + OWN)
       : OWN + written
-    const content: ComposedContent & JobContent = { ...withoutText, subject: '{{first_name}}', html, merging }
+    const content: ComposedContent & JobContent = {
+      ...withoutText,
+      subject: 'For {{first_name}}',
+      html,
+      merging,
+    }
     const fillIn = openFilling(mailLinks)
     for (const [at, firstName] of NAMES.entries()) {
       const contact = { email: 'ann@x.example', firstName, lastName: null, attributes: {} }
@@ -87,3 +92,15 @@ t.test('each of many readers gets in octets what was filled in for them in text'
 function inLines(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
+
+t.test('a subject that comes out empty is an error, one that was empty from the start is not', async t => {
+  const contact = { email: 'ann@x.example', firstName: '', lastName: null, attributes: {} }
+  const fill = (subject: string) => {
+    const content: ComposedContent & JobContent = { ...withoutText, subject, html: OWN, merging }
+    const job = { ...makeJob({ content, recipient: contact.email }), own: { contact } }
+    return openFilling(mailLinks)(job, content, merging).subject
+  }
+  t.throws(() => fill(' {{first_name}} '), { message: 'the subject is empty after merging' })
+  t.equal(fill('{{first_name|reader}}'), 'reader')
+  t.equal(fill(''), '')
+})
