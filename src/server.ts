@@ -13,6 +13,7 @@ import { findActingWorkspace } from './accounts/workspace-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance/appliance.js'
 import { findContact } from './audience/contacts/contacts.js'
+import { followSuppressions } from './audience/contacts/follow-suppressions.js'
 import { baseUrl } from './config/base-url.js'
 import type { Config } from './config/config.js'
 import type { Queries } from './db/database.js'
@@ -145,6 +146,7 @@ async function openParts(
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
       onHolds: () => queue.noteHolds(),
+      suppressedContacts: followSuppressions(onAppended),
       outgoingCalls: calls.of,
       hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
       metrics: meters.metrics,

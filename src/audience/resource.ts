@@ -7,6 +7,7 @@ import { contactConsumer } from './contacts/contact-consumer.js'
 import { contactRoutes } from './contacts/contact-routes.js'
 import { deleteSweepsBefore, purgeDeleted } from './contacts/deletion-store.js'
 import { searchConsumer } from './search/search-consumer.js'
+import { sweepSuppressedDomains } from './contacts/suppressed-domains.js'
 import { ContactSweeps, RESTORABLE_MS } from './contacts/sweeps.js'
 import { listRoutes } from './lists/list-routes.js'
 import { memberRoutes } from './lists/member-routes.js'
@@ -43,6 +44,12 @@ export const contacts = resource({
           schedule: '* * * * *',
           isRunAtStart: true,
           run: stopping => sweeps.resume(stopping),
+        },
+        {
+          name: 'follow-suppressed-domains',
+          schedule: '* * * * *',
+          isRunAtStart: true,
+          run: stopping => sweepSuppressedDomains(parts, stopping),
         },
         {
           // Lasts as long as the appliance; what a process that is gone has left is gone on with at once.

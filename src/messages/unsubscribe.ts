@@ -2,13 +2,13 @@
  * Somebody wants no more of what was not asked for: the one way in for links, pages, unsubscribe mail and opt-out reports.
  *
  * Called inside the transaction of whoever took the wish, who wakes the consumers of the event log after it. The address is suppressed
- * for marketing there and then, so that nothing leaves any more once the wish was answered; the contact follows from the event, as
- * everything else does. Who unsubscribes still wants to hear of an order. It needs no row of the message: links are followed
+ * for marketing and the contact opted out there and then, so that nothing leaves any more once the wish was answered. Who unsubscribes still wants to hear of an order. It needs no row of the message: links are followed
  * years later. Told once: what is so already changes nothing and appends nothing.
  * Standards: RFC 8058, RFC 2369 §3.2. Fails: as the database does.
  */
 import { findPublicSender } from '../accounts/public-sender.js'
 import { findContact } from '../audience/contacts/contacts.js'
+import { optOut } from '../audience/contacts/follow-suppressions.js'
 import type { Queries, Tx } from '../db/database.js'
 import { findReasons, insertSuppression } from '../deliverability/suppressions/suppression-store.js'
 import type { EmailUnsubscribed } from '../events/event.js'
@@ -52,6 +52,7 @@ export async function takeUnsubscribe(tx: Tx, wish: UnsubscribeWish): Promise<bo
         payload: { to: recipient, source },
       },
     ])
+  await optOut(tx, { workspaceId, isSandbox, source }, email, at)
   return true
 }
 
@@ -60,5 +61,5 @@ async function isKnown(db: Queries, workspaceId: string, email: string): Promise
   const reason = (await findReasons(db, workspaceId, [email])).get(email)
   if (reason === 'unsubscribe') return true
   const contact = await findContact(db, workspaceId, { email })
-  return contact ? !contact.subscribed : reason !== undefined
+  return contact ? !contact.subscribed && !contact.suspended : reason !== undefined
 }

@@ -6,6 +6,7 @@ import type { Database } from '../../src/db/database.js'
 import { domainRoutes } from '../../src/deliverability/domains/domain-routes.js'
 import { addDomain } from '../../src/deliverability/domains/domains.js'
 import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
+import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { suppressionRoutes } from '../../src/deliverability/suppressions/suppression-routes.js'
 import { OPERATOR, recordActivity, type Activity } from '../../src/events/activity-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -19,7 +20,7 @@ async function serve(t: Test, database: Database) {
   const clock = new FakeClock()
   const { ask } = await serveRoutes(t, [
     activityRoute(database.reader),
-    ...suppressionRoutes({ database, clock }),
+    ...suppressionRoutes({ suppressedContacts: followSuppressions(), database, clock }),
   ])
   return {
     clock,

@@ -3,7 +3,8 @@ import t from 'tap'
 import type { AudienceParts, Acting } from '../../src/audience/audience-parts.js'
 import { countOf, findAudience } from '../../src/audience/audience-store.js'
 import type { Contact } from '../../src/audience/contacts/contact.js'
-import { contactConsumer } from '../../src/audience/contacts/contact-consumer.js'
+import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
+import type { Suppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { listContacts } from '../../src/audience/contacts/contact-page-store.js'
 import {
@@ -35,7 +36,10 @@ const ACTING: Acting = { workspaceId: 'w1', isSandbox: false, source: 'api' }
 const ACTOR = { type: 'operator' } as const
 const PAGE = { limit: 1_000, offset: 0 }
 const unhurried = () => {}
-const suppression = (email: string) => ({ email, reason: 'hard_bounce', scope: 'all' })
+const hardBounce = (email: string): Suppression => ({
+  ...{ workspaceId: 'w1', email, reason: 'hard_bounce', scope: 'all' },
+  ...{ sourceMessageId: null, createdAt: NOW },
+})
 
 function partsOf(database: Database, clock = new FakeClock()): AudienceParts {
   let ids = 0
@@ -166,11 +170,12 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
       const [, one] = pick(live()) ?? []
       if (!one) return
       one.bounced = random.fraction() < 0.6
-      const told = one.bounced
-        ? { kind: 'suppression.added' as const, payload: suppression(one.email) }
-        : { kind: 'suppression.removed' as const, payload: suppression(one.email) }
-      const event = { ...told, seq: 1, workspaceId: 'w1', messageId: null, isSandbox: false, occurredAt: NOW }
-      await database.write(tx => contactConsumer(parts).react(tx, [event as never]))
+      const entry = hardBounce(one.email)
+      const change = { isSandbox: false, source: 'api' } as const
+      const contacts = followSuppressions()
+      await database.write(tx =>
+        one.bounced ? contacts.suppressed(tx, [entry], change) : contacts.released(tx, entry, change),
+      )
     },
     async () => {
       if (random.fraction() < 0.7) return

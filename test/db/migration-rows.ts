@@ -732,4 +732,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0033-answered-requests': {
     become: { automation_runs: [{ id: 'run', refusals: 0 }] },
   },
+  '0037-suspended-contacts': {
+    become: { contacts: [{ id: 'contact', is_suspended: 0 }] },
+    after: {
+      suppression_sweeps: [{ workspace_id: WORKSPACE, is_sandbox: 0, position: 4_294_967_297 }],
+    },
+  },
 }

@@ -417,6 +417,7 @@ CREATE TABLE "contacts" (
   "last_name" text,
   "search_text" text not null,
   "attributes" text not null,
+  "is_suspended" integer default 0 not null,
   constraint "contacts_by_seq" primary key ("seq")
 );
 
@@ -790,6 +791,12 @@ CREATE TABLE "set_aside_events" (
   "is_retry_wanted" integer not null,
   constraint "set_aside_events_pk" primary key ("consumer",
   "seq")
+);
+
+CREATE TABLE "suppression_sweeps" (
+  "workspace_id" text primary key,
+  "is_sandbox" integer not null,
+  "position" bigint not null
 );
 
 CREATE TABLE "suppressions" (

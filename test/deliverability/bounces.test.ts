@@ -1,5 +1,6 @@
 /** The consumer that records bounces and suppresses recipients, on both databases, and the routes that show them. */
 import t from 'tap'
+import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
 import { bounceRoutes } from '../../src/deliverability/bounces/bounce-routes.js'
 import { listBounces } from '../../src/deliverability/bounces/bounce-store.js'
@@ -15,7 +16,7 @@ import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
 
 const PAGE = { limit: 100, offset: 0 }
-const consumer = bounceConsumer()
+const consumer = bounceConsumer(followSuppressions())
 
 const head = (messageId: string) => ({ workspaceId: 'w1', messageId, isSandbox: false, occurredAt: NOW })
 
@@ -87,7 +88,12 @@ eachDatabase(
   async (t, database) => {
     const to = 'ann@x.example'
     const wish: Event = { ...head('m1'), kind: 'email.unsubscribed', payload: { to, source: 'one_click' } }
-    await react(database, wish)
+    await database.write(tx =>
+      insertSuppression(tx.db, {
+        ...{ workspaceId: 'w1', email: to, reason: 'unsubscribe', scope: 'marketing' },
+        ...{ sourceMessageId: 'm1', createdAt: NOW },
+      }),
+    )
     t.same(await suppressed(database), ['ann@x.example unsubscribe marketing'])
     await react(database, bounce('m2', { to }), bounce('m3', { to }), wish)
     t.same(await suppressed(database), ['ann@x.example hard_bounce all'])

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
+import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
 import { deleteDenialsBefore } from '../../src/deliverability/bounces/domain-denial-store.js'
 import { judgeDenials } from '../../src/deliverability/bounces/judge-denials.js'
@@ -20,9 +21,15 @@ function open(database: Database) {
   const zone: FakeZone = {}
   let ids = 0
   const newId = () => uuidv7(clock.now(), Buffer.alloc(10, ++ids))
-  const consumer = bounceConsumer()
+  const consumer = bounceConsumer(followSuppressions())
   const stopping = new AbortController()
-  const parts = { database, clock, log: new FakeLog(), freshResolver: () => fakeDns(zone) }
+  const parts = {
+    database,
+    clock,
+    log: new FakeLog(),
+    freshResolver: () => fakeDns(zone),
+    suppressedContacts: followSuppressions(),
+  }
   return {
     clock,
     zone,

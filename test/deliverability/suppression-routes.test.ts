@@ -1,5 +1,6 @@
 /** The suppression list over the API. */
 import t, { type Test } from 'tap'
+import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { suppressionRoutes } from '../../src/deliverability/suppressions/suppression-routes.js'
 import {
   insertSuppression,
@@ -12,7 +13,14 @@ import { NOW } from '../support/mailroom.js'
 
 async function serve(t: Test) {
   const database = await sqliteDatabase(t)
-  const api = await serveRoutes(t, suppressionRoutes({ database, clock: new FakeClock() }))
+  const api = await serveRoutes(
+    t,
+    suppressionRoutes({
+      database,
+      clock: new FakeClock(),
+      suppressedContacts: followSuppressions(),
+    }),
+  )
   const path = '/api/v1/suppressions'
   return {
     api,

@@ -5,6 +5,7 @@
 import type { Test } from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
+import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
 import { findCursor, newestSeq, readEventsAfter, type StoredEvent } from '../../src/events/store.js'
@@ -63,7 +64,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     onAppended: () => dispatcher.wake(),
     ...options,
   })
-  const dispatcher = new Dispatcher({ database, clock, random, log }, [bounceConsumer()])
+  const dispatcher = new Dispatcher({ database, clock, random, log }, [bounceConsumer(followSuppressions())])
   await dispatcher.start()
   let isStopped = false
   const stop = async () => {

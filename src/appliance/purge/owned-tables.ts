@@ -114,6 +114,7 @@ export const WALKED: readonly OwnTable[] = [
   { table: 'tags', key: ['seq'] },
   { table: 'contact_sweeps', key: ['id'] },
   { table: 'campaign_holds', key: ['campaign_id'] },
+  { table: 'suppression_sweeps', key: ['workspace_id'] },
   { table: 'email_batches', key: ['id'] },
   { table: 'domain_denials', key: ['seq'] },
   { table: 'domains', key: ['id'], owner: 'owner' },

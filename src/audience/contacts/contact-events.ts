@@ -80,6 +80,11 @@ const CHANGING = [
   ['last_clicked_at', 'lastClickedAt'],
 ] as const satisfies readonly (readonly [keyof ContactRecord, keyof Contact])[]
 
+/** Also where nothing of it shows in the API. */
+export function isChanged(before: Contact, after: Contact): boolean {
+  return before.suspended !== after.suspended || changedFields(before, after).length > 0
+}
+
 /** Names of the API. */
 export function changedFields(before: Contact, after: Contact): string[] {
   return CHANGING.filter(

@@ -140,11 +140,12 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       summary: 'Change fields of a contact.',
       description:
         'Only the fields given change. null clears a name. Attributes are merged into those that there are; one that is null is ' +
-        `taken away. ${IS_SUPPRESSED}`,
+        'taken away. `subscribed: true` lets an unsubscribe of the address go; under any other suppression but a hard bounce it is ' +
+        'a 409, until the suppression is removed.',
       params: ContactParams,
       body: ContactChangesBody,
       response: ContactDetailsSchema,
-      errors: ['contact_not_found', 'duplicate'],
+      errors: ['contact_not_found', 'duplicate', 'conflict'],
       handle: ({ principal, params, body }) => {
         const patch = readContactPatch(body)
         return database.write(async tx => {

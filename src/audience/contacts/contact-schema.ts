@@ -63,7 +63,8 @@ const contactFields = {
   last_name: TextOrNull(),
   attributes: AttributesSchema,
   subscribed: Type.Boolean({
-    description: 'Becomes false by an unsubscribe, a complaint, or a suppression by hand.',
+    description:
+      'Becomes false by an unsubscribe, a complaint, or a suppression by hand. Removing a suppression by hand restores it.',
   }),
   bounced: Type.Boolean({ description: 'The address does not exist, as its server said.' }),
   bounced_at: MomentOrNull(),

@@ -3,7 +3,7 @@
  *
  * `contact-write-store.ts` writes them. A deleted contact that can still be restored is none for whoever asks here.
  */
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, statement } from '../../db/statement.js'
 import type { Flag } from '../../db/tables.js'
@@ -17,6 +17,8 @@ interface ContactRow {
   seq: number
   audience: number
   subscribed: Flag
+  /** Not subscribed because of a suppression alone. */
+  is_suspended: Generated<Flag>
   is_bounced: Flag
   bounced_at: number | null
   bounce_type: Permanence | null
@@ -48,6 +50,7 @@ declare module '../../db/tables.js' {
 export const CONTACT_COLUMNS = [
   'seq',
   'subscribed',
+  'is_suspended',
   'is_bounced',
   'bounced_at',
   'bounce_type',
@@ -198,6 +201,7 @@ export function contactFromRow(row: ShownRow): Contact {
     lastName: row.last_name,
     attributes: JSON.parse(row.attributes) as Attributes,
     subscribed: row.subscribed === 1,
+    suspended: row.is_suspended === 1,
     bounced: row.is_bounced === 1,
     bouncedAt: row.bounced_at,
     bounceType: row.bounce_type,

@@ -19,7 +19,16 @@ import { storedForm, type StoredForm } from './traits.js'
 
 /** Of a new contact, whose fate has nothing yet; those of its attributes come after them. In the order of `newRow`. */
 const NEW_COLUMNS = [
-  ...['seq', 'audience', 'subscribed', 'is_bounced', 'created_at', 'updated_at', 'is_indexed'],
+  ...[
+    'seq',
+    'audience',
+    'subscribed',
+    'is_suspended',
+    'is_bounced',
+    'created_at',
+    'updated_at',
+    'is_indexed',
+  ],
   ...['email', 'first_folded', 'last_folded', 'traits'],
   ...['id', 'first_name', 'last_name', 'search_text', 'attributes'],
 ]
@@ -38,7 +47,7 @@ interface Changed {
 }
 
 /** In the order of `changedRow`. */
-const FATE_COLUMNS = ['subscribed', 'is_bounced', 'bounced_at', 'bounce_type']
+const FATE_COLUMNS = ['subscribed', 'is_suspended', 'is_bounced', 'bounced_at', 'bounce_type']
 const WORD_COLUMNS = ['email', 'first_folded', 'last_folded', 'first_name', 'last_name', 'search_text']
 const ATTRIBUTE_COLUMNS = ['traits', 'attributes']
 
@@ -134,7 +143,7 @@ async function insertAll(
 
 /** Nothing has happened to it yet. */
 function madeOf(
-  { id, email, firstName, lastName, attributes, subscribed, createdAt }: NewContact,
+  { id, email, firstName, lastName, attributes, subscribed, suspended = false, createdAt }: NewContact,
   seq: number,
 ): Contact {
   return {
@@ -145,6 +154,7 @@ function madeOf(
     lastName,
     attributes,
     subscribed,
+    suspended,
     bounced: false,
     bouncedAt: null,
     bounceType: null,
@@ -162,12 +172,12 @@ function newRow(
   form: StoredForm,
   traits: string,
 ): unknown[] {
-  const { seq, subscribed, createdAt, updatedAt, id, email, firstName, lastName } = contact
+  const { seq, subscribed, suspended, createdAt, updatedAt, id, email, firstName, lastName } = contact
   const { firstFolded, lastFolded, searchText, attributesText } = form
   // In one piece: this is done for each row of an import.
   // prettier-ignore
   return [
-    seq, audience, flag(subscribed), 0, createdAt, updatedAt, isIndexed,
+    seq, audience, flag(subscribed), flag(suspended), 0, createdAt, updatedAt, isIndexed,
     email, firstFolded, lastFolded, traits,
     id, firstName, lastName, searchText, attributesText,
   ]
@@ -224,6 +234,7 @@ function changedOf({ before, after }: ContactChange): Changed {
   return {
     fate:
       before.subscribed !== after.subscribed ||
+      before.suspended !== after.suspended ||
       before.bounced !== after.bounced ||
       before.bouncedAt !== after.bouncedAt ||
       before.bounceType !== after.bounceType,
@@ -234,11 +245,12 @@ function changedOf({ before, after }: ContactChange): Changed {
 
 /** But for attributes. */
 function changedRow(after: Contact, form: StoredForm, { fate, words }: Changed): unknown[] {
-  const { subscribed, bounced, bouncedAt, bounceType, updatedAt, email, firstName, lastName } = after
+  const { subscribed, suspended, bounced, bouncedAt, bounceType, updatedAt, email, firstName, lastName } =
+    after
   const { firstFolded, lastFolded, searchText } = form
   return [
     updatedAt,
-    ...(fate ? [flag(subscribed), flag(bounced), bouncedAt, bounceType] : []),
+    ...(fate ? [flag(subscribed), flag(suspended), flag(bounced), bouncedAt, bounceType] : []),
     ...(words ? [email, firstFolded, lastFolded, firstName, lastName, searchText] : []),
   ]
 }

@@ -18,6 +18,8 @@ export interface Contact extends ContactFields {
   readonly seq: number
   /** UUIDv7. */
   readonly id: string
+  /** Not subscribed only because its address or domain is suppressed: subscribed again when that suppression is removed. */
+  readonly suspended: boolean
   /** The address does not exist, as its server has said. */
   readonly bounced: boolean
   readonly bouncedAt: number | null
@@ -28,7 +30,9 @@ export interface Contact extends ContactFields {
   readonly updatedAt: number
 }
 
-export type NewContact = ContactFields & Pick<Contact, 'id' | 'createdAt'>
+export type NewContact = ContactFields &
+  Pick<Contact, 'id' | 'createdAt'> &
+  Partial<Pick<Contact, 'suspended'>>
 
 /** A thing that a contact is in or has: a list, a tag. */
 export interface Named {

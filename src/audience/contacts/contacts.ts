@@ -4,13 +4,19 @@
  * Called by routes, and by whatever else knows people (forms, imports of one). Nothing changes unnoticed: each change that
  * happened is one event, and what is as it was already is none. A new contact whose address is suppressed begins as that
  * says, whatever its maker believes; who says `subscribed: true` of a contact lets its unsubscribe go.
+ * `changeContact` refuses that while another suppression stands; whoever makes or upserts a contact learns of it from the answer.
  * Fails: AppError validation_error, contact_not_found, duplicate, not_found, conflict.
  */
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { Queries, Tx } from '../../db/database.js'
-import { deleteUnsubscribe, findReasons } from '../../deliverability/suppressions/suppression-store.js'
+import {
+  deleteUnsubscribe,
+  domainEntry,
+  findStandings,
+  type Standing,
+} from '../../deliverability/suppressions/suppression-store.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
 import { applyCounts, CountChange, findAudience } from '../audience-store.js'
@@ -18,9 +24,10 @@ import { mergeWithinBounds } from '../checks.js'
 import { findStaticList } from '../lists/static-list.js'
 import { addPairs, deletePairsOf, LIST_MEMBERS, recount } from '../pair-store.js'
 import type { Contact, ContactFields } from './contact.js'
-import { changedFields, toldChanged, toldDeleted, toldMember, toldOf } from './contact-events.js'
+import { isChanged, toldChanged, toldDeleted, toldMember, toldOf } from './contact-events.js'
 import { deleteContactRows, findContactsByEmail, findContactsById } from './contact-store.js'
-import { insertContacts, updateContact } from './contact-write-store.js'
+import { insertContacts, updateContact, updateContacts, type ContactChange } from './contact-write-store.js'
+import { fateUnder, holderOf, NOT_BOUNCED, subscriptionUnder } from './standing.js'
 import { mergeAttributes } from './traits.js'
 
 /** What a request says of a contact; what it does not name stays, or is as for a new one. */
@@ -86,10 +93,8 @@ async function insertOne(
   { workspaceId }: Acting,
   { email, firstName = null, lastName = null, attributes = {}, subscribed }: NewContactPatch,
 ): Promise<Contact> {
-  const reason = (await findReasons(tx.db, workspaceId, [email])).get(email)
-  const wantsAgain =
-    subscribed === true && reason === 'unsubscribe' && (await deleteUnsubscribe(tx.db, workspaceId, email))
-  const isUnwanted = reason !== undefined && reason !== 'hard_bounce' && !wantsAgain
+  const standing = await standingOf(tx.db, workspaceId, email, subscribed === true)
+  const wanted = { subscribed: subscribed ?? true, suspended: false }
   const [contact] = await insertContacts(tx.db, workspaceId, [
     {
       id: newId(),
@@ -97,12 +102,29 @@ async function insertOne(
       firstName,
       lastName,
       attributes: mergeAttributes({}, attributes),
-      subscribed: (subscribed ?? true) && !isUnwanted,
+      ...subscriptionUnder(wanted, standing),
       createdAt: clock.now(),
     },
   ])
   if (!contact) throw new Error('no contact was made')
-  return contact
+  const after = { ...contact, ...fateUnder(contact, standing) }
+  if (!after.bounced) return contact
+  const audience = await findAudience(tx.db, workspaceId)
+  if (audience) await updateContact(tx.db, audience.number, contact, after)
+  return after
+}
+
+/** @param wantsMail whoever says so revokes an unsubscribe; other suppressions stay */
+async function standingOf(
+  db: Queries,
+  workspaceId: string,
+  email: string,
+  wantsMail: boolean,
+): Promise<Standing | undefined> {
+  const find = async () => (await findStandings(db, workspaceId, [email])).get(email)
+  const standing = await find()
+  if (!wantsMail || standing?.own?.reason !== 'unsubscribe') return standing
+  return (await deleteUnsubscribe(db, workspaceId, email)) ? find() : standing
 }
 
 /** @throws AppError contact_not_found, duplicate */
@@ -114,7 +136,16 @@ export async function changeContact(
   patch: ContactPatch,
 ): Promise<Contact> {
   const before = await requireContact(tx.db, acting.workspaceId, id)
-  return patchContact(parts, tx, acting, before, patch)
+  const after = await patchContact(parts, tx, acting, before, patch)
+  if (patch.subscribed === true && !after.subscribed) throw await stillSuppressed(tx.db, acting, after.email)
+  return after
+}
+
+async function stillSuppressed(db: Queries, { workspaceId }: Acting, email: string): Promise<AppError> {
+  const standing = (await findStandings(db, workspaceId, [email])).get(email)
+  const entry = standing?.own && standing.own.reason !== 'hard_bounce' ? email : domainEntry(email)
+  const why = `${email} is suppressed (${holderOf(standing) ?? 'unknown'})`
+  return new AppError('conflict', `${why}; remove the suppression of ${entry} first`, { path: 'subscribed' })
 }
 
 /** Makes the contact of this address, or changes it. */
@@ -138,18 +169,26 @@ async function patchContact(
   { attributes, ...patch }: ContactPatch,
 ): Promise<Contact> {
   const { workspaceId } = acting
-  if (patch.subscribed === true) await deleteUnsubscribe(tx.db, workspaceId, patch.email ?? before.email)
+  const isMoved = patch.email !== undefined && patch.email !== before.email
+  const isJudged = isMoved || patch.subscribed !== undefined
+  const wanted = {
+    ...before,
+    ...(patch.subscribed === undefined ? {} : { subscribed: patch.subscribed, suspended: false }),
+    // What a server has said of one address it has not said of another.
+    ...(isMoved ? NOT_BOUNCED : {}),
+  }
+  const standing = isJudged
+    ? await standingOf(tx.db, workspaceId, patch.email ?? before.email, patch.subscribed === true)
+    : undefined
+  const fate = !isJudged ? {} : isMoved ? fateUnder(wanted, standing) : subscriptionUnder(wanted, standing)
   const after: Contact = {
     ...before,
     ...patch,
+    ...fate,
     attributes: attributes ? mergeWithinBounds(before.attributes, attributes) : before.attributes,
-    // What a server has said of one address it has not said of another.
-    ...(patch.email === undefined || patch.email === before.email
-      ? {}
-      : { bounced: false, bouncedAt: null, bounceType: null }),
     updatedAt: clock.now(),
   }
-  if (changedFields(before, after).length === 0) return before
+  if (!isChanged(before, after)) return before
   const audience = await findAudience(tx.db, workspaceId)
   if (!audience) throw noSuchContact()
   if (after.email !== before.email) await requireFree(tx.db, audience.number, after.email)
@@ -157,6 +196,21 @@ async function patchContact(
   await appendEvents(tx, toldChanged(acting, before, after))
   tx.onCommit(onEvents)
   return after
+}
+
+/** Writes those that are changes, and appends their events. */
+export async function changeContacts(
+  tx: Tx,
+  acting: Acting,
+  audience: number,
+  changes: readonly ContactChange[],
+): Promise<void> {
+  const real = changes.filter(({ before, after }) => isChanged(before, after))
+  await updateContacts(tx.db, audience, real)
+  await appendEvents(
+    tx,
+    real.flatMap(({ before, after }) => toldChanged(acting, before, after)),
+  )
 }
 
 async function requireFree(db: Queries, audience: number, email: string): Promise<void> {

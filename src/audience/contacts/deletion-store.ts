@@ -8,10 +8,12 @@ import { sql, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
-import { findReasons } from '../../deliverability/suppressions/suppression-store.js'
+import { findStandings } from '../../deliverability/suppressions/suppression-store.js'
 import { applyCounts, contactsOf, CountChange, type SeqRange } from '../audience-store.js'
 import { deletePairsOf, recount } from '../pair-store.js'
 import type { Contact } from './contact.js'
+import { updateContacts, type ContactChange } from './contact-write-store.js'
+import { fateUnder, subscriptionUnder } from './standing.js'
 import {
   CONTACT_COLUMNS,
   contactFromRow,
@@ -152,16 +154,20 @@ export async function findDeleted(
 interface Back extends Readonly<Record<string, unknown>> {
   readonly seqs: readonly number[]
   readonly subscribed: Flag
+  readonly suspended: Flag
   readonly at: number
 }
 
-const markRestored = statement((db, { seqs, subscribed, at }: Back) =>
-  db.updateTable('contacts').set({ deleted_at: null, updated_at: at, subscribed }).where('seq', 'in', seqs),
+const markRestored = statement((db, { seqs, subscribed, suspended, at }: Back) =>
+  db
+    .updateTable('contacts')
+    .set({ deleted_at: null, updated_at: at, subscribed, is_suspended: suspended })
+    .where('seq', 'in', seqs),
 )
 
 /**
  * Brings deleted contacts back, but for those whose address is another contact's by now; of several with one address the first.
- * Who was suppressed meanwhile comes back unsubscribed.
+ * Subscribed and bounced are as the suppressions of today say.
  *
  * @returns those that are back, as they are now
  */
@@ -173,20 +179,29 @@ export async function restoreContacts(
 ): Promise<Contact[]> {
   const emails = [...new Set(deleted.map(({ email }) => email))]
   const taken = new Set((await findContactsByEmail(db, owner.audience, emails)).map(({ email }) => email))
-  const reasons = await findReasons(db, owner.workspaceId, emails)
+  const standings = await findStandings(db, owner.workspaceId, emails)
   const change = new CountChange()
   const restored: Contact[] = []
+  const bounced: ContactChange[] = []
   for (const contact of deleted) {
     if (taken.has(contact.email)) continue
     taken.add(contact.email)
-    const isUnwanted = !['hard_bounce', undefined].includes(reasons.get(contact.email))
-    const back = { ...contact, subscribed: contact.subscribed && !isUnwanted, updatedAt: at }
+    const standing = standings.get(contact.email)
+    const back = { ...contact, ...subscriptionUnder(contact, standing), updatedAt: at }
+    const after = { ...back, ...fateUnder(back, standing) }
+    if (after.bounced !== back.bounced) bounced.push({ before: back, after })
     change.add(back)
     restored.push(back)
   }
-  for (const subscribed of [0, 1] as const) {
-    const seqs = restored.filter(one => flag(one.subscribed) === subscribed).map(({ seq }) => seq)
-    for (const list of inLists(seqs)) await markRestored(db, { seqs: list, subscribed, at })
+  for (const [subscribed, suspended] of [
+    [0, 0],
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const seqs = restored
+      .filter(one => flag(one.subscribed) === subscribed && flag(one.suspended) === suspended)
+      .map(({ seq }) => seq)
+    for (const list of inLists(seqs)) await markRestored(db, { seqs: list, subscribed, suspended, at })
   }
   await recount(
     db,
@@ -194,7 +209,9 @@ export async function restoreContacts(
     1,
   )
   await applyCounts(db, owner.audience, change)
-  return restored
+  await updateContacts(db, owner.audience, bounced)
+  const known = new Map(bounced.map(({ after }) => [after.seq, after]))
+  return restored.map(contact => known.get(contact.seq) ?? contact)
 }
 
 /** The end of those deleted longest ago, with all that was kept for their return. @returns how many, at most `limit` */

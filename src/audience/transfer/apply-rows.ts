@@ -9,7 +9,7 @@
 import type { NewId } from '../../core/ids.js'
 import type { Tx } from '../../db/database.js'
 import {
-  findReasons,
+  findStandings,
   suppressOrWiden,
   type Suppressing,
   type Suppression,
@@ -21,9 +21,11 @@ import type { Acting } from '../audience-parts.js'
 import { findAudience } from '../audience-store.js'
 import { isWithinBounds } from '../checks.js'
 import type { Attributes, Contact, Named, NewContact } from '../contacts/contact.js'
-import { changedFields, toldChanged, toldMember, toldOf, toldTag } from '../contacts/contact-events.js'
+import { isChanged, toldChanged, toldMember, toldOf, toldTag } from '../contacts/contact-events.js'
+import { followSuppressions } from '../contacts/follow-suppressions.js'
 import { findContactsByEmail } from '../contacts/contact-store.js'
 import { insertManyContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
+import { fateUnder, subscriptionUnder } from '../contacts/standing.js'
 import { mergeAttributes } from '../contacts/traits.js'
 import { ensureLists } from '../lists/ensure-lists.js'
 import type { NamedList } from '../lists/list-store.js'
@@ -67,7 +69,9 @@ export async function applyRows(
 ): Promise<Applied> {
   if (said.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
   const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
-  if (!options.makesContacts) return { counts: await suppressSaid(doing, said), refused: [] }
+  // First, so that contacts made or changed here are what their suppressions let them be.
+  const suppressed = await suppressSaid(doing, said)
+  if (!options.makesContacts) return { counts: suppressed, refused: [] }
   const known = await findKnown(doing, said)
   const { changes, refused } = changesBy(said, known, at)
   for (const { email } of refused) known.delete(email)
@@ -89,7 +93,6 @@ export async function applyRows(
     ...(await tagAll(pairing, options.tags, rows)),
   ]
   await appendEvents(tx, events)
-  await suppressSaid(doing, rows)
   const counts = {
     created: made.length,
     updated: touched.size - made.length,
@@ -124,27 +127,33 @@ async function makeContacts(
   rows: readonly ImportedContact[],
 ): Promise<Contact[]> {
   const emails = rows.map(({ email }) => email)
-  const reasons = await findReasons(tx.db, acting.workspaceId, emails)
-  const contacts = rows.map(
-    ({ email, firstName, lastName, attributes, subscribed, suppress }): NewContact => {
-      const reason = suppress ?? reasons.get(email)
-      return {
-        id: newId(),
-        email,
-        firstName,
-        lastName,
-        attributes: attributes ? mergeAttributes(attributes, {}) : {},
-        subscribed: subscribed !== false && (reason === undefined || reason === 'hard_bounce'),
-        createdAt: at,
-      }
-    },
-  )
-  return insertManyContacts(
+  const standings = await findStandings(tx.db, acting.workspaceId, emails)
+  const contacts = rows.map(({ email, firstName, lastName, attributes, subscribed }): NewContact => {
+    return {
+      id: newId(),
+      email,
+      firstName,
+      lastName,
+      attributes: attributes ? mergeAttributes(attributes, {}) : {},
+      ...subscriptionUnder({ subscribed: subscribed !== false, suspended: false }, standings.get(email)),
+      createdAt: at,
+    }
+  })
+  const made = await insertManyContacts(
     tx.db,
     acting.workspaceId,
     contacts,
     rows.map(({ form }) => form),
   )
+  const bounced = new Map<number, ContactChange>()
+  for (const before of standings.size === 0 ? [] : made) {
+    const after = { ...before, ...fateUnder(before, standings.get(before.email)) }
+    if (after.bounced) bounced.set(before.seq, { before, after })
+  }
+  if (bounced.size === 0) return made
+  const audience = await findAudience(tx.db, acting.workspaceId)
+  if (audience) await updateContacts(tx.db, audience.number, [...bounced.values()])
+  return made.map(contact => bounced.get(contact.seq)?.after ?? contact)
 }
 
 /** What rows say anew of contacts that there are, and rows that there is no room for. */
@@ -161,7 +170,7 @@ function changesBy(
     if (!attributes) refused.push(row)
     else {
       const after = changedBy(row, before, attributes, at)
-      if (changedFields(before, after).length > 0) changes.push({ before, after })
+      if (isChanged(before, after)) changes.push({ before, after })
     }
   }
   return { changes, refused }
@@ -189,6 +198,7 @@ function changedBy(
     lastName: lastName ?? before.lastName,
     attributes,
     subscribed: before.subscribed && subscribed !== false,
+    suspended: before.suspended && subscribed !== false,
     updatedAt: at,
   }
 }
@@ -220,7 +230,7 @@ async function putIntoList(pairing: Pairing, listId: string | null): Promise<Any
 /** Suppresses the addresses of rows that say so. @returns what became of them */
 async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
   const counts: Record<Suppressing, number> = { added: 0, widened: 0, known: 0 }
-  const events: AnyEvent[] = []
+  const changed: Suppression[] = []
   for (const { email, suppress: reason } of rows) {
     if (reason === null) continue
     const suppression: Suppression = {
@@ -230,9 +240,15 @@ async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedCo
     }
     const result = await suppressOrWiden(tx.db, suppression)
     counts[result] += 1
-    if (result !== 'known') events.push(suppressedByHand(suppression, acting.isSandbox))
+    if (result !== 'known') changed.push(suppression)
   }
-  await appendEvents(tx, events)
+  if (changed.length > 0) {
+    await appendEvents(
+      tx,
+      changed.map(one => suppressedByHand(one, acting.isSandbox)),
+    )
+    await followSuppressions().suppressed(tx, changed, { isSandbox: acting.isSandbox, source: 'import' })
+  }
   const { added: created, widened: updated } = counts
   return { created, updated, unchanged: rows.length - created - updated }
 }

@@ -5,6 +5,7 @@ import { readPreset } from '../../audience/transfer/import-routes.js'
 import { readHeading, type Heading } from '../../audience/transfer/reading/columns.js'
 import { layoutOf, PRESET_CHOICES, type PresetChoice } from '../../audience/transfer/reading/presets.js'
 import { columnsToRead, readRow, type ColumnToRead } from '../../audience/transfer/reading/read-row.js'
+import { followSuppressions } from '../../audience/contacts/follow-suppressions.js'
 import { csvText, readCsv, type CsvRow } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -131,11 +132,15 @@ class Import {
     const suppressions = rows.flatMap(row => this.read(row))
     this.total += rows.length
     await this.database.write(async tx => {
+      const changed: Suppression[] = []
       for (const suppression of suppressions) {
         const result = await suppressOrWiden(tx.db, suppression)
         this.counts[result] += 1
-        if (result !== 'known') await appendEvents(tx, [suppressedByHand(suppression, false)])
+        if (result === 'known') continue
+        changed.push(suppression)
+        await appendEvents(tx, [suppressedByHand(suppression, false)])
       }
+      await followSuppressions().suppressed(tx, changed, { isSandbox: false, source: 'api' })
     })
     if (rows.length === ROWS_AT_ONCE) await pauseFor(PAUSE_MS)
   }

@@ -1,5 +1,6 @@
 /** `postroad suppress add|remove|list|import|export`: addresses, or domains as @example.com, that a workspace no longer mails. */
 import type { Command } from 'commander'
+import { followSuppressions } from '../../audience/contacts/follow-suppressions.js'
 import { isoTime } from '../../core/moments.js'
 import { readSuppressionEntry } from '../../deliverability/suppressions/suppression-entry.js'
 import { suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
@@ -35,7 +36,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
         }
         const result = await database.write(async tx => {
           await mustFindWorkspace(tx.db, options.workspace)
-          return addSuppression(tx, suppression)
+          return addSuppression(tx, suppression, followSuppressions())
         })
         printResult(context, options, suppressionToApi(suppression, false), () =>
           result === 'added'
@@ -53,7 +54,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
           email: readSuppressionEntry(email),
           createdAt: world.clock.now(),
         }
-        await database.write(tx => removeSuppression(tx, removal))
+        await database.write(tx => removeSuppression(tx, removal, followSuppressions()))
         printResult(context, options, { success: true }, () => 'removed')
       })
     },

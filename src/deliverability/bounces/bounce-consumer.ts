@@ -15,11 +15,12 @@ import { bounceIdOf } from './bounce-id.js'
 import { insertBounces, type Bounce } from './bounce-store.js'
 import { insertDenials, type DomainDenial } from './domain-denial-store.js'
 import { ispName } from './isp-name.js'
+import type { SuppressedContacts } from '../suppressions/suppressed-contacts.js'
 import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
 import type { Log } from '../../world/log.js'
 
 /** @param log is told of each suppression */
-export function bounceConsumer(log?: Log): EventConsumer {
+export function bounceConsumer(contacts: SuppressedContacts, log?: Log): EventConsumer {
   return {
     name: 'bounces',
     startsAt: 'oldest',
@@ -29,14 +30,22 @@ export function bounceConsumer(log?: Log): EventConsumer {
         tx.db,
         events.flatMap(event => (event.kind === 'email.bounced' ? [toBounce(event)] : [])),
       )
-      await suppress(tx, events.flatMap(toSuppression), log)
+      await suppress(tx, events.flatMap(toSuppression), contacts, log)
       await insertDenials(tx.db, events.flatMap(toDenial))
     },
   }
 }
 
-async function suppress(tx: Tx, suppressions: readonly Suppression[], log: Log | undefined): Promise<void> {
-  await suppressAll(tx.db, suppressions)
+async function suppress(
+  tx: Tx,
+  suppressions: readonly Suppression[],
+  contacts: SuppressedContacts,
+  log: Log | undefined,
+): Promise<void> {
+  // An unsubscribe was suppressed by the transaction that took it. It may have been revoked since.
+  const caused = suppressions.filter(({ reason }) => reason !== 'unsubscribe')
+  await suppressAll(tx.db, caused)
+  await contacts.suppressed(tx, caused, { isSandbox: false, source: 'system' })
   if (log)
     tx.onCommit(() => {
       for (const { sourceMessageId: messageId, workspaceId, email, reason, scope } of suppressions)
@@ -69,7 +78,11 @@ function toBounce(event: EmailBounced): Bounce {
 
 function toSuppression(event: StoredEvent): Suppression[] {
   // An outcome that is played can be played again; who wants to see a suppressed address suppresses one.
-  if (event.isSandbox) return []
+  return event.isSandbox ? [] : suppressionsBy(event)
+}
+
+/** What an event says against mailing its recipient. */
+export function suppressionsBy(event: StoredEvent): Suppression[] {
   const suppression = (email: string, why: Pick<Suppression, 'reason' | 'scope'>): Suppression[] => [
     {
       workspaceId: event.workspaceId,

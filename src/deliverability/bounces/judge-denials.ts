@@ -14,6 +14,7 @@ import type { Clock } from '../../world/time/clock.js'
 import type { Resolver } from '../../world/dns/dns.js'
 import type { Log } from '../../world/log.js'
 import { countDenied, judge, listCounting, listUnjudged, type StoredDenial } from './domain-denial-store.js'
+import type { SuppressedContacts } from '../suppressions/suppressed-contacts.js'
 import { suppressAll } from '../suppressions/suppression-store.js'
 
 export interface JudgeParts {
@@ -22,6 +23,7 @@ export interface JudgeParts {
   readonly log: Log
   /** A resolver that remembers nothing. */
   readonly freshResolver: () => Resolver
+  readonly suppressedContacts: SuppressedContacts
 }
 
 const MINUTE_MS = 60_000
@@ -44,7 +46,7 @@ const MOST_OF_DOMAIN = 1_000
 const MOST_HOSTS = 10
 
 export async function judgeDenials(parts: JudgeParts, stopping: AbortSignal): Promise<void> {
-  const { database, clock, log } = parts
+  const { database, clock, log, suppressedContacts } = parts
   const before = clock.now() - SETTLED_MS
   const next = () => listUnjudged(database.reader, before, BATCH)
   for (let due = await next(); due.length > 0; due = await next()) {
@@ -58,7 +60,8 @@ export async function judgeDenials(parts: JudgeParts, stopping: AbortSignal): Pr
       await judge(tx.db, seqsOf(due.filter(denial => !isCounting(denial))), 'discredited')
       const domains = new Set(due.filter(isCounting).map(({ domain }) => domain))
       let suppressed = 0
-      for (const domain of domains) suppressed += await suppressConfirmed(tx, domain, clock.now())
+      for (const domain of domains)
+        suppressed += await suppressConfirmed(tx, domain, clock.now(), suppressedContacts)
       return suppressed
     })
     if (suppressed > 0)
@@ -115,20 +118,24 @@ async function isDenied(resolver: Resolver, domain: string): Promise<boolean> {
 }
 
 /** @returns how many recipients */
-async function suppressConfirmed(tx: Tx, domain: string, now: number): Promise<number> {
+async function suppressConfirmed(
+  tx: Tx,
+  domain: string,
+  now: number,
+  contacts: SuppressedContacts,
+): Promise<number> {
   const denials = await listCounting(tx.db, domain, now - DENIALS_KEPT_MS, MOST_OF_DOMAIN)
   const [first, last] = [denials[0], denials.at(-1)]
   if (!first || !last || last.deniedAt - first.deniedAt < APART_MS) return 0
-  await suppressAll(
-    tx.db,
-    denials.map(({ workspaceId, email, messageId }) => ({
-      workspaceId,
-      email,
-      reason: 'hard_bounce',
-      scope: 'all',
-      sourceMessageId: messageId,
-      createdAt: now,
-    })),
-  )
+  const suppressions = denials.map(({ workspaceId, email, messageId }) => ({
+    workspaceId,
+    email,
+    reason: 'hard_bounce' as const,
+    scope: 'all' as const,
+    sourceMessageId: messageId,
+    createdAt: now,
+  }))
+  await suppressAll(tx.db, suppressions)
+  await contacts.suppressed(tx, suppressions, { isSandbox: false, source: 'system' })
   return new Set(denials.map(({ workspaceId, email }) => `${workspaceId} ${email}`)).size
 }

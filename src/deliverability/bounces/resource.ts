@@ -14,7 +14,7 @@ export const bounces = resource({
   },
   open: (parts: JudgeParts) => ({
     routes: bounceRoutes(parts.database.reader, parts.database.slowReader),
-    consumers: [bounceConsumer(parts.log)],
+    consumers: [bounceConsumer(parts.suppressedContacts, parts.log)],
     jobs: [
       { name: 'judge-denials', schedule: '*/5 * * * *', run: stopping => judgeDenials(parts, stopping) },
     ],

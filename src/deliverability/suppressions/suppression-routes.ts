@@ -16,11 +16,13 @@ import {
   SUPPRESSION_SCOPES,
   type Suppression,
 } from './suppression-store.js'
+import type { SuppressedContacts } from './suppressed-contacts.js'
 import { addSuppression, removeSuppression } from './suppressions.js'
 
 export interface SuppressionParts {
   readonly database: Database
   readonly clock: Clock
+  readonly suppressedContacts: SuppressedContacts
   /** The event log has grown. */
   readonly onEvents?: () => void
 }
@@ -54,7 +56,12 @@ const SuppressionSchema = Type.Object(
   { title: 'Suppression' },
 )
 
-export function suppressionRoutes({ database, clock, onEvents = () => {} }: SuppressionParts): Route[] {
+export function suppressionRoutes({
+  database,
+  clock,
+  suppressedContacts,
+  onEvents = () => {},
+}: SuppressionParts): Route[] {
   return [
     listRoute({
       method: 'GET',
@@ -96,7 +103,9 @@ export function suppressionRoutes({ database, clock, onEvents = () => {} }: Supp
         'Without a reason it is `manual`. Without a scope it stops every mail, or marketing only where the reason is ' +
         '`unsubscribe`. An entry that stops marketing only is widened where the new scope is `all`: that is a 200, and reason ' +
         'and time are the new ones. One that stops as much already stays as it is, which is a 409, whatever the reason. ' +
-        'Addresses are kept in one form: lower case, the domain as an A-label.',
+        'Addresses are kept in one form: lower case, the domain as an A-label. ' +
+        'The contact of the address becomes unsubscribed (`hard_bounce`: bounced) in the same transaction; contacts of a whole ' +
+        'domain follow at once in small audiences, and within minutes in large ones.',
       body: NewSuppressionBody,
       response: SuppressionSchema,
       status: 201,
@@ -114,7 +123,7 @@ export function suppressionRoutes({ database, clock, onEvents = () => {} }: Supp
         }
         const result = await database.write(tx => {
           tx.onCommit(onEvents)
-          return addSuppression(tx, suppression, keyActor(principal), principal.isSandbox)
+          return addSuppression(tx, suppression, suppressedContacts, keyActor(principal), principal.isSandbox)
         })
         return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression, principal.isSandbox))
       },
@@ -126,6 +135,9 @@ export function suppressionRoutes({ database, clock, onEvents = () => {} }: Supp
       operationId: 'removeSuppression',
       chapter: 'Suppressions',
       summary: 'Let an address, or a domain as `@example.com`, be mailed again.',
+      description:
+        'A contact that the suppression unsubscribed is subscribed again. One that opted out by itself, by an unsubscribe or a ' +
+        'complaint about a message, stays unsubscribed until `subscribed` is set.',
       params: Type.Object({ email: Email }),
       response: Done,
       errors: ['not_found'],
@@ -134,7 +146,7 @@ export function suppressionRoutes({ database, clock, onEvents = () => {} }: Supp
         const removal = { workspaceId: principal.workspaceId, email, createdAt: clock.now() }
         await database.write(tx => {
           tx.onCommit(onEvents)
-          return removeSuppression(tx, removal, keyActor(principal), principal.isSandbox)
+          return removeSuppression(tx, removal, suppressedContacts, keyActor(principal), principal.isSandbox)
         })
         return { success: true as const }
       },

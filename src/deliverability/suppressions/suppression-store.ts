@@ -4,6 +4,7 @@
  * Checked at acceptance; what writes them is the recipient's own refusal, complaint or wish, or a person's hand.
  */
 import type { Generated, Insertable } from 'kysely'
+import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
@@ -121,7 +122,7 @@ const selectEntries = statement(
   (db, { workspaceId, emails }: { workspaceId: string; emails: readonly string[] }) => {
     const entries = db
       .selectFrom('suppressions')
-      .select(['email', 'scope', 'reason'])
+      .select(['email', 'scope', 'reason', 'source_message_id', 'created_at'])
       .where('workspace_id', '=', workspaceId)
     const [first, second, ...others] = emails
     // A mail to one, its address and its domain: for a list SQLite builds a table first, which takes longer than to look for both.
@@ -143,7 +144,6 @@ export async function findSuppressed(
   emails: readonly string[],
   isMarketing: boolean,
 ): Promise<Set<string>> {
-  const domainEntry = (email: string) => email.slice(email.lastIndexOf('@'))
   const entries = new Set<string>()
   for (const list of inLists([...new Set([...emails, ...emails.map(domainEntry)])]))
     for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
@@ -162,6 +162,41 @@ export async function findReasons(
     for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
       reasons.set(row.email, row.reason)
   return reasons
+}
+
+type Entry = Pick<Suppression, 'reason' | 'scope' | 'sourceMessageId' | 'createdAt'>
+
+/** What suppresses an address: its own entry, and that of its whole domain. */
+export interface Standing {
+  readonly own?: Entry
+  readonly domain?: Entry
+}
+
+/** Addresses that nothing suppresses are missing. @param emails lower case */
+export async function findStandings(
+  db: Queries,
+  workspaceId: string,
+  emails: readonly string[],
+): Promise<ReadonlyMap<string, Standing>> {
+  const wanted = [...new Set(emails.flatMap(email => [email, domainEntry(email)]))]
+  const entries = new Map<string, Entry>()
+  for (const list of inLists(wanted))
+    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows) {
+      const { reason, scope, source_message_id: sourceMessageId, created_at: createdAt } = row
+      entries.set(row.email, { reason, scope, sourceMessageId, createdAt })
+    }
+  const standings = new Map<string, Standing>()
+  if (entries.size === 0) return standings
+  for (const email of emails) {
+    const standing = given({ own: entries.get(email), domain: entries.get(domainEntry(email)) })
+    if (standing.own || standing.domain) standings.set(email, standing)
+  }
+  return standings
+}
+
+/** The entry that suppresses the whole domain of an address, e.g. `@example.com`. */
+export function domainEntry(email: string): string {
+  return email.slice(email.lastIndexOf('@'))
 }
 
 /** Whoever has unsubscribed wants mail again. @returns whether there was such an entry; one for another reason stays */

@@ -9,6 +9,7 @@ import type { Tx } from '../../db/database.js'
 import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
 import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
+import type { SuppressedContacts } from './suppressed-contacts.js'
 import {
   deleteSuppression,
   suppressOrWiden,
@@ -28,6 +29,7 @@ declare module '../../events/event.js' {
 export async function addSuppression(
   tx: Tx,
   suppression: Suppression,
+  contacts: SuppressedContacts,
   actor: Actor = OPERATOR,
   isSandbox = false,
 ): Promise<Exclude<Suppressing, 'known'>> {
@@ -43,6 +45,7 @@ export async function addSuppression(
     createdAt,
   })
   await appendEvents(tx, [suppressedByHand(suppression, isSandbox)])
+  await contacts.suppressed(tx, [suppression], { isSandbox, source: 'api' })
   return result
 }
 
@@ -50,6 +53,7 @@ export async function addSuppression(
 export async function removeSuppression(
   tx: Tx,
   removal: Pick<Suppression, 'workspaceId' | 'email' | 'createdAt'>,
+  contacts: SuppressedContacts,
   actor: Actor = OPERATOR,
   isSandbox = false,
 ): Promise<void> {
@@ -67,6 +71,7 @@ export async function removeSuppression(
       payload: { email },
     },
   ])
+  await contacts.released(tx, removal, { isSandbox, source: 'api' })
 }
 
 /** What the event log is told of an entry that somebody has made. */
