@@ -28,7 +28,7 @@ interface AboutContact {
 }
 
 interface Subscription extends AboutContact {
-  /** Null: of everything. */
+  /** Null: of everything. That of a list is derived from `list.member_*`. */
   readonly list_id: string | null
   readonly source: AudienceSource
 }

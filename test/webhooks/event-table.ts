@@ -48,7 +48,7 @@ export const EVENT_TABLE: readonly EventRow[] = [
       'PATCH /contacts/:id',
       'DELETE /suppressions/:email',
       'the preferences page',
-      'a form (of a list)',
+      'all that causes list.member_added (of a list)',
     ],
     test: [SERVED, CONTACTS],
   },

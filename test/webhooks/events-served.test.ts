@@ -59,8 +59,28 @@ t.test('who joins and leaves lists is told', async t => {
     source: 'api',
   }
   t.match(await told('list.member_added'), [membership])
+  const subscription = { contact_id: id, email: 'ann@x.example', list_id: list['id'], source: 'api' }
+  t.same(await told('contact.subscribed'), [subscription])
   await postroad.delete(`/api/v1/lists/${list['id']}/members`, { key }, { contact_ids: [id] })
   t.match(await told('list.member_removed'), [membership])
+  t.same(await told('contact.unsubscribed'), [subscription])
+})
+
+t.test('a contact subscribes to the list that it is created in or imported into', async t => {
+  const { make, told, key, ...postroad } = await open(t)
+  const list = await make('/lists', { name: 'Friends' })
+  const { id = '' } = await make('/contacts', { email: 'ann@x.example', list_id: list['id'] })
+  const ofList = { list_id: list['id'] }
+  t.match(await told('contact.subscribed'), [{ contact_id: id, ...ofList, source: 'api' }])
+  await postroad.post(`/api/v1/contacts/import?list_id=${list['id']}`, 'email\nbob@x.example\n', {
+    key,
+    headers: { 'Content-Type': 'text/csv' },
+  })
+  const subscribed = await told('contact.subscribed', 2)
+  t.match(
+    subscribed.find(({ email }) => email === 'bob@x.example'),
+    { ...ofList, source: 'import' },
+  )
 })
 
 t.test('what is sent by a form is told, as what the contact itself wished', async t => {

@@ -94,21 +94,18 @@ export function changedFields(before: Contact, after: Contact): string[] {
   ).map(([name]) => name)
 }
 
-/** Where the contact itself chose the list (by a form, on the preferences page), its subscription is told as well. */
+/** Webhooks derive `contact.subscribed` and `contact.unsubscribed` of the list from it (`webhooks/events/list-subscription.ts`). */
 export function toldMember(
   kind: 'list.member_added' | 'list.member_removed',
   acting: Acting,
   list: Named,
   contact: Contact,
   at: number,
-): AnyEvent[] {
+): AnyEvent {
   const { source } = acting
   const { id: contact_id, email } = contact
   const { id: list_id, name: list_name } = list
-  const membership = told(acting, at, kind, { list_id, list_name, contact_id, email, source })
-  if (source !== 'form' && source !== 'preferences') return [membership]
-  const subscription = kind === 'list.member_added' ? 'contact.subscribed' : 'contact.unsubscribed'
-  return [membership, told(acting, at, subscription, { contact_id, email, list_id, source })]
+  return told(acting, at, kind, { list_id, list_name, contact_id, email, source })
 }
 
 export function toldTag(

@@ -80,7 +80,7 @@ export async function createContact(
   const events = [toldOf('contact.created', acting, contact, at)]
   if (list) {
     await addPairs(tx.db, LIST_MEMBERS, list.seq, [contact.seq], at)
-    events.push(...toldMember('list.member_added', acting, list, contact, at))
+    events.push(toldMember('list.member_added', acting, list, contact, at))
   }
   await appendEvents(tx, events)
   tx.onCommit(parts.onEvents)

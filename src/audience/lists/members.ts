@@ -51,7 +51,7 @@ export async function changeSome(
     tx,
     contacts
       .filter(({ seq }) => changed.has(seq))
-      .flatMap(contact => toldMember(`list.member_${change}`, acting, list, contact, at)),
+      .map(contact => toldMember(`list.member_${change}`, acting, list, contact, at)),
   )
   if (changed.size > 0) tx.onCommit(onEvents)
   return changed.size

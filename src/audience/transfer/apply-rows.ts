@@ -295,9 +295,9 @@ async function tagAll(
     }
   const events: AnyEvent[] = []
   for (const [tag, bySeq] of tagged) {
-    const told = await pair(pairing, CONTACT_TAGS, tag.seq, bySeq, contact => [
+    const told = await pair(pairing, CONTACT_TAGS, tag.seq, bySeq, contact =>
       toldTag('tag.added', acting, tag, contact, at),
-    ])
+    )
     for (const event of told) events.push(event)
   }
   return events
@@ -309,7 +309,7 @@ async function pair(
   kind: PairKind,
   thingSeq: number,
   contacts: ReadonlyMap<number, Contact>,
-  tell: (contact: Contact) => readonly AnyEvent[],
+  tell: (contact: Contact) => AnyEvent,
 ): Promise<AnyEvent[]> {
   const seqs = [...contacts.keys()]
   const made = seqs.filter(seq => seq >= firstMade)

@@ -7,6 +7,7 @@ import { sql, type Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { nextTurn } from '../../world/time/clock.js'
+import { bodyToldTo } from '../events/list-subscription.js'
 import type { AttemptResult } from './attempt.js'
 
 interface PayloadRow {
@@ -135,6 +136,7 @@ const selectWaiting = statement(
     db
       .selectFrom('webhook_deliveries')
       .innerJoin('webhook_payloads', 'webhook_payloads.event_seq', 'webhook_deliveries.event_seq')
+      .leftJoin('webhook_subscriptions', 'webhook_subscriptions.id', 'webhook_deliveries.subscription_id')
       .select([
         'webhook_deliveries.id',
         'webhook_deliveries.event_seq',
@@ -144,6 +146,7 @@ const selectWaiting = statement(
         'webhook_deliveries.created_at',
         'webhook_payloads.event',
         'webhook_payloads.body',
+        'webhook_subscriptions.event as subscribed_to',
       ])
       .where('subscription_id', '=', subscriptionId)
       .where('next_attempt_at', 'is not', null)
@@ -166,8 +169,7 @@ export async function listWaiting(
     attemptsBefore: row.attempts_before,
     nextAttemptAt: row.next_attempt_at ?? 0,
     createdAt: row.created_at,
-    event: row.event,
-    body: row.body,
+    ...bodyToldTo(row.subscribed_to, row),
   }))
 }
 

@@ -21,6 +21,7 @@ import {
 import type { SubscriptionRegister } from '../subscriptions/subscription-register.js'
 import { listSubscribers } from '../subscriptions/subscription-store.js'
 import { eventData, type ToldEvent } from './event-data.js'
+import { eventsToldBy } from './list-subscription.js'
 import { findMailFacts } from './mail-facts-store.js'
 import { isWebhookEvent, WEBHOOK_EVENT_NAMES, type WebhookEvent } from './webhook-event.js'
 
@@ -46,7 +47,8 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     // By name: which of them this appliance has is a matter of its resources.
     kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
     look: () => register.refreshIfOutdated(),
-    concerns: ({ workspaceId, kind }: ToldEvent) => register.isWanted(workspaceId, kind),
+    concerns: ({ workspaceId, kind }: ToldEvent) =>
+      isWebhookEvent(kind) && eventsToldBy(kind).some(event => register.isWanted(workspaceId, event)),
     react: (tx: Tx, events: readonly ToldEvent[]) => tell(parts, tx, events),
   }
 }
@@ -58,7 +60,9 @@ async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly ToldEv
   )
   const told = events.filter((event): event is Told => !known.has(event.seq) && isWebhookEvent(event.kind))
   const subscribers = await subscribersOf(tx.db, told)
-  const wanted = told.filter(event => subscribers.has(keyOf(event.workspaceId, event.kind)))
+  const subscribersTo = ({ workspaceId, kind }: Told) =>
+    eventsToldBy(kind).flatMap(event => subscribers.get(keyOf(workspaceId, event)) ?? [])
+  const wanted = told.filter(event => subscribersTo(event).length > 0)
   if (wanted.length === 0) return
   const mails = await findMailFacts(
     tx.db,
@@ -77,7 +81,7 @@ async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly ToldEv
     })),
   )
   const deliveries = wanted.flatMap(event =>
-    (subscribers.get(keyOf(event.workspaceId, event.kind)) ?? []).map((subscriptionId): NewDelivery => ({
+    subscribersTo(event).map((subscriptionId): NewDelivery => ({
       id: parts.newId(),
       subscriptionId,
       eventSeq: event.seq,

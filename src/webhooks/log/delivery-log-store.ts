@@ -1,4 +1,5 @@
 /** SQL of the log of deliveries: what was told to whom, each attempt of it, its replay, and its end by age. */
+import { bodyToldTo } from '../events/list-subscription.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -218,6 +219,7 @@ function complete(db: Queries) {
   return db
     .selectFrom('webhook_deliveries')
     .innerJoin('webhook_payloads', 'webhook_payloads.event_seq', 'webhook_deliveries.event_seq')
+    .leftJoin('webhook_subscriptions', 'webhook_subscriptions.id', 'webhook_deliveries.subscription_id')
     .select([
       'webhook_deliveries.id',
       'webhook_deliveries.subscription_id',
@@ -227,6 +229,7 @@ function complete(db: Queries) {
       'webhook_deliveries.finished_at',
       'webhook_payloads.event',
       'webhook_payloads.body',
+      'webhook_subscriptions.event as subscribed_to',
     ])
 }
 
@@ -275,8 +278,7 @@ function fromRow(row: CompleteRow, attempts: readonly LoggedAttempt[]): LoggedDe
   return {
     id: row.id,
     subscriptionId: row.subscription_id,
-    event: row.event,
-    body: row.body,
+    ...bodyToldTo(row.subscribed_to, row),
     status: row.status,
     nextAttemptAt: row.next_attempt_at,
     createdAt: row.created_at,
