@@ -282,6 +282,7 @@ function resourceParts({ config, world, database, newId, domains, linkSecrets, b
     hostname: config.hostname,
     isCaptured: config.mta.capture,
     keptMailMs: config.inbound.keepMs,
+    dataDir: config.dataDir,
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,

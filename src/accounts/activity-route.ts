@@ -1,8 +1,8 @@
 /** `GET /activity`: who changed what in this workspace. */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
-import { ACTOR_TYPES, listActivities } from '../events/activity-store.js'
+import { ACTOR_TYPES, listActivities, type RecordedActivity } from '../events/activity-store.js'
 import { Id, Moment } from '../http/answer/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
@@ -42,17 +42,24 @@ export function activityRoute(reader: Queries): Route {
     async handle({ principal, query }, page) {
       const { items, total } = await listActivities(reader, principal.workspaceId, query.action, page)
       return {
-        items: items.map(({ id, actor, action, subject, details, createdAt }) => ({
-          id: String(id),
-          actor: { ...actor },
-          action,
-          subject,
-          details: { ...details },
-          is_sandbox: principal.isSandbox,
-          created_at: isoTime(createdAt),
-        })),
+        items: items.map(one => activityToApi(one, principal.isSandbox)),
         total,
       }
     },
   })
+}
+
+export function activityToApi(
+  { id, actor, action, subject, details, createdAt }: RecordedActivity,
+  isSandbox: boolean,
+): Static<typeof ActivitySchema> {
+  return {
+    id: String(id),
+    actor: { ...actor },
+    action,
+    subject,
+    details: { ...details },
+    is_sandbox: isSandbox,
+    created_at: isoTime(createdAt),
+  }
 }

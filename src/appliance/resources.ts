@@ -28,6 +28,7 @@ import { messages } from '../messages/resource.js'
 import { email } from '../msa/resource.js'
 import { databaseUpkeep } from '../resource/database-upkeep.js'
 import { eventLog } from '../resource/event-log.js'
+import { erasure } from './erasure/resource.js'
 import { removedWorkspaces } from './purge/purge-workspaces.js'
 import type { OpenResource, Resource } from '../resource/resource.js'
 import { subscriptions } from '../tracking/subscription/resource.js'
@@ -57,6 +58,7 @@ const RESOURCES = [
   webhooks,
   accounts,
   removedWorkspaces,
+  erasure,
   health,
   metrics,
   inboundMail,

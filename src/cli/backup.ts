@@ -21,6 +21,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { setRestoreHold } from '../accounts/restore-hold-store.js'
+import { eraseAgain } from '../appliance/erasure/erase.js'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
 import type { Config } from '../config/config.js'
 import { isoTime } from '../core/moments.js'
@@ -136,12 +137,13 @@ function copyOctets(source: number, target: string): void {
   }
 }
 
-/** Brings the copy up to date, finds out whether its secrets can be opened, and holds it. @returns whether any mail waits */
+/** Brings the copy up to date, erases again who was erased since, finds out whether its secrets can be opened, and holds it. @returns whether any mail waits */
 async function prepare(context: CliContext, config: Config): Promise<boolean> {
   const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
   try {
     const { database, world } = appliance
     await database.write(tx => setRestoreHold(tx.db, world.clock.now()))
+    await eraseAgain({ database, clock: world.clock, dataDir: config.dataDir })
     const [first] = await listDestinations(database.reader)
     return first !== undefined && (await listEntries(database.reader, { isAll: true }, 1)).length > 0
   } finally {

@@ -31,6 +31,7 @@ import { queueCommands } from './mail/queue.js'
 import { sendCommand } from './mail/send.js'
 import { serveCommand } from './serve.js'
 import { shellCommands } from './shell/shell.js'
+import { activityCommands, eraseCommand } from './tenant/erase.js'
 import { suppressCommands } from './tenant/suppress.js'
 import { topCommand } from './mail/top.js'
 import { webhookCommands } from './tenant/webhook.js'
@@ -49,6 +50,8 @@ const COMMANDS = [
   captureCommands,
   inboundCommands,
   suppressCommands,
+  eraseCommand,
+  activityCommands,
   contactsCommands,
   listsCommands,
   segmentsCommands,

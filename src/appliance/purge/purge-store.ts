@@ -67,7 +67,8 @@ export async function deleteChildren(
   return deleteFound(db, table, key, sql`${sql.ref(column)} in (${parents})`, limit)
 }
 
-async function deleteFound(
+/** @param found condition @returns how many were deleted, at most `limit` */
+export async function deleteFound(
   db: Queries,
   table: string,
   key: readonly string[],

@@ -3,6 +3,7 @@
  *
  * Checked at acceptance; what writes them is the recipient's own refusal, complaint or wish, or a person's hand.
  */
+import { createHash } from 'node:crypto'
 import type { Generated, Insertable } from 'kysely'
 import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
@@ -113,7 +114,7 @@ export async function findSuppression(
     .selectFrom('suppressions')
     .selectAll()
     .where('workspace_id', '=', workspaceId)
-    .where('email', '=', email)
+    .where('email', 'in', [email, erasedEntry(email)])
     .executeTakeFirst()
   return row && fromRow(row)
 }
@@ -124,10 +125,13 @@ const selectEntries = statement(
       .selectFrom('suppressions')
       .select(['email', 'scope', 'reason', 'source_message_id', 'created_at'])
       .where('workspace_id', '=', workspaceId)
-    const [first, second, ...others] = emails
-    // A mail to one, its address and its domain: for a list SQLite builds a table first, which takes longer than to look for both.
-    if (first !== undefined && second !== undefined && others.length === 0)
-      return entries.where('email', '=', first).unionAll(entries.where('email', '=', second))
+    const [first, second, third, ...others] = emails
+    // A mail to one: for a list SQLite builds a table first, which takes longer than to look for each.
+    if (first !== undefined && second !== undefined && third !== undefined && others.length === 0)
+      return entries
+        .where('email', '=', first)
+        .unionAll(entries.where('email', '=', second))
+        .unionAll(entries.where('email', '=', third))
     return entries.where('email', 'in', emails)
   },
 )
@@ -144,11 +148,13 @@ export async function findSuppressed(
   emails: readonly string[],
   isMarketing: boolean,
 ): Promise<Set<string>> {
-  const entries = new Set<string>()
-  for (const list of inLists([...new Set([...emails, ...emails.map(domainEntry)])]))
-    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
-      if (row.scope === 'all' || isMarketing) entries.add(row.email)
-  return new Set(emails.filter(email => entries.has(email) || entries.has(domainEntry(email))))
+  const entries = await entriesOf(db, workspaceId, emails)
+  const isSuppressedBy = (entry: Entry | undefined) => entry && (entry.scope === 'all' || isMarketing)
+  return new Set(
+    emails.filter(
+      email => isSuppressedBy(entries.get(email)) || isSuppressedBy(entries.get(domainEntry(email))),
+    ),
+  )
 }
 
 /** What each of these addresses itself is suppressed for; entries of whole domains are not looked at. @param emails lower case */
@@ -158,9 +164,11 @@ export async function findReasons(
   emails: readonly string[],
 ): Promise<ReadonlyMap<string, SuppressionReason>> {
   const reasons = new Map<string, SuppressionReason>()
-  for (const list of inLists(emails))
-    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows)
-      reasons.set(row.email, row.reason)
+  const entries = await entriesOf(db, workspaceId, emails)
+  for (const email of emails) {
+    const entry = entries.get(email)
+    if (entry) reasons.set(email, entry.reason)
+  }
   return reasons
 }
 
@@ -178,13 +186,7 @@ export async function findStandings(
   workspaceId: string,
   emails: readonly string[],
 ): Promise<ReadonlyMap<string, Standing>> {
-  const wanted = [...new Set(emails.flatMap(email => [email, domainEntry(email)]))]
-  const entries = new Map<string, Entry>()
-  for (const list of inLists(wanted))
-    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows) {
-      const { reason, scope, source_message_id: sourceMessageId, created_at: createdAt } = row
-      entries.set(row.email, { reason, scope, sourceMessageId, createdAt })
-    }
+  const entries = await entriesOf(db, workspaceId, emails)
   const standings = new Map<string, Standing>()
   if (entries.size === 0) return standings
   for (const email of emails) {
@@ -192,6 +194,56 @@ export async function findStandings(
     if (standing.own || standing.domain) standings.set(email, standing)
   }
   return standings
+}
+
+/** The entries of these addresses and of their domains, by address or `@domain`. An erased address is found by its hash. */
+async function entriesOf(
+  db: Queries,
+  workspaceId: string,
+  emails: readonly string[],
+): Promise<ReadonlyMap<string, Entry>> {
+  const names = new Map<string, string>()
+  for (const email of emails)
+    names.set(email, email).set(domainEntry(email), domainEntry(email)).set(erasedEntry(email), email)
+  const entries = new Map<string, Entry>()
+  for (const list of inLists([...names.keys()]))
+    for (const row of (await selectEntries(db, { workspaceId, emails: list })).rows) {
+      const name = names.get(row.email) ?? row.email
+      if (entries.get(name)?.scope === 'all') continue
+      const { reason, scope, source_message_id: sourceMessageId, created_at: createdAt } = row
+      entries.set(name, { reason, scope, sourceMessageId, createdAt })
+    }
+  return entries
+}
+
+/** What stands in place of an erased address, so that its suppression survives. */
+export function erasedEntry(email: string): string {
+  return `erased:${createHash('sha256').update(email).digest('hex')}`
+}
+
+/** Replaces the address of a suppression by its hash. @returns how many entries */
+export async function eraseSuppressions(
+  db: Queries,
+  workspaceIds: readonly string[],
+  email: string,
+): Promise<number> {
+  const hashed = db
+    .selectFrom('suppressions')
+    .select('workspace_id')
+    .where('workspace_id', 'in', workspaceIds)
+    .where('email', '=', erasedEntry(email))
+  const again = await db
+    .deleteFrom('suppressions')
+    .where('email', '=', email)
+    .where('workspace_id', 'in', hashed)
+    .executeTakeFirst()
+  const changed = await db
+    .updateTable('suppressions')
+    .set({ email: erasedEntry(email) })
+    .where('workspace_id', 'in', workspaceIds)
+    .where('email', '=', email)
+    .executeTakeFirst()
+  return Number(again.numDeletedRows + changed.numUpdatedRows)
 }
 
 /** The entry that suppresses the whole domain of an address, e.g. `@example.com`. */
@@ -204,7 +256,7 @@ export async function deleteUnsubscribe(db: Queries, workspaceId: string, email:
   const result = await db
     .deleteFrom('suppressions')
     .where('workspace_id', '=', workspaceId)
-    .where('email', '=', email)
+    .where('email', 'in', [email, erasedEntry(email)])
     .where('reason', '=', 'unsubscribe')
     .where('scope', '=', 'marketing')
     .executeTakeFirst()
@@ -216,7 +268,7 @@ export async function deleteSuppression(db: Queries, workspaceId: string, email:
   const result = await db
     .deleteFrom('suppressions')
     .where('workspace_id', '=', workspaceId)
-    .where('email', '=', email)
+    .where('email', 'in', [email, erasedEntry(email)])
     .executeTakeFirst()
   return result.numDeletedRows > 0n
 }

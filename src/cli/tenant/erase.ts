@@ -1,0 +1,61 @@
+/** `postroad erase ADDRESS`: everything about a person, for good. `postroad activity list`: who changed what. */
+import type { Command } from 'commander'
+import { activityToApi } from '../../accounts/activity-route.js'
+import { erasePerson } from '../../appliance/erasure/erase.js'
+import { checkEmail } from '../../audience/checks.js'
+import { isoTime } from '../../core/moments.js'
+import { listActivities, OPERATOR } from '../../events/activity-store.js'
+import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
+import { command, mustFindWorkspace, printResult, table, withAppliance, type CliContext } from '../context.js'
+import { ownedGroup, printsList } from './owned-group.js'
+
+export function eraseCommand(program: Command, context: CliContext): void {
+  confirmable(
+    command(program, 'erase <address>', 'erase everything about a person, for good').option(
+      '--workspace <id>',
+      'in this workspace only',
+    ),
+  ).action(async (address: string, options: ConfirmOptions & { readonly workspace?: string }) => {
+    const email = checkEmail(address)
+    await withAppliance(context, options, async ({ database, world, config }) => {
+      const { workspace } = options
+      if (workspace !== undefined) await mustFindWorkspace(database.reader, workspace)
+      const where = workspace === undefined ? 'all workspaces' : `workspace ${workspace}`
+      await confirm(
+        context,
+        options,
+        `This erases everything about ${email} in ${where}. It cannot be undone.`,
+      )
+      const parts = { database, clock: world.clock, dataDir: config.dataDir }
+      const erased = await erasePerson(parts, email, OPERATOR, workspace)
+      printResult(context, options, { erased }, () =>
+        table(
+          ['ERASED', 'COUNT'],
+          Object.entries(erased).map(([name, count]) => [name, count]),
+        ),
+      )
+    })
+  })
+}
+
+export function activityCommands(program: Command, context: CliContext): void {
+  const { inWorkspace } = ownedGroup(program, 'activity', 'who changed what in a workspace')
+  printsList<{ readonly action?: string }>(
+    context,
+    inWorkspace('list', 'changes, newest first').option(
+      '--action <action>',
+      'of this kind, e.g. domain.added',
+    ),
+    ['TIME', 'ACTOR', 'ACTION', 'SUBJECT', 'DETAILS'],
+    async ({ database }, { workspaceId, page, options }) => {
+      const { items } = await listActivities(database.slowReader, workspaceId, options.action, page)
+      return items.map(one => ({
+        shown: activityToApi(one, false),
+        cells: [
+          ...[isoTime(one.createdAt), one.actor.type === 'api_key' ? one.actor.name : one.actor.type],
+          ...[one.action, one.subject, JSON.stringify(one.details)],
+        ],
+      }))
+    },
+  )
+}
