@@ -8,8 +8,8 @@ import type { Suppression } from './suppression-store.js'
 
 export interface SuppressionChange {
   readonly isSandbox: boolean
-  /** `api`: a client or the operator; `system`: a bounce or a complaint. */
-  readonly source: 'api' | 'system'
+  /** `api`: a client or the operator; `import`: a file; `system`: a bounce or a complaint. */
+  readonly source: 'api' | 'import' | 'system'
 }
 
 export interface SuppressedContacts {
