@@ -34,7 +34,8 @@ import { up as runsByWorkspace } from './migrations/0030-runs-by-workspace.js'
 import { up as searchMerges } from './migrations/0031-search-merges.js'
 import { up as campaignHolds } from './migrations/0032-campaign-holds.js'
 import { up as answeredRequests } from './migrations/0033-answered-requests.js'
-import { up as suspendedContacts } from './migrations/0037-suspended-contacts.js'
+import { up as attributeTraits } from './migrations/0034-attribute-traits.js'
+import { up as suspendedContacts } from './migrations/0035-suspended-contacts.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -72,5 +73,6 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0031-search-merges': searchMerges,
   '0032-campaign-holds': campaignHolds,
   '0033-answered-requests': answeredRequests,
-  '0037-suspended-contacts': suspendedContacts,
+  '0034-attribute-traits': attributeTraits,
+  '0035-suspended-contacts': suspendedContacts,
 }

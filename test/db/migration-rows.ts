@@ -732,7 +732,27 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0033-answered-requests': {
     become: { automation_runs: [{ id: 'run', refusals: 0 }] },
   },
-  '0037-suspended-contacts': {
+  '0034-attribute-traits': {
+    before: {
+      contacts: [
+        {
+          ...{ seq: 4_294_967_299, audience: 1, subscribed: 1, is_bounced: 0, created_at: T, updated_at: T },
+          ...{ is_indexed: 0, id: 'cid', email: 'cid@one.test', search_text: 'cid@one.test' },
+          attributes: '{"plan":"19.90","age":["x"],"home":{"city":"Rom"}}',
+          ...{ traits: '{"age":null,"home":null}', text_0: '19.90', number_0: null },
+        },
+      ],
+    },
+    become: {
+      contacts: [
+        { id: 'bob', text_0: 'pro', number_0: null, moment_1: Date.UTC(2026, 0, 5), number_3: 30 },
+        { id: 'cid', text_0: '19.90', number_0: 19.9, text_3: null },
+      ],
+    },
+    // Arrays and nested attributes are in it now.
+    changes: ['contacts.traits', 'contacts.number_0', 'contacts.moment_1'],
+  },
+  '0035-suspended-contacts': {
     become: { contacts: [{ id: 'contact', is_suspended: 0 }] },
     after: {
       suppression_sweeps: [{ workspace_id: WORKSPACE, is_sandbox: 0, position: 4_294_967_297 }],

@@ -1,9 +1,9 @@
 /**
  * SQL of attribute places: which attributes of an audience have columns of their own in the rows of its contacts.
  *
- * The first sixteen names that an audience ever has, in the order of their coming, and for good: a name is given its place in the
- * transaction that stores the first contact with it, so that whatever contact has a placed attribute has it there. All other
- * attributes are in `traits`, which takes a rule about three times as long to read. Called by the contact store, and by who compiles rules.
+ * The first sixteen names under which an audience ever has a text, number or boolean, in the order of their coming, and for good: a name
+ * is given its place in the transaction that stores the first contact with it, so that whatever contact has a placed attribute has it there.
+ * All other attributes, and arrays and objects always, are in `traits`, which takes a rule about three times as long to read. Called by the contact store, and by who compiles rules.
  */
 import { inPieces, statement } from '../../db/statement.js'
 import type { Queries } from '../../db/database.js'
@@ -49,8 +49,9 @@ export async function givePlaces(
   const given: PlaceRow[] = []
   for (const { traits } of contacts) {
     if (places.size === PLACES) break
-    for (const [name] of traits) {
-      if (places.has(name) || places.size === PLACES) continue
+    for (const [name, { text }] of traits) {
+      // An array or an object has nothing to put into the columns.
+      if (text === null || places.has(name) || places.size === PLACES) continue
       given.push({ audience, place: places.size, name })
       places.set(name, places.size)
     }
@@ -97,7 +98,7 @@ export function placed(
       values[3 * place + 2] = moment
       if (text !== null) continue
     }
-    // Also what has a place and is neither text, number nor truth value: that there is something.
+    // Arrays and objects stand in `traits`, even under a name that has a place.
     others.push(attribute)
   }
   return { values, traits: others.length === 0 ? '{}' : JSON.stringify(traitsOf(others)) }

@@ -1,39 +1,128 @@
 /**
- * What rules compare of a contact's names and attributes, and searches look into: folded text, and of attributes also a number or
- * moment where it is one.
+ * The comparable form of a contact's names and attributes: folded text, the number or moment it parses as, the items of an array.
  *
- * Stored beside them (`contact-write-store.ts`, `places-store.ts`), so that a rule means the same on both databases and reads no more than it needs.
- * Called by the contact store, by the thread that reads imports, and by whoever compiles rules. Pure. A value that is neither text, number nor truth value is there, but compares with
- * nothing; a text that is written as a number (imports know nothing else) is one, and one that is written as a date is a moment.
+ * Stored beside the contact (`contact-write-store.ts`, `places-store.ts`), so that a rule means the same on both databases and reads no more
+ * than it needs. Used by the contact store, the import reader and the compiler of rules. Pure.
+ *
+ * Text that parses as a number also compares as one: imports know nothing but text. A nested value is an attribute named by its path
+ * (`address.city`); a path through an array of objects collects an array. `null`, `[]` and `{}` are stored as nothing.
  */
 import { readMoment } from '../../core/read-moment.js'
 import { fold } from '../../core/fold.js'
 import type { Attributes, ContactFields } from './contact.js'
 
-export type Traits = Readonly<Record<string, string | number | null>>
+export type Traits = Readonly<Record<string, string | number | null | readonly (string | number)[]>>
 
-/** As a number is written by everybody: no leading zeros, no exponent, few digits. */
-const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{0,14}[1-9])?$/
+/** Surrounding spaces, a sign, leading and trailing zeros and an exponent are allowed: `19.90`, `007`, `1e3`. */
+const NUMBER = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?\s*$/i
+
+/** No number is written longer; a number is not looked for in longer text. */
+const MOST_NUMBER = 64
+
+/** A rule's field is no longer, so that a longer path cannot be asked for. */
+const MOST_PATH = 120
+/** Control characters and lone surrogates: no column of PostgreSQL takes them. */
+const UNNAMEABLE = /[\p{Cc}\p{Cs}]/u
+/** Nested attributes of one contact that rules can reach. */
+export const MOST_NESTED = 1_000
 
 /** One attribute, as rules compare it. */
 export interface Trait {
-  /** Folded; null where it is neither text, number nor truth value. */
+  /** Folded; null for arrays and objects. */
   readonly text: string | null
   readonly number: number | null
   /** Ms since epoch UTC. */
   readonly moment: number | null
+  /** Of an array: the text of each item that is a text, number or boolean. */
+  readonly items: readonly string[] | null
 }
 
 export function traitOf(value: unknown): Trait {
-  return { text: textOf(value) ?? null, number: numberOf(value) ?? null, moment: momentOf(value) ?? null }
+  const items = Array.isArray(value) ? value.flatMap(item => textOf(item) ?? []) : null
+  const text = textOf(value) ?? null
+  const number = typeof value === 'number' ? value : typeof value === 'string' ? numberOf(value) : undefined
+  return { text, number: number ?? null, moment: momentOf(value) ?? null, items }
 }
 
+/** What rules compare of all attributes: those at the top first, then nested ones by their paths. */
+export function namedTraits(attributes: Attributes): NamedTrait[] {
+  const named: NamedTrait[] = []
+  let hasNested = false
+  for (const [name, value] of Object.entries(attributes)) {
+    if (isNothing(value)) continue
+    hasNested ||= typeof value === 'object'
+    named.push([name, traitOf(value)])
+  }
+  if (hasNested) for (const [path, value] of nestedValues(attributes)) named.push([path, traitOf(value)])
+  return named
+}
+
+/** Breadth first; where two paths are written alike, the shallower one counts. */
+function nestedValues(attributes: Attributes): Map<string, unknown> {
+  const found = new Map<string, unknown>()
+  let level = Object.entries(attributes)
+  while (level.length > 0 && found.size < MOST_NESTED) {
+    const next: [string, unknown][] = []
+    for (const [path, value] of level)
+      for (const [key, inner] of innerValues(value)) {
+        const place = `${path}.${key}`
+        if (place.length > MOST_PATH || UNNAMEABLE.test(key)) continue
+        if (isNothing(inner) || next.length >= MOST_NESTED) continue
+        next.push([place, inner])
+        if (!Object.hasOwn(attributes, place) && !found.has(place) && found.size < MOST_NESTED)
+          found.set(place, inner)
+      }
+    level = next
+  }
+  return found
+}
+
+/** Members of an object; of an array, what its objects have under each key. */
+function innerValues(value: unknown): [string, unknown][] {
+  if (isObject(value)) return Object.entries(value)
+  if (!Array.isArray(value)) return []
+  const collected = new Map<string, unknown[]>()
+  for (const item of value)
+    if (isObject(item))
+      for (const [key, inner] of Object.entries(item)) {
+        const all = collected.get(key) ?? []
+        collected.set(key, all)
+        if (Array.isArray(inner)) all.push(...(inner as unknown[]))
+        else all.push(inner)
+      }
+  return [...collected]
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What `is_set` takes for nothing, but for the empty text, which still compares. */
+function isNothing(value: unknown): boolean {
+  return (
+    value === null ||
+    (typeof value === 'object' && (Array.isArray(value) ? value : Object.keys(value)).length === 0)
+  )
+}
+
+/** The value that a rule's field names, as `namedTraits` finds it. */
+export function attributeAt(attributes: Attributes, path: string): unknown {
+  if (Object.hasOwn(attributes, path)) return attributes[path]
+  return path.includes('.') ? nestedValues(attributes).get(path) : undefined
+}
+
+/** As JSON is written of them: only what there is. */
 export function traitsOf(attributes: readonly NamedTrait[]): Traits {
   return Object.fromEntries(
-    attributes.flatMap(([name, { text, number, moment }]) => {
-      const traits: [string, string | number | null][] = [[textTrait(name), text]]
+    attributes.flatMap(([name, { text, number, moment, items }]) => {
+      const traits: [string, Traits[string]][] = [[textTrait(name), text]]
       if (number !== null) traits.push([numberTrait(name), number])
       if (moment !== null) traits.push([momentTrait(name), moment])
+      if (items !== null && items.length > 0) {
+        traits.push([itemsTrait(name), items])
+        const numbers = items.flatMap(item => numberOf(item) ?? [])
+        if (numbers.length > 0) traits.push([itemNumbersTrait(name), numbers])
+      }
       return traits
     }),
   )
@@ -65,7 +154,7 @@ export function storedForm({
     lastFolded: last,
     searchText: `${fold(email)}\n${first ?? ''}\n${last ?? ''}`,
     attributesText: JSON.stringify(attributes),
-    traits: Object.entries(attributes).map(([name, value]) => [name, traitOf(value)]),
+    traits: namedTraits(attributes),
   }
 }
 
@@ -90,14 +179,26 @@ export function momentTrait(name: string): string {
   return `${textTrait(name)}~d`
 }
 
+/** Texts of the items of an array. */
+export function itemsTrait(name: string): string {
+  return `${textTrait(name)}~l`
+}
+
+/** Those of its items that are numbers. */
+export function itemNumbersTrait(name: string): string {
+  return `${textTrait(name)}~m`
+}
+
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return storable(fold(value))
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
 }
 
-function numberOf(value: unknown): number | undefined {
-  if (typeof value === 'number') return value
-  return typeof value === 'string' && NUMBER.test(value) ? Number(value) : undefined
+/** The number that text parses as, in a rule as in an attribute. */
+export function numberOf(text: string): number | undefined {
+  if (text.length > MOST_NUMBER || !NUMBER.test(text)) return undefined
+  const number = Number(text)
+  return Number.isFinite(number) ? number : undefined
 }
 
 /** Begins as a date does; else a number of eight digits would be one. */

@@ -9,7 +9,7 @@ import { dialectOf } from '../../db/dialect.js'
 import type { Dialect, Queries } from '../../db/database.js'
 import { findAudience, type SeqRange } from '../audience-store.js'
 import { findPlaces, type Places } from '../contacts/places-store.js'
-import { momentTrait, numberTrait, textTrait } from '../contacts/traits.js'
+import { itemNumbersTrait, itemsTrait, momentTrait, numberTrait, textTrait } from '../contacts/traits.js'
 import { findNamedLists } from '../lists/list-store.js'
 import { CONTACT_TAGS, hasAny, isWithAny, LIST_MEMBERS, type NamedSeq } from '../pair-store.js'
 import { findNamedTags } from '../tags/tag-store.js'
@@ -124,8 +124,6 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
       const sorting = known.dialect === 'postgres' ? sql`collate "C"` : sql``
       return sql<boolean>`${text(test.of, known)} ${sorting} ${SIGNS[test.order]} ${test.value}`
     }
-    case 'number':
-      return among(number(test.attribute, known), test.values, test.isNot)
     case 'number_order':
       return sql<boolean>`${number(test.attribute, known)} ${SIGNS[test.order]} ${real(test.value)}`
     case 'date_order':
@@ -140,32 +138,77 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
       return maybeNot(value, sql`between ${real(from)} and ${real(known.now)}`, test.isNot)
     }
     case 'truth':
-      return sql<boolean>`${sql.ref(test.field === 'bounced' ? 'is_bounced' : 'subscribed')} = ${test.value ? 1 : 0}`
+      if (test.values.length === 0) return NOBODY
+      return sql<boolean>`${sql.ref(test.field === 'bounced' ? 'is_bounced' : 'subscribed')} in (${sql.join(
+        test.values.map(value => sql.lit(value ? 1 : 0)),
+      )})`
     case 'things':
       return compileThings(test, known, aim)
   }
 }
 
-function compileText({ of, how, values, isNot }: Extract<Test, { kind: 'text' }>, known: Known): Condition {
-  const value = text(of, known)
+function compileText(test: Extract<Test, { kind: 'text' }>, known: Known): Condition {
+  const { of, values, numbers, how } = test
+  const any: Condition[] = []
+  if (values.length > 0) any.push(compareText(test, text(of, known), known))
+  if ('attribute' in of) {
+    if (numbers.length > 0 && (how === 'equals' || how === 'in'))
+      any.push(sql<boolean>`${number(of.attribute, known)} in (${sql.join(numbers.map(real))})`)
+    if (how === 'in' || how === 'contains') any.push(compileItems(test, of.attribute, known))
+  }
+  const found = sql<boolean>`(${sql.join(any, sql` or `)})`
+  return test.isNot ? sql<boolean>`${found} is not true` : found
+}
+
+function compareText(
+  { how, values }: Extract<Test, { kind: 'text' }>,
+  value: RawBuilder<unknown>,
+  { dialect }: Known,
+): Condition {
   const [first = ''] = values
   switch (how) {
+    case 'equals':
     case 'in':
-      return maybeNot(value, sql`in (${sql.join(values)})`, isNot)
-    case 'contains': {
-      const position = sql.raw(known.dialect === 'sqlite' ? 'instr' : 'strpos')
-      const found = sql<boolean>`${position}(${value}, ${first}) > 0`
-      return isNot ? sql<boolean>`(${value} is null or not ${found})` : found
-    }
+      return sql<boolean>`${value} in (${sql.join(values)})`
+    case 'contains':
+      return sql<boolean>`${sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos')}(${value}, ${first}) > 0`
     case 'starts_with':
       return sql<boolean>`substr(${value}, 1, ${sql.lit(lengthOf(first))}) = ${first}`
     case 'ends_with': {
       const length = sql.lit(lengthOf(first))
-      return known.dialect === 'sqlite'
+      return dialect === 'sqlite'
         ? sql<boolean>`substr(${value}, -${length}) = ${first}`
         : sql<boolean>`right(${value}, ${length}) = ${first}`
     }
   }
+}
+
+/** Whether an array has one of the values. An attribute with text is none, which is asked first where it is in a column. */
+function compileItems(
+  { how, values, numbers }: Extract<Test, { kind: 'text' }>,
+  attribute: string,
+  { dialect, places }: Known,
+): Condition {
+  const isArray = (trait: string) => {
+    const has = sql<boolean>`(traits -> cast(${trait} as text)) is not null`
+    const place = places.get(attribute)
+    return place === undefined ? has : sql<boolean>`${sql.ref(`text_${place}`)} is null and ${has}`
+  }
+  const hasItem = (trait: string, isMeant: Condition) =>
+    dialect === 'sqlite'
+      ? sql<boolean>`(${isArray(trait)} and exists (
+          select 1 from json_each(traits, ${`$."${trait}"`}) as item where ${isMeant}))`
+      : sql<boolean>`(${isArray(trait)} and exists (
+          select 1 from jsonb_array_elements_text(traits -> cast(${trait} as text)) as item (value) where ${isMeant}))`
+  const any: Condition[] = []
+  // Of a number that text may contain, the text is no item.
+  if (values.length > 0 && !(how === 'contains' && numbers.length > 0))
+    any.push(hasItem(itemsTrait(attribute), sql<boolean>`item.value in (${sql.join(values)})`))
+  if (numbers.length > 0) {
+    const among = sql<boolean>`cast(item.value as double precision) in (${sql.join(numbers.map(real))})`
+    any.push(hasItem(itemNumbersTrait(attribute), among))
+  }
+  return sql<boolean>`(${sql.join(any, sql` or `)})`
 }
 
 /** Of all contacts, for one with the thing to be rare: then those with it are read, and no others looked at. */
@@ -206,14 +249,18 @@ function text(of: TextSource, known: Known): RawBuilder<unknown> {
     : sql.ref(`text_${place}`)
 }
 
-/** An attribute that is no text is there as well: `traits` has it, whatever its place. */
+/** Empty text is as nothing; `traits` has no empty arrays. What is no text stands in `traits`, whatever its place. */
 function compilePresence({ of, isNot }: Extract<Test, { kind: 'is_set' }>, known: Known): Condition {
-  const is = isNot ? sql`is null` : sql`is not null`
-  if ('moment' in of) return sql<boolean>`${sql.ref(of.moment)} ${is}`
-  if ('field' in of) return sql<boolean>`${text(of, known)} ${is}`
-  const other = sql<boolean>`(traits -> cast(${textTrait(of.attribute)} as text)) ${is}`
-  if (!known.places.has(of.attribute)) return other
-  return sql<boolean>`(${text(of, known)} ${is} ${isNot ? sql`and` : sql`or`} ${other})`
+  if ('moment' in of) return sql<boolean>`${sql.ref(of.moment)} ${isNot ? sql`is null` : sql`is not null`}`
+  const value = text(of, known)
+  const isSet = (): Condition => {
+    if ('field' in of) return sql<boolean>`${value} <> ''`
+    const isThere = sql<boolean>`(traits -> cast(${textTrait(of.attribute)} as text)) is not null`
+    return known.places.has(of.attribute)
+      ? sql<boolean>`(${value} <> '' or (${value} is null and ${isThere}))`
+      : sql<boolean>`(${isThere} and coalesce(${value}, 'x') <> '')`
+  }
+  return isNot ? sql<boolean>`(${isSet()}) is not true` : isSet()
 }
 
 function number(attribute: string, { places }: Known): RawBuilder<unknown> {
@@ -232,10 +279,6 @@ function numberOf(trait: string): RawBuilder<unknown> {
 
 function real(value: number): RawBuilder<unknown> {
   return sql`cast(${value} as double precision)`
-}
-
-function among(value: RawBuilder<unknown>, numbers: readonly number[], isNot: boolean): Condition {
-  return maybeNot(value, sql`in (${sql.join(numbers.map(real))})`, isNot)
 }
 
 /** What is missing is not so. */

@@ -1,5 +1,6 @@
 /** What a segment or a dynamic list asks of its contacts, as requests say it and as it is stored. */
 import Type, { type TSchema } from 'typebox'
+import { MOST_NESTED } from '../contacts/traits.js'
 
 export interface Rule {
   readonly field: string
@@ -7,7 +8,9 @@ export interface Rule {
   readonly value?: RuleValue
 }
 
-export type RuleValue = string | number | boolean | readonly (string | number)[]
+export type Scalar = string | number | boolean
+
+export type RuleValue = Scalar | readonly Scalar[]
 
 export interface Conditions {
   readonly match: string
@@ -34,13 +37,14 @@ const rule = {
     maxLength: 120,
     description:
       'email, first_name, last_name, subscribed, bounced, bounce_type, created_at, updated_at, bounced_at, last_opened_at, ' +
-      'last_clicked_at, lists, tags; any other name is that of an attribute, which `attributes.` may precede.',
+      'last_clicked_at, lists, tags; any other name is that of an attribute, which `attributes.` may precede. A dot reaches into a ' +
+      `nested attribute (\`address.city\`), up to ${MOST_NESTED} of a contact.`,
   }),
   operator: Type.String({
     maxLength: 32,
     description:
       'One of: equals, not_equals, contains, not_contains, starts_with, ends_with, gt, lt, gte, lte, is_set, is_not_set, in, ' +
-      'not_in, before, after, within_days, not_within_days.',
+      'not_in, before, after, within_days, not_within_days. `is_set` is false for an empty text or array.',
   }),
   value: Type.Optional(
     Type.Union(
@@ -48,12 +52,14 @@ const rule = {
         Text,
         Type.Number(),
         Type.Boolean(),
-        Type.Array(Type.Union([Text, Type.Number()]), { maxItems: MOST_VALUES }),
+        Type.Array(Type.Union([Text, Type.Number(), Type.Boolean()]), { maxItems: MOST_VALUES }),
       ],
       {
         description:
-          'Text compares without case and accents, a number as a number. `in` and `not_in` take a list, `before` and `after` ' +
-          'an ISO 8601 date, `within_days` a number of days.',
+          'Text compares without case and accents. A number compares as a number, also with attributes that are text (`"19.90"`); so does ' +
+          'numeric text with `gt`, `gte`, `lt` and `lte`. `in` and `not_in` take an array, `before` and `after` an ISO 8601 date, ' +
+          '`within_days` a number of days. In an attribute that is an array, `contains` and `in` look for an item; in text, `contains` ' +
+          'looks for a part of it.',
       },
     ),
   ),

@@ -7,7 +7,15 @@
 import { readMoment } from '../../core/read-moment.js'
 import { refusal } from '../checks.js'
 import { fold } from '../../core/fold.js'
-import { isGroup, MOST_NESTING, type Conditions, type Rule, type RuleValue } from './conditions.js'
+import { numberOf } from '../contacts/traits.js'
+import {
+  isGroup,
+  MOST_NESTING,
+  type Conditions,
+  type Rule,
+  type RuleValue,
+  type Scalar,
+} from './conditions.js'
 
 export type TextField = 'email' | 'first_name' | 'last_name' | 'bounce_type'
 export type MomentField = 'created_at' | 'updated_at' | 'bounced_at' | 'last_opened_at' | 'last_clicked_at'
@@ -26,20 +34,17 @@ export type Test =
       readonly of: TextSource | { readonly moment: MomentField }
       readonly isNot: boolean
     }
+  /** Any of the values: texts as texts, numbers as numbers. Only `in` and `contains` look into arrays, for an item that is equal. */
   | {
       readonly kind: 'text'
       readonly of: TextSource
-      readonly how: 'in' | 'contains' | 'starts_with' | 'ends_with'
+      readonly how: 'equals' | 'in' | 'contains' | 'starts_with' | 'ends_with'
       readonly values: readonly string[]
+      /** Of an attribute. With `contains` the value stands in `values` as well. */
+      readonly numbers: readonly number[]
       readonly isNot: boolean
     }
   | { readonly kind: 'text_order'; readonly of: TextSource; readonly order: Order; readonly value: string }
-  | {
-      readonly kind: 'number'
-      readonly attribute: string
-      readonly values: readonly number[]
-      readonly isNot: boolean
-    }
   | {
       readonly kind: 'number_order'
       readonly attribute: string
@@ -67,7 +72,7 @@ export type Test =
       readonly order: 'lt' | 'gt'
       readonly value: number
     }
-  | { readonly kind: 'truth'; readonly field: TruthField; readonly value: boolean }
+  | { readonly kind: 'truth'; readonly field: TruthField; readonly values: readonly boolean[] }
   /** In any of the lists, with any of the tags: by id, or by folded name. Undefined: of all there are. */
   | {
       readonly kind: 'things'
@@ -189,11 +194,15 @@ function readMomentRule(asked: Asked, field: MomentField): Test {
 }
 
 function readTruthRule(asked: Asked, field: TruthField): Test {
-  if (asked.operator !== 'equals') throw unfit(asked)
-  const { value } = asked.rule
-  if (value !== true && value !== false && value !== 'true' && value !== 'false')
-    throw unfitValue(asked, 'true or false')
-  return { kind: 'truth', field, value: (value === true || value === 'true') !== asked.isNot }
+  const { operator, isNot } = asked
+  if (operator !== 'equals' && operator !== 'in') throw unfit(asked)
+  const given: readonly string[] = (operator === 'in' ? readValues(asked) : [readOne(asked)]).map(String)
+  if (!given.every(one => one === 'true' || one === 'false')) throw unfitValue(asked, 'true or false')
+  return {
+    kind: 'truth',
+    field,
+    values: [true, false].filter(one => given.includes(one ? 'true' : 'false') !== isNot),
+  }
 }
 
 function readThingsRule(asked: Asked, field: ThingsField): Test {
@@ -218,20 +227,12 @@ function readAttributeRule(asked: Asked, attribute: string): Test {
       }
     case 'within_days':
       return { kind: 'within_days', of: { attribute }, days: readDays(asked), isNot }
-    case 'equals':
-      return typeof value === 'number'
-        ? { kind: 'number', attribute, values: [value], isNot }
-        : readTextRule(asked, { attribute })
-    case 'in': {
-      const values = readValues(asked)
-      return values.every(one => typeof one === 'number')
-        ? { kind: 'number', attribute, values, isNot }
-        : readTextRule(asked, { attribute })
-    }
-    default:
-      if (ORDERS.includes(operator) && typeof value === 'number')
-        return { kind: 'number_order', attribute, order: operator as Order, value }
+    default: {
+      const number = typeof value === 'string' ? numberOf(value) : value
+      if (ORDERS.includes(operator) && typeof number === 'number')
+        return { kind: 'number_order', attribute, order: operator as Order, value: number }
       return readTextRule(asked, { attribute })
+    }
   }
 }
 
@@ -241,21 +242,16 @@ function readTextRule(asked: Asked, of: TextSource): Test {
     case 'is_set':
       return { kind: 'is_set', of, isNot }
     case 'equals':
-      return { kind: 'text', of, how: 'in', values: [readText(asked, of)], isNot }
+      return { kind: 'text', of, how: operator, ...readMeant([readOne(asked)], of), isNot }
     case 'in':
-      return {
-        kind: 'text',
-        of,
-        how: 'in',
-        values: readValues(asked).map(value => asStored(value, of)),
-        isNot,
-      }
+      return { kind: 'text', of, how: operator, ...readMeant(readValues(asked), of), isNot }
     case 'contains':
     case 'starts_with':
     case 'ends_with': {
       const value = readText(asked, of)
       if (value === '') throw unfitValue(asked, 'a text that is not empty')
-      return { kind: 'text', of, how: operator, values: [value], isNot }
+      const { numbers } = readMeant([readOne(asked)], of)
+      return { kind: 'text', of, how: operator, values: [value], numbers, isNot }
     }
     default:
       if (ORDERS.includes(operator))
@@ -264,8 +260,17 @@ function readTextRule(asked: Asked, of: TextSource): Test {
   }
 }
 
+/** Numbers are texts where a field can only be text. */
+function readMeant(given: readonly Scalar[], of: TextSource) {
+  const isNumber = (one: Scalar): one is number => typeof one === 'number' && 'attribute' in of
+  return {
+    values: given.filter(one => !isNumber(one)).map(one => asStored(one, of)),
+    numbers: given.filter(isNumber),
+  }
+}
+
 /** In the form that it is compared with: addresses are stored in lower case, all else folded. */
-function asStored(value: string | number | boolean, of: TextSource): string {
+function asStored(value: Scalar, of: TextSource): string {
   const text = String(value).replaceAll('\0', '')
   return 'field' in of && of.field === 'email' ? text.normalize('NFC').toLowerCase() : fold(text)
 }
@@ -274,20 +279,20 @@ function readText(asked: Asked, of: TextSource): string {
   return asStored(readOne(asked), of)
 }
 
-function readOne(asked: Asked): string | number | boolean {
+function readOne(asked: Asked): Scalar {
   const { value } = asked.rule
   if (value === undefined || isList(value)) throw unfitValue(asked, 'a text, a number, true or false')
   return value
 }
 
-function readValues(asked: Asked): readonly (string | number)[] {
+function readValues(asked: Asked): readonly Scalar[] {
   const { value } = asked.rule
   if (value === undefined || !isList(value) || value.length === 0)
     throw unfitValue(asked, 'a list that is not empty')
   return value
 }
 
-function isList(value: RuleValue): value is readonly (string | number)[] {
+function isList(value: RuleValue): value is readonly Scalar[] {
   return Array.isArray(value)
 }
 

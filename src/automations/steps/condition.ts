@@ -6,12 +6,10 @@ import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
 import { findMeant } from '../../audience/segments/match-store.js'
-import type { RuleValue } from '../../audience/segments/conditions.js'
 import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
 import type { StepType } from './step-type.js'
 
 const OPERATORS = ['equals', 'not_equals', 'contains', 'gt', 'lt', 'gte', 'lte'] as const
-const ORDERS: readonly string[] = ['gt', 'lt', 'gte', 'lte']
 const MOST_TEXT = 1_000
 
 const value: Field<string | number | boolean> = {
@@ -34,16 +32,9 @@ const fields = {
 
 type ConditionConfig = ConfigOf<typeof fields>
 
-/** A number that came as text is meant as one, where it is asked for more or less. */
-function valueOf({ operator, value }: ConditionConfig): RuleValue {
-  const isNumber = typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
-  return isNumber && ORDERS.includes(operator) ? Number(value) : value
-}
-
 /** @throws AppError validation_error */
-function ruleOf(config: ConditionConfig): Group {
-  const { field, operator } = config
-  return readConditions({ match: 'all', rules: [{ field, operator, value: valueOf(config) }] })
+function ruleOf({ field, operator, value }: ConditionConfig): Group {
+  return readConditions({ match: 'all', rules: [{ field, operator, value }] })
 }
 
 export const condition: StepType = {

@@ -5,6 +5,7 @@
  * the day that it says; one with a time is the day that it then is by the workspace's clocks. Pure. Fails: never.
  */
 import type { Contact } from '../../audience/contacts/contact.js'
+import { attributeAt } from '../../audience/contacts/traits.js'
 import type { Group, MomentField, Test } from '../../audience/segments/read-conditions.js'
 import { readMoment } from '../../core/read-moment.js'
 import { anniversary, dayAt, isoDay, type Day } from './local-days.js'
@@ -63,10 +64,24 @@ function textTests(attribute: string, date: Day, isYearly: boolean): Test[] {
   const days = [date - DAY_MS, date, date + DAY_MS].map(isoDay)
   const of = { attribute }
   if (!isYearly)
-    return days.map(day => ({ kind: 'text', of, how: 'starts_with', values: [day], isNot: false }))
+    return days.map(day => ({
+      kind: 'text',
+      of,
+      how: 'starts_with',
+      values: [day],
+      numbers: [],
+      isNot: false,
+    }))
   const endings = new Set(days.map(day => day.slice(4)))
   if (endings.has('-02-28')) endings.add('-02-29')
-  return [...endings].map(day => ({ kind: 'text', of, how: 'contains', values: [day], isNot: false }))
+  return [...endings].map(day => ({
+    kind: 'text',
+    of,
+    how: 'contains',
+    values: [day],
+    numbers: [],
+    isNot: false,
+  }))
 }
 
 /** Whether the contact's date, or its anniversary, is that day. */
@@ -89,8 +104,7 @@ function ownDay(field: string, contact: Contact, timezone: string): Day | undefi
     const at = MOMENTS[moment](contact)
     return at === null ? undefined : dayAt(at, timezone)
   }
-  const name = attributeName(field)
-  const value = Object.hasOwn(contact.attributes, name) ? contact.attributes[name] : undefined
+  const value = attributeAt(contact.attributes, attributeName(field))
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d/.test(value)) return undefined
   const at = readMoment(value)
   return at === undefined || /^\d{4}-\d\d-\d\d$/.test(value.trim()) ? at : dayAt(at, timezone)

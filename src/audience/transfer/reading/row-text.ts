@@ -12,7 +12,7 @@ import type { Rejection } from '../import.js'
 import type { ReadRow } from './import-reader-protocol.js'
 import type { SaidRow } from './read-row.js'
 
-/** In this order; after them, of each attribute its name and what rules compare: text, number, moment. */
+/** In this order; after them, of each attribute its name and what rules compare: text, number, moment, items. */
 type Values = readonly [
   line: number,
   email: string,
@@ -27,10 +27,10 @@ type Values = readonly [
   lastFolded: string | null,
   searchText: string,
   attributesText: string,
-  ...traits: (string | number | null)[],
+  ...traits: (string | number | null | readonly string[])[],
 ]
 const FIRST_TRAIT = 13
-const OF_A_TRAIT = 4
+const OF_A_TRAIT = 5
 
 /** What is stored of a new contact is made here: the writer has no time for it. */
 export function rowText(row: SaidRow | Rejection): string {
@@ -45,7 +45,8 @@ export function rowText(row: SaidRow | Rejection): string {
     ...[lists.length > 0 ? lists : null, suppress],
     ...[form.firstFolded, form.lastFolded, form.searchText, form.attributesText],
   ]
-  for (const [name, { text, number, moment }] of form.traits) values.push(name, text, number, moment)
+  for (const [name, { text, number, moment, items }] of form.traits)
+    values.push(name, text, number, moment, items)
   return JSON.stringify(values)
 }
 
@@ -64,6 +65,7 @@ function contactOf(values: Values): ReadRow {
         text: values[at + 1] as string | null,
         number: values[at + 2] as number | null,
         moment: values[at + 3] as number | null,
+        items: values[at + 4] as readonly string[] | null,
       },
     ])
   return {
