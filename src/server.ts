@@ -50,7 +50,7 @@ import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
-import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
+import { CHAPTERS, openReferences, openResources, OUTGOING } from './appliance/resources.js'
 import { JobRecords } from './scheduler/job-records.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/open-visits.js'
@@ -140,6 +140,7 @@ async function openParts(
     {
       ...resourceParts(appliance),
       renderDesk,
+      references: openReferences(),
       send,
       openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
       keptMail: inbound.kept,

@@ -30,6 +30,7 @@ import { databaseUpkeep } from '../resource/database-upkeep.js'
 import { eventLog } from '../resource/event-log.js'
 import { erasure } from './erasure/resource.js'
 import { removedWorkspaces } from './purge/purge-workspaces.js'
+import { References } from '../resource/references.js'
 import type { OpenResource, Resource } from '../resource/resource.js'
 import { subscriptions } from '../tracking/subscription/resource.js'
 import { mailViews } from '../tracking/view/resource.js'
@@ -84,6 +85,13 @@ export const CONFIG_SCHEMA = configSchema({
 export const CHAPTERS: Chapters = merged(RESOURCES.map(({ chapters = {} }) => chapters))
 
 export const OUTGOING: OutgoingRequests = merged(RESOURCES.map(({ outgoing = {} }) => outgoing))
+
+/** What refers to lists, tags, segments, templates and automations. */
+export function openReferences(): References {
+  return new References(
+    RESOURCES.flatMap((one: Omit<Resource<never>, 'open'>) => (one.references ? [one.references] : [])),
+  )
+}
 
 export function openResources(parts: ResourceParts, { sections }: Pick<Config, 'sections'>): OpenResource[] {
   return RESOURCES.map(({ open, section }) => open(parts, section && sections[section.name]))

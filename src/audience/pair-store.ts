@@ -13,6 +13,7 @@ import type { SeqRange } from './audience-store.js'
 import type { Contact, Named } from './contacts/contact.js'
 import { findContactsBySeq } from './contacts/contact-store.js'
 import { inShownOrder, readingOf } from './paging.js'
+import type { Conditions } from './segments/conditions.js'
 
 interface PairRow {
   contact: number
@@ -214,6 +215,8 @@ export interface NamedSeq {
   readonly folded: string
   /** Contacts that are in it or have it. */
   readonly contacts: number
+  /** Of a dynamic list. */
+  readonly conditions?: Conditions
 }
 
 /** For a statement on all `contacts` of a range: those with at least one of the things. */

@@ -1,5 +1,6 @@
 /** The audience as resources: contacts, lists, segments and tags. */
 import { deletesOldest } from '../resource/retention.js'
+import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import type { AudienceParts } from './audience-parts.js'
 import { bulkContactRoutes } from './contacts/bulk-routes.js'
@@ -12,6 +13,7 @@ import { ContactSweeps, RESTORABLE_MS } from './contacts/sweeps.js'
 import { listRoutes } from './lists/list-routes.js'
 import { memberRoutes } from './lists/member-routes.js'
 import { CONTACT_TAGS, deletePairsOfDeleted, LIST_MEMBERS, type PairKind } from './pair-store.js'
+import { listReferences, segmentReferences } from './segments/audience-references.js'
 import { segmentRoutes } from './segments/segment-routes.js'
 import { tagRoutes } from './tags/tag-routes.js'
 import { taggedRoutes } from './tags/tagged-routes.js'
@@ -71,7 +73,8 @@ export const contacts = resource({
 
 export const lists = resource({
   chapters: { Lists: 'Contacts put together by hand, or by conditions.' },
-  open: (parts: AudienceParts) => ({
+  references: listReferences,
+  open: (parts: AudienceParts & ReferenceParts) => ({
     routes: [...listRoutes(parts), ...memberRoutes(parts)],
     retention: [takenApart(LIST_MEMBERS)],
   }),
@@ -79,12 +82,13 @@ export const lists = resource({
 
 export const segments = resource({
   chapters: { Segments: 'Conditions that tell which contacts are meant.' },
-  open: (parts: AudienceParts) => ({ routes: segmentRoutes(parts) }),
+  references: segmentReferences,
+  open: (parts: AudienceParts & ReferenceParts) => ({ routes: segmentRoutes(parts) }),
 })
 
 export const tags = resource({
   chapters: { Tags: 'Words that contacts are marked with.' },
-  open: (parts: AudienceParts) => ({
+  open: (parts: AudienceParts & ReferenceParts) => ({
     routes: [...tagRoutes(parts), ...taggedRoutes(parts)],
     retention: [takenApart(CONTACT_TAGS)],
   }),

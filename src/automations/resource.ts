@@ -1,8 +1,10 @@
 /** Automations as a resource: their routes, what starts their runs, and the runner that brings those on. */
 import { deletesOldest } from '../resource/retention.js'
+import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import type { AutomationParts } from './automation-parts.js'
 import { automationRoutes } from './flows/automation-routes.js'
+import { automationReferences } from './flows/flow-references.js'
 import { stepRoutes } from './flows/step-routes.js'
 import { runRoutes } from './runs/run-routes.js'
 import { deleteRunsBefore } from './runs/following-store.js'
@@ -13,19 +15,20 @@ import { triggerConsumer } from './triggers/trigger-consumer.js'
 
 export const automations = resource({
   chapters: { Automations: 'Steps that contacts go through once something has happened.' },
+  references: automationReferences,
   kept: {
     automation_runs: {
       default: '180d',
       description: 'Runs of automations that are at their end, with what became of their steps.',
     },
   },
-  open: (given: AutomationParts) => {
+  open: (given: AutomationParts & ReferenceParts) => {
     const runner = new Runner(given)
     const parts = { ...given, wakeRunner: () => runner.wake() }
     const segments = new SegmentTrigger(parts)
     const dates = new DateTrigger(parts)
     return {
-      routes: [...automationRoutes(parts), ...stepRoutes(parts), ...runRoutes(parts)],
+      routes: [...automationRoutes(parts, given.references), ...stepRoutes(parts), ...runRoutes(parts)],
       consumers: [triggerConsumer(parts)],
       jobs: [
         {

@@ -3,6 +3,7 @@ import { deletesOldest } from '../resource/retention.js'
 import { resource } from '../resource/resource.js'
 import type { CampaignParts } from './campaign-parts.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
+import { campaignReferences } from './records/campaign-references.js'
 import { campaignRoutes } from './records/campaign-routes.js'
 import { campaignConsumer } from './results/campaign-consumer.js'
 import { resultRoutes } from './results/result-routes.js'
@@ -11,6 +12,7 @@ import { sendRoutes } from './sending/send-routes.js'
 
 export const campaigns = resource({
   chapters: { Campaigns: 'One mail to all contacts of a list or segment, and what came of it.' },
+  references: campaignReferences,
   kept: {
     campaign_recipients: {
       default: '400d',

@@ -14,6 +14,7 @@ import type { OutgoingRequests } from '../http/openapi/outgoing.js'
 import type { PublicRoute } from '../http/public/public-route.js'
 import type { Route } from '../http/route.js'
 import type { Job } from '../scheduler/scheduler.js'
+import type { ReferenceHolder } from './references.js'
 import type { Retention } from './retention.js'
 
 /** What an open resource does. Whatever it leaves out it has none of. */
@@ -48,6 +49,8 @@ export interface ResourceSpec<Parts, Schema extends TObject> {
   /** Keys of `[retention]` that it adds, in the order of the file. */
   readonly kept?: Readonly<Record<string, KeptFor>>
   readonly section?: Section<Schema>
+  /** Where it refers to lists, tags, segments, templates or automations. */
+  readonly references?: ReferenceHolder
   /** @param settings its section, as `Config` has others */
   readonly open: (parts: Parts, settings: Named<Schema>) => OpenResource
 }

@@ -479,7 +479,7 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
     })
   t.match(await loop({ step_type: 'tag', config: { tagName: 'y' } }), /step 1 \(tag, .*\) leads into a loop/)
   t.equal(await loop({ step_type: 'delay' }), 'active', 'time passes in it')
-  t.match(await remove(`/automations/${draft}`), { status: 200 })
+  t.match(await remove(`/automations/${draft}?force=true`), { status: 200 })
 })
 
 t.test('automations of another workspace, and of the sandbox, are not there', async t => {

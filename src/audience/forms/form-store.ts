@@ -72,6 +72,18 @@ export async function findAnyForm(
   return row && { form: fromRow(row), isDeleted: row.deleted_at !== null }
 }
 
+/** Those that put their visitors into the list. */
+export async function findFormsOfList(db: Queries, workspaceId: string, listId: string): Promise<Form[]> {
+  const rows = await db
+    .selectFrom('forms')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('list_ids', 'like', `%"${listId}"%`)
+    .where('deleted_at', 'is', null)
+    .execute()
+  return rows.map(fromRow)
+}
+
 /** Newest first. */
 export async function listForms(db: Queries, workspaceId: string, page: Page): Promise<Listing<Form>> {
   const live = db.selectFrom('forms').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)

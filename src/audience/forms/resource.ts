@@ -1,6 +1,7 @@
 /** Forms as a resource: their routes, their public pages, and what waits to be confirmed. */
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
+import { formReferences } from '../segments/audience-references.js'
 import { formPages } from './form-pages.js'
 import type { FormParts } from './form-parts.js'
 import { formRoutes } from './form-routes.js'
@@ -10,6 +11,7 @@ import { OPT_IN_MS } from './take-form.js'
 
 export const forms = resource({
   chapters: { Forms: 'Forms by which people put themselves into lists.' },
+  references: formReferences,
   open: (parts: FormParts) => ({
     routes: formRoutes(parts),
     pages: [...formPages(parts), ...optInPages(parts)],

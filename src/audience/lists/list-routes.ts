@@ -5,13 +5,24 @@ import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
+import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { MOST_LISTS, type AudienceParts } from '../audience-parts.js'
 import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
 import { patience } from '../scan-store.js'
 import { countMatching } from '../segments/audience-query-store.js'
 import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
 import { readConditions } from '../segments/read-conditions.js'
-import { countLists, insertList, listLists, markListDeleted, updateList, type List } from './list-store.js'
+import { warningsOf, Warnings } from '../segments/warnings.js'
+import { checkConditions } from '../segments/rule-references.js'
+import {
+  countLists,
+  insertList,
+  isNameShared,
+  listLists,
+  markListDeleted,
+  updateList,
+  type List,
+} from './list-store.js'
 import { requireList } from './static-list.js'
 
 export const ListParams = Type.Object({ id: Type.String() })
@@ -47,6 +58,7 @@ const ListSchema = Type.Object(
     description: TextOrNull(),
     type: ListTypeSchema,
     conditions: orNull(ConditionsSchema, { description: 'Of a dynamic list.' }),
+    warnings: Warnings,
     public: Type.Boolean(),
     double_opt_in: Type.Boolean(),
     member_count: IntegerOrNull({
@@ -60,10 +72,14 @@ const ListSchema = Type.Object(
   { title: 'List' },
 )
 
-export function listRoutes(parts: AudienceParts): Route[] {
-  const { database, clock, newId } = parts
+export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
+  const { database, clock, newId, references } = parts
   const shown = async (list: List, isSandbox: boolean) =>
     listToApi(list, isSandbox, list.type === 'static' ? list.memberCount : await countMembers(parts, list))
+  const withWarnings = async (list: List, isSandbox: boolean) => ({
+    ...(await shown(list, isSandbox)),
+    ...(list.conditions ? { warnings: await warningsOf(parts, list.workspaceId, list.conditions) } : {}),
+  })
   return [
     listRoute({
       method: 'GET',
@@ -118,6 +134,7 @@ export function listRoutes(parts: AudienceParts): Route[] {
           updatedAt: now,
         }
         await database.write(async tx => {
+          if (conditions) await checkConditions(tx.db, workspaceId, conditions)
           refuseMoreThan(MOST_LISTS, await countLists(tx.db, workspaceId), 'lists')
           await insertList(tx.db, list)
           const subject = list.name
@@ -129,7 +146,7 @@ export function listRoutes(parts: AudienceParts): Route[] {
             createdAt: now,
           })
         })
-        return shown({ ...list, seq: 0, memberCount: 0 }, isSandbox)
+        return withWarnings({ ...list, seq: 0, memberCount: 0 }, isSandbox)
       },
     }),
     route({
@@ -164,6 +181,8 @@ export function listRoutes(parts: AudienceParts): Route[] {
         const list = await database.write(async tx => {
           const before = await requireList(tx.db, workspaceId, params.id)
           refuseUnfit(before.type, body.conditions)
+          if (body.conditions)
+            await checkConditions(tx.db, workspaceId, body.conditions, { listId: before.id })
           const after: List = {
             ...before,
             ...(name === undefined ? {} : { name }),
@@ -173,10 +192,13 @@ export function listRoutes(parts: AudienceParts): Route[] {
             ...(body.double_opt_in === undefined ? {} : { doubleOptIn: body.double_opt_in }),
             updatedAt: clock.now(),
           }
+          // Where two lists had the name, rules that say it go on with the other.
+          if (after.name !== before.name && !(await isNameShared(tx.db, before)))
+            await references.rename(tx.db, { kind: 'list', ...before }, after.name)
           await updateList(tx.db, after)
           return after
         })
-        return shown(list, isSandbox)
+        return withWarnings(list, isSandbox)
       },
     }),
     route({
@@ -186,13 +208,19 @@ export function listRoutes(parts: AudienceParts): Route[] {
       operationId: 'deleteList',
       chapter: 'Lists',
       summary: 'Delete a list; its members stay as contacts.',
+      description: describeUses(
+        'list',
+        'an active automation, a campaign that is scheduled, sending or paused, a segment, a dynamic list or a form',
+      ),
       params: ListParams,
+      query: forceQuery,
       response: Done,
-      errors: ['not_found'],
-      handle: ({ principal, params }) =>
+      errors: ['not_found', 'conflict'],
+      handle: ({ principal, params, query }) =>
         database.write(async tx => {
           const { workspaceId } = principal
           const list = await requireList(tx.db, workspaceId, params.id)
+          if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'list', ...list })
           const now = clock.now()
           await markListDeleted(tx.db, list.seq, now)
           await recordActivity(tx, {
@@ -213,7 +241,6 @@ export function listRoutes(parts: AudienceParts): Route[] {
 function refuseUnfit(type: List['type'], conditions: Conditions | undefined): void {
   if (!conditions) return
   if (type === 'static') throw refusal('conditions', 'a static list has no conditions')
-  readConditions(conditions)
 }
 
 function countMembers(

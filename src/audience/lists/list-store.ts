@@ -136,16 +136,29 @@ export async function listPublicLists(db: Queries, workspaceId: string): Promise
   return rows.map(fromRow)
 }
 
-/** Static lists, which are those that a rule may mean. */
+/** Those that a rule may mean. */
 export async function findNamedLists(db: Queries, workspaceId: string): Promise<NamedSeq[]> {
   const rows = await db
     .selectFrom('lists')
-    .select(['seq', 'id', 'name', 'member_count'])
+    .select(['seq', 'id', 'name', 'member_count', 'conditions'])
     .where('workspace_id', '=', workspaceId)
-    .where('type', '=', 'static')
     .where('deleted_at', 'is', null)
     .execute()
-  return rows.map(({ seq, id, name, member_count: contacts }) => ({ seq, id, folded: fold(name), contacts }))
+  return rows.map(({ seq, id, name, member_count: contacts, conditions }) => ({
+    ...{ seq, id, folded: fold(name), contacts },
+    ...(conditions === null ? {} : { conditions: JSON.parse(conditions) as Conditions }),
+  }))
+}
+
+export async function findDynamicLists(db: Queries, workspaceId: string): Promise<List[]> {
+  const rows = await ofWorkspace(db, workspaceId).selectAll().where('type', '=', 'dynamic').execute()
+  return rows.map(fromRow)
+}
+
+/** Whether another list has this name as well. */
+export async function isNameShared(db: Queries, { workspaceId, seq, name }: List): Promise<boolean> {
+  const lists = await findNamedLists(db, workspaceId)
+  return lists.some(one => one.seq !== seq && one.folded === fold(name))
 }
 
 export type NamedList = Pick<List, 'seq' | 'id' | 'name'>

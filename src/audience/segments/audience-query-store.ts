@@ -147,6 +147,25 @@ export async function countMatching(
   return counted.reduce((total, { count }) => total + count, 0)
 }
 
+/** Whether the conditions mean anybody: the newest are asked first, and no more than it takes. */
+export async function hasContact(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  mayGoOn: Patience,
+): Promise<boolean> {
+  const meant = await whereOf(db, group, asking)
+  for (const piece of meant?.pieces ?? []) {
+    mayGoOn()
+    const { rows } = await sql`
+      select 1 from ${allContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)} limit 1`.execute(
+      db,
+    )
+    if (rows.length > 0) return true
+  }
+  return false
+}
+
 /** Newest first. */
 export async function listMatching(
   db: Queries,

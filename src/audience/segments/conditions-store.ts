@@ -5,6 +5,7 @@
  * moments, then texts, lists and tags, then attributes that have no place. Each part is true or not, never unknown, where it says `not`.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { AppError } from '../../core/errors.js'
 import { dialectOf } from '../../db/dialect.js'
 import type { Dialect, Queries } from '../../db/database.js'
 import { findAudience, type SeqRange } from '../audience-store.js'
@@ -13,7 +14,16 @@ import { itemNumbersTrait, itemsTrait, momentTrait, numberTrait, textTrait } fro
 import { findNamedLists } from '../lists/list-store.js'
 import { CONTACT_TAGS, hasAny, isWithAny, LIST_MEMBERS, type NamedSeq } from '../pair-store.js'
 import { findNamedTags } from '../tags/tag-store.js'
-import type { Group, Order, Test, TextField, TextSource, ThingsField } from './read-conditions.js'
+import type { Conditions } from './conditions.js'
+import {
+  readConditions,
+  type Group,
+  type Order,
+  type Test,
+  type TextField,
+  type TextSource,
+  type ThingsField,
+} from './read-conditions.js'
 
 type Condition = RawBuilder<boolean>
 
@@ -34,6 +44,10 @@ const TEXT_COLUMNS: Readonly<Record<TextField, string>> = {
 }
 
 const NOBODY = sql<boolean>`1 = 0`
+
+/** Of conditions and of the dynamic lists that they name. `rule-references.ts` allows less when they are stored; lists change later. */
+const MOST_TESTS = 1_000
+const MOST_LISTS_DEEP = 10
 
 /** What a compiled condition depends on beside the rules. */
 export interface Asking {
@@ -61,6 +75,10 @@ interface Aim {
   readonly reach: Reach
   /** Whether other rules come first, which some contacts do not meet. */
   readonly isNarrowed: boolean
+  /** Numbers of the dynamic lists whose conditions are being compiled. */
+  readonly inLists: readonly number[]
+  /** Tests that the whole condition may still have. */
+  readonly budget: { left: number }
 }
 
 /** @returns the condition for each range of contacts; lists and tags are those of this moment */
@@ -77,9 +95,11 @@ export async function conditionsOf(
     places: await findPlaces(db, audience),
     contacts: things.size > 0 ? ((await findAudience(db, workspaceId))?.contacts ?? 0) : 0,
     lists: things.has('lists') ? await findNamedLists(db, workspaceId) : [],
-    tags: things.has('tags') ? await findNamedTags(db, workspaceId) : [],
+    // A dynamic list may ask for tags.
+    tags: things.size > 0 ? await findNamedTags(db, workspaceId) : [],
   }
-  return (range, reach) => compileGroup(group, known, { range, reach, isNarrowed: false })
+  return (range, reach) =>
+    compileGroup(group, known, { range, reach, isNarrowed: false, inLists: [], budget: { left: MOST_TESTS } })
 }
 
 function thingsFields({ parts }: Group): ThingsField[] {
@@ -115,6 +135,8 @@ function costOf(test: Test, { places }: Known): number {
 }
 
 function compileTest(test: Test, known: Known, aim: Aim): Condition {
+  aim.budget.left -= 1
+  if (aim.budget.left < 0) throw tooLarge(`have more than ${MOST_TESTS} rules`)
   switch (test.kind) {
     case 'is_set':
       return compilePresence(test, known)
@@ -221,18 +243,44 @@ const RARE = 1 / 8
 function compileThings(
   { field, names, isNot }: Extract<Test, { kind: 'things' }>,
   known: Known,
+  aim: Aim,
+): Condition {
+  const named = known[field].filter(({ id, folded, conditions }) =>
+    // To be in any list is to have been put into one.
+    names === undefined ? conditions === undefined : names.has(id) || names.has(folded),
+  )
+  if (named.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
+  const fixed = named.filter(({ conditions }) => conditions === undefined)
+  const any = [
+    ...(fixed.length > 0 ? [compileMembers(field, fixed, known, aim)] : []),
+    ...named.flatMap(list => (list.conditions ? [compileList(list.seq, list.conditions, known, aim)] : [])),
+  ]
+  const isWith = sql<boolean>`(${sql.join(any, sql` or `)})`
+  return isNot ? sql<boolean>`${isWith} is not true` : isWith
+}
+
+/** A dynamic list has those whom its conditions mean. */
+function compileList(seq: number, conditions: Conditions, known: Known, aim: Aim): Condition {
+  if (aim.inLists.includes(seq)) throw tooLarge('name a dynamic list that names itself')
+  if (aim.inLists.length >= MOST_LISTS_DEEP)
+    throw tooLarge(`lead through more than ${MOST_LISTS_DEEP} dynamic lists`)
+  return compileGroup(readConditions(conditions), known, { ...aim, inLists: [...aim.inLists, seq] })
+}
+
+function tooLarge(fault: string): AppError {
+  return new AppError('conflict', `the conditions ${fault}; change the dynamic lists that they name`)
+}
+
+function compileMembers(
+  field: ThingsField,
+  meant: readonly NamedSeq[],
+  known: Known,
   { range, reach, isNarrowed }: Aim,
 ): Condition {
-  const meant = known[field].filter(
-    ({ id, folded }) => names === undefined || names.has(id) || names.has(folded),
-  )
-  if (meant.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
   const isRare = meant.reduce((sum, { contacts }) => sum + contacts, 0) <= RARE * known.contacts
   const seqs = meant.map(({ seq }) => seq)
   const kind = field === 'lists' ? LIST_MEMBERS : CONTACT_TAGS
-  const isWith =
-    reach === 'all' && (isRare || !isNarrowed) ? isWithAny(kind, seqs, range) : hasAny(kind, seqs)
-  return isNot ? sql<boolean>`not ${isWith}` : isWith
+  return reach === 'all' && (isRare || !isNarrowed) ? isWithAny(kind, seqs, range) : hasAny(kind, seqs)
 }
 
 /** Characters, as SQL counts them. */

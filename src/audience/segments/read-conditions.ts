@@ -158,6 +158,12 @@ interface Asked {
   readonly isNot: boolean
 }
 
+/** @returns undefined for a contact's own field */
+export function attributeOf(field: string): string | undefined {
+  if ([...MOMENTS, ...TEXTS, 'subscribed', 'bounced', 'lists', 'tags'].includes(field)) return undefined
+  return field.startsWith('attributes.') ? field.slice('attributes.'.length) : field
+}
+
 function readRule(rule: Rule, place: string): Test {
   const { field } = rule
   if (!OPERATORS.includes(rule.operator))
@@ -168,7 +174,7 @@ function readRule(rule: Rule, place: string): Test {
   if (TEXTS.includes(field)) return readTextRule(asked, { field: field as TextField })
   if (field === 'subscribed' || field === 'bounced') return readTruthRule(asked, field)
   if (field === 'lists' || field === 'tags') return readThingsRule(asked, field)
-  const attribute = field.startsWith('attributes.') ? field.slice('attributes.'.length) : field
+  const attribute = attributeOf(field) ?? ''
   if (attribute === '') throw refusal(`${place}.field`, 'field must name an attribute')
   return readAttributeRule(asked, attribute)
 }

@@ -8,6 +8,7 @@ import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
+import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { MOST_SEGMENTS, type AudienceParts } from '../audience-parts.js'
 import { checkName, refuseMoreThan } from '../checks.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
@@ -15,6 +16,8 @@ import { patience } from '../scan-store.js'
 import { estimate, listMatching } from './audience-query-store.js'
 import { ConditionsSchema } from './conditions.js'
 import { readConditions } from './read-conditions.js'
+import { checkConditions } from './rule-references.js'
+import { warningsOf, Warnings } from './warnings.js'
 import {
   countSegments,
   deleteSegment,
@@ -43,6 +46,7 @@ const SegmentSchema = Type.Object(
     id: Id(),
     name: Type.String(),
     conditions: ConditionsSchema,
+    warnings: Warnings,
     is_sandbox: Type.Boolean(),
     created_at: Moment(),
     updated_at: Moment(),
@@ -61,8 +65,17 @@ const EXAMPLE = {
   },
 }
 
-export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[] {
+export function segmentRoutes({
+  database,
+  clock,
+  newId,
+  references,
+}: AudienceParts & ReferenceParts): Route[] {
   const asking = (workspaceId: string) => ({ workspaceId, now: clock.now() })
+  const shown = async (segment: Segment, isSandbox: boolean) => ({
+    ...segmentToApi(segment, isSandbox),
+    warnings: await warningsOf({ database, clock }, segment.workspaceId, segment.conditions),
+  })
   return [
     listRoute({
       method: 'GET',
@@ -94,7 +107,6 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
       async handle({ principal, body }) {
         const { workspaceId, isSandbox } = principal
         const { conditions = { match: 'all', rules: [] } } = body
-        readConditions(conditions)
         const now = clock.now()
         const segment: Segment = {
           id: newId(),
@@ -105,6 +117,7 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
           updatedAt: now,
         }
         await database.write(async tx => {
+          await checkConditions(tx.db, workspaceId, conditions)
           refuseMoreThan(MOST_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
           await insertSegment(tx.db, segment)
           await recordActivity(tx, {
@@ -115,7 +128,7 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
             createdAt: now,
           })
         })
-        return segmentToApi(segment, isSandbox)
+        return shown(segment, isSandbox)
       },
     }),
     route({
@@ -146,10 +159,10 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
       response: SegmentSchema,
       errors: ['not_found'],
       async handle({ principal, params, body: { name, conditions } }) {
-        if (conditions) readConditions(conditions)
         const checked = name === undefined ? undefined : checkName(name)
         const segment = await database.write(async tx => {
           const before = await requireSegment(tx.db, principal.workspaceId, params.id)
+          if (conditions) await checkConditions(tx.db, principal.workspaceId, conditions)
           const after: Segment = {
             ...before,
             ...(checked === undefined ? {} : { name: checked }),
@@ -159,7 +172,7 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
           await updateSegment(tx.db, after)
           return after
         })
-        return segmentToApi(segment, principal.isSandbox)
+        return shown(segment, principal.isSandbox)
       },
     }),
     route({
@@ -169,13 +182,19 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
       operationId: 'deleteSegment',
       chapter: 'Segments',
       summary: 'Delete a segment; the contacts that it means stay.',
+      description: describeUses(
+        'segment',
+        'an active automation, or a campaign that is scheduled, sending or paused,',
+      ),
       params: SegmentParams,
+      query: forceQuery,
       response: Done,
-      errors: ['not_found'],
-      handle: ({ principal, params }) =>
+      errors: ['not_found', 'conflict'],
+      handle: ({ principal, params, query }) =>
         database.write(async tx => {
           const { workspaceId } = principal
           const segment = await requireSegment(tx.db, workspaceId, params.id)
+          if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'segment', ...segment })
           await deleteSegment(tx.db, segment.id)
           await recordActivity(tx, {
             workspaceId,
@@ -199,7 +218,7 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
         'longer than a few seconds to count is a 503.',
       params: SegmentParams,
       response: Type.Object(
-        { count: Type.Integer(), mailable_count: Type.Integer() },
+        { count: Type.Integer(), mailable_count: Type.Integer(), warnings: Warnings },
         { title: 'SegmentEstimate' },
       ),
       errors: ['not_found'],
@@ -211,7 +230,8 @@ export function segmentRoutes({ database, clock, newId }: AudienceParts): Route[
           asking(workspaceId),
           patience(clock),
         )
-        return { count: found.count, mailable_count: found.mailable }
+        const warnings = await warningsOf({ database, clock }, workspaceId, conditions)
+        return { count: found.count, mailable_count: found.mailable, warnings }
       },
     }),
     listRoute({

@@ -72,6 +72,17 @@ export async function findSegment(
   return row && fromRow(row)
 }
 
+/** All of a workspace, which are bounded in number. */
+export async function findAllSegments(db: Queries, workspaceId: string): Promise<Segment[]> {
+  const rows = await db
+    .selectFrom('segments')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('seq')
+    .execute()
+  return rows.map(fromRow)
+}
+
 /** How many a workspace has. */
 export async function countSegments(db: Queries, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('segments').where('workspace_id', '=', workspaceId))

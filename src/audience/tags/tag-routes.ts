@@ -6,6 +6,7 @@ import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
+import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { MOST_TAGS, type AudienceParts } from '../audience-parts.js'
 import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
 import { fold } from '../../core/fold.js'
@@ -46,7 +47,7 @@ const TagSchema = Type.Object(
   { title: 'Tag' },
 )
 
-export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
+export function tagRoutes({ database, clock, newId, references }: AudienceParts & ReferenceParts): Route[] {
   return [
     listRoute({
       method: 'GET',
@@ -120,6 +121,7 @@ export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
       operationId: 'updateTag',
       chapter: 'Tags',
       summary: 'Change fields of a tag; null clears color and description.',
+      description: 'Segments, dynamic lists and automations that name the tag follow a new name.',
       params: TagParams,
       body: TagChangesBody,
       response: TagSchema,
@@ -140,6 +142,8 @@ export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
           if (isRenamed && (await findTag(tx.db, principal.workspaceId, { name: after.name })))
             throw duplicate(after.name)
           await updateTag(tx.db, after)
+          if (after.name !== before.name)
+            await references.rename(tx.db, { kind: 'tag', ...before }, after.name)
           return after
         })
         return tagToApi(tag, principal.isSandbox)
@@ -152,13 +156,16 @@ export function tagRoutes({ database, clock, newId }: AudienceParts): Route[] {
       operationId: 'deleteTag',
       chapter: 'Tags',
       summary: 'Delete a tag, and take it off its contacts.',
+      description: describeUses('tag', 'an active automation, a segment or a dynamic list'),
       params: TagParams,
+      query: forceQuery,
       response: Done,
-      errors: ['not_found'],
-      handle: ({ principal, params }) =>
+      errors: ['not_found', 'conflict'],
+      handle: ({ principal, params, query }) =>
         database.write(async tx => {
           const tag = await requireTag(tx.db, principal.workspaceId, params.id)
           const now = clock.now()
+          if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'tag', ...tag })
           await markTagDeleted(tx.db, tag.seq, now)
           await recordActivity(tx, {
             workspaceId: principal.workspaceId,

@@ -6,6 +6,7 @@ import { pageQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
+import { describeUses, forceQuery, type References } from '../../resource/references.js'
 import type { FlowParts } from '../automation-parts.js'
 import { AUTOMATION_STATUSES, MOST_AUTOMATIONS, MOST_STEPS } from './automation.js'
 import { listAutomations } from './automation-store.js'
@@ -66,7 +67,7 @@ export const EXAMPLE_AUTOMATION = {
   ],
 }
 
-export function automationRoutes(parts: FlowParts): Route[] {
+export function automationRoutes(parts: FlowParts, references: References): Route[] {
   const { database, newId } = parts
   return [
     listRoute({
@@ -163,11 +164,14 @@ export function automationRoutes(parts: FlowParts): Route[] {
       access: 'automations:write',
       operationId: 'deleteAutomation',
       summary: 'Delete an automation; its runs are cancelled.',
+      description: describeUses('automation', 'another active automation'),
       params: AutomationParams,
+      query: forceQuery,
       response: Done,
-      errors: ['not_found'],
-      async handle({ principal, params }) {
-        await deleteAutomation(parts, ownerOf(principal), params.id)
+      errors: ['not_found', 'conflict'],
+      async handle({ principal, params, query }) {
+        const check = query.force === true ? undefined : references
+        await deleteAutomation(parts, ownerOf(principal), params.id, check)
         return { success: true as const }
       },
     }),

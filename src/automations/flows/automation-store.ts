@@ -141,6 +141,11 @@ function ofWorkspace(db: Queries, workspaceId: string) {
   return db.selectFrom('automations').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
 }
 
+/** All of a workspace, which are bounded in number. */
+export async function findAllAutomations(db: Queries, workspaceId: string): Promise<Automation[]> {
+  return (await ofWorkspace(db, workspaceId).selectAll().orderBy('seq').execute()).map(automationFromRow)
+}
+
 export async function countAutomations(db: Queries, workspaceId: string): Promise<number> {
   return countRows(ofWorkspace(db, workspaceId))
 }

@@ -15,6 +15,8 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
+import type { References } from '../../resource/references.js'
+import { checkConditions } from '../../audience/segments/rule-references.js'
 import type { FlowParts } from '../automation-parts.js'
 import { beginSegmentScan } from '../triggers/segment-trigger.js'
 import {
@@ -74,6 +76,7 @@ export async function createAutomation(
     updatedAt: now,
   }
   return database.write(async tx => {
+    await checkTrigger(tx, workspaceId, automation.triggerConfig)
     refuseMoreThan(MOST_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
     const seq = await insertAutomation(tx.db, automation)
     await insertSteps(tx.db, seq, steps)
@@ -82,6 +85,15 @@ export async function createAutomation(
     })
     return mustFindAutomation(tx.db, workspaceId, automation.id)
   })
+}
+
+/** @throws AppError validation_error where its conditions name a list or a tag that is not there */
+async function checkTrigger(
+  { db }: Tx,
+  workspaceId: string,
+  { conditions }: Automation['triggerConfig'],
+): Promise<void> {
+  if (conditions) await checkConditions(db, workspaceId, conditions, { path: 'trigger_config.conditions' })
 }
 
 export interface FlowChanges {
@@ -106,6 +118,7 @@ export async function changeAutomation(
       ...changedTrigger(before, changes),
       updatedAt: parts.clock.now(),
     }
+    if (changes.triggerConfig !== undefined) await checkTrigger(tx, owner.workspaceId, after.triggerConfig)
     await updateAutomation(tx.db, before.seq, after)
     if (changes.status !== undefined) await changeStatus(parts, tx, owner, after, changes.status)
     return mustFindAutomation(tx.db, owner.workspaceId, id)
@@ -154,10 +167,18 @@ async function changeStatus(
   await recordActivity(tx, { workspaceId, actor, action, subject: automation.name, createdAt: now })
 }
 
-export async function deleteAutomation(parts: FlowParts, owner: Owner, id: string): Promise<void> {
+/** @param references absent where it goes even if something uses it */
+export async function deleteAutomation(
+  parts: FlowParts,
+  owner: Owner,
+  id: string,
+  references?: References,
+): Promise<void> {
   const { workspaceId, actor } = owner
   await parts.database.write(async tx => {
-    const { seq, name } = await mustFindAutomation(tx.db, workspaceId, id)
+    const automation = await mustFindAutomation(tx.db, workspaceId, id)
+    const { seq, name } = automation
+    await references?.refuseIfUsed(tx.db, { kind: 'automation', ...automation })
     const now = parts.clock.now()
     await markAutomationDeleted(tx.db, seq, now)
     await recordActivity(tx, {

@@ -5,6 +5,8 @@
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
+import type { Conditions } from '../../audience/segments/conditions.js'
+import { checkConditions } from '../../audience/segments/rule-references.js'
 import { findMeant } from '../../audience/segments/match-store.js'
 import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
 import type { StepType } from './step-type.js'
@@ -33,22 +35,26 @@ const fields = {
 type ConditionConfig = ConfigOf<typeof fields>
 
 /** @throws AppError validation_error */
-function ruleOf({ field, operator, value }: ConditionConfig): Group {
-  return readConditions({ match: 'all', rules: [{ field, operator, value }] })
+function ruleOf(config: ConditionConfig): Group {
+  return readConditions(conditionsOf(config))
+}
+
+function conditionsOf({ field, operator, value }: ConditionConfig): Conditions {
+  return { match: 'all', rules: [{ field, operator, value }] }
 }
 
 export const condition: StepType = {
   name: 'condition',
   fields,
   branches: ['trueBranchStepId', 'falseBranchStepId'],
-  findFault(config) {
+  async findFault(config, { db, automation }) {
     const asked = config as ConditionConfig
-    if (asked.field === '') return Promise.resolve('has no field')
+    if (asked.field === '') return 'has no field'
     try {
-      ruleOf(asked)
-      return Promise.resolve(undefined)
+      await checkConditions(db, automation.workspaceId, conditionsOf(asked))
+      return undefined
     } catch (error) {
-      if (error instanceof AppError) return Promise.resolve(`cannot be asked: ${error.message}`)
+      if (error instanceof AppError) return `cannot be asked: ${error.message}`
       throw error
     }
   },

@@ -360,3 +360,20 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     unsubscribes: row.unsubscribes,
   }
 }
+
+/** Scheduled, sending and paused ones whose list, segment or template this is. */
+export async function findUnfinishedUsing(
+  db: Queries,
+  workspaceId: string,
+  column: 'list_id' | 'segment_id' | 'template_id',
+  id: string,
+): Promise<{ readonly id: string; readonly name: string; readonly status: CampaignStatus }[]> {
+  return db
+    .selectFrom('campaigns')
+    .select(['id', 'name', 'status'])
+    .where('workspace_id', '=', workspaceId)
+    .where('status', 'in', ['scheduled', 'sending', 'paused'])
+    .where(column, '=', id)
+    .orderBy('seq')
+    .execute()
+}

@@ -1,5 +1,6 @@
 /** Routes of templates, their versions and previews. */
 import Type from 'typebox'
+import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries } from '../../db/database.js'
@@ -63,11 +64,11 @@ const BODY_LIMIT = 4 * 1_024 * 1_024
 /** Fields and entries of a structure of many blocks. */
 const BODY_VALUES = 50_000
 
-export function templateRoutes(parts: TemplateParts): Route[] {
+export function templateRoutes(parts: TemplateParts & ReferenceParts): Route[] {
   return [...plainRoutes(parts), ...versionRoutes(parts), previewRoute(parts)]
 }
 
-function plainRoutes(parts: TemplateParts): Route[] {
+function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
   const { database } = parts
   return [
     listRoute({
@@ -148,11 +149,17 @@ function plainRoutes(parts: TemplateParts): Route[] {
       operationId: 'deleteTemplate',
       chapter: 'Templates',
       summary: 'Delete a template. Mail that was accepted with it is sent all the same.',
+      description: describeUses(
+        'template',
+        'an active automation, or a campaign that is scheduled, sending or paused,',
+      ),
       params: TemplateParams,
+      query: forceQuery,
       response: Done,
-      errors: ['template_not_found', 'not_found'],
-      async handle({ principal, params }) {
-        await deleteTemplate(parts, principal, keyActor(principal), params.id)
+      errors: ['template_not_found', 'not_found', 'conflict'],
+      async handle({ principal, params, query }) {
+        const references = query.force === true ? undefined : parts.references
+        await deleteTemplate(parts, principal, keyActor(principal), params.id, references)
         return { success: true as const }
       },
     }),

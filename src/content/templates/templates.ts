@@ -7,6 +7,7 @@ import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
+import type { References } from '../../resource/references.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { RenderDesk } from '../rendering/render-desk.js'
 import { readContent, readGivenStructure, requireParsableHtml, type GivenContent } from './read-content.js'
@@ -89,15 +90,23 @@ export async function restoreVersion(
   })
 }
 
+/** @param references absent where it goes even if something uses it */
 export async function deleteTemplate(
   { database, clock }: Parts,
   { workspaceId }: Owner,
   actor: Actor,
   id: string,
+  references: References | undefined,
 ): Promise<void> {
   const now = clock.now()
   await database.write(async tx => {
     const template = await mustFindTemplate(tx.db, workspaceId, id)
+    await references?.refuseIfUsed(tx.db, {
+      kind: 'template',
+      workspaceId,
+      id: template.id,
+      name: template.name,
+    })
     await markTemplateDeleted(tx.db, workspaceId, id, now)
     await log(tx, template, actor, 'template.deleted', now)
   })

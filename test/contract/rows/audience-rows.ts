@@ -3,6 +3,7 @@ import { inFile, type Row } from '../row.js'
 
 const contacts = inFile('audience/contacts-served')
 const lists = inFile('audience/lists-served')
+const references = inFile('audience/references-served')
 const forms = inFile('audience/forms-served')
 const bounds = inFile('audience/bounds-served')
 const transfer = inFile('audience/transfer/imports-served')
@@ -24,6 +25,9 @@ const TAG = lists('a tag is made once, put on contacts and taken off, and goes f
 const DELETE_ALL = lists('deleting all asks for confirmation, and can be taken back for thirty days')
 const BULK = lists('many contacts are deleted for good at once, up to 5,000')
 const SEGMENT = lists('a segment is made, counted and listed; those that may be mailed are counted apart')
+const USED = references(
+  'what an active automation, a segment, a dynamic list or a form uses is deleted by force alone',
+)
 const CONDITIONS = lists('conditions that cannot be asked are refused, their rule named')
 const FOLLOWS = lists('a contact follows what happens to its mail and its address')
 const UNDER_WAY = lists('while all contacts are being deleted, nobody deletes or restores all of them again')
@@ -208,6 +212,19 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [MEMBERS],
   },
   {
+    id: 'references.used',
+    rule: 'deleting what an active automation, a scheduled campaign, a segment, a dynamic list or a form uses is a 409 conflict; force=true overrides',
+    from: [
+      'Errors > conflict',
+      'decisions: Added after the whole contract was tried from outside > **References** Deleting a list tag',
+    ],
+    answers: ['lists', 'segments', 'tags', 'templates', 'automations'].map(
+      things => `DELETE /api/v1/${things}/{id}: conflict`,
+    ),
+    asserts: ['is used by segment "Gold"', '?force=true'],
+    tests: [USED],
+  },
+  {
     id: 'things.bounds',
     rule: 'a workspace has a bounded number of lists, segments and tags; one more is a 403 limit_reached',
     from: ['Errors > limit_reached'],
@@ -232,6 +249,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     from: [
       'Other resources > Segment name (required) conditions =',
       'decisions: Contacts > Segment match all or any',
+      'decisions: Added after the whole contract was tried from outside > **Segment rules** With a number',
     ],
     asserts: ['conditions: deep(3) }), { status: 201 }', 'conditions: deep(4) }), { status: 400 }'],
     tests: [CONDITIONS, SEGMENT],

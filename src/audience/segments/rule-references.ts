@@ -1,0 +1,151 @@
+/**
+ * Lists and tags that rules name, by id or by name whatever its case.
+ *
+ * Before conditions are stored everything they name must exist, and a dynamic list must not lead back to itself. A rename is followed in
+ * stored conditions, in its transaction. Fails: AppError validation_error, its path leading to the rule.
+ */
+import { fold } from '../../core/fold.js'
+import type { Queries } from '../../db/database.js'
+import type { Referenced } from '../../resource/references.js'
+import { refusal } from '../checks.js'
+import { findNamedLists } from '../lists/list-store.js'
+import type { NamedSeq } from '../pair-store.js'
+import { findNamedTags } from '../tags/tag-store.js'
+import { isGroup, type Conditions, type Rule, type RuleValue, type Scalar } from './conditions.js'
+import { readConditions, type Group } from './read-conditions.js'
+
+/** Dynamic lists whose conditions name dynamic lists, and so on. */
+const MOST_DEPTH = 5
+/** Of the conditions and those of all lists that they name. */
+const MOST_RULES = 200
+
+export interface PlacedRule {
+  readonly rule: Rule
+  readonly place: string
+}
+
+/** Rules of all groups, each with its path. */
+export function rulesOf(conditions: Conditions, path: string): PlacedRule[] {
+  return conditions.rules.flatMap((rule, at) => {
+    const place = `${path}.rules.${at}`
+    return isGroup(rule) ? rulesOf(rule, place) : [{ rule, place }]
+  })
+}
+
+function valuesOf(rule: Rule): readonly Scalar[] {
+  const { value } = rule
+  if (value === undefined || /^is_/.test(rule.operator)) return []
+  return typeof value === 'object' ? value : [value]
+}
+
+function isNamed({ id, folded }: Pick<NamedSeq, 'id' | 'folded'>, value: Scalar): boolean {
+  const written = fold(String(value))
+  return written === id || written === folded
+}
+
+/**
+ * Conditions whose lists and tags all exist.
+ *
+ * @param listId of the dynamic list whose conditions they become @throws AppError validation_error
+ */
+export async function checkConditions(
+  db: Queries,
+  workspaceId: string,
+  conditions: Conditions,
+  { path = 'conditions', listId }: { readonly path?: string; readonly listId?: string } = {},
+): Promise<Group> {
+  const group = readConditions(conditions, path)
+  const rules = rulesOf(conditions, path)
+  const about = (field: string) => rules.filter(({ rule }) => rule.field === field)
+  const lists = about('lists')
+  const tags = about('tags')
+  if (tags.length > 0) requireAll(tags, await findNamedTags(db, workspaceId), 'tag')
+  if (lists.length > 0) {
+    const known = await findNamedLists(db, workspaceId)
+    requireAll(lists, known, 'list')
+    new ListGraph(known, listId).check(conditions, path)
+  }
+  return group
+}
+
+function requireAll(rules: readonly PlacedRule[], known: readonly NamedSeq[], thing: string): void {
+  const names = new Set(known.flatMap(({ id, folded }) => [id, folded]))
+  for (const { rule, place } of rules)
+    for (const [at, value] of valuesOf(rule).entries())
+      if (!names.has(fold(String(value)))) {
+        const where = typeof rule.value === 'object' ? `${place}.value.${at}` : `${place}.value`
+        throw refusal(where, `there is no ${thing} ${JSON.stringify(value)}; create it, or name another`)
+      }
+}
+
+/** Which dynamic lists lead to which. */
+class ListGraph {
+  private readonly known: readonly NamedSeq[]
+  private readonly own: string | undefined
+  private rules = 0
+
+  constructor(known: readonly NamedSeq[], own: string | undefined) {
+    this.known = known
+    this.own = own
+  }
+
+  /** @throws AppError validation_error for a circle, or for too much of it */
+  check(conditions: Conditions, path: string): void {
+    for (const placed of rulesOf(conditions, path)) this.follow(placed.rule, placed.place, [])
+  }
+
+  private follow(rule: Rule, place: string, trail: readonly string[]): void {
+    this.rules += 1
+    if (this.rules > MOST_RULES)
+      throw refusal(
+        place,
+        `with those of the lists that they name, conditions have at most ${MOST_RULES} rules`,
+      )
+    if (rule.field !== 'lists') return
+    for (const value of valuesOf(rule))
+      for (const list of this.known) {
+        if (list.conditions === undefined || !isNamed(list, value)) continue
+        if (list.id === this.own || trail.includes(list.id))
+          throw refusal(`${place}.value`, `the list ${JSON.stringify(value)} would be made of itself`)
+        if (trail.length >= MOST_DEPTH)
+          throw refusal(`${place}.value`, `dynamic lists may name each other ${MOST_DEPTH} deep`)
+        for (const inner of rulesOf(list.conditions, '')) this.follow(inner.rule, place, [...trail, list.id])
+      }
+  }
+}
+
+function isAbout(rule: Rule, { kind }: Referenced): boolean {
+  return rule.field === `${kind}s`
+}
+
+export function namesInRules(conditions: Conditions, thing: Referenced): boolean {
+  return rulesOf(conditions, '').some(({ rule }) => namesInRule(rule, thing))
+}
+
+export function namesInRule(rule: Rule, thing: Referenced): boolean {
+  const named = { id: thing.id, folded: fold(thing.name) }
+  return isAbout(rule, thing) && valuesOf(rule).some(value => isNamed(named, value))
+}
+
+/** @returns undefined where the conditions do not name it */
+export function renamedInRules(
+  conditions: Conditions,
+  thing: Referenced,
+  name: string,
+): Conditions | undefined {
+  if (!namesInRules(conditions, thing)) return undefined
+  return {
+    ...conditions,
+    rules: conditions.rules.map(one =>
+      isGroup(one) ? (renamedInRules(one, thing, name) ?? one) : renamedInRule(one, thing, name),
+    ),
+  }
+}
+
+export function renamedInRule(rule: Rule, thing: Referenced, name: string): Rule {
+  if (!namesInRule(rule, thing) || rule.value === undefined) return rule
+  const before = fold(thing.name)
+  const renamed = (value: Scalar) => (fold(String(value)) === before ? name : value)
+  const value: RuleValue = typeof rule.value === 'object' ? rule.value.map(renamed) : renamed(rule.value)
+  return { ...rule, value }
+}

@@ -1,0 +1,76 @@
+/**
+ * What is accepted of conditions and still looks like a mistake: an attribute that no contact has, and a list or tag deleted since.
+ *
+ * For answers to requests that create, change or estimate. Looks through the audience, newest contacts first, until one has the attribute;
+ * what takes too long is passed over. Fails: as the database does.
+ */
+import Type, { type Static } from 'typebox'
+import { AppError } from '../../core/errors.js'
+import type { AudienceParts } from '../audience-parts.js'
+import { patience } from '../scan-store.js'
+import { hasContact } from './audience-query-store.js'
+import type { Conditions } from './conditions.js'
+import { attributeOf, type Group, type TextSource } from './read-conditions.js'
+import { checkConditions, rulesOf } from './rule-references.js'
+
+/** Names that are looked for: one that nobody has takes a look at every contact. */
+const MOST_NAMES = 20
+
+const WarningSchema = Type.Object(
+  {
+    path: Type.String({ description: 'Of the rule, e.g. `conditions.rules.0.field`.' }),
+    message: Type.String(),
+  },
+  { title: 'ConditionsWarning' },
+)
+
+export const Warnings = Type.Optional(
+  Type.Array(WarningSchema, {
+    description:
+      'In answers that create, change or estimate: rules that may be mistaken, such as one about an attribute that no contact has.',
+  }),
+)
+
+export type Warning = Static<typeof WarningSchema>
+
+export async function warningsOf(
+  { database, clock }: Pick<AudienceParts, 'database' | 'clock'>,
+  workspaceId: string,
+  conditions: Conditions,
+): Promise<Warning[]> {
+  const warnings: Warning[] = []
+  const warn = (error: unknown) => {
+    if (!(error instanceof AppError)) throw error
+    // Not looked through in time.
+    if (error.code !== 'unavailable')
+      warnings.push({ path: error.path ?? 'conditions', message: error.message })
+  }
+  await checkConditions(database.reader, workspaceId, conditions).catch(warn)
+  const mayGoOn = patience(clock)
+  const places = new Map<string, string>()
+  for (const { rule, place } of rulesOf(conditions, 'conditions')) {
+    const attribute = attributeOf(rule.field)
+    if (attribute !== undefined && !places.has(attribute)) places.set(attribute, `${place}.field`)
+  }
+  for (const [attribute, path] of [...places].slice(0, MOST_NAMES))
+    try {
+      const asking = { workspaceId, now: clock.now() }
+      if (!(await hasContact(database.slowReader, isThere(attribute), asking, mayGoOn)))
+        warnings.push({ path, message: `no contact has an attribute ${JSON.stringify(attribute)}` })
+    } catch (error) {
+      warn(error)
+    }
+  return warnings
+}
+
+/** Even if it is empty. */
+function isThere(attribute: string): Group {
+  const of: TextSource = { attribute }
+  return {
+    isAll: false,
+    parts: [
+      { kind: 'is_set', of, isNot: false },
+      { kind: 'text', of, how: 'equals', values: [''], numbers: [], isNot: false },
+    ],
+  }
+}
