@@ -16,8 +16,6 @@ interface Schema {
   readonly const?: unknown
   readonly enum?: readonly unknown[]
   readonly anyOf?: readonly Schema[]
-  readonly examples?: readonly unknown[]
-  readonly shownAs?: Schema
   readonly default?: unknown
   readonly description?: string
   readonly format?: string
@@ -103,9 +101,7 @@ function isFields(value: unknown): value is Record<string, unknown> {
 }
 
 function valueOf(schema: Schema, name: string, isRequest: boolean): unknown {
-  if (schema.shownAs) return valueOf(schema.shownAs, name, isRequest)
   if (schema.const !== undefined) return schema.const
-  if (schema.type === 'object' && schema.examples) return schema.examples[0]
   if (schema.enum) return schema.enum[0]
   if (schema.anyOf) {
     const [first = {}] = schema.anyOf
