@@ -18,6 +18,7 @@ function withMethods(database: Database): Database {
     dialect: database.dialect,
     reader: database.reader,
     slowReader: database.slowReader,
+    exportReader: database.exportReader,
     storage: database.storage,
     write: (work, options) => database.write(work, options),
     hasForeignWrites: () => database.hasForeignWrites(),
