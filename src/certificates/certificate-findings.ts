@@ -125,7 +125,7 @@ function portFindings(config: Config): Finding[] {
         warning(
           'http.redirect_listen',
           `the CA looks for its proof at port 80 of ${acmeNames(config).join(' and ')}, where nothing of ours listens`,
-          'set it to ["0.0.0.0:80"], or have your web server pass /.well-known/acme-challenge/ on to http.listen or http.public_listen',
+          'set it to ["[::]:80"], or have your web server pass /.well-known/acme-challenge/ on to http.listen or http.public_listen',
         ),
       ]
 }

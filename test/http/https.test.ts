@@ -141,6 +141,31 @@ t.test('browsers are held to HTTPS, unless nobody has signed the certificate', a
   t.equal(plain.headers.get('strict-transport-security'), null)
 })
 
+t.test('0.0.0.0 and [::] of one port work together, also in different lists', async t => {
+  const probe = await listenHttp({ host: '0.0.0.0', port: 0 }, saying(''), WIDE, systemClock)
+  const { port } = probe.address
+  await probe.close(0)
+  const certificate = await openTlsCertificate({ cert: '', key: '', hostname: NAME }, systemClock)
+  const http = {
+    listen: [],
+    listenTls: [],
+    publicListen: [{ host: '0.0.0.0', port }],
+    publicListenTls: [],
+    redirectListen: [{ host: '::', port }],
+    ...WIDE,
+  }
+  const listeners = await openHttpListeners(
+    { current: { http, publicUrl: `https://${NAME}` } as never },
+    saying('api'),
+    { ...saying('pages'), serves: () => false },
+    { certificate, challenges: undefined },
+    systemClock,
+  )
+  t.teardown(() => listeners.close(0))
+  t.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'pages')
+  t.equal((await fetch(`http://[::1]:${port}/`, { redirect: 'manual' })).status, 308)
+})
+
 t.test(
   'port 80 leads those who read to HTTPS, to our own host alone, and takes nothing in clear',
   async t => {

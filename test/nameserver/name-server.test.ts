@@ -199,3 +199,11 @@ t.test('no octets make it fail, and none make it say more than it was asked', as
   }
   t.ok(answers > 5_000)
 })
+
+t.test('0.0.0.0 and [::] of one port both answer', async t => {
+  const ipv4 = await listenDns({ host: '0.0.0.0', port: 0 }, handler, clock)
+  t.teardown(() => ipv4.close())
+  const ipv6 = await listenDns({ host: '::', port: ipv4.address.port, isIpv6Only: true }, handler, clock)
+  t.teardown(() => ipv6.close())
+  t.same(valuesOf(await ask(ipv4.address.port, { name: `pr1.${ZONE}`, payload: 1_232 })), [RSA])
+})

@@ -58,6 +58,13 @@ export async function openHttpListeners(
     trustedProxies: http.trustedProxies,
   }
   const listeners: Listener[] = []
+  const everyListen = [
+    ...http.listen,
+    ...http.listenTls,
+    ...http.publicListen,
+    ...http.publicListenTls,
+    ...http.redirectListen,
+  ]
   const close = async (graceMs: number): Promise<void> => {
     await Promise.all(listeners.map(listener => listener.close(graceMs)))
   }
@@ -65,7 +72,7 @@ export async function openHttpListeners(
   const listen = async (addresses: readonly ListenAddress[], handler: HttpHandler, isSecure = false) => {
     const bound: ListenAddress[] = []
     const answering = withChallenges(isSecure ? withStrictTransport(handler, certificate) : handler)
-    for (const address of eachItsOwn(addresses)) {
+    for (const address of eachItsOwn(addresses, everyListen)) {
       const listener = isSecure
         ? await listenHttps(address, answering, limits, clock, () => certificate.pair())
         : await listenHttp(address, answering, limits, clock)

@@ -50,28 +50,30 @@ const APPLIANCE = {
       listen: list(LISTEN, {
         default: ['127.0.0.1:8025'],
         example: ['127.0.0.1:8025', '[::1]:8025'],
-        description: 'Addresses to listen on; port 0 lets the system choose one.',
+        description:
+          'Addresses to listen on; port 0 lets the system choose one. `[::]` is every address, IPv4 included; next to `0.0.0.0` with the ' +
+          'same port it is IPv6 only.',
       }),
       public_listen: list(LISTEN, {
         default: [],
-        example: ['0.0.0.0:8080'],
+        example: ['[::]:8080'],
         description:
           'Addresses for the public pages (links in mails, forms) alone: where one is set, they answer there and nothing else does, ' +
           'and `listen` has none of them. Empty: `listen` has both.',
       }),
       listen_tls: list(LISTEN, {
         default: [],
-        example: ['0.0.0.0:443'],
+        example: ['[::]:443'],
         description: 'The same over TLS (HTTPS), with the certificate of `[tls]`.',
       }),
       public_listen_tls: list(LISTEN, {
         default: [],
-        example: ['0.0.0.0:443'],
+        example: ['[::]:443'],
         description: 'The same as `public_listen` over TLS.',
       }),
       redirect_listen: list(LISTEN, {
         default: [],
-        example: ['0.0.0.0:80'],
+        example: ['[::]:80'],
         description:
           'Addresses that lead browsers to `public_url`, and answer the proofs of `tls.acme`; nothing else is served there.',
       }),

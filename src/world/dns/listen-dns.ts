@@ -6,7 +6,7 @@
  * Fails: `listenDns` rejects with the address and the reason in words; afterwards never.
  */
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '../time/clock.js'
 import { addressKey, ipVersion } from '../net/ip-address.js'
 import { listenFaultInWords, type ListenAddress } from '../net/listen.js'
@@ -41,13 +41,13 @@ const TRIES = 10
 
 /** @throws Error naming the address, e.g. `cannot listen on 0.0.0.0:53: permission denied (...)` */
 export async function listenDns(
-  { host, port }: ListenAddress,
+  { host, port, isIpv6Only = false }: ListenAddress,
   handler: DnsHandler,
   clock: Clock,
 ): Promise<DnsListener> {
   for (let tries = 1; ; tries++)
     try {
-      return await listenOnBoth(host, port, handler, clock)
+      return await listenOnBoth({ host, port, isIpv6Only }, handler, clock)
     } catch (error) {
       const fault = error as NodeJS.ErrnoException
       if (port === 0 && fault.code === 'EADDRINUSE' && tries < TRIES) continue
@@ -56,17 +56,16 @@ export async function listenDns(
 }
 
 async function listenOnBoth(
-  host: string,
-  port: number,
+  { host, port, isIpv6Only }: Required<ListenAddress>,
   handler: DnsHandler,
   clock: Clock,
 ): Promise<DnsListener> {
   const tcp = createServer({ noDelay: true })
   const connections = new Connections(handler, clock)
   tcp.on('connection', socket => connections.take(socket))
-  await listenTcp(tcp, host, port)
+  await listenTcp(tcp, { host, port, ipv6Only: isIpv6Only })
   const bound = (tcp.address() as AddressInfo).port
-  const udp = createSocket({ type: ipVersion(host) === 6 ? 'udp6' : 'udp4' })
+  const udp = createSocket({ type: ipVersion(host) === 6 ? 'udp6' : 'udp4', ipv6Only: isIpv6Only })
   try {
     await bindUdp(udp, host, bound)
   } catch (error) {
@@ -88,10 +87,10 @@ async function listenOnBoth(
   }
 }
 
-function listenTcp(server: Server, host: string, port: number): Promise<void> {
+function listenTcp(server: Server, on: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, () => {
+    server.listen(on, () => {
       server.off('error', reject)
       resolve()
     })

@@ -18,9 +18,16 @@ export interface ListenAddress {
   readonly isIpv6Only?: boolean
 }
 
-/** Of addresses on one machine: where IPv4 has its own listener, `::` leaves that to it. */
-export function eachItsOwn(addresses: readonly ListenAddress[]): ListenAddress[] {
-  const ofIpv4 = new Set(addresses.flatMap(({ host, port }) => (host === '0.0.0.0' ? port : [])))
+/**
+ * Makes `::` IPv6-only where `0.0.0.0` has a listener on the same port, so that both can be listed.
+ *
+ * @param all every address of this process that may share a port with `addresses`
+ */
+export function eachItsOwn(
+  addresses: readonly ListenAddress[],
+  all: readonly ListenAddress[] = addresses,
+): ListenAddress[] {
+  const ofIpv4 = new Set(all.flatMap(({ host, port }) => (host === '0.0.0.0' ? port : [])))
   return addresses.map(address =>
     address.host === '::' && address.port !== 0 && ofIpv4.has(address.port)
       ? { ...address, isIpv6Only: true }
