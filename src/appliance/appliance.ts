@@ -152,6 +152,7 @@ async function assemble(
     newId,
     freshResolver: () => openResolver(config, world),
     dkimZone: config.dns.dkimZone,
+    reportAddress: `dmarc@${config.hostname}`,
     seal: box,
     onChanged: watch.noteChange,
   }

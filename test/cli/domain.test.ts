@@ -86,6 +86,47 @@ t.test('a domain can be vouched for, and says so', async t => {
   t.match(out, /mail\.postroad\.test +shared address/)
 })
 
+t.test(
+  'DMARC reports are asked for at an address that is accepted, and what they need elsewhere is shown',
+  async t => {
+    const postroad = await initialise(t)
+    const owner = ['--workspace', postroad.workspaceId]
+    const dmarcOf = ({ dns_records: records }: DomainView) =>
+      records.find(({ purpose }) => purpose === 'dmarc')?.value
+    const rua = 'v=DMARC1; p=none; rua=mailto:dmarc@mx.postroad.test'
+    t.equal(dmarcOf(await postroad.json<DomainView>('domain', 'add', 'sender.example', ...owner)), rua)
+    const { out } = await postroad.run('domain', 'show', 'sender.example', ...owner)
+    t.match(out, '*._report._dmarc.mx.postroad.test. 3600 IN TXT "v=DMARC1;"')
+    t.equal(dmarcOf(await postroad.json<DomainView>('domain', 'add', 'postroad.test', ...owner)), rua)
+    const within = await postroad.run('domain', 'show', 'postroad.test', ...owner)
+    t.notMatch(within.out, '_report', 'receivers do not ask where host and domain are of one organisation')
+  },
+)
+
+t.test('--zone prints every record as a line of the zone', async t => {
+  const postroad = await initialise(t)
+  const owner = ['--workspace', postroad.workspaceId]
+  const { out } = await postroad.run('domain', 'add', 'sender.example', '--zone', ...owner)
+  const { dns_records: records } = await postroad.json<DomainView>(
+    'domain',
+    'show',
+    'sender.example',
+    ...owner,
+  )
+  const lines = out.split('\n').filter(line => line !== '' && !line.startsWith(';'))
+  t.same(
+    lines,
+    records.map(
+      ({ type, name, value }) => `${name}. 3600 IN ${type} ${type === 'TXT' ? `"${value}"` : `${value}.`}`,
+    ),
+  )
+  const strings = [...out.matchAll(/"([^"]*)"/g)].map(([, text = '']) => text)
+  t.ok(strings.every(text => text.length <= 255))
+  for (const { alternative } of records)
+    if (alternative) t.ok(out.includes(`; or, instead of this CNAME: ${alternative.name}. 3600 IN TXT`))
+  t.equal((await postroad.run('domain', 'show', 'sender.example', '--zone', ...owner)).out, out)
+})
+
 t.test('name servers that do not answer verify nothing and lose nothing', async t => {
   const silence = await dnsServer(t, () => ({ rcode: RCODE.SERVFAIL }))
   const postroad = await initialise(t, { env: { POSTROAD_DNS_SERVERS: silence.address } })

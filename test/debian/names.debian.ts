@@ -78,6 +78,25 @@ t.test('dig, dnsmasq and named-checkzone agree on the zone', async t => {
   t.match(await runProgram('named-checkzone', [ZONE, file]), { status: 0, out: /OK/ })
 })
 
+t.test(
+  'named-checkzone accepts what domain add --zone prints, with CNAMEs or the keys themselves',
+  async t => {
+    const postroad = await initialise(t)
+    const { out } = await postroad.run(
+      ...['domain', 'add', 'one.example', '--zone', '--workspace', postroad.workspaceId],
+    )
+    const top =
+      '$TTL 3600\n@ IN SOA ns.one.example. root.one.example. ( 1 7200 900 1209600 60 )\n@ IN NS ns\nns IN A 192.0.2.1\n'
+    const keys = out.replaceAll(/^.* IN CNAME .*\n; or, instead of this CNAME: /gm, '')
+    t.notMatch(keys, 'CNAME pr')
+    for (const text of [out, keys]) {
+      const file = join(t.testdir(), 'zone')
+      writeFileSync(file, `${top}${text}\n`)
+      t.match(await runProgram('named-checkzone', ['one.example', file]), { status: 0, out: /OK/ })
+    }
+  },
+)
+
 /** What the CA looks names up by: all are this machine, and proofs stand where a CNAME leads, in our zone. */
 async function resolver(t: Test, ours: () => number): Promise<number> {
   const socket = createSocket('udp4')

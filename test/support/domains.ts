@@ -32,6 +32,7 @@ export function domainOffice(database: Database, keys: 'repeated' | 'real' = 're
     newId: () => uuidv7(clock.now(), random.bytes(10)),
     freshResolver: () => fakeDns(zone),
     dkimZone: ZONE,
+    reportAddress: 'dmarc@mail.example.net',
     seal: openShelf,
   }
   return { zone, clock, parts }

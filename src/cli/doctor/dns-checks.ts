@@ -32,7 +32,7 @@ export async function dnsChecks(
     await returnPathCheck(mta.returnPathDomain, hostname, resolver),
     await spfCheck(mta.returnPathDomain, resolver),
     ...(config.dns.listen.length === 0 ? [] : [await delegationCheck(config, resolver)]),
-    ...(await Promise.all(domains.map(domain => domainCheck(domain, config.dns.dkimZone, resolver)))),
+    ...(await Promise.all(domains.map(domain => domainCheck(domain, config, resolver)))),
     ...(await Promise.all(senders.filter(isIpv4).map(address => blocklistCheck(address, resolver)))),
   ]
 }
@@ -126,11 +126,13 @@ async function delegationCheck({ dns, hostname }: Config, resolver: Resolver): P
     : fail(name, `${zone} is answered for by ${servers.join(', ')}, and not by ${hostname}`, mend)
 }
 
-async function domainCheck(domain: Domain, dkimZone: string, resolver: Resolver): Promise<Check> {
+async function domainCheck(domain: Domain, config: Config, resolver: Resolver): Promise<Check> {
+  const { hostname } = config
+  const { dkimZone } = config.dns
   const name = `domain ${domain.domain}`
   if (domain.isVouched) return ok(name, 'vouched for by the operator; DNS is not asked')
   const { verdict, findings } = await checkDomain(domain, dkimZone, resolver)
-  const records = dnsRecords({ ...domain, findings }, dkimZone)
+  const records = dnsRecords({ ...domain, findings }, dkimZone, `dmarc@${hostname}`)
   const wrong = records.filter(({ required, status }) => required && status !== 'verified')
   const look = `postroad domain show ${domain.domain} --workspace ${domain.owner}`
   if (verdict === 'unknown') return warn(name, 'name servers do not answer', 'try again later')

@@ -5,8 +5,8 @@ import type { Config } from '../../config/config.js'
 import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
 import { isoTime } from '../../core/moments.js'
-import { TTL_SECONDS } from '../../deliverability/domains/dns-records.js'
-import { zoneLine } from '../../deliverability/domains/zone-line.js'
+import { dnsRecords, reportPermission, TTL_SECONDS } from '../../deliverability/domains/dns-records.js'
+import { domainZone, zoneLine } from '../../deliverability/domains/zone-line.js'
 import { domainToApi } from '../../deliverability/domains/domain-schema.js'
 import { findDomainByName, listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
 import { addDomain, dropDomain, readDomainName, verifyDomain } from '../../deliverability/domains/domains.js'
@@ -23,23 +23,31 @@ import {
   type OwnedOptions,
 } from '../context.js'
 
+interface ShownOptions extends OwnedOptions {
+  readonly zone?: boolean
+}
+
+const ZONE_OPTION = 'print the records as zone file text'
+
 export function domainCommands(program: Command, context: CliContext): void {
   const group = program.command('domain').description('sending domains')
   command(group, 'add <name>', 'add a domain and print the DNS records to publish')
     .requiredOption('--workspace <id>', 'the workspace that sends from it')
     .option('--vouch', 'declare it verified without DNS (LAN domains, trials)')
-    .action(async (name: string, options: OwnedOptions & { vouch?: boolean }) => {
-      await withAppliance(context, options, async ({ database, domains, config }) => {
+    .option('--zone', ZONE_OPTION)
+    .action(async (name: string, options: ShownOptions & { vouch?: boolean }) => {
+      await withAppliance(context, options, async appliance => {
+        const { database, domains } = appliance
         await mustFindWorkspace(database.reader, options.workspace)
         const domain = await addDomain(domains, options.workspace, name, options.vouch ? 'vouched' : 'dns')
-        printDomain(context, options, domain, config)
+        printDomain(context, options, domain, appliance)
       })
     })
   command(group, 'list', 'all domains of all workspaces').action(async (options: CommonOptions) => {
-    await withAppliance(context, options, async ({ database, config }) => {
+    await withAppliance(context, options, async ({ database, domains }) => {
       const all = await listAllDomains(database.reader)
       const json = all.map(domain => ({
-        ...domainToApi(domain, config.dns.dkimZone),
+        ...domainToApi(domain, domains),
         workspace_id: domain.owner,
       }))
       printResult(context, options, json, () =>
@@ -52,10 +60,11 @@ export function domainCommands(program: Command, context: CliContext): void {
   })
   command(group, 'show <name>', 'its records, and what DNS held of each when it was last asked')
     .requiredOption('--workspace <id>', 'the workspace it belongs to')
-    .action(async (name: string, options: OwnedOptions) => {
+    .option('--zone', ZONE_OPTION)
+    .action(async (name: string, options: ShownOptions) => {
       await withAppliance(context, options, async appliance => {
         const domain = await mustFind(appliance, options, name)
-        printDomain(context, options, domain, appliance.config)
+        printDomain(context, options, domain, appliance)
       })
     })
   command(group, 'verify <name>', 'ask DNS for the records now; a verified domain keeps its 3 days of grace')
@@ -64,7 +73,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
         const domain = await verifyDomain(appliance.domains, options.workspace, id)
-        printDomain(context, options, domain, appliance.config)
+        printDomain(context, options, domain, appliance)
         if (domain.verifiedAt === null || domain.failingSince !== null) context.fail()
       })
     })
@@ -75,7 +84,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
         const domain = await rotateDomain(appliance.domains, options.workspace, id, options.force ?? false)
-        printDomain(context, options, domain, appliance.config)
+        printDomain(context, options, domain, appliance)
       })
     })
   command(group, 'remove <name>', 'remove a domain')
@@ -94,34 +103,53 @@ async function mustFind({ database }: Appliance, options: OwnedOptions, name: st
   return domain
 }
 
-function printDomain(context: CliContext, options: CommonOptions, domain: Domain, config: Config): void {
-  const json = domainToApi(domain, config.dns.dkimZone)
-  printResult(context, options, json, () =>
-    [
-      `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
-      ...(domain.checkedAt === null ? [] : [`DNS was asked ${isoTime(domain.checkedAt)}`]),
-      '',
-      table(
-        ['STATUS', 'PURPOSE', 'KEY', 'TYPE', 'NAME', 'VALUE'],
-        json.dns_records.map(record => [
-          record.status,
-          record.required ? record.purpose : `${record.purpose} (optional)`,
-          record.key_state ? `${record.algorithm ?? ''} ${record.key_state}` : null,
-          record.type,
-          record.name,
-          record.value,
-        ]),
-      ),
-      ...(domain.checkedAt === null ? [] : answerLines(json.dns_records)),
-      ...json.dns_records.flatMap(({ alternative }) =>
-        alternative
-          ? ['', 'instead of that CNAME, as a line of a zone file:', zoneLine(alternative, TTL_SECONDS)]
-          : [],
-      ),
-      '',
-      ...zoneLines(config),
-    ].join('\n'),
+type Shown = Pick<Appliance, 'config' | 'domains'>
+
+function printDomain(
+  context: CliContext,
+  options: CommonOptions & { readonly zone?: boolean },
+  domain: Domain,
+  appliance: Shown,
+): void {
+  printResult(context, options, domainToApi(domain, appliance.domains), () =>
+    options.zone ? zoneText(domain, appliance) : domainText(domain, appliance),
   )
+}
+
+function domainText(domain: Domain, { config, domains }: Shown): string {
+  const { dns_records: records } = domainToApi(domain, domains)
+  return [
+    `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
+    ...(domain.checkedAt === null ? [] : [`DNS was asked ${isoTime(domain.checkedAt)}`]),
+    '',
+    table(
+      ['STATUS', 'PURPOSE', 'KEY', 'TYPE', 'NAME', 'VALUE'],
+      records.map(record => [
+        record.status,
+        record.required ? record.purpose : `${record.purpose} (optional)`,
+        record.key_state ? `${record.algorithm ?? ''} ${record.key_state}` : null,
+        record.type,
+        record.name,
+        record.value,
+      ]),
+    ),
+    ...(domain.checkedAt === null ? [] : answerLines(records)),
+    ...records.flatMap(({ alternative }) =>
+      alternative
+        ? ['', 'instead of that CNAME, as a line of a zone file:', zoneLine(alternative, TTL_SECONDS)]
+        : [],
+    ),
+    '',
+    ...zoneLines(config),
+    ...permissionLines(domain, domains),
+  ].join('\n')
+}
+
+/** What belongs in other zones stays a comment. */
+function zoneText(domain: Domain, { config, domains }: Shown): string {
+  const records = dnsRecords(domain, domains.dkimZone, domains.reportAddress)
+  const elsewhere = [...zoneLines(config), ...permissionLines(domain, domains)]
+  return [domainZone(domain.domain, records), ...elsewhere.map(line => `; ${line}`)].join('\n')
 }
 
 /** Who answers where the CNAMEs lead; the same for all domains. */
@@ -134,6 +162,17 @@ function zoneLines({ dns, hostname }: Config): string[] {
     : [
         `The CNAMEs lead into ${dns.dkimZone}, which this appliance answers for. Once, in the zone above it, publish:`,
         delegationLine(dns.dkimZone, hostname),
+      ]
+}
+
+/** What has to be in the zone of the report address; nothing where receivers do not ask for it. */
+function permissionLines(domain: Domain, { reportAddress }: Appliance['domains']): string[] {
+  const permission = reportPermission(domain, reportAddress)
+  return permission === undefined
+    ? []
+    : [
+        `DMARC reports about ${domain.domain} go to ${reportAddress}, which is in another domain. For receivers to send them, publish this there, once:`,
+        zoneLine(permission, TTL_SECONDS),
       ]
 }
 

@@ -33,8 +33,11 @@ export interface DnsRecord {
 
 export const TTL_SECONDS = 3_600
 
-/** @param dkimZone the appliance's own zone, `dns.dkim_zone` */
-export function dnsRecords(domain: Domain, dkimZone: string): DnsRecord[] {
+/**
+ * @param dkimZone the appliance's own zone, `dns.dkim_zone`
+ * @param reportAddress for the DMARC record; needed only where its value is shown
+ */
+export function dnsRecords(domain: Domain, dkimZone: string, reportAddress?: string): DnsRecord[] {
   const record = (fields: Omit<DnsRecord, 'ttl' | 'status' | 'found'>): DnsRecord => {
     const { status, found } = domain.findings[fields.name] ?? { status: 'pending', found: [] }
     return { ...fields, ttl: TTL_SECONDS, status, found }
@@ -63,11 +66,28 @@ export function dnsRecords(domain: Domain, dkimZone: string): DnsRecord[] {
     record({
       type: 'TXT',
       name: dmarcName(domain),
-      value: 'v=DMARC1; p=none',
+      value: `v=DMARC1; p=none${reportAddress === undefined ? '' : `; rua=mailto:${reportAddress}`}`,
       purpose: 'dmarc',
       required: false,
     }),
   ]
+}
+
+/**
+ * The record that lets DMARC reports about one domain go to an address in another (RFC 7489 §7.1).
+ *
+ * It belongs in the zone of the report address, and is the same for every domain. Receivers do not ask for it if both names have the same
+ * organizational domain; without the Public Suffix List only the plain case is recognised, and elsewhere the record does no harm.
+ *
+ * @returns undefined if the report address lies within the domain
+ */
+export function reportPermission(
+  { domain }: Pick<Domain, 'domain'>,
+  reportAddress: string,
+): { readonly name: string; readonly value: string } | undefined {
+  const host = reportAddress.slice(reportAddress.lastIndexOf('@') + 1)
+  const isWithin = host === domain || host.endsWith(`.${domain}`)
+  return isWithin ? undefined : { name: `*._report._dmarc.${host}`, value: 'v=DMARC1;' }
 }
 
 export function verificationName({ domain }: Domain): string {

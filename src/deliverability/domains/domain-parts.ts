@@ -15,6 +15,8 @@ export interface DomainParts {
   readonly freshResolver: () => Resolver
   /** `dns.dkim_zone`. */
   readonly dkimZone: string
+  /** Where receivers are asked to send DMARC reports: an address this appliance accepts mail for. */
+  readonly reportAddress: string
   /** What private keys go through on their way into the database. */
   readonly seal: KeySeal
   /** Called once it is committed that a domain was added, verified, lost or removed: senders are remembered for a moment. */

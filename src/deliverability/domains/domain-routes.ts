@@ -12,7 +12,7 @@ import { addDomain, dropDomain, verifyDomain } from './domains.js'
 import { rotateDomain } from '../dkim/rotate-dkim.js'
 
 export function domainRoutes(parts: DomainParts): Route[] {
-  const { database, dkimZone } = parts
+  const { database } = parts
   return [
     listRoute({
       method: 'GET',
@@ -25,7 +25,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       item: DomainSchema,
       async handle({ principal }, page) {
         const { items, total } = await listDomains(database.reader, principal.workspaceId, page)
-        return { items: items.map(domain => domainToApi(domain, dkimZone)), total }
+        return { items: items.map(domain => domainToApi(domain, parts)), total }
       },
     }),
     route({
@@ -53,7 +53,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
             principal.isSandbox ? 'sandbox' : 'dns',
             keyActor(principal),
           ),
-          dkimZone,
+          parts,
         ),
     }),
     route({
@@ -69,7 +69,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       async handle({ principal, params }) {
         const domain = await findDomain(database.reader, principal.workspaceId, params.id)
         if (!domain) throw new AppError('not_found', 'no such domain')
-        return domainToApi(domain, dkimZone)
+        return domainToApi(domain, parts)
       },
     }),
     route({
@@ -87,10 +87,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       response: DomainSchema,
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
-        domainToApi(
-          await verifyDomain(parts, principal.workspaceId, params.id, keyActor(principal)),
-          dkimZone,
-        ),
+        domainToApi(await verifyDomain(parts, principal.workspaceId, params.id, keyActor(principal)), parts),
     }),
     route({
       method: 'POST',
@@ -110,7 +107,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       handle: async ({ principal, params }) =>
         domainToApi(
           await rotateDomain(parts, principal.workspaceId, params.id, false, keyActor(principal)),
-          dkimZone,
+          parts,
         ),
     }),
     route({

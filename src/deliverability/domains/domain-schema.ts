@@ -4,6 +4,7 @@ import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import { DKIM_ALGORITHMS } from '../../mail/dkim/dkim-sign.js'
 import { dnsRecords, RECORD_PURPOSES, RECORD_TYPES } from './dns-records.js'
+import type { DomainParts } from './domain-parts.js'
 import { FINDING_STATUSES, KEY_STATES, type Domain } from './domain-store.js'
 
 export const NewDomainBody = Type.Object(
@@ -70,14 +71,17 @@ export const DomainSchema = Type.Object(
   { title: 'Domain' },
 )
 
-export function domainToApi(domain: Domain, dkimZone: string): Static<typeof DomainSchema> {
+export function domainToApi(
+  domain: Domain,
+  { dkimZone, reportAddress }: Pick<DomainParts, 'dkimZone' | 'reportAddress'>,
+): Static<typeof DomainSchema> {
   return {
     id: domain.id,
     domain: domain.domain,
     verified: domain.verifiedAt !== null,
     vouched: domain.isVouched,
     is_sandbox: domain.isSandbox,
-    dns_records: dnsRecords(domain, dkimZone).map(({ keyState, ...record }) => ({
+    dns_records: dnsRecords(domain, dkimZone, reportAddress).map(({ keyState, ...record }) => ({
       ...record,
       found: [...record.found],
       ...(keyState ? { key_state: keyState } : {}),
