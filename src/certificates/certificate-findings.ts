@@ -115,11 +115,11 @@ function acmeFindings(config: Config): Finding[] {
   return findings
 }
 
-/** RFC 8555 §8.3: the CA begins at port 80, whatever stands behind it. */
+/** RFC 8555 §8.3: the CA begins at port 80. `redirect_listen` is for that port whatever its own is: a container or router may map it. */
 function portFindings(config: Config): Finding[] {
   const { http } = config
-  const plain = [...http.redirectListen, ...http.listen, ...http.publicListen]
-  return plain.some(({ port }) => port === HTTP_PORT)
+  const plain = [...http.listen, ...http.publicListen]
+  return http.redirectListen.length > 0 || plain.some(({ port }) => port === HTTP_PORT)
     ? []
     : [
         warning(

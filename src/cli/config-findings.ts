@@ -38,6 +38,7 @@ export function findConfigFaults(request: FindingsRequest): Finding[] {
     ...authorityFindings(config),
     ...secretFindings(request),
     ...openDoors(config),
+    ...publicUrlFindings(config),
     ...addressFindings(config, addresses),
     ...zoneFindings(config),
   ]
@@ -155,6 +156,31 @@ function openDoors({ http, submission }: Config): Finding[] {
       )
   }
   return findings
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
+
+/**
+ * Links in mail that nobody answers. A listener for public pages, or a proxy that is named, counts as an answer on whatever port it is:
+ * ports may be mapped. Only a fetch shows whether the links work (`public-url.ts`).
+ */
+function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
+  const { protocol, port, hostname: host } = new URL(publicUrl)
+  const isThisMachine = /^(127\.|\[::1\]|localhost$)/.test(host)
+  const isArranged =
+    [...http.publicListen, ...http.publicListenTls, ...http.listenTls, ...http.trustedProxies].length > 0
+  const wanted = port === '' ? DEFAULT_PORTS[protocol] : Number(port)
+  const isPlain = protocol === 'http:' && http.listen.some(one => one.port === wanted && isReachable(one))
+  if (isThisMachine || isArranged || isPlain) return []
+  return [
+    warning(
+      'public_url',
+      `links in mail lead to ${publicUrl}, where nothing of this appliance listens: unsubscribing fails`,
+      protocol === 'https:'
+        ? 'set http.public_listen_tls = ["[::]:443"] and http.redirect_listen = ["[::]:80"], or name your reverse proxy in http.trusted_proxies (docs/tls.md)'
+        : `set http.public_listen = ["[::]:${wanted ?? 80}"], or name your reverse proxy in http.trusted_proxies (docs/tls.md)`,
+    ),
+  ]
 }
 
 function addressFindings({ mta }: Config, addresses: readonly string[] | undefined): Finding[] {

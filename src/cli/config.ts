@@ -1,18 +1,25 @@
-/** `postroad config check|show|reference`: none of them opens the database. */
+/** `postroad config check|show|reference`: none of them opens the database; `check` fetches `public_url` while the server runs. */
 import type { Command } from 'commander'
+import type { Config } from '../config/config.js'
 import { chooseConfigFile } from '../config/environment.js'
+import { warning, type Finding } from '../config/finding.js'
 import { referenceMarkdown, showConfig } from '../config/generate.js'
 import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import { findConfigFaults, findingText } from './config-findings.js'
+import { checkPublicUrl } from './public-url.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function configCommands(program: Command, context: CliContext): void {
   const group = program.command('config').description('the configuration')
   command(group, 'check', 'say whether the configuration is right, and what of it will hurt').action(
-    (options: CommonOptions) => {
+    async (options: CommonOptions) => {
       const { config, keysWithoutEffect } = readConfig(context, options)
       const file = chooseConfigFile(options.config, context.env)
-      const findings = findConfigFaults({ config, file, now: context.world.clock.now() })
+      const findings = await withFetched(
+        findConfigFaults({ config, file, now: context.world.clock.now() }),
+        config,
+        context,
+      )
       const ok = !findings.some(({ severity }) => severity === 'fault')
       printResult(context, options, { ok, keys_without_effect: keysWithoutEffect, findings }, () =>
         [
@@ -36,4 +43,17 @@ export function configCommands(program: Command, context: CliContext): void {
     const reference = referenceMarkdown(CONFIG_SCHEMA)
     printResult(context, options, { markdown: reference }, () => reference)
   })
+}
+
+/** A fetch that works settles what the configuration alone left open about `public_url`. */
+async function withFetched(
+  findings: readonly Finding[],
+  config: Config,
+  { world }: CliContext,
+): Promise<readonly Finding[]> {
+  const fetched = await checkPublicUrl(config, world)
+  if (fetched === undefined) return findings
+  return fetched.status === 'works'
+    ? findings.filter(({ path }) => path !== 'public_url')
+    : [...findings, warning('public_url', fetched.what, fetched.mend)]
 }

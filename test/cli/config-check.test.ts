@@ -1,8 +1,11 @@
 /** What `config check` finds beside the notation: what serve refuses, and what will hurt. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { initialise, install } from '../support/program/process.js'
+import { unusedPort } from '../support/smtp/sink.js'
 import { makeSelfSigned } from '../../src/world/tls/self-signed-certificate.js'
 
 interface Check {
@@ -15,11 +18,14 @@ async function check(postroad: ReturnType<typeof install>): Promise<Check & { st
   return { status, ...(JSON.parse(out) as Check) }
 }
 
+/** A listener for the public pages, as an ordinary installation has one. */
+const LINKS_SERVED = { POSTROAD_HTTP_PUBLIC_LISTEN: '127.0.0.1:0' }
+
 const pathsOf = ({ findings }: Check, severity: string) =>
   findings.filter(one => one.severity === severity).map(({ path }) => path)
 
 t.test('an ordinary configuration is ok, and says nothing', async t => {
-  const postroad = await initialise(t)
+  const postroad = await initialise(t, { env: LINKS_SERVED })
   chmodSync(postroad.dataDir, 0o700)
   t.match(await postroad.run('config', 'check'), { status: 0, out: 'ok\n' })
 })
@@ -69,7 +75,10 @@ t.test(
     writeFileSync(key, pair.key, { mode: 0o644 })
     chmodSync(key, 0o644)
     const route = '[[mta.routes]]\ndomain = "*"\nhost = "127.0.0.1"\nusername = "me"\npassword = "hunter2"'
-    const postroad = await initialise(t, { toml: `[tls]\ncert = "${cert}"\nkey = "${key}"\n${route}` })
+    const postroad = await initialise(t, {
+      toml: `[tls]\ncert = "${cert}"\nkey = "${key}"\n${route}`,
+      env: LINKS_SERVED,
+    })
     chmodSync(postroad.dataDir, 0o755)
     chmodSync(postroad.configFile, 0o644)
     const found = await check(postroad)
@@ -88,6 +97,7 @@ t.test('doors that stand open, and addresses that are not there, are warned of',
   const postroad = await initialise(t, {
     toml: '[[submission.trusted_networks]]\nnetwork = "0.0.0.0/0"\nkey = "x"\n[mta]\nsource_addresses = ["192.0.2.77", "127.0.0.1"]',
     env: {
+      ...LINKS_SERVED,
       POSTROAD_HTTP_LISTEN: '0.0.0.0:0',
       POSTROAD_SUBMISSION_LISTEN: '0.0.0.0:0',
       POSTROAD_SUBMISSION_REQUIRE_TLS: 'false',
@@ -104,14 +114,14 @@ t.test('doors that stand open, and addresses that are not there, are warned of',
 
 t.test('a data folder that is none is named', async t => {
   const postroad = install(t)
-  t.match(await check(postroad), { ok: true, findings: [{ path: 'data_dir', what: /is not there yet/ }] })
+  t.match(await check(postroad), { ok: true, findings: [{ path: 'data_dir', what: /is not there yet/ }, {}] })
   mkdirSync(join(postroad.dataDir, '..'), { recursive: true })
   writeFileSync(postroad.dataDir, '')
   t.match(await check(postroad), { ok: false, findings: [{ path: 'data_dir', what: /is no folder/ }] })
 })
 
 t.test('what a CA would refuse, or could not find, is told before it is asked', async t => {
-  const postroad = await initialise(t)
+  const postroad = await initialise(t, { env: LINKS_SERVED })
   chmodSync(postroad.dataDir, 0o700)
   const findings = async (toml: string) => {
     postroad.writeConfig(toml)
@@ -123,6 +133,7 @@ t.test('what a CA would refuse, or could not find, is told before it is asked', 
   t.same(await findings(right), [])
   t.same(await findings(`${listen}[tls]\nacme = true`), ['fault tls.acme_terms_agreed'])
   t.same(await findings(right.replace(listen, '')), ['warning http.redirect_listen'])
+  t.same(await findings(right.replace(':80"', ':8080"')), [], 'port 80 of a container may be mapped to it')
   t.same(await findings(`public_url = "http://mx.postroad.test"\n${listen}`), ['fault http.redirect_listen'])
   t.same(await findings(`${right}cert = "/x"\nkey = "/y"`), ['fault tls.acme'])
   t.same(await findings(`${right}acme_directory = "http://ca.example/dir"`), ['fault tls.acme_directory'])
@@ -135,8 +146,71 @@ t.test('what a CA would refuse, or could not find, is told before it is asked', 
 })
 
 t.test('HTTPS for others with a certificate that nobody has signed is warned of', async t => {
-  const postroad = await initialise(t)
+  const postroad = await initialise(t, { env: LINKS_SERVED })
   chmodSync(postroad.dataDir, 0o700)
   postroad.writeConfig('[http]\nlisten_tls = ["0.0.0.0:443"]')
   t.same(pathsOf(await check(postroad), 'warning'), ['tls.cert'])
+})
+
+t.test('links in mail that nothing answers are warned of, until a listener or a proxy is named', async t => {
+  const postroad = await initialise(t)
+  chmodSync(postroad.dataDir, 0o700)
+  const warned = async (toml: string) => {
+    postroad.writeConfig(toml)
+    return pathsOf(await check(postroad), 'warning').filter(path => path === 'public_url')
+  }
+  t.match((await check(postroad)).findings, [
+    {
+      path: 'public_url',
+      what: /https:\/\/mx\.postroad\.test, where nothing of this appliance listens/,
+      mend: /public_listen_tls/,
+    },
+  ])
+  t.same(await warned('public_url = "http://links.postroad.test"'), ['public_url'])
+  t.same(await warned('[http]\npublic_listen_tls = ["[::]:443"]'), [])
+  t.same(await warned('[http]\ntrusted_proxies = ["127.0.0.1/32"]'), [])
+  t.same(await warned('public_url = "http://127.0.0.1:8025"'), [])
+})
+
+t.test('while the server runs, config check and doctor fetch public_url', async t => {
+  const [plain, secure] = [await unusedPort(), await unusedPort()]
+  const listen = `[http]\npublic_listen = ["127.0.0.1:${plain}"]\npublic_listen_tls = ["127.0.0.1:${secure}"]`
+  const postroad = await initialise(t, { toml: `public_url = "http://127.0.0.1:${plain}"\n${listen}` })
+  chmodSync(postroad.dataDir, 0o700)
+  const server = await postroad.serve()
+  const found = async (url: string) => {
+    postroad.writeConfig(`public_url = "${url}"\n${listen}`)
+    const { findings } = await check(postroad)
+    const about = ({ path }: { path: string }) => path === 'public_url'
+    const checks = JSON.parse((await postroad.run('doctor', '--json')).out) as {
+      name: string
+      status: string
+    }[]
+    const seen = checks.filter(({ name }) => name === 'public_url').map(({ status }) => status)
+    return { told: findings.filter(about).map(({ what }) => what), doctor: seen }
+  }
+  t.same(await found(`http://127.0.0.1:${plain}`), { told: [], doctor: ['ok'] })
+  t.match(await found(`https://localhost:${secure}`), { told: [/refuse the certificate/], doctor: ['fail'] })
+  t.match(
+    await found(server.baseUrl),
+    { told: [/something else \(status 404\)/], doctor: ['fail'] },
+    'the API',
+  )
+  t.match(await found(`http://127.0.0.1:${await unusedPort()}`), {
+    told: [/nothing listens/],
+    doctor: ['fail'],
+  })
+  const web = createServer((_, response) =>
+    response.writeHead(301, { Server: 'nginx', Location: '/x' }).end(),
+  )
+  await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => web.close())
+  const { port } = web.address() as AddressInfo
+  t.match(await found(`http://127.0.0.1:${port}`), { told: [/301 from nginx, redirects to \/x/] })
+  await server.end('SIGTERM')
+  t.same(
+    await found(`http://127.0.0.1:${port}`),
+    { told: [], doctor: [] },
+    'nobody can answer before the start',
+  )
 })

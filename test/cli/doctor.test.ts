@@ -54,7 +54,11 @@ async function doctor({ environment }: Initialised, zone: FakeZone, refused: rea
 
 async function prepared(t: Test, env: Record<string, string> = {}) {
   const postroad = await initialise(t, {
-    env: { POSTROAD_MTA_RETURN_PATH_DOMAIN: 'bounce.mx.postroad.test', ...env },
+    env: {
+      POSTROAD_MTA_RETURN_PATH_DOMAIN: 'bounce.mx.postroad.test',
+      POSTROAD_HTTP_PUBLIC_LISTEN: '127.0.0.1:0',
+      ...env,
+    },
   })
   chmodSync(postroad.dataDir, 0o700)
   return postroad

@@ -74,6 +74,20 @@ t.test('what config show prints has defaults and derived values, hides secrets, 
   t.match(mta.routes, [{ host: '10.0.0.5', username: 'relay', password: /^\*+$/ }])
 })
 
+t.test(
+  'the configuration that is installed serves the links of its mail on 443, and sets five keys',
+  async t => {
+    const toml = readFileSync('config/starter.toml', 'utf8')
+    const { config } = load(toml)
+    t.match(config.http, {
+      publicListenTls: [{ host: '::', port: 443 }],
+      redirectListen: [{ host: '::', port: 80 }],
+    })
+    t.equal(config.publicUrl, `https://${config.hostname}`)
+    t.equal(toml.match(/^[a-z_]+ = /gm)?.length, 5)
+  },
+)
+
 t.test('the development configuration listens on loopback only and lets no mail out', async t => {
   const { config } = load(readFileSync('config/dev.toml', 'utf8'))
   const { http, submission, inbound } = config

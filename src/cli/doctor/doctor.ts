@@ -6,8 +6,9 @@ import { isAppliance } from '../../core/owner.js'
 import { describeError } from '../../core/errors.js'
 import { listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from '../context.js'
+import { checkPublicUrl, type PublicUrlCheck } from '../public-url.js'
 import { acmeChecks } from './acme-check.js'
-import { fail, type Check } from './check.js'
+import { fail, ok, warn, type Check } from './check.js'
 import { dnsChecks } from './dns-checks.js'
 import { configChecks, diskCheck, portChecks, stateChecks } from './machine-checks.js'
 
@@ -35,7 +36,11 @@ async function examine(context: CliContext, options: CommonOptions): Promise<Che
   const { config } = readConfig(context, options)
   const { world } = context
   const file = chooseConfigFile(options.config, context.env)
-  const checks = configChecks(config, file, world.clock.now())
+  const fetched = await checkPublicUrl(config, world)
+  const checks = configChecks(config, file, world.clock.now()).filter(
+    ({ name }) => fetched?.status !== 'works' || name !== 'public_url',
+  )
+  checks.push(...publicUrlChecks(fetched))
   checks.push(...(await acmeChecks(config, world.clock)))
   checks.push(await diskCheck(config, world))
   let domains: readonly Domain[] = []
@@ -54,4 +59,12 @@ async function examine(context: CliContext, options: CommonOptions): Promise<Che
   checks.push(...(await portChecks(config, world, resolver)))
   checks.push(...(await dnsChecks(config, resolver, domains)))
   return checks
+}
+
+/** Nothing while the server does not run: its own check says so. */
+function publicUrlChecks(fetched: PublicUrlCheck | undefined): Check[] {
+  const name = 'public_url'
+  if (fetched === undefined) return []
+  if (fetched.status === 'works') return [ok(name, fetched.what)]
+  return [(fetched.status === 'dead' ? fail : warn)(name, fetched.what, fetched.mend)]
 }
