@@ -26,12 +26,12 @@ put 755 systemd/start-notified usr/lib/postroad/start-notified
 for one in systemd/*.service systemd/*.timer; do unit "${one#systemd/}"; done
 put 644 systemd/postroad.sysusers.conf usr/lib/sysusers.d/postroad.conf
 put 644 systemd/postroad.tmpfiles.conf usr/lib/tmpfiles.d/postroad.conf
-# It may hold passwords: postinst gives it to the group of the service.
-put 640 config/postroad.toml etc/postroad/postroad.toml
-chmod 750 "$root/etc/postroad"
+# postinst copies it to /etc/postroad on the first installation. It is no conffile: one that changed here and there would stop upgrades.
+put 644 config/starter.toml usr/share/postroad/postroad.toml
+install -d -m 750 "$root/etc/postroad"
 
 doc=$root/usr/share/doc/postroad
-mkdir -p "$doc/examples" "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
+mkdir -p "$doc" "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
   "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d" "$root/usr/share/lintian/overrides"
 dist/postroad man | gzip -9n >"$root/usr/share/man/man1/postroad.1.gz"
 dist/postroad completion bash >"$root/usr/share/bash-completion/completions/postroad"
@@ -43,7 +43,8 @@ gzip -9n "$doc/third-party-licences.txt"
 gzip -9nc CHANGELOG.md >"$doc/NEWS.gz"
 cp README.md "$doc/README.md"
 cp -r docs "$doc/docs"
-find config -type f ! -name dev.toml ! -name postroad.toml -exec cp {} "$doc/examples/" \;
+cp -r config "$doc/config"
+rm "$doc/config/dev.toml" "$doc/config/starter.toml"
 gzip -9nc >"$doc/changelog.gz" <<END
 postroad ($version) stable; urgency=medium
 
@@ -58,7 +59,6 @@ mkdir -p "$root/DEBIAN"
 for script in preinst postinst prerm postrm; do
   if [ -f "packaging/debian/$script" ]; then install -m 755 "packaging/debian/$script" "$root/DEBIAN/$script"; fi
 done
-echo /etc/postroad/postroad.toml >"$root/DEBIAN/conffiles"
 (cd "$root" && find usr lib -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 sed -e "s|@VERSION@|$version|" -e "s|@ARCHITECTURE@|$architecture|" \
   -e "s|@SIZE@|$(du -sk --exclude=DEBIAN "$root" | cut -f1)|" packaging/debian/control >"$root/DEBIAN/control"

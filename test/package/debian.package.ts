@@ -5,7 +5,17 @@
  */
 import t from 'tap'
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, readdirSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { bootDebian, type DebianMachine } from './debian-machine.js'
 
@@ -107,6 +117,31 @@ t.test('where temporary folders forbid to execute, it finds another', async t =>
   t.match(await asFresh('TMPDIR=/noexec postroad-try message list --json'), /bob@one\.test/)
 })
 
+/** The package as another version, installed next by `upgrade`. @param change gets its folder */
+async function repackage(version: string, change: (root: string) => void = () => undefined): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'repackaged-'))
+  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  execFileSync('dpkg-deb', ['-R', deb, root])
+  const control = join(root, 'DEBIAN/control')
+  writeFileSync(control, readFileSync(control, 'utf8').replace(/^Version: .*$/m, `Version: ${version}`))
+  change(root)
+  execFileSync('dpkg-deb', [
+    '--root-owner-group',
+    '-Zgzip',
+    '-z1',
+    '--build',
+    root,
+    join(machine.folder, 'root/next.deb'),
+  ])
+}
+
+/** Nobody is there to answer a question: one would end it. */
+const upgrade = (option = '') =>
+  sh(`cd /root; DEBIAN_FRONTEND=noninteractive dpkg ${option} -i next.deb </dev/null`)
+
+const sendTo = (to: string) =>
+  `curl -sf http://127.0.0.1:8025/api/v1/email/send -H "Authorization: Bearer $(cat /root/key)" -d '{"to": "${to}", "from_email": "shop@sender.test", "subject": "Hello", "html": "<p>Hello</p>"}'`
+
 t.test('apt installs the package; two lines and a start are all it takes', async t => {
   await sh('cd /root; DEBIAN_FRONTEND=noninteractive apt-get install -y ./postroad.deb')
   t.equal((await sh('systemctl is-enabled postroad')).trim(), 'enabled')
@@ -120,7 +155,7 @@ t.test('apt installs the package; two lines and a start are all it takes', async
     'root:postroad 640\npostroad:postroad 700',
   )
   await sh(
-    `sed -i 's/^hostname = .*/hostname = "mail.postroad.test"/; s/^#capture = false/capture = true/' /etc/postroad/postroad.toml; systemctl start postroad`,
+    `sed -i 's/^hostname = .*/hostname = "mail.postroad.test"/' /etc/postroad/postroad.toml; printf '[mta]\ncapture = true\n' >>/etc/postroad/postroad.toml; systemctl start postroad`,
   )
   t.equal(
     (await sh('systemctl is-active postroad')).trim(),
@@ -137,10 +172,35 @@ t.test('apt installs the package; two lines and a start are all it takes', async
   )
   t.match(await sh('man -w postroad'), /postroad\.1/)
   t.notMatch(await sh('journalctl -u postroad --no-pager'), key, 'no key stands in the journal')
+  t.match(await sh('journalctl -t postroad --no-pager'), /postroad serves/, 'its lines bear its name')
 })
 
-const sendTo = (to: string) =>
-  `curl -sf http://127.0.0.1:8025/api/v1/email/send -H "Authorization: Bearer $(cat /root/key)" -d '{"to": "${to}", "from_email": "shop@sender.test", "subject": "Hello", "html": "<p>Hello</p>"}'`
+t.test('links in mail are answered where they lead, on IPv4 and IPv6', async t => {
+  for (const address of ['127.0.0.1', '[::1]']) {
+    t.match(await sh(`curl -sk -o /dev/null -w '%{http_code}' https://${address}/u/unknown`), /^[24]\d\d$/)
+    t.match(
+      await sh(`curl -s -o /dev/null -w '%{redirect_url}' http://${address}/u/x`),
+      'https://mail.postroad.test/u/x',
+    )
+  }
+})
+
+t.test('a reload takes the configuration over, on a Debian without procps', async t => {
+  t.equal(await sh('command -v /bin/kill || true'), '')
+  await sh(`printf '[log]\nlevel = "debug"\n' >>/etc/postroad/postroad.toml; systemctl reload postroad`)
+  await sh(
+    'for i in $(seq 100); do if journalctl -u postroad --no-pager | grep -q "configuration read again"; then exit 0; fi; sleep 0.1; done; exit 1',
+  )
+  t.equal((await sh('systemctl is-active postroad')).trim(), 'active')
+})
+
+t.test('journald keeps every line of a burst', async t => {
+  // A unit that only writes, with the limits of ours; journald's own limit is 10,000 to 60,000 lines, by the room on the disk.
+  await sh(
+    '(echo "[Service]"; echo Type=oneshot; grep ^LogRateLimit /lib/systemd/system/postroad.service || true; echo "ExecStart=/usr/bin/seq 120000") >/run/systemd/system/burst.service; systemctl daemon-reload; systemctl start burst; journalctl --sync',
+  )
+  t.equal((await sh('journalctl -u burst -t seq --no-pager -o cat | wc -l')).trim(), '120000')
+})
 
 t.test('a wrong configuration is told once, and not started again and again', async t => {
   await sh(
@@ -178,25 +238,72 @@ t.test('an upgrade keeps the queue and the configuration, and starts the new pro
   t.equal(queued.length, 3)
 })
 
+t.test('an upgrade whose own configuration changed asks nothing and keeps the edited one', async t => {
+  const edited = await sh('cat /etc/postroad/postroad.toml')
+  await repackage('9.0.0', root => appendFileSync(join(root, 'usr/share/postroad/postroad.toml'), '# new\n'))
+  await upgrade()
+  t.equal(await sh('cat /etc/postroad/postroad.toml'), edited)
+  t.equal((await sh('systemctl is-active postroad')).trim(), 'active')
+})
+
+t.test('so does one from a package that had it as a conffile', async t => {
+  await repackage('9.1.0', root => {
+    writeFileSync(join(root, 'etc/postroad/postroad.toml'), 'hostname = "mail.example.com"\n')
+    writeFileSync(join(root, 'DEBIAN/conffiles'), '/etc/postroad/postroad.toml\n')
+  })
+  await upgrade('--force-confold')
+  const edited = await sh('cat /etc/postroad/postroad.toml')
+  await repackage('9.2.0')
+  await upgrade()
+  t.equal(await sh('cat /etc/postroad/postroad.toml'), edited)
+  t.equal((await sh('systemctl is-active postroad')).trim(), 'active')
+})
+
 t.test('what an administrator has disabled stays disabled', async t => {
   await sh(
-    'systemctl disable postroad; cd /root; DEBIAN_FRONTEND=noninteractive apt-get install -y --reinstall ./postroad.deb',
+    'systemctl disable postroad; cd /root; DEBIAN_FRONTEND=noninteractive apt-get install -y --reinstall --allow-downgrades ./postroad.deb',
   )
   t.equal((await sh('systemctl is-enabled postroad || true')).trim(), 'disabled')
 })
 
-t.test('a removal stops it, a purge takes the configuration and leaves the mail', async t => {
+t.test('a removal stops it, a purge leaves mail and all that is needed to read it', async t => {
+  // Secrets where earlier examples had them, and one that nobody may lose: the key inside the configuration.
+  const key = (await sh('head -c 32 /dev/urandom | base64')).trim()
+  await sh(
+    `printf '[secrets]\nkey = "${key}"\n' >>/etc/postroad/postroad.toml; mkdir -p /etc/postroad/tls; echo cert >/etc/postroad/tls/cert.pem; systemctl restart postroad`,
+  )
+  const configuration = await sh('cat /etc/postroad/postroad.toml')
   await sh('DEBIAN_FRONTEND=noninteractive apt-get remove -y postroad')
-  t.equal(await sh('pgrep -x postroad || true'), '')
-  t.equal((await sh('ls /etc/postroad')).trim(), 'postroad.toml')
-  await sh('DEBIAN_FRONTEND=noninteractive apt-get purge -y postroad')
+  t.equal(await sh('cat /proc/[0-9]*/comm 2>/dev/null | grep -x postroad || true'), '')
+  t.match(await sh('ls /etc/postroad'), /^postroad\.toml$/m)
+  const told = await sh('DEBIAN_FRONTEND=noninteractive apt-get purge -y postroad')
+  t.match(told, /left in \/var\/lib\/postroad, their configuration in .*postroad\.toml\.purged/)
+  t.match(told, /\/etc\/postroad is not empty and is left: tls/)
   t.equal(
     await sh(
-      'ls -d /etc/postroad /usr/bin/postroad /lib/systemd/system/postroad.service /etc/systemd/system/*.wants/postroad* 2>/dev/null || true',
+      'ls -d /etc/postroad/postroad.toml /usr/bin/postroad /lib/systemd/system/postroad.service /etc/systemd/system/*.wants/postroad* 2>/dev/null || true',
     ),
     '',
   )
   t.match(await sh('ls /var/lib/postroad'), /postroad\.db/)
+  t.equal(await sh('cat /etc/postroad/tls/cert.pem'), 'cert\n')
+  t.equal(await sh('cat /var/lib/postroad/postroad.toml.purged'), configuration)
+})
+
+t.test('installed again with the configuration it left, it reads its data', async t => {
+  t.match(await sh('cd /root; DEBIAN_FRONTEND=noninteractive apt-get install -y ./postroad.deb'), /purged/)
+  await sh('cp /var/lib/postroad/postroad.toml.purged /etc/postroad/postroad.toml; systemctl start postroad')
+  t.match(await sh('postroad message list --to ann@one.test --json'), /ann@one\.test/)
+})
+
+t.test('a purge before anything was configured leaves nothing', async t => {
+  await sh(
+    'systemctl stop postroad; DEBIAN_FRONTEND=noninteractive apt-get purge -y postroad; rm -r /var/lib/postroad /etc/postroad /var/backups/postroad',
+  )
+  await sh(
+    'cd /root; DEBIAN_FRONTEND=noninteractive apt-get install -y ./postroad.deb; DEBIAN_FRONTEND=noninteractive apt-get purge -y postroad',
+  )
+  t.equal(await sh('ls -d /etc/postroad /var/lib/postroad /var/backups/postroad 2>/dev/null || true'), '')
 })
 
 t.test('the package has no faults that Debian knows of', async t => {

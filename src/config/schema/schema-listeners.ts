@@ -171,13 +171,13 @@ export const TLS_SECTION = table(
   {
     cert: text({
       default: '',
-      example: '/etc/postroad/tls/fullchain.pem',
+      example: '/var/lib/postroad/tls/fullchain.pem',
       description:
         'PEM file, chain included. Empty, and without `acme`: a self-signed one is made at start. Files are read again when they change.',
     }),
     key: text({
       default: '',
-      example: '/etc/postroad/tls/privkey.pem',
+      example: '/var/lib/postroad/tls/privkey.pem',
       description: 'PEM file of its private key.',
     }),
     acme: flag({
@@ -210,7 +210,7 @@ export const TLS_SECTION = table(
     }),
     acme_ca: text({
       default: '',
-      example: '/etc/postroad/tls/internal-ca.pem',
+      example: '/var/lib/postroad/tls/internal-ca.pem',
       description:
         "PEM file of the authority that the CA's own server is certified by, where it is a private one.",
     }),

@@ -216,7 +216,7 @@ export const MTA_SECTION = table(
     }),
     tls_ca: text({
       default: '',
-      example: '/etc/postroad/tls/private-ca.pem',
+      example: '/var/lib/postroad/tls/private-ca.pem',
       description:
         'PEM file of certification authorities of your own, which `tls = "verify"` believes beside the usual ones: for mail servers with ' +
         'certificates of a private CA. Empty: the usual ones alone.',

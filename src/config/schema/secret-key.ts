@@ -28,7 +28,7 @@ export const SECRETS_SECTION = table(
   {
     key: optionalParsed(parseSecretKeySource, '32 bytes in base64 or the absolute path of a file', {
       default: '',
-      example: '/etc/postroad/secrets.key',
+      example: '/var/lib/postroad/secrets.key',
       secret: 'always',
       description:
         'Seals private keys and secrets in the database, so that backups of it hold none: 32 bytes in base64 (`openssl rand -base64 32`), or the absolute path of a file that holds them. What is there is sealed when `serve` starts; from then on it cannot be done without, so keep it, and keep it apart from the backups.',
