@@ -47,9 +47,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
   {
     id: 'analytics.inferred_opens',
     rule: 'a click without an open also records the open, everywhere; mailbox image proxies are people, prefetchers machines',
-    from: [
-      'decisions: Added after the whole contract was tried from outside > **Opens and clicks** A click',
-    ],
+    from: ['decisions: Added after the whole contract was tried from outside > **Opens and clicks** A click'],
     tests: [
       inFile('tracking/tracked-served')(
         'a click without a loaded pixel is an open for contacts, triggers and waiting runs too',
