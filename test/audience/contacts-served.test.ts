@@ -54,6 +54,24 @@ t.test('a contact is made with what is said of it, and put into a list', async t
   t.match(await show(made.body.data.id), { status: 200, body: { data: contact } })
 })
 
+t.test('an erased person is gone everywhere, and a suppression still holds', async t => {
+  const { add, addPost, show, list, key, ...postroad } = await open(t)
+  const { id } = (await add({ email: 'ann@x.example', first_name: 'Ann' })).body.data
+  await addPost('/suppressions', { email: 'ann@x.example' })
+  t.match(await addPost('/contacts/erase', { email: 'ANN@x.example' }), {
+    status: 200,
+    body: { data: { erased: { contacts: 1, suppressions_hashed: 1 } } },
+  })
+  t.match(await show(id), { status: 404 })
+  t.same((await list()).data, [])
+  const mail = { to: 'ann@x.example', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.' }
+  t.match(await postroad.send(key, mail), { body: { data: { sent: 0, skipped: 1 } } })
+  t.match(await addPost('/contacts/erase', { email: 'not an address' }), {
+    status: 400,
+    body: { error: { code: 'validation_error', path: 'email' } },
+  })
+})
+
 t.test('an address is a contact once, whatever its case', async t => {
   const { add, change } = await open(t)
   const ann = await add({ email: 'ann@x.example' })

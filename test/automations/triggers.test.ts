@@ -85,14 +85,15 @@ eachDatabase(
     const flows = await openFlows(database)
     const ann = await flows.contact('ann')
     const often = { frequency: 'every_time' }
-    const opened = await flows.flow({ trigger: 'email_opened', config: { ...often, templateId: 't1' } })
+    const templateId = await flows.template()
+    const opened = await flows.flow({ trigger: 'email_opened', config: { ...often, templateId } })
     const clicked = await flows.flow({
       trigger: 'email_clicked',
       config: { ...often, url: 'https://a.test/' },
     })
-    await visit(flows, 'email.opened', 'm1', { isBot: true, templateId: 't1' })
-    await visit(flows, 'email.opened', 'm1', { templateId: 't2' })
-    await visit(flows, 'email.opened', 'm1', { templateId: 't1', contactId: ann.id })
+    await visit(flows, 'email.opened', 'm1', { isBot: true, templateId })
+    await visit(flows, 'email.opened', 'm1', { templateId: 'another' })
+    await visit(flows, 'email.opened', 'm1', { templateId, contactId: ann.id })
     await visit(flows, 'email.clicked', 'm1', { url: 'https://b.test/' })
     await visit(flows, 'email.clicked', 'm1')
     await visit(flows, 'email.clicked', 'm1', { to: 'nobody@one.test' })

@@ -47,6 +47,17 @@ async function open(t: Test) {
 
 const requiredOf = (records: readonly DnsRecord[]) => records.filter(({ required }) => required)
 
+t.test('reports about a domain that is not verified are refused', async t => {
+  const { add, key, ...postroad } = await open(t)
+  const { id } = (await add('shop.example')).body.data
+  const refused = { status: 403, body: { error: { code: 'domain_invalid' } } }
+  t.match(await postroad.get(`${DOMAINS}/${id}/reports`, { key }), refused)
+  t.match(
+    await postroad.get(`${DOMAINS}/${id}/reports/0192f000-0000-7000-8000-00000000abcd`, { key }),
+    refused,
+  )
+})
+
 t.test('adding a domain answers the records to publish', async t => {
   const { add, show } = await open(t)
   const { status, body } = await add(' Shop.Example. ')

@@ -44,6 +44,24 @@ t.test('an address is suppressed once, whatever its case, and again after it was
   t.match(await add({ email: 'ann@x.example' }), { status: 201 })
 })
 
+t.test(
+  'a contact is unsubscribed while a suppression by hand stands, and subscribed again after it',
+  async t => {
+    const { add, remove, key, ...postroad } = await open(t)
+    const made = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
+    const path = `/api/v1/contacts/${made.body.data.id}`
+    const isSubscribed = async () => (await postroad.get(path, { key })).body.data.subscribed
+    await add({ email: 'ann@x.example' })
+    t.equal(await isSubscribed(), false, 'right after the answer')
+    t.match(await postroad.patch(path, { subscribed: true }, { key }), {
+      status: 409,
+      body: { error: { code: 'conflict', path: 'subscribed' } },
+    })
+    await remove('ann@x.example')
+    t.equal(await isSubscribed(), true)
+  },
+)
+
 t.test('a wider scope widens the entry; the same or a narrower one is a duplicate', async t => {
   const { add, list, key, clock, ...postroad } = await open(t)
   await add({ email: 'ann@x.example', reason: 'unsubscribe' })

@@ -205,7 +205,7 @@ export async function contactsMeant(
   const meant = await whereOf(db, who, asking)
   if (!meant) return []
   const { rows } = await sql<MeantContact>`
-    select seq, case when subscribed = 0 then 'unsubscribed' when is_bounced = 1 then 'bounced'
+    select seq, case when is_suspended = 1 then 'suppressed' when subscribed = 0 then 'unsubscribed' when is_bounced = 1 then 'bounced'
       when exists (select 1 from suppressions where workspace_id = ${asking.workspaceId}
         and suppressions.email in (contacts.email, ${domainOf(db, sql`contacts.email`)})) then 'suppressed'
       else 'mailable' end as fate

@@ -86,8 +86,14 @@ export async function handOver(
   return waiting.length
 }
 
-function reasonAgainst({ email, isSubscribed, isBounced }: WaitingRecipient): LeftOutReason | undefined {
+function reasonAgainst({
+  email,
+  isSubscribed,
+  isSuspended,
+  isBounced,
+}: WaitingRecipient): LeftOutReason | undefined {
   if (email === null) return 'deleted'
+  if (isSuspended) return 'suppressed'
   if (!isSubscribed) return 'unsubscribed'
   return isBounced ? 'bounced' : undefined
 }

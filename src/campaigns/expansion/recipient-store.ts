@@ -89,6 +89,8 @@ export interface WaitingRecipient {
   readonly id: string | null
   readonly email: string | null
   readonly isSubscribed: boolean
+  /** Unsubscribed by a suppression alone. */
+  readonly isSuspended: boolean
   readonly isBounced: boolean
 }
 
@@ -96,7 +98,7 @@ const selectPending = statement((db, { campaign, limit }: { campaign: number; li
   compilable(
     db,
     sql`select waiting.contact as contact, contacts.id as id, contacts.email as email, contacts.subscribed as subscribed,
-        contacts.is_bounced as is_bounced
+        contacts.is_suspended as is_suspended, contacts.is_bounced as is_bounced
       from (select contact from campaign_recipients where campaign = ${campaign} and status = 'pending'
         order by contact limit ${limit}) as waiting
       left join contacts on contacts.seq = waiting.contact and contacts.deleted_at is null
@@ -113,6 +115,7 @@ export async function nextPending(db: Queries, campaign: number, limit: number):
       id: string | null
       email: string | null
       subscribed: Flag | null
+      is_suspended: Flag | null
       is_bounced: Flag | null
     }[]
   ).map(row => ({
@@ -120,6 +123,7 @@ export async function nextPending(db: Queries, campaign: number, limit: number):
     id: row.id,
     email: row.email,
     isSubscribed: row.subscribed === 1,
+    isSuspended: row.is_suspended === 1,
     isBounced: row.is_bounced === 1,
   }))
 }

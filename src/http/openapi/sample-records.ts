@@ -51,10 +51,23 @@ export const conditions = {
 
 export const moments = { created_at: at('09:00:00'), updated_at: at('09:00:00') }
 export const list = {
-  ...{ id: IDS.list, name: 'Newsletter', description: 'Monthly news', type: 'static', conditions: null },
+  ...{
+    id: IDS.list,
+    name: 'Newsletter',
+    description: 'Monthly news',
+    type: 'static',
+    conditions: null,
+    warnings: [],
+  },
   ...{ public: true, double_opt_in: false, member_count: 1_250, ...moments },
 }
-export const segment = { id: IDS.segment, name: 'Loyal customers in Berlin', conditions, ...moments }
+export const segment = {
+  id: IDS.segment,
+  name: 'Loyal customers in Berlin',
+  conditions,
+  warnings: [],
+  ...moments,
+}
 export const tag = {
   id: IDS.tag,
   name: 'vip',
@@ -121,7 +134,7 @@ export const campaign = {
 }
 export const stats = {
   ...{ sends: 1_250, delivered: 1_240, opens: 610, unique_opens: 496, clicks: 150, unique_clicks: 124 },
-  ...{ bounces: 10, complaints: 1, unsubscribes: 4 },
+  ...{ bounces: 10, complaints: 1, unsubscribes: 4, held: 0 },
 }
 export const rates = {
   ...{ delivery_rate: 0.992, open_rate: 0.4, click_rate: 0.1, bounce_rate: 0.008 },
@@ -161,7 +174,14 @@ export const run = {
 }
 
 export const contactImport = {
-  ...{ id: IDS.import, status: 'completed', file_name: 'contacts.csv', size: 48_120, charset: 'utf-8' },
+  ...{
+    id: IDS.import,
+    status: 'completed',
+    file_name: 'contacts.csv',
+    size: 48_120,
+    charset: 'utf-8',
+    preset: null,
+  },
   ...{ list_id: IDS.list, tags: ['imported'], progress: 1 },
   ...{ rows: 1_000, created: 940, updated: 52, unchanged: 6, rejected: 2, error: null },
   ...{ created_at: at('10:00:00'), started_at: at('10:00:00'), completed_at: at('10:00:01') },

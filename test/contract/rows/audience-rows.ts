@@ -57,6 +57,15 @@ const TABLE = 'Lists, segments, tags'
 
 export const AUDIENCE_ROWS: readonly Row[] = [
   {
+    id: 'contacts.erase',
+    rule: 'POST /contacts/erase removes a person everywhere and keeps a suppression',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Erasure** POST /contacts/erase {email} removes',
+    ],
+    tests: [contacts('an erased person is gone everywhere, and a suppression still holds')],
+    asserts: ['contacts: 1, suppressions_hashed: 1'],
+  },
+  {
     id: 'contacts.fields',
     rule: 'a contact has id, email, names, attributes, subscribed (default true), created_at, and its lists where one is retrieved',
     from: [

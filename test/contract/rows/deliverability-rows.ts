@@ -18,6 +18,29 @@ const FILTERED = bounces('bounces are filtered by type, address and time, and pa
 
 export const DELIVERABILITY_ROWS: readonly Row[] = [
   {
+    id: 'domains.reports',
+    rule: 'reports about a domain are shown to those who have verified it',
+    from: [],
+    answers: [
+      'GET /api/v1/domains/{id}/reports: domain_invalid',
+      'GET /api/v1/domains/{id}/reports/{reportId}: domain_invalid',
+    ],
+    tests: [domains('reports about a domain that is not verified are refused')],
+  },
+  {
+    id: 'suppressions.contacts',
+    rule: 'a suppression changes its contact at once, its removal takes that back; no PATCH subscribes against it',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Suppressions and contacts** POST and',
+    ],
+    answers: ['PATCH /api/v1/contacts/{id}: conflict'],
+    tests: [
+      suppressions(
+        'a contact is unsubscribed while a suppression by hand stands, and subscribed again after it',
+      ),
+    ],
+  },
+  {
     id: 'domains.add',
     rule: 'POST /domains answers the DKIM CNAMEs and the verification TXT to publish; once in a workspace',
     from: [`${TABLE} > POST /domains`, 'Other resources > Domain domain (string) Adding returns'],

@@ -29,6 +29,18 @@ const CAMPAIGN = events('a campaign is told as it begins and as it ends')
 
 export const WEBHOOK_ROWS: readonly Row[] = [
   {
+    id: 'webhooks.list-joins',
+    rule: 'contact.subscribed and contact.unsubscribed accompany every list join or leave',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **List events** contactsubscribed/contactunsubscribed accompany every',
+    ],
+    tests: [
+      events('who joins and leaves lists is told'),
+      events('a contact subscribes to the list that it is created in or imported into'),
+    ],
+    asserts: ["t.same(await told('contact.subscribed'), [subscription])"],
+  },
+  {
     id: 'webhooks.subscriptions',
     rule: 'a webhook is made with targetUrl and event, shown without its secret, deleted by the id in the query',
     from: [

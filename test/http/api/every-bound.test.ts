@@ -43,7 +43,11 @@ function smallest(schema: Bounded | undefined): unknown {
   return type === 'boolean' ? true : 0
 }
 
+/** Which of the alternatives applies another field decides, or the automation that is named: see `automations/`. */
+const CHOSEN_BY_TYPE = new Set<unknown>(['config', 'trigger_config'])
+
 function casesOf(schema: Bounded, place: readonly (string | number)[] = []): Case[] {
+  if (CHOSEN_BY_TYPE.has(place.at(-1))) return []
   const of = (rule: string, atBound: unknown, past: unknown): Case => ({
     path: place.join('.'),
     place,
