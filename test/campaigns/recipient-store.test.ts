@@ -76,8 +76,22 @@ eachDatabase(
       seqs.slice(0, 90),
     )
     t.same(first.slice(0, 2), [
-      { contact: seqs[0], id: 'c0', email: 'c0@x.example', isSubscribed: true, isBounced: false },
-      { contact: seqs[1], id: 'c1', email: 'c1@x.example', isSubscribed: false, isBounced: false },
+      {
+        contact: seqs[0],
+        id: 'c0',
+        email: 'c0@x.example',
+        isSubscribed: true,
+        isSuspended: false,
+        isBounced: false,
+      },
+      {
+        contact: seqs[1],
+        id: 'c1',
+        email: 'c1@x.example',
+        isSubscribed: false,
+        isSuspended: false,
+        isBounced: false,
+      },
     ])
     await database.write(async ({ db }) => {
       const mailed = seqs.slice(0, 90).filter((_, at) => at !== 1)

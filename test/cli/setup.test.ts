@@ -64,6 +64,22 @@ t.test('workspaces are made, listed, changed and removed', async t => {
   const listed = await postroad.json<{ id: string; name: string }[]>('workspace', 'list')
   t.same(listed.map(({ name }) => name).sort(), ['Shop', 'default'])
   t.same(await postroad.json('workspace', 'remove', made.id, '--yes'), { success: true, held: 0 })
+  await postroad.json('workspace', 'restore', made.id)
+  const activities = await postroad.json<{ action: string; subject: string; details: object }[]>(
+    ...['activity', 'list', '--workspace', made.id],
+  )
+  t.same(
+    activities.map(({ action }) => action),
+    [
+      'workspace.restored',
+      'workspace.removed',
+      'workspace.changed',
+      'workspace.changed',
+      'workspace.created',
+    ],
+  )
+  t.match(activities.at(3)?.details, { hourly_limit: 0, hourly_limit_before: 1000 })
+  t.same(await postroad.json('workspace', 'remove', made.id, '--yes'), { success: true, held: 0 })
   t.equal((await postroad.json<unknown[]>('workspace', 'list')).length, 1)
   t.match(await postroad.run('workspace', 'list'), { status: 0, out: /^ID +NAME/ })
 })

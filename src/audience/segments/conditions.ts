@@ -29,6 +29,12 @@ const MOST_TEXT = 1_000
 const MOST_VALUES = 500
 export const MOST_NESTING = 3
 
+export const OPERATORS = [
+  ...(['equals', 'not_equals', 'contains', 'not_contains', 'starts_with', 'ends_with'] as const),
+  ...(['gt', 'lt', 'gte', 'lte', 'is_set', 'is_not_set', 'in', 'not_in'] as const),
+  ...(['before', 'after', 'within_days', 'not_within_days'] as const),
+] as const
+
 const Text = Type.String({ maxLength: MOST_TEXT })
 
 const rule = {
@@ -42,9 +48,8 @@ const rule = {
   }),
   operator: Type.String({
     maxLength: 32,
-    description:
-      'One of: equals, not_equals, contains, not_contains, starts_with, ends_with, gt, lt, gte, lte, is_set, is_not_set, in, ' +
-      'not_in, before, after, within_days, not_within_days. `is_set` is false for an empty text or array.',
+    shown: Type.Enum([...OPERATORS]),
+    description: '`is_set` is false for an empty text or array.',
   }),
   value: Type.Optional(
     Type.Union(
@@ -65,7 +70,7 @@ const rule = {
   ),
 }
 
-const Match = Type.String({ maxLength: 8, description: 'One of: all, any.' })
+const Match = Type.String({ maxLength: 8, shown: Type.Enum(['all', 'any']) })
 const rulesOf = (inner: TSchema) => Type.Array(inner, { maxItems: MOST_RULES })
 
 // Which fields a rule has, and which a group, `read-conditions.ts` checks, which tells what is wrong in words; of alternatives a

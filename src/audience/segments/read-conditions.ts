@@ -11,6 +11,7 @@ import { numberOf } from '../contacts/traits.js'
 import {
   isGroup,
   MOST_NESTING,
+  OPERATORS,
   type Conditions,
   type Rule,
   type RuleValue,
@@ -100,22 +101,6 @@ const MOMENTS: readonly string[] = [
 ]
 const TEXTS: readonly string[] = ['email', 'first_name', 'last_name', 'bounce_type']
 const ORDERS: readonly string[] = ['lt', 'lte', 'gt', 'gte']
-const OPERATORS: readonly string[] = [
-  ...[
-    'equals',
-    'not_equals',
-    'contains',
-    'not_contains',
-    'starts_with',
-    'ends_with',
-    'gt',
-    'lt',
-    'gte',
-    'lte',
-  ],
-  ...['is_set', 'is_not_set', 'in', 'not_in', 'before', 'after', 'within_days', 'not_within_days'],
-]
-
 /** @param path of the conditions in the request, e.g. `conditions` @throws AppError validation_error */
 export function readConditions(conditions: Conditions, path = 'conditions'): Group {
   const bounds = { tests: 0, values: 0 }
@@ -166,7 +151,7 @@ export function attributeOf(field: string): string | undefined {
 
 function readRule(rule: Rule, place: string): Test {
   const { field } = rule
-  if (!OPERATORS.includes(rule.operator))
+  if (!(OPERATORS as readonly string[]).includes(rule.operator))
     throw refusal(`${place}.operator`, `operator must be one of ${OPERATORS.join(', ')}`)
   const isNot = /^not_|_not_/.test(rule.operator)
   const asked = { rule, place, isNot, operator: rule.operator.replace(/^not_|(?<=_)not_/, '') }

@@ -14,6 +14,8 @@ import {
 } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
+import type { Tx } from '../../db/database.js'
+import { OPERATOR, recordActivity, type Activity } from '../../events/activity-store.js'
 import { validator } from '../../http/validate.js'
 import { parseAddress } from '../../mail/address.js'
 import { hasHeaderBreak } from '../../mail/compose/header-text.js'
@@ -71,7 +73,10 @@ export function workspaceCommands(program: Command, context: CliContext): void {
         { id: newId(), createdAt: world.clock.now() },
         checkSettings({ ...toSettings({ ...NEW_WORKSPACE, name }) }),
       )
-      await database.write(tx => insertWorkspace(tx.db, workspace))
+      await database.write(async tx => {
+        await insertWorkspace(tx.db, workspace)
+        await record(tx, 'created', workspace, workspace.createdAt)
+      })
       printResult(context, options, toJson(workspace), () => workspace.id)
     })
   })
@@ -101,12 +106,14 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   command(group, 'set <id> <settings...>', 'change settings, given as key=value (empty value: none)').action(
     async (id: string, pairs: string[], options: CommonOptions) => {
       const changes = readPairs(pairs)
-      await withAppliance(context, options, async ({ database }) => {
+      await withAppliance(context, options, async ({ database, world }) => {
         const changed = await database.write(async tx => {
           const workspace = await findWorkspace(tx.db, id)
           if (!workspace) throw new AppError('not_found', `no workspace ${id}`)
           const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
           await updateWorkspace(tx.db, next)
+          const details = changesBetween(toSettings(workspace), toSettings(next))
+          await record(tx, 'changed', next, world.clock.now(), details)
           return next
         })
         printResult(context, options, toJson(changed), () => JSON.stringify(toJson(changed), null, 2))
@@ -121,10 +128,13 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   confirmable(remove).action(async (id: string, options: ConfirmOptions) => {
     await withAppliance(context, options, async appliance => {
       const { database, world } = appliance
-      const { name } = await mustFindWorkspace(database.reader, id)
-      await confirm(context, options, `This removes the workspace ${name} with all that is in it.`)
-      if (!(await database.write(tx => removeWorkspace(tx.db, id, world.clock.now()))))
-        throw new AppError('not_found', `no workspace ${id}`)
+      const workspace = await mustFindWorkspace(database.reader, id)
+      await confirm(context, options, `This removes the workspace ${workspace.name} with all that is in it.`)
+      await database.write(async tx => {
+        const now = world.clock.now()
+        if (!(await removeWorkspace(tx.db, id, now))) throw new AppError('not_found', `no workspace ${id}`)
+        await record(tx, 'removed', workspace, now)
+      })
       const held = await changeInBatches(appliance, { workspaceId: id }, (tx, selection) =>
         setHeld(tx.db, selection, true),
       )
@@ -139,8 +149,12 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   command(group, 'restore <id>', 'bring back a workspace that was removed in the last 30 days').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
-        if (!(await database.write(tx => restoreWorkspace(tx.db, id, world.clock.now()))))
-          throw new AppError('not_found', `no workspace ${id} was removed in the last 30 days`)
+        await database.write(async tx => {
+          const now = world.clock.now()
+          if (!(await restoreWorkspace(tx.db, id, now)))
+            throw new AppError('not_found', `no workspace ${id} was removed in the last 30 days`)
+          await record(tx, 'restored', await mustFindWorkspace(tx.db, id), now)
+        })
         printResult(context, options, { success: true }, () =>
           [
             'restored; its keys work again',
@@ -149,6 +163,28 @@ export function workspaceCommands(program: Command, context: CliContext): void {
         )
       })
     },
+  )
+}
+
+async function record(
+  tx: Tx,
+  what: 'created' | 'changed' | 'removed' | 'restored',
+  { id, name }: Pick<Workspace, 'id' | 'name'>,
+  createdAt: number,
+  details: Activity['details'] = {},
+): Promise<void> {
+  const activity = { workspaceId: id, actor: OPERATOR, action: `workspace.${what}` as const }
+  await recordActivity(tx, { ...activity, subject: name, details, createdAt })
+}
+
+/** `hourly_limit: 500` and `hourly_limit_before: 1000` for each setting that changes. */
+function changesBetween(before: Settings, after: Settings): Record<string, string | number | boolean | null> {
+  const changed = Object.entries(after).filter(([name, value]) => before[name as keyof Settings] !== value)
+  return Object.fromEntries(
+    changed.flatMap(([name, value]) => [
+      [name, value],
+      [`${name}_before`, before[name as keyof Settings]],
+    ]),
   )
 }
 
