@@ -164,11 +164,13 @@ t.test('attachments that cannot be are refused, and nothing of them stays', asyn
     const answer = await postroad.send(postroad.key, { ...good, attachments })
     t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)
   }
+  t.same(postroad.rowCounts(), before, 'nothing was stored')
   await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=1')
+  const limited = postroad.rowCounts()
   const two = { ...good, to: ['a@one.test', 'b@one.test'] }
   const fits = { ...large, content: Buffer.alloc(700_000).toString('base64') }
   t.match(await postroad.send(postroad.key, { ...two, attachments: [fits] }), { status: 403 })
-  t.same(postroad.rowCounts(), before, 'nothing was stored')
+  t.same(postroad.rowCounts(), limited, 'nor beyond a limit')
   t.match(await postroad.send(postroad.key, { ...good, attachments: [fits] }), { status: 200 })
 })
 
