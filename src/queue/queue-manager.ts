@@ -225,7 +225,7 @@ export class QueueManager {
     await this.lookAtLanes()
   }
 
-  /** @returns whether a campaign was released, whose lanes have to be noted */
+  /** @returns whether a campaign was released: its lanes must be noted again */
   private async lookAtHolds(): Promise<boolean> {
     this.areHoldsUnread = false
     const { hasHeld, hasReleased } = await this.holds.look()

@@ -375,7 +375,7 @@ t.test(
     const path = await form({ name: 'x', fields: [NAME] })
     const filled = { email: 'ann@mail.example', first_name: 'Ann', leave_blank: 'https://spam.example' }
     const page = await see(path, { form: filled })
-    t.match(page, { status: 400, text: /role="alert"[^]*Please submit the form once more/ })
+    t.match(page, { status: 400, text: /role="alert"[^]*Please submit the form again/ })
     t.match(page.text, /value="ann@mail.example"[^]*value="Ann"[^]*name="leave_blank"\s+value=""/)
     t.notMatch(page.text, 'spam.example')
     t.match(await see(path, { json: filled }), { status: 400, text: /"path":"leave_blank"/ })

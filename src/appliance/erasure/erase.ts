@@ -2,7 +2,7 @@
  * Erases a person from one workspace or all of them: `POST /contacts/erase`, `postroad erase`, and `postroad restore` for those erased
  * before.
  *
- * Steps of some rows, each a transaction of its own, so that somebody with 100,000 messages does not hold the writer. Idempotent: after a
+ * Works in steps of a few rows, each in a separate transaction, so that 100,000 messages do not block the writer. Idempotent: after a
  * crash the same request erases the rest. What survives: a suppression, under the address's SHA-256; figures that name nobody; events about
  * mail, with a placeholder for the address, since consumers still count them. Fails: as the database does.
  */
@@ -78,7 +78,7 @@ export async function erasePerson(
   return counts
 }
 
-/** Erases once more who was erased before the backup that was restored. @returns how many people */
+/** After a restore: erases everyone in the register whom the backup still contains. @returns how many people */
 export async function eraseAgain(parts: ErasureParts): Promise<number> {
   const erased = readErased(parts.dataDir)
   if (erased.length === 0) return 0

@@ -1,5 +1,5 @@
 /**
- * SQL of erasing a person: what is found by address or contact, and what only mentions the address in text.
+ * SQL for erasing a person: rows found by address or contact, and rows that only mention the address in text.
  *
  * Called by `erase.ts`. Whatever takes a scan is looked for on the slow reader, so that the writer only deletes by key.
  */
@@ -82,7 +82,7 @@ export async function messagesToErase(
     .execute()
 }
 
-/** Which of them still wait in the queue: their end has to be told, since campaigns count it. */
+/** Those still queued: they need a final event, since campaigns count it. */
 export async function queuedOf(db: Queries, ids: readonly string[]): Promise<string[]> {
   const rows = await db.selectFrom('queue').select('message_id').where('message_id', 'in', ids).execute()
   return rows.map(row => row.message_id)
@@ -123,7 +123,7 @@ export async function eraseContent(db: Queries, contentId: string): Promise<'gon
   return 'gone'
 }
 
-/** Rows that name the person in a column of their own. */
+/** Tables with a column for the person's address or contact. */
 export interface OwnedRows {
   readonly name: string
   readonly table: keyof Tables

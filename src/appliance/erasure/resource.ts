@@ -15,12 +15,12 @@ export const erasure = resource({
         access: 'contacts:write',
         operationId: 'eraseContact',
         chapter: 'Contacts',
-        summary: 'Erase a person for good.',
+        summary: 'Erase a person.',
         description:
           'Removes everything about an address from the workspace: the contact, its messages and their contents, events, automation runs, ' +
           'conversions, product views, form submissions, bounces, webhook deliveries and mentions in the activity log. A suppression ' +
-          'survives as a hash of the address, so that it still applies. The answer counts what was erased; the same request again ' +
-          'erases nothing. An older backup that is restored has the person erased again.',
+          'survives as a hash of the address and still applies. The answer counts the erased rows; repeating the request erases nothing. ' +
+          'Restoring an older backup erases the person again.',
         body: Type.Object(
           { email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }) },
           { additionalProperties: false, title: 'ErasureRequest' },

@@ -29,7 +29,7 @@ export function followSuppressions(onEvents: () => void = () => {}): SuppressedC
         const [domains, addresses] = [own.filter(isDomain), own.filter(entry => !isDomain(entry))]
         await followAddresses(tx, { ...change, workspaceId }, addresses)
         const [domain, ...others] = domains
-        // One is somebody's request; many are an import, whose transaction has to stay short.
+        // A single entry is a request; many are an import, whose transaction must stay short.
         if (domain) await followDomains(tx, { ...change, workspaceId }, domain.createdAt, others.length === 0)
       }
       tx.onCommit(onEvents)

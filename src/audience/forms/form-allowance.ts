@@ -1,7 +1,7 @@
 /**
  * How often forms may be sent, and how many confirmation mails they may cause, so that nobody floods a mailbox or closes a form to others.
  *
- * Used by the form pages. Confirmations have this allowance of their own and count against no sending limit of the workspace, which
+ * Used by the form pages. Confirmations have this separate allowance and count against no sending limit of the workspace, which
  * strangers could use up otherwise. Counters live in memory (`http/sliding-window.ts`); per day and address the stored opt-ins count too.
  *
  * A form's own limits are for networks (/24, /48) that come again and again: one that has hardly been seen within the hour is let in beyond

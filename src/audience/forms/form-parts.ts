@@ -13,7 +13,7 @@ export interface RequestedMail {
   readonly text: string
 }
 
-/** Sends in the transaction of whoever asked, outside of the workspace's sending limits. */
+/** Sends in the caller's transaction, outside the workspace's sending limits. */
 export type SendRequested = (tx: Tx, mail: RequestedMail) => Promise<void>
 
 /** The workspace whose form it is, as its visitors see it. */

@@ -259,7 +259,7 @@ function compileThings(
   return isNot ? sql<boolean>`${isWith} is not true` : isWith
 }
 
-/** A dynamic list has those whom its conditions mean. */
+/** Members of a dynamic list are the contacts that match its conditions. */
 function compileList(seq: number, conditions: Conditions, known: Known, aim: Aim): Condition {
   if (aim.inLists.includes(seq)) throw tooLarge('name a dynamic list that names itself')
   if (aim.inLists.length >= MOST_LISTS_DEEP)

@@ -1,8 +1,8 @@
 /**
- * What is accepted of conditions and still looks like a mistake: an attribute that no contact has, and a list or tag deleted since.
+ * Warnings about valid conditions that look like a mistake: an attribute that no contact has, a list or tag deleted since.
  *
- * For answers to requests that create, change or estimate. Looks through the audience, newest contacts first, until one has the attribute;
- * what takes too long is passed over. Fails: as the database does.
+ * For requests that create, change or estimate. Scans the audience, newest contacts first, until one has the attribute; a scan that takes
+ * too long yields no warning. Fails: as the database does.
  */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -13,7 +13,7 @@ import type { Conditions } from './conditions.js'
 import { attributeOf, type Group, type TextSource } from './read-conditions.js'
 import { checkConditions, rulesOf } from './rule-references.js'
 
-/** Names that are looked for: one that nobody has takes a look at every contact. */
+/** Attributes checked per request: one that no contact has costs a scan of the whole audience. */
 const MOST_NAMES = 20
 
 const WarningSchema = Type.Object(

@@ -227,7 +227,7 @@ async function putIntoList(pairing: Pairing, listId: string | null): Promise<Any
   )
 }
 
-/** Suppresses the addresses of rows that say so. @returns what became of them */
+/** Suppresses the addresses of rows that ask for it. @returns how many were added, widened or known */
 async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
   const counts: Record<Suppressing, number> = { added: 0, widened: 0, known: 0 }
   const changed: Suppression[] = []

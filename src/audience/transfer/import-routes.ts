@@ -213,10 +213,10 @@ const ABOUT_IMPORTS =
   'A contact that there is already is changed as by an upsert. `Subscribed` may be no (false, 0, unsubscribed), which unsubscribes; ' +
   'yes is for new contacts alone: whoever has unsubscribed or is suppressed stays so. Of an address that stands in the file more than ' +
   'once the first row counts, and the others are rejected. After the first few thousand, rows are not done in the order of the file.\n\n' +
-  'Exports of listmonk, Mailchimp, SendGrid, Postmark, Brevo and Postal are read by `preset`: whoever is blocklisted, bounced, complained ' +
-  'or unsubscribed there is suppressed here, and a file of suppressions makes no contacts. That takes a key that may also do ' +
-  '`suppressions:write`. Our own export (`postroad`) brings back lists and tags, made where there are none, and the types of attributes: ' +
-  'a cell that is a number, true, false or JSON becomes that, all else text; so a text of digits alone comes back as a number.\n\n' +
+  '`preset` reads exports of listmonk, Mailchimp, SendGrid, Postmark, Brevo and Postal. Addresses marked there as blocklisted, bounced, ' +
+  'complained or unsubscribed are suppressed here; a suppression file creates no contacts. Both need the permission ' +
+  '`suppressions:write`. `postroad` reads our own export, creates missing lists and tags, and restores attribute types: a cell that ' +
+  'is a number, true, false or JSON becomes one, anything else text. Text of digits alone therefore comes back as a number.\n\n' +
   `At most ${formatSize(MOST_FILE_OCTETS)} and ${MOST_ROWS.toLocaleString('en')} rows.`
 
 /** @throws AppError validation_error */

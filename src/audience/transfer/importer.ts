@@ -319,7 +319,7 @@ class ActiveImport {
       .catch((thrown: unknown) => this.report(thrown))
   }
 
-  /** Tried once more from where it is: the machine may have been short of memory. */
+  /** Retried once from where it stopped: the machine may have been short of memory. */
   private async readerEnded({ message }: ReaderEnded): Promise<void> {
     const { readerEnds } = this.trouble
     const ends = (readerEnds.get(this.seq) ?? 0) + 1

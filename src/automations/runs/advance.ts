@@ -238,7 +238,7 @@ class Advance {
   }
 }
 
-/** Preparing it asks somebody outside, which no transaction takes back. */
+/** Preparing it sends a request to another server, which no transaction can undo. */
 function hasOutsideEffects({ type }: KeptStep): boolean {
   return STEP_TYPE[type].isSlow === true
 }

@@ -120,7 +120,7 @@ export function readConfig(
   return config
 }
 
-/** The fields as an object of the API's description, by a name of its own. */
+/** The fields as a named schema of the API's description. */
 export function configSchema(title: string, fields: Fields): TSchema {
   const shown = Object.entries(fields).map(([name, { usual, schema }]) => [
     name,

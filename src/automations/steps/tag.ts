@@ -1,4 +1,4 @@
-/** The step `tag`: puts a tag on the contact, made where there is none, or takes it off. Its name may have merge tags. */
+/** The step `tag`: adds a tag to the contact, creating it if missing, or removes it. The name may contain merge tags. */
 import { ensureTags } from '../../audience/tags/ensure-tags.js'
 import { findTag } from '../../audience/tags/tag-store.js'
 import { tagSome } from '../../audience/tags/taggings.js'

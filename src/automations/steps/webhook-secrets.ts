@@ -98,10 +98,7 @@ function keptFields(body: Config, before: Config): Config {
 }
 
 function standsForNothing(path: string) {
-  return refusal(
-    path,
-    `${HIDDEN} stands for a stored value that is not shown, and there is none; give the value itself`,
-  )
+  return refusal(path, `${HIDDEN} keeps a stored secret, but none is stored here; send the value itself`)
 }
 
 function isObject(value: unknown): value is Config {

@@ -87,8 +87,8 @@ export async function takeBackSome(
 }
 
 /**
- * A step of taking off those who wait. With the last one the hold ends: what is left in the queue was being delivered, is marked as
- * withdrawn, and is dropped when it is claimed.
+ * Cancels the next batch of pending recipients. The last batch ends the hold: mail still queued then was being delivered; it is marked
+ * withdrawn and dropped when it is claimed.
  *
  * @returns whether that was all, and the campaign is done with
  */

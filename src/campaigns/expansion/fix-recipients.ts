@@ -1,5 +1,5 @@
 /**
- * Gives a campaign's recipients their rows: whoever its list or segment meant when it started, and may be mailed.
+ * Creates a campaign's recipient rows: the mailable contacts of its list or segment at the time it started.
  *
  * Called by the runner, a piece at a time. Contacts are read by number, some thousand of them, in a thread; their rows are
  * written in transactions of some milliseconds, which also say how far it has come, so that it goes on there after a crash. A contact
@@ -30,7 +30,7 @@ export interface FixParts {
   readonly clock: Clock
 }
 
-/** The scheduled time has come: its list or segment is evaluated as it is now. */
+/** Evaluates the list or segment of a scheduled campaign at its start. */
 export async function evaluateAudience(tx: Tx, seq: number, now: number): Promise<void> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (campaign?.status !== 'scheduled' || campaign.who !== null) return

@@ -77,8 +77,8 @@ export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
       operationId: 'resumeCampaign',
       summary: 'Resume a campaign.',
       description:
-        'Held mail is released. The campaign goes on with the recipients who have not had their turn, each of whom has a row of its own: nobody is passed over and nobody is ' +
-        'mailed twice. One that was paused before its time is scheduled again.',
+        'Releases held mail and continues with the remaining recipients. Nobody is skipped or mailed twice. A campaign paused before its ' +
+        'scheduled time is scheduled again.',
     }),
     steerRoute(parts, wake, {
       act: 'cancel',

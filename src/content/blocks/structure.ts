@@ -21,7 +21,11 @@ const also = (...names: readonly string[]) => ({ 'x-aliases': names })
 
 const Text = (most: number, options: FieldOptions = {}) => Type.String({ maxLength: most, ...options })
 const Html = () =>
-  Type.String({ maxLength: 200_000, description: 'HTML with merge tags; used as it is.', ...also('content') })
+  Type.String({
+    maxLength: 200_000,
+    description: 'HTML with merge tags, used unchanged.',
+    ...also('content'),
+  })
 
 /** Fields whose URL `read-structure.ts` checks. Not a `format` for validation, since a merge tag is allowed. */
 export const URL_FORMAT = 'uri-reference'
@@ -123,7 +127,7 @@ export const PLAIN_BLOCKS = {
   ),
   spacer: content('Empty space.', { height: 32 }, { height: Optional(Pixels(1_000, 20)) }),
   html: content(
-    'Raw HTML. It stands in a table cell of its own.',
+    'Raw HTML, placed in a separate table cell.',
     {
       html: '<table width="100%"><tr><td style="padding:8px 24px;font-family:monospace">ORDER 1042</td></tr></table>',
     },
@@ -255,7 +259,7 @@ export const HOLDING_BLOCKS = {
     },
   ),
   conditional: content(
-    'Shows its blocks only to recipients for whom the condition is true. The condition is either `condition` or `field`, `operator` ' +
+    'Shows its blocks only to recipients who match the condition. The condition is either `condition` or `field`, `operator` ' +
       'and `value`; one of them is required if there are blocks.',
     {
       field: 'attributes.plan',

@@ -24,7 +24,7 @@ import { renderTemplate } from '../merge/render-template.js'
 import { foldConstants } from './fold-constants.js'
 import { brandTags, type MailBrand } from './merging.js'
 
-/** Decisions that are kept; beyond that they are made anew for each mail. */
+/** Cached decisions; beyond this number they are made for each mail. */
 const MOST_KEPT = 256
 export interface FooterDecision {
   readonly kind: FooterCase

@@ -1,5 +1,5 @@
 /**
- * Has renderings that somebody waits for carried out in other threads, a few at a time, fairly, and each only once.
+ * Runs renderings that a request waits for in other threads: a few at a time, fairly, and each only once.
  *
  * Opened by the composition root; called by the preview route, by what reads templates, and by the page that shows a mail in the
  * browser. Equal renderings under way are one, and results are kept for a while. Memory is bounded: by waiting tasks, which load
@@ -17,7 +17,7 @@ export interface RenderTask {
   readonly workspaceId: string
   /** Of a visitor, who has no key; see `addressKey`. */
   readonly network?: string
-  /** Called when its turn has come. */
+  /** Called when it leaves the queue. */
   load(): Promise<RenderRequest>
 }
 
@@ -30,7 +30,7 @@ export interface RenderDeskParts {
 export interface RenderBounds {
   /** Under way in other threads. */
   readonly atOnce: number
-  /** Waiting for their turn. */
+  /** Queued. */
   readonly waiting: number
   readonly waitingPerWorkspace: number
   /** Waiting or under way. */

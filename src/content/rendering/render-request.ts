@@ -1,5 +1,5 @@
 /**
- * A rendering that somebody waits for, such as a preview or a mail in the browser: plain values that can cross to another thread.
+ * A rendering that a request waits for, such as a preview or a mail in the browser: plain values that can cross to another thread.
  *
  * Made where requests are answered, carried out in the delivery threads (`mta/workers/`), brought there by `render-desk.ts`. Pure.
  * Never throws for what is written in a mail: that becomes `refused`.
@@ -37,7 +37,7 @@ export interface ParseRequest {
   readonly place: MergePlace
 }
 
-/** Whether sources stay within the bounds of rendering with that data, whoever they are for. */
+/** Whether rendering the sources with that data stays within bounds for any recipient. */
 export interface TryRequest {
   readonly kind: 'try'
   readonly sources: readonly { readonly source: string; readonly place: MergePlace }[]

@@ -1,5 +1,5 @@
 /**
- * What rules compare of attributes is written anew for every contact: text such as `19.90` as a number, arrays item by item, nested
+ * Rewrites the comparison values of attributes for every contact: text such as `19.90` as a number, arrays item by item, nested
  * attributes by their paths.
  *
  * A copy of the rules of `audience/contacts/traits.ts` as they are at this version. Places stay as they are; a nested attribute gets none.

@@ -5,7 +5,7 @@
  * Called by Kysely: `Database.slowReader`, for the stores of lists. Statements take turns in the order they came, and whoever
  * needs several stands in line anew for each; one that looks at very much is asked in pieces, which the threads share. What took long
  * when it was last asked has all threads but one: that one is for pages and counts, which would wait for seconds behind somebody's
- * conditions. Exports have a line of their own: one of their statements runs at a time, and only while nothing else could. Never writes, and knows no transactions.
+ * conditions. Exports have a separate queue: one of their statements runs at a time, and only while nothing else could. Never writes, and knows no transactions.
  *
  * Bounds: how many wait, for how long, how long one runs, and how many rows it gives. A statement cannot be broken off inside
  * of SQLite: one that takes too long is left to its thread, which ends after it, and another thread is started; there are never
@@ -36,7 +36,7 @@ const LONG_MS = 100
 /** Texts of statements that are remembered as long. */
 const MOST_REMEMBERED = 1_000
 
-/** Whom a statement is for: somebody who waits for a page, or a file that is made while it is sent. */
+/** What a statement is for: a page that a request waits for, or a streamed file. */
 export type ReadingLine = 'pages' | 'exports'
 
 interface Waiting extends Asked {

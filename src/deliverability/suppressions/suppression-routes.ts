@@ -134,10 +134,10 @@ export function suppressionRoutes({
       access: 'suppressions:write',
       operationId: 'removeSuppression',
       chapter: 'Suppressions',
-      summary: 'Let an address, or a domain as `@example.com`, be mailed again.',
+      summary: 'Remove a suppression.',
       description:
-        'A contact that the suppression unsubscribed is subscribed again. One that opted out by itself, by an unsubscribe or a ' +
-        'complaint about a message, stays unsubscribed until `subscribed` is set.',
+        'Resubscribes a contact that only this suppression had unsubscribed. A person who unsubscribed or complained about a message stays ' +
+        'unsubscribed until `subscribed` is set.',
       params: Type.Object({ email: Email }),
       response: Done,
       errors: ['not_found'],

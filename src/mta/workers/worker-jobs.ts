@@ -114,7 +114,7 @@ class JobDesk {
   }
 
   private async render(number: number, request: RenderRequest): Promise<void> {
-    // Sockets have their turn between two of them.
+    // Let sockets proceed between two of them.
     await nextTurn()
     try {
       this.report({ kind: 'rendered', number, result: carryOut(request, this.plans) })

@@ -39,7 +39,7 @@ export interface WorkerPoolParts {
 
 export interface WorkerPool extends DeliveryAgent {
   /**
-   * Renders for somebody who waits, in the thread with the least to do. The caller bounds how many come at once.
+   * Renders for a waiting request, in the least busy thread. The caller bounds concurrency.
    *
    * @throws AppError unavailable where no thread is there, or it ends meanwhile
    */

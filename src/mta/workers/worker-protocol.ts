@@ -28,7 +28,7 @@ export type Instruction =
   | { readonly kind: 'deliver'; readonly number: number; readonly slip: JobSlip }
   /** Breaks this one off, as the agent's signal does; nothing happens where its outcome is on its way already. */
   | { readonly kind: 'abort'; readonly number: number }
-  /** A rendering that somebody waits for; `number` as above. */
+  /** A rendering that a request waits for; `number` as above. */
   | { readonly kind: 'render'; readonly number: number; readonly request: RenderRequest }
   /** Ends idle connections; the last instruction, given when no job is in hand. */
   | { readonly kind: 'close' }

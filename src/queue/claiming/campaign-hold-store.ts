@@ -30,7 +30,7 @@ export interface HeldCampaign {
   readonly workspaceId: string
 }
 
-/** A hold that is open already stays as it is. */
+/** An open hold stays unchanged. */
 export async function holdCampaign(
   db: Queries,
   { id, workspaceId }: HeldCampaign,
@@ -91,7 +91,7 @@ export async function findHeldMs(
   return found
 }
 
-/** What a look has changed. */
+/** What a reload has changed. */
 export interface HoldChanges {
   readonly hasHeld: boolean
   readonly hasReleased: boolean
@@ -110,7 +110,7 @@ export class CampaignHolds {
     return campaignId !== undefined && this.held.has(campaignId)
   }
 
-  /** Asks the database. One look after the other, so that the last one begun says how it is. */
+  /** Reloads the holds. Reloads run one after the other, so the last one started wins. */
   look(): Promise<HoldChanges> {
     const look = this.looking.then(() => this.read())
     this.looking = look.catch(() => undefined)

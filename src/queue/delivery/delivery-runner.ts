@@ -89,7 +89,7 @@ export class DeliveryRunner {
     for (const delivery of overdue(this.begun, standings, now).slice(0, most)) this.breakOff(delivery)
   }
 
-  /** Nothing of these lanes begins any more, and what is not past the final dot is broken off; all of that is handed back. */
+  /** Stops deliveries of these lanes: ready ones are released, those not past the final dot are aborted and released. */
   holdBack(isHeld: (lane: Lane) => boolean): void {
     this.keep(this.giveUp(this.readyQueue.takeWhere(({ turn }) => isHeld(turn.lane))))
     for (const delivery of this.begun)
@@ -168,7 +168,7 @@ export class DeliveryRunner {
     onChange()
   }
 
-  /** No server has taken it, so it is as if it had not begun. */
+  /** No server accepted it, so the attempt does not count. */
   private async handBackHeld(delivery: Delivery): Promise<void> {
     const { ready } = delivery
     this.begun.delete(delivery)

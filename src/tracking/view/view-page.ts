@@ -1,5 +1,5 @@
 /**
- * `/v/<token>`: a mail in the browser, filled in again for whom it was sent to, for as long as its text is kept. Filled in by another
+ * `/v/<token>`: a mail in the browser, rendered again for its recipient until the content expires. Rendered by another
  * thread (`render-desk.ts`), which lets nobody's pages hold up the API.
  *
  * Linked by `{{view_url}}`. It is the html that the workspace wrote, shown from our own origin: the policy puts it into a sandbox
@@ -62,7 +62,7 @@ export function viewPage(parts: ViewParts): PublicRoute {
   }
 }
 
-/** Contacts are read as they are now: a page that is asked for again shows what was changed meanwhile. */
+/** Contacts are read at each request, so a reloaded page shows later changes. */
 async function fillIn(parts: ViewParts, message: Message, network: string): Promise<MailSource | undefined> {
   const { database, renderDesk } = parts
   const { id, workspaceId } = message

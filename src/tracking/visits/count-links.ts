@@ -20,7 +20,7 @@ export function countLinks(html: string): number {
   return urls.size
 }
 
-/** Links by which somebody unsubscribes or chooses lead to us and are not tracked. */
+/** Unsubscribe and preference links lead to us and are not tracked. */
 function isTracked(url: string): boolean {
   if (/\{\{\s*(?:unsubscribe_url|preferences_url|view_url)\b/.test(url)) return false
   return /^https?:\/\//i.test(url) || url.startsWith('{{')

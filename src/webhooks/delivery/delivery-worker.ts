@@ -67,7 +67,7 @@ export class DeliveryWorker {
       record: (tx, batch) => this.record(tx, batch),
       fallbacks: [(tx, one) => this.recordWithoutDetails(tx, one), (tx, { ended }) => this.finish(tx, ended)],
       onRecorded: (batch, changes) => this.noteRecorded(batch, changes),
-      // It stays in hand, so that this process does not attempt it again.
+      // It stays claimed, so that this process does not attempt it again.
       onAbandoned: () => this.wake(),
       describe: ({ subscriptionId, ended }) => ({ webhook: subscriptionId, delivery: ended.deliveryId }),
     })

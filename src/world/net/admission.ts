@@ -1,7 +1,7 @@
 /**
  * Which connections a listener admits: how many at a time, from one address, and in a minute.
  *
- * Where more than half of all places are taken, one address gets no more than half of what is left. When all are taken, a newcomer from a
+ * Once more than half of all places are taken, one address gets at most half of the rest. When all are taken, a newcomer from a
  * network that holds fewer displaces one of the network that holds most (/24 of IPv4, /48 of IPv6), silent ones first, so that no few
  * addresses or networks shut anybody out.
  *
@@ -46,7 +46,7 @@ const LEAST_SHARE = 2
 const MINUTE_MS = 60_000
 /** Addresses remembered within a minute; beyond that the oldest is forgotten. */
 const MOST_ADDRESSES = 65_536
-/** Whoever was silent for so long gives way to a network that holds but one less. */
+/** A connection silent for this long gives way even to a network that holds only one less. */
 const SILENT_MS = 5_000
 
 export class Admission {
@@ -85,7 +85,7 @@ export class Admission {
     for (const { guest, isExempt } of this.entries.values()) if (!isExempt) yield guest
   }
 
-  /** Makes room for a connection where it has to, or says why there is none. */
+  /** Makes room for a connection if necessary. @returns why it is refused, or undefined */
   check(peerAddress: string): Refusal | undefined {
     const newcomer = this.originOf(peerAddress)
     if (this.comesTooOften(newcomer.address)) return 'connections-per-minute'

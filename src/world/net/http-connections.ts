@@ -85,7 +85,7 @@ class HttpGuest implements Guest {
   get activity(): Guest['activity'] {
     if (!this.current) return 'silent'
     const { req } = this.current
-    // Octets that nobody has read yet: it waits for us.
+    // Unread octets: the client waits for us.
     return req.complete || req.readableLength > 0 ? 'working' : 'sending'
   }
 
@@ -201,7 +201,7 @@ export class HttpConnections {
   private watchRequests(server: Server | TlsServer): void {
     const onRequest = (request: IncomingMessage, response: ServerResponse) =>
       this.take(request.socket, response)
-    // The body is asked for by whoever reads it; what else a client may expect is left to what it gets.
+    // The reader of the body sends 100 Continue; other expectations are ignored.
     server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_: IncomingMessage, socket: Socket) => {
@@ -279,7 +279,7 @@ export class HttpConnections {
     void handled.then(onHandedOver, onHandedOver)
   }
 
-  /** In its turn, after the answers to those before it. */
+  /** In order, after the answers to earlier requests. */
   private refuseRequest(response: ServerResponse, address: string): Promise<void> {
     const { status, headers, body } = this.handler.answerFault('malformed', address)
     response.writeHead(status, {

@@ -82,7 +82,7 @@ export function foldedName(name: string): string {
   return fold(name).replace(/[^a-z0-9]/g, '')
 }
 
-/** @returns the layout that is asked for, or that the columns show */
+/** @returns the requested layout, or the one the columns identify */
 export function layoutOf(
   columns: readonly string[],
   choice: PresetChoice | undefined,

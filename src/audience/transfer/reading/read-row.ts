@@ -24,9 +24,9 @@ export interface SaidRow {
   readonly attributes: Attributes | null
   readonly subscribed: boolean | null
   readonly tags: readonly string[]
-  /** Names of static lists, made where there are none. */
+  /** Names of static lists, created if missing. */
   readonly lists: readonly string[]
-  /** Why the address is to be suppressed. */
+  /** Reason to suppress the address. */
   readonly suppress: SuppressionReason | null
 }
 

@@ -73,7 +73,7 @@ export const en: PageTexts = {
     button: 'Subscribe',
     leaveEmpty: 'Leave this field empty',
     sendAgain:
-      'Please submit the form once more. A hidden field had been filled in, perhaps by your browser; it is empty again.',
+      'Please submit the form again. A hidden field was filled in, perhaps by your browser; it is empty now.',
     faultsTitle: 'Please check what you have filled in',
     missing: label => `${label} is required.`,
     badEmail: 'This is no email address that can be written to.',
