@@ -66,6 +66,8 @@ t.test('an erased person is gone everywhere, and a suppression still holds', asy
   t.same((await list()).data, [])
   const mail = { to: 'ann@x.example', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.' }
   t.match(await postroad.send(key, mail), { body: { data: { sent: 0, skipped: 1 } } })
+  const found = await postroad.get('/api/v1/suppressions?email=ann@x.example', { key })
+  t.match(found.body.data, [{ email: /^erased:[0-9a-f]{64}$/, reason: 'manual' }])
   t.match(await addPost('/contacts/erase', { email: 'not an address' }), {
     status: 400,
     body: { error: { code: 'validation_error', path: 'email' } },

@@ -44,7 +44,10 @@ const NewSuppressionBody = Type.Object(
 
 const SuppressionSchema = Type.Object(
   {
-    email: Type.String({ description: 'An address, or a whole domain as `@example.com`.' }),
+    email: Type.String({
+      description:
+        'An address, or a whole domain as `@example.com`; of an erased person `erased:` and the SHA-256 of the address.',
+    }),
     reason: Reason,
     scope: Type.Enum([...SUPPRESSION_SCOPES], {
       description: '`all`: every mail; `marketing`: campaigns and automations only.',

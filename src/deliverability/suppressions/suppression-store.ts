@@ -327,7 +327,7 @@ function matching(db: Queries, workspaceId: string, { reason, scope, email }: Su
   let query = db.selectFrom('suppressions').where('workspace_id', '=', workspaceId)
   if (reason !== undefined) query = query.where('reason', '=', reason)
   if (scope !== undefined) query = query.where('scope', '=', scope)
-  if (email !== undefined) query = query.where('email', '=', email)
+  if (email !== undefined) query = query.where('email', 'in', [email, erasedEntry(email)])
   return query
 }
 
