@@ -109,7 +109,7 @@ async function openParts(
   )
   const hold = new RestoreHold(appliance.database.reader)
   await hold.look()
-  if (hold.isHeld) world.log.warn('a restored copy: nothing is sent until `postroad queue release --all`')
+  if (hold.isHeld) world.log.warn('queue held after restore')
   // The queue and the consumers tell each other of new work, so each is opened with a way to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => dispatcher.wake()
@@ -355,7 +355,7 @@ async function stopQueue(
     isOver.abort()
   }
   if (queue.activeCount === 0) return
-  log.warn('deliveries left without the reply to their final dot', { deliveries: queue.activeCount })
+  log.warn('deliveries interrupted', { deliveries: queue.activeCount })
   await queue.leave()
 }
 

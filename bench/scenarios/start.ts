@@ -36,7 +36,7 @@ export async function measureStart(original: Installation, { messages }: StartOp
     priority: PRIORITIES.transactional,
   })
   printTable(
-    'Start: from the spawn of the process to its log line "postroad serves"',
+    'Start: from the spawn of the process to its log line "server started"',
     [
       ['queue', 'median ms', 'all ms', 'idle MB'],
       await measureRow('empty', empty),

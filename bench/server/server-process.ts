@@ -219,7 +219,7 @@ async function untilItServes(child: ChildProcess): Promise<Ports> {
     lines.on('line', line => {
       const { event, http, submission, inbound } = JSON.parse(line) as Record<string, string | undefined>
       const portOf = (address = '') => Number(address.split(':').at(-1))
-      if (event === 'postroad serves')
+      if (event === 'server started')
         resolve({
           port: portOf(http),
           submissionPort: portOf(submission),

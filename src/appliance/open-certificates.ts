@@ -36,7 +36,7 @@ export async function openCertificates(
   const standing = () => certificateStanding(certificate, world.clock)
   if (!tls.acme) {
     if (certificate.isSelfSigned && config.submission.requireTls)
-      world.log.warn('no certificate is configured: SMTP clients are shown a self-signed one', {
+      world.log.warn('certificate not configured', {
         keys: 'tls.cert, tls.key, tls.acme',
       })
     return { certificate, challenges: undefined, jobs: [watch], standing, reload: () => certificate.reload() }

@@ -29,15 +29,15 @@ export function watchCertificate({ clock, log, certificate }: WatchParts): Job {
     async run() {
       try {
         if (await certificate.look())
-          log.info('certificate exchanged', { until: isoTime(certificate.expiresAt) })
+          log.info('certificate reloaded', { until: isoTime(certificate.expiresAt) })
       } catch (error) {
-        log.error('certificate not taken over', { error: describeError(error) })
+        log.error('certificate reload failed', { error: describeError(error) })
       }
       const { fault, daysLeft, expiresAt } = certificateStanding(certificate, clock)
       if (fault === undefined) toldAt = -Infinity
       else if (clock.now() - toldAt >= TOLD_EVERY_MS) {
         toldAt = clock.now()
-        log.warn(fault, { daysLeft, until: isoTime(expiresAt) })
+        log.warn('certificate check failed', { fault, daysLeft, until: isoTime(expiresAt) })
       }
     },
   }

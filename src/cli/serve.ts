@@ -28,11 +28,11 @@ export function serveCommand(program: Command, context: CliContext): void {
     log.setLevel(config.log.level)
     log.setFormat(config.log.format)
     if (keysWithoutEffect.length > 0)
-      log.warn('configured keys have no effect in this version', { keys: keysWithoutEffect.join(', ') })
+      log.warn('configuration keys ignored', { keys: keysWithoutEffect.join(', ') })
     refuseFaulty(context, options, config)
     const server = await openServer(config, context.world)
     const { http, submission, submissionTls, inbound, ...others } = server.addresses
-    log.info('postroad serves', {
+    log.info('server started', {
       version: VERSION,
       http: inWords(http),
       submission: inWords(submission),
@@ -53,9 +53,9 @@ export function serveCommand(program: Command, context: CliContext): void {
     await untilToldToStop(log)
     stopReloading()
     systemd.stopping()
-    log.info('postroad stops', { graceMs: config.shutdownGraceMs })
+    log.info('server stopping', { graceMs: config.shutdownGraceMs })
     await server[Symbol.asyncDispose]()
-    log.info('postroad stopped')
+    log.info('server stopped')
     await log.flush()
     // The socket of a delivery that was left behind would keep the process alive.
     process.exit(0)
@@ -69,7 +69,7 @@ function refuseFaulty(context: CliContext, options: CommonOptions, config: Confi
   const findings = findConfigFaults({ config, file, now: context.world.clock.now() })
   const faults = findings.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new ConfigError(file, faults.map(findingText))
-  for (const one of findings) context.world.log.warn('the configuration will hurt', { ...one })
+  for (const one of findings) context.world.log.warn('configuration warning', { ...one })
 }
 
 /** Once drained nobody waits for a second signal any more, so that one ends the process as signals do. */
@@ -107,13 +107,13 @@ function reloadOnHangup(
       const changed = changedKeys(running, tables)
       const waiting = changedKeys(started.tables, tables).filter(key => !isReloaded(key))
       running = tables
-      log.info('configuration read again', {
+      log.info('configuration reloaded', {
         logLevel: config.log.level,
         changed: changed.length === 0 ? 'nothing' : changed.join(', '),
       })
-      if (waiting.length > 0) log.warn('changes that need a restart', { keys: waiting.join(', ') })
+      if (waiting.length > 0) log.warn('restart required', { keys: waiting.join(', ') })
     } catch (error) {
-      log.error('configuration not taken over: all stays as it was', { error: describeError(error) })
+      log.error('configuration reload failed', { error: describeError(error) })
     }
   }
   const onHangup = () => void (reading = reading.then(reload))

@@ -23,8 +23,8 @@ export interface BatchWriterParts {
 }
 
 export interface Batching<T, R> {
-  /** Singular, as log events begin: `delivery outcome`. */
-  readonly noun: string
+  /** Log events start with it. */
+  readonly noun: 'delivery outcome' | 'webhook attempt'
   /** Items in a transaction at most: a few ms of work. */
   readonly size: number
   /** Whether the next transaction may wait a few ms for company. Default true. */

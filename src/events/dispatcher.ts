@@ -50,14 +50,14 @@ export class Dispatcher {
         await consumer.react(tx, [event as never])
         await dropSetAside(tx.db, { consumer: consumer.name, seq: event.seq })
       })
-      log.info('event that was set aside is taken', { consumer: consumer.name, seq: event.seq })
+      log.info('set-aside event retried', { consumer: consumer.name, seq: event.seq })
       return true
     } catch (thrown) {
       const error = describeError(thrown)
       await database.write(tx =>
         setAside(tx.db, { consumer: consumer.name, event, error, setAsideAt: clock.now() }),
       )
-      log.error('event cannot be taken', { consumer: consumer.name, seq: event.seq, error })
+      log.error('set-aside event failed', { consumer: consumer.name, seq: event.seq, error })
       return false
     }
   }

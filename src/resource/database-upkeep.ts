@@ -63,5 +63,5 @@ export async function shrinkDatabase(
     else if (tookMs < SHORT_MS) pages = Math.min(MOST_PAGES, 2 * pages)
     await pauseFor(REST_MS)
   }
-  log.info('the database gave back what it does not need', { octets: before.octets - figures().octets })
+  log.info('database shrunk', { octets: before.octets - figures().octets })
 }

@@ -99,7 +99,7 @@ export class JobRecords {
       await database.write(tx => saveJobs(tx.db, states), { canWait: true })
     } catch (error) {
       for (const name of names) this.changed.add(name)
-      log.debug('what is known of jobs could not be written', { error: describeError(error) })
+      log.debug('job state not saved', { error: describeError(error) })
     }
   }
 }

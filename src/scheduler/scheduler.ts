@@ -89,8 +89,7 @@ export class Scheduler {
       const isOver = new AbortController()
       await Promise.race([Promise.all(under), clock.sleep(graceMs, isOver.signal)])
       isOver.abort()
-      for (const { job, running } of this.entries)
-        if (running) log.warn('job left unfinished', { job: job.name })
+      for (const { job, running } of this.entries) if (running) log.warn('job interrupted', { job: job.name })
     }
     await this.parts.records?.close()
   }
@@ -124,7 +123,7 @@ export class Scheduler {
       if (entry.dueAt > now) continue
       this.planNext(entry, now)
       if (this.isHeldBack(entry.job)) continue
-      if (entry.running) this.parts.log.debug('job still runs', { job: entry.job.name })
+      if (entry.running) this.parts.log.debug('job skipped', { job: entry.job.name })
       else this.begin(entry)
     }
   }
@@ -140,7 +139,7 @@ export class Scheduler {
   private async run(job: Job): Promise<void> {
     const { clock, log, records } = this.parts
     const { name } = job
-    log.debug('job begins', { job: name })
+    log.debug('job started', { job: name })
     records?.began(name)
     const startedAt = clock.monotonic()
     let failure: unknown
@@ -151,7 +150,7 @@ export class Scheduler {
       log.error('job failed', { job: name, error: describeError(error) })
     }
     records?.ended(name, clock.monotonic() - startedAt, failure)
-    log.debug('job ended', { job: name })
+    log.debug('job finished', { job: name })
   }
 }
 

@@ -17,6 +17,7 @@ import type { ParameterRules } from './mail-command.js'
 import type { SessionFacts } from './receiver.js'
 import { REPLY } from './reply.js'
 import type { LineFault } from './server-connection.js'
+import type { LogEvent } from '../world/log-events.js'
 
 /** What commands need of their session. */
 export interface CommandSession<Identity> extends EnvelopeSession<Identity> {
@@ -26,7 +27,7 @@ export interface CommandSession<Identity> extends EnvelopeSession<Identity> {
   readonly hasUnread: boolean
   startTls(): void
   /** Logs what security is interested in. */
-  warn(event: string): void
+  warn(event: LogEvent<'warn'>): void
 }
 
 /** RFC 4954 §4: a line of an AUTH exchange. */

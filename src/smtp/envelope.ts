@@ -18,6 +18,7 @@ import { readMail, readRcpt, type ParameterRules } from './mail-command.js'
 import type { SessionRules } from './options.js'
 import type { MailReceiver, MailTransaction, SessionFacts } from './receiver.js'
 import { REPLY, replyLine } from './reply.js'
+import type { LogEvent } from '../world/log-events.js'
 
 /** What an envelope needs of its session. */
 export interface EnvelopeSession<Identity> {
@@ -30,7 +31,7 @@ export interface EnvelopeSession<Identity> {
   readonly hasInput: boolean
   reply(line: string): void
   /** The reply to something a receiver threw, and whether the connection ends with it. */
-  refusal(thrown: unknown, event?: string): { readonly line: string; readonly closes: boolean }
+  refusal(thrown: unknown, event?: LogEvent<'info'>): { readonly line: string; readonly closes: boolean }
   /** Counts a refused sender or recipient. */
   countRefusal(): void
   close(line: string): void

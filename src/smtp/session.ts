@@ -17,6 +17,7 @@ import type { Clock, Timer } from '../world/time/clock.js'
 import type { Guest } from '../world/net/admission.js'
 import type { Socket, TcpServer } from '../world/net/listen-tcp.js'
 import type { Log } from '../world/log.js'
+import type { LogEvent } from '../world/log-events.js'
 import { Commands, type CommandSession } from './commands.js'
 import type { SessionRules } from './options.js'
 import type { MailReceiver, SessionFacts } from './receiver.js'
@@ -156,7 +157,10 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.connection.send(line)
   }
 
-  refusal(thrown: unknown, event = 'mail refused'): { readonly line: string; readonly closes: boolean } {
+  refusal(
+    thrown: unknown,
+    event: LogEvent<'info'> = 'mail refused',
+  ): { readonly line: string; readonly closes: boolean } {
     // What is unavailable is known already, and told by whoever found it.
     if (thrown instanceof AppError && thrown.cause !== undefined && thrown.code !== 'unavailable')
       this.logFault(thrown.cause)
@@ -230,7 +234,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     })
   }
 
-  warn(event: string): void {
+  warn(event: LogEvent<'warn'>): void {
     this.surroundings.log.warn(event, { session: this.facts.id, peer: this.facts.peerAddress })
   }
 
@@ -357,7 +361,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.deadline = this.awaitedSince + patienceMs
   }
 
-  private logRefusal(event: string, reply: string): void {
+  private logRefusal(event: LogEvent<'info'>, reply: string): void {
     const { receiver, identity, facts, commands } = this
     this.surroundings.log.info(event, {
       session: facts.id,

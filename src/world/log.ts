@@ -7,6 +7,7 @@
  */
 import { fstatSync } from 'node:fs'
 import { LineWriter } from './line-writer.js'
+import type { LogEvent } from './log-events.js'
 import {
   journalPrefix,
   jsonLine,
@@ -19,10 +20,10 @@ import {
 export type LogLevel = LineLevel | 'silent'
 
 export interface Log {
-  debug(event: string, fields?: LogFields): void
-  info(event: string, fields?: LogFields): void
-  warn(event: string, fields?: LogFields): void
-  error(event: string, fields?: LogFields): void
+  debug(event: LogEvent<'debug'>, fields?: LogFields): void
+  info(event: LogEvent<'info'>, fields?: LogFields): void
+  warn(event: LogEvent<'warn'>, fields?: LogFields): void
+  error(event: LogEvent<'error'>, fields?: LogFields): void
   /** The same log with the level changed, as after a SIGHUP. */
   setLevel(level: LogLevel): void
   setFormat(format: LogFormat): void
@@ -55,7 +56,7 @@ export function openLog({ level, journalStream }: LogOptions): Log {
     if (ORDER.indexOf(at) < least) return
     if (add(at, event, fields) && writer.hasRoom) {
       const lines = writer.takeDropped()
-      if (lines > 0) add('warn', 'lines of the log were dropped: nobody read them in time', { lines })
+      if (lines > 0) add('warn', 'log lines dropped', { lines })
     }
   }
   return {

@@ -443,7 +443,7 @@ t.test('a form whose mail cannot be sent says that it takes nothing, and the ope
   })
   t.equal(await contact('ann@mail.example'), undefined)
   t.match(
-    log.lines.find(({ event }) => event === 'a form could not be taken'),
+    log.lines.find(({ event }) => event === 'form submission failed'),
     { level: 'warn', fields: { error: /from_email/ } },
   )
 })

@@ -70,7 +70,7 @@ eachDatabase(
     t.equal((await flows.runs(circle)).length, 100)
     t.match(
       flows.log.lines.filter(({ level }) => level === 'warn'),
-      [{ event: 'automation entered too often', fields: { automationId: circle.id, contactId: ann.id } }],
+      [{ event: 'automation entries limited', fields: { automationId: circle.id, contactId: ann.id } }],
     )
     t.match(await flows.enter(circle, ann), [{ refusal: 'too_often', runId: undefined }])
     flows.clock.skip(3_600_000)

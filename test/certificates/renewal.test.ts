@@ -128,7 +128,7 @@ t.test('nonces that are refused are exchanged; where all are it ends', async t =
   ca.badNonces = 1_000
   await clock.advance(61 * DAY)
   await run()
-  t.match(log.lines.at(-1), { event: 'certificate not obtained', fields: { error: /badNonce/ } })
+  t.match(log.lines.at(-1), { event: 'certificate order failed', fields: { error: /badNonce/ } })
   t.ok(1_000 - ca.badNonces < 10)
 })
 
@@ -140,7 +140,7 @@ t.test(
     await run()
     t.match(log.lines.at(-1), {
       level: 'error',
-      event: 'certificate not obtained',
+      event: 'certificate order failed',
       fields: { error: /the proof for mail\.example\.com was not accepted: unauthorized: what was found/ },
     })
     t.equal(certificate.isSelfSigned, true)
@@ -265,7 +265,7 @@ t.test('files that were spoilt are no reason to fail', async t => {
     '-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----\n',
   )
   const again = await start()
-  t.match(log.lines.at(-1), { event: 'the kept certificate cannot be used' })
+  t.match(log.lines.at(-1), { event: 'stored certificate rejected' })
   await again.run()
   t.equal(again.certificate.isSelfSigned, false)
   t.equal(orders(), 2)

@@ -20,7 +20,7 @@ t.test('each message is told of in the log from its acceptance to its end, and f
   })
   const server = await postroad.serve()
   const submission = Number(
-    String(server.log.find(({ event }) => event === 'postroad serves')?.['submission']).split(':')[1],
+    String(server.log.find(({ event }) => event === 'server started')?.['submission']).split(':')[1],
   )
   const { body } = await server.send(postroad.key, {
     to: 'ann@one.test',

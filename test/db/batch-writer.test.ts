@@ -23,7 +23,7 @@ async function open(t: Test, poison: (item: number) => Error | undefined, forFal
   const writer = new BatchWriter<number, 'whole' | 'partly'>(
     { database, clock, log, random: new SeededRandom() },
     {
-      noun: 'number',
+      noun: 'delivery outcome',
       size: 50,
       record: async (_: Tx, batch) => {
         refuse(batch.map(poison).find(error => error !== undefined))
@@ -60,7 +60,7 @@ t.test('one item that cannot be written is isolated, all others go through witho
   )
   t.same(fallenBack, [70])
   t.same(abandoned, [])
-  t.same(events(log), ['number recorded incompletely'])
+  t.same(events(log), ['delivery outcome recorded incompletely'])
   t.match(log.lines, [{ fields: { item: 70, error: /UNIQUE/ } }])
   t.ok(transactions() < 30, `${transactions()} transactions`)
 })
@@ -73,7 +73,7 @@ t.test('an item that the fallback refuses as well is abandoned', async t => {
   await writer.idle()
   t.same(abandoned, [0, 10, 20])
   t.equal(recorded?.length, 27)
-  t.same(events(log), Array(3).fill('number abandoned'))
+  t.same(events(log), Array(3).fill('delivery outcome abandoned'))
 })
 
 t.test(
@@ -85,7 +85,7 @@ t.test(
     )
     for (const item of upTo(3)) writer.add(item)
     await until('it has failed', () => log.lines.length > 0)
-    t.match(log.lines[0], { event: 'number write failed', fields: { waiting: 3 } })
+    t.match(log.lines[0], { event: 'delivery outcome write failed', fields: { waiting: 3 } })
     isFull = false
     await clock.advance(60_000)
     await writer.idle()

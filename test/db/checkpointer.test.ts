@@ -148,7 +148,7 @@ t.test('where the thread ends, the operator is told, and commits bring the log o
   }
   const { file, log, database, write, logMegabytes } = await open(t, ending)
   await write(80)
-  t.match(log.lines, [{ level: 'error', event: 'checkpoints are left to the commits' }])
+  t.match(log.lines, [{ level: 'error', event: 'checkpoint thread failed' }])
   t.ok(logMegabytes() < 60, `the log is ${logMegabytes()} MB long`)
   await database[Symbol.asyncDispose]()
   t.same(piecesIn(file), { count: 320, least: PIECE.length })
@@ -197,8 +197,8 @@ t.test(
     await write(10)
     await until('the thread has done it', () => log.lines.length > 1)
     t.match(log.lines, [
-      { level: 'error', event: 'checkpoints are left to the commits' },
-      { level: 'info', event: 'checkpoints are made beside the commits again' },
+      { level: 'error', event: 'checkpoint thread failed' },
+      { level: 'info', event: 'checkpoint thread recovered' },
     ])
     t.equal(log.lines.length, 2, 'the operator is told once of each')
     await write(80)

@@ -84,7 +84,7 @@ for (const { name, open } of [
     }
     await t.rejects(note(database, 'lost'), { code: 'unavailable' })
     t.match(database.storage.fault, { code: 'database_failing', isFatal: true })
-    t.match(log.lines, [{ event: 'the database cannot be written' }])
+    t.match(log.lines, [{ event: 'database write failed' }])
     // The system calls the next attempt a success, with a hole in the log before it.
     disk.onSync = () => {}
     await t.rejects(note(database, 'refused'), { code: 'unavailable' })

@@ -50,7 +50,7 @@ t.test('by night a database of which much is unused becomes smaller, and keeps w
     n: number
   }>`select count(*) as n from ballast where length(octets) = ${MB / 2}`.execute(database.reader)
   t.same(rows, [{ n: 4 }])
-  t.match(log.lines, [{ event: 'the database gave back what it does not need' }])
+  t.match(log.lines, [{ event: 'database shrunk' }])
 })
 
 t.test('a little that is unused is left for what comes', async t => {

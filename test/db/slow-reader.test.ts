@@ -105,7 +105,7 @@ t.test('a read that takes too long is refused and left behind; another thread go
   threads[0]?.answer({ columns: ['n'], rows: [['too late']] })
   threads[2]?.answer({ columns: ['n'], rows: [[4]] })
   t.same((await fourth).rows, [{ n: 4 }])
-  t.match(log.lines, [{ level: 'warn', event: 'a read took too long' }])
+  t.match(log.lines, [{ level: 'warn', event: 'slow read aborted' }])
 })
 
 t.test('a thread that ends fails what it was asked, and the next read has a new one', async t => {
@@ -119,7 +119,7 @@ t.test('a thread that ends fails what it was asked, and the next read has a new 
   await nextTurn()
   threads[1]?.answer({ columns: ['n'], rows: [[1]] })
   t.same((await next).rows, [{ n: 1 }])
-  t.match(log.lines, [{ level: 'error', event: 'the thread for long reads ended' }])
+  t.match(log.lines, [{ level: 'error', event: 'slow reader thread exited' }])
 })
 
 t.test('what is known to take long leaves one thread to others', async t => {

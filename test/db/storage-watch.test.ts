@@ -53,7 +53,7 @@ for (const ending of ['', '-wal', '-shm'])
     await t.rejects(write(), LOST)
     t.match(await check(), { isFatal: true, reason: /deleted while the server runs: .*test\.db/ })
     await t.rejects(write(), LOST)
-    t.same(events(), ['error: the database files are gone: nothing is accepted or sent'])
+    t.same(events(), ['error: database files missing'])
   })
 
 for (const ending of ['', '-wal', '-shm'])
@@ -123,10 +123,10 @@ t.test(
     renameSync(file, `${file}.aside`)
     writeFileSync(file, '')
     await clock.advance(1_000)
-    t.same(events(), ['error: the database files are gone: nothing is accepted or sent'])
+    t.same(events(), ['error: database files missing'])
     renameSync(`${file}.aside`, file)
     await clock.advance(1_000)
-    t.same(events().slice(1), ['info: the database files are at their place again'])
+    t.same(events().slice(1), ['info: database files restored'])
     await write()
     t.equal(await check(), undefined)
   },
@@ -147,10 +147,7 @@ t.test('below the reserve there is no room for new mail, until there is some mor
   await clock.advance(1_000)
   database.storage.requireRoom()
   t.equal(await check(), undefined)
-  t.same(events(), [
-    'error: the disk is nearly full: new mail is refused',
-    'info: the disk has room again: new mail is accepted',
-  ])
+  t.same(events(), ['error: disk space exhausted', 'info: disk space recovered'])
 })
 
 /** As a full disk does: the file cannot grow. */
@@ -177,9 +174,9 @@ t.test(
     t.match(
       log.lines.map(({ event, fields }) => [event, fields['failures']]),
       [
-        ['the database cannot be written', 1],
-        ['the database cannot be written', 21],
-        ['the database can be written again', 21],
+        ['database write failed', 1],
+        ['database write failed', 21],
+        ['database writes resumed', 21],
       ],
     )
   },
@@ -209,7 +206,7 @@ t.test('while little writes still find room on a full disk and large ones do not
   }
   await clock.advance(8_000)
   t.equal(await check(), undefined, 'its own trial says that it is over')
-  t.same(events(), ['error: the database cannot be written', 'info: the database can be written again'])
+  t.same(events(), ['error: database write failed', 'info: database writes resumed'])
 })
 
 t.test('the health check writes, once a second however often it is asked, and waits for two', async t => {

@@ -23,7 +23,7 @@ interface ZoneRecord {
 }
 
 const portOf = (server: Serving, listener: string): number => {
-  const line = server.log.find(({ event }) => event === 'postroad serves')
+  const line = server.log.find(({ event }) => event === 'server started')
   return Number(String(line?.[listener]).split(':').at(-1))
 }
 
@@ -179,7 +179,7 @@ acme_directory = "${ca.directory}"\nacme_ca = "${ca.authority}"\nacme_challenge 
       const { names } = await Promise.race([
         server.logged('certificate obtained'),
         server
-          .logged('certificate not obtained')
+          .logged('certificate order failed')
           .then(line => Promise.reject(new Error(JSON.stringify(line)))),
       ])
       t.equal(names, 'mx.postroad.test, links.postroad.test')

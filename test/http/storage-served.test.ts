@@ -87,7 +87,7 @@ t.test(
       body: { data: { status: 'failing', reason: /moved, replaced or deleted/ } },
     })
     const told = postroad.log.lines.filter(({ level }) => level === 'error')
-    t.match(told[0], { event: 'the database files are gone: nothing is accepted or sent', fields: { file } })
+    t.match(told[0], { event: 'database files missing', fields: { file } })
     t.notMatch(JSON.stringify(told), /"stack"/)
     renameSync(`${file}.aside`, file)
     t.match(await postroad.send(postroad.key, mail), { status: 200 })

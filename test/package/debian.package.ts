@@ -172,7 +172,7 @@ t.test('apt installs the package; two lines and a start are all it takes', async
   )
   t.match(await sh('man -w postroad'), /postroad\.1/)
   t.notMatch(await sh('journalctl -u postroad --no-pager'), key, 'no key stands in the journal')
-  t.match(await sh('journalctl -t postroad --no-pager'), /postroad serves/, 'its lines bear its name')
+  t.match(await sh('journalctl -t postroad --no-pager'), /server started/, 'its lines bear its name')
 })
 
 t.test('links in mail are answered where they lead, on IPv4 and IPv6', async t => {
@@ -189,7 +189,7 @@ t.test('a reload takes the configuration over, on a Debian without procps', asyn
   t.equal(await sh('command -v /bin/kill || true'), '')
   await sh(`printf '[log]\nlevel = "debug"\n' >>/etc/postroad/postroad.toml; systemctl reload postroad`)
   await sh(
-    'for i in $(seq 100); do if journalctl -u postroad --no-pager | grep -q "configuration read again"; then exit 0; fi; sleep 0.1; done; exit 1',
+    'for i in $(seq 100); do if journalctl -u postroad --no-pager | grep -q "configuration reloaded"; then exit 0; fi; sleep 0.1; done; exit 1',
   )
   t.equal((await sh('systemctl is-active postroad')).trim(), 'active')
 })

@@ -114,7 +114,7 @@ t.test(
       body: { error: { code: 'unavailable', message: /goes on when it runs again/ } },
     })
     t.match(look(postroad), { unfinished: 1 })
-    t.notOk(server.log.some(({ event }) => event === 'job left unfinished'))
+    t.notOk(server.log.some(({ event }) => event === 'job interrupted'))
     await postroad.serve()
     await until('the end', () => look(postroad).unfinished === 0)
     t.match(look(postroad), { live: 0, counted: 0, members: 0, deletions: [CONTACTS, CONTACTS] })

@@ -17,8 +17,8 @@ t.test('an idle server ends with 0 on SIGTERM and on SIGINT', async t => {
     t.match(await server.end(signal), { status: 0, err: '' })
     t.same(server.log.map(({ event }) => event).slice(-3), [
       'signal received',
-      'postroad stops',
-      'postroad stopped',
+      'server stopping',
+      'server stopped',
     ])
   }
 })
@@ -31,7 +31,7 @@ t.test('SIGTERM waits for the delivery in hand', async t => {
   const { body } = await server.send(postroad.key, mail)
   await sink.arrivedOnce(1)
   server.signal('SIGTERM')
-  await server.logged('postroad stops')
+  await server.logged('server stopping')
   await until('nothing new to come in', () =>
     fetch(`${server.baseUrl}/health`).then(
       () => false,
@@ -76,7 +76,7 @@ t.test('a second signal ends a draining server at once', async t => {
   await server.send(postroad.key, mail)
   await sink.arrivedOnce(1)
   server.signal('SIGTERM')
-  await server.logged('postroad stops')
+  await server.logged('server stopping')
   t.match(await server.end('SIGTERM'), { status: null, signal: 'SIGTERM' })
 })
 
@@ -85,7 +85,7 @@ t.test('a second server on the same data folder is refused and names the first',
   const server = await postroad.serve()
   const second = await postroad.spawn('serve')
   t.equal(second.status, 1)
-  t.notMatch(second.out, 'postroad serves')
+  t.notMatch(second.out, 'server started')
   t.match(second.err, `another postroad serves ${postroad.dataDir} (process ${server.pid})`)
   t.match(await server.get('/health'), { status: 200 })
   await server.end('SIGKILL')
@@ -126,8 +126,8 @@ t.test('SIGHUP takes over the log level and names what needs a restart', async t
   const server = await postroad.serve()
   postroad.writeConfig('[log]\nlevel = "debug"\n[limits]\nmessage_size = "10MB"')
   server.signal('SIGHUP')
-  t.match(await server.logged('configuration read again'), { logLevel: 'debug' })
-  t.match(await server.logged('changes that need a restart'), { keys: 'limits.message_size' })
+  t.match(await server.logged('configuration reloaded'), { logLevel: 'debug' })
+  t.match(await server.logged('restart required'), { keys: 'limits.message_size' })
   await server.get('/health')
   t.match(await server.logged('request answered'), { level: 'debug', route: 'GET /health' })
 })
@@ -137,13 +137,13 @@ t.test('SIGHUP with a broken file changes nothing and says why', async t => {
   const server = await postroad.serve()
   postroad.writeConfig('colour = "blue"\n[log]\nlevel = "loud"')
   server.signal('SIGHUP')
-  const { error } = await server.logged('configuration not taken over: all stays as it was')
+  const { error } = await server.logged('configuration reload failed')
   t.match(error, 'colour')
   t.match(error, 'log.level')
   t.match(await server.get('/health'), { status: 200 })
   const position = server.log.length
   postroad.writeConfig('')
   server.signal('SIGHUP')
-  t.match(await server.logged('configuration read again', position), { logLevel: 'info' })
+  t.match(await server.logged('configuration reloaded', position), { logLevel: 'info' })
   t.match(await server.end('SIGTERM'), { status: 0 })
 })

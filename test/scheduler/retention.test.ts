@@ -55,7 +55,7 @@ const LASTING: readonly unknown[] = [
 async function rest({ log }: TestAppliance): Promise<void> {
   const count = (wanted: string) =>
     log.lines.filter(({ event, fields }) => event === wanted && !LASTING.includes(fields['job'])).length
-  await until('the jobs have ended', () => count('job begins') === count('job ended'))
+  await until('the jobs have ended', () => count('job started') === count('job finished'))
 }
 
 function contentOf({ dataDir }: TestAppliance, id: string) {

@@ -168,5 +168,5 @@ t.test('a job that does not end when it is told to is left after the grace, and 
   const stopped = scheduler.stop(5_000)
   await advance(5_000)
   await stopped
-  t.match(log.lines.at(-1), { level: 'warn', event: 'job left unfinished', fields: { job: 'stuck' } })
+  t.match(log.lines.at(-1), { level: 'warn', event: 'job interrupted', fields: { job: 'stuck' } })
 })

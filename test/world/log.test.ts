@@ -18,7 +18,7 @@ t.test('a line is an object of JSON, or words for people, and one line whatever 
     textLine('warn', TIME, 'message bounced', fields),
     `${TIME} warn  message bounced: to=ann@x.example summary="said \\"no\\"\\r\\nand more" size=3 ok=true`,
   )
-  t.equal(textLine('info', TIME, 'postroad stopped', {}), `${TIME} info  postroad stopped`)
+  t.equal(textLine('info', TIME, 'server stopped', {}), `${TIME} info  server stopped`)
   t.equal(textLine('info', TIME, 'event', { a: '', b: 'x=y' }), `${TIME} info  event: a="" b="x=y"`)
 })
 

@@ -56,7 +56,7 @@ t.test('renewed files are taken over by themselves, and told once', async t => {
   await look()
   await look()
   t.same(certificate.pair(), next)
-  t.match(log.lines, [{ level: 'info', event: 'certificate exchanged' }])
+  t.match(log.lines, [{ level: 'info', event: 'certificate reloaded' }])
   t.equal(log.lines.length, 1)
 })
 
@@ -80,7 +80,7 @@ t.test('a pair that does not belong together is told once, and taken when it doe
   await look()
   t.same(certificate.pair(), first)
   t.match(log.lines, [
-    { level: 'error', event: 'certificate not taken over', fields: { error: /cannot be used/ } },
+    { level: 'error', event: 'certificate reload failed', fields: { error: /cannot be used/ } },
   ])
   t.equal(log.lines.length, 1)
   t.notMatch(JSON.stringify(log.lines), /BEGIN/)
@@ -141,6 +141,6 @@ t.test('the end is told from two weeks before, once a day, and no more after it 
   const told = log.lines.length
   write(await makePair(NAME, NOW, clock.now() + 90 * DAY))
   await look()
-  t.match(log.lines.slice(told), [{ event: 'certificate exchanged' }])
+  t.match(log.lines.slice(told), [{ event: 'certificate reloaded' }])
   t.equal(log.lines.length, told + 1)
 })

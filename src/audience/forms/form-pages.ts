@@ -108,7 +108,7 @@ async function take(
   } catch (error) {
     if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited')
       throw error
-    log.warn('a form could not be taken', { formId: visit.form.id, error: error.message })
+    log.warn('form submission failed', { formId: visit.form.id, error: error.message })
     throw new AppError('unavailable', 'this form takes nothing at the moment; try again later', {
       cause: error,
     })

@@ -58,7 +58,7 @@ export class ImportJob {
     try {
       await runWriting({ spawn, log, lending, clock, onWritten: onEvents }, PROGRAM, stopping)
     } catch (error) {
-      log.error('the thread that imports contacts ended', { error: describeError(error) })
+      log.error('import thread exited', { error: describeError(error) })
       await clock.sleep(RETRY_MS, stopping)
     }
   }

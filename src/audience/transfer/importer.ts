@@ -324,7 +324,7 @@ class ActiveImport {
     const { readerEnds } = this.trouble
     const ends = (readerEnds.get(this.seq) ?? 0) + 1
     readerEnds.set(this.seq, ends)
-    this.parts.log.error('import reader ended', { import: this.seq, rows: this.rowsDone, error: message })
+    this.parts.log.error('import reader exited', { import: this.seq, rows: this.rowsDone, error: message })
     if (ends < MOST_READER_ENDS) return
     readerEnds.delete(this.seq)
     await this.fail(
@@ -338,7 +338,7 @@ class ActiveImport {
     if (error instanceof Overtaken) return
     const { log, clock } = this.parts
     const text = describeError(error)
-    if (this.trouble.told !== text) log.error('an import has stopped', { import: this.seq, error: text })
+    if (this.trouble.told !== text) log.error('import interrupted', { import: this.seq, error: text })
     this.trouble.told = text
     const { retryAfterMs = 0 } = error instanceof AppError ? error : {}
     await clock.sleep(Math.min(MOST_RETRY_MS, Math.max(RETRY_MS, retryAfterMs)))

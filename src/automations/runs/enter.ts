@@ -120,7 +120,7 @@ async function roomOf(
     // Once an hour for each.
     if (before <= MOST_AN_HOUR && entries > MOST_AN_HOUR)
       tx.onCommit(() =>
-        log.warn('automation entered too often', {
+        log.warn('automation entries limited', {
           automationId: automation.id,
           contactId: id,
           most: MOST_AN_HOUR,

@@ -75,7 +75,7 @@ export class Runner {
           if (await this.step(stopping)) await pauseFor(REST_MS)
           else if (wakes === this.wakes) await this.rest(stopping)
         } catch (error) {
-          log.error('runs of automations do not go on', { error: describeError(error) })
+          log.error('automation runner failed', { error: describeError(error) })
           await clock.sleep(AGAIN_AFTER_MS, stopping)
         }
       }
@@ -143,7 +143,7 @@ export class Runner {
     if (error instanceof AppError && error.code === 'unavailable')
       return this.putOff(seq, error.retryAfterMs ?? UNAVAILABLE_MS)
     const { log } = this.parts
-    log.error('a run of an automation does not go on', { run: seq, error: describeError(error) })
+    log.error('automation run failed, rescheduled', { run: seq, error: describeError(error) })
     await this.putOff(seq, SET_BACK_MS)
   }
 

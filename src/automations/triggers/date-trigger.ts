@@ -47,7 +47,7 @@ export class DateTrigger {
         await this.look(automation, scan === null ? undefined : (JSON.parse(scan) as DateScan), stopping)
       } catch (error) {
         const { id } = automation
-        log.error('the dates of an automation were not looked at', {
+        log.error('date trigger scan failed', {
           automation: id,
           error: describeError(error),
         })

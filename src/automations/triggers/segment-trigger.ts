@@ -61,7 +61,7 @@ export class SegmentTrigger {
         await this.look(automation, state, stopping)
       } catch (error) {
         const { id } = automation
-        log.error('the segment of an automation was not looked at', {
+        log.error('segment trigger scan failed', {
           automation: id,
           error: describeError(error),
         })

@@ -61,7 +61,7 @@ export class CampaignRunner {
       try {
         await this.turn(stopping)
       } catch (error) {
-        this.parts.log.error('campaigns are not looked at', { error: describeError(error) })
+        this.parts.log.error('campaign runner failed', { error: describeError(error) })
         await this.parts.send.clock.sleep(AGAIN_AFTER_MS, stopping)
       }
   }
@@ -104,7 +104,7 @@ export class CampaignRunner {
       return await this.take(seq).step(campaign)
     } catch (error) {
       const { log, send } = this.parts
-      log.error('a campaign has stopped for a moment', { campaign: id, error: describeError(error) })
+      log.error('campaign step failed, retrying', { campaign: id, error: describeError(error) })
       this.active.delete(seq)
       this.resting.set(seq, send.clock.monotonic() + AGAIN_AFTER_MS)
       return 'waits'

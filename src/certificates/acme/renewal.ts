@@ -50,7 +50,7 @@ export class Renewal {
       const kept = await files.readCertificate()
       if (kept) certificate.take(kept, files.certificateFile)
     } catch (error) {
-      log.error('the kept certificate cannot be used', { error: describeError(error) })
+      log.error('stored certificate rejected', { error: describeError(error) })
     }
   }
 
@@ -100,7 +100,7 @@ export class Renewal {
       await files.writeCertificate(found)
     } catch (error) {
       // It is in use all the same: another one would be asked for at the next start.
-      log.error('the certificate cannot be kept', { error: describeError(error) })
+      log.error('certificate not stored', { error: describeError(error) })
     }
     certificate.take(found, directory)
     log.info('certificate obtained', {
@@ -124,7 +124,7 @@ export class Renewal {
       nextAttemptAt: Math.max(begun.nextAttemptAt, clock.now() + retryAfterMs),
     }
     await files.writeState(failed)
-    log.error('certificate not obtained', {
+    log.error('certificate order failed', {
       names: names.join(', '),
       error: fault,
       nextAttemptAt: isoTime(mayTryAt(failed, clock.now())),

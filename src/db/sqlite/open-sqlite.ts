@@ -152,7 +152,7 @@ function makeShrinkable(handle: BetterSqlite.Database, log: Log): void {
     writeAnew(handle)
   } catch (error) {
     // A full disk, say: it is tried again at the next start.
-    log.debug('the database could not be written anew', { error: describeError(error) })
+    log.debug('database rewrite failed', { error: describeError(error) })
   }
 }
 

@@ -146,7 +146,7 @@ export class StorageWatch implements Storage {
   /** A transaction is on disk. */
   committed(): void {
     if (!this.failing || this.clock.monotonic() - this.failing.lastAt < CALM_MS) return
-    this.parts.log.info('the database can be written again', { failures: this.failing.count })
+    this.parts.log.info('database writes resumed', { failures: this.failing.count })
     this.failing = undefined
   }
 
@@ -161,7 +161,7 @@ export class StorageWatch implements Storage {
     this.failing.lastAt = now
     if (now - this.failing.toldAt < REMIND_EVERY_MS) return
     this.failing.toldAt = now
-    this.parts.log.error('the database cannot be written', {
+    this.parts.log.error('database write failed', {
       error: describeError(error),
       code,
       failures: this.failing.count,
@@ -179,9 +179,9 @@ export class StorageWatch implements Storage {
     const missing = this.findMissing()
     if (missing === this.missing) return
     this.missing = missing
-    if (missing === undefined) this.parts.log.info('the database files are at their place again')
+    if (missing === undefined) this.parts.log.info('database files restored')
     else
-      this.parts.log.error('the database files are gone: nothing is accepted or sent', {
+      this.parts.log.error('database files missing', {
         file: missing,
         mend: `put the file back, or stop the server and restore a backup; until it is stopped the files can be copied from /proc/${process.pid}/fd`,
       })
@@ -204,7 +204,7 @@ export class StorageWatch implements Storage {
     const isShort = free < (this.isShort ? reserve * MARGIN : reserve)
     if (isShort === this.isShort) return
     this.isShort = isShort
-    if (isShort) log.error('the disk is nearly full: new mail is refused', { free, reserve })
-    else log.info('the disk has room again: new mail is accepted', { free, reserve })
+    if (isShort) log.error('disk space exhausted', { free, reserve })
+    else log.info('disk space recovered', { free, reserve })
   }
 }

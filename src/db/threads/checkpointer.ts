@@ -205,7 +205,7 @@ export class Checkpointer {
   private failed(error: string): void {
     if (this.isClosed) return
     if (!this.trouble) {
-      this.parts.log.error('checkpoints are left to the commits', { error })
+      this.parts.log.error('checkpoint thread failed', { error })
       this.database.commitsCheckpoint(true)
     }
     const pauseMs = this.trouble ? Math.min(2 * this.trouble.pauseMs, LAST_RETRY_MS) : FIRST_RETRY_MS
@@ -215,7 +215,7 @@ export class Checkpointer {
   private succeeded(): void {
     if (!this.trouble) return
     this.trouble = undefined
-    this.parts.log.info('checkpoints are made beside the commits again')
+    this.parts.log.info('checkpoint thread recovered')
     this.database.commitsCheckpoint(false)
   }
 

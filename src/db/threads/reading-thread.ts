@@ -86,7 +86,7 @@ export class ReadingThread {
         if (thread !== this.thread) return
         this.thread = undefined
         const error = fault?.message ?? `exit code ${exitCode}`
-        if (!this.isClosed) this.parts.log.error('the thread for long reads ended', { error })
+        if (!this.isClosed) this.parts.log.error('slow reader thread exited', { error })
         this.end(asked => asked.reject(new Error(`the thread for long reads ended: ${error}`)))
       },
     })
@@ -97,7 +97,7 @@ export class ReadingThread {
     const { thread, running } = this
     this.thread = undefined
     this.leftBehind += 1
-    this.parts.log.warn('a read took too long', {
+    this.parts.log.warn('slow read aborted', {
       sql: running?.asked.sql.slice(0, 500),
       limitMs: RUNNING_LIMIT_MS,
     })

@@ -5,6 +5,7 @@
  * said between the first and the last of these, but now and then, where it has the turn for long, that it has committed. That it is to end the
  * turn it reads in memory that both share.
  */
+import type { LogEvent } from '../../world/log-events.js'
 import type { LogFields } from '../../world/log-lines.js'
 
 export interface WritingOptions {
@@ -34,7 +35,7 @@ export type WritingMessage =
   | { readonly kind: 'turn' }
   | { readonly kind: 'committed'; readonly durationsMs: readonly number[] }
   | { readonly kind: 'over'; readonly durationsMs: readonly number[]; readonly fault?: WritingFault }
-  | { readonly kind: 'trouble'; readonly event: string; readonly fields: LogFields }
+  | { readonly kind: 'trouble'; readonly event: LogEvent<'error'>; readonly fields: LogFields }
   /** There is nothing left to do, or it was told to stop. */
   | { readonly kind: 'finished' }
 

@@ -88,7 +88,7 @@ export async function sendDownload(
     res.end()
     if (!res.writableFinished) await taken(res, 'finish', clock)
   } catch (error) {
-    log.error('a download broke off', {
+    log.error('download interrupted', {
       requestId: ctx.state['requestId'] as string,
       error: describeError(error),
     })

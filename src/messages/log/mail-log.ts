@@ -7,6 +7,7 @@
  */
 import type { Log } from '../../world/log.js'
 import type { LogFields } from '../../world/log-lines.js'
+import type { LogEvent } from '../../world/log-events.js'
 
 /** Who handed a message in. */
 export interface SubmittedBy {
@@ -34,10 +35,14 @@ export interface AttemptTimes {
   readonly transmissionMs?: number
 }
 
+/** What can be logged of a message: `delivered` of `message delivered`. */
+type MessageEvent =
+  LogEvent<'info'> extends infer E ? (E extends `message ${infer What}` ? What : never) : never
+
 /** @param what e.g. `delivered`: the event is then `message delivered` */
 export function logMessage(
   log: Log | undefined,
-  what: string,
+  what: MessageEvent,
   messageId: string,
   { from, keyId, peer }: LoggedSubmission,
   to: string,

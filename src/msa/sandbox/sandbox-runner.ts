@@ -76,7 +76,7 @@ export class SandboxRunner {
       const next = this.isStopped ? undefined : await nextDueAt(database.reader)
       if (next !== undefined) this.lookIn(next - clock.now())
     } catch (error) {
-      log.error('scheduled mail of a sandbox was not begun', { error: describeError(error) })
+      log.error('sandbox runner failed', { error: describeError(error) })
       this.lookIn(AGAIN_AFTER_MS)
     }
   }

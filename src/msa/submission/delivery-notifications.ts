@@ -110,7 +110,7 @@ async function report(tx: Tx, parts: NotificationParts, event: Reported, message
   try {
     dsn = compose(parts, { event, message, mail, verdict, contentId, now })
   } catch (error) {
-    parts.log.warn('no report to the submitter', { messageId: message.id, error: describeError(error) })
+    parts.log.warn('delivery notification failed', { messageId: message.id, error: describeError(error) })
     return
   }
   const domain = await findApplianceDomain(tx.db, parts.hostname)

@@ -57,7 +57,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       } catch (error) {
         if (!(error instanceof AppError)) throw error
         // The device cannot log in, so without that key it can only be told that the server is not ready for it.
-        parts.log.warn('the key of a trusted network cannot be used', {
+        parts.log.warn('trusted network key rejected', {
           network: peerAddress,
           key: match.key,
         })
@@ -97,7 +97,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
     const wasLocked = guard.addressLockedForMs(peerAddress) > 0
     guard.failed(peerAddress, password)
     if (!wasLocked && guard.addressLockedForMs(peerAddress) > 0)
-      parts.log.warn('submission logins locked out', {
+      parts.log.warn('submission login locked', {
         peer: peerAddress,
         lockoutMs: guard.lockoutMs,
       })

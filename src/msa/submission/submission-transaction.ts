@@ -119,7 +119,7 @@ export class SubmissionTransaction implements MailTransaction {
     this.spool
       .discard()
       .catch((error: unknown) =>
-        log.warn('parts of a refused message remain', { error: describeError(error) }),
+        log.warn('rejected message parts not deleted', { error: describeError(error) }),
       )
   }
 }

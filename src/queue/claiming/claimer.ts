@@ -11,6 +11,7 @@ import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
+import type { LogEvent } from '../../world/log-events.js'
 import { letGo, takeBackAttempt } from './claim-store.js'
 import { claim, type Claimed } from './claim.js'
 import { logMessage } from '../../messages/log/mail-log.js'
@@ -225,7 +226,7 @@ export class Claimer {
 
   /** What is in hand has to be let go of: nobody else may take it. */
   private async insist(
-    complaint: string,
+    complaint: LogEvent<'error'>,
     work: (db: Parameters<typeof letGo>[0]) => Promise<void>,
   ): Promise<void> {
     const { database, clock, log } = this.parts

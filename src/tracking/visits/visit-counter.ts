@@ -66,7 +66,7 @@ export class VisitCounter {
       takeTurn: () => this.takeTurn(),
       afterTurn: () => pauseFor(this.restMs),
       onFailure: (error, retryInMs) => {
-        log.error('clicks and opens could not be counted', { error: describeError(error), retryInMs })
+        log.error('visit counting failed', { error: describeError(error), retryInMs })
       },
     })
   }

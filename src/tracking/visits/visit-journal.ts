@@ -183,7 +183,7 @@ export class VisitJournal {
     const now = this.parts.clock.monotonic()
     if (now - this.complainedAt < QUIET_MS) return
     this.complainedAt = now
-    this.parts.log.error('clicks or opens are not counted', { error })
+    this.parts.log.error('visit not recorded', { error })
   }
 }
 

@@ -105,7 +105,7 @@ export class DeliveryWorker {
         isOpen = true
         await this.work(stopping)
       } catch (error) {
-        this.parts.log.error('webhooks could not be read', { error: describeError(error) })
+        this.parts.log.error('webhook queue read failed', { error: describeError(error) })
         await this.parts.clock.sleep(REST_AFTER_FAILURE_MS, stopping)
       }
     await this.close()

@@ -68,7 +68,7 @@ t.test('an import that could not write for a while goes on as soon as it can', a
     (await server.get(`/api/v1/contacts/imports/${accepted.data.import_id}`, { key: postroad.key })).body.data
   await until('some rows', async () => (await shown()).rows > 0)
   renameSync(file, `${file}.aside`)
-  await server.logged('an import has stopped')
+  await server.logged('import interrupted')
   renameSync(`${file}.aside`, file)
   const done = await until('its end', async () => {
     const data = await shown()

@@ -136,7 +136,7 @@ eachDatabase(
     })
     await finished
     t.match(await findImportBySeq(database.reader, seq), { status: 'completed', rowsDone: 2, created: 2 })
-    t.match(log.lines, [{ level: 'error', event: 'an import has stopped', fields: { error: 'no room' } }])
+    t.match(log.lines, [{ level: 'error', event: 'import interrupted', fields: { error: 'no room' } }])
   },
 )
 

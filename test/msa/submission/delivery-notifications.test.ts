@@ -116,7 +116,7 @@ eachDatabase(t, 'what cannot be reported holds up no other', async (t, database)
     ['m2-failed', 'm3-failed'],
   )
   t.match(reports[1]?.text, /Diagnostic-Code: x-postroad; no host answers\r\n/)
-  t.match(log.lines, [{ level: 'warn', event: 'no report to the submitter', fields: { messageId: 'm1' } }])
+  t.match(log.lines, [{ level: 'warn', event: 'delivery notification failed', fields: { messageId: 'm1' } }])
 })
 
 eachDatabase(t, 'a report is about nothing but relayed mail with a sender', async (t, database) => {

@@ -132,7 +132,7 @@ export function install(t: Test, { toml = '', env = {}, onFolder }: InstallOptio
     rowCounts: () => countRows(join(dataDir, 'postroad.db')),
     async serve() {
       const server = start(['serve'])
-      const line = await Promise.race([server.logged('postroad serves'), server.ended])
+      const line = await Promise.race([server.logged('server started'), server.ended])
       if (!('event' in line)) throw new Error(`the server did not start: ${line.err}${line.out}`)
       const baseUrl = `http://${String(line['http']).split(', ')[0] ?? ''}`
       return { ...server, ...clientOf(baseUrl) }

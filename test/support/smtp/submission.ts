@@ -109,7 +109,7 @@ export async function openServed(server: Serving, door?: Door): Promise<Submissi
 
 /** Where the real program listens, from what it logged at its start. */
 export function servedAddresses(server: Serving): Pick<ServerAddresses, 'submission' | 'submissionTls'> {
-  const line = server.log.find(({ event }) => event === 'postroad serves')
+  const line = server.log.find(({ event }) => event === 'server started')
   const listed = (key: string) =>
     String(line?.[key])
       .split(', ')

@@ -1,0 +1,196 @@
+/**
+ * Every log event, by level, with its meaning.
+ *
+ * `Log` accepts no other event, so this list is complete. `docs/logs.md` is generated from it. Operators match on these
+ * names: once released, a name does not change.
+ */
+export const LOG_EVENTS = {
+  error: {
+    'automation run failed, rescheduled':
+      'A step failed inside the server. The run is retried later; the other runs continue.',
+    'automation runner failed': 'The runner could not read due runs. It retries.',
+    'campaign holds not read, retrying':
+      'The list of paused and cancelled campaigns could not be read. Their mail stays held.',
+    'campaign runner failed': 'The runner could not read campaigns. It retries.',
+    'campaign step failed, retrying':
+      'A campaign could not enqueue its next recipients. It retries from the same place.',
+    'certificate not stored': 'A new certificate was issued but could not be written to the data directory.',
+    'certificate order failed':
+      'The ACME server issued no certificate. `error` says why, `nextAttemptAt` when it is tried again.',
+    'certificate reload failed':
+      'The changed certificate files are unusable. The previous certificate stays in use.',
+    'checkpoint thread failed':
+      'SQLite checkpoints now run inside commits, which are slower. The thread is restarted later.',
+    'configuration reload failed':
+      'The changed configuration is invalid. The running configuration stays in effect.',
+    'database files missing':
+      'The database files were moved or deleted. Nothing is accepted or sent; `mend` says what to do.',
+    'database write failed': 'SQLite could not write. New mail is refused until a write succeeds.',
+    'date trigger scan failed': 'The dates that start an automation could not be read. The scan is repeated.',
+    'delivery agent failed': 'A delivery ended with an internal error. The message is retried.',
+    'delivery outcome abandoned': 'The result of a delivery attempt could not be stored at all.',
+    'delivery outcome recorded incompletely':
+      'The result of a delivery attempt was stored without part of its details.',
+    'delivery outcome write failed': 'Results of deliveries could not be stored. The write is retried.',
+    'delivery thread ended': 'A delivery thread crashed and is restarted. Its deliveries are retried.',
+    'disk space exhausted':
+      'Free space fell below `limits.disk_reserve`. New mail is refused; accepted mail is still delivered.',
+    'domain could not be checked': 'The DNS records of a domain could not be looked up.',
+    'download interrupted': 'An export ended before its last row.',
+    'due times not corrected':
+      'The clock was set back and the queue could not be adjusted. It is tried again.',
+    'event consumer failed': 'A consumer of the event log could not work. It retries from the same event.',
+    'event set aside': 'One event failed repeatedly and was skipped. `postroad event list` shows it.',
+    'expired messages not removed': 'Expired messages could not be ended. They are tried again.',
+    'import interrupted': 'An import failed inside the server. It retries from the same row.',
+    'import reader exited':
+      'The thread that reads an import file crashed. The import is retried once, then fails.',
+    'import thread exited': 'The thread that writes imports crashed. It is restarted.',
+    'inbound mail could not be processed':
+      'Stored inbound mail could not be read from the database. It retries.',
+    'an inbound mail cannot be read':
+      'A mail crashed the parser and was skipped. `postroad inbound show` prints it.',
+    'an inbound mail cannot take effect': 'The result of a bounce or report could not be stored.',
+    'job failed': 'A scheduled job failed. It runs again at its next time; `postroad jobs` shows its state.',
+    'messages without content expired': 'Queued messages whose content no longer exists were ended.',
+    'page failed': 'A public page failed with an internal error.',
+    'queue could not be claimed': 'Due messages could not be claimed. It retries.',
+    'queue could not be handed back': 'Claimed messages could not be released. It retries.',
+    'queue could not be read': 'Due messages could not be read. It retries.',
+    'reading an inbound mail took too long': 'A mail kept the parser busy beyond `limitMs` and was skipped.',
+    'request failed': 'An API request failed with an internal error (500).',
+    'sandbox runner failed': 'Scheduled mail of a sandbox could not be started.',
+    'segment trigger scan failed':
+      'The segment that starts an automation could not be evaluated. The scan is repeated.',
+    'set-aside event failed': 'An event retried by `postroad event retry` failed again.',
+    'slow reader thread exited': 'The thread for long queries crashed and is restarted.',
+    'smtp receiver failed': 'An SMTP session failed with an internal error. The client was answered 451.',
+    'stored certificate rejected':
+      'The ACME certificate in the data directory is unusable. A new one is ordered.',
+    'the thread that reads inbound mail ended': 'The parser thread crashed and is restarted.',
+    'visit counting failed': 'Clicks and opens could not be counted. They are kept and retried.',
+    'visit not recorded': 'A click or open could not be written. The reader was redirected all the same.',
+    'webhook attempt abandoned': 'The result of a webhook attempt could not be stored at all.',
+    'webhook attempt recorded incompletely':
+      'The result of a webhook attempt was stored without part of its details.',
+    'webhook attempt write failed': 'Results of webhook attempts could not be stored. The write is retried.',
+    'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
+  },
+  warn: {
+    'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
+    'certificate check failed': 'The certificate has expired or expires soon. Logged once a day.',
+    'certificate not configured': 'SMTP clients are shown a self-signed certificate.',
+    'configuration keys ignored': 'The file sets keys that have no effect in this version.',
+    'configuration warning': 'A setting is valid but likely wrong.',
+    'deliveries interrupted':
+      'The server stopped before some hosts had answered the end of the message. These messages may arrive twice.',
+    'delivery notification failed': 'A delivery status notification could not be sent to the submitter.',
+    'domain no longer verified':
+      'The records of a domain have been wrong for too long. Its mail is no longer sent in its name.',
+    'form submission failed': 'A signup form could not store a submission.',
+    'job interrupted': 'The server stopped while a job was running.',
+    'log lines dropped': 'Standard output was not read in time. `lines` counts what is missing.',
+    'parts of an unfinished inbound mail were left': 'They are deleted at the next start.',
+    'queue held after restore':
+      'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
+    'records of a verified domain are wrong':
+      'Verification is lost if the records stay wrong for three days.',
+    'rejected message parts not deleted': 'They are deleted at the next start.',
+    'restart required': 'Changed settings that take effect at the next start.',
+    'slow read aborted': 'A query ran longer than `limitMs`.',
+    'smtp client speaks HTTP': 'The connection was closed.',
+    'smtp client spoke before the greeting': 'The connection was closed.',
+    'smtp commands injected behind STARTTLS':
+      'The client sent plaintext after STARTTLS. The connection was closed.',
+    'submission login locked': 'Too many failed logins from an address.',
+    'the clock was set back; due times are corrected': 'The system clock was set back by `byMs`.',
+    'trusted network key rejected': 'The key configured for a trusted network does not exist or was revoked.',
+    'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
+  },
+  info: {
+    'address suppressed': 'A bounce or complaint added an address to the suppression list.',
+    'certificate obtained': 'The ACME server issued a certificate, which is in use.',
+    'certificate reloaded': 'Changed certificate files were loaded.',
+    'checkpoint thread recovered': 'SQLite checkpoints run beside commits again.',
+    'configuration reloaded': 'After SIGHUP. `changed` names the keys.',
+    'database files restored': 'The database files are back in place.',
+    'database shrunk': 'Free space inside the database file was returned to the file system.',
+    'database writes resumed': 'SQLite can write again; new mail is accepted.',
+    'disk space recovered': 'New mail is accepted again.',
+    'domain verified': 'All required DNS records of a domain are correct.',
+    'inbound address with a token that is not ours': 'Mail to a forged or expired return path was refused.',
+    'inbound mail with a token that is not ours':
+      'Inbound reports named messages with forged or expired tokens.',
+    'login failed': 'An SMTP login was rejected.',
+    'mail refused': 'An SMTP listener rejected a message or recipient.',
+    'message accepted': 'A message was stored and queued.',
+    'message bounced': 'A host rejected a message, or a bounce arrived later.',
+    'message complained': 'A recipient reported a message as spam.',
+    'message deferred': 'A delivery attempt failed temporarily. `nextAttemptAt` says when it is retried.',
+    'message delivered': 'The receiving host accepted a message.',
+    'message failed': 'A message was given up for a reason other than a bounce.',
+    'message not delivered': 'A message ended for another reason, such as cancellation, during an attempt.',
+    'message skipped': 'A recipient was left out; `reason` says why.',
+    'message suppressed': 'The recipient is on the suppression list.',
+    'messages were in hand when the server ended': 'The last process was killed. Its deliveries are retried.',
+    'old records deleted': 'Records beyond their retention were deleted.',
+    'page refused': 'A public page answered with an error status.',
+    'recipients at domains that do not exist are suppressed': 'Their domains publish no mail host.',
+    'records of a verified domain are right again': 'The domain stays verified.',
+    'request refused': 'An API request was answered with an error status.',
+    'retired DKIM keys replaced': 'Rotated keys were removed after their grace period.',
+    'server started': 'The server listens on the addresses in the fields.',
+    'server stopped': 'Every delivery has ended and the database is closed.',
+    'server stopping': 'No new work is begun; deliveries may finish within `graceMs`.',
+    'set-aside event retried': 'An event retried by `postroad event retry` succeeded.',
+    'signal received': 'SIGTERM or SIGINT stops the server, SIGHUP reloads the configuration.',
+  },
+  debug: {
+    'database rewrite failed':
+      'The database could not be rewritten to allow shrinking. It is tried at the next start.',
+    'event dispatcher stopped': 'Part of stopping the server.',
+    'job finished': 'A scheduled job succeeded.',
+    'job skipped': 'The previous run of a job has not finished.',
+    'job started': 'A scheduled job started.',
+    'job state not saved': 'The state shown by `postroad jobs` could not be written.',
+    'page answered': 'A public page was served.',
+    'request answered': 'An API request succeeded.',
+    'smtp connection turned away': 'A listener was full, or the address had too many connections.',
+    'smtp session ended': 'One line per SMTP session.',
+  },
+} as const satisfies Record<string, Readonly<Record<string, string>>>
+
+export type LogEvent<Level extends keyof typeof LOG_EVENTS> = keyof (typeof LOG_EVENTS)[Level]
+
+const LEVEL_MEANINGS = {
+  error: 'Something failed that an operator should look at.',
+  warn: 'Something works differently from what was intended.',
+  info: 'What happened to mail, domains, requests and the server.',
+  debug: 'Details for tracing a problem (`log.level = "debug"`).',
+} as const satisfies Record<keyof typeof LOG_EVENTS, string>
+
+/** The text of `docs/logs.md`. */
+export function logsMarkdown(): string {
+  const levels = Object.entries(LOG_EVENTS) as [keyof typeof LOG_EVENTS, Record<string, string>][]
+  const sections = levels.map(([level, events]) => {
+    const rows = Object.entries(events)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([event, meaning]) => `| \`${event}\` | ${meaning} |`)
+    return `## ${level}\n\n${LEVEL_MEANINGS[level]}\n\n| event | meaning |\n|---|---|\n${rows.join('\n')}\n`
+  })
+  return `<!-- Generated from src/world/log-events.ts: node build/src/cli/write-generated.js -->
+
+# Log events
+
+Each line of the log is one event with its fields: JSON, or text with \`log.format = "text"\`. Event names are stable, so you
+can match on them:
+
+\`\`\`sh
+journalctl -u postroad -o cat | grep '"event":"message bounced"'
+journalctl -u postroad -p warning     # warn and error
+\`\`\`
+
+Fields named \`error\` carry the cause as the system reported it. Secrets and message bodies are never logged.
+
+${sections.join('\n')}`
+}
