@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { ComposedContent } from '../src/mail/compose/compose.js'
 import type { JobContent } from '../src/queue/delivery-agent.js'
-import { openFilling } from '../src/mta/fill-in.js'
+import { openPersonalizer } from '../src/mta/render.js'
 import { openMailLinks } from '../src/mta/mail-links.js'
 
 setFlagsFromString('--expose-gc')
@@ -17,7 +17,7 @@ const collect = runInNewContext('gc') as () => void
 const [html = '', count = '0'] = process.argv.slice(2)
 const total = Number(count)
 const secret = { version: 1, secret: Buffer.alloc(32, 's') }
-const fillIn = openFilling(
+const fillIn = openPersonalizer(
   openMailLinks({
     secrets: [secret],
     publicUrl: 'https://mail.bench.example',

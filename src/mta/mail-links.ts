@@ -1,9 +1,8 @@
 /**
- * The links that a mail carries back to us, and the header fields that tell mail programs of them.
+ * Builds the links of a mail that point back to this server, and the List-Unsubscribe fields.
  *
- * Opened in each delivery thread from plain values; called by `fill-in.ts` for each message. Links are made when they are asked for.
- * Standards: RFC 2369 §3.2 (List-Unsubscribe), RFC 8058 (List-Unsubscribe-Post, which needs a link by HTTPS).
- * Fails: a link for what is no UUID throws a plain Error when it is asked for.
+ * Opened in each delivery thread from plain values; each link is built when it is first read.
+ * Standards: RFC 2369 §3.2 (List-Unsubscribe), RFC 8058 (List-Unsubscribe-Post, which requires an HTTPS link).
  */
 import type { Merging } from '../content/rendering/merging.js'
 import { trackedUrls } from '../content/tracking/tracked-urls.js'
@@ -15,18 +14,18 @@ import type { TokenKey } from '../mail/signed-token.js'
 import { makeUnsubscribeToken, UNSUBSCRIBE_PREFIX } from '../mail/unsubscribe-token.js'
 
 export interface LinkOptions {
-  /** Every version of the secret of links. */
+  /** Every version of the link secret. */
   readonly secrets: readonly TokenKey[]
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string
-  /** Where mail that unsubscribes goes, and what signs its addresses. */
+  /** Domain and key of `mailto:` unsubscribe addresses. */
   readonly unsubscribeDomain: string
   readonly unsubscribeKey: TokenKey
 }
 
 export interface MailLinks {
   of(message: LinkedMessage): Links
-  /** What stands for links and pixel in a mail whose opens or clicks are counted. */
+  /** Replacements for links and pixel in a mail whose opens or clicks are tracked. */
   tracked(
     workspaceId: string,
     links: Links,
@@ -36,8 +35,8 @@ export interface MailLinks {
 }
 
 export function openMailLinks(options: LinkOptions): MailLinks {
-  const keys = openLinkKeys(options.secrets.map(owned))
-  const mailKey = owned(options.unsubscribeKey)
+  const keys = openLinkKeys(options.secrets.map(withBuffer))
+  const mailKey = withBuffer(options.unsubscribeKey)
   const { publicUrl, unsubscribeDomain } = options
   const parts = new LinkParts(keys)
   return {
@@ -54,7 +53,7 @@ export function openMailLinks(options: LinkOptions): MailLinks {
   }
 }
 
-/** Crossing over to a thread makes a plain Uint8Array of a Buffer. */
-function owned({ version, secret }: TokenKey): TokenKey {
+/** A Buffer arrives in a worker thread as a plain Uint8Array. */
+function withBuffer({ version, secret }: TokenKey): TokenKey {
   return { version, secret: Buffer.from(secret) }
 }

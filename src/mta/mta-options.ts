@@ -1,25 +1,23 @@
 /**
- * What the operator can set about outgoing mail, as plain values; names match the `[mta]` section of the configuration.
- *
- * Read by everything in `mta/`. Holds no logic.
+ * Options for outgoing mail, as plain values; names match the `[mta]` section of the configuration.
  */
 
 import type { TlsPolicy } from '../mail/outcome.js'
 
-/** How long each step of a session may take, ms. RFC 5321 §4.5.3.2 gives the lower bounds in the comments. */
+/** Time limits for each step of a session, ms. The comments give the minimum of RFC 5321 §4.5.3.2. */
 export interface Timeouts {
   /**
-   * All hosts and addresses of one attempt together, until one of them has taken the envelope. RFC 5321 §4.5.3.2 bounds each
-   * step only, and ten addresses that greet nobody would hold a connection for an hour.
+   * Total for all hosts and addresses of one attempt, until one accepts the envelope. Without it, ten addresses that
+   * never send a greeting would hold a connection for an hour.
    */
   readonly attemptMs: number
-  /** Until TCP stands. */
+  /** TCP connect. */
   readonly connectMs: number
-  /** Until TLS stands; `connectMs` where absent. */
+  /** TLS handshake; defaults to `connectMs`. */
   readonly starttlsMs?: number
   /** Initial 220: 5 minutes. */
   readonly greetingMs: number
-  /** EHLO, HELO, STARTTLS, AUTH and RSET; `mailMs` where absent. */
+  /** EHLO, HELO, STARTTLS, AUTH and RSET; defaults to `mailMs`. */
   readonly ehloMs?: number
   /** MAIL: 5 minutes. */
   readonly mailMs: number
@@ -27,47 +25,47 @@ export interface Timeouts {
   readonly rcptMs: number
   /** 354 after DATA: 2 minutes. */
   readonly dataMs: number
-  /** Each block of the message to leave our buffer: 3 minutes. */
+  /** Writing one block of the message: 3 minutes. */
   readonly blockMs: number
-  /** Reply to the final dot: 10 minutes. Shorter ones make duplicates. */
+  /** Reply to the final dot: 10 minutes. A shorter limit causes duplicates. */
   readonly finalDotMs: number
-  /** Reply to QUIT; nothing depends on it. */
+  /** Reply to QUIT. */
   readonly quitMs: number
 }
 
 /** One `[[mta.routes]]` entry. */
 export interface Route {
-  /** `example.com`, `*.example.com` (subdomains only) or `*`; compared without case. */
+  /** `example.com`, `*.example.com` (subdomains only) or `*`; case-insensitive. */
   readonly domain: string
-  /** Name or IP address. */
+  /** Host name or IP address. */
   readonly host: string
-  /** 465 means TLS from the first octet (RFC 8314 §3.3), unless `tls` is `none`. */
+  /** 465 means implicit TLS (RFC 8314 §3.3), unless `tls` is `none`. */
   readonly port: number
   readonly tls: TlsPolicy
-  /** With a password: AUTH (RFC 4954). Empty or absent: none. */
+  /** With a password: AUTH (RFC 4954). Empty or absent: no AUTH. */
   readonly username?: string
   readonly password?: string
-  /** Whether the password may cross TLS that verifies nothing, or, with `tls` none, no TLS at all. */
-  readonly isPasswordForUnverified?: boolean
+  /** Whether the password may be sent over unverified TLS, or, with `tls = "none"`, in plaintext. */
+  readonly allowUnverifiedAuth?: boolean
 }
 
-/** What one `[[mta.sites]]` entry asks of connections to MX hosts. It has either `mx` or `domain`, patterns like a route's. */
+/** TLS requirement of one `[[mta.sites]]` entry. Has either `mx` or `domain`, with the patterns of a route. */
 export interface TlsSite {
-  /** Of the MX host. */
+  /** Pattern of MX hosts. */
   readonly mx: string | undefined
-  /** Of the recipient's domain. */
+  /** Pattern of recipient domains. */
   readonly domain: string | undefined
-  /** Beyond `opportunistic`, which asks for nothing. */
+  /** `opportunistic` is the default and requires nothing. */
   readonly tls: Exclude<TlsPolicy, 'none'>
 }
 
-/** How open connections are kept for the next message. */
+/** Limits for idle connections. */
 export interface PoolLimits {
-  /** Messages over one connection before it is closed. */
+  /** Messages sent over one connection before it is closed. */
   readonly messagesPerConnection: number
-  /** How long a connection may wait for its next message, ms; servers resent more. */
+  /** How long an idle connection is kept, ms. Servers object to longer. */
   readonly idleMs: number
-  /** Idle connections in all; beyond it the one waiting longest is closed. */
+  /** Total number of idle connections; beyond it the oldest is closed. */
   readonly idleConnections: number
 }
 
@@ -75,4 +73,16 @@ export const DEFAULT_POOL_LIMITS: PoolLimits = {
   messagesPerConnection: 100,
   idleMs: 5_000,
   idleConnections: 200,
+}
+
+/**
+ * Matches `example.com`, `*.example.com` (subdomains at any depth, not the domain itself) or `*`. MTA-STS patterns
+ * differ: there the star stands for exactly one label.
+ *
+ * @param name A-labels, lower case
+ */
+export function matchesPattern(pattern: string, name: string): boolean {
+  const wanted = pattern.toLowerCase()
+  if (wanted === '*') return true
+  return wanted.startsWith('*.') ? name.endsWith(wanted.slice(1)) : name === wanted
 }

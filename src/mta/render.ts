@@ -1,13 +1,19 @@
 /**
- * From job to the octets that leave: fill in, compose, sign, check.
+ * Renders a job into the message that is transmitted: personalize, compose, sign, check.
  *
- * Called by both delivery agents. Never sends. Fails: never rejects; a message that cannot be built is `unsendable`, since
- * trying again would build the same one; one whose key cannot be used is `deferred`, since the operator can mend the key.
+ * Used by both delivery agents. Never rejects: a message that cannot be built is `unsendable`, since a retry would
+ * build the same one; a message whose DKIM key is unusable is `deferred`, since the operator can replace the key.
  */
 import { isAscii } from 'node:buffer'
-import { EMPTY_SUBJECT } from '../content/rendering/mail-plan.js'
+import { EMPTY_SUBJECT, isEmptied, renderFilled, valuesOf } from '../content/rendering/mail-plan.js'
 import { describeError } from '../core/errors.js'
-import { composeBehind, composeForSigning, type ComposedContent } from '../mail/compose/compose.js'
+import {
+  composeBehind,
+  type ComposedContent,
+  composeForSigning,
+  type Filled,
+  type Letter,
+} from '../mail/compose/compose.js'
 import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim/dkim-sign.js'
 import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
@@ -15,19 +21,21 @@ import { toSevenBit } from '../mail/relay/seven-bit.js'
 import { TOKEN_FIELD } from '../mail/server-fields.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DeliveryJob, JobContent } from '../queue/delivery-agent.js'
-import { EmptySubject, openFilling } from './fill-in.js'
-import { openFinishing } from './finish-relayed.js'
-import { openMailLinks, type LinkOptions } from './mail-links.js'
+import { type LinkOptions, type MailLinks, openMailLinks } from './mail-links.js'
 import type { Clock } from '../world/time/clock.js'
-import { findBareLineEnd } from './smtp/smtp-data.js'
+import { findBareLineEnd } from './smtp/smtp-transaction.js'
+import type { Merging } from '../content/rendering/merging.js'
+import { PlanCache } from '../content/rendering/plan-cache.js'
+import { foldField } from '../mail/compose/header-field.js'
+import { planRelayed, type OwnTexts, type RelayedPlan } from '../content/rendering/relayed-plan.js'
 
 export interface RenderParts {
   readonly clock: Clock
   /** Right side of the Message-ID. */
   readonly hostname: string
-  /** Where signatures are computed; the pool of the process where absent. */
+  /** Thread that computes signatures; by default the libuv thread pool. */
   readonly signingPlace?: SigningPlace
-  /** Absent where no content is to be filled in. */
+  /** Required to render content with merge tags or links. */
   readonly links?: LinkOptions
 }
 
@@ -36,16 +44,16 @@ export type Rendering = Rendered | Unsendable | Deferred
 export interface Rendered {
   readonly kind: 'rendered'
   readonly message: Buffer
-  /** A header field holds an address that only SMTPUTF8 can carry (RFC 6531). */
+  /** Whether a header field contains an address that requires SMTPUTF8 (RFC 6531). */
   readonly needsSmtpUtf8: boolean
 }
 
-interface Built {
+interface BuiltMessage {
   readonly message: Buffer
   readonly canonicalBody?: Buffer
   /**
-   * False where its author signed or encrypted 8-bit or long-lined parts, which must stay as they are: relays on the way
-   * may change them, and a signature that breaks is worse than none (RFC 6376 §5.3).
+   * False for relayed 8-bit or long-lined parts that are signed or encrypted and must not be re-encoded: a relay may
+   * change them on the way, and a broken signature is worse than none (RFC 6376 §5.3).
    */
   readonly isSignable: boolean
   readonly needsSmtpUtf8: boolean
@@ -55,9 +63,9 @@ export type Render = (job: DeliveryJob) => Promise<Rendering>
 
 export function openRenderer({ clock, hostname, signingPlace, links }: RenderParts): Render {
   const mailLinks = links && openMailLinks(links)
-  const fillIn = openFilling(mailLinks)
-  const finish = openFinishing(mailLinks)
-  /** Text made from HTML takes longer than everything else here, and many jobs share one content. */
+  const fillIn = openPersonalizer(mailLinks)
+  const finish = openRelayDecorator(mailLinks)
+  /** Converting HTML to text is the most expensive step here, and many jobs share one content. */
   const texts = new WeakMap<ComposedContent, string>()
 
   function withText(content: ComposedContent): ComposedContent {
@@ -75,13 +83,13 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
       const keys = isSignable ? job.signingKeys : []
       const unsigned = tokenField(job)
       const message = await signMessage(built, keys, clock.now(), signingPlace, unsigned, canonicalBody)
-      // The signer has looked at line ends already.
+      // The signer has already checked line endings.
       const bareLineEnd = keys.length > 0 ? undefined : findBareLineEnd(message)
       return bareLineEnd === undefined
         ? { kind: 'rendered', message, needsSmtpUtf8 }
-        : unsendable(`octet ${bareLineEnd} is a CR or LF alone`)
+        : unsendable(`octet ${bareLineEnd}is a bare CR or LF`)
     } catch (error) {
-      if (error instanceof EmptySubject) return { kind: 'unsendable', tried: [], summary: EMPTY_SUBJECT }
+      if (error instanceof EmptySubjectError) return { kind: 'unsendable', tried: [], summary: EMPTY_SUBJECT }
       return error instanceof UnusableKeyError ? notSigned(error) : unsendable(describeError(error))
     }
   }
@@ -92,9 +100,9 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
     return composeBehind(message, merging ? fillIn(job, letter, merging) : letter, job.messageId)
   }
 
-  function build(job: DeliveryJob): Built {
+  function build(job: DeliveryJob): BuiltMessage {
     const { content } = job
-    // Mail for such a recipient goes where only SMTPUTF8 leads, and so may its header.
+    // Only SMTPUTF8 servers can deliver to such a recipient, so the header may use UTF-8 as well.
     const isInternational = !isAscii(Buffer.from(job.recipient))
     if (content.kind === 'relayed') {
       const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = toSevenBit(whole(job, content), {
@@ -111,20 +119,20 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
 }
 
 /**
- * The return path once more, as a field: where a bounce comes back by another way than its envelope, the returned part
- * still has it.
+ * Repeats the token of the return path as a header field, so that a bounce that lost its envelope address still
+ * identifies the message.
  */
 function tokenField({ envelopeSender }: DeliveryJob): string {
   const token = envelopeSender.slice(0, envelopeSender.lastIndexOf('@'))
   return token === '' ? '' : `${TOKEN_FIELD}: ${token}\r\n`
 }
 
-/** An address with a line break would become a command of its own. */
+/** An address with a line break could inject an SMTP command. */
 function findEnvelopeFault({ envelopeSender, recipient }: DeliveryJob): string | undefined {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   const control = /[\u0000-\u001f\u007f]/
-  if (control.test(envelopeSender)) return 'the envelope sender holds a control character'
-  if (control.test(recipient)) return 'the recipient address holds a control character'
+  if (control.test(envelopeSender)) return 'the envelope sender contains a control character'
+  if (control.test(recipient)) return 'the recipient address contains a control character'
   return undefined
 }
 
@@ -142,4 +150,57 @@ function notSigned(error: UnusableKeyError): Deferred {
 
 function unsendable(reason: string): Unsendable {
   return { kind: 'unsendable', tried: [], summary: `the message could not be built: ${reason}` }
+}
+
+export class EmptySubjectError extends Error {
+  override readonly name = 'EmptySubject'
+
+  constructor() {
+    super(EMPTY_SUBJECT)
+  }
+}
+
+export type Personalize = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => Filled<L>
+
+/** @param mailLinks absent if no delivered mail has links */
+export function openPersonalizer(mailLinks: MailLinks | undefined): Personalize {
+  const plans = new PlanCache()
+  return (job, letter, merging) => {
+    if (!mailLinks) throw new Error('links need the link secret, and none was given')
+    const { messageId, workspaceId, recipient, acceptedAt, own = {}, origin } = job
+    const message = { messageId, workspaceId, recipient }
+    const links = mailLinks.of(message)
+    const plan = plans.planOf(letter, merging)
+    const tracking = merging.tracking && mailLinks.tracked(workspaceId, links, merging.tracking)
+    const filled = renderFilled(plan, valuesOf(merging, own, recipient, acceptedAt, links, tracking))
+    if (isEmptied(letter.subject, filled.subject)) throw new EmptySubjectError()
+    if (!plan.body.hasUnsubscribeLink && origin?.isMarketing !== true) return { ...letter, ...filled }
+    const headers = [...(letter.headers ?? []), ...mailLinks.listUnsubscribe(message, links)]
+    return { ...letter, ...filled, headers }
+  }
+}
+
+export type DecorateRelayed = (job: DeliveryJob, content: RelayedContent, merging: Merging) => Buffer
+
+/** @param mailLinks absent if no delivered mail has links */
+export function openRelayDecorator(mailLinks: MailLinks | undefined): DecorateRelayed {
+  const plans = new WeakMap<RelayedContent, RelayedPlan>()
+  return (job, content, merging) => {
+    if (!mailLinks) throw new Error('links need the link secret, and none was given')
+    const plan = plans.get(content) ?? planRelayed(content.message, merging, job.origin?.isMarketing === true)
+    plans.set(content, plan)
+    const { messageId, workspaceId, recipient, acceptedAt } = job
+    const message = { messageId, workspaceId, recipient }
+    const links = mailLinks.of(message)
+    const tracking = merging.tracking && mailLinks.tracked(workspaceId, links, merging.tracking)
+    const own: OwnTexts = {
+      values: valuesOf(merging, {}, recipient, acceptedAt, links, tracking),
+      unsubscribeFields: () =>
+        mailLinks
+          .listUnsubscribe(message, links)
+          .map(({ name, value }) => `${foldField(name, value) ?? `${name}: ${value}`}\r\n`)
+          .join(''),
+    }
+    return Buffer.concat(plan.map(piece => (Buffer.isBuffer(piece) ? piece : piece(own))))
+  }
 }

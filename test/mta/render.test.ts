@@ -2,7 +2,7 @@
 import { simpleParser } from 'mailparser'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
-import { openCaptureAgent } from '../../src/mta/capture-agent.js'
+import { openCaptureAgent } from '../../src/mta/workers/worker-agent.js'
 import type { DeliveryJob } from '../../src/queue/delivery-agent.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { goOn, LETTER, makeJob, testMta } from '../support/smtp/mta.js'
@@ -126,7 +126,7 @@ t.test('an envelope address with a line break becomes no command', async t => {
   const envelopeSender = 'b@bounce.sender.example>\r\nRCPT TO:<evil@example.com'
   t.match(await agent.deliver(makeJob({ envelopeSender }), goOn), {
     kind: 'unsendable',
-    summary: 'the message could not be built: the envelope sender holds a control character',
+    summary: 'the message could not be built: the envelope sender contains a control character',
   })
   t.same(dialler.dialled, [])
 })

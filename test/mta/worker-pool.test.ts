@@ -8,9 +8,8 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { RenderRequest } from '../../src/content/rendering/render-request.js'
 import type { DkimKey } from '../../src/mail/dkim/dkim-sign.js'
-import { openCaptureAgent } from '../../src/mta/capture-agent.js'
+import { type AgentOptions, openCaptureAgent } from '../../src/mta/workers/worker-agent.js'
 import { DEFAULT_POOL_LIMITS } from '../../src/mta/mta-options.js'
-import type { AgentOptions } from '../../src/mta/workers/worker-agent.js'
 import type { Instruction } from '../../src/mta/workers/worker-protocol.js'
 import { openWorkerPool, type WorkerPool } from '../../src/mta/workers/worker-pool.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -108,7 +107,7 @@ function recipients(count: number): string[] {
 }
 
 function isForReader(instruction: Instruction): boolean {
-  return instruction.kind === 'deliver' && instruction.slip.recipient.startsWith('reader-')
+  return instruction.kind === 'deliver' && instruction.job.recipient.startsWith('reader-')
 }
 
 t.test('mail for many is shared out among the threads, and every one of it arrives signed', async t => {
@@ -137,7 +136,7 @@ t.test('mail for many is shared out among the threads, and every one of it arriv
       'the content is kept as soon as it comes again',
     )
     t.equal(values.filter(value => value === signingKeys).length, 1, 'and so are the keys')
-    const sent = told(thread, 'deliver').map(({ slip }) => slip.content)
+    const sent = told(thread, 'deliver').map(({ job: slip }) => slip.content)
     t.equal(sent.filter(value => value === content).length, 1, 'and went along with one job only')
   }
 })

@@ -1,7 +1,7 @@
 /**
  * The plan of a finished mail that gets a footer or tracking: what of it stays, and what is made for each recipient.
  *
- * Made in the delivery threads once for a content (`mta/finish-relayed.ts`). Attachments, what was signed or encrypted, and every octet outside of what is added
+ * Made in the delivery threads once for a content (`mta/render.ts`). Attachments, what was signed or encrypted, and every octet outside of what is added
  * stay as they came. Pure.
  * Standards: RFC 2046 §5.1, RFC 2045 §5.1 (charset); RFC 2369 §2 (one List-Unsubscribe, so that ours takes the place of another where
  * the mail has our link).

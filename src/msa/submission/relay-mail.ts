@@ -2,7 +2,7 @@
  * Takes a message that came finished (SMTP submission) through the door: the same rules as the REST API's, applied to
  * what the message says of itself.
  *
- * Called at the end of DATA. The body is never touched here (footer and tracking are put in when it is delivered, `mta/finish-relayed.ts`), and of the header only what `mail/relay/edit-header.ts` names;
+ * Called at the end of DATA. The body is never touched here (footer and tracking are put in when it is delivered, `mta/render.ts`), and of the header only what `mail/relay/edit-header.ts` names;
  * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
  * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
  */

@@ -1,8 +1,8 @@
 /**
- * Which of the mail exchangers that DNS names for a domain may be dialled, and what it means where none may.
+ * Selects which MX hosts of a domain may be dialled, and the routing result if none may.
  *
- * Called by `route.ts` with the hosts it looked at. Pure. Standards: RFC 5321 §5.1 (ourselves in the list), RFC 8461 §5 (hosts
- * that a policy does not list). A look at a part of the hosts, or one in which DNS did not answer, is never for good.
+ * Pure. Failures are permanent only if every host of the domain was resolved and DNS answered for each.
+ * Standards: RFC 5321 §5.1 (this server among the MX hosts), RFC 8461 §5 (hosts that a policy does not list).
  */
 import type { Classification, HostTried } from '../../mail/outcome.js'
 import { isLoopbackOrUnspecified } from '../../world/net/address-kind.js'
@@ -12,137 +12,139 @@ import type { Endpoint } from './endpoint.js'
 import type { HostAddresses } from './host-addresses.js'
 import type { TlsSite } from '../mta-options.js'
 import type { StsLookup } from './mta-sts.js'
-import { NO_ADDRESS, OURSELVES, OUT_OF_REACH, STS_FAILURE, type RoutingVerdict } from './routing-verdict.js'
-import { demandOf, isForbidden, NOT_LISTED } from './tls-demand.js'
+import { tlsRequirementOf, isExcludedBySts, NOT_LISTED } from './tls-requirement.js'
 
-export interface ExchangerParts {
-  /** Port of MX hosts: 25. */
+export interface MxParts {
+  /** 25, except in tests. */
   readonly port: number
-  /** Our name in DNS; an MX that bears it is ourselves. */
+  /** An MX with this name is this server. */
   readonly hostname: string
-  /** Our own public addresses, as far as the operator told them. */
+  /** Public addresses of this server that the operator configured. */
   readonly ownAddresses: readonly string[]
-  /** What the operator demands of TLS at certain MX hosts or domains. */
+  /** TLS requirements for MX hosts or domains. */
   readonly tlsSites?: readonly TlsSite[]
-  /** Where MX hosts may be; the dialler holds to the same. */
+  /** The egress policy that the dialler enforces too. */
   readonly reach: Reach
 }
 
 export type Routing =
   | {
       readonly kind: 'endpoints'
-      /** In the order to be tried; never empty. */
+      /** In the order to try; never empty. */
       readonly endpoints: readonly Endpoint[]
-      /** MX hosts that must not be tried, for the trace. */
-      readonly passedOver: readonly HostTried[]
-      /** Whether the domain has more hosts: not looked at, or DNS could not tell where they are. */
+      /** Hosts excluded by policy, for the trace. */
+      readonly skipped: readonly HostTried[]
+      /** Whether the domain has more hosts, not resolved yet or whose lookup failed. */
       readonly isPartial: boolean
     }
-  | RoutingVerdict
+  | Undeliverable
   | {
-      readonly kind: 'later'
+      readonly kind: 'deferred'
       readonly classification: Classification
       readonly summary: string
-      readonly passedOver?: readonly HostTried[]
+      readonly skipped?: readonly HostTried[]
     }
 
-export interface Exchange extends HostAddresses {
+export interface MxHost extends HostAddresses {
   readonly preference: number
 }
 
-/** @param hasUnseen whether there are hosts of lower preference that nobody has looked at */
+/** @param hasUnresolved whether hosts of lower preference were not resolved */
 export function chooseEndpoints(
-  parts: ExchangerParts,
+  parts: MxParts,
   domain: string,
   sts: StsLookup,
-  hosts: readonly Exchange[],
-  hasUnseen: boolean,
+  hosts: readonly MxHost[],
+  hasUnresolved: boolean,
 ): Routing {
-  // RFC 5321 §5.1: from ourselves on, counted by preference, the list leads back here; mail going there would loop.
-  const ownPreference = Math.min(...hosts.filter(host => isOurs(parts, host)).map(host => host.preference))
+  // RFC 5321 §5.1: hosts of equal or higher preference value than our own lead back here and would loop.
+  const ownPreference = Math.min(
+    ...hosts.filter(host => isThisServer(parts, host)).map(host => host.preference),
+  )
   const better = hosts.filter(host => host.preference < ownPreference)
   if (better.length === 0)
     return {
-      ...OURSELVES,
+      ...ROUTING_LOOP,
       summary: `the best mail exchanger of ${domain} is this server, which has no route for it`,
     }
   const named = better.flatMap(({ host, addresses }) =>
-    addresses.map(address => exchangeEndpoint(parts, sts, domain, host, address)),
+    addresses.map(address => mxEndpoint(parts, sts, domain, host, address)),
   )
-  const { endpoints, passedOver } = sortOut(parts, named)
+  const { endpoints, skipped } = applyPolicies(parts, named)
   const problem = better.find(host => host.problem !== undefined && host.addresses.length === 0)?.problem
   if (endpoints.length > 0)
-    return { kind: 'endpoints', endpoints, passedOver, isPartial: problem !== undefined || hasUnseen }
-  // RFC 8461 §5: no delivery, and no failure for good either, since the policy may change before the next attempt.
-  if (passedOver.some(({ sts: facts }) => facts !== undefined))
+    return { kind: 'endpoints', endpoints, skipped, isPartial: problem !== undefined || hasUnresolved }
+  // RFC 8461 §5: must not be delivered, but is not a permanent failure either, since the policy may change.
+  if (skipped.some(({ sts: facts }) => facts !== undefined))
     return {
-      kind: 'later',
+      kind: 'deferred',
       classification: STS_FAILURE,
       summary: `the MTA-STS policy of ${domain} lists no mail exchanger that has an address`,
-      passedOver,
+      skipped,
     }
-  if (problem !== undefined) return dnsTrouble(domain, problem)
+  if (problem !== undefined) return dnsUnavailable(domain, problem)
   if (named.length === 0) return { ...NO_ADDRESS, summary: `no mail exchanger of ${domain} has an address` }
   if (named.every(({ address }) => isLoopbackOrUnspecified(address)))
-    return { ...OURSELVES, summary: `the mail exchangers of ${domain} are named at loopback addresses` }
-  return outOfReach(parts, domain, named, passedOver)
+    return { ...ROUTING_LOOP, summary: `the mail exchangers of ${domain} resolve to loopback addresses` }
+  return addressNotPublic(parts, domain, named, skipped)
 }
 
-/** The operator may have a route, or a word, for them by the next attempt; and a resolver may have lied. */
-function outOfReach(
-  { reach }: ExchangerParts,
+/**
+ * Transient: the operator may add a route or allow the address before the next attempt, and DNS may have been wrong.
+ */
+function addressNotPublic(
+  { reach }: MxParts,
   domain: string,
   named: readonly Endpoint[],
-  passedOver: readonly HostTried[],
+  skipped: readonly HostTried[],
 ): Routing {
   const { host = '', address = '' } = named.find(endpoint => !isLoopbackOrUnspecified(endpoint.address)) ?? {}
   return {
-    kind: 'later',
-    classification: OUT_OF_REACH,
+    kind: 'deferred',
+    classification: ADDRESS_NOT_PUBLIC,
     summary:
-      `the mail exchanger ${host} of ${domain} is at ${address}, which ${reach.refusal(address) ?? ''}: ` +
-      'mail goes there by a route, or with mta.allow_private',
-    passedOver,
+      `the mail exchanger ${host} of ${domain} resolves to ${address}, which ${reach.refusal(address) ?? ''}: ` +
+      'add a route for it, or set mta.allow_private',
+    skipped,
   }
 }
 
-/** Each host that must not be tried is told once. */
-function sortOut({ reach }: ExchangerParts, named: readonly Endpoint[]) {
+function applyPolicies({ reach }: MxParts, named: readonly Endpoint[]) {
   const within = named.filter(({ address }) => reach.refusal(address) === undefined)
   const beyond = named.filter(({ address }) => reach.refusal(address) !== undefined)
   return {
-    endpoints: within.filter(endpoint => !isForbidden(endpoint)),
-    passedOver: [
-      ...eachHostOnce(within.filter(isForbidden)).map(endpoint => ({
+    endpoints: within.filter(endpoint => !isExcludedBySts(endpoint)),
+    skipped: [
+      ...oncePerHost(within.filter(isExcludedBySts)).map(endpoint => ({
         ...notTried(endpoint, 'not in the MTA-STS policy'),
         sts: { mode: 'enforce', result: 'failed', reason: NOT_LISTED } as const,
       })),
-      ...eachHostOnce(beyond).map(endpoint =>
+      ...oncePerHost(beyond).map(endpoint =>
         notTried(endpoint, `the address ${reach.refusal(endpoint.address) ?? ''}`),
       ),
     ],
   }
 }
 
-export function isOurs(
-  { hostname, ownAddresses }: ExchangerParts,
+export function isThisServer(
+  { hostname, ownAddresses }: MxParts,
   { host, addresses }: HostAddresses,
 ): boolean {
   if (host === hostname.toLowerCase()) return true
   return addresses.some(address => ownAddresses.some(own => isSameAddress(own, address)))
 }
 
-function exchangeEndpoint(
-  { port, tlsSites = [] }: ExchangerParts,
+function mxEndpoint(
+  { port, tlsSites = [] }: MxParts,
   sts: StsLookup,
   domain: string,
   host: string,
   address: string,
 ): Endpoint {
-  return { host, address, port, implicitTls: false, ...demandOf(tlsSites, sts, domain, host) }
+  return { host, address, port, implicitTls: false, ...tlsRequirementOf(tlsSites, sts, domain, host) }
 }
 
-function eachHostOnce(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+function oncePerHost(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   return endpoints.filter(({ host }, index) => endpoints.findIndex(other => other.host === host) === index)
 }
 
@@ -160,18 +162,18 @@ function notTried({ host, address, port, tls, tlsSource }: Endpoint, why: string
   }
 }
 
-/** What was seen says nothing of the rest, so that nothing is for good. */
+/** Transient, since the remaining hosts were not resolved. */
 export function tooManyHosts(domain: string, seen: number, all: number): Routing {
   return {
-    kind: 'later',
+    kind: 'deferred',
     classification: { ...NO_ADDRESS.classification, cause: 'config', permanence: 'transient' },
     summary: `none of the first ${seen} of the ${all} mail exchangers of ${domain} can be dialled`,
   }
 }
 
-export function dnsTrouble(domain: string, reason: string): Routing {
+export function dnsUnavailable(domain: string, reason: string): Routing {
   return {
-    kind: 'later',
+    kind: 'deferred',
     classification: {
       cause: 'transient',
       scope: 'domain',
@@ -180,4 +182,72 @@ export function dnsTrouble(domain: string, reason: string): Routing {
     },
     summary: `the mail exchangers of ${domain} could not be looked up: ${reason}`,
   }
+}
+
+export interface Undeliverable {
+  readonly kind: 'undeliverable'
+  /** RFC 3463 code to report. */
+  readonly status: string
+  readonly classification: Classification
+  readonly summary: string
+}
+
+type Reason = Omit<Undeliverable, 'summary'>
+
+/** NXDOMAIN, or a name with neither MX nor address. */
+export const NO_DOMAIN: Reason = {
+  kind: 'undeliverable',
+  status: '5.1.2',
+  classification: {
+    cause: 'recipient',
+    scope: 'domain',
+    permanence: 'permanent',
+    subtype: 'bad_destination',
+  },
+}
+
+export const NULL_MX: Reason = {
+  kind: 'undeliverable',
+  status: '5.1.10',
+  classification: {
+    cause: 'recipient',
+    scope: 'domain',
+    permanence: 'permanent',
+    subtype: 'domain_accepts_no_mail',
+  },
+}
+
+/** MX hosts exist, and DNS confirms that none has an address. */
+export const NO_ADDRESS: Reason = {
+  kind: 'undeliverable',
+  status: '5.4.4',
+  classification: {
+    cause: 'recipient',
+    scope: 'domain',
+    permanence: 'permanent',
+    subtype: 'bad_destination',
+  },
+}
+
+/** Delivering would loop. A mistake in DNS or in our configuration, never the recipient's. */
+export const ROUTING_LOOP: Reason = {
+  kind: 'undeliverable',
+  status: '5.4.6',
+  classification: { cause: 'config', scope: 'domain', permanence: 'permanent', subtype: 'routing_loop' },
+}
+
+/** Forbidden by the domain's MTA-STS policy (RFC 8461 §5); never permanent, never the recipient's fault. */
+export const STS_FAILURE: Classification = {
+  cause: 'policy',
+  scope: 'domain',
+  permanence: 'transient',
+  subtype: 'mta_sts_failure',
+}
+
+/** The host resolves to a private address, which only the operator may send mail to. */
+export const ADDRESS_NOT_PUBLIC: Classification = {
+  cause: 'config',
+  scope: 'domain',
+  permanence: 'transient',
+  subtype: 'address_not_public',
 }

@@ -1,7 +1,7 @@
 /**
- * The addresses of a mail host, both families, in the order to be dialled.
+ * Resolves a mail host to its addresses, in dialling order.
  *
- * Called by `route.ts`. Fails: never rejects; no address and a `problem` means that DNS could not say.
+ * Never rejects.
  */
 import type { Resolver } from '../../world/dns/dns.js'
 import { ipVersion } from '../../world/net/ip-address.js'
@@ -9,14 +9,14 @@ import { ipVersion } from '../../world/net/ip-address.js'
 export interface HostAddresses {
   readonly host: string
   readonly addresses: readonly string[]
-  /** What DNS could not answer; then there may be more addresses than these. */
+  /** DNS error; there may be more addresses than those listed. */
   readonly problem?: string
 }
 
-/** Addresses of one host that are tried, so that one host with many cannot keep the others from their turn. */
-const MOST_ADDRESSES = 4
+/** Addresses tried per host, so that one host cannot use up the attempt. */
+const MAX_ADDRESSES = 4
 
-export async function findAddresses(resolver: Resolver, host: string): Promise<HostAddresses> {
+export async function resolveHost(resolver: Resolver, host: string): Promise<HostAddresses> {
   const [ipv6, ipv4] = await Promise.all([resolver.ipv6(host), resolver.ipv4(host)])
   const addresses = interleave(
     [ipv6, ipv4].flatMap(answer => (answer.kind === 'found' ? answer.records : [])),
@@ -26,7 +26,7 @@ export async function findAddresses(resolver: Resolver, host: string): Promise<H
 }
 
 /**
- * IPv6 and IPv4 in turn: where one family does not work from here, the second address dialled is of the other one
+ * Alternates IPv6 and IPv4, so that if one family does not work from here the second address dialled is of the other
  * (RFC 5321 §5.2).
  */
 export function interleave(addresses: readonly string[]): string[] {
@@ -36,5 +36,5 @@ export function interleave(addresses: readonly string[]): string[] {
   return Array.from({ length: rounds }, (_, round) => [ipv6[round], ipv4[round]])
     .flat()
     .filter(address => address !== undefined)
-    .slice(0, MOST_ADDRESSES)
+    .slice(0, MAX_ADDRESSES)
 }

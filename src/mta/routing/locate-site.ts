@@ -1,25 +1,23 @@
 /**
- * Which site a recipient domain belongs to: what shares connections and rate with it.
+ * Maps a recipient domain to its site, the unit of connection and rate limits.
  *
- * Called by the queue's schedule. Domains with the same set of MX hosts are one site (a mail host and the thousand domains
- * it serves); so are all domains whose MX hosts match one pattern, since the big providers give every customer host names of
- * their own. A static route is a site by itself. Never dials. Fails: never rejects; a domain that DNS says nothing about is
- * its own site.
+ * Called by the queue's schedule. Domains with the same set of MX hosts form one site, and so do domains whose MX
+ * hosts match one provider pattern, since large providers give each customer its own host names. A static route is a
+ * site. Never rejects; a domain that cannot be resolved is its own site.
  */
 
 import type { LocateSite, SiteFacts } from '../../queue/delivery-agent.js'
 import type { Resolver } from '../../world/dns/dns.js'
-import { matchesPattern } from './domain-pattern.js'
-import type { Route } from '../mta-options.js'
+import { matchesPattern, type Route } from '../mta-options.js'
 
-/** One `[[mta.sites]]` entry: limits for MX hosts or recipient domains that match. */
+/** One `[[mta.sites]]` entry: limits for matching MX hosts or recipient domains. */
 export interface SiteRule {
-  /** Exactly one of the two is given; both are patterns. */
+  /** Has either `mx` or `domain`; both are patterns. */
   readonly mx: string | undefined
   readonly domain: string | undefined
-  /** 0 = the general limit. */
+  /** 0: the default limit. */
   readonly connections: number
-  /** 0 = no limit. */
+  /** 0: unlimited. */
   readonly messagesPerMinute: number
 }
 
@@ -27,11 +25,11 @@ export interface LocatorParts {
   readonly resolver: Pick<Resolver, 'mx'>
   readonly routes: readonly Route[]
   readonly sites: readonly SiteRule[]
-  /** Deliveries at a time where no rule says otherwise. */
+  /** Concurrent deliveries per site without a rule. */
   readonly connectionsPerSite: number
 }
 
-/** Providers whose customers' domains are served by the same machines under names that differ. */
+/** Providers that serve all customers from the same machines under different host names. */
 const PROVIDERS = [
   '*.google.com',
   '*.googlemail.com',
@@ -60,7 +58,7 @@ export function openSiteLocator(parts: LocatorParts): LocateSite {
   }
 }
 
-/** The operator's patterns group first, then the providers', then the set of hosts itself. */
+/** Operator patterns take precedence over provider patterns, then the sorted host list is the name. */
 function siteName({ sites }: LocatorParts, destination: string, hosts: readonly string[]): string {
   if (hosts.length === 0) return destination
   const patterns = [...sites.flatMap(({ mx }) => mx ?? []), ...PROVIDERS]
@@ -68,7 +66,7 @@ function siteName({ sites }: LocatorParts, destination: string, hosts: readonly 
   return shared ?? [...hosts].sort().join(',')
 }
 
-/** The first rule that matches counts. A domain that has a rule of its own is a site of its own. */
+/** The first matching rule applies. A rule by domain makes that domain a separate site. */
 function withLimits(
   { sites, connectionsPerSite }: LocatorParts,
   name: string,

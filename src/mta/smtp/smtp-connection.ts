@@ -1,20 +1,20 @@
 /**
- * One TCP connection to an SMTP server: commands and octets out, replies in, one timer per wait.
+ * A TCP connection to an SMTP server: sends commands and data, reads replies, with a time limit for every wait.
  *
- * Called by `smtp-session.ts` and `smtp-transaction.ts`; knows lines and replies, not their meaning. Never waits without
- * a time limit, never keeps more than a few replies. Standards: RFC 5321 §4.2, §4.5.3.2; RFC 3207 §4.2 and §6 (nothing
- * said before TLS survives it). Fails: throws Broken; from then on every call does.
+ * Knows lines and replies, not their meaning, and buffers only a few replies. Throws SmtpFailure; after the first
+ * one, every call does.
+ * Standards: RFC 5321 §4.2, §4.5.3.2; RFC 3207 §4.2 and §6 (nothing received in plaintext survives STARTTLS).
  */
 import type { TlsFacts } from '../../mail/outcome.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Dialler, SecureOptions, Socket, TLSSocket } from '../../world/net/dial.js'
-import { asBroken, Broken } from '../smtp-end.js'
+import { toSmtpFailure, SmtpFailure } from '../smtp-result.js'
 import { ReplyParser, type ReplyLines } from './smtp-reply.js'
 
-/** Octets handed to the socket at once; RFC 5321 §4.5.3.2.5 gives each block its own time. */
-const BLOCK = 65_536
-/** Replies that may wait unread; a pipelined group has at most four. */
-const MOST_UNREAD = 16
+/** Written to the socket at once; each block has its own time limit (RFC 5321 §4.5.3.2.5). */
+const BLOCK_BYTES = 65_536
+/** A pipelined group has four replies at most. */
+const MAX_UNREAD_REPLIES = 16
 
 export class SmtpConnection {
   private readonly clock: Clock
@@ -22,14 +22,14 @@ export class SmtpConnection {
   private socket: Socket
   private parser = new ReplyParser()
   private readonly unread: ReplyLines[] = []
-  /** Replies still to come for what was sent; the greeting is the first. */
-  private awaited = 1
-  /** When every wait ends, whatever its own time limit: on the monotonic clock, ms. */
+  /** Replies due for what was sent; starts with the greeting. */
+  private expectedReplies = 1
+  /** Ends every wait, whatever its own time limit; monotonic, ms. */
   private deadline = Infinity
-  private spokeUnasked = false
-  /** Between STARTTLS and the handshake: nothing beyond the one reply counts. */
+  private gotUnsolicitedReply = false
+  /** Between STARTTLS and the handshake, when only the one reply counts. */
   private isSwitchingToTls = false
-  private broken: Broken | undefined
+  private failure: SmtpFailure | undefined
   private wake: (() => void) | undefined
 
   constructor(clock: Clock, dialler: Dialler, socket: Socket) {
@@ -39,28 +39,33 @@ export class SmtpConnection {
     this.attach()
   }
 
-  /** Whether the next command can be sent and its answer told from any other. */
-  get isInStep(): boolean {
-    return this.broken === undefined && !this.spokeUnasked && this.awaited === 0 && this.unread.length === 0
+  /** Whether the next reply can only belong to the next command. */
+  get isSynchronized(): boolean {
+    return (
+      this.failure === undefined &&
+      !this.gotUnsolicitedReply &&
+      this.expectedReplies === 0 &&
+      this.unread.length === 0
+    )
   }
 
-  /** @param moment on the monotonic clock, ms; Infinity lifts the limit */
-  limitUntil(moment: number): void {
+  /** @param moment monotonic, ms; Infinity removes the deadline */
+  setDeadline(moment: number): void {
     this.deadline = moment
   }
 
-  /** Sends command lines without waiting; each one will be answered by one reply. */
+  /** Sends command lines without waiting; each gets one reply. */
   send(...lines: readonly string[]): void {
-    this.awaited += lines.length
-    // After a failure this is lost, and the wait for the reply will say why.
-    if (this.broken === undefined) this.socket.write(lines.map(line => `${line}\r\n`).join(''))
+    this.expectedReplies += lines.length
+    // After a failure the lines are lost; waiting for the reply throws the reason.
+    if (this.failure === undefined) this.socket.write(lines.map(line => `${line}\r\n`).join(''))
   }
 
-  /** The next reply; one that came before a failure is still given out. */
+  /** The next reply. A reply received before a failure is still returned. */
   async readReply(timeoutMs: number): Promise<ReplyLines> {
-    await this.until(() => this.unread.length > 0, timeoutMs)
+    await this.waitUntil(() => this.unread.length > 0, timeoutMs)
     const reply = this.unread.shift()
-    if (reply === undefined) throw new Broken('protocol', 'reply vanished')
+    if (reply === undefined) throw new SmtpFailure('protocol', 'no reply to read')
     return reply
   }
 
@@ -70,38 +75,38 @@ export class SmtpConnection {
   }
 
   /**
-   * Sends octets that are answered by one reply when their end is reached.
+   * Sends data that gets one reply after its end.
    *
-   * @param blockTimeoutMs how long each block may take to leave our buffer
-   * @param onLastBlock called right before the octets that make the message complete are sent
-   * @returns false where the server answered before the end: then the end was not sent and will not be
+   * @param blockTimeoutMs time limit for each block to leave the socket buffer
+   * @param onLastBlock called right before the final block is sent
+   * @returns false if the server replied before the end; the rest is then not sent
    */
   async write(octets: Buffer, blockTimeoutMs: number, onLastBlock: () => void): Promise<boolean> {
-    for (let offset = 0; offset < octets.length; offset += BLOCK) {
+    for (let offset = 0; offset < octets.length; offset += BLOCK_BYTES) {
       if (this.unread.length > 0) return false
-      if (this.broken !== undefined) throw this.broken
-      if (offset + BLOCK >= octets.length) {
+      if (this.failure !== undefined) throw this.failure
+      if (offset + BLOCK_BYTES >= octets.length) {
         onLastBlock()
-        this.awaited += 1
+        this.expectedReplies += 1
       }
-      this.socket.write(octets.subarray(offset, offset + BLOCK))
-      await this.until(() => !this.socket.writableNeedDrain || this.unread.length > 0, blockTimeoutMs)
+      this.socket.write(octets.subarray(offset, offset + BLOCK_BYTES))
+      await this.waitUntil(() => !this.socket.writableNeedDrain || this.unread.length > 0, blockTimeoutMs)
     }
     return true
   }
 
   /**
-   * Asks for TLS. Whatever comes in clear beyond the one reply is dropped: somebody on the way may have put it there, and
-   * it would be taken for answers to commands sent under TLS (RFC 3207 §6).
+   * Sends STARTTLS. Anything received in plaintext beyond its reply is dropped: an attacker on the path may have
+   * injected it to pass for replies to commands sent under TLS (RFC 3207 §6).
    */
-  async askForTls(timeoutMs: number): Promise<ReplyLines> {
+  async requestTls(timeoutMs: number): Promise<ReplyLines> {
     this.isSwitchingToTls = true
     const reply = await this.command('STARTTLS', timeoutMs)
     this.isSwitchingToTls = reply.code === 220
     return reply
   }
 
-  /** Goes on under TLS, with nothing remembered of what was said in clear. */
+  /** Continues over TLS, discarding parser state and replies from before. */
   async startTls(options: SecureOptions): Promise<TlsFacts> {
     this.detach()
     this.parser = new ReplyParser()
@@ -113,55 +118,55 @@ export class SmtpConnection {
       this.attach()
       return tlsFacts(secured)
     } catch (thrown) {
-      this.broken = asBroken(thrown, 'tls')
-      throw this.broken
+      this.failure = toSmtpFailure(thrown, 'tls')
+      throw this.failure
     }
   }
 
-  /** Ends the connection at once; whoever waits on it is told why. */
-  break(reason: Broken): void {
-    if (this.broken !== undefined) return
-    this.broken = reason
+  /** Ends the connection; pending and later calls throw the reason. */
+  fail(reason: SmtpFailure): void {
+    if (this.failure !== undefined) return
+    this.failure = reason
     this.socket.destroy()
     this.wake?.()
   }
 
   close(): void {
-    this.break(new Broken('closed', 'connection closed by this side'))
+    this.fail(new SmtpFailure('closed', 'connection closed by this side'))
   }
 
   private readonly onOctets = (chunk: Buffer): void => {
-    if (this.broken !== undefined) return
+    if (this.failure !== undefined) return
     try {
-      for (const reply of this.parser.push(chunk)) this.take(reply)
+      for (const reply of this.parser.push(chunk)) this.receive(reply)
     } catch (thrown) {
-      this.break(asBroken(thrown, 'protocol'))
+      this.fail(toSmtpFailure(thrown, 'protocol'))
     }
     this.wake?.()
   }
 
-  private take(reply: ReplyLines): void {
-    if (this.awaited > 0) {
-      this.awaited -= 1
+  private receive(reply: ReplyLines): void {
+    if (this.expectedReplies > 0) {
+      this.expectedReplies -= 1
     } else if (this.isSwitchingToTls) {
       return
     } else {
-      this.spokeUnasked = true
-      // A refusal may come at any moment (421 above all, RFC 5321 §3.8). A "yes" to nothing might be taken for the yes to
-      // the next command: from such a server nothing can be believed.
-      if (reply.code < 400) throw new Broken('protocol', `server said ${reply.code} without being asked`)
+      this.gotUnsolicitedReply = true
+      // A server may send 421 at any time (RFC 5321 §3.8). An unsolicited success reply could be taken for the reply
+      // to the next command, so the connection is abandoned.
+      if (reply.code < 400) throw new SmtpFailure('protocol', `unsolicited reply ${reply.code}`)
     }
     this.unread.push(reply)
-    if (this.unread.length > MOST_UNREAD) throw new Broken('protocol', 'server sends replies without end')
+    if (this.unread.length > MAX_UNREAD_REPLIES) throw new SmtpFailure('protocol', 'too many unread replies')
   }
 
   private readonly onError = (error: Error): void => {
-    this.broken ??= asBroken(error, 'closed')
+    this.failure ??= toSmtpFailure(error, 'closed')
     this.wake?.()
   }
 
   private readonly onEnd = (): void => {
-    this.broken ??= new Broken('closed', 'connection closed by the server')
+    this.failure ??= new SmtpFailure('closed', 'connection closed by the server')
     this.wake?.()
   }
 
@@ -175,17 +180,20 @@ export class SmtpConnection {
   private detach(): void {
     this.socket.off('data', this.onOctets).off('drain', this.onDrain)
     this.socket.off('error', this.onError).off('end', this.onEnd).off('close', this.onEnd)
-    this.socket.on('error', () => {}) // from here on TLS tells what happens underneath
+    // The TLS socket reports errors of the one below.
+    this.socket.on('error', () => {})
   }
 
-  /** Waits for what octets, drains and failures can bring about; there is never more than one who waits. */
-  private async until(isReady: () => boolean, timeoutMs: number): Promise<void> {
+  /** Rechecks `isReady` after each read, drain or failure. There is at most one waiter. */
+  private async waitUntil(isReady: () => boolean, timeoutMs: number): Promise<void> {
     if (isReady()) return
     const leftMs = Math.max(0, Math.min(timeoutMs, this.deadline - this.clock.monotonic()))
-    const timer = this.clock.after(leftMs, () => this.break(new Broken('timeout', 'no answer in time')))
+    const timer = this.clock.after(leftMs, () =>
+      this.fail(new SmtpFailure('timeout', 'timed out waiting for a reply')),
+    )
     try {
       while (!isReady()) {
-        if (this.broken !== undefined) throw this.broken
+        if (this.failure !== undefined) throw this.failure
         await new Promise<void>(resolve => {
           this.wake = resolve
         })
@@ -197,7 +205,7 @@ export class SmtpConnection {
   }
 }
 
-/** Words for the reasons that OpenSSL and Node give by code. */
+/** Verification error codes of OpenSSL and Node in plain words. */
 const UNVERIFIED: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'self-signed certificate',
   SELF_SIGNED_CERT_IN_CHAIN: 'self-signed certificate in the chain',
@@ -212,7 +220,7 @@ const UNVERIFIED: Readonly<Record<string, string>> = {
 function tlsFacts(socket: TLSSocket): TlsFacts {
   const facts = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name }
   if (socket.authorized) return { ...facts, verified: true }
-  // The types say Error; Node sets the code as text.
+  // Typed as Error, but Node sets the code as a string.
   const code = String(socket.authorizationError)
   return {
     ...facts,

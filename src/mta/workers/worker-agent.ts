@@ -1,7 +1,8 @@
 /**
- * The delivery agent of one thread, from options that can cross over to it: clock, sockets and DNS are opened there.
+ * Opens the delivery agent of one thread from options that can be posted to it: the SMTP agent, or the capture agent
+ * of `mta.capture`.
  *
- * Called by `worker-main.ts`; the options are made by the composition root. Reads no configuration, knows no database.
+ * Clock, sockets and DNS are opened inside the thread.
  */
 import type { DeliveryAgent } from '../../queue/delivery-agent.js'
 import { systemClock } from '../../world/time/clock.js'
@@ -11,21 +12,22 @@ import { openHttpClient } from '../../world/net/fetch.js'
 import { systemRandom } from '../../world/random.js'
 import { openReach } from '../../world/net/reach.js'
 import { systemLookup } from '../../world/dns/system-names.js'
-import { openCaptureAgent } from '../capture-agent.js'
 import type { LinkOptions } from '../mail-links.js'
 import { StsPolicies } from '../routing/mta-sts.js'
 import { openSmtpAgent, type SmtpAgentParts } from '../smtp-agent.js'
+import { shutdownOutcome } from '../attempt-outcome.js'
+import { openRenderer, type RenderParts } from '../render.js'
 
 export type AgentOptions = CaptureOptions | SmtpOptions
 
-/** The local inbox takes everything. */
+/** Delivers everything to the local inbox. */
 export interface CaptureOptions {
   readonly kind: 'capture'
   readonly hostname: string
   readonly links: LinkOptions
 }
 
-/** What of the SMTP agent is plain value. */
+/** The plain values among the parts of the SMTP agent. */
 export interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
   readonly kind: 'smtp'
   readonly dns: {
@@ -33,11 +35,11 @@ export interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
     readonly servers: readonly string[]
     readonly timeoutMs: number
   }
-  /** Whether the MTA-STS policies of recipient domains are honoured. */
+  /** Whether MTA-STS policies are applied. */
   readonly mtaSts: boolean
-  /** PEM of certification authorities that are believed beside the usual ones; empty for none. */
+  /** PEM of additional certificate authorities; empty: none. */
   readonly authorities?: string
-  /** Whether DNS may send mail to networks close by. */
+  /** Whether MX hosts may have private addresses. */
   readonly allowPrivate: boolean
 }
 
@@ -68,4 +70,25 @@ export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
       : {}),
     signingPlace,
   })
+}
+
+export function openCaptureAgent(parts: RenderParts): DeliveryAgent {
+  const render = openRenderer(parts)
+  return {
+    async deliver(job, signal) {
+      const rendering = await render(job)
+      if (rendering.kind !== 'rendered') return rendering
+      if (signal.aborted) return shutdownOutcome()
+      return {
+        kind: 'delivered',
+        tried: [],
+        summary: 'stored in the local inbox',
+        remoteMta: 'capture',
+        captured: rendering.message,
+      }
+    },
+    async close() {
+      // Holds no connections.
+    },
+  }
 }

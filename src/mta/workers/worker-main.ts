@@ -1,13 +1,176 @@
 /**
- * The program of a delivery thread.
+ * Program of a delivery thread: receives instructions from the server, delivers and renders, reports outcomes.
  *
- * Started by `worker-pool.ts`, never imported. Builds, signs and delivers what it is given; what goes wrong beyond that
- * ends the thread, and the server, which is told of it, starts another.
+ * Started by `worker-pool.ts`, never imported. An invalid instruction is a bug and ends the thread; the server restarts it.
  */
-import { ownThread, stepAside } from '../../world/threads.js'
+import { ownThread, type OwnThread, stepAside } from '../../world/threads.js'
 import { openWorkerAgent, type AgentOptions } from './worker-agent.js'
-import { serveJobs } from './worker-jobs.js'
+import { PlanCache } from '../../content/rendering/plan-cache.js'
+import { carryOut, type RenderRequest } from '../../content/rendering/render-request.js'
+import { describeError } from '../../core/errors.js'
+import type { Outcome } from '../../mail/outcome.js'
+import type { DeliveryAgent, DeliveryJob } from '../../queue/delivery-agent.js'
+import { nextTurn } from '../../world/time/clock.js'
+import type { Instruction, JobMessage, Report, SharedValue } from './worker-protocol.js'
+
+/**
+ * Composing and signing a job takes about 1 ms of CPU; between batches of this size, sockets of running deliveries
+ * are served.
+ */
+const STARTED_PER_TURN = 4
+
+interface Waiting {
+  readonly number: number
+  readonly job: DeliveryJob
+  readonly signal: AbortSignal
+}
+
+export function serveJobs(thread: OwnThread, agent: DeliveryAgent): void {
+  const desk = new JobServer(thread, agent)
+  thread.listen(message => {
+    for (const instruction of message as readonly Instruction[]) desk.handle(instruction)
+  })
+}
+
+class JobServer {
+  private readonly thread: OwnThread
+  private readonly agent: DeliveryAgent
+  private readonly shared = new Map<number, SharedValue>()
+  private readonly inFlight = new Map<number, AbortController>()
+  private readonly waiting: Waiting[] = []
+  private readonly plans = new PlanCache()
+  private isStarting = false
+  private reports: Report[] = []
+
+  constructor(thread: OwnThread, agent: DeliveryAgent) {
+    this.thread = thread
+    this.agent = agent
+    // If the thread crashes, outcomes already known are still reported.
+    thread.beforeEnd(() => this.sendReports())
+    this.report({ kind: 'ready' })
+  }
+
+  handle(instruction: Instruction): void {
+    switch (instruction.kind) {
+      case 'keep':
+        this.shared.set(instruction.id, toKeep(instruction.value))
+        break
+      case 'drop':
+        this.shared.delete(instruction.id)
+        break
+      case 'deliver':
+        this.enqueue(instruction.number, this.toJob(instruction.job))
+        break
+      case 'abort':
+        this.inFlight.get(instruction.number)?.abort()
+        break
+      case 'render':
+        void this.render(instruction.number, instruction.request)
+        break
+      case 'close':
+        void this.close()
+        break
+    }
+  }
+
+  private toJob({ content, signingKeys, ...slip }: JobMessage): DeliveryJob {
+    return {
+      ...slip,
+      content: typeof content === 'number' ? this.getShared(content, 'kind') : withBuffer(content),
+      signingKeys:
+        typeof signingKeys === 'number' ? this.getShared(signingKeys, 'length') : (signingKeys ?? []),
+    }
+  }
+
+  /** @param mark a property that tells a content from a list of keys */
+  private getShared<M extends PropertyKey>(id: number, mark: M): Extract<SharedValue, Record<M, unknown>> {
+    const value = this.shared.get(id)
+    if (value === undefined || !(mark in value)) throw new Error(`no shared value ${id} of that kind`)
+    return value as Extract<SharedValue, Record<M, unknown>>
+  }
+
+  private enqueue(number: number, job: DeliveryJob): void {
+    const aborting = new AbortController()
+    this.inFlight.set(number, aborting)
+    this.waiting.push({ number, job, signal: aborting.signal })
+    if (!this.isStarting) void this.startJobs()
+  }
+
+  private async startJobs(): Promise<void> {
+    this.isStarting = true
+    while (this.waiting.length > 0) {
+      for (const waiting of this.waiting.splice(0, STARTED_PER_TURN)) void this.deliver(waiting)
+      await nextTurn()
+    }
+    this.isStarting = false
+  }
+
+  private async deliver({ number, job, signal }: Waiting): Promise<void> {
+    try {
+      this.report({ kind: 'outcome', number, outcome: await this.agent.deliver(job, signal) })
+    } catch (error) {
+      this.report({ kind: 'fault', number, text: describeError(error) })
+    }
+    this.inFlight.delete(number)
+  }
+
+  private async render(number: number, request: RenderRequest): Promise<void> {
+    // Let sockets proceed between two of them.
+    await nextTurn()
+    try {
+      this.report({ kind: 'rendered', number, result: carryOut(request, this.plans) })
+    } catch (error) {
+      this.report({ kind: 'fault', number, text: describeError(error) })
+    }
+  }
+
+  private async close(): Promise<void> {
+    await this.agent.close()
+    this.report({ kind: 'closed' })
+  }
+
+  private report(report: Report): void {
+    this.reports.push(report)
+    if (this.reports.length === 1) void nextTurn().then(() => this.sendReports())
+  }
+
+  private sendReports(): void {
+    const handedOver: ArrayBuffer[] = []
+    const reports = this.reports.map(report => withOwnBuffer(report, handedOver))
+    this.reports = []
+    this.thread.post(reports, handedOver)
+  }
+}
+
+function toKeep(value: SharedValue): SharedValue {
+  return 'kind' in value ? withBuffer(value) : value
+}
+
+/** A Buffer arrives here as a plain Uint8Array. */
+function withBuffer(content: DeliveryJob['content']): DeliveryJob['content'] {
+  if (content.kind !== 'relayed') return content
+  const { buffer, byteOffset, byteLength } = content.message
+  return { ...content, message: Buffer.from(buffer, byteOffset, byteLength) }
+}
+
+/**
+ * A captured message is transferred, not copied. One that shares its ArrayBuffer (small Buffers do) is copied into
+ * its own first.
+ */
+function withOwnBuffer(report: Report, handedOver: ArrayBuffer[]): Report {
+  if (report.kind !== 'outcome') return report
+  const captured = capturedIn(report.outcome)
+  if (captured === undefined) return report
+  const isAlone = captured.buffer instanceof ArrayBuffer && captured.byteLength === captured.buffer.byteLength
+  const own = isAlone ? captured : Buffer.from(new Uint8Array(captured).buffer)
+  handedOver.push(own.buffer as ArrayBuffer)
+  return { ...report, outcome: { ...report.outcome, captured: own } as Outcome }
+}
+
+function capturedIn(outcome: Outcome): Buffer | undefined {
+  return outcome.kind === 'delivered' ? outcome.captured : undefined
+}
 
 stepAside()
-const thread = ownThread()
-serveJobs(thread, openWorkerAgent(thread.options as AgentOptions))
+const ownThreadPort = ownThread()
+serveJobs(ownThreadPort, openWorkerAgent(ownThreadPort.options as AgentOptions))

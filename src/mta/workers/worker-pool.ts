@@ -1,14 +1,13 @@
 /**
- * The delivery agent that has others work for it: composing, signing and SMTP run in threads of their own.
+ * The delivery agent that runs composing, signing and SMTP in worker threads.
  *
- * Opened by the composition root, called by the queue through `queue/delivery-agent.ts` as if there were no threads. Knows
- * no database and no SMTP. Fails: a thread that ends by itself is logged and replaced, and its jobs end as `deferred`;
- * while there is none to be had, jobs wait, so that none of their attempts is used up.
+ * The queue calls it through `queue/delivery-agent.ts` as if there were no threads. If a thread crashes, that is
+ * logged, the thread restarted and its jobs end as `deferred`. Without a running thread, jobs wait, so that no
+ * attempt is used up.
+ * Starts with one thread and adds others under load; they stay. A small server mostly needs one, and each takes some
+ * 10 MB.
  *
- * One thread is there from the beginning; the others come once there is more to do than one does at a time, and stay: most of the
- * time a server of little mail needs one, and each takes some 10 MB.
- *
- *   (absent) -> starting -> ready -> ended -> (at once, or after a pause when it did not last) starting
+ *   (absent) -> starting -> ready -> ended -> starting (immediately, or after a back-off if it ended early)
  */
 import { setMaxListeners } from 'node:events'
 import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
@@ -19,7 +18,7 @@ import type { DeliveryAgent, DeliveryJob } from '../../queue/delivery-agent.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, ThreadEnd } from '../../world/threads.js'
-import { concludeShutdown } from '../conclude.js'
+import { shutdownOutcome } from '../attempt-outcome.js'
 import type { AgentOptions } from './worker-agent.js'
 import { DeliveryThread } from './worker-thread.js'
 
@@ -27,13 +26,13 @@ export interface WorkerPoolParts {
   readonly clock: Clock
   readonly log: Log
   readonly spawn: SpawnThread
-  /** How many threads, >= 1. */
+  /** Maximum number of threads, >= 1. */
   readonly workers: number
-  /** What each of them runs; its limits of idle connections are for one thread. */
+  /** Its idle connection limits apply per thread. */
   readonly agent: AgentOptions
-  /** How long a connection waits for its next message, ms. */
+  /** How long an idle connection is kept, ms. */
   readonly idleMs: number
-  /** How long saying goodbye to idle connections may take, ms. */
+  /** Time limit for QUIT on idle connections, ms. */
   readonly quitMs: number
 }
 
@@ -41,54 +40,54 @@ export interface WorkerPool extends DeliveryAgent {
   /**
    * Renders for a waiting request, in the least busy thread. The caller bounds concurrency.
    *
-   * @throws AppError unavailable where no thread is there, or it ends meanwhile
+   * @throws AppError unavailable if no thread is running, or it ends meanwhile
    */
   render(request: RenderRequest): Promise<RenderResult>
-  /** Ends the threads wherever they are. What is in hand gets no outcome: the queue tries it again, as after a crash. */
+  /** Terminates the threads. Jobs in flight get no outcome; the queue retries them, as after a crash. */
   terminate(): Promise<void>
 }
 
-interface Place {
+interface Slot {
   readonly number: number
   thread: DeliveryThread | undefined
-  /** On the monotonic clock; undefined until it is needed. */
+  /** Monotonic; undefined until the slot is first used. */
   startedAt: number | undefined
-  /** Threads in a row that did not last. */
+  /** Consecutive threads that ended early. */
   failures: number
   restart: Timer | undefined
 }
 
-/** A job that no thread could take yet. */
+/** A job waiting for a thread. */
 interface Waiting {
   readonly begin: () => void
-  readonly giveUp: () => void
+  readonly cancel: () => void
 }
 
-/** A thread that ran so long was right in itself; the next one is started at once. */
-const LASTING_MS = 10_000
-const PAUSES: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
-/** Threads do not fail together, so their pauses need no jitter. */
+/** A thread that ran this long is restarted immediately. */
+const STABLE_AFTER_MS = 10_000
+const RESTART_BACKOFF: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
+/** Threads do not fail together, so the delays need no jitter. */
 const NO_JITTER = 0.5
 
-/** Waiting behind so many jobs takes less than a new connection with its TLS handshake. */
-const EQUAL_LOAD = 2
-/** For the way there and back, beyond the time for QUIT. */
+/** Queueing behind this many jobs is cheaper than a new connection with a TLS handshake. */
+const LOAD_TOLERANCE = 2
+/** Added to the QUIT time limit for the message round trip. */
 const CLOSING_MARGIN_MS = 1_000
 
 export function openWorkerPool(parts: WorkerPoolParts): WorkerPool {
-  return new ThreadedAgent(parts)
+  return new ThreadPool(parts)
 }
 
-class ThreadedAgent implements WorkerPool {
+class ThreadPool implements WorkerPool {
   private readonly parts: WorkerPoolParts
-  private readonly places: readonly Place[]
+  private readonly slots: readonly Slot[]
   private readonly waiting = new Set<Waiting>()
-  private readonly underWay = new Set<Promise<unknown>>()
+  private readonly inFlight = new Set<Promise<unknown>>()
   private isClosing = false
 
   constructor(parts: WorkerPoolParts) {
     this.parts = parts
-    this.places = Array.from({ length: parts.workers }, (_, index) => ({
+    this.slots = Array.from({ length: parts.workers }, (_, index) => ({
       number: index + 1,
       thread: undefined,
       startedAt: undefined,
@@ -99,27 +98,27 @@ class ThreadedAgent implements WorkerPool {
   }
 
   deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
-    // One shutdown signal serves every delivery at once; that many listeners are no leak.
+    // All deliveries listen on one shutdown signal, so many listeners are not a leak.
     setMaxListeners(0, signal)
-    if (this.isClosing) return Promise.resolve(concludeShutdown())
-    return this.awaited(this.handOver(job, signal))
+    if (this.isClosing) return Promise.resolve(shutdownOutcome())
+    return this.track(this.dispatch(job, signal))
   }
 
   render(request: RenderRequest): Promise<RenderResult> {
-    return this.isClosing ? Promise.reject(noThread()) : this.awaited(this.handOverRendering(request))
+    return this.isClosing ? Promise.reject(noThreadError()) : this.track(this.dispatchRender(request))
   }
 
-  /** Closing waits for it. */
-  private awaited<T>(work: Promise<T>): Promise<T> {
-    this.underWay.add(work)
-    const forget = () => this.underWay.delete(work)
+  /** `close` waits for tracked work. */
+  private track<T>(work: Promise<T>): Promise<T> {
+    this.inFlight.add(work)
+    const forget = () => this.inFlight.delete(work)
     work.then(forget, forget)
     return work
   }
 
   async close(): Promise<void> {
     this.stopStarting()
-    await Promise.allSettled(this.underWay)
+    await Promise.allSettled(this.inFlight)
     const limitMs = this.parts.quitMs + CLOSING_MARGIN_MS
     await Promise.all(this.threads().map(thread => thread.close(limitMs)))
   }
@@ -131,16 +130,16 @@ class ThreadedAgent implements WorkerPool {
 
   private stopStarting(): void {
     this.isClosing = true
-    for (const { restart } of this.places) restart?.cancel()
-    for (const { giveUp } of this.waiting) giveUp()
+    for (const { restart } of this.slots) restart?.cancel()
+    for (const { cancel: giveUp } of this.waiting) giveUp()
   }
 
   private startOneMore(): void {
-    const place = this.places.find(({ startedAt }) => startedAt === undefined)
+    const place = this.slots.find(({ startedAt }) => startedAt === undefined)
     if (place) this.start(place)
   }
 
-  private start(place: Place): void {
+  private start(place: Slot): void {
     place.startedAt = this.parts.clock.monotonic()
     place.thread = new DeliveryThread({
       ...this.parts,
@@ -151,13 +150,13 @@ class ThreadedAgent implements WorkerPool {
     })
   }
 
-  private replace(place: Place, { exitCode, fault }: ThreadEnd, lost: number): void {
+  private replace(place: Slot, { exitCode, fault }: ThreadEnd, lost: number): void {
     place.thread = undefined
     if (this.isClosing) return
     const { clock, log } = this.parts
-    const hasLasted = clock.monotonic() - (place.startedAt ?? 0) >= LASTING_MS
+    const hasLasted = clock.monotonic() - (place.startedAt ?? 0) >= STABLE_AFTER_MS
     place.failures = hasLasted ? 0 : place.failures + 1
-    const pauseMs = place.failures === 0 ? 0 : retryDelayMs(PAUSES, place.failures, NO_JITTER)
+    const pauseMs = place.failures === 0 ? 0 : retryDelayMs(RESTART_BACKOFF, place.failures, NO_JITTER)
     log.error('delivery thread ended', {
       thread: place.number,
       deliveriesLost: lost,
@@ -168,51 +167,51 @@ class ThreadedAgent implements WorkerPool {
     place.restart = clock.after(pauseMs, () => this.start(place))
   }
 
-  private handOver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
+  private dispatch(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
     const domain = job.recipient.slice(job.recipient.lastIndexOf('@') + 1)
-    const thread = this.choose(domain)
-    if ((thread?.load ?? this.waiting.size) > EQUAL_LOAD) this.startOneMore()
-    return thread === undefined ? this.wait(job, signal) : thread.deliver(job, domain, signal)
+    const thread = this.pickThread(domain)
+    if ((thread?.load ?? this.waiting.size) > LOAD_TOLERANCE) this.startOneMore()
+    return thread === undefined ? this.enqueue(job, signal) : thread.deliver(job, domain, signal)
   }
 
-  private handOverRendering(request: RenderRequest): Promise<RenderResult> {
+  private dispatchRender(request: RenderRequest): Promise<RenderResult> {
     const [thread] = this.readyThreads()
-    if ((thread?.load ?? this.waiting.size) > EQUAL_LOAD) this.startOneMore()
+    if ((thread?.load ?? this.waiting.size) > LOAD_TOLERANCE) this.startOneMore()
     if (thread) return thread.render(request)
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         begin: () => {
           this.waiting.delete(waiting)
-          resolve(this.handOverRendering(request))
+          resolve(this.dispatchRender(request))
         },
-        giveUp: () => {
+        cancel: () => {
           this.waiting.delete(waiting)
-          reject(noThread())
+          reject(noThreadError())
         },
       }
       this.waiting.add(waiting)
     })
   }
 
-  /** The one with least to do; of those about equal in that, one that can use an open connection. */
-  private choose(domain: string): DeliveryThread | undefined {
+  /** The least busy thread, or an about equally busy one with a connection to the domain. */
+  private pickThread(domain: string): DeliveryThread | undefined {
     const [least, ...others] = this.readyThreads()
     if (least === undefined || least.isConnectedTo(domain)) return least
-    const equals = others.filter(({ load }) => load <= least.load + EQUAL_LOAD)
+    const equals = others.filter(({ load }) => load <= least.load + LOAD_TOLERANCE)
     return equals.find(thread => thread.isConnectedTo(domain)) ?? least
   }
 
-  /** The one with least to do first. */
+  /** Least busy first. */
   private readyThreads(): DeliveryThread[] {
     const ready = this.threads().filter(thread => thread.isReady)
     return ready.sort((one, other) => one.load - other.load)
   }
 
   private threads(): DeliveryThread[] {
-    return this.places.flatMap(({ thread }) => thread ?? [])
+    return this.slots.flatMap(({ thread }) => thread ?? [])
   }
 
-  private wait(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
+  private enqueue(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
     return new Promise(resolve => {
       const leave = () => {
         this.waiting.delete(waiting)
@@ -220,13 +219,13 @@ class ThreadedAgent implements WorkerPool {
       }
       const giveUp = () => {
         leave()
-        resolve(concludeShutdown())
+        resolve(shutdownOutcome())
       }
       const begin = () => {
         leave()
-        resolve(this.handOver(job, signal))
+        resolve(this.dispatch(job, signal))
       }
-      const waiting: Waiting = { begin, giveUp }
+      const waiting: Waiting = { begin, cancel: giveUp }
       this.waiting.add(waiting)
       signal.addEventListener('abort', giveUp, { once: true })
       if (signal.aborted) giveUp()
@@ -234,6 +233,41 @@ class ThreadedAgent implements WorkerPool {
   }
 }
 
-function noThread(): AppError {
-  return new AppError('unavailable', 'no thread can render it; try again')
+function noThreadError(): AppError {
+  return new AppError('unavailable', 'no rendering thread is available; try again')
+}
+
+export interface ReplaceablePool extends WorkerPool {
+  replace(next: WorkerPool): void
+}
+
+export function replaceablePool(first: WorkerPool): ReplaceablePool {
+  let current = first
+  const leaving = new Set<WorkerPool>()
+
+  async function retire(pool: WorkerPool): Promise<void> {
+    leaving.add(pool)
+    try {
+      await pool.close()
+      await pool.terminate()
+    } finally {
+      leaving.delete(pool)
+    }
+  }
+
+  return {
+    deliver: (job, signal) => current.deliver(job, signal),
+    render: request => current.render(request),
+    replace(next) {
+      const former = current
+      current = next
+      void retire(former)
+    },
+    async close() {
+      await Promise.all([current, ...leaving].map(pool => pool.close()))
+    },
+    async terminate() {
+      await Promise.all([current, ...leaving].map(pool => pool.terminate()))
+    },
+  }
 }

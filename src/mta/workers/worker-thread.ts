@@ -1,8 +1,8 @@
 /**
- * One delivery thread as the server sees it: the jobs it has in hand, what it was given to keep, and its end.
+ * One delivery thread as the server sees it: its jobs, its shared values, and its end.
  *
- * Used by `worker-pool.ts`. Never starts another thread, never chooses a job. Fails: when the thread ends, every job it
- * had in hand ends with it as `deferred`, and renderings reject as unavailable; where the agent over there breaks its promise never to reject, so does this.
+ * Used by `worker-pool.ts`, which starts threads and chooses jobs. If the thread crashes, its jobs end as `deferred`
+ * and its renderings reject as unavailable.
  */
 import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
 import { AppError } from '../../core/errors.js'
@@ -11,37 +11,36 @@ import type { DeliveryJob } from '../../queue/delivery-agent.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import type { SpawnThread, Thread, ThreadEnd } from '../../world/threads.js'
 import type { AgentOptions } from './worker-agent.js'
-import type { Instruction, JobSlip, Report } from './worker-protocol.js'
-import { SharedAccount } from './worker-shared.js'
+import type { Instruction, JobMessage, Report, SharedValue } from './worker-protocol.js'
 
 export interface DeliveryThreadParts {
   readonly spawn: SpawnThread
   readonly agent: AgentOptions
   readonly clock: Clock
-  /** How long a connection waits for its next message, ms. */
+  /** How long an idle connection is kept, ms. */
   readonly idleMs: number
-  /** It can be given jobs from now on. */
+  /** The thread accepts jobs. */
   readonly onReady: () => void
-  /** @param lost how many jobs it had in hand */
+  /** @param lost number of jobs in flight */
   readonly onEnd: (end: ThreadEnd, lost: number) => void
 }
 
-interface InHand {
+interface PendingJob {
   readonly settle: (outcome: Outcome) => void
   readonly fail: (error: Error) => void
 }
 
-interface Rendering {
+interface PendingRender {
   readonly settle: (result: RenderResult) => void
   readonly fail: (error: Error) => void
 }
 
 /**
- * For strings and objects; rendered messages are buffers and do not count. A mail of 25 MB takes more than 512 while it is
- * composed. Only a fault needs ever more, and that shall end a thread and not the server.
+ * For strings and objects; rendered messages are Buffers and do not count. Composing a 25 MB mail takes more than 512
+ * MB. Beyond this only a bug is plausible, and it must end the thread, not the server.
  */
 const HEAP_MEGABYTES = 1_024
-const MOST_DESTINATIONS = 1_000
+const MAX_DESTINATIONS = 1_000
 
 const PROGRAM = new URL('./worker-main.js', import.meta.url)
 
@@ -50,14 +49,14 @@ export class DeliveryThread {
   private readonly thread: Thread
   private readonly ended: Promise<void>
   private state: 'starting' | 'ready' | 'ended' = 'starting'
-  private readonly inHand = new Map<number, InHand>()
-  private readonly renderings = new Map<number, Rendering>()
+  private readonly jobs = new Map<number, PendingJob>()
+  private readonly renders = new Map<number, PendingRender>()
   private lastNumber = 0
-  private readonly shared = new SharedAccount()
+  private readonly shared = new SharedValues()
   private instructions: Instruction[] = []
   private isSendPlanned = false
   private onClosed = () => {}
-  /** When a message to this domain was last delivered, on the monotonic clock; longest ago first. */
+  /** Time of the last delivery by domain, monotonic; oldest first. */
   private readonly destinations = new Map<string, number>()
 
   constructor(parts: DeliveryThreadParts) {
@@ -67,9 +66,9 @@ export class DeliveryThread {
     this.thread = parts.spawn(PROGRAM, {
       options: parts.agent,
       heapMegabytes: HEAP_MEGABYTES,
-      onMessage: message => this.read(message as readonly Report[]),
+      onMessage: message => this.handleReports(message as readonly Report[]),
       onEnd: end => {
-        this.takeLeave(end)
+        this.handleEnd(end)
         tellEnded()
       },
     })
@@ -79,69 +78,69 @@ export class DeliveryThread {
     return this.state === 'ready'
   }
 
-  /** Jobs and renderings in hand. */
+  /** Jobs and renderings in flight. */
   get load(): number {
-    return this.inHand.size + this.renderings.size
+    return this.jobs.size + this.renders.size
   }
 
-  /** Whether it probably has an idle connection for mail to this domain. */
+  /** Whether an idle connection for this domain is likely. */
   isConnectedTo(domain: string): boolean {
     const usedAt = this.destinations.get(domain)
     return usedAt !== undefined && this.parts.clock.monotonic() - usedAt < this.parts.idleMs
   }
 
-  /** @param domain of the recipient */
+  /** @param domain recipient domain */
   deliver(job: DeliveryJob, domain: string, signal: AbortSignal): Promise<Outcome> {
     const number = ++this.lastNumber
-    const abort = () => this.instruct({ kind: 'abort', number })
-    const outcome = new Promise<Outcome>((settle, fail) => this.inHand.set(number, { settle, fail }))
-    this.instruct({ kind: 'deliver', number, slip: this.toSlip(job) })
+    const abort = () => this.post({ kind: 'abort', number })
+    const outcome = new Promise<Outcome>((settle, fail) => this.jobs.set(number, { settle, fail }))
+    this.post({ kind: 'deliver', number, job: this.toMessage(job) })
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
     return outcome
       .then(known => {
-        if (known.kind === 'delivered') this.noteConnection(domain)
+        if (known.kind === 'delivered') this.recordConnection(domain)
         return known
       })
       .finally(() => signal.removeEventListener('abort', abort))
   }
 
-  /** @throws AppError unavailable where the thread ends first */
+  /** @throws AppError unavailable if the thread ends first */
   render(request: RenderRequest): Promise<RenderResult> {
     const number = ++this.lastNumber
-    this.instruct({ kind: 'render', number, request })
-    return new Promise((settle, fail) => this.renderings.set(number, { settle, fail }))
+    this.post({ kind: 'render', number, request })
+    return new Promise((settle, fail) => this.renders.set(number, { settle, fail }))
   }
 
-  /** Ends it once its idle connections have said QUIT, or after `limitMs`. Call it when nothing is in hand. */
+  /** Ends the thread once its idle connections have sent QUIT, or after `limitMs`. Call when no job is in flight. */
   async close(limitMs: number): Promise<void> {
     if (this.state === 'ready') {
       const closed = new Promise<void>(resolve => (this.onClosed = resolve))
       const isOver = new AbortController()
-      this.instruct({ kind: 'close' })
+      this.post({ kind: 'close' })
       await Promise.race([closed, this.ended, this.parts.clock.sleep(limitMs, isOver.signal)])
       isOver.abort()
     }
     await this.terminate()
   }
 
-  /** Ends it wherever it is; what it has in hand gets no outcome, as in a crash of the whole server. */
+  /** Ends the thread immediately; jobs in flight get no outcome, as if the server had crashed. */
   async terminate(): Promise<void> {
-    this.inHand.clear()
-    this.giveUpRenderings()
+    this.jobs.clear()
+    this.failRenders()
     await this.thread.terminate()
     await this.ended
   }
 
-  private toSlip({ content, signingKeys, submission: _, dueAt: __, ...job }: DeliveryJob): JobSlip {
+  private toMessage({ content, signingKeys, submission: _, dueAt: __, ...job }: DeliveryJob): JobMessage {
     return {
       ...job,
-      content: this.shared.give(content, this.instructions),
-      ...(signingKeys.length === 0 ? {} : { signingKeys: this.shared.give(signingKeys, this.instructions) }),
+      content: this.shared.share(content, this.instructions),
+      ...(signingKeys.length === 0 ? {} : { signingKeys: this.shared.share(signingKeys, this.instructions) }),
     }
   }
 
-  private instruct(instruction: Instruction): void {
+  private post(instruction: Instruction): void {
     this.instructions.push(instruction)
     if (this.isSendPlanned) return
     this.isSendPlanned = true
@@ -155,7 +154,7 @@ export class DeliveryThread {
     this.isSendPlanned = false
   }
 
-  private read(reports: readonly Report[]): void {
+  private handleReports(reports: readonly Report[]): void {
     for (const report of reports)
       switch (report.kind) {
         case 'ready':
@@ -163,13 +162,13 @@ export class DeliveryThread {
           this.parts.onReady()
           break
         case 'outcome':
-          this.take(report.number)?.settle(withBuffer(report.outcome))
+          this.takeJob(report.number)?.settle(withBuffer(report.outcome))
           break
         case 'rendered':
-          this.takeRendering(report.number)?.settle(report.result)
+          this.takeRender(report.number)?.settle(report.result)
           break
         case 'fault': {
-          const failed = this.take(report.number) ?? this.takeRendering(report.number)
+          const failed = this.takeJob(report.number) ?? this.takeRender(report.number)
           failed?.fail(new Error(report.text))
           break
         }
@@ -179,47 +178,46 @@ export class DeliveryThread {
       }
   }
 
-  private take(number: number): InHand | undefined {
-    const job = this.inHand.get(number)
-    this.inHand.delete(number)
+  private takeJob(number: number): PendingJob | undefined {
+    const job = this.jobs.get(number)
+    this.jobs.delete(number)
     return job
   }
 
-  private takeRendering(number: number): Rendering | undefined {
-    const rendering = this.renderings.get(number)
-    this.renderings.delete(number)
+  private takeRender(number: number): PendingRender | undefined {
+    const rendering = this.renders.get(number)
+    this.renders.delete(number)
     return rendering
   }
 
-  private giveUpRenderings(): void {
-    const lost = [...this.renderings.values()]
-    this.renderings.clear()
-    for (const { fail } of lost)
-      fail(new AppError('unavailable', 'the thread that rendered it has ended; try again'))
+  private failRenders(): void {
+    const lost = [...this.renders.values()]
+    this.renders.clear()
+    for (const { fail } of lost) fail(new AppError('unavailable', 'the rendering thread ended; try again'))
   }
 
-  private takeLeave(end: ThreadEnd): void {
+  private handleEnd(end: ThreadEnd): void {
     this.state = 'ended'
-    const lost = [...this.inHand.values()]
-    this.inHand.clear()
+    const lost = [...this.jobs.values()]
+    this.jobs.clear()
     this.parts.onEnd(end, lost.length)
     for (const { settle } of lost) settle(WORKER_LOST)
-    this.giveUpRenderings()
+    this.failRenders()
   }
 
-  private noteConnection(domain: string): void {
+  private recordConnection(domain: string): void {
     this.destinations.delete(domain)
     this.destinations.set(domain, this.parts.clock.monotonic())
     const eldest =
-      this.destinations.size > MOST_DESTINATIONS ? this.destinations.keys().next().value : undefined
+      this.destinations.size > MAX_DESTINATIONS ? this.destinations.keys().next().value : undefined
     if (eldest !== undefined) this.destinations.delete(eldest)
   }
 }
 
 /**
- * For every job alike, though most were not past the final dot: which of them a server has taken, nobody can know
- * (RFC 5321 §4.5.3.2.6). So none of them asks to be tried sooner than after any other failure: what may have arrived must
- * not be offered again at once, and a fault of ours that comes back with the same message must not come back at once.
+ * The same for all jobs: some may have been past the final dot, and whether the server accepted those is unknown (RFC
+ * 5321 §4.5.3.2.6). They are retried after the normal delay, so that neither a possible duplicate nor a message that
+ * crashes the thread is retried immediately.
  */
 const WORKER_LOST: Deferred = {
   kind: 'deferred',
@@ -227,13 +225,93 @@ const WORKER_LOST: Deferred = {
   scope: 'source',
   permanence: 'transient',
   subtype: 'worker_lost',
-  summary: 'the thread that delivered it ended unexpectedly; see the log',
+  summary: 'the delivery thread ended unexpectedly; see the log',
   tried: [],
 }
 
-/** Crossing over makes a plain Uint8Array of a Buffer. */
+/** A Buffer arrives here as a plain Uint8Array. */
 function withBuffer(outcome: Outcome): Outcome {
   if (outcome.kind !== 'delivered' || outcome.captured === undefined) return outcome
   const { buffer, byteOffset, byteLength } = outcome.captured
   return { ...outcome, captured: Buffer.from(buffer, byteOffset, byteLength) }
+}
+
+/**
+ * Per thread: some 80 newsletters of 50 KB, half of the queue's own content cache. A value dropped too early is only
+ * sent again.
+ */
+const MAX_KEPT_BYTES = 8 * 1_024 * 1_024
+/** Ids of values seen once. */
+const MAX_USED_ONCE = 4_096
+
+/** Ids are the same in all threads. */
+const numbers = new WeakMap<SharedValue, number>()
+let lastNumber = 0
+
+export class SharedValues {
+  /** Bytes by id; least recently used first. */
+  private readonly kept = new Map<number, number>()
+  private bytes = 0
+  /** Ids of values used once; oldest first. */
+  private readonly usedOnce = new Set<number>()
+
+  /**
+   * Adds the instruction that the thread needs before it can use the value.
+   *
+   * @returns the value's id, or the value if the thread does not keep it
+   */
+  share<V extends SharedValue>(value: V, instructions: Instruction[]): number | V {
+    const id = numberOf(value)
+    const known = this.kept.get(id)
+    if (known === undefined && !this.usedOnce.delete(id)) {
+      this.noteFirstUse(id)
+      return value
+    }
+    const bytes = known ?? bytesOf(value)
+    if (known === undefined) {
+      instructions.push({ kind: 'keep', id, value })
+      this.bytes += bytes
+    }
+    this.kept.delete(id)
+    this.kept.set(id, bytes)
+    return id
+  }
+
+  private noteFirstUse(id: number): void {
+    this.usedOnce.add(id)
+    const [oldest] = this.usedOnce
+    if (this.usedOnce.size > MAX_USED_ONCE && oldest !== undefined) this.usedOnce.delete(oldest)
+  }
+
+  /** Call after all jobs that use the shared values were added. */
+  dropOldest(instructions: Instruction[]): void {
+    for (const [id, bytes] of this.kept) {
+      if (this.bytes <= MAX_KEPT_BYTES) break
+      instructions.push({ kind: 'drop', id })
+      this.kept.delete(id)
+      this.bytes -= bytes
+    }
+  }
+}
+
+function numberOf(value: SharedValue): number {
+  const known = numbers.get(value)
+  if (known !== undefined) return known
+  lastNumber += 1
+  numbers.set(value, lastNumber)
+  return lastNumber
+}
+
+/** Strings take up to two bytes per character; everything else is rounded up. */
+function bytesOf(value: SharedValue): number {
+  if (!('kind' in value)) return textBytes(value.map(key => key.privateKey))
+  const data = value.merging?.data === undefined ? '' : JSON.stringify(value.merging.data)
+  if (value.kind === 'relayed') return value.message.length + textBytes([data, value.letter?.html ?? ''])
+  const { subject, html = '', text = '', headers = [], attachments = [] } = value
+  const attached = attachments.reduce((sum, { octets }) => sum + octets.length, 0)
+  return textBytes([subject, html, text, data, ...headers.map(header => header.value)]) + attached
+}
+
+function textBytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + 2 * text.length, 1_000)
 }

@@ -65,7 +65,7 @@ t.test(
       ...stsFailure,
       permanence: 'transient',
       summary:
-        'mx.example [192.0.2.25]: MTA-STS demands TLS with a right certificate: self-signed certificate',
+        'mx.example [192.0.2.25]: MTA-STS requires TLS with a valid certificate: self-signed certificate',
       tried: [
         { stage: 'starttls', sts: { mode: 'enforce', result: 'failed', reason: 'self-signed certificate' } },
       ],
@@ -167,7 +167,7 @@ t.test(
           host: 'mx1.other',
           stage: 'resolve',
           error: 'not tried: not in the MTA-STS policy',
-          sts: { mode: 'enforce', result: 'failed', reason: 'the host is not in the policy' },
+          sts: { mode: 'enforce', result: 'failed', reason: 'the host is not listed in the policy' },
         },
         { host: 'mx.example', sts: { result: 'passed' } },
       ],
@@ -246,7 +246,7 @@ t.test('under a policy that is only tested a host that is not listed gets the ma
   http.answer(served(policyText({ mode: 'testing', mx: ['other.example'] })))
   t.match(await agent.deliver(makeJob(), goOn), {
     kind: 'delivered',
-    tried: [{ sts: { mode: 'testing', result: 'failed', reason: 'the host is not in the policy' } }],
+    tried: [{ sts: { mode: 'testing', result: 'failed', reason: 'the host is not listed in the policy' } }],
   })
 })
 

@@ -1,15 +1,10 @@
 /** What counts as an announcement of a policy, what as a policy, and which hosts a policy lists. */
 import t from 'tap'
-import {
-  listsHost,
-  readStsId,
-  readStsPolicy,
-  type StsPolicy,
-} from '../../../src/mta/routing/mta-sts-policy.js'
+import { listsHost, parseStsId, parseStsPolicy, type StsPolicy } from '../../../src/mta/routing/mta-sts.js'
 import { policyText } from '../../support/smtp/mta-sts.js'
 
 function policyOf(text: string): StsPolicy {
-  const reading = readStsPolicy(text)
+  const reading = parseStsPolicy(text)
   if ('fault' in reading) throw new Error(reading.fault)
   return reading.policy
 }
@@ -23,7 +18,7 @@ for (const [what, records] of [
   ['with the id twice, where the first counts', ['v=STSv1; id=20160831085700Z; id=other']],
 ] as const)
   t.test(`a record is read ${what}`, async t => {
-    t.equal(readStsId(records), '20160831085700Z')
+    t.equal(parseStsId(records), '20160831085700Z')
   })
 
 for (const [what, records] of [
@@ -41,7 +36,7 @@ for (const [what, records] of [
   ['a field between is empty', ['v=STSv1;; id=1;']],
 ] as const)
   t.test(`no policy is announced where ${what}`, async t => {
-    t.equal(readStsId(records), undefined)
+    t.equal(parseStsId(records), undefined)
   })
 
 t.test('a policy says its mode, its hosts and how long it holds', async t => {
@@ -101,7 +96,7 @@ for (const [what, text, fault] of [
   ['lists hosts without end', policyText({ mx: Array.from({ length: 201 }, () => 'mx.example') }), /mx/],
 ] as const)
   t.test(`a policy that ${what} is none`, async t => {
-    t.match(readStsPolicy(text), { fault })
+    t.match(parseStsPolicy(text), { fault })
   })
 
 t.test('the star of an mx stands for one label, the left-most, and not for none', async t => {

@@ -368,7 +368,7 @@ for (const address of [
       kind: 'deferred',
       cause: 'config',
       subtype: 'address_not_public',
-      summary: /by a route, or with mta\.allow_private/,
+      summary: /add a route for it, or set mta\.allow_private/,
       tried: [{ host: 'mx.example', error: /^not tried: the address is not public/ }],
     })
     t.same(dialled, [])

@@ -38,7 +38,7 @@ function relay(parts: Partial<Route> = {}): { routes: Route[] } {
         tls: 'require',
         username: 'shop',
         password: 'sëcret',
-        isPasswordForUnverified: true,
+        allowUnverifiedAuth: true,
         ...parts,
       },
     ],
@@ -137,12 +137,12 @@ for (const tls of ['none', 'opportunistic', 'require'] as const)
       S 250-relay.example
       S 250 AUTH PLAIN`
     const mx = await scriptedServer(t, tls === 'none' ? inClear : secured('AUTH PLAIN'))
-    const { agent } = testMta(t, { '192.0.2.25': mx }, relay({ tls, isPasswordForUnverified: false }))
+    const { agent } = testMta(t, { '192.0.2.25': mx }, relay({ tls, allowUnverifiedAuth: false }))
     t.match(await agent.deliver(makeJob(), goOn), {
       kind: 'deferred',
       cause: 'config',
       subtype: 'auth_unavailable',
-      summary: /the password is said under verified TLS only/,
+      summary: /the password is sent over verified TLS only/,
     })
   })
 
@@ -151,15 +151,11 @@ t.test('a password is said without a word where the certificate is right, and on
     S 235 2.7.0 welcome
     ${mail}`
   const verified = await scriptedServer(t, `${secured('AUTH PLAIN')}\n${dialogue}`)
-  const routes = relay({ host: 'mx.example', tls: 'verify', isPasswordForUnverified: false })
+  const routes = relay({ host: 'mx.example', tls: 'verify', allowUnverifiedAuth: false })
   const zone = { 'mx.example': { A: ['192.0.2.25'] } }
   const { agent } = testMta(t, { '192.0.2.25': verified }, { ...routes, zone, trusted: certificate.cert })
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
   const local = await scriptedServer(t, `${secured('AUTH PLAIN')}\n${dialogue}`)
-  const here = testMta(
-    t,
-    { '127.0.0.1': local },
-    relay({ host: '127.0.0.1', isPasswordForUnverified: false }),
-  )
+  const here = testMta(t, { '127.0.0.1': local }, relay({ host: '127.0.0.1', allowUnverifiedAuth: false }))
   t.match(await here.agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })

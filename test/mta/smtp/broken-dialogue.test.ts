@@ -102,7 +102,7 @@ t.test('a server that falls silent after the final dot gets ten minutes', async 
   t.match(await delivery, {
     kind: 'deferred',
     subtype: 'reply_lost',
-    tried: [{ stage: 'final_dot', error: 'no answer in time', durationMs: timeouts.finalDotMs }],
+    tried: [{ stage: 'final_dot', error: 'timed out waiting for a reply', durationMs: timeouts.finalDotMs }],
   })
 })
 
@@ -133,7 +133,7 @@ t.test(
     t.match(await delivery, {
       kind: 'deferred',
       subtype: 'timeout',
-      tried: [{ stage: 'data', error: 'no answer in time' }],
+      tried: [{ stage: 'data', error: 'timed out waiting for a reply' }],
     })
   },
 )
@@ -195,7 +195,7 @@ t.test(
     t.match(await agent.deliver(makeJob(), goOn), {
       kind: 'deferred',
       subtype: 'protocol_violation',
-      tried: [{ error: 'server said 250 without being asked' }],
+      tried: [{ error: 'unsolicited reply 250' }],
     })
   },
 )

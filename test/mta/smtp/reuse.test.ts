@@ -186,8 +186,8 @@ t.test('two routes to one host with different passwords share no connection', as
     { '192.0.2.25': mx },
     {
       routes: [
-        { ...route, domain: 'one.example', password: 'one', isPasswordForUnverified: true },
-        { ...route, domain: 'two.example', password: 'two', isPasswordForUnverified: true },
+        { ...route, domain: 'one.example', password: 'one', allowUnverifiedAuth: true },
+        { ...route, domain: 'two.example', password: 'two', allowUnverifiedAuth: true },
       ],
     },
   )

@@ -1,7 +1,7 @@
 /** A message on a line that is slow: how long each block of it may take, and the whole. */
 import t from 'tap'
 import { Duplex } from 'node:stream'
-import type { SmtpEnd } from '../../../src/mta/smtp-end.js'
+import type { SmtpResult } from '../../../src/mta/smtp-result.js'
 import { transact } from '../../../src/mta/smtp/smtp-transaction.js'
 import type { Socket } from '../../../src/world/net/dial.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
@@ -55,7 +55,7 @@ async function sendOver(blockMs: number) {
   const session = await openTestSession(clock, dialler)
   const envelope = { sender: 'a@sender.example', recipient: 'ann@example.com' }
   const startedAt = clock.monotonic()
-  let ended: { readonly end: SmtpEnd; readonly seconds: number } | undefined
+  let ended: { readonly end: SmtpResult; readonly seconds: number } | undefined
   void transact(session, envelope, MESSAGE, {
     ...{ timeouts, clock, deadline: Infinity, reset: false, signal: goOn },
   }).then(end => (ended = { end, seconds: (clock.monotonic() - startedAt) / 1_000 }))
@@ -73,13 +73,13 @@ t.test('a line of 4 KB/s is fast enough', async t => {
 
 t.test('a line of less is given up, though each block was taken within its time', async t => {
   const { end, seconds, blocks } = await sendOver(100_000)
-  t.match(end, { accepted: false, stage: 'data', broken: { kind: 'timeout' } })
+  t.match(end, { accepted: false, stage: 'data', failure: { kind: 'timeout' } })
   t.equal(seconds, 180 + 160, 'the time of one block, and of the whole message at 4 KB/s')
   t.equal(blocks, 3)
 })
 
 t.test('a block that is not taken in its time ends it at once', async t => {
   const { end, seconds } = await sendOver(200_000)
-  t.match(end, { accepted: false, stage: 'data', broken: { kind: 'timeout' } })
+  t.match(end, { accepted: false, stage: 'data', failure: { kind: 'timeout' } })
   t.equal(seconds, 180)
 })

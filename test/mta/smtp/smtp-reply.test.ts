@@ -1,16 +1,16 @@
 import t from 'tap'
 import {
-  LONGEST_LINE,
+  MAX_LINE_BYTES,
   MalformedReply,
-  MOST_LINES,
+  MAX_LINES,
   ReplyParser,
-  withoutLines,
+  toSmtpReply,
 } from '../../../src/mta/smtp/smtp-reply.js'
 
 /** Replies in the octets, however they are cut. */
 function parse(...chunks: readonly string[]) {
   const parser = new ReplyParser()
-  return chunks.flatMap(chunk => parser.push(Buffer.from(chunk, 'utf8'))).map(withoutLines)
+  return chunks.flatMap(chunk => parser.push(Buffer.from(chunk, 'utf8'))).map(toSmtpReply)
 }
 
 t.test('a reply is code, enhanced code and text', async t => {
@@ -29,7 +29,7 @@ t.test('replies are the same however their octets are cut', async t => {
   ])
   const parser = new ReplyParser()
   const cut = [...Buffer.from(octets)].flatMap(octet => parser.push(Buffer.from([octet])))
-  t.same(cut.map(withoutLines), whole)
+  t.same(cut.map(toSmtpReply), whole)
 })
 
 t.test('a code in the middle of the text is prose', async t => {
@@ -61,13 +61,13 @@ for (const line of ['', 'hello', '25 ok', '2500 ok', '250ok', '150 wait', '650 w
 t.test(
   'a line is read up to its largest length and refused beyond, even before its end has come',
   async t => {
-    t.equal(parse(`250 ${'x'.repeat(LONGEST_LINE - 5)}\r\n`).length, 1)
-    t.throws(() => parse(`250 ${'x'.repeat(LONGEST_LINE)}\r\n`), MalformedReply)
-    t.throws(() => parse('250 ', 'x'.repeat(LONGEST_LINE)), MalformedReply)
+    t.equal(parse(`250 ${'x'.repeat(MAX_LINE_BYTES - 5)}\r\n`).length, 1)
+    t.throws(() => parse(`250 ${'x'.repeat(MAX_LINE_BYTES)}\r\n`), MalformedReply)
+    t.throws(() => parse('250 ', 'x'.repeat(MAX_LINE_BYTES)), MalformedReply)
   },
 )
 
 t.test('a reply is read up to its largest number of lines and refused beyond', async t => {
-  t.equal(parse(`${'250-x\r\n'.repeat(MOST_LINES - 1)}250 end\r\n`).length, 1)
-  t.throws(() => parse('250-x\r\n'.repeat(MOST_LINES + 1)), MalformedReply)
+  t.equal(parse(`${'250-x\r\n'.repeat(MAX_LINES - 1)}250 end\r\n`).length, 1)
+  t.throws(() => parse('250-x\r\n'.repeat(MAX_LINES + 1)), MalformedReply)
 })

@@ -3,7 +3,7 @@
  *
  * `reject@...` rejects; `throw@...` is delivered and then throws where nobody can catch it.
  */
-import { serveJobs } from '../../../src/mta/workers/worker-jobs.js'
+import { serveJobs } from '../../../src/mta/workers/worker-main.js'
 import { ownThread } from '../../../src/world/threads.js'
 
 serveJobs(ownThread(), {

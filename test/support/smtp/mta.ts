@@ -147,9 +147,9 @@ export async function openTestSession(clock: FakeClock, dialler: Dialler): Promi
       tlsSource: 'route',
       implicitTls: false,
     },
-    { inClear: false, deadline: Infinity, signal: goOn },
+    { skipStartTls: false, deadline: Infinity, signal: goOn },
   )
-  if ('end' in opening) throw new Error('no session')
+  if ('result' in opening) throw new Error('no session')
   return opening.session
 }
 

@@ -9,7 +9,7 @@ import t from 'tap'
 import { planBody, planSubject, renderMail, valuesOf } from '../../src/content/rendering/mail-plan.js'
 import { composeForSigning, type ComposedContent } from '../../src/mail/compose/compose.js'
 import { assertSignable, canonicalBody, splitMessage } from '../../src/mail/dkim/dkim-canonical.js'
-import { openFilling } from '../../src/mta/fill-in.js'
+import { openPersonalizer } from '../../src/mta/render.js'
 import { openMailLinks } from '../../src/mta/mail-links.js'
 import type { JobContent } from '../../src/queue/delivery-agent.js'
 import { LETTER, makeJob } from '../support/smtp/mta.js'
@@ -53,7 +53,7 @@ t.test('each of many readers gets in octets what was filled in for them in text'
       html,
       merging,
     }
-    const fillIn = openFilling(mailLinks)
+    const fillIn = openPersonalizer(mailLinks)
     for (const [at, firstName] of NAMES.entries()) {
       const contact = { email: 'ann@x.example', firstName, lastName: null, attributes: {} }
       const messageId = `01900000-0000-7000-8000-00000000000${at}`
@@ -67,7 +67,7 @@ t.test('each of many readers gets in octets what was filled in for them in text'
       if (typeof filled.html === 'object') ahead += 1
       const copy = { to: contact.email, date: 0, messageId: `${at}@mail.example.com` }
       const { message, canonicalBody: known } = composeForSigning(filled, copy)
-      const again = composeForSigning(openFilling(mailLinks)(job, content, merging), copy)
+      const again = composeForSigning(openPersonalizer(mailLinks)(job, content, merging), copy)
 
       const links = mailLinks.of({ messageId, workspaceId: WORKSPACE, recipient: contact.email })
       const tracking = mailLinks.tracked(WORKSPACE, links, merging.tracking)
@@ -98,7 +98,7 @@ t.test('a subject that comes out empty is an error, one that was empty from the 
   const fill = (subject: string) => {
     const content: ComposedContent & JobContent = { ...withoutText, subject, html: OWN, merging }
     const job = { ...makeJob({ content, recipient: contact.email }), own: { contact } }
-    return openFilling(mailLinks)(job, content, merging).subject
+    return openPersonalizer(mailLinks)(job, content, merging).subject
   }
   t.throws(() => fill(' {{first_name}} '), { message: 'the subject is empty after merging' })
   t.equal(fill('{{first_name|reader}}'), 'reader')
