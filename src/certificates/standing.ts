@@ -12,7 +12,7 @@ export interface CertificateStanding {
   readonly expiresAt: number
   /** Whole days, rounded down; below 0 when it is over. */
   readonly daysLeft: number
-  /** One phrase for the operator, e.g. `the certificate ends in 6 days`; undefined where nothing is wrong. */
+  /** One phrase for the operator, e.g. `the certificate expires in 6 days`; undefined where nothing is wrong. */
   readonly fault: string | undefined
 }
 
@@ -32,6 +32,6 @@ export function certificateStanding(
   const lifetimeMs = expiresAt - validFrom
   const isNear = lifetimeMs > SHORT_LIVED_MS ? daysLeft < FAULT_BELOW_DAYS : leftMs < lifetimeMs / 6
   const fault =
-    leftMs <= 0 ? 'the certificate is over' : isNear ? `the certificate ends in ${daysLeft} days` : undefined
+    leftMs <= 0 ? 'the certificate has expired' : isNear ? `the certificate expires in ${daysLeft} days` : undefined
   return { isSelfSigned, expiresAt, daysLeft, fault }
 }

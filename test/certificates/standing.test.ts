@@ -16,12 +16,12 @@ t.test(
   'a certificate with more than two weeks left has no fault, one with less says how many days',
   async t => {
     t.equal(faultWith(14.1), undefined)
-    t.equal(faultWith(9.5), 'the certificate ends in 9 days')
+    t.equal(faultWith(9.5), 'the certificate expires in 9 days')
   },
 )
 
 t.test('a certificate that has ended says so', async t => {
-  t.equal(faultWith(-1), 'the certificate is over')
+  t.equal(faultWith(-1), 'the certificate has expired')
 })
 
 t.test('one of six days has no fault on its third, and one on its last', async t => {

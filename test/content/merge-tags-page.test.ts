@@ -51,7 +51,7 @@ t.test('every example of the page comes out as the page says', async t => {
 
 t.test('the bounds that the page names are those of the program', async t => {
   const text = page.replace(/\s+/g, ' ')
-  t.match(text, `up to ${MERGE_BOUNDS.depth} deep`)
+  t.match(text, `nested ${MERGE_BOUNDS.depth} deep`)
   t.match(text, `${RENDER_BOUNDS.steps.toLocaleString('en')} steps`)
   t.match(text, `${RENDER_BOUNDS.units.toLocaleString('en')} characters`)
 })

@@ -45,7 +45,7 @@ const CASES: Readonly<Record<HealthReasonCode, (clock: FakeClock) => Partial<Hea
   dns_failing: () => ({ dnsTrouble: () => 'timed out' }),
   queue_stuck: () => ({ standstillMs: () => 26 * 60_000 }),
   queue_held: () => ({ isHeld: () => true }),
-  certificate_ending: () => ({ certificateFault: () => 'the certificate ends in 9 days' }),
+  certificate_ending: () => ({ certificateFault: () => 'the certificate expires in 9 days' }),
   consumer_set_aside: () => ({ countSetAside: async () => 2 }),
   webhook_disabled: () => ({ countDisabledWebhooks: async () => 1 }),
 }

@@ -132,12 +132,23 @@ t.test('the end is told from two weeks before, once a day, and no more after it 
     await clock.advance(DAY / 24)
   }
   t.match(log.lines, [
-    { level: 'warn', event: 'the certificate ends in 13 days' },
-    { level: 'warn', event: 'the certificate ends in 12 days' },
+    {
+      level: 'warn',
+      event: 'certificate check failed',
+      fields: { fault: 'the certificate expires in 13 days' },
+    },
+    {
+      level: 'warn',
+      event: 'certificate check failed',
+      fields: { fault: 'the certificate expires in 12 days' },
+    },
   ])
   await clock.advance(20 * DAY)
   await look()
-  t.match(log.lines.at(-1), { event: 'the certificate is over' })
+  t.match(log.lines.at(-1), {
+    event: 'certificate check failed',
+    fields: { fault: 'the certificate has expired' },
+  })
   const told = log.lines.length
   write(await makePair(NAME, NOW, clock.now() + 90 * DAY))
   await look()
