@@ -116,11 +116,62 @@ t.test('what cannot be a webhook is refused by name', async t => {
 
 t.test('what no webhook has as its id is not found', async t => {
   const { key, ...postroad } = await open(t)
-  for (const id of ['nobody', '0192f000-0000-7000-8000-00000000000b'])
-    t.match(await postroad.delete(`${PATH}/triggers?id=${id}`, { key }), {
-      status: 404,
-      body: { error: { code: 'not_found' } },
+  const missing = { status: 404, body: { error: { code: 'not_found' } } }
+  for (const id of ['nobody', '0192f000-0000-7000-8000-00000000000b']) {
+    t.match(await postroad.delete(`${PATH}/triggers?id=${id}`, { key }), missing)
+    t.match(await postroad.get(`${PATH}/${id}`, { key }), missing)
+    t.match(await postroad.patch(`${PATH}/${id}`, { status: 'active' }, { key }), missing)
+  }
+})
+
+t.test('a webhook can be read and changed, and its secret is never shown again', async t => {
+  const { subscribe, addContact, receiver, ...postroad } = await open(t)
+  const { key } = postroad
+  const { id, secret } = await subscribe('contact.created')
+  const path = `${PATH}/${id}`
+  const shown = await postroad.get(path, { key })
+  t.match(shown, { status: 200, body: { data: { id, event: 'contact.created', status: 'active' } } })
+  const moved = await postroad.patch(path, { targetUrl: `${receiver.url}/moved` }, { key })
+  t.match(moved, { status: 200, body: { data: { id, targetUrl: `${receiver.url}/moved` } } })
+  await addContact('ann@x.example')
+  const [told] = await receiver.has(1)
+  t.equal(told?.path, '/moved')
+  t.ok(isSigned(told!, secret), 'with the same secret')
+
+  const disabled = await postroad.patch(path, { status: 'disabled' }, { key })
+  t.match(disabled.body.data, { status: 'disabled', disabledReason: 'manual', disabledAt: /Z$/ })
+  t.match((await postroad.get('/health')).body.data, { disabled_webhooks: 0 })
+  await addContact('bob@x.example')
+  const active = await postroad.patch(path, { status: 'active', event: 'contact.updated' }, { key })
+  t.match(active.body.data, { status: 'active', disabledReason: null, event: 'contact.updated' })
+  const { body } = await addContact('eve@x.example')
+  await postroad.patch(`/api/v1/contacts/${body.data.id}`, { first_name: 'Eve' }, { key })
+  const [, next] = await receiver.has(2)
+  t.match(next?.json, { event: 'contact.updated', data: { email: 'eve@x.example' } })
+
+  for (const answer of [shown, moved, disabled, active]) t.notMatch(JSON.stringify(answer.body), /whsec_/)
+  const { body: log } = await postroad.get('/api/v1/activity', { key })
+  const actions = log.data.map(({ action }: { action: string }) => action)
+  for (const action of ['webhook.updated', 'webhook.disabled', 'webhook.enabled'])
+    t.ok(actions.includes(action), action)
+})
+
+t.test('a webhook cannot be changed to what could not be created', async t => {
+  const { subscribe, ...postroad } = await open(t)
+  const { key } = postroad
+  const { id } = await subscribe('contact.created')
+  for (const [body, path] of [
+    [{ targetUrl: 'ftp://hooks.example.com' }, 'targetUrl'],
+    [{ targetUrl: 'http://10.1.1.1/' }, 'targetUrl'],
+    [{ event: 'email.read' }, 'event'],
+    [{ status: 'paused' }, 'status'],
+    [{ secret: 'x' }, 'secret'],
+  ] as const)
+    t.match(await postroad.patch(`${PATH}/${id}`, body, { key }), {
+      status: 400,
+      body: { error: { code: 'validation_error', path } },
     })
+  t.match((await postroad.get(`${PATH}/${id}`, { key })).body.data, { event: 'contact.created' })
 })
 
 t.test('a workspace can have 200 webhooks', async t => {

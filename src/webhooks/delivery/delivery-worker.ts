@@ -11,6 +11,7 @@ import { BatchWriter } from '../../db/batch-writer.js'
 import type { Tx } from '../../db/database.js'
 import { nextTurn, pauseFor } from '../../world/time/clock.js'
 import type { KnownSubscription, SubscriptionRegister } from '../subscriptions/subscription-register.js'
+import type { Subscription } from '../subscriptions/subscription-store.js'
 import { signingSecrets } from '../subscriptions/subscriptions.js'
 import type { WebhookParts } from '../webhook-parts.js'
 import { attempt, isSuccess, type AttemptResult } from './attempt.js'
@@ -88,6 +89,7 @@ export class DeliveryWorker {
   /** A subscription was made, switched on again or given another secret by this process. */
   noteChanged(subscription: KnownSubscription): void {
     this.parts.register.note(subscription, subscription.isPermitted)
+    this.lanes.get(subscription.id)?.moveTo(hostOf(subscription))
     this.noteDue([subscription.id])
   }
 
@@ -299,7 +301,7 @@ export class DeliveryWorker {
     const subscription = this.parts.register.find(id)
     if (!subscription) return undefined
     const standing = subscription.failingSince === null ? 'unknown' : 'failing'
-    const lane = new Lane(id, new URL(subscription.targetUrl).host, standing)
+    const lane = new Lane(id, hostOf(subscription), standing)
     this.lanes.set(id, lane)
     return lane
   }
@@ -342,4 +344,8 @@ export class DeliveryWorker {
     this.isOver = true
     await Promise.race([this.batches.idle(), pauseFor(STOP_MS)])
   }
+}
+
+function hostOf({ targetUrl }: Subscription): string {
+  return new URL(targetUrl).host
 }

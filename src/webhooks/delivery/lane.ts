@@ -12,7 +12,7 @@ export const READ_AHEAD = 32
 export class Lane {
   readonly subscriptionId: string
   /** As fairness counts it: host and port of the target. */
-  readonly host: string
+  host: string
   standing: Standing
   /** Until then nothing is tried: the receiver asked for it. Ms since epoch UTC. */
   restsUntil = 0
@@ -25,6 +25,14 @@ export class Lane {
     this.subscriptionId = subscriptionId
     this.host = host
     this.standing = standing
+  }
+
+  /** A new host starts without the history of the one before. */
+  moveTo(host: string): void {
+    if (host === this.host) return
+    this.host = host
+    this.standing = 'unknown'
+    this.restsUntil = 0
   }
 
   noteDue(at: number): void {

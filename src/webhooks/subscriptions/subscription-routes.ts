@@ -1,4 +1,4 @@
-/** Routes of subscriptions: list, make, delete, test, turn the secret over, switch on again. */
+/** Routes of webhook subscriptions. */
 import Type from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { given } from '../../core/given.js'
@@ -14,10 +14,12 @@ import {
   EventName,
   NewSubscriptionBody,
   RotatedSecretSchema,
+  SubscriptionChangesBody,
   SubscriptionSchema,
   subscriptionToApi,
 } from './subscription-schema.js'
 import {
+  changeSubscription,
   enable,
   MOST_SUBSCRIPTIONS,
   requireSubscription,
@@ -139,6 +141,51 @@ const TestResultSchema = Type.Object(
 function singleRoutes(parts: SubscriptionRouteParts): Route[] {
   const { database, worker } = parts
   return [
+    route({
+      ...CHAPTER,
+      method: 'GET',
+      path: '/webhooks/:id',
+      access: 'webhooks:read',
+      operationId: 'getWebhook',
+      summary: 'Get a webhook.',
+      description: 'The secret is not included.',
+      params: Params,
+      response: SubscriptionSchema,
+      errors: ['not_found'],
+      handle: async ({ principal: { workspaceId }, params }) =>
+        subscriptionToApi(await requireSubscription(database.reader, workspaceId, params.id)),
+    }),
+    route({
+      ...CHAPTER,
+      method: 'PATCH',
+      path: '/webhooks/:id',
+      access: 'webhooks:write',
+      operationId: 'updateWebhook',
+      summary: 'Update, disable or enable a webhook.',
+      description:
+        'Omitted fields keep their value. Pending deliveries go to the new `targetUrl`; a new `event` applies to later events. With ' +
+        '`status: "disabled"` events are no longer recorded for the webhook, and pending deliveries fail; replay them with ' +
+        '`POST /webhooks/{id}/replay` once it is active again. The secret stays the same.',
+      params: Params,
+      body: SubscriptionChangesBody,
+      example: { targetUrl: 'https://hooks.example.com/postroad-v2', status: 'active' },
+      response: SubscriptionSchema,
+      errors: ['not_found'],
+      async handle({ principal, params, body }) {
+        const { workspaceId } = principal
+        const { subscription, isPermitted } = await database.write(async tx => {
+          const before = await requireSubscription(tx.db, workspaceId, params.id)
+          const { allowPrivateWebhooks } = await requireWorkspace(tx.db, workspaceId)
+          return {
+            subscription: await changeSubscription(parts, tx, before, given(body), keyActor(principal)),
+            isPermitted: allowPrivateWebhooks,
+          }
+        })
+        if (subscription.disabledAt === null) worker.noteChanged({ ...subscription, isPermitted })
+        else worker.noteRemoved(subscription.id)
+        return subscriptionToApi(subscription)
+      },
+    }),
     route({
       ...CHAPTER,
       method: 'POST',

@@ -23,6 +23,14 @@ export const NewSubscriptionBody = Type.Object(
   { additionalProperties: false, title: 'NewWebhook' },
 )
 
+export const SubscriptionChangesBody = Type.Object(
+  {
+    ...Type.Partial(NewSubscriptionBody).properties,
+    status: Type.Optional(Type.Enum(['active', 'disabled'])),
+  },
+  { additionalProperties: false, title: 'WebhookChanges' },
+)
+
 const fields = {
   id: Id(),
   event: Type.String({ description: 'More may come.' }),
@@ -30,8 +38,9 @@ const fields = {
   createdAt: Moment(),
   status: Type.Enum(['active', 'disabled']),
   disabledAt: MomentOrNull(),
-  disabledReason: orNull(Type.Enum(['failing', 'gone']), {
-    description: '`failing`: for five days nothing but failures; `gone`: the receiver answered 410.',
+  disabledReason: orNull(Type.Enum(['failing', 'gone', 'manual']), {
+    description:
+      '`failing`: every attempt failed for five days; `gone`: the receiver answered 410; `manual`: disabled by request.',
   }),
   failingSince: MomentOrNull({ description: 'Since when no attempt succeeded.' }),
   is_sandbox: Type.Boolean(),

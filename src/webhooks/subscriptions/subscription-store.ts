@@ -32,8 +32,8 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** `failing`: for days nothing but failures; `gone`: the receiver answered 410. */
-export type DisabledReason = 'failing' | 'gone'
+/** `failing`: for days nothing but failures; `gone`: the receiver answered 410; `manual`: by request. */
+export type DisabledReason = 'failing' | 'gone' | 'manual'
 
 export interface Subscription {
   readonly id: string
@@ -211,6 +211,17 @@ export async function disableSubscription(
   return numUpdatedRows > 0n
 }
 
+export async function updateSubscription(
+  db: Queries,
+  { id, event, targetUrl, failingSince }: Subscription,
+): Promise<void> {
+  await db
+    .updateTable('webhook_subscriptions')
+    .set({ event, target_url: targetUrl, failing_since: failingSince })
+    .where('id', '=', id)
+    .execute()
+}
+
 /** As if it had never failed. */
 export async function enableSubscription(db: Queries, id: string): Promise<void> {
   await db
@@ -250,12 +261,13 @@ export async function removeSubscription(db: Queries, id: string): Promise<void>
   await db.deleteFrom('webhook_subscriptions').where('id', '=', id).execute()
 }
 
-/** Disabled since this moment, of all workspaces. */
+/** Disabled since this moment because of their receivers, of all workspaces. */
 export async function countDisabledSince(db: Queries, since: number): Promise<number> {
   const { total } = await db
     .selectFrom('webhook_subscriptions')
     .select(e => e.fn.countAll<number>().as('total'))
     .where('disabled_at', '>=', since)
+    .where('disabled_reason', '<>', 'manual')
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
   return total

@@ -11,16 +11,18 @@ import type { Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
 import { reachableTargetFault } from '../../world/net/http-target.js'
 import { newSecret } from '../delivery/signature.js'
-import { WEBHOOK_EVENT_NAMES, isWebhookEvent } from '../events/webhook-event.js'
+import { WEBHOOK_EVENT_NAMES, isWebhookEvent, type WebhookEvent } from '../events/webhook-event.js'
 import type { WebhookParts } from '../webhook-parts.js'
 import { formerPlace, secretPlace } from './secret-places.js'
 import {
   countSubscriptions,
+  disableSubscription,
   enableSubscription,
   findSubscription,
   insertSubscription,
   markSubscriptionDeleted,
   updateSecret,
+  updateSubscription,
   type Subscription,
 } from './subscription-store.js'
 
@@ -45,14 +47,10 @@ export async function subscribe(
   { workspaceId, isSandbox, event, targetUrl }: Wanted,
   actor: Actor,
 ): Promise<{ readonly subscription: Subscription; readonly secret: string }> {
-  const { clock, random, newId, box, outgoingCalls } = parts
-  if (!isWebhookEvent(event))
-    throw new AppError('validation_error', `event must be one of ${WEBHOOK_EVENT_NAMES.join(', ')}`, {
-      path: 'event',
-    })
+  const { clock, random, newId, box } = parts
   const workspace = await requireWorkspace(tx.db, workspaceId)
-  const fault = reachableTargetFault(targetUrl, outgoingCalls(workspace.allowPrivateWebhooks).reach)
-  if (fault !== undefined) throw new AppError('validation_error', `targetUrl ${fault}`, { path: 'targetUrl' })
+  requireEvent(event)
+  requireTarget(parts, targetUrl, workspace)
   if ((await countSubscriptions(tx.db, workspaceId)) >= MOST_SUBSCRIPTIONS)
     throw new AppError('limit_reached', `a workspace can have ${MOST_SUBSCRIPTIONS} webhooks`)
   const id = newId()
@@ -74,6 +72,61 @@ export async function subscribe(
   await insertSubscription(tx.db, subscription)
   await note(parts, tx, subscription, 'webhook.created', actor)
   return { subscription, secret }
+}
+
+function requireEvent(event: string): asserts event is WebhookEvent {
+  if (!isWebhookEvent(event))
+    throw new AppError('validation_error', `event must be one of ${WEBHOOK_EVENT_NAMES.join(', ')}`, {
+      path: 'event',
+    })
+}
+
+function requireTarget(
+  { outgoingCalls }: WebhookParts,
+  targetUrl: string,
+  { allowPrivateWebhooks }: ActingWorkspace,
+): void {
+  const fault = reachableTargetFault(targetUrl, outgoingCalls(allowPrivateWebhooks).reach)
+  if (fault !== undefined) throw new AppError('validation_error', `targetUrl ${fault}`, { path: 'targetUrl' })
+}
+
+export interface SubscriptionChanges {
+  readonly event?: string
+  readonly targetUrl?: string
+  readonly status?: 'active' | 'disabled'
+}
+
+/** Deliveries that are waiting go to the new URL; a new URL has not failed yet. */
+export async function changeSubscription(
+  parts: WebhookParts,
+  tx: Tx,
+  before: Subscription,
+  { event = before.event, targetUrl, status }: SubscriptionChanges,
+  actor: Actor,
+): Promise<Subscription> {
+  requireEvent(event)
+  if (targetUrl !== undefined)
+    requireTarget(parts, targetUrl, await requireWorkspace(tx.db, before.workspaceId))
+  const target = targetUrl === undefined ? before.targetUrl : shownTarget(targetUrl)
+  const isMoved = target !== before.targetUrl
+  let after: Subscription = {
+    ...before,
+    event,
+    targetUrl: target,
+    failingSince: isMoved ? null : before.failingSince,
+  }
+  if (isMoved || event !== before.event) {
+    await updateSubscription(tx.db, after)
+    await note(parts, tx, after, 'webhook.updated', actor)
+  }
+  if (status === 'active') after = await enable(parts, tx, after, actor)
+  else if (status === 'disabled' && after.disabledAt === null) {
+    const disabledAt = parts.clock.now()
+    await disableSubscription(tx.db, after.id, 'manual', disabledAt)
+    after = { ...after, disabledAt, disabledReason: 'manual' }
+    await note(parts, tx, after, 'webhook.disabled', actor)
+  }
+  return after
 }
 
 /** As it was given, so that its owner knows it again; what is not plain ASCII as it is called. */

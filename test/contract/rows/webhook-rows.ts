@@ -58,6 +58,21 @@ export const WEBHOOK_ROWS: readonly Row[] = [
     ],
   },
   {
+    id: 'webhooks.changes',
+    rule: 'a webhook is read and changed by its id, without its secret (additive)',
+    from: ['Webhooks > GET /webhooks/triggers'],
+    answers: ['GET /api/v1/webhooks/{id}: not_found', 'PATCH /api/v1/webhooks/{id}: not_found'],
+    tests: [
+      webhooks('a webhook can be read and changed, and its secret is never shown again'),
+      webhooks('a webhook cannot be changed to what could not be created'),
+      webhooks('what no webhook has as its id is not found'),
+    ],
+    asserts: [
+      't.notMatch(JSON.stringify(answer.body), /whsec_/)',
+      "status: 400, body: { error: { code: 'validation_error', path } }",
+    ],
+  },
+  {
     id: 'webhooks.refused',
     rule: 'targetUrl and event are required; targets are http or https and public unless the operator lists their network',
     from: [
