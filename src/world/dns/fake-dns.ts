@@ -45,7 +45,8 @@ export function fakeDns(zone: FakeZone): FakeResolver {
     read: (text: string) => T,
   ): DnsAnswer<T> {
     asked.push(`${type} ${name}`)
-    let declared = zone[name]
+    // Names have no case.
+    let declared = zone[name] ?? zone[name.toLowerCase()]
     for (let aliases = 0; typeof declared === 'object' && declared.CNAME !== undefined; aliases++) {
       if (aliases === 16) return { kind: 'unavailable', reason: `${name} ${type}: too many aliases` }
       declared = zone[declared.CNAME]

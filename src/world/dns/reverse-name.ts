@@ -18,7 +18,8 @@ export function reversedOctets(address: string): string {
   return address.split('.').reverse().join('.')
 }
 
-function nibbles(address: string): string[] {
+/** Of an IPv6 address: its 32 hexadecimal digits. */
+export function nibbles(address: string): string[] {
   const [written = ''] = address.split('%', 1)
   const [head = '', tail] = written.toLowerCase().split('::')
   const groups = (text: string) => (text === '' ? [] : text.split(':'))

@@ -1,0 +1,467 @@
+/**
+ * Evaluates SPF as a receiver does (RFC 7208): whether a domain lets an address send mail in its name.
+ *
+ * Called by `doctor`, which asks for every address the appliance sends from. Never sends mail and never decides what follows from a result.
+ * An explanation (`exp`) is checked for syntax and not fetched: only a receiver has use for it.
+ * Fails: never; what DNS does not answer is `temperror`, a record that cannot be evaluated `permerror`.
+ */
+import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
+import { nibbles, reverseName } from '../../world/dns/reverse-name.js'
+import { ipVersion, NetworkList } from '../../world/net/ip-address.js'
+
+/** RFC 7208 §2.6. */
+export type SpfVerdict = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror'
+
+export interface SpfResult {
+  readonly verdict: SpfVerdict
+  /** The term that decided, as it stands in the record, e.g. `-all`; absent where none matched. */
+  readonly term?: string
+  /** The domain whose record decided: another one after `redirect`. */
+  readonly domain: string
+  /** Why there is no verdict on the address (`none`, `temperror`, `permerror`). */
+  readonly reason?: string
+  /** Terms that needed DNS; more than 10 are a `permerror`. */
+  readonly lookups: number
+}
+
+export interface SpfQuestion {
+  /** The address that mail comes from. */
+  readonly address: string
+  /** The domain of the envelope sender, or of EHLO. */
+  readonly domain: string
+  /** Envelope sender; `postmaster@` and the domain if not given (RFC 7208 §4.3). */
+  readonly sender?: string
+  /** What EHLO says. */
+  readonly hello: string
+}
+
+/** RFC 7208 §4.6.4. */
+const MAX_LOOKUPS = 10
+const MAX_VOID_LOOKUPS = 2
+/** Names of one `mx` (more are an error) and of one `ptr` (more are ignored) whose addresses are looked up. */
+const MAX_NAMES = 10
+
+export async function evaluateSpf(question: SpfQuestion, resolver: Resolver): Promise<SpfResult> {
+  const evaluation = new Evaluation(question, resolver)
+  const domain = question.domain.toLowerCase()
+  try {
+    return { ...(await evaluation.checkHost(domain)), lookups: evaluation.lookups }
+  } catch (thrown) {
+    if (!(thrown instanceof SpfError)) throw thrown
+    const { verdict, message: reason, term } = thrown
+    const { lookups } = evaluation
+    return {
+      verdict,
+      domain: thrown.domain ?? domain,
+      reason,
+      lookups,
+      ...(term === undefined ? {} : { term }),
+    }
+  }
+}
+
+/** The SPF records of a domain: more than one is a `permerror` (RFC 7208 §4.5). */
+export function spfRecords(texts: readonly string[]): string[] {
+  return texts.filter(text => /^v=spf1(?: |$)/i.test(text))
+}
+
+class SpfError extends Error {
+  readonly verdict: 'temperror' | 'permerror'
+  readonly term: string | undefined
+  readonly domain: string | undefined
+
+  constructor(verdict: 'temperror' | 'permerror', message: string, term?: string, domain?: string) {
+    super(message)
+    this.verdict = verdict
+    this.term = term
+    this.domain = domain
+  }
+}
+
+// --- Reading a record (RFC 7208 §4.6, §5, §6, §12) ---
+
+type Mechanism = 'all' | 'include' | 'a' | 'mx' | 'ptr' | 'ip4' | 'ip6' | 'exists'
+
+interface Directive {
+  /** As it stands in the record. */
+  readonly text: string
+  readonly verdict: 'pass' | 'fail' | 'softfail' | 'neutral'
+  readonly mechanism: Mechanism
+  /** Domain, with macros; absent: the domain of the record. */
+  readonly domainSpec?: string
+  /** Of `ip4` and `ip6`. */
+  readonly address?: string
+  readonly prefix4: number
+  readonly prefix6: number
+}
+
+interface SpfRecord {
+  readonly directives: readonly Directive[]
+  readonly redirect?: { readonly text: string; readonly domainSpec: string }
+}
+
+const QUALIFIERS: Readonly<Record<string, Directive['verdict']>> = {
+  '+': 'pass',
+  '-': 'fail',
+  '~': 'softfail',
+  '?': 'neutral',
+}
+
+/** What may follow a mechanism's name. `cidr`: a prefix for IPv4 and one for IPv6. */
+const MECHANISMS: Readonly<
+  Record<
+    Mechanism,
+    { readonly domain: 'none' | 'optional' | 'required'; readonly cidr: boolean; readonly costs: boolean }
+  >
+> = {
+  all: { domain: 'none', cidr: false, costs: false },
+  include: { domain: 'required', cidr: false, costs: true },
+  a: { domain: 'optional', cidr: true, costs: true },
+  mx: { domain: 'optional', cidr: true, costs: true },
+  ptr: { domain: 'optional', cidr: false, costs: true },
+  ip4: { domain: 'none', cidr: false, costs: false },
+  ip6: { domain: 'none', cidr: false, costs: false },
+  exists: { domain: 'required', cidr: false, costs: true },
+}
+
+const MACRO = String.raw`%(?:%|_|-|\{[slodiphvSLODIPHV](?:0*[1-9]\d*)?r?[.\-+,/_=]*\})`
+const LITERAL = String.raw`[\x21-\x24\x26-\x7e]`
+const MACRO_STRING = new RegExp(`^(?:${LITERAL}|${MACRO})*$`, 'i')
+const TOP_LABEL = String.raw`\.(?:[a-z0-9]*[a-z][a-z0-9]*|[a-z0-9]+-[a-z0-9-]*[a-z0-9])\.?`
+const DOMAIN_SPEC = new RegExp(`^(?:${LITERAL}|${MACRO})*(?:${TOP_LABEL}|${MACRO})$`, 'i')
+/** Characters; no name is that long, and the pattern takes time that grows with the square of it. */
+const LONGEST_DOMAIN_SPEC = 512
+const MODIFIER = /^([a-z][a-z0-9\-_.]*)=(.*)$/is
+const PARTS = new RegExp(`${MACRO}|[^]`, 'gi')
+const PREFIX = /^(?:0|[1-9]\d{0,2})$/
+
+function isDomainSpec(text: string): boolean {
+  return text.length <= LONGEST_DOMAIN_SPEC && DOMAIN_SPEC.test(text)
+}
+
+/** @throws SpfError permerror: a fault anywhere spoils the whole record */
+function readRecord(text: string): SpfRecord {
+  const directives: Directive[] = []
+  let redirect: SpfRecord['redirect']
+  let hasExplanation = false
+  for (const term of text.slice('v=spf1'.length).split(' ').filter(Boolean)) {
+    const modifier = MODIFIER.exec(term)
+    if (!modifier) {
+      directives.push(readDirective(term))
+      continue
+    }
+    const [, name = '', value = ''] = modifier
+    switch (name.toLowerCase()) {
+      case 'redirect':
+        if (redirect) throw faulty(term, 'there are two redirects')
+        if (!isDomainSpec(value)) throw faulty(term)
+        redirect = { text: term, domainSpec: value }
+        break
+      case 'exp':
+        if (hasExplanation) throw faulty(term, 'there are two explanations')
+        if (!isDomainSpec(value)) throw faulty(term)
+        hasExplanation = true
+        break
+      default:
+        if (!MACRO_STRING.test(value)) throw faulty(term)
+    }
+  }
+  return { directives, ...(redirect ? { redirect } : {}) }
+}
+
+function readDirective(text: string): Directive {
+  const match = /^([+\-~?]?)([a-z0-9]+)(.*)$/is.exec(text)
+  const [, qualifier = '', name = '', rest = ''] = match ?? []
+  const mechanism = name.toLowerCase()
+  const verdict = QUALIFIERS[qualifier || '+']
+  if (!isMechanism(mechanism) || verdict === undefined) throw faulty(text, 'unknown mechanism')
+  const base = { text, verdict, mechanism, prefix4: 32, prefix6: 128 }
+  if (mechanism === 'ip4' || mechanism === 'ip6') return { ...base, ...readNetwork(text, mechanism, rest) }
+  const { domain, cidr } = MECHANISMS[mechanism]
+  const [, before = '', four, six] = cidr
+    ? (/^(.*?)(?:\/(\d+))?(?:\/\/(\d+))?$/s.exec(rest) ?? [])
+    : [rest, rest]
+  if (before !== '' && (domain === 'none' || !before.startsWith(':') || !isDomainSpec(before.slice(1))))
+    throw faulty(text)
+  if (before === '' && domain === 'required') throw faulty(text, 'it names no domain')
+  return {
+    ...base,
+    prefix4: readPrefix(text, four, 32),
+    prefix6: readPrefix(text, six, 128),
+    ...(before === '' ? {} : { domainSpec: before.slice(1) }),
+  }
+}
+
+function isMechanism(name: string): name is Mechanism {
+  return Object.hasOwn(MECHANISMS, name)
+}
+
+function readNetwork(
+  text: string,
+  mechanism: 'ip4' | 'ip6',
+  rest: string,
+): Pick<Directive, 'address' | 'prefix4' | 'prefix6'> {
+  const [address = '', prefix, ...more] = rest.slice(1).split('/')
+  const version = mechanism === 'ip4' ? 4 : 6
+  if (!rest.startsWith(':') || ipVersion(address) !== version || address.includes('%') || more.length > 0)
+    throw faulty(text, `it does not name an IPv${version} network`)
+  const bits = readPrefix(text, prefix, version === 4 ? 32 : 128)
+  return { address, prefix4: bits, prefix6: bits }
+}
+
+function readPrefix(text: string, digits: string | undefined, longest: number): number {
+  if (digits === undefined) return longest
+  if (!PREFIX.test(digits) || Number(digits) > longest)
+    throw faulty(text, `/${digits} is not a prefix length`)
+  return Number(digits)
+}
+
+function faulty(term: string, what = 'syntax error'): SpfError {
+  return new SpfError('permerror', `${what} in "${term}"`, term)
+}
+
+// --- Evaluating it ---
+
+type Verdict = Omit<SpfResult, 'lookups'>
+
+class Evaluation {
+  lookups = 0
+  private voidLookups = 0
+  private readonly question: SpfQuestion
+  private readonly resolver: Resolver
+  /** IPv4 where IPv6 only carries it. */
+  private readonly address: string
+  private readonly isIpv6: boolean
+
+  constructor(question: SpfQuestion, resolver: Resolver) {
+    this.question = question
+    this.resolver = resolver
+    this.address = question.address.replace(/^::ffff:(?=\d+\.)/i, '')
+    this.isIpv6 = ipVersion(this.address) === 6
+  }
+
+  /** RFC 7208 §4. */
+  async checkHost(domain: string): Promise<Verdict> {
+    if (!isLookedUp(domain)) return { verdict: 'none', domain, reason: `${domain} is not a full domain name` }
+    const answer = await this.resolver.txt(domain)
+    if (answer.kind === 'unavailable')
+      throw new SpfError(
+        'temperror',
+        `DNS does not answer for ${domain}: ${answer.reason}`,
+        undefined,
+        domain,
+      )
+    const records = spfRecords(answer.kind === 'found' ? answer.records : [])
+    const [text] = records
+    if (text === undefined) return { verdict: 'none', domain, reason: `${domain} has no SPF record` }
+    if (records.length > 1)
+      throw new SpfError('permerror', `${domain} has ${records.length} SPF records`, undefined, domain)
+    try {
+      return await this.evaluate(readRecord(text), domain)
+    } catch (thrown) {
+      if (!(thrown instanceof SpfError) || thrown.domain !== undefined) throw thrown
+      throw new SpfError(thrown.verdict, thrown.message, thrown.term, domain)
+    }
+  }
+
+  private async evaluate({ directives, redirect }: SpfRecord, domain: string): Promise<Verdict> {
+    for (const directive of directives) {
+      if (MECHANISMS[directive.mechanism].costs) this.countLookup(directive.text)
+      if (await this.matches(directive, domain))
+        return { verdict: directive.verdict, term: directive.text, domain }
+    }
+    if (!redirect) return { verdict: 'neutral', domain, reason: 'no term of the record matches' }
+    this.countLookup(redirect.text)
+    const target = await this.expand(redirect.domainSpec, domain)
+    const result = await this.checkHost(target)
+    if (result.verdict === 'none')
+      throw new SpfError('permerror', `${redirect.text}: ${target} has no SPF record`, redirect.text)
+    return result
+  }
+
+  private async matches(directive: Directive, domain: string): Promise<boolean> {
+    const { mechanism, address = '', domainSpec: spec } = directive
+    switch (mechanism) {
+      case 'all':
+        return true
+      case 'ip4':
+      case 'ip6':
+        return this.isWithin(directive, [address])
+      case 'include':
+        return this.includes(directive, await this.expand(spec ?? '', domain))
+      case 'a':
+        return this.isWithin(directive, await this.addressesOf(directive, await this.target(spec, domain)))
+      case 'mx':
+        return this.matchesExchange(directive, await this.target(spec, domain))
+      case 'ptr': {
+        const target = (await this.target(spec, domain)).toLowerCase()
+        return (await this.validatedNames()).some(name => isWithinDomain(name, target))
+      }
+      case 'exists': {
+        const name = await this.expand(spec ?? '', domain)
+        return isLookedUp(name) && this.known(directive, name, await this.resolver.ipv4(name)).length > 0
+      }
+    }
+  }
+
+  private target(spec: string | undefined, domain: string): Promise<string> | string {
+    return spec === undefined ? domain : this.expand(spec, domain)
+  }
+
+  /** RFC 7208 §5.2. */
+  private async includes({ text }: Directive, target: string): Promise<boolean> {
+    const { verdict } = await this.checkHost(target)
+    if (verdict === 'none') throw new SpfError('permerror', `${text}: ${target} has no SPF record`, text)
+    return verdict === 'pass'
+  }
+
+  private async addressesOf(directive: Directive, name: string): Promise<readonly string[]> {
+    if (!isLookedUp(name)) return []
+    return this.known(
+      directive,
+      name,
+      await (this.isIpv6 ? this.resolver.ipv6(name) : this.resolver.ipv4(name)),
+    )
+  }
+
+  /** RFC 7208 §5.4. */
+  private async matchesExchange(directive: Directive, name: string): Promise<boolean> {
+    const records = isLookedUp(name) ? this.known(directive, name, await this.resolver.mx(name)) : []
+    if (records.length > MAX_NAMES)
+      throw new SpfError('permerror', `${name} has more than ${MAX_NAMES} MX records`, directive.text)
+    const exchanges = [...records].sort((one, other) => one.preference - other.preference)
+    for (const { exchange } of exchanges)
+      if (this.isWithin(directive, await this.addressesOf(directive, exchange))) return true
+    return false
+  }
+
+  /** RFC 7208 §5.5: names of the address that lead back to it. What DNS does not answer counts as absent. */
+  private async validatedNames(): Promise<string[]> {
+    const answer = await this.resolver.ptr(reverseName(this.address) ?? '')
+    this.countVoid(answer, this.address)
+    const names = answer.kind === 'found' ? answer.records.slice(0, MAX_NAMES) : []
+    const validated: string[] = []
+    for (const name of names) {
+      const found = await (this.isIpv6 ? this.resolver.ipv6(name) : this.resolver.ipv4(name))
+      if (found.kind === 'found' && this.isWithin({ prefix4: 32, prefix6: 128 }, found.records))
+        validated.push(name.toLowerCase())
+    }
+    return validated
+  }
+
+  private isWithin(
+    { prefix4, prefix6 }: Pick<Directive, 'prefix4' | 'prefix6'>,
+    found: readonly string[],
+  ): boolean {
+    const prefix = this.isIpv6 ? prefix6 : prefix4
+    const ofFamily = found.filter(one => ipVersion(one) === (this.isIpv6 ? 6 : 4))
+    return new NetworkList(ofFamily.map(one => `${one}/${prefix}`)).contains(this.address)
+  }
+
+  private countLookup(term: string): void {
+    this.lookups += 1
+    if (this.lookups > MAX_LOOKUPS)
+      throw new SpfError('permerror', `more than ${MAX_LOOKUPS} DNS lookups, at "${term}"`, term)
+  }
+
+  private known<T>({ text }: Directive, name: string, answer: DnsAnswer<T>): readonly T[] {
+    if (answer.kind === 'unavailable')
+      throw new SpfError('temperror', `DNS does not answer for ${name}: ${answer.reason}`, text)
+    this.countVoid(answer, text)
+    return answer.kind === 'found' ? answer.records : []
+  }
+
+  private countVoid(answer: DnsAnswer<unknown>, term: string): void {
+    if (answer.kind !== 'missing') return
+    this.voidLookups += 1
+    if (this.voidLookups > MAX_VOID_LOOKUPS)
+      throw new SpfError(
+        'permerror',
+        `more than ${MAX_VOID_LOOKUPS} lookups of names that do not exist, at "${term}"`,
+        term,
+      )
+  }
+
+  /** RFC 7208 §7. */
+  private async expand(spec: string, domain: string): Promise<string> {
+    let expanded = ''
+    for (const part of spec.match(PARTS) ?? []) {
+      const [, letter, digits = '', reverse, delimiters = ''] =
+        /^%\{([a-z])(\d*)(r?)([^}]*)\}$/i.exec(part) ?? []
+      if (letter === undefined) expanded += { '%%': '%', '%_': ' ', '%-': '%20' }[part] ?? part
+      else {
+        const value = transform(
+          await this.macro(letter.toLowerCase(), domain),
+          digits,
+          reverse !== '',
+          delimiters,
+        )
+        expanded += letter === letter.toUpperCase() ? encodeUrl(value) : value
+      }
+    }
+    return shortened(expanded.replace(/\.$/, ''))
+  }
+
+  private async macro(letter: string, domain: string): Promise<string> {
+    const sender = this.question.sender ?? `postmaster@${this.question.domain}`
+    const at = sender.lastIndexOf('@')
+    const local = sender.slice(0, Math.max(0, at)) || 'postmaster'
+    switch (letter) {
+      case 's':
+        return `${local}@${sender.slice(at + 1)}`
+      case 'l':
+        return local
+      case 'o':
+        return sender.slice(at + 1)
+      case 'd':
+        return domain
+      case 'i':
+        return this.isIpv6 ? nibbles(this.address).join('.') : this.address
+      case 'p': {
+        const names = await this.validatedNames()
+        return (
+          names.find(name => name === domain) ??
+          names.find(name => isWithinDomain(name, domain)) ??
+          names[0] ??
+          'unknown'
+        )
+      }
+      case 'v':
+        return this.isIpv6 ? 'ip6' : 'in-addr'
+      default:
+        return this.question.hello
+    }
+  }
+}
+
+/** A name that DNS can be asked for, and has more than one label. */
+function isLookedUp(name: string): boolean {
+  const labels = name.split('.')
+  return (
+    name.length <= 253 && labels.length > 1 && labels.every(label => label.length > 0 && label.length <= 63)
+  )
+}
+
+function isWithinDomain(name: string, domain: string): boolean {
+  return name === domain || name.endsWith(`.${domain}`)
+}
+
+function transform(value: string, digits: string, isReversed: boolean, delimiters: string): string {
+  if (digits === '' && !isReversed && delimiters === '') return value
+  const separator = new RegExp(`[${(delimiters || '.').replaceAll('-', '\\-')}]`)
+  const parts = value.split(separator)
+  if (isReversed) parts.reverse()
+  return parts.slice(digits === '' ? 0 : -Number(digits)).join('.')
+}
+
+/** RFC 7208 §7.3: labels go from the left until the name fits. */
+function shortened(name: string): string {
+  return name.length <= 253 ? name : shortened(name.slice(name.indexOf('.') + 1 || name.length))
+}
+
+function encodeUrl(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
