@@ -90,7 +90,7 @@ function followConnections(metrics: Metrics, { smtp, http, deliveries }: Connect
       const counts = smtp[listener]()
       sessions.set({ listener }, counts.sessions)
       opened.inc({ listener }, counts.opened - known[listener].opened)
-      refused.inc({ listener }, counts.turnedAway - known[listener].turnedAway)
+      refused.inc({ listener }, counts.rejected - known[listener].rejected)
       known[listener] = counts
     }
     httpConnections.set(http())
@@ -98,4 +98,4 @@ function followConnections(metrics: Metrics, { smtp, http, deliveries }: Connect
   })
 }
 
-const NONE: SmtpCounts = { sessions: 0, opened: 0, turnedAway: 0 }
+const NONE: SmtpCounts = { sessions: 0, opened: 0, rejected: 0 }

@@ -214,7 +214,7 @@ export function isDecisive(result: SmtpResult): boolean {
 }
 
 /** Whether this host permanently refuses the message, whatever the other hosts reply. */
-export function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boolean {
+function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boolean {
   if (failure !== undefined) return MISSING_EXTENSION.has(failure.kind)
   return reply !== undefined && isPermanentReply(stage, reply)
 }
@@ -223,7 +223,7 @@ export function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boole
  * RFC 5321 §4.2.1: 4yz is never permanent; 5yz is, unless its text means "later". A refused STARTTLS or AUTH is a
  * configuration problem between the operator and a relay, so the mail is kept and retried.
  */
-export function isPermanentReply(stage: Stage, reply: NonNullable<SmtpResult['reply']>): boolean {
+function isPermanentReply(stage: Stage, reply: NonNullable<SmtpResult['reply']>): boolean {
   if (reply.code < 500 || stage === 'starttls' || stage === 'auth') return false
   return classifyReply(reply, stage).permanence !== 'transient'
 }
@@ -232,14 +232,14 @@ export function isPermanentReply(stage: Stage, reply: NonNullable<SmtpResult['re
  * @returns the most informative of the final tries at each address, the first among equals; undefined if no host was
  * tried
  */
-export function decisiveTry(attempt: readonly TriesAtEndpoint[]): Try | undefined {
+function decisiveTry(attempt: readonly TriesAtEndpoint[]): Try | undefined {
   return finalTries(attempt).reduce<Try | undefined>(
     (most, other) => (most === undefined || weight(other) > weight(most) ? other : most),
     undefined,
   )
 }
 
-export function finalTries(attempt: readonly TriesAtEndpoint[]): Try[] {
+function finalTries(attempt: readonly TriesAtEndpoint[]): Try[] {
   return attempt.flatMap(tries => tries.at(-1) ?? [])
 }
 
@@ -258,7 +258,7 @@ function weight({ host, result }: Try): number {
 }
 
 /** Under `enforce`, a try that fails the policy ends before any mail is sent. */
-export function isStsFailure({ sts }: HostTried): boolean {
+function isStsFailure({ sts }: HostTried): boolean {
   return sts?.mode === 'enforce' && sts.result === 'failed'
 }
 

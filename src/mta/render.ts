@@ -152,7 +152,7 @@ function unsendable(reason: string): Unsendable {
   return { kind: 'unsendable', tried: [], summary: `the message could not be built: ${reason}` }
 }
 
-export class EmptySubjectError extends Error {
+class EmptySubjectError extends Error {
   override readonly name = 'EmptySubject'
 
   constructor() {
@@ -160,7 +160,7 @@ export class EmptySubjectError extends Error {
   }
 }
 
-export type Personalize = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => Filled<L>
+type Personalize = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => Filled<L>
 
 /** @param mailLinks absent if no delivered mail has links */
 export function openPersonalizer(mailLinks: MailLinks | undefined): Personalize {
@@ -180,10 +180,10 @@ export function openPersonalizer(mailLinks: MailLinks | undefined): Personalize 
   }
 }
 
-export type DecorateRelayed = (job: DeliveryJob, content: RelayedContent, merging: Merging) => Buffer
+type DecorateRelayed = (job: DeliveryJob, content: RelayedContent, merging: Merging) => Buffer
 
 /** @param mailLinks absent if no delivered mail has links */
-export function openRelayDecorator(mailLinks: MailLinks | undefined): DecorateRelayed {
+function openRelayDecorator(mailLinks: MailLinks | undefined): DecorateRelayed {
   const plans = new WeakMap<RelayedContent, RelayedPlan>()
   return (job, content, merging) => {
     if (!mailLinks) throw new Error('links need the link secret, and none was given')

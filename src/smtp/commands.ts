@@ -1,42 +1,42 @@
 /**
- * What each SMTP command does, in the order that RFC 5321 §4.1.4 allows.
+ * SMTP commands and the order in which they are allowed.
  *
- * Called by `session.ts` for every line that is no part of a message. Leaves messages to `envelope.ts`, logins to
- * `login-exchange.ts` and the receiver. A client's fault is the returned reply, which the session sends and counts; all
- * else is replied to from here. Standards: RFC 5321 §4.1, RFC 2920 §3.1, RFC 3207, RFC 4954.
+ * `session.ts` passes every line that is not message data. A client error is the returned reply, which the session
+ * sends and counts; all other replies are sent from here. Standards: RFC 5321 §4.1, §4.1.4, RFC 2920 §3.1, RFC 3207,
+ * RFC 4954.
  *
  * ```
  * no name yet   EHLO, HELO -> named
- * named         MAIL and the rest: envelope.ts         AUTH -> a challenge -> the client's line -> named
- * any           STARTTLS -> handshake -> no name yet, no login
+ * named         MAIL and the rest: envelope.ts         AUTH -> challenge -> response -> named
+ * any           STARTTLS -> handshake -> no name yet, not authenticated
  * ```
  */
 import { Envelope, type EnvelopeSession } from './envelope.js'
-import { LoginExchange, type LoginStep } from './login-exchange.js'
+import { AuthExchange, type AuthStep } from './auth-exchange.js'
 import type { ParameterRules } from './mail-command.js'
 import type { SessionFacts } from './receiver.js'
 import { REPLY } from './reply.js'
 import type { LineFault } from './server-connection.js'
 import type { LogEvent } from '../world/log-events.js'
 
-/** What commands need of their session. */
+/** What commands need from the session. */
 export interface CommandSession<Identity> extends EnvelopeSession<Identity> {
   readonly facts: { -readonly [K in keyof SessionFacts]: SessionFacts[K] }
   identity: Identity | undefined
-  /** As `hasInput`, and what the system holds for us besides. */
+  /** As `hasInput`, including data still in the socket. */
   readonly hasUnread: boolean
   startTls(): void
-  /** Logs what security is interested in. */
+  /** Logs an event that concerns security. */
   warn(event: LogEvent<'warn'>): void
 }
 
 /** RFC 4954 §4: a line of an AUTH exchange. */
 const MAX_AUTH_LINE = 12_288
-/** Commands between two messages that bring no mail on (NOOP, RSET, EHLO ...); each one beyond is an error as well. */
-const MOST_IDLE_COMMANDS = 100
+/** NOOP, RSET, EHLO and the like since the last message; each one beyond this counts as an error. */
+const MAX_IDLE_COMMANDS = 100
 const MAX_HELO = 255
 
-/** A browser that was made to speak to this port; its next line might be anything. */
+/** A browser tricked into talking to this port; its next line could be an SMTP command. */
 const HTTP =
   /^(?:(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|CONNECT|PATCH|TRACE|PRI) |(?:Host|User-Agent|Content-[A-Z]+): )/i
 
@@ -45,11 +45,11 @@ export class Commands<Identity> {
   private readonly session: CommandSession<Identity>
   private readonly countError: () => void
   private parameters: ParameterRules
-  private isLoggedIn = false
-  private login: LoginExchange | undefined
+  private isAuthenticated = false
+  private authExchange: AuthExchange | undefined
   private idleCommands = 0
 
-  /** @param countError called for what is answered well and should not go on */
+  /** @param countError called for replies that are not errors but count as such */
   constructor(session: CommandSession<Identity>, countError: () => void) {
     this.session = session
     this.countError = countError
@@ -57,33 +57,33 @@ export class Commands<Identity> {
     this.parameters = session.rules.parameters.helo
   }
 
-  /** Octets that the next line may have, with its CR LF. */
+  /** Maximum length of the next line in octets, CRLF included. */
   get maxLine(): number {
-    return this.login ? MAX_AUTH_LINE : this.session.rules.limits.commandLine
+    return this.authExchange ? MAX_AUTH_LINE : this.session.rules.limits.commandLine
   }
 
-  /** Under TLS everything begins again (RFC 3207 §4.2). */
+  /** RFC 3207 §4.2: after STARTTLS the session starts over. */
   restart(): void {
     const { session } = this
     this.envelope.reset()
     session.facts.heloName = ''
     session.facts.isEsmtp = false
     this.parameters = session.rules.parameters.helo
-    this.isLoggedIn = false
+    this.isAuthenticated = false
   }
 
-  /** A line without its CR LF. @returns the reply to a fault of the client */
-  take(line: string): string | undefined {
-    if (this.login) return this.takeStep(this.login.answer(line))
+  /** A line without its CRLF. @returns the reply to a client error */
+  handleLine(line: string): string | undefined {
+    if (this.authExchange) return this.handleAuthStep(this.authExchange.respond(line))
     const space = line.indexOf(' ')
     const verb = space < 0 ? line : line.slice(0, space)
     return this.command(verb.toUpperCase(), space < 0 ? '' : line.slice(space + 1), line)
   }
 
-  /** What came instead of a line. @returns the reply to it */
-  takeFault(lineFault: LineFault): string | undefined {
-    const wasLogin = this.login !== undefined
-    this.login = undefined
+  /** @returns the reply to a malformed line */
+  handleLineFault(lineFault: LineFault): string | undefined {
+    const wasLogin = this.authExchange !== undefined
+    this.authExchange = undefined
     switch (lineFault) {
       case 'endless':
         this.session.close(REPLY.lineTooLong)
@@ -114,17 +114,17 @@ export class Commands<Identity> {
       case 'RSET':
         if (argument !== '') return REPLY.noArgument
         this.envelope.reset()
-        return this.idle(REPLY.ok)
+        return this.replyIdle(REPLY.ok)
       case 'NOOP':
-        return this.idle(REPLY.ok)
+        return this.replyIdle(REPLY.ok)
       case 'QUIT':
         if (argument !== '') return REPLY.noArgument
         this.session.close(REPLY.goodbye)
         return undefined
       case 'VRFY':
-        return argument === '' ? REPLY.needsArgument : this.idle(REPLY.cannotVerify)
+        return argument === '' ? REPLY.needsArgument : this.replyIdle(REPLY.cannotVerify)
       case 'HELP':
-        return this.idle(REPLY.help)
+        return this.replyIdle(REPLY.help)
       case 'STARTTLS':
         return this.startTls(argument)
       case 'AUTH':
@@ -148,19 +148,21 @@ export class Commands<Identity> {
   private hello(isEsmtp: boolean, name: string): string | undefined {
     const { session } = this
     if (session.hasInput) {
-      // RFC 2920 §3.1: nobody knows yet what may be sent together.
+      // RFC 2920 §3.1: EHLO ends a pipelined group, since extensions are not known before its reply.
       session.close(REPLY.unsynchronized)
       return undefined
     }
     if (name === '' || name.length > MAX_HELO || name.includes(' ')) return REPLY.needsArgument
     this.envelope.reset()
-    // The name stands in Received fields; a machine's name that is no host name is kept readable.
+    // The name is written into Received fields; machine names that are not valid host names stay readable.
     session.facts.heloName = name.replace(/[^\w.:[\]-]/g, '?')
     session.facts.isEsmtp = isEsmtp
     const { rules } = session
     this.parameters = isEsmtp ? rules.parameters.ehlo : rules.parameters.helo
-    return this.idle(
-      isEsmtp ? rules.ehlo(session.facts.tls !== undefined, this.isLoggedIn) : `250 ${rules.hostname}\r\n`,
+    return this.replyIdle(
+      isEsmtp
+        ? rules.ehlo(session.facts.tls !== undefined, this.isAuthenticated)
+        : `250 ${rules.hostname}\r\n`,
     )
   }
 
@@ -191,7 +193,7 @@ export class Commands<Identity> {
     if (session.facts.tls) return REPLY.tlsIsOn
     if (argument !== '') return REPLY.noArgument
     if (session.hasUnread) {
-      // RFC 3207 §5: somebody on the way may have put it there, to be taken for what the client says under TLS.
+      // RFC 3207 §5: injected commands would be taken for commands sent under TLS.
       session.warn('smtp commands injected behind STARTTLS')
       session.close(REPLY.injected)
       return undefined
@@ -205,25 +207,25 @@ export class Commands<Identity> {
     const { rules, facts } = this.session
     if (!rules.hasAuth) return REPLY.notImplemented
     if (!facts.isEsmtp) return REPLY.heloFirst
-    if (this.isLoggedIn) return REPLY.authRepeated
+    if (this.isAuthenticated) return REPLY.authRepeated
     if (this.envelope.isOpen) return REPLY.authInTransaction
     if (!facts.tls && !rules.isAuthAllowedInClear) return REPLY.encryptionRequired
     if (argument === '') return REPLY.needsArgument
-    const { exchange, step } = LoginExchange.begin(argument)
-    this.login = exchange
-    return this.takeStep(step)
+    const { exchange, step } = AuthExchange.begin(argument)
+    this.authExchange = exchange
+    return this.handleAuthStep(step)
   }
 
-  private takeStep(step: LoginStep): string | undefined {
-    if (step.kind === 'challenge') return this.idle(step.line)
-    this.login = undefined
+  private handleAuthStep(step: AuthStep): string | undefined {
+    if (step.kind === 'challenge') return this.replyIdle(step.line)
+    this.authExchange = undefined
     if (step.kind === 'refused') return step.line
     const { session } = this
-    session.settle(
+    session.callReceiver(
       () => session.receiver.authenticate?.(session.facts, step.username, step.password),
       identity => {
         session.identity = identity
-        this.isLoggedIn = true
+        this.isAuthenticated = true
         session.reply(REPLY.authenticated)
       },
       thrown => {
@@ -239,7 +241,7 @@ export class Commands<Identity> {
     return undefined
   }
 
-  private idle(line: string): string | undefined {
+  private replyIdle(line: string): string | undefined {
     this.session.reply(line)
     this.countIdle()
     return undefined
@@ -247,6 +249,6 @@ export class Commands<Identity> {
 
   private countIdle(): void {
     this.idleCommands += 1
-    if (this.idleCommands > MOST_IDLE_COMMANDS) this.countError()
+    if (this.idleCommands > MAX_IDLE_COMMANDS) this.countError()
   }
 }

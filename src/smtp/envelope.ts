@@ -1,16 +1,16 @@
 /**
- * One message at a time on its way in: MAIL, RCPT, DATA or BDAT, the octets, and the end.
+ * Receives one message at a time: MAIL, RCPT, DATA or BDAT, the data, and its end.
  *
- * Called by `session.ts`; hands everything to the receiver's transaction. Keeps no octets. A message that cannot be taken
- * is read to its end without being kept, within a bound, and refused there: answered earlier, the rest of it would be read
- * as commands. Standards: RFC 5321 §3.3, §4.1.1, RFC 1870 §6.2 and §6.3, RFC 2920, RFC 3030 §2.
+ * Passes everything to the receiver's transaction and buffers nothing. A rejected message is read to its end, within
+ * a limit, and the rejection sent then; otherwise the rest of the message would be read as commands.
+ * Standards: RFC 5321 §3.3, §4.1.1, RFC 1870 §6.2 and §6.3, RFC 2920, RFC 3030 §2.
  *
  * ```
- * idle      MAIL taken -> open          BDAT -> its octets are read, then 503
- * open      RCPT taken -> open          DATA taken -> dotted          BDAT -> counted
- * dotted    CR LF . CR LF -> idle
- * counted   octets of the chunk read -> open with a message begun; LAST -> idle
- * any       RSET, EHLO, a lost connection, a refusal of the message -> idle, the transaction abandoned
+ * idle      MAIL accepted -> open          BDAT -> its octets are read, then 503
+ * open      RCPT accepted -> open          DATA accepted -> dotted          BDAT -> counted
+ * dotted    CRLF.CRLF -> idle
+ * counted   end of chunk -> open, between chunks; LAST -> idle
+ * any       RSET, EHLO, lost connection, rejection of the message -> idle, transaction aborted
  * ```
  */
 import { MessageScanner, type MessageFault } from './message-scanner.js'
@@ -20,51 +20,55 @@ import type { MailReceiver, MailTransaction, SessionFacts } from './receiver.js'
 import { REPLY, replyLine } from './reply.js'
 import type { LogEvent } from '../world/log-events.js'
 
-/** What an envelope needs of its session. */
+/** What an envelope needs from the session. */
 export interface EnvelopeSession<Identity> {
   readonly rules: SessionRules
   readonly receiver: MailReceiver<Identity>
   readonly facts: SessionFacts
   readonly identity: Identity | undefined
   readonly isOver: boolean
-  /** The client has sent more already. */
+  /** Whether the client has already sent more. */
   readonly hasInput: boolean
   reply(line: string): void
-  /** The reply to something a receiver threw, and whether the connection ends with it. */
+  /** The reply to an error a receiver threw, and whether it closes the connection. */
   refusal(thrown: unknown, event?: LogEvent<'info'>): { readonly line: string; readonly closes: boolean }
-  /** Counts a refused sender or recipient. */
+  /** Counts a rejected sender or recipient. */
   countRefusal(): void
   close(line: string): void
-  /** A whole message is here. @returns to be called when it was taken */
-  beginTaking(): () => void
-  /** Does the receiver's work; the session reads on when it is done. */
-  settle<T>(work: () => Promise<T> | T, then: (value: T) => void, otherwise: (thrown: unknown) => void): void
+  /** Starts timing at the end of the message. @returns called when it was accepted */
+  startAcceptTimer(): () => void
+  /** Calls the receiver; the session reads nothing more until it is done. */
+  callReceiver<T>(
+    work: () => Promise<T> | T,
+    then: (value: T) => void,
+    otherwise: (thrown: unknown) => void,
+  ): void
 }
 
-/** A message being read. */
-interface Intake {
+/** A message being received. */
+interface IncomingMessage {
   readonly scanner: MessageScanner
-  /** Octets of the chunk still to come; undefined with DATA. */
+  /** Octets left in the chunk; undefined with DATA. */
   remaining: number | undefined
   isLast: boolean
-  /** The reply at the end, where the message is refused already. */
-  refused: string | undefined
+  /** Set once the message is rejected: the reply to send at its end. */
+  rejection: string | undefined
   closes: boolean
-  /** Octets read since it is refused. */
-  swallowed: number
+  /** Octets read since the rejection. */
+  discarded: number
 }
 
-/** Octets of a refused message that are read at least; RFC 5321 has no way to stop a sender. */
-const LEAST_SWALLOWED = 16_777_216
-/** Refused recipients beyond the limit that count as nothing: the rest of a pipelined list. */
-const OVERSHOOT = 1_000
+/** A rejected message is read up to this size, or the message size limit; RFC 5321 has no way to stop a client. */
+const MIN_DISCARDED = 16_777_216
+/** Rejected recipients over the limit that do not count as errors: the rest of a pipelined list. */
+const EXCESS_RECIPIENTS = 1_000
 const CR_LF = Buffer.from('\r\n')
 
 const FAULTS: Readonly<Record<MessageFault, string>> = {
-  'line-end': replyLine(550, '5.6.0', 'Message has a CR or LF that is no line end'),
-  nul: replyLine(550, '5.6.0', 'Message has a NUL octet'),
-  'line-length': replyLine(550, '5.6.0', 'Message has a line that is too long'),
-  'header-size': replyLine(552, '5.3.4', 'Header of the message too large'),
+  'line-end': replyLine(550, '5.6.0', 'Message contains a bare CR or LF'),
+  nul: replyLine(550, '5.6.0', 'Message contains a NUL octet'),
+  'line-length': replyLine(550, '5.6.0', 'Message contains a line that is too long'),
+  'header-size': replyLine(552, '5.3.4', 'Message header too large'),
   'message-size': REPLY.tooLarge,
 }
 
@@ -72,30 +76,29 @@ export class Envelope<Identity> {
   private readonly session: EnvelopeSession<Identity>
   private transaction: MailTransaction | undefined
   private allowsUtf8 = false
-  private recipients = 0
-  private offered = 0
-  private intake: Intake | undefined
-  /** Between chunks: the message that BDAT has begun. */
-  private begun: Intake | undefined
+  private recipientCount = 0
+  private offeredCount = 0
+  private incoming: IncomingMessage | undefined
+  /** The message of a BDAT sequence while the next chunk is awaited. */
+  private betweenChunks: IncomingMessage | undefined
   private isFinishing = false
-  /** Messages begun, and messages taken. */
-  begins = 0
-  /** What the log names where something is refused: the sender, and the recipient that was asked for last. */
-  asked: { readonly from?: string; readonly to?: string } = {}
-  taken = 0
+  transactionCount = 0
+  /** For the log: the sender and the last recipient. */
+  lastAddresses: { readonly from?: string; readonly to?: string } = {}
+  acceptedCount = 0
 
   constructor(session: EnvelopeSession<Identity>) {
     this.session = session
   }
 
-  /** Whether what comes in now is a message and no command. */
+  /** Whether input is message data, not commands. */
   get isReceiving(): boolean {
-    return this.intake !== undefined
+    return this.incoming !== undefined
   }
 
-  /** Whether the message under way should be given time to end when the server stops. */
+  /** Whether a shutdown waits for the message to end. */
   get isInMessage(): boolean {
-    return this.intake !== undefined || this.begun !== undefined || this.isFinishing
+    return this.incoming !== undefined || this.betweenChunks !== undefined || this.isFinishing
   }
 
   get isOpen(): boolean {
@@ -104,29 +107,29 @@ export class Envelope<Identity> {
 
   /**
    * @param argument what follows `MAIL FROM:`
-   * @returns the reply to a fault of the client, as `rcpt` and `data` do; all else is replied to from here
+   * @returns the reply to a client error, as `rcpt` and `data` do; all other replies are sent from here
    */
   mail(argument: string, parameters: ParameterRules): string | undefined {
     const { session } = this
     if (this.isOpen) return REPLY.nestedMail
     const mail = readMail(argument, parameters)
     if (typeof mail === 'string') return mail
-    this.asked = { from: mail.address }
+    this.lastAddresses = { from: mail.address }
     const { transactions } = session.rules.limits
-    if (transactions > 0 && this.begins >= transactions) {
+    if (transactions > 0 && this.transactionCount >= transactions) {
       session.close(REPLY.tooManyMessages)
       return undefined
     }
-    this.begins += 1
-    session.settle(
+    this.transactionCount += 1
+    session.callReceiver(
       () => session.receiver.beginMail(session.facts, session.identity, mail),
       transaction => {
         this.transaction = transaction
         this.allowsUtf8 = mail.smtpUtf8
-        this.recipients = this.offered = 0
+        this.recipientCount = this.offeredCount = 0
         session.reply(REPLY.senderOk)
       },
-      thrown => this.refuseAddress(thrown),
+      thrown => this.rejectAddress(thrown),
     )
     return undefined
   }
@@ -135,24 +138,24 @@ export class Envelope<Identity> {
   rcpt(argument: string, parameters: ParameterRules): string | undefined {
     const { session, transaction } = this
     if (transaction === undefined) return REPLY.mailFirst
-    if (this.begun !== undefined) return REPLY.lateRecipient
-    this.offered += 1
+    if (this.betweenChunks !== undefined) return REPLY.lateRecipient
+    this.offeredCount += 1
     const { recipients } = session.rules.limits
-    if (this.recipients >= recipients) {
-      if (this.offered > recipients + OVERSHOOT) return REPLY.tooManyRecipients
+    if (this.recipientCount >= recipients) {
+      if (this.offeredCount > recipients + EXCESS_RECIPIENTS) return REPLY.tooManyRecipients
       session.reply(REPLY.tooManyRecipients)
       return undefined
     }
     const recipient = readRcpt(argument, this.allowsUtf8, parameters)
     if (typeof recipient === 'string') return recipient
-    this.asked = { ...this.asked, to: recipient.address }
-    session.settle(
+    this.lastAddresses = { ...this.lastAddresses, to: recipient.address }
+    session.callReceiver(
       () => transaction.addRecipient(recipient),
       () => {
-        this.recipients += 1
+        this.recipientCount += 1
         session.reply(REPLY.recipientOk)
       },
-      thrown => this.refuseAddress(thrown),
+      thrown => this.rejectAddress(thrown),
     )
     return undefined
   }
@@ -160,20 +163,20 @@ export class Envelope<Identity> {
   data(): string | undefined {
     const { session, transaction } = this
     if (session.hasInput) {
-      // RFC 2920 §3.1: DATA ends a group. Were it refused, a message that came along would be read as commands.
+      // RFC 2920 §3.1: DATA ends a group. If it were rejected, message data sent along would be read as commands.
       session.close(REPLY.unsynchronized)
       return undefined
     }
-    if (this.begun !== undefined) return REPLY.dataAfterBdat
-    const missing = this.missingBeforeMessage()
+    if (this.betweenChunks !== undefined) return REPLY.dataAfterBdat
+    const missing = this.prerequisiteError()
     if (transaction === undefined || missing !== undefined) return missing ?? REPLY.mailFirst
-    session.settle(
+    session.callReceiver(
       () => transaction.openMessage(),
       () => {
-        this.intake = this.newIntake(true)
+        this.incoming = this.newMessage(true)
         session.reply(REPLY.sendMessage)
       },
-      thrown => this.refuseMessage(thrown),
+      thrown => this.rejectMessage(thrown),
     )
     return undefined
   }
@@ -182,26 +185,26 @@ export class Envelope<Identity> {
   bdat(argument: string): void {
     const { session, transaction } = this
     const [, digits, last] = /^(\d{1,15})( LAST)?$/i.exec(argument.trim()) ?? []
-    // Without the count nobody knows where the next command begins.
+    // Without the size, the start of the next command is unknown.
     if (digits === undefined) {
       session.close(REPLY.malformedBdat)
       return
     }
     const size = Number(digits)
     const isLast = last !== undefined
-    const intake = this.begun ?? this.newIntake(false)
-    const missing = this.missingBeforeMessage()
+    const intake = this.betweenChunks ?? this.newMessage(false)
+    const missing = this.prerequisiteError()
     if (transaction === undefined || missing !== undefined) {
-      intake.refused = missing ?? REPLY.mailFirst
+      intake.rejection = missing ?? REPLY.mailFirst
       this.beginChunk(intake, size, isLast)
-    } else if (this.begun !== undefined) {
+    } else if (this.betweenChunks !== undefined) {
       this.beginChunk(intake, size, isLast)
     } else {
-      session.settle(
+      session.callReceiver(
         () => transaction.openMessage(),
         () => this.beginChunk(intake, size, isLast),
         thrown => {
-          this.refuseLater(intake, thrown)
+          this.rejectAtEnd(intake, thrown)
           this.beginChunk(intake, size, isLast)
         },
       )
@@ -209,94 +212,94 @@ export class Envelope<Identity> {
   }
 
   /**
-   * Takes octets of the message.
+   * Reads message data.
    *
-   * @returns where they end in `octets`
+   * @returns where it ends in `octets`
    */
-  take(octets: Buffer, from: number): number {
-    const { intake } = this
+  receive(octets: Buffer, from: number): number {
+    const { incoming: intake } = this
     if (intake === undefined) return from
     const { scanner, remaining } = intake
     const isWhole = remaining === undefined || octets.length - from <= remaining
     const end = scanner.scan(isWhole ? octets : octets.subarray(0, from + remaining), from)
     if (remaining !== undefined) intake.remaining = remaining - (end - from)
-    if (scanner.fault !== undefined && intake.refused === undefined) {
-      intake.refused = FAULTS[scanner.fault]
+    if (scanner.fault !== undefined && intake.rejection === undefined) {
+      intake.rejection = FAULTS[scanner.fault]
       this.abandon()
     }
-    if (intake.refused !== undefined) {
-      this.swallow(intake, end - from)
+    if (intake.rejection !== undefined) {
+      this.discard(intake, end - from)
     } else {
       this.write(intake, octets.subarray(scanner.keptFrom, scanner.keptTo))
     }
     return end
   }
 
-  /** Forgets the message, wherever it stands; one that is being finished is the receiver's already. */
+  /** Aborts the message, unless the receiver is already finishing it. */
   reset(): void {
     this.abandon()
-    this.intake = this.begun = undefined
+    this.incoming = this.betweenChunks = undefined
   }
 
-  private write(intake: Intake, piece: Buffer): void {
+  private write(intake: IncomingMessage, piece: Buffer): void {
     const { transaction } = this
     if (piece.length === 0 || transaction === undefined) {
-      this.goOn(intake)
+      this.checkEnd(intake)
       return
     }
-    this.session.settle(
+    this.session.callReceiver(
       () => transaction.write(piece),
-      () => this.goOn(intake),
+      () => this.checkEnd(intake),
       thrown => {
-        this.refuseLater(intake, thrown)
-        this.goOn(intake)
+        this.rejectAtEnd(intake, thrown)
+        this.checkEnd(intake)
       },
     )
   }
 
-  private swallow(intake: Intake, octets: number): void {
-    intake.swallowed += octets
-    const bound = Math.max(LEAST_SWALLOWED, this.session.rules.limits.messageSize)
-    if (intake.swallowed > bound) this.session.close(intake.refused ?? REPLY.tooLarge)
-    else this.goOn(intake)
+  private discard(intake: IncomingMessage, octets: number): void {
+    intake.discarded += octets
+    const bound = Math.max(MIN_DISCARDED, this.session.rules.limits.messageSize)
+    if (intake.discarded > bound) this.session.close(intake.rejection ?? REPLY.tooLarge)
+    else this.checkEnd(intake)
   }
 
-  /** After each piece: is it the end of the message, or of the chunk? */
-  private goOn(intake: Intake): void {
+  /** Called after each piece: ends the message or the chunk if it is complete. */
+  private checkEnd(intake: IncomingMessage): void {
     if (intake.remaining === undefined ? intake.scanner.isComplete : intake.remaining === 0)
-      this.endOfOctets(intake)
+      this.endOfData(intake)
   }
 
-  private beginChunk(intake: Intake, size: number, isLast: boolean): void {
-    this.begun = undefined
-    this.intake = intake
+  private beginChunk(intake: IncomingMessage, size: number, isLast: boolean): void {
+    this.betweenChunks = undefined
+    this.incoming = intake
     intake.remaining = size
     intake.isLast = isLast
-    if (size === 0) this.endOfOctets(intake)
+    if (size === 0) this.endOfData(intake)
   }
 
-  private endOfOctets(intake: Intake): void {
+  private endOfData(intake: IncomingMessage): void {
     const { session, transaction } = this
-    this.intake = undefined
+    this.incoming = undefined
     if (session.isOver) return
     if (intake.remaining !== undefined && intake.isLast) {
       intake.scanner.end()
-      if (intake.scanner.fault !== undefined) intake.refused ??= FAULTS[intake.scanner.fault]
+      if (intake.scanner.fault !== undefined) intake.rejection ??= FAULTS[intake.scanner.fault]
     }
-    if (transaction === undefined || intake.refused !== undefined) {
+    if (transaction === undefined || intake.rejection !== undefined) {
       this.reset()
-      const line = intake.refused ?? REPLY.failedBdat
+      const line = intake.rejection ?? REPLY.failedBdat
       if (intake.closes) session.close(line)
       else session.reply(line)
     } else if (intake.remaining !== undefined && !intake.isLast) {
-      this.begun = intake
+      this.betweenChunks = intake
       session.reply(REPLY.chunkOk)
     } else if (!intake.scanner.isAtLineStart) {
-      // BDAT may leave the last line open; what is stored and signed ends in a line end (RFC 6376 §3.4.3).
-      session.settle(
+      // BDAT may leave the last line open; stored and signed messages end in CRLF (RFC 6376 §3.4.3).
+      session.callReceiver(
         () => transaction.write(CR_LF),
         () => this.finish(transaction),
-        thrown => this.refuseMessage(thrown),
+        thrown => this.rejectMessage(thrown),
       )
     } else {
       this.finish(transaction)
@@ -308,54 +311,54 @@ export class Envelope<Identity> {
     if (session.isOver) return
     this.transaction = undefined
     this.isFinishing = true
-    const taken = session.beginTaking()
-    session.settle(
+    const taken = session.startAcceptTimer()
+    session.callReceiver(
       () => transaction.finish(),
       text => {
         taken()
         this.isFinishing = false
-        this.taken += 1
+        this.acceptedCount += 1
         session.reply(replyLine(250, '2.0.0', text))
       },
       thrown => {
         this.isFinishing = false
-        this.refuseMessage(thrown)
+        this.rejectMessage(thrown)
       },
     )
   }
 
-  private missingBeforeMessage(): string | undefined {
+  private prerequisiteError(): string | undefined {
     if (!this.isOpen) return REPLY.mailFirst
-    if (this.recipients > 0) return undefined
-    return this.offered > 0 ? REPLY.noRecipients : REPLY.recipientsFirst
+    if (this.recipientCount > 0) return undefined
+    return this.offeredCount > 0 ? REPLY.noRecipients : REPLY.recipientsFirst
   }
 
-  private newIntake(isDotted: boolean): Intake {
+  private newMessage(isDotted: boolean): IncomingMessage {
     const scanner = new MessageScanner(this.session.rules.limits, isDotted)
-    return { scanner, remaining: undefined, isLast: false, refused: undefined, closes: false, swallowed: 0 }
+    return { scanner, remaining: undefined, isLast: false, rejection: undefined, closes: false, discarded: 0 }
   }
 
-  private refuseAddress(thrown: unknown): void {
+  private rejectAddress(thrown: unknown): void {
     const { line, closes } = this.session.refusal(thrown)
     if (closes) {
       this.session.close(line)
       return
     }
     this.session.reply(line)
-    // "Too many for now" invites the client to go on, and no guessing is met with it.
+    // 452 (too many recipients) asks the client to continue, and is not a sign of address harvesting.
     if (!line.startsWith('452')) this.session.countRefusal()
   }
 
-  private refuseMessage(thrown: unknown): void {
+  private rejectMessage(thrown: unknown): void {
     this.reset()
     const { line, closes } = this.session.refusal(thrown)
     if (closes) this.session.close(line)
     else this.session.reply(line)
   }
 
-  private refuseLater(intake: Intake, thrown: unknown): void {
+  private rejectAtEnd(intake: IncomingMessage, thrown: unknown): void {
     const { line, closes } = this.session.refusal(thrown)
-    intake.refused = line
+    intake.rejection = line
     intake.closes = closes
     this.abandon()
   }

@@ -1,17 +1,18 @@
 /**
- * The arguments of MAIL and RCPT: path and parameters, read strictly.
+ * Parses the arguments of MAIL and RCPT: path and parameters.
  *
- * Called by `envelope.ts`. Pure; knows the grammar and the limits, not who may send what to whom. Fails: never throws; a
- * fault is the reply line to send. Parameters: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), AUTH (RFC 4954 §5,
- * read and ignored), RET, ENVID, NOTIFY, ORCPT (RFC 3461 §4). An unknown one is 555, a repeated or malformed one 501.
+ * Strict about grammar and limits; permissions are the receiver's concern. Errors are returned as the reply to send:
+ * 555 for an unknown parameter, 501 for a repeated or malformed one.
+ * Parameters: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), AUTH (RFC 4954 §5, parsed and ignored), RET,
+ * ENVID, NOTIFY, ORCPT (RFC 3461 §4).
  */
 import type { MailCommand, RcptCommand } from './receiver.js'
-import { readPath } from './path.js'
 import { REPLY, replyLine } from './reply.js'
+import { ipVersion } from '../world/net/ip-address.js'
 
-/** What the session allows. */
+/** Extensions offered in the session. */
 export interface ParameterRules {
-  /** Whether EHLO was said; without it there are no parameters. */
+  /** Whether the client sent EHLO; there are no parameters after HELO. */
   readonly isEsmtp: boolean
   readonly dsn: boolean
   readonly smtpUtf8: boolean
@@ -22,8 +23,8 @@ export interface ParameterRules {
 /** RFC 3461 §4.2 and §4.4, in octets before decoding. */
 const MAX_ENVID = 100
 const MAX_ORCPT = 500
-/** More than there are names. */
-const MOST_PARAMETERS = 10
+/** More than there are known parameters. */
+const MAX_PARAMETERS = 10
 
 const NOTIFY = ['NEVER', 'SUCCESS', 'FAILURE', 'DELAY'] as const
 type Notify = (typeof NOTIFY)[number]
@@ -33,7 +34,6 @@ export function readMail(argument: string, rules: ParameterRules): MailCommand |
   const text = argument.trimStart()
   const path = readPath(text, false)
   if (typeof path === 'string') return replyLine(501, '5.1.7', `Sender: ${path}`)
-  // Most mail has no parameters but SIZE, and many senders not even that.
   const parameters = readParameters(text, path.end)
   if (typeof parameters === 'string') return parameters
   const mail: { -readonly [K in keyof MailCommand]: MailCommand[K] } = {
@@ -119,7 +119,7 @@ export function readRcpt(argument: string, allowsUtf8: boolean, rules: Parameter
   return recipient
 }
 
-/** RFC 3461 §4.1: NEVER by itself, or a list of the others, each once. */
+/** RFC 3461 §4.1: NEVER alone, or a list of the others, each once. */
 function readNotify(value: string | undefined): readonly Notify[] | undefined {
   if (value === undefined) return undefined
   const words = value.toUpperCase().split(',', NOTIFY.length + 1)
@@ -138,9 +138,9 @@ function readOriginalRecipient(value: string | undefined): string | undefined {
 }
 
 /**
- * xtext (RFC 3461 §4): `+2B` is `+`. What it decodes to has to be printable, for it will stand in reports.
+ * xtext (RFC 3461 §4): `+2B` is `+`. The decoded text must be printable, since it is written into DSNs.
  *
- * @returns undefined where it is none, is empty or too long
+ * @returns undefined if malformed, empty or too long
  */
 function readXtext(value: string | undefined, maxLength: number): string | undefined {
   if (value === undefined || value === '' || value.length > maxLength) return undefined
@@ -151,7 +151,7 @@ function readXtext(value: string | undefined, maxLength: number): string | undef
   return /^[\x20-\x7e]*$/.test(decoded) ? decoded : undefined
 }
 
-/** RFC 5321 §4.1.2 (esmtp-param), names in capitals; undefined where there are none, a reply where they are malformed. */
+/** RFC 5321 §4.1.2 (esmtp-param). Names are upper-cased; undefined if there are none, a reply if malformed. */
 function readParameters(
   text: string,
   from: number,
@@ -169,7 +169,7 @@ function readParameters(
       return malformed(name)
     if (parameters.has(name)) return replyLine(501, '5.5.4', `Repeated parameter ${name.slice(0, 40)}`)
     parameters.set(name, value)
-    if (parameters.size > MOST_PARAMETERS) return replyLine(501, '5.5.4', 'Too many parameters')
+    if (parameters.size > MAX_PARAMETERS) return replyLine(501, '5.5.4', 'Too many parameters')
   }
   return parameters
 }
@@ -184,5 +184,100 @@ function unknownParameter(name: string): string {
 
 /** RFC 6531 §3.5. */
 function nonAsciiAddress(): string {
-  return replyLine(553, '5.6.7', 'Such an address needs SMTPUTF8')
+  return replyLine(553, '5.6.7', 'Non-ASCII address requires SMTPUTF8')
+}
+
+export interface Path {
+  /** `local@domain` as written; empty for `<>`. */
+  readonly address: string
+  readonly isAscii: boolean
+  /** Index after the `>`. */
+  readonly end: number
+}
+
+/** RFC 5321 §4.5.3.1.1 to §4.5.3.1.3, in octets. */
+const MAX_LOCAL = 64
+const MAX_DOMAIN = 255
+const MAX_PATH = 256
+
+const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10ffff}-]+"
+const DOT_STRING = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`, 'u')
+/** Spaces allowed, controls not. */
+const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u{80}-\u{10ffff}]|\\[\x20-\x7e])*"$/u
+/** Underscores are not in the grammar but common in host names. */
+const LABEL =
+  /^[A-Za-z0-9_\u{80}-\u{10ffff}](?:[A-Za-z0-9_\u{80}-\u{10ffff}-]*[A-Za-z0-9_\u{80}-\u{10ffff}])?$/u
+const NON_ASCII = /[^\0-\x7f]/
+/** Fast path for most addresses. */
+const PLAIN = /^[A-Za-z0-9_.+=-]{1,64}@[A-Za-z0-9.-]{1,180}$/
+
+/**
+ * @param text the argument from `<` on, e.g. `<ann@example.com> SIZE=1000`
+ * @param allowsPostmaster accepts `<postmaster>` without a domain (RFC 5321 §4.5.1)
+ * @returns the path, or what is wrong with it
+ */
+export function readPath(text: string, allowsPostmaster: boolean): Path | string {
+  if (text[0] !== '<') return 'address must be enclosed in angle brackets'
+  const end = closingBracket(text)
+  if (end < 0) return 'address has no closing bracket'
+  const inside = text.slice(1, end)
+  if (inside.length > MAX_PATH - 2 || Buffer.byteLength(inside) > MAX_PATH - 2)
+    return `path is longer than ${MAX_PATH} octets`
+  if (inside === '') return { address: '', isAscii: true, end: end + 1 }
+  const address = withoutRoute(inside)
+  if (address === undefined) return 'malformed source route'
+  const isPostmaster = allowsPostmaster && address.toLowerCase() === 'postmaster'
+  const fault = isPostmaster ? undefined : addressFault(address)
+  return fault ?? { address, isAscii: !NON_ASCII.test(address), end: end + 1 }
+}
+
+/** The first unquoted `>`, within the maximum length of a path. */
+function closingBracket(text: string): number {
+  let isQuoted = false
+  const last = Math.min(text.length, 2 * MAX_PATH)
+  for (let at = 1; at < last; at++) {
+    const character = text[at]
+    if (character === '\\' && isQuoted) at++
+    else if (character === '"') isQuoted = !isQuoted
+    else if (character === '>' && !isQuoted) return at
+  }
+  return -1
+}
+
+/** `@one,@two:ann@example.com` means `ann@example.com`. */
+function withoutRoute(inside: string): string | undefined {
+  if (!inside.startsWith('@')) return inside
+  const colon = inside.indexOf(':')
+  if (colon < 0) return undefined
+  const hosts = inside.slice(0, colon).split(',')
+  return hosts.every(host => host.startsWith('@') && isDomain(host.slice(1)))
+    ? inside.slice(colon + 1)
+    : undefined
+}
+
+function addressFault(address: string): string | undefined {
+  if (PLAIN.test(address) && !address.includes('..') && !address.startsWith('.') && !address.includes('.@')) {
+    return isDomain(address.slice(address.indexOf('@') + 1)) ? undefined : 'malformed domain'
+  }
+  const at = address.lastIndexOf('@')
+  if (at < 0) return 'address has no domain'
+  const local = address.slice(0, at)
+  const domain = address.slice(at + 1)
+  if (local === '') return 'address has no local part'
+  if (Buffer.byteLength(local) > MAX_LOCAL) return `local part is longer than ${MAX_LOCAL} octets`
+  if (!DOT_STRING.test(local) && !QUOTED_STRING.test(local)) return 'malformed local part'
+  return isDomain(domain) || isAddressLiteral(domain) ? undefined : 'malformed domain'
+}
+
+function isDomain(domain: string): boolean {
+  if (domain === '' || domain.length > MAX_DOMAIN) return false
+  return domain.split('.').every(label => label.length <= 63 && LABEL.test(label))
+}
+
+/** RFC 5321 §4.1.3. No standard defines a General-address-literal. */
+function isAddressLiteral(domain: string): boolean {
+  if (!domain.startsWith('[') || !domain.endsWith(']')) return false
+  const inside = domain.slice(1, -1)
+  if (/^ipv6:/i.test(inside)) return !inside.includes('%') && ipVersion(inside.slice(5)) === 6
+  return ipVersion(inside) === 4
 }

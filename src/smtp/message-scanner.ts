@@ -1,21 +1,21 @@
 /**
- * Finds the end of a message in the octets that come in, undoes dot-stuffing, and watches over line ends and lengths.
+ * Scans incoming message data: finds its end, undoes dot-stuffing, checks line endings and sizes.
  *
- * Called by `envelope.ts` for each piece of DATA and BDAT. Works on the buffer it is given and copies nothing, except to
- * close the gaps of removed dots; keeps a state and no octets. A message ends at CR LF . CR LF and at nothing else: a CR
- * or LF by itself is a fault of the message wherever it stands, since servers disagree on what it means and a second
- * message can hide behind that (SMTP smuggling, CVE-2023-51764). Standards: RFC 5321 §2.3.8, §4.1.1.4, §4.5.2.
+ * Works on the caller's buffer and copies nothing, except to close the gaps of removed dots. A message ends at
+ * CRLF.CRLF only. A bare CR or LF is an error anywhere in the message: servers disagree on its meaning, which lets a
+ * second message be smuggled in (CVE-2023-51764).
+ * Standards: RFC 5321 §2.3.8, §4.1.1.4, §4.5.2.
  *
  * ```
  * line start   '.' (DATA only) -> after dot      anything else -> in line
- * after dot    CR -> after dot CR                anything else -> in line          (the dot is dropped either way)
- * after dot CR LF -> the message is complete     anything else -> fault, in line
- * in line      CR LF -> line start               CR or LF alone -> fault
- * after CR     (the last octet of a piece) LF -> line start; anything else -> fault, in line
+ * after dot    CR -> after dot CR                anything else -> in line          (the dot is removed either way)
+ * after dot CR LF -> message complete            anything else -> error, in line
+ * in line      CRLF -> line start                bare CR or LF -> error
+ * after CR     (last octet of a piece) LF -> line start; anything else -> error, in line
  * ```
  */
 
-/** What is wrong with a message; the first fault counts. */
+/** The first error of a message counts. */
 export type MessageFault = 'line-end' | 'nul' | 'line-length' | 'header-size' | 'message-size'
 
 export interface ScanLimits {
@@ -34,35 +34,35 @@ const DOT = 46
 
 export class MessageScanner {
   private readonly limits: ScanLimits
-  private readonly isDotted: boolean
+  private readonly isDotStuffed: boolean
   private state: State = 'line start'
   private lineLength = 0
   private isInHeader = true
 
-  /** Whether the final dot was seen; never with BDAT. */
+  /** Whether the final dot was found; never with BDAT. */
   isComplete = false
   fault: MessageFault | undefined
   /** Octets of the message so far. */
   size = 0
-  /** The part of the last buffer that belongs to the message: `[keptFrom, keptTo)`. Empty once there is a fault. */
+  /** The part of the last buffer that belongs to the message: `[keptFrom, keptTo)`. Empty after an error. */
   keptFrom = 0
   keptTo = 0
 
-  /** @param isDotted true for DATA, false for BDAT, whose end is counted */
+  /** @param isDotStuffed true for DATA, false for BDAT, which is counted */
   constructor(limits: ScanLimits, isDotted: boolean) {
     this.limits = limits
-    this.isDotted = isDotted
+    this.isDotStuffed = isDotted
   }
 
-  /** Whether the last octets were a line end, or there were none. */
+  /** True before the first octet as well. */
   get isAtLineStart(): boolean {
     return this.state === 'line start'
   }
 
   /**
-   * Takes the octets from `from` to the end. Moves octets within the buffer, which must be the caller's own.
+   * Scans from `from` to the end of the buffer. Moves octets within the buffer, which the caller must own.
    *
-   * @returns where the message ends in this buffer; its length where the message goes on
+   * @returns where the message ends in this buffer; the buffer's length if it continues
    */
   scan(octets: Buffer, from: number): number {
     this.keptFrom = this.keptTo = from
@@ -73,7 +73,7 @@ export class MessageScanner {
     return end
   }
 
-  /** The octets that BDAT counted are all here: a CR that nothing followed is one by itself. */
+  /** The end of BDAT data: a trailing CR is a bare one. */
   end(): void {
     if (this.state === 'after CR') this.fail('line-end')
   }
@@ -85,7 +85,7 @@ export class MessageScanner {
       switch (this.state) {
         case 'line start':
           this.lineLength = 0
-          if (this.isDotted && octets[at] === DOT) {
+          if (this.isDotStuffed && octets[at] === DOT) {
             this.state = 'after dot'
             at += 1
           } else {
@@ -127,7 +127,7 @@ export class MessageScanner {
     return to
   }
 
-  /** To the end of the line, or of what is there; only native searches touch each octet. */
+  /** Scans to the end of the line or of the buffer, with native searches only. */
   private walkLine(octets: Buffer, at: number): number {
     const to = octets.length
     const lf = octets.indexOf(LF, at)
@@ -146,7 +146,7 @@ export class MessageScanner {
   }
 
   private endLine(): void {
-    // The line that is nothing but its end closes the header (RFC 5322 §2.1).
+    // RFC 5322 §2.1: an empty line ends the header.
     if (this.lineLength === 2) this.isInHeader = false
     this.state = 'line start'
   }

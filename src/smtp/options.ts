@@ -1,76 +1,75 @@
 /**
- * What an SMTP service is told at its start: name, TLS, logins, bounds, time limits, and what it offers.
+ * Options of an SMTP service: name, TLS, AUTH, limits, timeouts and extensions.
  *
- * Made by `msa/` and `inbound/` from the configuration. Pure; the defaults are those of RFC 5321 §4.5.3 where it names
- * any, and otherwise large enough for honest clients and small enough for memory.
+ * `msa/` and `inbound/` build them from the configuration. Defaults follow RFC 5321 §4.5.3 where it has a value.
  */
 import type { SecureContext } from '../world/net/listen-tcp.js'
 import type { ParameterRules } from './mail-command.js'
 
 export interface SmtpServiceOptions {
-  /** What the greeting and EHLO call this server. */
+  /** Host name in the greeting and the EHLO reply. */
   readonly hostname: string
   /**
-   * The certificate, asked for at each handshake. Absent: no TLS; required by listeners with implicit TLS, and what makes
-   * the others offer STARTTLS.
+   * Called at each handshake for the current certificate. Required for implicit TLS; other listeners offer STARTTLS
+   * if it is present.
    */
   readonly secureContext?: () => SecureContext
   readonly auth?: {
-    /** Nobody sends mail without an identity, be it by AUTH or by `MailReceiver.connect`. */
+    /** Whether mail requires an identity, from AUTH or `MailReceiver.connect`. */
     readonly isRequired: boolean
-    /** Takes logins without TLS; for loopback and trusted networks. */
+    /** Allows AUTH without TLS; for loopback and trusted networks. */
     readonly isAllowedInClear: boolean
   }
   readonly limits?: Partial<SmtpLimits>
   readonly timeouts?: Partial<SmtpTimeouts>
   readonly capabilities?: Partial<SmtpCapabilities>
-  /** How long a client is kept waiting for the greeting, ms. Who speaks before it is refused; 0 neither waits nor looks. */
+  /** Delay before the greeting, ms. A client that sends anything before it is rejected; 0 disables both. */
   readonly greetingDelayMs?: number
 }
 
 export interface SmtpLimits {
-  /** Sessions at a time, all listeners of the service together. */
+  /** Concurrent sessions on all listeners of the service. */
   readonly sessions: number
-  /** Of which from one IPv4 address or one /64 of IPv6. */
+  /** Concurrent sessions per IPv4 address or IPv6 /64. */
   readonly sessionsPerAddress: number
-  /** New connections in a minute from one such address; 0 = any number. */
+  /** New connections per minute from one such address; 0: unlimited. */
   readonly connectionsPerMinute: number
-  /** Octets of a message, dot-stuffing undone. */
+  /** Octets of a message, after dot-unstuffing. */
   readonly messageSize: number
-  /** Recipients taken for one message (RFC 5321 §4.5.3.1.8: at least 100). */
+  /** Recipients per message (RFC 5321 §4.5.3.1.8: at least 100). */
   readonly recipients: number
-  /** Octets of a command line with its CRLF; AUTH and its responses have 12,288 (RFC 4954 §4). */
+  /** Octets of a command line, CRLF included. AUTH lines may have 12,288 (RFC 4954 §4). */
   readonly commandLine: number
-  /** Octets of a line of a message. RFC 5322 §2.1.1 says 998; many programs send more and mean no harm. */
+  /** Octets of a message line. RFC 5322 §2.1.1 says 998; many legitimate programs send more. */
   readonly textLine: number
-  /** Octets of a message's header. */
+  /** Octets of a message header. */
   readonly header: number
-  /** Faults of the client (unknown commands, wrong order, failed logins) after which the session ends with 421. */
+  /** Client errors (unknown commands, bad sequences, failed logins) before the session ends with 421. */
   readonly errors: number
-  /** Senders and recipients that the receiver refused, after which the session ends with 421. */
+  /** Rejected senders and recipients before the session ends with 421. */
   readonly refusals: number
-  /** Messages begun in one session; 0 = any number. */
+  /** Transactions per session; 0: unlimited. */
   readonly transactions: number
 }
 
 export interface SmtpTimeouts {
-  /** Silence between commands, ms (RFC 5321 §4.5.3.2.7: at least 5 minutes). */
+  /** Idle time between commands, ms (RFC 5321 §4.5.3.2.7: at least 5 minutes). */
   readonly commandMs: number
-  /** Silence within a message, ms (RFC 5321 §4.5.3.2.5: 3 minutes). */
+  /** Idle time within a message, ms (RFC 5321 §4.5.3.2.5: 3 minutes). */
   readonly dataBlockMs: number
-  /** A whole session, ms, however busy; what a client that trickles can hold at most. */
+  /** Maximum session length, ms, even if busy; bounds what a trickling client can hold. */
   readonly sessionMs: number
   /**
-   * Where more than half of the sessions are taken, ms from the connection: until the client has logged in, where logins are
-   * required, or else has had its first message taken.
+   * Under pressure (more than half of the sessions in use), ms since the connection opened: time to authenticate or,
+   * if AUTH is not required, to have a message accepted.
    */
-  readonly unprovenMs: number
-  /** The same, for silence between commands and within a message, of whoever has not logged in. */
-  readonly pressedSilenceMs: number
+  readonly pressureProbationMs: number
+  /** Under pressure, idle time of an unauthenticated client between commands or within a message, ms. */
+  readonly pressureIdleMs: number
 }
 
 export interface SmtpCapabilities {
-  /** Takes RET, ENVID, NOTIFY and ORCPT (RFC 3461). */
+  /** RET, ENVID, NOTIFY and ORCPT (RFC 3461). */
   readonly dsn: boolean
   /** RFC 6531. */
   readonly smtpUtf8: boolean
@@ -78,7 +77,7 @@ export interface SmtpCapabilities {
   readonly chunking: boolean
 }
 
-export const DEFAULT_LIMITS: SmtpLimits = {
+const DEFAULT_LIMITS: SmtpLimits = {
   sessions: 1_000,
   sessionsPerAddress: 100,
   connectionsPerMinute: 0,
@@ -92,16 +91,16 @@ export const DEFAULT_LIMITS: SmtpLimits = {
   transactions: 1_000,
 }
 
-export const DEFAULT_TIMEOUTS: SmtpTimeouts = {
+const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   commandMs: 300_000,
   dataBlockMs: 300_000,
   sessionMs: 7_200_000,
-  // A greeting's delay, a handshake and a login or a small message over a slow line take some seconds.
-  unprovenMs: 30_000,
-  pressedSilenceMs: 60_000,
+  // A delayed greeting, a handshake and a login or a small message over a slow line take some seconds.
+  pressureProbationMs: 30_000,
+  pressureIdleMs: 60_000,
 }
 
-/** The options with every gap filled, and what follows from them computed once for all sessions. */
+/** Options with defaults applied, and values derived from them once for all sessions. */
 export interface SessionRules {
   readonly hostname: string
   readonly secureContext: (() => SecureContext) | undefined
@@ -113,13 +112,13 @@ export interface SessionRules {
   readonly timeouts: SmtpTimeouts
   readonly capabilities: SmtpCapabilities
   readonly greeting: string
-  /** What MAIL and RCPT may say after HELO and after EHLO. */
+  /** Parameters allowed in MAIL and RCPT after HELO and after EHLO. */
   readonly parameters: { readonly helo: ParameterRules; readonly ehlo: ParameterRules }
-  /** The reply to EHLO, without and with TLS, before and after a login. */
+  /** The EHLO reply. */
   ehlo(isSecure: boolean, isLoggedIn: boolean): string
 }
 
-/** @param canAuthenticate whether the receiver takes logins */
+/** @param canAuthenticate whether the receiver supports AUTH */
 export function sessionRules(options: SmtpServiceOptions, canAuthenticate: boolean): SessionRules {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const capabilities = { dsn: true, smtpUtf8: true, chunking: true, ...options.capabilities }

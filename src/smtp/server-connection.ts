@@ -1,53 +1,54 @@
 /**
- * The server's end of one connection: lines and octets in, replies out, flow in both directions, the switch to TLS, the end.
+ * Server side of one connection: reads lines and data, sends replies, flow control, switch to TLS, closing.
  *
- * Called by `session.ts`, which it tells that there is something to read. Knows lines, not what they mean. Holds one piece
- * of input as the system delivers it (64 KB) and, while nobody reads it, lets nothing more come in; an idle connection
- * holds none. Replies are gathered and leave in one write.
- * Standards: RFC 5321 §2.3.7, §2.3.8 (lines end in CR LF), RFC 2920 §3.2 (replies sent together).
- * Fails: never throws; a broken connection is told to the owner once, as `onLost`.
+ * Knows lines, not their meaning. Buffers at most one read of the socket (64 KB) and pauses the socket until it is
+ * consumed; an idle connection holds no buffer. Replies are collected and sent in one write. Never throws; a lost
+ * connection is reported once, by `onClosed`.
+ * Standards: RFC 5321 §2.3.7, §2.3.8 (lines end in CRLF), RFC 2920 §3.2 (replies sent together).
  */
 import { isUtf8 } from 'node:buffer'
 import type { SecureContext, SecuredSocket, Socket, TcpServer } from '../world/net/listen-tcp.js'
 
 export interface ConnectionOwner {
-  /** Octets came, or the way out is free again, or the client has closed his direction. */
+  /** Data arrived, the socket drained, or the client half-closed the connection. */
   onInput(): void
-  /** The connection is gone, whoever ended it. */
-  onLost(): void
+  /** The connection is closed, by either side. */
+  onClosed(): void
 }
 
 export type LineFault = 'too long' | 'endless' | 'malformed'
 
 const LF = 10
 const CR = 13
-/** Replies that wait to be written; a client that reads none is not read from either. */
-const MAX_GATHERED = 16_384
-/** Octets of one overlong line that are skipped before the client is given up. */
+/** If the client does not read its replies, nothing more is read from it. */
+const MAX_PENDING_REPLIES = 16_384
+/** Octets of an overlong line that are skipped before the connection is closed. */
 const MAX_SKIPPED = 262_144
-/** Octets read and dropped after the last reply, so that it arrives before the connection is cut (RFC 1122 §4.2.2.13). */
+/**
+ * Octets read and dropped after the last reply, so that closing the socket does not discard it (RFC 1122 §4.2.2.13).
+ */
 const MAX_LINGERING = 1_048_576
 
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 const NOT_PRINTABLE = /[^\x20-\x7e]/
 const CONTROLS = /\p{Cc}/u
 
 export class ServerConnection {
   private readonly owner: ConnectionOwner
   private socket: Socket
-  private gathered = ''
+  private pendingReplies = ''
   private isPaused = false
   private isEnding = false
   private isLost = false
   private skipped = 0
   private lingered = 0
 
-  /** What came and was not taken yet: `input` from `at` on. The owner moves `at`. */
-  input: Buffer = NOTHING
+  /** Unread input: `input` from `at` on. The owner advances `at`. */
+  input: Buffer = EMPTY
   at = 0
-  /** The client sends no more. */
+  /** The client has half-closed the connection. */
   hasPeerEnded = false
-  /** What was wrong with the line that `readLine` gave last. */
+  /** What was wrong with the last line from `readLine`. */
   lineFault: LineFault | undefined
 
   constructor(socket: Socket, owner: ConnectionOwner) {
@@ -60,21 +61,21 @@ export class ServerConnection {
     return this.at < this.input.length
   }
 
-  /** As `hasInput`, and what the system has for us besides: STARTTLS must be the last that was said in clear. */
+  /** As `hasInput`, including data in the socket buffer: nothing may follow STARTTLS. */
   get hasUnread(): boolean {
     return this.hasInput || this.socket.readableLength > 0
   }
 
-  /** Whether the client reads our replies; if not, nothing more of his is taken. */
-  get isClear(): boolean {
+  /** False if the client does not read its replies; nothing more is then read from it. */
+  get isWritable(): boolean {
     return !this.socket.writableNeedDrain
   }
 
   /**
-   * The next line without its CR LF. A line that is none comes as the empty text, with `lineFault`.
+   * The next line without its CRLF. For a malformed line, returns '' and sets `lineFault`.
    *
-   * @param maxLength octets with CR LF
-   * @returns undefined where there is no whole line yet
+   * @param maxLength in octets, CRLF included
+   * @returns undefined if no complete line is available
    */
   readLine(maxLength: number): string | undefined {
     this.lineFault = undefined
@@ -90,11 +91,11 @@ export class ServerConnection {
       return ''
     }
     const line = input.toString('latin1', at, lf - 1)
-    return NOT_PRINTABLE.test(line) ? this.unusualLine(at, lf - 1) : line
+    return NOT_PRINTABLE.test(line) ? this.readUnicodeLine(at, lf - 1) : line
   }
 
-  /** UTF-8 is a line (RFC 6531 §3.3); controls are not, a CR in the middle included. */
-  private unusualLine(from: number, to: number): string {
+  /** UTF-8 is allowed (RFC 6531 §3.3); control characters, including a bare CR, are not. */
+  private readUnicodeLine(from: number, to: number): string {
     const octets = this.input.subarray(from, to)
     const text = isUtf8(octets) ? octets.toString('utf8') : undefined
     if (text !== undefined && !CONTROLS.test(text)) return text
@@ -112,45 +113,45 @@ export class ServerConnection {
     return ''
   }
 
-  /** Gathers replies; `flush` sends them. */
+  /** Queues a reply; `flush` sends it. */
   send(reply: string): void {
-    this.gathered += reply
-    if (this.gathered.length > MAX_GATHERED) this.flush()
+    this.pendingReplies += reply
+    if (this.pendingReplies.length > MAX_PENDING_REPLIES) this.flush()
   }
 
   flush(): void {
-    if (this.gathered === '' || this.isEnding || this.isLost) return
-    this.socket.write(this.gathered, 'latin1')
-    this.gathered = ''
+    if (this.pendingReplies === '' || this.isEnding || this.isLost) return
+    this.socket.write(this.pendingReplies, 'latin1')
+    this.pendingReplies = ''
   }
 
-  /** Lets octets in again, once all that can be taken was; the beginning of a line may be left. */
-  readOn(): void {
+  /** Resumes reading, once everything that can be consumed was; an incomplete line may remain. */
+  resume(): void {
     if (!this.isPaused || this.isLost) return
     this.isPaused = false
     this.socket.resume()
   }
 
-  /** Sends what is gathered and closes; what the client still sends is dropped. */
+  /** Sends queued replies and closes; further input is dropped. */
   end(): void {
     if (this.isEnding || this.isLost) return
     this.isEnding = true
-    this.input = NOTHING
+    this.input = EMPTY
     this.at = 0
-    this.socket.end(this.gathered, 'latin1')
-    this.gathered = ''
-    this.readOn()
+    this.socket.end(this.pendingReplies, 'latin1')
+    this.pendingReplies = ''
+    this.resume()
   }
 
   destroy(): void {
     this.socket.destroy()
   }
 
-  /** Goes on under TLS. Nothing said in clear is left (RFC 3207 §4.2). */
+  /** Continues over TLS. Nothing received in plaintext is kept (RFC 3207 §4.2). */
   secure(server: TcpServer, context: SecureContext, onSecure: (secured: SecuredSocket) => void): void {
     this.flush()
     this.detach()
-    this.input = NOTHING
+    this.input = EMPTY
     this.at = 0
     this.socket = server.secure(this.socket, context, onSecure)
     this.attach()
@@ -165,16 +166,16 @@ export class ServerConnection {
     this.input = this.hasInput ? Buffer.concat([this.input.subarray(this.at), octets]) : octets
     this.at = 0
     this.owner.onInput()
-    // Ended or not: what `end` leaves is nothing.
+    // `end` clears the input, so this holds afterwards as well.
     if (!this.hasInput)
-      this.input = NOTHING // an idle connection holds no buffer
-    else if (!this.isPaused) this.holdBack()
+      this.input = EMPTY // an idle connection holds no buffer
+    else if (!this.isPaused) this.pauseOrTrim()
   }
 
-  /** What is left is either the beginning of a line, or more than the owner can take now. */
-  private holdBack(): void {
-    if (this.input.indexOf(LF, this.at) === -1 && this.input.length - this.at < MAX_GATHERED) {
-      // The beginning of a line must not keep the whole piece in memory.
+  /** What is left is an incomplete line, or more than the owner can take now. */
+  private pauseOrTrim(): void {
+    if (this.input.indexOf(LF, this.at) === -1 && this.input.length - this.at < MAX_PENDING_REPLIES) {
+      // Copied, so that the start of a line does not keep the whole read in memory.
       if (this.at > 0) this.input = Buffer.from(this.input.subarray(this.at))
       this.at = 0
       return
@@ -192,9 +193,9 @@ export class ServerConnection {
 
   private readonly onClose = (): void => {
     this.isLost = true
-    this.input = NOTHING
+    this.input = EMPTY
     this.at = 0
-    this.owner.onLost()
+    this.owner.onClosed()
   }
 
   private attach(): void {
@@ -213,5 +214,5 @@ export class ServerConnection {
   }
 }
 
-/** `close` follows and says all there is to say. */
+/** `close` always follows `error`. */
 function ignore(): void {}

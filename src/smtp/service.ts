@@ -1,10 +1,10 @@
 /**
- * An SMTP service: listeners that share one receiver, one set of limits, and one clock beat for all their sessions.
+ * An SMTP service: listeners that share a receiver, limits and a one-second timer.
  *
- * Opened by `msa/` (submission) and `inbound/`. Takes connections within the limits, watches over time limits once a
- * second, and stops without cutting off a message under way. Why not the `smtp-server` package: it waits 100 ms before each
- * greeting, passes bare LF on, does not hold a message to its size while it arrives, and knows no CHUNKING.
- * Fails: `listen` rejects with the address and the reason; nothing a client does is thrown from here.
+ * Accepts connections within the limits, enforces timeouts, and on shutdown lets messages in progress finish.
+ * `listen` rejects with the address and reason; errors caused by clients never propagate.
+ * The `smtp-server` package is not used: it delays each greeting by 100 ms, passes on bare LF, does not enforce the
+ * size while a message arrives, and lacks CHUNKING.
  */
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { ListenAddress } from '../world/net/listen.js'
@@ -14,49 +14,48 @@ import { Admission, type Refusal } from '../world/net/admission.js'
 import { sessionRules, type SmtpServiceOptions } from './options.js'
 import type { MailReceiver } from './receiver.js'
 import { REPLY } from './reply.js'
-import { Session, type SessionSurroundings } from './session.js'
+import { Session, type SessionContext } from './session.js'
 
-/** What a service has had to do since it was opened. */
 export interface SmtpCounts {
-  /** Sessions now. */
+  /** Current sessions. */
   readonly sessions: number
   readonly opened: number
-  /** Connections that were turned away at a limit. */
-  readonly turnedAway: number
+  /** Connections rejected because of a limit. */
+  readonly rejected: number
 }
 
 export interface SmtpServiceParts {
   readonly clock: Clock
   readonly log: Log
   readonly tcpServer: TcpServer
-  /** For monitors: told of each message that was taken. @param ms from its last octet to the 250 */
-  readonly onTaken?: ((ms: number) => void) | undefined
+  /** For metrics: called for each accepted message. @param ms from the final octet to the 250 reply */
+  readonly onAccepted?: ((ms: number) => void) | undefined
 }
 
 export interface SmtpService {
   /**
-   * @param isImplicitTls TLS from the first octet (RFC 8314 §3); needs `secureContext`
-   * @returns where it listens; tells the port when 0 was asked for
+   * @param isImplicitTls implicit TLS (RFC 8314 §3); needs `secureContext`
+   * @returns the listening address, with the actual port if 0 was given
    * @throws Error naming the address
    */
   listen(address: ListenAddress, isImplicitTls?: boolean): Promise<ListenAddress>
   readonly sessionCount: number
   readonly counts: SmtpCounts
-  /** Holds for connections from now on. */
+  /** Applies to new connections. */
   reconfigure(options: SmtpServiceOptions): void
   /**
-   * Takes nothing new, tells idle clients 421, lets messages under way come to their end, and cuts what is left after
-   * `graceMs`. Resolves when nobody is connected.
+   * Stops accepting, sends 421 to idle clients, waits for messages in progress, and closes the rest after `graceMs`.
+   * Resolves when all sessions have ended.
    */
   close(graceMs: number): Promise<void>
 }
 
-const BEAT_MS = 1_000
-/** How long a client that is turned away has to read why, and how many of them are given that. */
-const TURNED_AWAY_MS = 5_000
-const MOST_TURNED_AWAY = 1_000
+const TICK_MS = 1_000
+/** Rejected clients get this long to read the reply, up to this many at a time. */
+const REJECTED_MS = 5_000
+const MAX_REJECTED = 1_000
 
-const TURNED_AWAY: Readonly<Record<Refusal, string>> = {
+const REJECTION_REPLIES: Readonly<Record<Refusal, string>> = {
   sessions: REPLY.tooManySessions,
   'sessions-per-address': REPLY.tooManyFromAddress,
   'connections-per-minute': REPLY.tooManyFromAddress,
@@ -72,25 +71,25 @@ export function openSmtpService<Identity>(
 
 class Service<Identity> implements SmtpService {
   private readonly parts: SmtpServiceParts
-  private surroundings: SessionSurroundings<Identity>
+  private context: SessionContext<Identity>
   private readonly admission: Admission
   private readonly sessions = new Set<Session<Identity>>()
-  /** Turned away, with the moment at which they are cut. */
-  private readonly leaving = new Map<Socket, number>()
+  /** Rejected connections and when to close them. */
+  private readonly rejected = new Map<Socket, number>()
   private readonly listeners: TcpListener[] = []
-  private beat: Timer | undefined
-  /** Makes the ids of sessions differ from those before a restart. */
+  private ticker: Timer | undefined
+  /** Makes session ids unique across restarts. */
   private readonly started: string
-  private opened = 0
-  private refused = 0
+  private openedCount = 0
+  private rejectedCount = 0
   private isClosing = false
-  private whenEmpty: () => void = () => {}
+  private onEmpty: () => void = () => {}
 
   constructor(options: SmtpServiceOptions, receiver: MailReceiver<Identity>, parts: SmtpServiceParts) {
     this.parts = parts
     this.started = Math.floor(parts.clock.now() / 1_000).toString(36)
     const rules = sessionRules(options, receiver.authenticate !== undefined)
-    this.surroundings = { ...parts, rules, receiver, onGone: session => this.forget(session) }
+    this.context = { ...parts, rules, receiver, onClosed: session => this.remove(session) }
     this.admission = new Admission(rules.limits, parts.clock)
   }
 
@@ -99,21 +98,21 @@ class Service<Identity> implements SmtpService {
   }
 
   reconfigure(options: SmtpServiceOptions): void {
-    const { receiver } = this.surroundings
+    const { receiver } = this.context
     const rules = sessionRules(options, receiver.authenticate !== undefined)
-    // Another object: sessions that are open go on with theirs.
-    this.surroundings = { ...this.surroundings, rules }
+    // A new object: existing sessions keep their options.
+    this.context = { ...this.context, rules }
     this.admission.setLimits(rules.limits)
   }
 
   get counts(): SmtpCounts {
-    return { sessions: this.sessions.size, opened: this.opened, turnedAway: this.refused }
+    return { sessions: this.sessions.size, opened: this.openedCount, rejected: this.rejectedCount }
   }
 
   async listen(address: ListenAddress, isImplicitTls = false): Promise<ListenAddress> {
-    if (isImplicitTls && !this.surroundings.rules.secureContext)
-      throw new Error('a listener with TLS needs a certificate')
-    const listener = await this.parts.tcpServer.listen(address, socket => this.take(socket, isImplicitTls))
+    if (isImplicitTls && !this.context.rules.secureContext)
+      throw new Error('a listener with implicit TLS needs a certificate')
+    const listener = await this.parts.tcpServer.listen(address, socket => this.accept(socket, isImplicitTls))
     this.listeners.push(listener)
     return listener.address
   }
@@ -121,22 +120,22 @@ class Service<Identity> implements SmtpService {
   async close(graceMs: number): Promise<void> {
     this.isClosing = true
     const closed = this.listeners.map(listener => listener.close())
-    for (const socket of this.leaving.keys()) socket.destroy()
+    for (const socket of this.rejected.keys()) socket.destroy()
     const empty = new Promise<void>(resolve => {
-      this.whenEmpty = resolve
+      this.onEmpty = resolve
     })
     for (const session of this.sessions) session.stop()
-    if (this.sessions.size === 0) this.whenEmpty()
+    if (this.sessions.size === 0) this.onEmpty()
     const cut = this.parts.clock.after(graceMs, () => {
       for (const session of this.sessions) session.cut()
     })
     await empty
     cut.cancel()
-    this.beat?.cancel()
+    this.ticker?.cancel()
     await Promise.all(closed)
   }
 
-  private take(socket: Socket, isImplicitTls: boolean): void {
+  private accept(socket: Socket, isImplicitTls: boolean): void {
     const { remoteAddress } = socket
     if (remoteAddress === undefined || this.isClosing) {
       socket.on('error', () => {})
@@ -146,50 +145,50 @@ class Service<Identity> implements SmtpService {
     const peerAddress = remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress
     const refusal = this.admission.check(peerAddress)
     if (refusal !== undefined) {
-      this.turnAway(socket, refusal, peerAddress, isImplicitTls)
+      this.reject(socket, refusal, peerAddress, isImplicitTls)
       return
     }
-    this.opened += 1
-    const id = `${this.started}-${this.opened.toString(36)}`
-    const session = new Session(id, socket, peerAddress, this.surroundings)
+    this.openedCount += 1
+    const id = `${this.started}-${this.openedCount.toString(36)}`
+    const session = new Session(id, socket, peerAddress, this.context)
     this.admission.admit(peerAddress, session)
     this.sessions.add(session)
-    this.keepBeating()
+    this.scheduleTick()
     session.start(isImplicitTls)
   }
 
-  private forget(session: Session<Identity>): void {
+  private remove(session: Session<Identity>): void {
     this.sessions.delete(session)
     this.admission.leave(session)
-    if (this.sessions.size === 0) this.whenEmpty()
+    if (this.sessions.size === 0) this.onEmpty()
   }
 
-  private turnAway(socket: Socket, refusal: Refusal, peerAddress: string, isImplicitTls: boolean): void {
-    this.refused += 1
+  private reject(socket: Socket, refusal: Refusal, peerAddress: string, isImplicitTls: boolean): void {
+    this.rejectedCount += 1
     this.parts.log.debug('smtp connection turned away', { peer: peerAddress, why: refusal })
     socket.on('error', () => {})
-    // In clear nobody would understand it who waits for TLS.
-    if (isImplicitTls || this.leaving.size >= MOST_TURNED_AWAY) {
+    // A client that expects TLS could not read a plaintext reply.
+    if (isImplicitTls || this.rejected.size >= MAX_REJECTED) {
       socket.destroy()
       return
     }
-    this.leaving.set(socket, this.parts.clock.monotonic() + TURNED_AWAY_MS)
-    this.keepBeating()
-    socket.on('close', () => this.leaving.delete(socket))
-    socket.end(TURNED_AWAY[refusal], 'latin1')
+    this.rejected.set(socket, this.parts.clock.monotonic() + REJECTED_MS)
+    this.scheduleTick()
+    socket.on('close', () => this.rejected.delete(socket))
+    socket.end(REJECTION_REPLIES[refusal], 'latin1')
     socket.resume()
   }
 
-  private keepBeating(): void {
-    this.beat ??= this.parts.clock.after(BEAT_MS, () => this.onBeat())
+  private scheduleTick(): void {
+    this.ticker ??= this.parts.clock.after(TICK_MS, () => this.tick())
   }
 
-  private onBeat(): void {
-    this.beat = undefined
+  private tick(): void {
+    this.ticker = undefined
     const now = this.parts.clock.monotonic()
     const isPressed = this.admission.isUnderPressure
     for (const session of this.sessions) session.tick(now, isPressed)
-    for (const [socket, moment] of this.leaving) if (now >= moment) socket.destroy()
-    if (this.sessions.size > 0 || this.leaving.size > 0) this.keepBeating()
+    for (const [socket, moment] of this.rejected) if (now >= moment) socket.destroy()
+    if (this.sessions.size > 0 || this.rejected.size > 0) this.scheduleTick()
   }
 }

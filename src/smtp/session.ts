@@ -1,15 +1,16 @@
 /**
- * One SMTP session as a server, from the connection to its end: whose turn it is, when replies leave, how long to wait.
+ * One SMTP server session: sequencing, flushing of replies, timeouts, limits on errors.
  *
- * Made by `service.ts` for each connection. Speaks through `server-connection.ts`; `commands.ts` and `envelope.ts` know
- * what is said. While a receiver works nothing more is read; replies to a pipelined group leave together. Makes no timer
- * of its own but the greeting's: the service calls `tick` once a second. Never logs what was said, only how it went.
- * Standards: RFC 5321 §3.1, §3.8, §4.5.3.2; RFC 2920 §3.2. Fails: never throws; a receiver's fault is answered and logged.
+ * Created by `service.ts` per connection; I/O is in `server-connection.ts`, the protocol in `commands.ts` and
+ * `envelope.ts`. Nothing is read while the receiver works. Replies to a pipelined group are sent together. Except for
+ * the greeting delay, timeouts are checked in `tick`, which the service calls once a second. Logs never contain what
+ * was transmitted. Never throws; a bug in a receiver is answered with 451 and logged.
+ * Standards: RFC 5321 §3.1, §3.8, §4.5.3.2; RFC 2920 §3.2.
  *
  * ```
- * handshake (implicit TLS) -> greeting (a delay, the receiver's word) -> lines and messages -> over
- *                             lines -> handshake (STARTTLS) -> lines
- * over: the last reply is on its way, what still comes is dropped
+ * handshake (implicit TLS) -> greeting (delay, receiver.connect) -> commands and messages -> over
+ *                             commands -> handshake (STARTTLS) -> commands
+ * over: the last reply was sent; further input is dropped
  * ```
  */
 import { AppError, describeError } from '../core/errors.js'
@@ -24,24 +25,24 @@ import type { MailReceiver, SessionFacts } from './receiver.js'
 import { refusalReply, REPLY } from './reply.js'
 import { ServerConnection, type ConnectionOwner } from './server-connection.js'
 
-/** What every session of a service shares. */
-export interface SessionSurroundings<Identity> {
+/** Shared by all sessions of a service. */
+export interface SessionContext<Identity> {
   readonly rules: SessionRules
   readonly receiver: MailReceiver<Identity>
   readonly clock: Clock
   readonly log: Log
   readonly tcpServer: TcpServer
-  readonly onTaken?: ((ms: number) => void) | undefined
-  /** Called once by each session, when its connection is gone. */
-  readonly onGone: (session: Session<Identity>) => void
+  readonly onAccepted?: ((ms: number) => void) | undefined
+  /** Called once per session, when its connection is closed. */
+  readonly onClosed: (session: Session<Identity>) => void
 }
 
-/** How long the client has, after the last reply, to close. */
+/** Time for the client to close after the last reply. */
 const LINGER_MS = 5_000
-/** A TLS handshake takes a few round trips, however slow the client's machine. */
+/** A TLS handshake takes a few round trips, even on slow clients. */
 const HANDSHAKE_MS = 60_000
-/** For a client to read the replies it has; until then nothing more of it is taken. */
-const UNREAD_MS = 60_000
+/** Time for the client to read its replies; until then nothing more is read from it. */
+const UNREAD_REPLIES_MS = 60_000
 
 export class Session<Identity> implements ConnectionOwner, CommandSession<Identity>, Guest {
   readonly rules: SessionRules
@@ -49,36 +50,36 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
   readonly facts: { -readonly [K in keyof SessionFacts]: SessionFacts[K] }
   identity: Identity | undefined
   isOver = false
-  private readonly surroundings: SessionSurroundings<Identity>
+  private readonly context: SessionContext<Identity>
   private readonly connection: ServerConnection
   private readonly commands: Commands<Identity>
-  /** What `connect` gave, kept when TLS starts the session anew. */
+  /** Result of `connect`, restored after STARTTLS. */
   private networkIdentity: Identity | undefined
-  /** A receiver works, or the greeting is not due yet. */
-  private isWaiting = false
+  /** Also set while the greeting is delayed. */
+  private isReceiverBusy = false
   private isGreeting = true
   private greetingDelay: Timer | undefined
   private isInHandshake = false
   private isStopping = false
   private errors = 0
   private refusals = 0
-  /** Of the monotonic clock. */
+  /** Monotonic. */
   private deadline: number
-  /** When the client was waited for last; of the monotonic clock. */
-  private awaitedSince: number
+  /** Since when the client has been idle; monotonic. */
+  private idleSince: number
   private readonly openedAt: number
-  private readonly lastMoment: number
+  private readonly sessionDeadline: number
   private endedBy = 'client'
 
-  constructor(id: string, socket: Socket, peerAddress: string, surroundings: SessionSurroundings<Identity>) {
-    this.surroundings = surroundings
+  constructor(id: string, socket: Socket, peerAddress: string, surroundings: SessionContext<Identity>) {
+    this.context = surroundings
     this.rules = surroundings.rules
     this.receiver = surroundings.receiver
     this.facts = { id, peerAddress, peerPort: socket.remotePort ?? 0, heloName: '', isEsmtp: false }
     const now = surroundings.clock.monotonic()
     this.deadline = now + this.rules.timeouts.commandMs
-    this.awaitedSince = this.openedAt = now
-    this.lastMoment = now + this.rules.timeouts.sessionMs
+    this.idleSince = this.openedAt = now
+    this.sessionDeadline = now + this.rules.timeouts.sessionMs
     this.connection = new ServerConnection(socket, this)
     this.commands = new Commands<Identity>(this, () => this.countError())
   }
@@ -88,57 +89,59 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     else this.greet()
   }
 
-  /** @param now of the monotonic clock @param isPressed there are many sessions, and others want one */
+  /** @param now monotonic @param isUnderPressure whether most sessions are in use */
   tick(now: number, isPressed = false): void {
     if (this.isOver || this.isInHandshake) {
-      const isOverdue = isPressed && !this.isOver && now - this.openedAt >= this.rules.timeouts.unprovenMs
+      const isOverdue =
+        isPressed && !this.isOver && now - this.openedAt >= this.rules.timeouts.pressureProbationMs
       if (now >= this.deadline || isOverdue) this.connection.destroy()
-    } else if (isPressed && this.isHoldingUp(now)) {
+    } else if (isPressed && this.isReplaceable(now)) {
       this.close(REPLY.busy, 'pressure')
-    } else if (this.isWaiting) {
-      return // the client waits for us
+    } else if (this.isReceiverBusy) {
+      return // the client is waiting for us
     } else if (now >= this.deadline) {
       this.close(REPLY.timeout, 'timeout')
-    } else if (now >= this.lastMoment) {
+    } else if (now >= this.sessionDeadline) {
       this.close(REPLY.sessionTimeout, 'session time')
     }
   }
 
-  /** Whether it does so little that its place is given to others. */
-  private isHoldingUp(now: number): boolean {
-    if (this.isWaiting && !this.isGreeting) return false // the client waits for us
+  /** Whether the session may be closed in favour of others. */
+  private isReplaceable(now: number): boolean {
+    if (this.isReceiverBusy && !this.isGreeting) return false // the client is waiting for us
     const { timeouts, isAuthRequired } = this.rules
-    // Who has logged in is known, and keeps his connection; where nobody does, a message is all that tells of a client.
+    // Authenticated clients keep their connection. Where AUTH is not required, a client proves itself by an accepted
+    // message.
     if (isAuthRequired && this.identity !== undefined) return false
-    if (now - this.awaitedSince >= timeouts.pressedSilenceMs) return true
-    const isProven = !isAuthRequired && this.commands.envelope.taken > 0
-    return !isProven && now - this.openedAt >= timeouts.unprovenMs
+    if (now - this.idleSince >= timeouts.pressureIdleMs) return true
+    const isProven = !isAuthRequired && this.commands.envelope.acceptedCount > 0
+    return !isProven && now - this.openedAt >= timeouts.pressureProbationMs
   }
 
-  /** See `Guest`. Who has logged in is known; where nobody does, a message is all that tells of a client. */
+  /** See `Guest`. Authenticated clients count as working; where AUTH is not required, an accepted message counts. */
   get activity(): Guest['activity'] {
-    const isBusy = this.isWaiting && !this.isGreeting && !this.isOver
+    const isBusy = this.isReceiverBusy && !this.isGreeting && !this.isOver
     if (isBusy || (this.rules.isAuthRequired && this.identity !== undefined)) return 'working'
-    const { isInMessage, taken } = this.commands.envelope
+    const { isInMessage, acceptedCount: taken } = this.commands.envelope
     return isInMessage || (!this.rules.isAuthRequired && taken > 0) ? 'sending' : 'silent'
   }
 
   get activeSince(): number {
-    return this.awaitedSince
+    return this.idleSince
   }
 
-  /** Another client needs the place. */
+  /** Closes the session to make room for another client. */
   giveWay(): void {
     if (this.isOver || this.isInHandshake) this.cut()
     else this.close(REPLY.busy, 'pressure')
   }
 
-  /** The server stops: the session ends at once, or when the message under way is done. */
+  /** Shutdown: ends the session, after the message in progress if there is one. */
   stop(): void {
     this.isStopping = true
     if (this.isInHandshake) this.cut()
     else if (this.isGreeting) this.close(REPLY.shuttingDown, 'shutdown')
-    else this.run()
+    else this.process()
   }
 
   cut(): void {
@@ -161,7 +164,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     thrown: unknown,
     event: LogEvent<'info'> = 'mail refused',
   ): { readonly line: string; readonly closes: boolean } {
-    // What is unavailable is known already, and told by whoever found it.
+    // `unavailable` was already logged where it was detected.
     if (thrown instanceof AppError && thrown.cause !== undefined && thrown.code !== 'unavailable')
       this.logFault(thrown.cause)
     const refusal = refusalReply(thrown)
@@ -185,14 +188,14 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.end()
   }
 
-  beginTaking(): () => void {
-    const { clock, onTaken } = this.surroundings
+  startAcceptTimer(): () => void {
+    const { clock, onAccepted: onTaken } = this.context
     if (!onTaken) return () => {}
     const since = clock.monotonic()
     return () => onTaken(clock.monotonic() - since)
   }
 
-  settle<T>(
+  callReceiver<T>(
     work: () => Promise<T> | T,
     then: (value: T) => void,
     otherwise: (thrown: unknown) => void,
@@ -208,7 +211,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
       then(result)
       return
     }
-    this.isWaiting = true
+    this.isReceiverBusy = true
     result.then(
       value => this.resume(() => then(value)),
       (thrown: unknown) => this.resume(() => otherwise(thrown)),
@@ -224,18 +227,18 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.commands.restart()
     this.identity = this.networkIdentity
     this.isInHandshake = true
-    this.awaitClient()
-    this.connection.secure(this.surroundings.tcpServer, secureContext(), ({ version, cipher }) => {
+    this.restartTimeout()
+    this.connection.secure(this.context.tcpServer, secureContext(), ({ version, cipher }) => {
       this.isInHandshake = false
       this.facts.tls = { version, cipher }
-      this.awaitClient()
+      this.restartTimeout()
       if (this.isGreeting) this.greet()
-      this.run()
+      this.process()
     })
   }
 
   warn(event: LogEvent<'warn'>): void {
-    this.surroundings.log.warn(event, { session: this.facts.id, peer: this.facts.peerAddress })
+    this.context.log.warn(event, { session: this.facts.id, peer: this.facts.peerAddress })
   }
 
   onInput(): void {
@@ -245,81 +248,82 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
       this.close(REPLY.earlyTalker, 'refusal')
       return
     }
-    this.run()
-    this.awaitClient()
+    this.process()
+    this.restartTimeout()
   }
 
-  onLost(): void {
+  onClosed(): void {
     if (this.commands.envelope.isReceiving) this.endedBy = 'lost connection'
     this.isOver = true
     this.greetingDelay?.cancel()
-    this.forgetMessage()
-    this.surroundings.onGone(this)
-    this.surroundings.log.debug('smtp session ended', {
+    this.resetMessage()
+    this.context.onClosed(this)
+    this.context.log.debug('smtp session ended', {
       session: this.facts.id,
       peer: this.facts.peerAddress,
       helo: this.facts.heloName,
       tls: this.facts.tls?.version,
-      messages: this.commands.envelope.taken,
+      messages: this.commands.envelope.acceptedCount,
       errors: this.errors,
       by: this.endedBy,
     })
   }
 
-  /** Takes all that can be taken now, and says all that can be said. */
-  private run(): void {
+  /** Consumes as much input as possible and sends the replies. */
+  private process(): void {
     const { connection, commands } = this
-    while (!this.isWaiting && !this.isOver && !this.isInHandshake && connection.isClear) {
+    while (!this.isReceiverBusy && !this.isOver && !this.isInHandshake && connection.isWritable) {
       if (this.isStopping && !commands.envelope.isInMessage) {
         this.close(REPLY.shuttingDown, 'shutdown')
       } else if (commands.envelope.isReceiving) {
         if (!connection.hasInput) break
-        connection.at = commands.envelope.take(connection.input, connection.at)
+        connection.at = commands.envelope.receive(connection.input, connection.at)
       } else {
         const line = connection.readLine(commands.maxLine)
         if (line === undefined) break
-        this.takeLine(line)
+        this.handleLine(line)
       }
     }
     if (this.isOver) return
-    // Replies wait for the rest of their group, unless nothing more of it is here.
-    if (!this.isWaiting || !connection.hasInput) connection.flush()
-    if (this.isWaiting || this.isInHandshake || !connection.isClear) return
+    // Replies are held back for the rest of a pipelined group, unless no more input is buffered.
+    if (!this.isReceiverBusy || !connection.hasInput) connection.flush()
+    if (this.isReceiverBusy || this.isInHandshake || !connection.isWritable) return
     if (connection.hasPeerEnded) this.end()
-    else connection.readOn()
+    else connection.resume()
   }
 
-  private takeLine(line: string): void {
+  private handleLine(line: string): void {
     const { lineFault } = this.connection
-    const fault = lineFault === undefined ? this.commands.take(line) : this.commands.takeFault(lineFault)
+    const fault =
+      lineFault === undefined ? this.commands.handleLine(line) : this.commands.handleLineFault(lineFault)
     if (fault === undefined) return
     this.connection.send(fault)
     this.countError()
   }
 
   private resume(then: () => void): void {
-    this.isWaiting = false
+    this.isReceiverBusy = false
     then()
-    if (this.isOver) this.forgetMessage()
-    this.awaitClient()
-    this.run()
+    if (this.isOver) this.resetMessage()
+    this.restartTimeout()
+    this.process()
   }
 
   private greet(): void {
     const { greetingDelayMs } = this.rules
     if (greetingDelayMs === 0) {
-      this.welcome()
+      this.sendGreeting()
       return
     }
-    this.isWaiting = true
-    this.greetingDelay = this.surroundings.clock.after(greetingDelayMs, () =>
-      this.resume(() => this.welcome()),
+    this.isReceiverBusy = true
+    this.greetingDelay = this.context.clock.after(greetingDelayMs, () =>
+      this.resume(() => this.sendGreeting()),
     )
   }
 
-  private welcome(): void {
+  private sendGreeting(): void {
     const { receiver } = this
-    this.settle(
+    this.callReceiver(
       () => receiver.connect?.(this.facts),
       identity => {
         this.identity = this.networkIdentity = identity
@@ -339,41 +343,40 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
   private end(): void {
     this.isOver = true
     this.greetingDelay?.cancel()
-    this.forgetMessage()
-    this.deadline = this.surroundings.clock.monotonic() + LINGER_MS
+    this.resetMessage()
+    this.deadline = this.context.clock.monotonic() + LINGER_MS
     this.connection.end()
   }
 
-  /** A receiver at work hears of it when it is done. */
-  private forgetMessage(): void {
-    if (!this.isWaiting) this.commands.envelope.reset()
+  /** A busy receiver is told once it is done. */
+  private resetMessage(): void {
+    if (!this.isReceiverBusy) this.commands.envelope.reset()
   }
 
-  /** From now on it is the client's turn. */
-  private awaitClient(): void {
+  private restartTimeout(): void {
     if (this.isOver) return
     const { commandMs, dataBlockMs } = this.rules.timeouts
     const isReceiving = this.commands.envelope.isReceiving
     let patienceMs = isReceiving ? dataBlockMs : commandMs
     if (this.isInHandshake) patienceMs = Math.min(patienceMs, HANDSHAKE_MS)
-    if (!this.connection.isClear) patienceMs = Math.min(patienceMs, UNREAD_MS)
-    this.awaitedSince = this.surroundings.clock.monotonic()
-    this.deadline = this.awaitedSince + patienceMs
+    if (!this.connection.isWritable) patienceMs = Math.min(patienceMs, UNREAD_REPLIES_MS)
+    this.idleSince = this.context.clock.monotonic()
+    this.deadline = this.idleSince + patienceMs
   }
 
   private logRefusal(event: LogEvent<'info'>, reply: string): void {
     const { receiver, identity, facts, commands } = this
-    this.surroundings.log.info(event, {
+    this.context.log.info(event, {
       session: facts.id,
       peer: facts.peerAddress,
       keyId: identity === undefined ? undefined : receiver.keyIdOf?.(identity),
-      ...commands.envelope.asked,
+      ...commands.envelope.lastAddresses,
       reply: reply.trimEnd(),
     })
   }
 
   private logFault(thrown: unknown): void {
     const error = describeError(thrown)
-    this.surroundings.log.error('smtp receiver failed', { session: this.facts.id, error })
+    this.context.log.error('smtp receiver failed', { session: this.facts.id, error })
   }
 }

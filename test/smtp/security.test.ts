@@ -115,7 +115,7 @@ t.test('every way to log in, and every way to fail', async t => {
   const { dialogue, log } = await smtpService(t, { auth, limits: { errors: 100 } })
   await dialogue(`
     C MAIL FROM:<a@x.example>
-    S 530 5.7.0 Log in first
+    S 530 5.7.0 Authentication required
     C AUTH
     S 501 5.5.4 ...
     C AUTH CRAM-MD5

@@ -80,7 +80,7 @@ t.test('under pressure silent clients are told to go, and make room for those wh
   t.match(await silent[9]!.client.readLine(), /^250 /)
   await clock.advance(2_000)
   for (const { client } of silent.slice(1, 5)) {
-    t.match(await client.readLine(), /^421 4\.3\.2 Too busy/)
+    t.match(await client.readLine(), /^421 4\.3\.2 Server busy/)
     client.cut()
   }
   await until('those are gone', () => service.sessionCount === 6)
@@ -294,7 +294,7 @@ t.test('several listeners share one limit', async t => {
   await service.close(0)
 })
 
-t.test('a listener with TLS needs a certificate', async t => {
+t.test('a listener with implicit TLS needs a certificate', async t => {
   const { service } = await smtpService(t)
   await t.rejects(service.listen({ host: '127.0.0.1', port: 0 }, true), { message: /certificate/ })
 })

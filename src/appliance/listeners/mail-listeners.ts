@@ -13,7 +13,7 @@ import type { LoginGuard } from '../../msa/submission/login-guard.js'
 import { SubmissionGatherer } from '../../msa/submission/submission-gatherer.js'
 import { openSubmissionReceiver } from '../../msa/submission/submission-receiver.js'
 import type { Submitter } from '../../msa/submission/submitter.js'
-import { relayForTrusted } from '../../smtp/relay-for-trusted.js'
+import { relayForTrusted } from '../../smtp/trusted-relay.js'
 import type { MailReceiver } from '../../smtp/receiver.js'
 import type { SmtpServiceOptions } from '../../smtp/options.js'
 import { openSmtpService, type SmtpCounts, type SmtpService } from '../../smtp/service.js'
@@ -62,18 +62,18 @@ export async function openMailListeners(
   const submitted = openReceiver(appliance, submit, guard)
   const submission = openSmtpService(submissionOptions(config, certificate), submitted, {
     ...world,
-    onTaken: taken('submission'),
+    onAccepted: taken('submission'),
   })
   const { live } = appliance
   const inboundReceiver = relayForTrusted({
-    isOn: () => live.current.inbound.relayTrusted,
+    isEnabled: () => live.current.inbound.relayTrusted,
     own: returned.receiver,
     relayed: submitted,
     isOwn: returned.isOwn,
   })
   const inbound = openSmtpService(inboundOptions(config, certificate), inboundReceiver, {
     ...world,
-    onTaken: taken('inbound'),
+    onAccepted: taken('inbound'),
   })
   const close = async (graceMs: number): Promise<void> => {
     await Promise.all([submission.close(graceMs), inbound.close(graceMs)])

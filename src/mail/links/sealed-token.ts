@@ -19,7 +19,7 @@ export type SealedUse = 0 | 1
 const BLOCK = 16
 const CONTENT_AT = HEADER_BYTES + BLOCK
 /** Room for two ids, a moment and the longest address. */
-export const MAX_SEALED_OCTETS = 512
+const MAX_SEALED_OCTETS = 512
 
 /** One content that is sealed for one use or both. */
 export class Sealing {

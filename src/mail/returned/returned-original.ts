@@ -138,7 +138,7 @@ function quotedHeader(quoted: string): HeaderSection | undefined {
 }
 
 /** Without angle brackets; several systems write none. */
-export function readMessageId(value: string): string | undefined {
+function readMessageId(value: string): string | undefined {
   const bracketed = /<\s{0,9}([^<>\s\p{Cc}]{1,998})\s{0,9}>/u.exec(value)?.[1]
   return bracketed ?? /^\s{0,9}([^<>\s\p{Cc}@]{1,998}@[^<>\s\p{Cc}@]{1,255})/u.exec(value)?.[1]
 }

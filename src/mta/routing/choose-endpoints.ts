@@ -218,7 +218,7 @@ export const NULL_MX: Reason = {
 }
 
 /** MX hosts exist, and DNS confirms that none has an address. */
-export const NO_ADDRESS: Reason = {
+const NO_ADDRESS: Reason = {
   kind: 'undeliverable',
   status: '5.4.4',
   classification: {
@@ -230,7 +230,7 @@ export const NO_ADDRESS: Reason = {
 }
 
 /** Delivering would loop. A mistake in DNS or in our configuration, never the recipient's. */
-export const ROUTING_LOOP: Reason = {
+const ROUTING_LOOP: Reason = {
   kind: 'undeliverable',
   status: '5.4.6',
   classification: { cause: 'config', scope: 'domain', permanence: 'permanent', subtype: 'routing_loop' },
@@ -245,7 +245,7 @@ export const STS_FAILURE: Classification = {
 }
 
 /** The host resolves to a private address, which only the operator may send mail to. */
-export const ADDRESS_NOT_PUBLIC: Classification = {
+const ADDRESS_NOT_PUBLIC: Classification = {
   cause: 'config',
   scope: 'domain',
   permanence: 'transient',

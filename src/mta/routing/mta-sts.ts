@@ -133,7 +133,7 @@ export interface StsPolicy {
   readonly maxAgeSeconds: number
 }
 
-export type ParsedPolicy = { readonly policy: StsPolicy } | { readonly fault: string }
+type ParsedPolicy = { readonly policy: StsPolicy } | { readonly fault: string }
 
 const EXTENSION_NAME = '[A-Za-z0-9][A-Za-z0-9_.-]{0,31}'
 /** RFC 8461 §3.1 `sts-ext-value`: printable, except `;` and `=`. */
@@ -221,13 +221,13 @@ export function listsHost({ mx }: StsPolicy, host: string): boolean {
   return mx.some(pattern => pattern === host || pattern === wildcard)
 }
 
-export interface StsFetchParts {
+interface StsFetchParts {
   readonly clock: Clock
   readonly resolver: Resolver
   readonly http: HttpClient
 }
 
-export type StsFetch = { readonly policy: StsPolicy } | { readonly problem: string }
+type StsFetch = { readonly policy: StsPolicy } | { readonly problem: string }
 
 /** RFC 8461 §3.3 suggests a minute, but mail waits for this and occupies a queue slot. */
 const TIMEOUT_MS = 10_000
@@ -239,7 +239,7 @@ const MAX_POLICY_BYTES = 65_536
  *
  * @param domain A-labels, lower case
  */
-export async function fetchStsPolicy(parts: StsFetchParts, domain: string): Promise<StsFetch> {
+async function fetchStsPolicy(parts: StsFetchParts, domain: string): Promise<StsFetch> {
   const host = `mta-sts.${domain}`
   const { addresses, problem } = await resolveHost(parts.resolver, host)
   if (addresses.length === 0) return { problem: problem ?? `${host} has no address` }

@@ -154,7 +154,7 @@ interface IdleSession {
   readonly expiry: Timer
 }
 
-export class IdleSessions {
+class IdleSessions {
   private readonly clock: Clock
   private readonly timeouts: Timeouts
   private readonly limits: PoolLimits

@@ -248,7 +248,7 @@ const MAX_USED_ONCE = 4_096
 const numbers = new WeakMap<SharedValue, number>()
 let lastNumber = 0
 
-export class SharedValues {
+class SharedValues {
   /** Bytes by id; least recently used first. */
   private readonly kept = new Map<number, number>()
   private bytes = 0

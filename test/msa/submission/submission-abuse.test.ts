@@ -45,7 +45,7 @@ t.test('nothing that is said before TLS counts after it', async t => {
   for (const injected of [`${login}\r\n`, 'EHLO evil\r\n', SMUGGLED, 'x', '\r\n']) {
     const client = await open('clear')
     client.raw(`STARTTLS\r\n${injected}`)
-    t.match(await client.reply(), /^554 5\.5\.0 Nothing may follow STARTTLS/)
+    t.match(await client.reply(), /^554 5\.5\.0 Data received before the TLS handshake/)
     t.equal(await client.reply(), '', 'the server closes')
   }
   t.ok(postroad.log.lines.some(({ event }) => event === 'smtp commands injected behind STARTTLS'))

@@ -42,7 +42,7 @@ t.test('who is not who they say is refused, and nothing is kept', async t => {
   )
   await postroad.run('key', 'revoke', id)
   const client = await open()
-  t.match(await client.begin(), /^530 5\.7\.0 Log in first/)
+  t.match(await client.begin(), /^530 5\.7\.0 Authentication required/)
   await client.say('RSET')
   for (const [key, username] of [
     [`${postroad.key}x`, 'apikey'],

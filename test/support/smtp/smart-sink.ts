@@ -236,7 +236,7 @@ class Session {
   }
 
   private secure(): void {
-    this.say('220 2.0.0 Go ahead')
+    this.say('220 2.0.0 Ready to start TLS')
     if (this.startTls === 'broken') {
       this.say('TLS is not available due to a misconfiguration')
       this.drop()

@@ -1,11 +1,10 @@
 /**
- * A receiver that stands before two: what is for the appliance itself goes to the one, what a trusted client sends to others to the
- * other (`inbound.relay_trusted`).
+ * Combines two receivers on the inbound listener: one for the appliance's own addresses, one that relays for trusted
+ * clients (`inbound.relay_trusted`).
  *
- * Opened by the composition root for the inbound listener, where printers come that know only port 25. Who is trusted is the second
- * receiver's to say, by `connect`; nobody can log in here, and for everybody else there is only the first. The first recipient decides
- * where a message goes; one of the other kind is told to come in a message of its own, which senders do by themselves
- * (RFC 5321 §4.5.3.1.10). Fails: as the receivers do.
+ * For devices such as printers that only support port 25. The relaying receiver's `connect` decides which clients are
+ * trusted; AUTH is not offered. The first recipient decides which receiver gets the message. A recipient of the other
+ * kind is answered with 452, so that the client sends it in a separate message (RFC 5321 §4.5.3.1.10).
  */
 import {
   SmtpRefusal,
@@ -16,17 +15,17 @@ import {
   type SessionFacts,
 } from './receiver.js'
 
-export interface TrustedRelay<Identity> {
-  /** Whether trusted clients are known at all. Asked for each connection. */
-  readonly isOn: () => boolean
+export interface TrustedRelayParts<Identity> {
+  /** Whether relaying is enabled; checked for each connection. */
+  readonly isEnabled: () => boolean
   readonly own: MailReceiver<undefined>
   readonly relayed: MailReceiver<Identity>
-  /** Whether a recipient is the appliance's own. */
+  /** Whether a recipient is one of the appliance's addresses. */
   readonly isOwn: (address: string) => boolean
 }
 
-export function relayForTrusted<Identity>(parts: TrustedRelay<Identity>): MailReceiver<Identity> {
-  const { own, relayed, isOn } = parts
+export function relayForTrusted<Identity>(parts: TrustedRelayParts<Identity>): MailReceiver<Identity> {
+  const { own, relayed, isEnabled: isOn } = parts
   return {
     connect: session => (isOn() ? relayed.connect?.(session) : undefined),
     keyIdOf: identity => relayed.keyIdOf?.(identity) ?? '',
@@ -38,13 +37,18 @@ export function relayForTrusted<Identity>(parts: TrustedRelay<Identity>): MailRe
 }
 
 class UndecidedTransaction<Identity> implements MailTransaction {
-  private readonly parts: TrustedRelay<Identity>
+  private readonly parts: TrustedRelayParts<Identity>
   private readonly session: SessionFacts
   private readonly identity: Identity
   private readonly mail: MailCommand
   private chosen: { readonly isOwn: boolean; readonly transaction: MailTransaction } | undefined
 
-  constructor(parts: TrustedRelay<Identity>, session: SessionFacts, identity: Identity, mail: MailCommand) {
+  constructor(
+    parts: TrustedRelayParts<Identity>,
+    session: SessionFacts,
+    identity: Identity,
+    mail: MailCommand,
+  ) {
     this.parts = parts
     this.session = session
     this.identity = identity
@@ -55,7 +59,7 @@ class UndecidedTransaction<Identity> implements MailTransaction {
     const isOwn = this.parts.isOwn(recipient.address)
     this.chosen ??= { isOwn, transaction: await this.begin(isOwn) }
     if (this.chosen.isOwn !== isOwn)
-      throw new SmtpRefusal(452, '4.5.3', 'Send this recipient a message of its own')
+      throw new SmtpRefusal(452, '4.5.3', 'Send this recipient in a separate message')
     await this.chosen.transaction.addRecipient(recipient)
   }
 
@@ -82,9 +86,9 @@ class UndecidedTransaction<Identity> implements MailTransaction {
     this.chosen?.transaction.abandon()
   }
 
-  /** There is a recipient before there is a message. */
+  /** The engine sends no data before a recipient was accepted. */
   private get transaction(): MailTransaction {
-    if (!this.chosen) throw new Error('a message without a recipient')
+    if (!this.chosen) throw new Error('message data before the first recipient')
     return this.chosen.transaction
   }
 }
