@@ -53,7 +53,7 @@ function fill(number: number): number {
       attempt: 1,
       acceptedAt: 1_767_607_200_000,
       content,
-      own: { contact },
+      mergeValues: { contact },
       signingKeys: [],
     },
     content,

@@ -119,7 +119,7 @@ async function openParts(
   const submit = {
     ...submitParts(appliance),
     onEnqueued,
-    onStored: (content: MessageContent) => jobs.offer(content),
+    onStored: (content: MessageContent) => jobs.cache(content),
     onEvents: onAppended,
     onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
   }
@@ -143,10 +143,10 @@ async function openParts(
       references: openReferences(),
       send,
       openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
-      keptMail: inbound.kept,
+      inboundQuota: inbound.quota,
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
-      onHolds: () => queue.noteHolds(),
+      onHolds: () => queue.reloadHolds(),
       suppressedContacts: followSuppressions(onAppended),
       outgoingCalls: calls.of,
       hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
@@ -227,7 +227,7 @@ async function openParts(
     if (isDeepStrictEqual(former.mta, now.mta)) return
     agent.replace(openAgent(appliance, now))
     locateSite = siteLocator({ config: now, world })
-    queue.relocate()
+    queue.invalidateSites()
   }
   return { addresses: { ...http.addresses, ...mail.addresses, dns: names.addresses }, reload }
 }
@@ -282,7 +282,7 @@ function resourceParts({ config, world, database, newId, domains, linkSecrets, b
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
     isCaptured: config.mta.capture,
-    keptMailMs: config.inbound.keepMs,
+    inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
@@ -356,7 +356,7 @@ async function stopQueue(
   }
   if (queue.activeCount === 0) return
   log.warn('deliveries interrupted', { deliveries: queue.activeCount })
-  await queue.leave()
+  await queue.clearActiveClaims()
 }
 
 async function stopResources(resources: readonly OpenResource[]): Promise<void> {

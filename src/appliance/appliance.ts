@@ -18,7 +18,7 @@ import { sealKeys } from '../deliverability/dkim/dkim-key-store.js'
 import { sealWebhookSecrets } from '../webhooks/subscriptions/secret-seal-store.js'
 import type { DomainParts } from '../deliverability/domains/domain-parts.js'
 import { ensureApplianceDomain } from '../deliverability/domains/domains.js'
-import { renewRetired } from '../deliverability/dkim/renew-dkim.js'
+import { renewRetiredKeys } from '../deliverability/dkim/dkim-keys.js'
 import { addressDomain } from '../mail/address.js'
 import { makeReturnPath, type ReturnPathKey } from '../mail/return-path.js'
 import type { TokenKey } from '../mail/signed-token.js'
@@ -163,7 +163,7 @@ async function assemble(
   const linkSecrets = await ensureSecret(database, 'links', random.bytes(32), clock.now(), box)
   const { sharedAddress, returnPathDomain } = config.mta
   if (sharedAddress !== undefined) await ensureApplianceDomain(domains, addressDomain(sharedAddress))
-  if (mayChange) await renewRetired(domains, clock.now())
+  if (mayChange) await renewRetiredKeys(domains, clock.now())
   return {
     config,
     live,

@@ -220,7 +220,7 @@ export async function markProcessed(
 }
 
 /** @returns how often its reading has failed now */
-export async function countTry(db: Queries, seq: number): Promise<number> {
+export async function countAttempt(db: Queries, seq: number): Promise<number> {
   const row = await db
     .updateTable('inbound_mails')
     .set(e => ({ tries: e('tries', '+', 1) }))

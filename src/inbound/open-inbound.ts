@@ -14,9 +14,9 @@ import type { Random } from '../world/random.js'
 import type { SpawnThread } from '../world/threads.js'
 import { Forwarder } from './effects/forward.js'
 import { deleteOrphanedInboundParts } from './inbound-mail-store.js'
-import { IntakeBudget, type IntakeLimits } from './intake/intake-budget.js'
-import { KeptMail } from './intake/kept-mail.js'
-import { MessageTokens } from './effects/message-tokens.js'
+import { IntakeLimiter, type IntakeLimits } from './intake/intake-limiter.js'
+import { MailQuota } from './intake/mail-quota.js'
+import { MessageTokens } from './effects/match-message.js'
 import { InboundProcessor } from './processor.js'
 import { readInboundAddress } from './intake/inbound-address.js'
 import { openInboundReceiver } from './intake/receiver.js'
@@ -55,11 +55,11 @@ export interface InboundParts {
 export interface Inbound {
   readonly receiver: MailReceiver<undefined>
   /** Whether mail to this address is for the appliance itself, be there such a mailbox or not. */
-  readonly isOwn: (address: string) => boolean
+  readonly isLocal: (address: string) => boolean
   /** Started after the dispatcher, stopped after the SMTP service and before the database is closed. */
   readonly processor: InboundProcessor
   /** What retention deletes from. */
-  readonly kept: KeptMail
+  readonly quota: MailQuota
 }
 
 /** Also removes what a crash left of mail that was never accepted. */
@@ -73,8 +73,8 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     names: { hostname, returnPathDomain: parts.returnPathDomain.toLowerCase() },
     tokens: new MessageTokens(database.reader, keys),
     counters: newCounters(),
-    budget: new IntakeBudget(parts.limits, clock),
-    kept: await KeptMail.count(database.reader, parts.keepSize),
+    limiter: new IntakeLimiter(parts.limits, clock),
+    quota: await MailQuota.count(database.reader, parts.keepSize),
   }
   const processor = new InboundProcessor({
     ...shared,
@@ -82,8 +82,8 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
   })
   return {
     receiver: openInboundReceiver({ ...shared, onStored: isSigned => processor.wake(isSigned) }),
-    isOwn: address => readInboundAddress(address, shared.names).kind !== 'foreign',
+    isLocal: address => readInboundAddress(address, shared.names).kind !== 'foreign',
     processor,
-    kept: shared.kept,
+    quota: shared.quota,
   }
 }

@@ -4,23 +4,31 @@
  * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Each loop has its own
  * thread from the first mail on, so that one is never busy with what has no token of ours. Fails: never; see there.
  */
-import type { Timer } from '../world/time/clock.js'
+import { type Timer, nextTurn, type Clock } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
 import { ParserThread } from './reading/parser-thread.js'
-import { ProcessingLoop, type ProcessingParts } from './processing-loop.js'
-import type { InboundCounters } from './results.js'
+import type { InboundCounters, InboundResult } from './results.js'
+import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
+import { describeError } from '../core/errors.js'
+import type { Database } from '../db/database.js'
+import { RetryingLoop } from '../world/time/retrying-loop.js'
+import type { Log } from '../world/log.js'
+import type { Random } from '../world/random.js'
+import { applyFindings, type ApplyParts, type ReadMail } from './effects/apply-findings.js'
+import { countAttempt, findWaitingMails, readInboundOctets, type InboundMail } from './inbound-mail-store.js'
+import type { MailFinding, ParseTask, Wanted } from './reading/parser-protocol.js'
 
 export interface ProcessorParts extends ProcessingParts {
   readonly spawn: SpawnThread
 }
 
-const LOOK_EVERY_MS = 5_000
+const POLL_MS = 5_000
 
 export class InboundProcessor {
   private readonly parts: ProcessorParts
   private readonly signed: ProcessingLoop
   private readonly unsigned: ProcessingLoop
-  private lookTimer: Timer | undefined
+  private pollTimer: Timer | undefined
 
   constructor(parts: ProcessorParts) {
     this.parts = parts
@@ -34,7 +42,7 @@ export class InboundProcessor {
 
   /** Takes up what was stored and not processed before. */
   start(): void {
-    this.lookAgain()
+    this.poll()
   }
 
   /** @param isSigned of the mail that was stored: whether each recipient is a signed address */
@@ -50,12 +58,182 @@ export class InboundProcessor {
 
   /** Finishes the batches in hand; what waits is taken up at the next start. */
   async stop(): Promise<void> {
-    this.lookTimer?.cancel()
+    this.pollTimer?.cancel()
     await Promise.all([this.signed.stop(), this.unsigned.stop()])
   }
 
-  private lookAgain(): void {
+  private poll(): void {
     this.wakeAll()
-    this.lookTimer = this.parts.clock.after(LOOK_EVERY_MS, () => this.lookAgain())
+    this.pollTimer = this.parts.clock.after(POLL_MS, () => this.poll())
   }
+}
+
+export interface ProcessingParts extends ApplyParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly counters: InboundCounters
+  /** The event log has grown. */
+  readonly onAppended: () => void
+}
+
+/** One transaction's share; the API waits for it. */
+const BATCH_MAILS = 50
+const BATCH_OCTETS = 2_000_000
+/** What a mail with reports counts for: they may be a thousand times as large unpacked. */
+const REPORT_WEIGHT = BATCH_OCTETS / 2
+const MAX_THREAD_EXITS = 2
+/** Of a mail whose effects cannot be written though the database can. */
+const MAX_FAILED_WRITES = 5
+/** After trouble with the database. */
+const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
+
+/** What is looked at of a mail, octets. The reader of returned mail looks at half a million. */
+const MAX_REPORT_OCTETS = 16_000_000
+const MAX_RETURNED_OCTETS = 600_000
+const MAX_HEAD_OCTETS = 65_536
+
+const UNREADABLE = {
+  ended: { fault: 'the thread that read it ended, twice' },
+  overdue: { fault: 'reading it took too long, twice' },
+} as const satisfies Record<string, MailFinding>
+const UNWRITABLE: MailFinding = { fault: 'what it brings about could not be written; see the log' }
+
+export class ProcessingLoop {
+  private readonly parts: ProcessingParts
+  private readonly isSigned: boolean
+  private readonly parser: ParserThread
+  private readonly loop: RetryingLoop
+  /** Mails that are written one by one, for the effects of one of them cannot be. */
+  private singleMails = 0
+
+  /** @param isSigned which mail it takes */
+  constructor(parts: ProcessingParts, isSigned: boolean, parser: ParserThread) {
+    this.parts = parts
+    this.isSigned = isSigned
+    this.parser = parser
+    const { clock, random, log } = parts
+    this.loop = new RetryingLoop({
+      clock,
+      restMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
+      takeTurn: () => this.takeTurn(),
+      // Requests that came meanwhile go first.
+      afterTurn: nextTurn,
+      onFailure: (error, retryInMs) => {
+        log.error('inbound mail could not be processed', { error: describeError(error), retryInMs })
+      },
+    })
+  }
+
+  /** A mail was stored. Cheap. */
+  wake(): void {
+    this.loop.wake()
+  }
+
+  /** Finishes the batch in hand; what waits is taken up at the next start. */
+  async stop(): Promise<void> {
+    this.loop.halt()
+    // What is being read can be read again; it is not waited for.
+    await this.parser.close()
+    await this.loop.stop()
+  }
+
+  /** @returns whether there may be more */
+  private async takeTurn(): Promise<boolean> {
+    const { reader } = this.parts.database
+    const limit = this.singleMails > 0 ? 1 : BATCH_MAILS
+    const mails = takeBatch(await findWaitingMails(reader, limit, this.isSigned))
+    if (mails.length === 0) {
+      this.singleMails = 0
+      return false
+    }
+    const wanting = mails.filter(mail => needsParsing(wantedOf(mail)))
+    const tasks: ParseTask[] = []
+    for (const mail of wanting) tasks.push(await this.taskOf(mail))
+    const { findings, end } =
+      tasks.length === 0 ? { findings: [], end: 'read' as const } : await this.parser.read(tasks)
+    const lost = wanting[findings.length]
+    const found = new Map(wanting.map((mail, index) => [mail.seq, findings[index]]))
+    const read = lost === undefined ? mails : mails.slice(0, mails.indexOf(lost))
+    if (read.length > 0) await this.apply(read.map(mail => ({ mail, finding: found.get(mail.seq) ?? {} })))
+    if (this.loop.isStopped) return false
+    if (end === 'unavailable') throw new Error('the thread that reads inbound mail does not start')
+    if (end !== 'read' && lost) await this.recordLost(lost, end)
+    this.singleMails = Math.max(0, this.singleMails - 1)
+    this.loop.succeed()
+    return true
+  }
+
+  private async taskOf(mail: InboundMail): Promise<ParseTask> {
+    const wanted = wantedOf(mail)
+    const ofRest = wanted.returned ? MAX_RETURNED_OCTETS : MAX_HEAD_OCTETS
+    const octets = await readInboundOctets(
+      this.parts.database.reader,
+      mail,
+      wanted.reports ? MAX_REPORT_OCTETS : ofRest,
+    )
+    // Small buffers share memory with others; what is handed over must not.
+    return { wanted, octets: new Uint8Array(octets) }
+  }
+
+  private async apply(batch: readonly ReadMail[]): Promise<void> {
+    const { database, clock, onAppended, log } = this.parts
+    try {
+      const { results, hasEvents } = await applyFindings(database, this.parts, batch, clock.now())
+      this.count(results)
+      if (hasEvents) onAppended()
+    } catch (error) {
+      const [only] = batch
+      if (batch.length > 1 || !only) {
+        this.singleMails = batch.length
+        throw error
+      }
+      // Where even this cannot be written, it is not the mail's fault.
+      const tries = await database.write(tx => countAttempt(tx.db, only.mail.seq))
+      if (tries < MAX_FAILED_WRITES || only.finding === UNWRITABLE) throw error
+      log.error('an inbound mail cannot take effect', { mail: only.mail.seq, error: describeError(error) })
+      await this.apply([{ mail: only.mail, finding: UNWRITABLE }])
+    }
+  }
+
+  private async recordLost(mail: InboundMail, why: keyof typeof UNREADABLE): Promise<void> {
+    const { database, log } = this.parts
+    const tries = await database.write(tx => countAttempt(tx.db, mail.seq))
+    if (tries < MAX_THREAD_EXITS) return
+    log.error('an inbound mail cannot be read', { mail: mail.seq })
+    await this.apply([{ mail, finding: UNREADABLE[why] }])
+  }
+
+  private count(results: readonly InboundResult[]): void {
+    const { counters, log } = this.parts
+    for (const result of results) counters.results.set(result, (counters.results.get(result) ?? 0) + 1)
+    const forged = results.filter(result => result === 'forged').length
+    if (forged === 0) return
+    counters.forged += forged
+    log.info('inbound mail with a token that is not ours', { mails: forged })
+  }
+}
+
+function wantedOf({ recipients }: InboundMail): Wanted {
+  const isFor = (...purposes: string[]) => recipients.some(({ purpose }) => purposes.includes(purpose))
+  return {
+    returned: isFor('return_path', 'feedback'),
+    reports: isFor('reports'),
+    head: isFor('contact'),
+  }
+}
+
+function needsParsing({ returned, reports, head }: Wanted): boolean {
+  return returned || reports || head
+}
+
+/** The first ones that are not too large together; always one. */
+function takeBatch(mails: readonly InboundMail[]): readonly InboundMail[] {
+  let octets = 0
+  const end = mails.findIndex((mail, index) => {
+    octets += wantedOf(mail).reports ? Math.max(mail.size, REPORT_WEIGHT) : mail.size
+    return index > 0 && octets > BATCH_OCTETS
+  })
+  return end < 0 ? mails : mails.slice(0, end)
 }

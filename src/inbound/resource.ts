@@ -1,28 +1,28 @@
 /** Mail that came in as a resource: it is kept readable for a while, within its bounds. */
 import { resource } from '../resource/resource.js'
 import { oldest } from '../scheduler/prune.js'
-import type { KeptMail } from './intake/kept-mail.js'
+import type { MailQuota } from './intake/mail-quota.js'
 
 export interface InboundResourceParts {
-  readonly keptMail: KeptMail
+  readonly inboundQuota: MailQuota
   /** `inbound.keep`, ms. */
-  readonly keptMailMs: number
+  readonly inboundKeepMs: number
 }
 
 export const inboundMail = resource({
-  open: ({ keptMail, keptMailMs }: InboundResourceParts) => ({
+  open: ({ inboundQuota, inboundKeepMs }: InboundResourceParts) => ({
     retention: [
       {
         what: 'inbound mail',
-        keep: keptMailMs,
-        begin: before => oldest((tx, limit) => keptMail.removeBefore(tx, before, limit)),
+        keep: inboundKeepMs,
+        begin: before => oldest((tx, limit) => inboundQuota.removeBefore(tx, before, limit)),
       },
       {
         what: 'inbound mail beyond its bound',
         keep: 0,
         // Within a minute it may have grown by what the intake lets in.
         schedule: '* * * * *',
-        begin: () => oldest((tx, limit) => keptMail.removeExcess(tx, limit)),
+        begin: () => oldest((tx, limit) => inboundQuota.removeExcess(tx, limit)),
       },
     ],
   }),

@@ -14,8 +14,8 @@ import { flag, type Flag } from '../db/tables.js'
 import type { NamedAddress } from '../mail/address.js'
 import type { Attachment } from '../mail/compose/attachment-part.js'
 import type { Addressees, HeaderField } from '../mail/compose/compose.js'
-import type { SubmittedBy } from './log/mail-log.js'
-import { isMarketingMail, originOf, type MailOrigin, type PartOf } from './mail-origin.js'
+import type { SubmittedBy } from './mail-log.js'
+import { isMarketingMail, originOf, type MailOrigin, type OriginFields } from './mail-origin.js'
 
 /** From so many octets of attachments or relayed message on, a message waits for memory and not before small ones. */
 export const LARGE_OCTETS = 256 * 1_024
@@ -76,7 +76,7 @@ declare module '../db/tables.js' {
 }
 
 /** What all recipients of one request share. */
-export interface MessageContent extends PartOf {
+export interface MessageContent extends OriginFields {
   readonly id: string
   readonly workspaceId: string
   readonly from: { readonly name?: string; readonly address: string }
@@ -194,7 +194,7 @@ export async function findContents(db: Queries, ids: readonly string[]): Promise
 }
 
 /** Whether it has HTML or text of its own, and they are still kept. */
-export async function hasWrittenContent(db: Queries, id: string): Promise<boolean> {
+export async function hasStoredBody(db: Queries, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('message_contents')
     .select('id')
@@ -257,20 +257,20 @@ export async function readRelayed(
 }
 
 /** The octets of all attachments, one after the other. */
-export function readAttached(
+export function readAttachments(
   db: Queries,
   contentId: string,
   attachments: readonly AttachmentFacts[],
 ): Promise<Buffer> {
-  return readParts(db, contentId, Buffer.alloc(octetsOf(attachments)), 0)
+  return readParts(db, contentId, Buffer.alloc(attachmentOctets(attachments)), 0)
 }
 
 /** Whether its messages wait for memory, and not before small ones. */
 export function isLargeContent({ attachments, relayed }: MessageContent): boolean {
-  return (relayed?.size ?? octetsOf(attachments ?? [])) > LARGE_OCTETS
+  return (relayed?.size ?? attachmentOctets(attachments ?? [])) > LARGE_OCTETS
 }
 
-export function octetsOf(attachments: readonly AttachmentFacts[]): number {
+export function attachmentOctets(attachments: readonly AttachmentFacts[]): number {
   return attachments.reduce((sum, { size }) => sum + size, 0)
 }
 

@@ -18,7 +18,7 @@ export type MailOrigin = Pick<
 >
 
 /** Fields of a content that say what it is. */
-export interface PartOf {
+export interface OriginFields {
   /** Its workspace says that an unsubscribe stops it; campaigns and automations are marketing without it. */
   readonly isMarketing?: boolean
   readonly campaignId?: string
@@ -30,7 +30,7 @@ export interface PartOf {
 /** Shared by nearly all mail. */
 const NOTHING_ELSE: MailOrigin = {}
 
-export function originOf(content: PartOf): MailOrigin {
+export function originOf(content: OriginFields): MailOrigin {
   const { campaignId, automationId, templateId, batch } = content
   const isMarketing = isMarketingMail(content)
   if (!isMarketing && templateId === undefined && batch === undefined) return NOTHING_ELSE
@@ -43,12 +43,12 @@ export function originOf(content: PartOf): MailOrigin {
 }
 
 /** An unsubscribe stops it: campaigns and automations always, other mail where its workspace says so. */
-export function isMarketingMail({ isMarketing, campaignId, automationId }: PartOf): boolean {
+export function isMarketingMail({ isMarketing, campaignId, automationId }: OriginFields): boolean {
   return isMarketing === true || campaignId !== undefined || automationId !== undefined
 }
 
 /** Bulk waits for what somebody waits for: marketing, and batches, of which nobody waits for the next message as for the only one. */
-export function priorityOf(content: PartOf): Priority {
+export function priorityOf(content: OriginFields): Priority {
   const isBulk = content.batch !== undefined || isMarketingMail(content)
   return isBulk ? PRIORITIES.campaign : PRIORITIES.transactional
 }

@@ -2,7 +2,7 @@
  * What happens to messages: changes them as the state machine says, and tells the event log what changed, and nothing else.
  *
  * The one way by which a message changes and an email.* event is written after its acceptance: settled deliveries, mail that
- * came back, what the operator or a caller takes back, the simulator. A batch is a statement for each kind of happening.
+ * came back, what the operator or a caller takes back, the simulator. A batch is a statement for each kind of transition.
  * Whoever calls it wakes the consumers of the event log after the commit. Fails: as the database does.
  */
 import type { Tx } from '../db/database.js'
@@ -10,9 +10,14 @@ import type { AboutMessage, Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
 import { findOrigins } from './content-store.js'
 import type { MailOrigin } from './mail-origin.js'
-import { HAPPENINGS, RULES, type HappeningKind } from './message-status.js'
-import { applyHappening, changesMessages, findHeads, type MessageHead } from './message-status-store.js'
-import { removeQueued } from './queued-store.js'
+import { TRANSITIONS, RULES, type TransitionKind } from './message-status.js'
+import {
+  applyTransition,
+  changesMessages,
+  findHeads,
+  type MessageHead,
+  removeQueued,
+} from './message-status-store.js'
 
 /** What an event says beside what all events say of their message. */
 export type FactsOf<Kind extends Event['kind']> = Omit<
@@ -20,41 +25,41 @@ export type FactsOf<Kind extends Event['kind']> = Omit<
   keyof AboutMessage
 >
 
-type Told =
-  | { readonly what: 'began' | 'cancelled' | 'handed_over' | 'suppressed' | 'withheld' }
-  | { readonly what: 'delivered'; readonly facts: FactsOf<'email.delivered'> }
-  | { readonly what: 'opened'; readonly facts: FactsOf<'email.opened'> }
-  | { readonly what: 'inferred_open'; readonly facts: FactsOf<'email.opened'> }
-  | { readonly what: 'clicked'; readonly facts: FactsOf<'email.clicked'> }
-  | { readonly what: 'bounced'; readonly facts: FactsOf<'email.bounced'> }
-  | { readonly what: 'complained'; readonly facts: FactsOf<'email.complained'> }
-  | { readonly what: 'unsubscribed'; readonly facts: FactsOf<'email.unsubscribed'> }
-  | { readonly what: 'failed'; readonly facts: FactsOf<'email.failed'> }
+type TransitionFacts =
+  | { readonly kind: 'started' | 'cancelled' | 'offered' | 'suppressed' | 'withheld' }
+  | { readonly kind: 'delivered'; readonly facts: FactsOf<'email.delivered'> }
+  | { readonly kind: 'opened'; readonly facts: FactsOf<'email.opened'> }
+  | { readonly kind: 'inferred_open'; readonly facts: FactsOf<'email.opened'> }
+  | { readonly kind: 'clicked'; readonly facts: FactsOf<'email.clicked'> }
+  | { readonly kind: 'bounced'; readonly facts: FactsOf<'email.bounced'> }
+  | { readonly kind: 'complained'; readonly facts: FactsOf<'email.complained'> }
+  | { readonly kind: 'unsubscribed'; readonly facts: FactsOf<'email.unsubscribed'> }
+  | { readonly kind: 'failed'; readonly facts: FactsOf<'email.failed'> }
 
-export type Happening = Told & {
+export type Transition = TransitionFacts & {
   readonly messageId: string
   /** Ms since epoch UTC. */
   readonly at: number
 }
 
 /**
- * Happenings of one message take effect in the order of the table, whatever the order given; events are in the order given. A click
+ * Transitions of one message take effect in the order of the table, whatever the order given; events are in the order given. A click
  * by a person on a message without an open also records the open, as an event of its own before that of the click.
- * Moments of the same kind of happening are that of the first of the batch.
+ * Moments of the same kind of transition are that of the first of the batch.
  *
  * @param origins by content, where the caller knows them already
  * @returns those that were taken; the others changed nothing and were told to nobody
  */
-export async function recordHappenings(
+export async function recordTransitions(
   tx: Tx,
-  given: readonly Happening[],
+  given: readonly Transition[],
   origins: ReadonlyMap<string, MailOrigin> = new Map(),
-): Promise<ReadonlySet<Happening>> {
-  const happenings = given.flatMap(withInferredOpen)
+): Promise<ReadonlySet<Transition>> {
+  const transitions = given.flatMap(withInferredOpen)
   const heads = new Map<string, MessageHead>()
-  const taken = new Set<Happening>()
+  const taken = new Set<Transition>()
   const ended: string[] = []
-  const groups = byKind(happenings)
+  const groups = byKind(transitions)
   for (const group of groups.filter(({ kind }) => changesMessages(kind))) {
     const changed = await change(tx, group)
     for (const head of changed) heads.set(head.id, head)
@@ -63,10 +68,10 @@ export async function recordHappenings(
   }
   for (const group of groups.filter(({ kind }) => !changesMessages(kind))) {
     await lookUp(tx, group, heads)
-    const { takes } = RULES[group.kind]
-    const takers = group.happenings.filter(({ messageId }) => {
+    const { next } = RULES[group.kind]
+    const takers = group.transitions.filter(({ messageId }) => {
       const head = heads.get(messageId)
-      return head !== undefined && takes[head.status] !== undefined
+      return head !== undefined && next[head.status] !== undefined
     })
     take(group, new Set(takers.map(({ messageId }) => messageId)), taken)
   }
@@ -75,7 +80,7 @@ export async function recordHappenings(
     tx,
     await eventsOf(
       tx,
-      happenings.filter(one => taken.has(one)),
+      transitions.filter(one => taken.has(one)),
       heads,
       origins,
     ),
@@ -83,51 +88,51 @@ export async function recordHappenings(
   return taken
 }
 
-function withInferredOpen(happening: Happening): readonly Happening[] {
-  if (happening.what !== 'clicked' || happening.facts.isBot) return [happening]
-  const { messageId, at, facts } = happening
+function withInferredOpen(transition: Transition): readonly Transition[] {
+  if (transition.kind !== 'clicked' || transition.facts.isBot) return [transition]
+  const { messageId, at, facts } = transition
   const { ip, userAgent } = facts
   const seen = { ip, userAgent, isBot: false, isInferred: true }
-  return [{ what: 'inferred_open', messageId, at, facts: seen }, happening]
+  return [{ kind: 'inferred_open', messageId, at, facts: seen }, transition]
 }
 
 interface Group {
-  readonly kind: HappeningKind
-  readonly happenings: readonly Happening[]
+  readonly kind: TransitionKind
+  readonly transitions: readonly Transition[]
 }
 
 /** In the order of the table. Bounces of one type share a statement. */
-function byKind(happenings: readonly Happening[]): Group[] {
-  const groups = new Map<string, Happening[]>()
-  for (const one of happenings) {
-    const key = one.what === 'bounced' ? `bounced ${one.facts.bounceType}` : one.what
+function byKind(transitions: readonly Transition[]): Group[] {
+  const groups = new Map<string, Transition[]>()
+  for (const one of transitions) {
+    const key = one.kind === 'bounced' ? `bounced ${one.facts.bounceType}` : one.kind
     const group = groups.get(key)
     if (group) group.push(one)
     else groups.set(key, [one])
   }
   return [...groups.values()]
-    .map(group => ({ kind: group[0]?.what ?? 'began', happenings: group }))
-    .sort((a, b) => HAPPENINGS.indexOf(a.kind) - HAPPENINGS.indexOf(b.kind))
+    .map(group => ({ kind: group[0]?.kind ?? 'started', transitions: group }))
+    .sort((a, b) => TRANSITIONS.indexOf(a.kind) - TRANSITIONS.indexOf(b.kind))
 }
 
-function change(tx: Tx, { kind, happenings }: Group): Promise<MessageHead[]> {
-  const [first] = happenings
-  const ids = happenings.map(({ messageId }) => messageId)
-  const bounceType = first?.what === 'bounced' ? first.facts.bounceType : undefined
-  return applyHappening(tx.db, kind, ids, first?.at ?? 0, bounceType)
+function change(tx: Tx, { kind, transitions }: Group): Promise<MessageHead[]> {
+  const [first] = transitions
+  const ids = transitions.map(({ messageId }) => messageId)
+  const bounceType = first?.kind === 'bounced' ? first.facts.bounceType : undefined
+  return applyTransition(tx.db, kind, ids, first?.at ?? 0, bounceType)
 }
 
-async function lookUp(tx: Tx, { happenings }: Group, heads: Map<string, MessageHead>): Promise<void> {
-  const unknown = happenings.map(({ messageId }) => messageId).filter(id => !heads.has(id))
+async function lookUp(tx: Tx, { transitions }: Group, heads: Map<string, MessageHead>): Promise<void> {
+  const unknown = transitions.map(({ messageId }) => messageId).filter(id => !heads.has(id))
   for (const head of await findHeads(tx.db, [...new Set(unknown)])) heads.set(head.id, head)
 }
 
 /** What can be taken again is taken as often as the batch has it, everything else once for a message. */
-function take({ kind, happenings }: Group, takers: ReadonlySet<string>, taken: Set<Happening>): void {
-  const { takes, once } = RULES[kind]
-  const isRepeatable = once === undefined && Object.values(takes).every(after => takes[after] !== undefined)
+function take({ kind, transitions }: Group, takers: ReadonlySet<string>, taken: Set<Transition>): void {
+  const { next, once } = RULES[kind]
+  const isRepeatable = once === undefined && Object.values(next).every(after => next[after] !== undefined)
   const left = new Set(takers)
-  for (const one of happenings) {
+  for (const one of transitions) {
     if (!left.has(one.messageId)) continue
     taken.add(one)
     if (!isRepeatable) left.delete(one.messageId)
@@ -136,36 +141,36 @@ function take({ kind, happenings }: Group, takers: ReadonlySet<string>, taken: S
 
 async function eventsOf(
   tx: Tx,
-  taken: readonly Happening[],
+  taken: readonly Transition[],
   heads: ReadonlyMap<string, MessageHead>,
   origins: ReadonlyMap<string, MailOrigin>,
 ): Promise<Event[]> {
-  const told = taken.filter(({ what }) => RULES[what].tells !== undefined)
+  const told = taken.filter(({ kind }) => RULES[kind].event !== undefined)
   const unknown = new Set(told.map(({ messageId }) => heads.get(messageId)?.contentId ?? ''))
   for (const id of origins.keys()) unknown.delete(id)
   const found = await findOrigins(tx.db, [...unknown])
-  return told.flatMap(happening => {
-    const head = heads.get(happening.messageId)
-    return head ? [eventOf(happening, head, origins.get(head.contentId) ?? found.get(head.contentId))] : []
+  return told.flatMap(transition => {
+    const head = heads.get(transition.messageId)
+    return head ? [eventOf(transition, head, origins.get(head.contentId) ?? found.get(head.contentId))] : []
   })
 }
 
-/** What is told of a happening that was taken, or that changes nothing. */
-export function eventOf(happening: Happening, head: MessageHead, origin: MailOrigin | undefined): Event {
+/** What is told of a transition that was taken, or that changes nothing. */
+export function eventOf(transition: Transition, head: MessageHead, origin: MailOrigin | undefined): Event {
   const { campaignId, contactId } = head
   return {
-    kind: RULES[happening.what].tells,
+    kind: RULES[transition.kind].event,
     workspaceId: head.workspaceId,
     messageId: head.id,
     isSandbox: head.isSandbox,
-    occurredAt: happening.at,
+    occurredAt: transition.at,
     payload: {
       to: head.recipient,
       ...origin,
       ...(campaignId === null ? {} : { campaignId }),
       ...(contactId === null ? {} : { contactId }),
-      ...('facts' in happening ? happening.facts : {}),
+      ...('facts' in transition ? transition.facts : {}),
     },
-    // Which facts belong to which kind is what `Happening` says.
+    // Which facts belong to which kind is what `Transition` says.
   } as Event
 }

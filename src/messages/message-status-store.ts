@@ -9,7 +9,7 @@ import type { Queries } from '../db/database.js'
 import { inLists, statement } from '../db/statement.js'
 import type { Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
-import { HAPPENINGS, RULES, type HappeningKind, type MessageStatus, type Moment } from './message-status.js'
+import { TRANSITIONS, RULES, type TransitionKind, type MessageStatus, type Moment } from './message-status.js'
 
 /** What every event about a message says of it. */
 export interface MessageHead {
@@ -63,24 +63,24 @@ interface Change extends Readonly<Record<string, unknown>> {
 type ChangeMessages = ReturnType<typeof statement<Change, HeadRow>>
 
 /** None for what changes no message. */
-const CHANGES: ReadonlyMap<HappeningKind, ChangeMessages> = new Map(
-  HAPPENINGS.flatMap(kind => (changesMessages(kind) ? [[kind, changeOf(kind)]] : [])),
+const CHANGES: ReadonlyMap<TransitionKind, ChangeMessages> = new Map(
+  TRANSITIONS.flatMap(kind => (changesMessages(kind) ? [[kind, changeOf(kind)]] : [])),
 )
 
 /** Whether it is more than news to the event log. */
-export function changesMessages(kind: HappeningKind): boolean {
-  const { takes, sets = [] } = RULES[kind]
-  return sets.length > 0 || Object.entries(takes).some(([before, after]) => before !== after)
+export function changesMessages(kind: TransitionKind): boolean {
+  const { next, sets = [] } = RULES[kind]
+  return sets.length > 0 || Object.entries(next).some(([before, after]) => before !== after)
 }
 
-function changeOf(kind: HappeningKind): ChangeMessages {
-  const { takes, sets = [], once, clears, reason } = RULES[kind]
+function changeOf(kind: TransitionKind): ChangeMessages {
+  const { next, sets = [], once, clears, reason } = RULES[kind]
   return statement<Change, HeadRow>((db, { ids, at, bounceType }) => {
     let change = db
       .updateTable('messages')
       .set({ status: statusAfter(kind) })
       .where('id', 'in', ids)
-      .where('status', 'in', Object.keys(takes) as MessageStatus[])
+      .where('status', 'in', Object.keys(next) as MessageStatus[])
     for (const moment of sets) {
       const column = COLUMNS[moment]
       change = change.set({ [column]: once === moment ? at : sql`coalesce(${sql.ref(column)}, ${at})` })
@@ -93,8 +93,8 @@ function changeOf(kind: HappeningKind): ChangeMessages {
   })
 }
 
-function statusAfter(kind: HappeningKind) {
-  const moves = Object.entries(RULES[kind].takes).filter(([before, after]) => before !== after)
+function statusAfter(kind: TransitionKind) {
+  const moves = Object.entries(RULES[kind].next).filter(([before, after]) => before !== after)
   const cases = moves.map(([before, after]) => sql`when ${sql.lit(before)} then ${sql.lit(after)}`)
   return cases.length === 0
     ? sql<MessageStatus>`status`
@@ -106,9 +106,9 @@ function statusAfter(kind: HappeningKind) {
  * @param bounceType of `bounced` alone
  * @returns those that took it, as they are now
  */
-export async function applyHappening(
+export async function applyTransition(
   db: Queries,
-  kind: HappeningKind,
+  kind: TransitionKind,
   ids: readonly string[],
   at: number,
   bounceType: Permanence = 'undetermined',
@@ -123,7 +123,7 @@ export async function applyHappening(
 
 /** Of messages that are claimed for their first attempt; those that were not scheduled stay as they are. */
 export async function markStarted(db: Queries, ids: readonly string[], at: number): Promise<void> {
-  await applyHappening(db, 'began', ids, at)
+  await applyTransition(db, 'started', ids, at)
 }
 
 const selectHeads = statement((db, { ids }: { ids: readonly string[] }) =>
@@ -148,4 +148,13 @@ function headFromRow(row: HeadRow): MessageHead {
     campaignId: row.campaign_id,
     contactId: row.contact_id,
   }
+}
+
+const deleteQueued = statement((db, { ids }: { ids: readonly string[] }) =>
+  db.deleteFrom('queue').where('message_id', 'in', ids),
+)
+
+/** Messages that have ended are not tried again. @param ids of messages; those that are not queued are passed over */
+export async function removeQueued(db: Queries, ids: readonly string[]): Promise<void> {
+  for (const list of inLists(ids)) await deleteQueued(db, { ids: list })
 }

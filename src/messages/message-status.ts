@@ -1,13 +1,13 @@
 /**
- * The state machine of a message: one table of what each happening does in each status.
+ * The state machine of a message: one table of what each transition does in each status.
  *
  * Read by `message-status-store.ts`, whose SQL is made of it, and by whoever wants to know beforehand. Pure. What is told to
- * the event log is told only where the table takes the happening:
+ * the event log is told only where the table takes the transition:
  *
- *   happening     scheduled   cancelled  sent        delivered  opened   clicked  bounced  failed  suppressed  told
+ *   transition     scheduled   cancelled  sent        delivered  opened   clicked  bounced  failed  suppressed  told
  *   began         sent        ·          ·           ·          ·        ·        ·        ·       ·           nothing
  *   cancelled     cancelled   ·          ·           ·          ·        ·        ·        ·       ·           nothing
- *   handed_over   ·           ·          =           =          =        =        =        =       =           email.sent
+ *   offered   ·           ·          =           =          =        =        =        =       =           email.sent
  *   delivered     ·           ·          delivered   =          =        =        =        ·       ·           email.delivered
  *   opened        ·           ·          opened      opened     =        =        =        =       =           email.opened
  *   inferred_open ·           ·          opened      opened     =        =        =        =       =           email.opened
@@ -27,7 +27,7 @@
  * Openings and clicks are told each time, and set their moment the first time. `failed` and `suppressed` are final; what the
  * outside world says later of an attempt that was under way before is kept beside them. Accepted, queued and deferred all
  * read `sent`: whoever wants more reads attempts, next attempt and last reply. Openings and clicks by machines are no
- * happenings of a message: they are told to the log alone.
+ * transitions of a message: they are told to the log alone.
  */
 import type { Event } from '../events/event.js'
 import type { Permanence } from '../mail/outcome.js'
@@ -49,13 +49,13 @@ export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
 export const SKIP_REASONS = ['suppressed', 'invalid', 'duplicate'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
-export const HAPPENINGS = [
+export const TRANSITIONS = [
   /** Its time has come: it is claimed for its first attempt. */
-  'began',
+  'started',
   /** Called back before that. */
   'cancelled',
   /** Offered to a remote server for the first time, whatever that server then said. */
-  'handed_over',
+  'offered',
   /** A remote server answered 2xx after the final dot. */
   'delivered',
   /** By a person. */
@@ -75,7 +75,7 @@ export const HAPPENINGS = [
   /** The same between two attempts. */
   'withheld',
 ] as const
-export type HappeningKind = (typeof HAPPENINGS)[number]
+export type TransitionKind = (typeof TRANSITIONS)[number]
 
 export type Moment = 'sentAt' | 'deliveredAt' | 'openedAt' | 'clickedAt' | 'bouncedAt' | 'complainedAt'
 
@@ -88,7 +88,7 @@ export interface MessageState extends Readonly<Record<Moment, number | null>> {
 
 interface Rule {
   /** Where it is taken, and the status that it leads to; the same one: it stays. */
-  readonly takes: Partial<Readonly<Record<MessageStatus, MessageStatus>>>
+  readonly next: Partial<Readonly<Record<MessageStatus, MessageStatus>>>
   /** Set where they are null. */
   readonly sets?: readonly Moment[]
   /** Not taken where this one is set. */
@@ -98,11 +98,11 @@ interface Rule {
   readonly reason?: SkipReason
   /** The message is not tried any more: its queue row goes. */
   readonly endsDelivery?: true
-  readonly tells?: Event['kind']
+  readonly event?: Event['kind']
 }
 
 /** Where the status stays: the message left, or may have left, this appliance. */
-const left = {
+const keepStatus = {
   sent: 'sent',
   delivered: 'delivered',
   opened: 'opened',
@@ -112,13 +112,13 @@ const left = {
   suppressed: 'suppressed',
 } as const
 
-export const RULES: Readonly<Record<HappeningKind, Rule>> = {
-  began: { takes: { scheduled: 'sent' }, sets: ['sentAt'] },
-  cancelled: { takes: { scheduled: 'cancelled' }, endsDelivery: true },
-  handed_over: { takes: left, tells: 'email.sent' },
+export const RULES: Readonly<Record<TransitionKind, Rule>> = {
+  started: { next: { scheduled: 'sent' }, sets: ['sentAt'] },
+  cancelled: { next: { scheduled: 'cancelled' }, endsDelivery: true },
+  offered: { next: keepStatus, event: 'email.sent' },
   delivered: {
     // Late news of a message whose delivery was only known by its consequences so far.
-    takes: {
+    next: {
       sent: 'delivered',
       delivered: 'delivered',
       opened: 'opened',
@@ -127,58 +127,58 @@ export const RULES: Readonly<Record<HappeningKind, Rule>> = {
     },
     sets: ['deliveredAt'],
     once: 'deliveredAt',
-    tells: 'email.delivered',
+    event: 'email.delivered',
   },
   opened: {
-    takes: { ...left, sent: 'opened', delivered: 'opened' },
+    next: { ...keepStatus, sent: 'opened', delivered: 'opened' },
     sets: ['openedAt'],
-    tells: 'email.opened',
+    event: 'email.opened',
   },
   inferred_open: {
-    takes: { ...left, sent: 'opened', delivered: 'opened' },
+    next: { ...keepStatus, sent: 'opened', delivered: 'opened' },
     sets: ['openedAt'],
     once: 'openedAt',
-    tells: 'email.opened',
+    event: 'email.opened',
   },
   clicked: {
-    takes: { ...left, sent: 'clicked', delivered: 'clicked', opened: 'clicked' },
+    next: { ...keepStatus, sent: 'clicked', delivered: 'clicked', opened: 'clicked' },
     sets: ['clickedAt', 'openedAt'],
-    tells: 'email.clicked',
+    event: 'email.clicked',
   },
   bounced: {
-    takes: { ...left, sent: 'bounced', delivered: 'bounced' },
+    next: { ...keepStatus, sent: 'bounced', delivered: 'bounced' },
     sets: ['bouncedAt'],
     once: 'bouncedAt',
     endsDelivery: true,
-    tells: 'email.bounced',
+    event: 'email.bounced',
   },
-  complained: { takes: left, sets: ['complainedAt'], once: 'complainedAt', tells: 'email.complained' },
-  unsubscribed: { takes: left, tells: 'email.unsubscribed' },
-  failed: { takes: { scheduled: 'failed', sent: 'failed' }, endsDelivery: true, tells: 'email.failed' },
+  complained: { next: keepStatus, sets: ['complainedAt'], once: 'complainedAt', event: 'email.complained' },
+  unsubscribed: { next: keepStatus, event: 'email.unsubscribed' },
+  failed: { next: { scheduled: 'failed', sent: 'failed' }, endsDelivery: true, event: 'email.failed' },
   suppressed: {
-    takes: { scheduled: 'suppressed', sent: 'suppressed' },
+    next: { scheduled: 'suppressed', sent: 'suppressed' },
     clears: 'sentAt',
     reason: 'suppressed',
     endsDelivery: true,
-    tells: 'email.suppressed',
+    event: 'email.suppressed',
   },
   withheld: {
-    takes: { sent: 'suppressed' },
+    next: { sent: 'suppressed' },
     reason: 'suppressed',
     endsDelivery: true,
-    tells: 'email.suppressed',
+    event: 'email.suppressed',
   },
 }
 
 /** @returns undefined where it changes nothing and nothing is to be told */
 export function stateAfter(
   state: MessageState,
-  kind: HappeningKind,
+  kind: TransitionKind,
   at: number,
   bounceType: Permanence = 'undetermined',
 ): MessageState | undefined {
-  const { takes, sets = [], once, clears, reason } = RULES[kind]
-  const status = takes[state.status]
+  const { next, sets = [], once, clears, reason } = RULES[kind]
+  const status = next[state.status]
   if (status === undefined || (once !== undefined && state[once] !== null)) return undefined
   const moments = Object.fromEntries(sets.map(moment => [moment, state[moment] ?? at]))
   return {

@@ -227,7 +227,7 @@ export async function findMergeSources(
 }
 
 /** Recipients of one mail at most: to, cc and bcc together. */
-const MOST_COPIES = 100
+const MAX_RECIPIENTS = 100
 
 /** The messages of contents that may be one mail with copies; some of them, where it is more than a mail can have. */
 export async function findCopies(db: Queries, contentIds: readonly string[]): Promise<Message[]> {
@@ -236,7 +236,7 @@ export async function findCopies(db: Queries, contentIds: readonly string[]): Pr
     .selectFrom('messages')
     .selectAll()
     .where('content_id', 'in', contentIds)
-    .limit(contentIds.length * MOST_COPIES)
+    .limit(contentIds.length * MAX_RECIPIENTS)
     .execute()
   return rows.map(messageFromRow)
 }

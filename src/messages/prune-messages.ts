@@ -10,11 +10,11 @@ import { nextTurn, type Clock } from '../world/time/clock.js'
 import {
   clearMergeData,
   deleteMessages,
-  deleteSomeParts,
-  emptyContents,
+  deletePartsOf,
+  clearContents,
   listOldMessages,
-  listWholeContents,
-  seeMessagesOf,
+  listUnprunedContents,
+  checkMessagesOf,
   type ContentPlace,
   type OldContent,
 } from './retention-store.js'
@@ -30,7 +30,7 @@ const PARTS_AT_ONCE = 16
 export function contentPruning(reader: Queries, clock: Clock, before: number): RemoveSome {
   let place: ContentPlace = { createdAt: 0, id: '' }
   return async (limit, write) => {
-    const contents = await listWholeContents(reader, before, place, Math.min(limit, CONTENTS_AT_ONCE))
+    const contents = await listUnprunedContents(reader, before, place, Math.min(limit, CONTENTS_AT_ONCE))
     place = contents.at(-1) ?? place
     const done: OldContent[] = []
     for (const content of contents) if (await isDone(reader, content.id, before)) done.push(content)
@@ -39,7 +39,7 @@ export function contentPruning(reader: Queries, clock: Clock, before: number): R
       if (mayHaveData) await clearData(write, id)
     }
     const ids = done.map(({ id }) => id)
-    const removed = ids.length === 0 ? 0 : await write(tx => emptyContents(tx.db, ids, clock.now()))
+    const removed = ids.length === 0 ? 0 : await write(tx => clearContents(tx.db, ids, clock.now()))
     return { hasMore: contents.length > 0, removed }
   }
 }
@@ -48,7 +48,7 @@ export function contentPruning(reader: Queries, clock: Clock, before: number): R
 async function isDone(reader: Queries, contentId: string, before: number): Promise<boolean> {
   let after = ''
   for (;;) {
-    const seen = await seeMessagesOf(reader, contentId, before, after, MESSAGES_AT_ONCE)
+    const seen = await checkMessagesOf(reader, contentId, before, after, MESSAGES_AT_ONCE)
     if (!seen.areDone || (seen.count === 0 && after === '')) return false
     if (seen.count < MESSAGES_AT_ONCE) return true
     after = seen.last
@@ -58,7 +58,7 @@ async function isDone(reader: Queries, contentId: string, before: number): Promi
 
 /** Before the content is marked: after a crash in the middle the rest is found again. */
 async function deleteParts(write: Write, contentId: string): Promise<void> {
-  while ((await write(tx => deleteSomeParts(tx.db, contentId, PARTS_AT_ONCE))) === PARTS_AT_ONCE)
+  while ((await write(tx => deletePartsOf(tx.db, contentId, PARTS_AT_ONCE))) === PARTS_AT_ONCE)
     await nextTurn()
 }
 

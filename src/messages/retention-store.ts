@@ -23,7 +23,7 @@ export interface OldContent extends ContentPlace {
 }
 
 /** Contents that are still whole, in the order of their age. */
-export async function listWholeContents(
+export async function listUnprunedContents(
   db: Queries,
   before: number,
   after: ContentPlace,
@@ -52,7 +52,7 @@ export async function listWholeContents(
   }))
 }
 
-export interface MessagesSeen {
+export interface CheckedMessages {
   readonly count: number
   /** Id of the last one. */
   readonly last: string
@@ -61,13 +61,13 @@ export interface MessagesSeen {
 }
 
 /** Looks at the next messages of a content. @param after id of the last one seen; empty to begin */
-export async function seeMessagesOf(
+export async function checkMessagesOf(
   db: Queries,
   contentId: string,
   before: number,
   after: string,
   limit: number,
-): Promise<MessagesSeen> {
+): Promise<CheckedMessages> {
   const { rows } = await sql<{ id: string; is_busy: number }>`
     select id,
       case when created_at >= ${before} or delivered_at >= ${before} or bounced_at >= ${before}
@@ -82,7 +82,7 @@ export async function seeMessagesOf(
 }
 
 /** The octets of a content that is done with, a few parts at a time. @returns how many were deleted */
-export async function deleteSomeParts(db: Queries, contentId: string, limit: number): Promise<number> {
+export async function deletePartsOf(db: Queries, contentId: string, limit: number): Promise<number> {
   const result = await sql`
     delete from message_parts where content_id = ${contentId} and part in (
       select part from message_parts where content_id = ${contentId} order by part limit ${limit}
@@ -112,7 +112,7 @@ export async function clearMergeData(
 }
 
 /** Takes away what was said; who to whom, when and about what stays. @returns how many there were */
-export async function emptyContents(db: Queries, ids: readonly string[], now: number): Promise<number> {
+export async function clearContents(db: Queries, ids: readonly string[], now: number): Promise<number> {
   if (ids.length === 0) return 0
   const result = await db
     .updateTable('message_contents')

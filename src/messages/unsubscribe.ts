@@ -14,9 +14,9 @@ import { findReasons, insertSuppression } from '../deliverability/suppressions/s
 import type { EmailUnsubscribed } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
 import { normalizedAddress } from '../mail/address.js'
-import { recordHappenings } from './message-history.js'
+import { recordTransitions } from './message-history.js'
 
-export interface UnsubscribeWish {
+export interface UnsubscribeRequest {
   /** Of a sandbox the sandbox's. */
   readonly workspaceId: string
   /** In whatever form. */
@@ -29,7 +29,7 @@ export interface UnsubscribeWish {
 }
 
 /** @returns whether it was new */
-export async function takeUnsubscribe(tx: Tx, wish: UnsubscribeWish): Promise<boolean> {
+export async function unsubscribeRecipient(tx: Tx, wish: UnsubscribeRequest): Promise<boolean> {
   const { workspaceId, recipient, messageId, source, at } = wish
   const email = normalizedAddress(recipient)
   const { isSandbox = false } = (await findPublicSender(tx.db, workspaceId)) ?? {}
@@ -39,8 +39,8 @@ export async function takeUnsubscribe(tx: Tx, wish: UnsubscribeWish): Promise<bo
     isSandbox ||
     !(await insertSuppression(tx.db, { ...suppression, sourceMessageId: messageId, createdAt: at }))
   if (isSuppressed && (await isKnown(tx.db, workspaceId, email))) return false
-  const happening = { what: 'unsubscribed', messageId, at, facts: { source } } as const
-  const taken = await recordHappenings(tx, [happening])
+  const transition = { kind: 'unsubscribed', messageId, at, facts: { source } } as const
+  const taken = await recordTransitions(tx, [transition])
   if (taken.size === 0)
     await appendEvents(tx, [
       {

@@ -1,7 +1,7 @@
 /** What became of attempts, by destination: counts, and how long mail took. Observed once an outcome is on disk; fails never. */
 import { Counter, Histogram } from 'prom-client'
 import { addressDomain } from '../mail/address.js'
-import type { LoggedAttempt, OnAttempt } from '../queue/delivery/log-attempt.js'
+import type { LoggedAttempt, OnAttempt } from '../queue/delivery/record-outcomes.js'
 import { classOf } from './destination-class.js'
 import type { Metrics } from './metrics.js'
 

@@ -1,7 +1,7 @@
 /** How much waits to be delivered, and for how long: counted in a reading thread, beside the scrapes. Fails: as the database does. */
 import { Gauge } from 'prom-client'
 import type { Database } from '../db/database.js'
-import { measureQueue, type QueueDepth, type Waiting } from '../queue/operator/queue-depth-store.js'
+import { measureQueue, type QueueDepth, type Waiting } from '../queue/operator/queue-status-store.js'
 import type { Clock } from '../world/time/clock.js'
 import { classOf, NAMED_DOMAINS, type DestinationClass } from './destination-class.js'
 import { countedBeside } from './counted-beside.js'

@@ -8,7 +8,7 @@
 import { giveBackToLimits } from '../accounts/sending-limit-store.js'
 import { AppError } from '../core/errors.js'
 import type { Tx } from '../db/database.js'
-import { recordHappenings } from '../messages/message-history.js'
+import { recordTransitions } from '../messages/message-history.js'
 import type { Message } from '../messages/message-store.js'
 import { deleteScheduled } from './sandbox/sandbox-schedule-store.js'
 
@@ -31,9 +31,9 @@ export async function cancelScheduled(
     throw new AppError('conflict', 'the message was cancelled already, or had nobody to go to')
   const ids = waiting.map(({ id }) => id)
   await deleteScheduled(tx.db, ids)
-  await recordHappenings(
+  await recordTransitions(
     tx,
-    ids.map(messageId => ({ what: 'cancelled', messageId, at: scheduledAt })),
+    ids.map(messageId => ({ kind: 'cancelled', messageId, at: scheduledAt })),
   )
   // Those of a request were counted together; in a sandbox nothing is.
   const counted = waiting.filter(({ isSandbox }) => !isSandbox)

@@ -8,11 +8,11 @@
 import type { Database, Tx } from '../db/database.js'
 import { PART_OCTETS } from '../mail/message-spool.js'
 import {
-  discardContentsAhead,
-  insertContentsAhead,
-  listContentsAhead,
-  takeContentsAhead,
-} from '../messages/content-ahead-store.js'
+  discardStagedContents,
+  insertStagedContents,
+  listStagedContents,
+  acceptStagedContents,
+} from '../messages/staged-content-store.js'
 import { deleteParts, insertPart } from '../messages/content-store.js'
 import type { Workspace } from '../accounts/workspace-store.js'
 import type { Submission } from './mail-submission.js'
@@ -44,7 +44,7 @@ export async function withLongStored<T>(
     for (const { content, attached: octets } of attached) await storeLaterParts(database, content.id, octets)
     if (!isLong) return await accept(submissions, nothing)
     const stored = await storeContents(database, workspace, submissions, now)
-    return await accept(stored, tx => takeContentsAhead(tx.db, idsOf(stored)))
+    return await accept(stored, tx => acceptStagedContents(tx.db, idsOf(stored)))
   } catch (error) {
     await discard(database, attached, submissions).catch(() => {})
     throw error
@@ -54,9 +54,9 @@ export async function withLongStored<T>(
 /** Before anything is accepted. */
 export async function clearLeftBehind(database: Database): Promise<void> {
   for (;;) {
-    const ids = await listContentsAhead(database.reader, CONTENTS_AT_ONCE)
+    const ids = await listStagedContents(database.reader, CONTENTS_AT_ONCE)
     if (ids.length === 0) return
-    await database.write(tx => discardContentsAhead(tx.db, ids), { canWait: true })
+    await database.write(tx => discardStagedContents(tx.db, ids), { canWait: true })
   }
 }
 
@@ -78,7 +78,7 @@ async function storeContents(
     const piece = submissions.slice(from, to)
     const contents = piece.map(({ content }) => toContent(content, workspace, now))
     await database.write(async tx => {
-      await insertContentsAhead(tx.db, contents)
+      await insertStagedContents(tx.db, contents)
       for (const { content, attached } of piece)
         if (attached && attached.length > 0)
           await insertPart(tx.db, content.id, 1, attached.subarray(0, PART_OCTETS))
@@ -116,7 +116,7 @@ async function discard(
     await database.write(tx => deleteParts(tx.db, content.id), { canWait: true })
   const ids = idsOf(submissions)
   for (let from = 0; from < ids.length; from += CONTENTS_AT_ONCE)
-    await database.write(tx => discardContentsAhead(tx.db, ids.slice(from, from + CONTENTS_AT_ONCE)), {
+    await database.write(tx => discardStagedContents(tx.db, ids.slice(from, from + CONTENTS_AT_ONCE)), {
       canWait: true,
     })
 }

@@ -167,12 +167,12 @@ export function openPersonalizer(mailLinks: MailLinks | undefined): Personalize 
   const plans = new PlanCache()
   return (job, letter, merging) => {
     if (!mailLinks) throw new Error('links need the link secret, and none was given')
-    const { messageId, workspaceId, recipient, acceptedAt, own = {}, origin } = job
+    const { messageId, workspaceId, recipient, acceptedAt, mergeValues = {}, origin } = job
     const message = { messageId, workspaceId, recipient }
     const links = mailLinks.of(message)
     const plan = plans.planOf(letter, merging)
     const tracking = merging.tracking && mailLinks.tracked(workspaceId, links, merging.tracking)
-    const filled = renderFilled(plan, valuesOf(merging, own, recipient, acceptedAt, links, tracking))
+    const filled = renderFilled(plan, valuesOf(merging, mergeValues, recipient, acceptedAt, links, tracking))
     if (isEmptied(letter.subject, filled.subject)) throw new EmptySubjectError()
     if (!plan.body.hasUnsubscribeLink && origin?.isMarketing !== true) return { ...letter, ...filled }
     const headers = [...(letter.headers ?? []), ...mailLinks.listUnsubscribe(message, links)]

@@ -9,7 +9,7 @@ import type { Outcome } from '../mail/outcome.js'
 import type { ComposedContent } from '../mail/compose/compose.js'
 import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DkimKey } from '../mail/dkim/dkim-sign.js'
-import type { LoggedSubmission } from '../messages/log/mail-log.js'
+import type { LoggedSubmission } from '../messages/mail-log.js'
 import type { MailOrigin } from '../messages/mail-origin.js'
 
 /** What the recipients of a content share: the same object for all their jobs, as long as it is remembered. */
@@ -31,7 +31,7 @@ export interface DeliveryJob {
   readonly acceptedAt: number
   readonly content: JobContent
   /** What it is filled from, where its content is filled in for each recipient. */
-  readonly own?: OwnValues
+  readonly mergeValues?: OwnValues
   /** One signature per key, in this order; empty leaves the mail unsigned. */
   readonly signingKeys: readonly DkimKey[]
   /** What the mail is part of; absent for a single send or relayed mail. */

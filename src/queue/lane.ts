@@ -31,7 +31,7 @@ export interface Lane {
   /** Earliest due time noted since the last look, ms since epoch UTC; Infinity when there is none. A hint, at worst too early. */
   dueAt: number
   /** Messages claimed and not yet settled. */
-  inHand: number
+  claimedCount: number
 }
 
 export function laneKey(
@@ -57,7 +57,7 @@ export function laneFromKey(key: string): Lane {
     campaignId: marks.find(mark => mark !== LARGE_MARK),
     state: 'waiting',
     dueAt: Infinity,
-    inHand: 0,
+    claimedCount: 0,
   }
 }
 

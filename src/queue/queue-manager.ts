@@ -14,22 +14,19 @@ import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { CampaignHolds } from './claiming/campaign-hold-store.js'
-import { letGo } from './claiming/claim-store.js'
-import { Claimer, type Ready } from './claiming/claimer.js'
-import { ClockSteps } from './clock/clock-steps.js'
+import { clearClaims, listLanes } from './queue-store.js'
+import { Claimer, type ReadyMessage } from './claiming/claimer.js'
+import { ClockSteps, correctDueTimes } from './clock-changes.js'
 import { recoverOrphans } from './claiming/crash-recovery.js'
 import type { DeliveryAgent, LocateSite } from './delivery-agent.js'
 import { DeliveryRunner } from './delivery/delivery-runner.js'
-import { correctDueTimes } from './clock/due-times.js'
 import type { JobLoader } from './claiming/job-loader.js'
 import { OctetSemaphore } from './delivery/octet-semaphore.js'
-import { listLanes } from './queue-store.js'
 import { Schedule } from './pacing/schedule.js'
-import type { LoggedAttempt, OnAttempt } from './delivery/log-attempt.js'
-import { OutcomeBatches } from './delivery/outcome-batches.js'
-import { restLengths } from './pacing/site-pace.js'
-import type { SiteState } from './pacing/site-register.js'
-import type { Site } from './pacing/site.js'
+import type { LoggedAttempt, OnAttempt } from './delivery/record-outcomes.js'
+import { OutcomeWriter } from './delivery/outcome-writer.js'
+import { siteBackoff } from './pacing/site-pace.js'
+import type { SiteState, Site } from './pacing/site.js'
 
 export interface QueuePolicy {
   readonly retry: BackoffPolicy
@@ -61,56 +58,56 @@ const BUSY = 16
 /** Of messages longer than one part, or with as much in attachments, under way at the same time. */
 const LARGE_MEMORY = 64 * 1_024 * 1_024
 /** A timer stands still while the machine sleeps, and knows nothing of a clock that is set. */
-const LONGEST_WAIT_MS = 60_000
+const MAX_TIMER_MS = 60_000
 /** Another process may have written; the clock may have been set. */
 const WATCH_MS = 1_000
-const AFTER_FAILURE_MS = 1_000
+const FAILURE_PAUSE_MS = 1_000
 /** Between two looks for connections that can be taken from sites that do not answer. */
-const MAKE_ROOM_MS = 250
+const OVERDUE_CHECK_MS = 250
 
 export class QueueManager {
   private readonly parts: QueueManagerParts
-  private readonly outcomes: OutcomeBatches
+  private readonly outcomes: OutcomeWriter
   private readonly schedule: Schedule
   private readonly claimer: Claimer
   private readonly deliveries: DeliveryRunner
   private readonly steps: ClockSteps
   private readonly holds: CampaignHolds
   /** Holds of campaigns may have changed, and could not be read. */
-  private areHoldsUnread = false
+  private areHoldsStale = false
   /** The rounds under way, or the last ones. */
   private rounds: Promise<void> = Promise.resolve()
-  private isGoingRound = false
-  private isRoundWanted = false
+  private isClaiming = false
+  private isRoundRequested = false
   private isStopping = false
   /** After trouble with the database nothing is begun for a moment: what fails now would only fail again. */
   private pause: Timer | undefined
   private dueTimer: Timer | undefined
-  private roomTimer: Timer | undefined
+  private overdueTimer: Timer | undefined
   private watchTimer: Timer | undefined
   private correcting: Promise<void> = Promise.resolve()
   /** When an attempt last came to its end, on the monotonic clock. */
-  private movedAt: number
+  private lastAttemptEndAt: number
 
   constructor(parts: QueueManagerParts) {
     this.parts = parts
     const { clock, policy } = parts
     const { retry } = policy
     this.steps = new ClockSteps(clock)
-    this.movedAt = clock.monotonic()
+    this.lastAttemptEndAt = clock.monotonic()
     this.holds = new CampaignHolds(parts.database.reader)
-    this.outcomes = new OutcomeBatches({ ...parts, onAttempt: attempt => this.noteAttempt(attempt) })
+    this.outcomes = new OutcomeWriter({ ...parts, onAttempt: attempt => this.noteAttempt(attempt) })
     const onChange = () => this.wake()
     const memory: OctetSemaphore<Site> = new OctetSemaphore<Site>(clock, LARGE_MEMORY, () => {
-      this.schedule.memoryFreed()
+      this.schedule.onMemoryFreed()
       this.wake()
     })
     this.schedule = new Schedule({
       ...parts,
-      rests: restLengths(retry),
+      backoff: siteBackoff(retry),
       connections: policy.connections,
       isHeld: lane => this.holds.isHeld(lane),
-      hasMemoryFor: site => memory.mayAsk(site),
+      hasMemoryFor: site => memory.mayTake(site),
       onChange,
     })
     const { schedule, outcomes, steps } = this
@@ -122,7 +119,7 @@ export class QueueManager {
       steps,
       retry,
       onChange,
-      handBack: ready => this.handBack(ready),
+      releaseClaims: ready => this.releaseClaims(ready),
     })
   }
 
@@ -130,10 +127,10 @@ export class QueueManager {
     const { database, clock, policy } = this.parts
     await this.parts.hold?.look()
     await recoverOrphans({ ...this.parts, retry: policy.retry })
-    await this.lookAround()
+    await this.reload()
     const now = clock.now()
     const lastWritten = (await lastEventAt(database.reader)) ?? now
-    if (lastWritten > now) this.correct(0)
+    if (lastWritten > now) this.correctDueTimes(0)
     this.watch()
   }
 
@@ -144,13 +141,13 @@ export class QueueManager {
   }
 
   /** A campaign was held or released; it has been committed. */
-  noteHolds(): void {
-    this.lookAtHolds()
+  reloadHolds(): void {
+    this.applyHolds()
       .then(async hasReleased => {
-        if (hasReleased) await this.lookAtLanes()
+        if (hasReleased) await this.loadLanes()
       })
       .catch((error: unknown) => {
-        this.areHoldsUnread = true
+        this.areHoldsStale = true
         this.parts.log.error('campaign holds not read, retrying', { error: describeError(error) })
       })
   }
@@ -168,7 +165,7 @@ export class QueueManager {
     const { clock, hold } = this.parts
     const dueAt = this.schedule.oldestDueAt
     if (dueAt === undefined || hold?.isHeld === true) return 0
-    return Math.max(0, Math.min(clock.now() - dueAt, clock.monotonic() - this.movedAt))
+    return Math.max(0, Math.min(clock.now() - dueAt, clock.monotonic() - this.lastAttemptEndAt))
   }
 
   /** For the operator: the sites with mail due, under way or at rest, and their pace. */
@@ -177,15 +174,15 @@ export class QueueManager {
   }
 
   /** The configuration was read again: which site a destination belongs to is asked anew. */
-  relocate(): void {
-    this.schedule.relocate()
+  invalidateSites(): void {
+    this.schedule.invalidateSites()
     this.wake()
   }
 
   /** The operator wants it tried now: looks at the queue again and ends the rests of sites. @param destinations all, or these */
   async retryNow(destinations?: ReadonlySet<string>): Promise<void> {
-    this.schedule.endRests(destinations)
-    await this.lookAround()
+    this.schedule.resetBackoff(destinations)
+    await this.reload()
   }
 
   /**
@@ -194,11 +191,11 @@ export class QueueManager {
    */
   async stop(graceMs: number): Promise<void> {
     this.isStopping = true
-    for (const timer of [this.dueTimer, this.roomTimer, this.watchTimer, this.pause]) timer?.cancel()
+    for (const timer of [this.dueTimer, this.overdueTimer, this.watchTimer, this.pause]) timer?.cancel()
     const cut = this.parts.clock.after(graceMs, () => this.deliveries.abort())
     await this.rounds
     await this.correcting
-    await this.deliveries.giveUpReady()
+    await this.deliveries.releaseReady()
     await this.deliveries.idle()
     cut.cancel()
     await this.outcomes.idle()
@@ -209,34 +206,34 @@ export class QueueManager {
    * The last thing before the end, where `stop` would take too long: what is past the final dot was perhaps taken by its
    * server, so the next start does not try it at once but when its next attempt was planned.
    */
-  async leave(): Promise<void> {
-    const ids = this.deliveries.begunIds
-    if (ids.length > 0) await this.parts.database.write(tx => letGo(tx.db, ids))
+  async clearActiveClaims(): Promise<void> {
+    const ids = this.deliveries.inProgressIds
+    if (ids.length > 0) await this.parts.database.write(tx => clearClaims(tx.db, ids))
   }
 
   private noteAttempt(attempt: LoggedAttempt): void {
-    this.movedAt = this.parts.clock.monotonic()
+    this.lastAttemptEndAt = this.parts.clock.monotonic()
     this.parts.onAttempt?.(attempt)
   }
 
-  private async lookAround(): Promise<void> {
+  private async reload(): Promise<void> {
     await this.parts.hold?.look()
-    await this.lookAtHolds()
-    await this.lookAtLanes()
+    await this.applyHolds()
+    await this.loadLanes()
   }
 
   /** @returns whether a campaign was released: its lanes must be noted again */
-  private async lookAtHolds(): Promise<boolean> {
-    this.areHoldsUnread = false
-    const { hasHeld, hasReleased } = await this.holds.look()
+  private async applyHolds(): Promise<boolean> {
+    this.areHoldsStale = false
+    const { hasHeld, hasReleased } = await this.holds.reload()
     if (hasHeld) {
-      this.deliveries.holdBack(lane => this.holds.isHeld(lane))
-      await this.schedule.holdBack()
+      this.deliveries.holdLanes(lane => this.holds.isHeld(lane))
+      await this.schedule.holdLanes()
     }
     return hasReleased
   }
 
-  private async lookAtLanes(): Promise<void> {
+  private async loadLanes(): Promise<void> {
     for (const { lane, dueAt } of await listLanes(this.parts.database.reader)) this.schedule.note(lane, dueAt)
     this.wake()
   }
@@ -245,13 +242,13 @@ export class QueueManager {
     const { clock, database, log } = this.parts
     this.watchTimer = clock.after(WATCH_MS, () => {
       const stepMs = this.steps.takeStep()
-      if (stepMs < 0) this.correct(-stepMs)
+      if (stepMs < 0) this.correctDueTimes(-stepMs)
       if (stepMs > 0) this.wake()
-      const isLookDue = database.hasForeignWrites() || this.areHoldsUnread
-      const look = isLookDue ? this.lookAround() : Promise.resolve()
+      const isLookDue = database.hasForeignWrites() || this.areHoldsStale
+      const look = isLookDue ? this.reload() : Promise.resolve()
       look
         .catch((error: unknown) => {
-          this.areHoldsUnread = true
+          this.areHoldsStale = true
           log.error('queue could not be read', { error: describeError(error) })
         })
         .finally(() => {
@@ -261,7 +258,7 @@ export class QueueManager {
   }
 
   /** The clock was set back. @param byMs 0 where nobody knows how far */
-  private correct(byMs: number): void {
+  private correctDueTimes(byMs: number): void {
     const { database, clock, policy, log } = this.parts
     log.warn('the clock was set back; due times are corrected', { byMs: Math.round(byMs) })
     const work = async () => {
@@ -276,38 +273,38 @@ export class QueueManager {
 
   /** Starts what can be started. Calls that come while a round is under way are answered by one more. */
   private wake(): void {
-    this.isRoundWanted = true
-    if (this.isGoingRound || this.isStopping || this.pause || this.parts.hold?.isHeld === true) return
-    this.isGoingRound = true
-    this.rounds = this.goRounds()
+    this.isRoundRequested = true
+    if (this.isClaiming || this.isStopping || this.pause || this.parts.hold?.isHeld === true) return
+    this.isClaiming = true
+    this.rounds = this.claimRounds()
   }
 
-  private async goRounds(): Promise<void> {
-    while (this.isRoundWanted && !this.isStopping && !this.pause) {
-      this.isRoundWanted = false
+  private async claimRounds(): Promise<void> {
+    while (this.isRoundRequested && !this.isStopping && !this.pause) {
+      this.isRoundRequested = false
       const isBusy = this.deliveries.activeCount >= BUSY
       const { kind, ready } = await this.claimer.claimNext(() => this.freeSlots, isBusy)
       await this.begin(ready)
       if (kind === 'failed') this.pauseAfterFailure()
-      if (kind !== 'nothing') this.isRoundWanted = true
+      if (kind !== 'nothing') this.isRoundRequested = true
     }
     // In one step with the last look at the wish: a call that comes from here on begins rounds of its own.
-    this.isGoingRound = false
+    this.isClaiming = false
     this.armTimers()
   }
 
-  private async begin(ready: readonly Ready[]): Promise<void> {
+  private async begin(ready: readonly ReadyMessage[]): Promise<void> {
     // A campaign may have been held while its mail was being claimed.
-    const isHeld = ({ turn }: Ready) => this.isStopping || this.holds.isHeld(turn.lane)
-    for (const one of ready) if (!isHeld(one)) this.deliveries.takeIn(one)
-    await this.handBack(ready.filter(isHeld))
+    const isHeld = ({ turn }: ReadyMessage) => this.isStopping || this.holds.isHeld(turn.lane)
+    for (const one of ready) if (!isHeld(one)) this.deliveries.start(one)
+    await this.releaseClaims(ready.filter(isHeld))
   }
 
   /** What was ready and shall not begin now. */
-  private async handBack(ready: readonly Ready[]): Promise<void> {
-    for (const { release } of ready) release()
+  private async releaseClaims(ready: readonly ReadyMessage[]): Promise<void> {
+    for (const { freeMemory: release } of ready) release()
     const claimed = ready.map(({ turn, job: { messageId } }) => ({ turn, messageId }))
-    await this.claimer.handBack(claimed, this.parts.clock.now())
+    await this.claimer.release(claimed, this.parts.clock.now())
   }
 
   /** Outcomes that wait to be written take slots as well, so that a database that does not write stops the queue. */
@@ -318,7 +315,7 @@ export class QueueManager {
   }
 
   private pauseAfterFailure(): void {
-    this.pause ??= this.parts.clock.after(AFTER_FAILURE_MS, () => {
+    this.pause ??= this.parts.clock.after(FAILURE_PAUSE_MS, () => {
       this.pause = undefined
       this.wake()
     })
@@ -331,18 +328,18 @@ export class QueueManager {
     this.dueTimer?.cancel()
     // With every connection busy no clock can help: what ends next wakes.
     if (idleMs !== undefined && this.freeSlots > 0)
-      this.dueTimer = clock.after(Math.min(idleMs, LONGEST_WAIT_MS), () => this.wake())
+      this.dueTimer = clock.after(Math.min(idleMs, MAX_TIMER_MS), () => this.wake())
     if (this.schedule.shortages.length > 0)
-      this.roomTimer ??= clock.after(MAKE_ROOM_MS, () => {
-        this.roomTimer = undefined
-        this.makeRoom()
+      this.overdueTimer ??= clock.after(OVERDUE_CHECK_MS, () => {
+        this.overdueTimer = undefined
+        this.abortOverdue()
       })
   }
 
   /** Sites wait for connections: those that do not answer have had theirs for long enough. */
-  private makeRoom(): void {
+  private abortOverdue(): void {
     for (const { standing, waiting } of this.schedule.shortages)
-      this.deliveries.makeRoom(standing === 'proven' ? ['proven'] : ['new', 'doubtful'], waiting)
+      this.deliveries.abortOverdue(standing === 'proven' ? ['proven'] : ['new', 'doubtful'], waiting)
     this.wake()
   }
 }

@@ -53,7 +53,7 @@ export interface QueueEntry {
   /** Held back by the operator. */
   readonly isHeld: boolean
   /** Whether a remote server was ever offered it (email.sent is told once). */
-  readonly wasHandedOver: boolean
+  readonly wasOffered: boolean
   readonly enqueuedAt: number
   readonly contentId: string
   /** Envelope recipient; domain as A-labels. */
@@ -225,11 +225,140 @@ export function entryFromRow(row: QueueRow): QueueEntry {
     nextAttemptAt: row.next_attempt_at,
     expiresAt: row.expires_at,
     isHeld: row.is_held === 1,
-    wasHandedOver: row.was_handed_over === 1,
+    wasOffered: row.was_handed_over === 1,
     enqueuedAt: row.enqueued_at,
     contentId: row.content_id,
     recipient: row.recipient,
     ...(row.dsn_notify === null ? {} : { notify: row.dsn_notify }),
     isWithdrawn: row.is_withdrawn === 1,
   }
+}
+
+interface Beginning extends Readonly<Record<string, unknown>> {
+  readonly ids: readonly string[]
+  readonly retryAt: number
+  readonly incarnation: string
+}
+
+const countAttempt = statement((db, { ids, retryAt, incarnation }: Beginning) =>
+  db
+    .updateTable('queue')
+    .set(row => ({
+      attempts: row('attempts', '+', 1),
+      next_attempt_at: retryAt,
+      claimed_by: incarnation,
+    }))
+    .where('message_id', 'in', ids),
+)
+
+/** Counts the attempt, says who has it in hand, and when the next one would be, before anything is dialled. */
+export async function claimEntries(
+  db: Queries,
+  ids: readonly string[],
+  retryAt: number,
+  incarnation: string,
+): Promise<void> {
+  for (const list of inLists(ids)) await countAttempt(db, { ids: list, retryAt, incarnation })
+}
+
+/** Takes back `beginAttempt` for what was never dialled. */
+export async function releaseClaims(db: Queries, ids: readonly string[], dueAt: number): Promise<void> {
+  for (const list of inLists(ids))
+    await db
+      .updateTable('queue')
+      .set(row => ({ attempts: row('attempts', '-', 1), next_attempt_at: dueAt, claimed_by: null }))
+      .where('message_id', 'in', list)
+      .execute()
+}
+
+/** No longer in hand, and due when `beginAttempt` said: what came of the attempt is not known. */
+export async function clearClaims(db: Queries, ids: readonly string[]): Promise<void> {
+  for (const list of inLists(ids))
+    await db.updateTable('queue').set({ claimed_by: null }).where('message_id', 'in', list).execute()
+}
+
+/** A row that a process had in hand when it ended. */
+export interface Orphan {
+  readonly messageId: string
+  /** Processes in a row that ended with it in hand, before this one. */
+  readonly crashes: number
+}
+
+/** What processes that are gone had in hand. Bounded by what one process has under way. */
+export async function findOrphans(db: Queries, incarnation: string): Promise<Orphan[]> {
+  const rows = await db
+    .selectFrom('queue')
+    .select(['message_id', 'crashes'])
+    .where('claimed_by', 'is not', null)
+    .where('claimed_by', '!=', incarnation)
+    .orderBy('message_id')
+    .execute()
+  return rows.map(row => ({ messageId: row.message_id, crashes: row.crashes }))
+}
+
+/** One more crash, and due then. */
+export async function requeueOrphans(db: Queries, ids: readonly string[], dueAt: number): Promise<void> {
+  for (const list of inLists(ids))
+    await db
+      .updateTable('queue')
+      .set(row => ({ crashes: row('crashes', '+', 1), next_attempt_at: dueAt, claimed_by: null }))
+      .where('message_id', 'in', list)
+      .execute()
+}
+
+/** What says how far ahead a row may be due. */
+export interface Waiting {
+  readonly messageId: string
+  readonly attempts: number
+  readonly nextAttemptAt: number
+  readonly enqueuedAt: number
+  /** Whether it waits for the time that its sender named. */
+  readonly isScheduled: boolean
+}
+
+export interface WaitingPage {
+  readonly lane: string
+  /** Rows due after this moment, or at it with a greater id. */
+  readonly after: { readonly dueAt: number; readonly messageId: string }
+  readonly limit: number
+}
+
+/** Of one lane, soonest first; neither held nor in hand. */
+export async function selectWaiting(db: Queries, { lane, after, limit }: WaitingPage): Promise<Waiting[]> {
+  const rows = await db
+    .selectFrom('queue')
+    .innerJoin('messages', 'messages.id', 'queue.message_id')
+    .select(['message_id', 'attempts', 'next_attempt_at', 'enqueued_at', 'messages.status'])
+    .where('lane', '=', lane)
+    .where('is_held', '=', 0)
+    .where('claimed_by', 'is', null)
+    .where('next_attempt_at', '>=', after.dueAt)
+    .where(e =>
+      e.or([
+        e('next_attempt_at', '>', after.dueAt),
+        e.and([e('next_attempt_at', '=', after.dueAt), e('message_id', '>', after.messageId)]),
+      ]),
+    )
+    .orderBy('next_attempt_at')
+    .orderBy('message_id')
+    .limit(limit)
+    .execute()
+  return rows.map(row => ({
+    messageId: row.message_id,
+    attempts: row.attempts,
+    nextAttemptAt: row.next_attempt_at,
+    enqueuedAt: row.enqueued_at,
+    isScheduled: row.status === 'scheduled',
+  }))
+}
+
+/** Those that nobody has taken in hand meanwhile. */
+export async function correctDueTime(db: Queries, ids: readonly string[], dueAt: number): Promise<void> {
+  for (const list of inLists(ids))
+    await db
+      .updateTable('queue')
+      .set({ next_attempt_at: dueAt })
+      .where('message_id', 'in', list)
+      .where('claimed_by', 'is', null)
+      .execute()
 }

@@ -16,7 +16,7 @@ import type { Suppression } from '../../src/deliverability/suppressions/suppress
 import { addSuppression, removeSuppression } from '../../src/deliverability/suppressions/suppressions.js'
 import { OPERATOR } from '../../src/events/activity-store.js'
 import { readEventsAfter } from '../../src/events/store.js'
-import { takeUnsubscribe } from '../../src/messages/unsubscribe.js'
+import { unsubscribeRecipient } from '../../src/messages/unsubscribe.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase } from '../support/db/database.js'
 import { NOW } from '../support/mailroom.js'
@@ -65,7 +65,7 @@ function open(database: Database) {
       database.write(tx => removeSuppression(tx, { workspaceId: 'w1', email, createdAt: NOW }, contacts)),
     unsubscribe: (email = ANN) =>
       database.write(tx =>
-        takeUnsubscribe(tx, {
+        unsubscribeRecipient(tx, {
           ...{ workspaceId: 'w1', recipient: email, messageId: 'm1', source: 'one_click', at: NOW },
         }),
       ),

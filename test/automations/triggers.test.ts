@@ -8,7 +8,7 @@ import { changeAutomation } from '../../src/automations/flows/automations.js'
 import { DateTrigger } from '../../src/automations/triggers/date-trigger.js'
 import { SegmentTrigger } from '../../src/automations/triggers/segment-trigger.js'
 import { appendEvents } from '../../src/events/store.js'
-import { recordHappenings } from '../../src/messages/message-history.js'
+import { recordTransitions } from '../../src/messages/message-history.js'
 import { openFlows, type Flows } from '../support/automations.js'
 import { eachDatabase } from '../support/db/database.js'
 
@@ -133,9 +133,9 @@ eachDatabase(
     await flows.settle()
     const [second] = await flows.runs(later)
     await database.write(tx =>
-      recordHappenings(tx, [
+      recordTransitions(tx, [
         {
-          what: 'opened',
+          kind: 'opened',
           ...{ messageId: String(second?.lastMessageId), at: flows.clock.now() },
           facts: { ip: '192.0.2.1', userAgent: 'x', isBot: false },
         },

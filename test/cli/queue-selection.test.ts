@@ -156,7 +156,7 @@ t.test('a retry does not wait until a site has rested', async t => {
   await server.send(postroad.key, { to, from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' })
   await until('three refused connections have put it to rest', async () => {
     const { sites } = await postroad.json<Frame>('top')
-    return sites.some(({ site, resting_until }) => site === `127.0.0.1:${port}` && resting_until !== null)
+    return sites.some(({ site, backoff_until }) => site === `127.0.0.1:${port}` && backoff_until !== null)
   })
   const sink = await openSink(t, { port })
   // What was not tried yet is due already, and waits for the site alone.

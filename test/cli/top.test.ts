@@ -53,7 +53,7 @@ t.test('a frame shows what is under way, what waits and how the last minute ende
       { destination: 'one.test', site: `127.0.0.1:${sink.port}`, queued: 1, delivered: 1 },
     ],
   })
-  t.match(frame.sites[0], { site: `127.0.0.1:${sink.port}`, active: 1, delivered: 2, resting_until: null })
+  t.match(frame.sites[0], { site: `127.0.0.1:${sink.port}`, active: 1, delivered: 2, backoff_until: null })
   t.ok((frame.sites[0]?.window ?? 0) >= 4)
   const { out } = await postroad.run('top', '--once')
   t.match(out, /2 queued, 0 due, 0 held; 1 under way; last minute: 2 delivered, 1 deferred, 0 bounced/)

@@ -5,7 +5,7 @@ import type { Database } from '../../src/db/database.js'
 import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
 import { deleteDenialsBefore } from '../../src/deliverability/bounces/domain-denial-store.js'
-import { judgeDenials } from '../../src/deliverability/bounces/judge-denials.js'
+import { confirmDenials } from '../../src/deliverability/bounces/confirm-denials.js'
 import { listSuppressions } from '../../src/deliverability/suppressions/suppression-store.js'
 import type { EmailBounced } from '../../src/events/event.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -58,7 +58,7 @@ function open(database: Database) {
     },
     pass: async (ms: number) => {
       clock.jump(ms)
-      await judgeDenials(parts, stopping.signal)
+      await confirmDenials(parts, stopping.signal)
     },
     suppressed: async (workspaceId = 'w1') => {
       const page = { limit: 100, offset: 0 }

@@ -1,10 +1,14 @@
 /** The zone for operators: which keys are in it, and its form. */
 import t from 'tap'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
-import { wholeZoneFile, zoneFile, zoneRecords } from '../../src/deliverability/dkim/dkim-zone.js'
-import { openServedZone } from '../../src/deliverability/dkim/served-zone.js'
+import {
+  wholeZoneFile,
+  zoneFile,
+  zoneRecords,
+  openServedZone,
+} from '../../src/deliverability/dkim/dkim-zone.js'
 import { SharedWatch } from '../../src/core/ttl-cache.js'
-import { addDomain, dropDomain, ensureApplianceDomain } from '../../src/deliverability/domains/domains.js'
+import { addDomain, deleteDomain, ensureApplianceDomain } from '../../src/deliverability/domains/domains.js'
 import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
 import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, ZONE } from '../support/domains.js'
@@ -34,7 +38,7 @@ eachDatabase(
   async (t, database) => {
     const { parts, clock } = domainOffice(database)
     const { id } = await addDomain(parts, 'w1', 'one.example')
-    await dropDomain(parts, 'w1', id)
+    await deleteDomain(parts, 'w1', id)
     const count = async () => (await zoneRecords(database.reader, ZONE, clock.now())).length
     await clock.advance(37 * DAY_MS)
     t.equal(await count(), 4)
@@ -79,7 +83,7 @@ eachDatabase(
     }
     const records = await served()
     t.equal(records.length, 8)
-    await dropDomain(parts, 'w1', id)
+    await deleteDomain(parts, 'w1', id)
     await served()
     await clock.advance(38 * DAY_MS)
     t.equal((await served()).length, 4)

@@ -12,7 +12,7 @@ import {
 } from '../../src/deliverability/domains/domain-store.js'
 import {
   addDomain,
-  dropDomain,
+  deleteDomain,
   ensureApplianceDomain,
   readDomainName,
   verifyDomain,
@@ -135,7 +135,7 @@ eachDatabase(t, "another workspace's domain cannot be seen, verified or removed"
   t.equal(await findDomainByName(database.reader, 'w2', 'example.com'), undefined)
   t.same(await listDomains(database.reader, 'w2', PAGE), { items: [], total: 0 })
   await t.rejects(verifyDomain(parts, 'w2', id), { code: 'not_found' })
-  await t.rejects(dropDomain(parts, 'w2', id), { code: 'not_found' })
+  await t.rejects(deleteDomain(parts, 'w2', id), { code: 'not_found' })
   t.ok(await findDomain(database.reader, 'w1', id))
 })
 
@@ -279,8 +279,8 @@ eachDatabase(
   async (t, database) => {
     const { parts } = domainOffice(database)
     const added = await addDomain(parts, 'w1', 'example.com')
-    await dropDomain(parts, 'w1', added.id)
-    await t.rejects(dropDomain(parts, 'w1', added.id), { code: 'not_found' })
+    await deleteDomain(parts, 'w1', added.id)
+    await t.rejects(deleteDomain(parts, 'w1', added.id), { code: 'not_found' })
     await t.rejects(verifyDomain(parts, 'w1', added.id), { code: 'not_found' })
     t.same(await listDomains(database.reader, 'w1', PAGE), { items: [], total: 0 })
     const keys = (await readSigningKeys(database.reader, [added.id], openShelf)).get(added.id)

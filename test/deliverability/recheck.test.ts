@@ -3,7 +3,7 @@ import t from 'tap'
 import { getEventListeners } from 'node:events'
 import type { Database } from '../../src/db/database.js'
 import { findDomain, type Domain } from '../../src/deliverability/domains/domain-store.js'
-import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains/domains.js'
+import { addDomain, deleteDomain, verifyDomain } from '../../src/deliverability/domains/domains.js'
 import { recheckDomains } from '../../src/deliverability/domains/recheck-domains.js'
 import { listActivities } from '../../src/events/activity-store.js'
 import type { Resolver } from '../../src/world/dns/dns.js'
@@ -191,7 +191,7 @@ eachDatabase(t, 'vouched and removed domains are never asked about', async (t, d
   const { parts, pass } = openOffice(database)
   await addDomain(parts, 'w1', 'printer.lan', 'vouched')
   const { id } = await addDomain(parts, 'w1', 'example.com')
-  await dropDomain(parts, 'w1', id)
+  await deleteDomain(parts, 'w1', id)
   t.equal(await pass(2 * DAY_MS), 0)
 })
 

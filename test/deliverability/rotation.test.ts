@@ -4,8 +4,8 @@ import { openShelf } from '../../src/accounts/secret-box.js'
 import type { Database } from '../../src/db/database.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import { readSigningKeys, type Domain } from '../../src/deliverability/domains/domain-store.js'
-import { addDomain, dropDomain, verifyDomain } from '../../src/deliverability/domains/domains.js'
-import { renewRetired } from '../../src/deliverability/dkim/renew-dkim.js'
+import { addDomain, deleteDomain, verifyDomain } from '../../src/deliverability/domains/domains.js'
+import { renewRetiredKeys } from '../../src/deliverability/dkim/dkim-keys.js'
 import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
 import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, keyStates, publish, ZONE, type DomainOffice } from '../support/domains.js'
@@ -143,7 +143,7 @@ eachDatabase(t, "another workspace's domain and a removed one are not rotated", 
   const office = domainOffice(database)
   const domain = await verified(office)
   await t.rejects(rotateDomain(office.parts, 'w2', domain.id), { code: 'not_found' })
-  await dropDomain(office.parts, 'w1', domain.id)
+  await deleteDomain(office.parts, 'w1', domain.id)
   await t.rejects(rotateDomain(office.parts, 'w1', domain.id), { code: 'not_found' })
   t.same(await signing(database, domain), namesOf(domain, 'active'))
 })
@@ -158,10 +158,10 @@ eachDatabase(
     const before = new Map(domain.selectors.map(({ name, publicKey }) => [name, publicKey]))
     const { selectors } = await rotateDomain(parts, 'w1', domain.id)
     await clock.advance(WEEK_MS - 1)
-    await renewRetired(parts, clock.now())
+    await renewRetiredKeys(parts, clock.now())
     t.same((await verifyDomain(parts, 'w1', domain.id)).selectors, selectors, 'a moment too early')
     await clock.advance(1)
-    await renewRetired(parts, clock.now())
+    await renewRetiredKeys(parts, clock.now())
     const renewed = await verifyDomain(parts, 'w1', domain.id)
     t.same(keyStates(renewed), [
       'rsa standby verified',
@@ -190,7 +190,7 @@ eachDatabase(
     const domain = await verified(office, 'TXT')
     await rotateDomain(parts, 'w1', domain.id)
     await clock.advance(WEEK_MS + HOUR_MS)
-    await renewRetired(parts, clock.now())
+    await renewRetiredKeys(parts, clock.now())
     await clock.advance(HOUR_MS)
     const { name } = recordOf(domain, 'rsa active')
     await t.rejects(rotateDomain(parts, 'w1', domain.id), {
@@ -231,8 +231,8 @@ eachDatabase(t, 'a removed domain keeps the keys that its last mail was signed w
   const { parts, clock } = office
   const domain = await verified(office)
   await rotateDomain(parts, 'w1', domain.id)
-  await dropDomain(parts, 'w1', domain.id)
+  await deleteDomain(parts, 'w1', domain.id)
   await clock.advance(WEEK_MS)
-  await renewRetired(parts, clock.now())
+  await renewRetiredKeys(parts, clock.now())
   t.same(await signing(database, domain), namesOf(domain, 'standby'))
 })

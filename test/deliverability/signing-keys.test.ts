@@ -1,14 +1,17 @@
 /** Which keys sign for a domain: RSA always, Ed25519 once verifiers can find its key. */
 import t from 'tap'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
-import { readSigningKeys, type Domain } from '../../src/deliverability/domains/domain-store.js'
+import {
+  readSigningKeys,
+  type Domain,
+  type KeyCipher,
+} from '../../src/deliverability/domains/domain-store.js'
 import {
   addDomain,
-  dropDomain,
+  deleteDomain,
   ensureApplianceDomain,
   verifyDomain,
 } from '../../src/deliverability/domains/domains.js'
-import type { KeySeal } from '../../src/deliverability/dkim/key-seal.js'
 import type { Database } from '../../src/db/database.js'
 import { openShelf, secretBox } from '../../src/accounts/secret-box.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -77,7 +80,7 @@ eachDatabase(t, 'a vouched domain and the shared one sign twice without DNS', as
   const shared = await ensureApplianceDomain(parts, 'mail.example.net')
   t.same(await algorithms(database, vouched), ['rsa', 'ed25519'])
   t.same(await algorithms(database, shared), ['rsa', 'ed25519'])
-  await dropDomain(parts, 'w1', vouched.id)
+  await deleteDomain(parts, 'w1', vouched.id)
   t.same(await algorithms(database, vouched), ['rsa', 'ed25519'], 'its queued mail')
 })
 
@@ -89,7 +92,7 @@ eachDatabase(
     const random = new SeededRandom(7)
     const seal = secretBox(random.bytes(32), random)
     const { id } = await addDomain({ ...office.parts, seal }, 'w1', 'printer.lan', 'vouched')
-    const privateKeys = async (by: KeySeal) =>
+    const privateKeys = async (by: KeyCipher) =>
       (await readSigningKeys(database.reader, [id], by)).get(id)?.map(({ privateKey }) => privateKey)
     await t.rejects(privateKeys(openShelf), /sealed/)
     t.match(await privateKeys(seal), [/^-----BEGIN PRIVATE KEY/, /^-----BEGIN PRIVATE KEY/])

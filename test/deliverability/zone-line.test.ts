@@ -1,6 +1,6 @@
 /** TXT records as zone files have them. */
 import t from 'tap'
-import { zoneLine } from '../../src/deliverability/domains/zone-line.js'
+import { zoneLine } from '../../src/deliverability/domains/dns-records.js'
 
 t.test('a short record is one string', async t => {
   t.equal(

@@ -9,7 +9,7 @@ import {
 } from '../../src/deliverability/reports/report-store.js'
 import { listSuppressions } from '../../src/deliverability/suppressions/suppression-store.js'
 import {
-  countTry,
+  countAttempt,
   deleteOrphanedInboundParts,
   deleteProcessed,
   findInboundMail,
@@ -24,7 +24,7 @@ import {
   type InboundRecipient,
   type Removal,
 } from '../../src/inbound/inbound-mail-store.js'
-import { KeptMail } from '../../src/inbound/intake/kept-mail.js'
+import { MailQuota } from '../../src/inbound/intake/mail-quota.js'
 import type { Database } from '../../src/db/database.js'
 import { eachDatabase } from '../support/db/database.js'
 import { arf, BOUNCE_DOMAIN, dsn, openInboundTest, sentMessage } from '../support/inbound.js'
@@ -80,8 +80,8 @@ eachDatabase(
     t.same(await listed({ result: 'forge' }), [])
     t.same(await listed({ isWaiting: true }), [second])
 
-    t.equal(await database.write(tx => countTry(tx.db, second)), 1)
-    t.equal(await database.write(tx => countTry(tx.db, second)), 2)
+    t.equal(await database.write(tx => countAttempt(tx.db, second)), 1)
+    t.equal(await database.write(tx => countAttempt(tx.db, second)), 2)
     t.equal(await sumInboundOctets(reader), 19)
     const remove = (removal: Partial<Removal>) =>
       database.write(tx => deleteProcessed(tx.db, { isSigned: false, limit: 10, ...removal }))
@@ -157,7 +157,7 @@ eachDatabase(
       return rows.map(row => row.body_id)
     }
     const shrinkTo = async (most: number) => {
-      const kept = await KeptMail.count(database.reader, most)
+      const kept = await MailQuota.count(database.reader, most)
       while ((await database.write(tx => kept.removeExcess(tx, 1))) > 0);
       return kept.total
     }

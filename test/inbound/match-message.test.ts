@@ -1,7 +1,6 @@
 /** Which message a report means by its Message-ID, which copies of one mail share. */
 import t from 'tap'
-import { matchMessage, possibleMessages } from '../../src/inbound/effects/match-message.js'
-import { MessageTokens } from '../../src/inbound/effects/message-tokens.js'
+import { matchMessage, possibleMessages, MessageTokens } from '../../src/inbound/effects/match-message.js'
 import type { ReturnedFinding } from '../../src/inbound/reading/parser-protocol.js'
 import type { Message } from '../../src/messages/message-store.js'
 

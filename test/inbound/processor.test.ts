@@ -181,7 +181,7 @@ t.test('a mail that a command marked is read again within seconds', async t => {
 })
 
 t.test('what was processed is removed after its time, with its octets; what waits is not', async t => {
-  const { database, take, receive, clock, log, settled, stop, kept } = await openInboundTest(t)
+  const { database, take, receive, clock, log, settled, stop, quota } = await openInboundTest(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
   const others = [
     await sentMessage(database, 2, 'bob@x.example'),
@@ -198,7 +198,7 @@ t.test('what was processed is removed after its time, with its octets; what wait
     prune(
       { database, clock, log },
       'inbound mail',
-      oldest((tx, limit) => kept.removeBefore(tx, before, limit)),
+      oldest((tx, limit) => quota.removeBefore(tx, before, limit)),
       new AbortController().signal,
     )
   const count = async (table: 'inbound_mails' | 'inbound_parts') =>

@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap'
 import { readInboundOctets } from '../../src/inbound/inbound-mail-store.js'
 import { PART_OCTETS } from '../../src/mail/message-spool.js'
-import { IntakeBudget, type IntakeLimits } from '../../src/inbound/intake/intake-budget.js'
-import { KeptMail } from '../../src/inbound/intake/kept-mail.js'
+import { IntakeLimiter, type IntakeLimits } from '../../src/inbound/intake/intake-limiter.js'
+import { MailQuota } from '../../src/inbound/intake/mail-quota.js'
 import { openInboundReceiver } from '../../src/inbound/intake/receiver.js'
-import { MessageTokens } from '../../src/inbound/effects/message-tokens.js'
+import { MessageTokens } from '../../src/inbound/effects/match-message.js'
 import { newCounters } from '../../src/inbound/results.js'
 import type { Database } from '../../src/db/database.js'
 import type { MailTransaction, SessionFacts } from '../../src/smtp/receiver.js'
@@ -37,7 +37,7 @@ async function openReceiver(t: Test, options: Options = {}) {
   const clock = new FakeClock()
   const base = database ?? (await sqliteDatabase(t))
   const counters = newCounters()
-  const kept = new KeptMail(options.keepSize ?? 1_000_000_000, 0)
+  const kept = new MailQuota(options.keepSize ?? 1_000_000_000, 0)
   let ids = 0
   let stored = 0
   const receiver = openInboundReceiver({
@@ -50,11 +50,11 @@ async function openReceiver(t: Test, options: Options = {}) {
     counters,
     messageSize,
     unsignedMessageSize,
-    budget: new IntakeBudget(
+    limiter: new IntakeLimiter(
       { mailsPerMinute: 0, octetsPerHour: 0, octetsPerHourInAll: 0, ...options.limits },
       clock,
     ),
-    kept,
+    quota: kept,
     onStored: () => (stored += 1),
   })
   return {

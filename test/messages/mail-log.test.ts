@@ -1,6 +1,6 @@
 /** How long a message took, as the log tells it. */
 import t from 'tap'
-import { delays, logMessage } from '../../src/messages/log/mail-log.js'
+import { delays, logMessage } from '../../src/messages/mail-log.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 
 t.test('the delay of an attempt is told in all, and where the time went', async t => {

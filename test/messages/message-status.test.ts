@@ -1,15 +1,15 @@
-/** The state machine of messages: every happening in every status, as the table says and as both databases do it. */
+/** The state machine of messages: every transition in every status, as the table says and as both databases do it. */
 import t from 'tap'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { insertContent } from '../../src/messages/content-store.js'
-import { recordHappenings, type Happening } from '../../src/messages/message-history.js'
+import { recordTransitions, type Transition } from '../../src/messages/message-history.js'
 import {
-  HAPPENINGS,
+  TRANSITIONS,
   MESSAGE_STATUSES,
   RULES,
   stateAfter,
-  type HappeningKind,
+  type TransitionKind,
   type MessageState,
   type MessageStatus,
 } from '../../src/messages/message-status.js'
@@ -17,12 +17,12 @@ import { findAnyMessage, insertMessages } from '../../src/messages/message-store
 import { eachDatabase } from '../support/db/database.js'
 import { CONTENT, enqueue, NOW } from '../support/mailroom.js'
 
-/** What each happening makes of each status; `·` not taken, `=` taken, the status stays. */
+/** What each transition makes of each status; `·` not taken, `=` taken, the status stays. */
 const EXPECTED = `
                scheduled   cancelled  sent        delivered  opened   clicked  bounced  failed  suppressed  tells
-  began        sent        ·          ·           ·          ·        ·        ·        ·       ·           nothing
+  started      sent        ·          ·           ·          ·        ·        ·        ·       ·           nothing
   cancelled    cancelled   ·          ·           ·          ·        ·        ·        ·       ·           nothing
-  handed_over  ·           ·          =           =          =        =        =        =       =           email.sent
+  offered      ·           ·          =           =          =        =        =        =       =           email.sent
   delivered    ·           ·          delivered   =          =        =        =        ·       ·           email.delivered
   opened       ·           ·          opened      opened     =        =        =        =       =           email.opened
   inferred_open ·          ·          opened      opened     =        =        =        =       =           email.opened
@@ -36,7 +36,7 @@ const EXPECTED = `
 `
 
 interface Pair {
-  readonly kind: HappeningKind
+  readonly kind: TransitionKind
   readonly before: MessageStatus
   /** Undefined where it is not taken. */
   readonly after: MessageStatus | undefined
@@ -59,7 +59,7 @@ function readExpected(): { pairs: Pair[]; tells: ReadonlyMap<string, string> } {
 const { pairs, tells } = readExpected()
 
 const SETS: Readonly<Record<string, readonly (keyof MessageState)[]>> = {
-  began: ['sentAt'],
+  started: ['sentAt'],
   delivered: ['deliveredAt'],
   opened: ['openedAt'],
   inferred_open: ['openedAt'],
@@ -95,12 +95,12 @@ function expectedAfter({ kind, before, after }: Pair): MessageState {
   }
 }
 
-t.test('every happening is described for every status', async t => {
-  t.equal(pairs.length, HAPPENINGS.length * MESSAGE_STATUSES.length)
-  for (const kind of HAPPENINGS) t.equal(RULES[kind].tells ?? 'nothing', tells.get(kind), kind)
+t.test('every transition is described for every status', async t => {
+  t.equal(pairs.length, TRANSITIONS.length * MESSAGE_STATUSES.length)
+  for (const kind of TRANSITIONS) t.equal(RULES[kind].event ?? 'nothing', tells.get(kind), kind)
 })
 
-t.test('the table takes each happening in each status as it is described', async t => {
+t.test('the table takes each transition in each status as it is described', async t => {
   for (const pair of pairs) {
     const { kind, before, after } = pair
     const state = { ...NOTHING_YET, status: before, sentAt: before === 'sent' ? NOW : null }
@@ -142,9 +142,9 @@ const FACTS = {
   failed: { reason: 'the subject holds a line break' },
 } as const
 
-function happening(kind: HappeningKind, messageId: string, at = AT): Happening {
+function transition(kind: TransitionKind, messageId: string, at = AT): Transition {
   const facts = kind in FACTS ? { facts: FACTS[kind as keyof typeof FACTS] } : {}
-  return { what: kind, messageId, at, ...facts } as Happening
+  return { kind: kind, messageId, at, ...facts } as Transition
 }
 
 const KINDS = [
@@ -172,7 +172,7 @@ const stateOf = async (database: Database, id: string): Promise<MessageState> =>
 
 eachDatabase(
   t,
-  'a batch of every happening in every status does what the table says',
+  'a batch of every transition in every status does what the table says',
   async (t, database) => {
     const idOf = ({ kind, before }: Pair) => `${kind} while ${before}`
     await database.write(async ({ db }) => {
@@ -190,14 +190,14 @@ eachDatabase(
       )
     })
     const taken = await database.write(tx =>
-      recordHappenings(
+      recordTransitions(
         tx,
-        pairs.map(pair => happening(pair.kind, idOf(pair))),
+        pairs.map(pair => transition(pair.kind, idOf(pair))),
       ),
     )
     for (const pair of pairs) t.same(await stateOf(database, idOf(pair)), expectedAfter(pair), idOf(pair))
     t.same(
-      [...taken].flatMap(({ what, messageId }) => (messageId.startsWith(what) ? [messageId] : [])).sort(),
+      [...taken].flatMap(({ kind, messageId }) => (messageId.startsWith(kind) ? [messageId] : [])).sort(),
       pairs
         .filter(({ after }) => after !== undefined)
         .map(idOf)
@@ -221,14 +221,14 @@ eachDatabase(
   'what happens once is told once, however often and however late it comes',
   async (t, database) => {
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-    const record = (...kinds: HappeningKind[]) =>
+    const record = (...kinds: TransitionKind[]) =>
       database.write(tx =>
-        recordHappenings(
+        recordTransitions(
           tx,
-          kinds.map((kind, at) => happening(kind, 'm1', AT + at)),
+          kinds.map((kind, at) => transition(kind, 'm1', AT + at)),
         ),
       )
-    await record('handed_over', 'opened')
+    await record('offered', 'opened')
     await record('bounced', 'bounced', 'complained')
     await record('bounced')
     await record('delivered', 'complained', 'opened')
@@ -257,12 +257,12 @@ eachDatabase(
       { id: 'm2', to: 'm2@x.example' },
       { id: 'm3', to: 'm3@x.example' },
     ])
-    const record = (...happenings: Happening[]) => database.write(tx => recordHappenings(tx, happenings))
-    await record(happening('clicked', 'm1'), happening('clicked', 'm1', AT + 1))
-    await record(happening('clicked', 'm1', AT + 2), happening('opened', 'm1', AT + 3))
-    await record(happening('opened', 'm2'), happening('clicked', 'm2', AT + 1))
+    const record = (...transitions: Transition[]) => database.write(tx => recordTransitions(tx, transitions))
+    await record(transition('clicked', 'm1'), transition('clicked', 'm1', AT + 1))
+    await record(transition('clicked', 'm1', AT + 2), transition('opened', 'm1', AT + 3))
+    await record(transition('opened', 'm2'), transition('clicked', 'm2', AT + 1))
     const scan = { ...seen, isBot: true, url: 'https://shop.example/' }
-    await record({ what: 'clicked', messageId: 'm3', at: AT, facts: scan })
+    await record({ kind: 'clicked', messageId: 'm3', at: AT, facts: scan })
     t.same(
       (await eventsOf(database)).map(({ messageId, kind, payload }) => [
         messageId,
@@ -285,8 +285,8 @@ eachDatabase(
 )
 
 eachDatabase(t, 'what happens to no message is told to nobody', async (t, database) => {
-  const all = HAPPENINGS.map(kind => happening(kind, 'unknown'))
-  t.equal((await database.write(tx => recordHappenings(tx, all))).size, 0)
-  t.equal((await database.write(tx => recordHappenings(tx, []))).size, 0)
+  const all = TRANSITIONS.map(kind => transition(kind, 'unknown'))
+  t.equal((await database.write(tx => recordTransitions(tx, all))).size, 0)
+  t.equal((await database.write(tx => recordTransitions(tx, []))).size, 0)
   t.same(await eventsOf(database), [])
 })

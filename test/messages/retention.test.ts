@@ -11,7 +11,7 @@ import {
 } from '../../src/messages/content-store.js'
 import { JobLoader } from '../../src/queue/claiming/job-loader.js'
 import { insertMessages } from '../../src/messages/message-store.js'
-import { applyHappening } from '../../src/messages/message-status-store.js'
+import { applyTransition } from '../../src/messages/message-status-store.js'
 import { contentPruning, messagePruning } from '../../src/messages/prune-messages.js'
 import { setHeld } from '../../src/queue/operator/queue-admin-store.js'
 import { findEntries, removeEntries } from '../../src/queue/queue-store.js'
@@ -100,8 +100,8 @@ eachDatabase(t, 'one recipient still waited for keeps the text for all', async (
 eachDatabase(t, 'what ended a moment ago keeps its text, for whoever reports it', async (t, database) => {
   const [delivered, bounced] = [await done(database, 1), await done(database, 2)]
   await database.write(async tx => {
-    await applyHappening(tx.db, 'delivered', [delivered], NOW + DAY_MS)
-    await applyHappening(tx.db, 'bounced', [bounced], NOW + DAY_MS, 'permanent')
+    await applyTransition(tx.db, 'delivered', [delivered], NOW + DAY_MS)
+    await applyTransition(tx.db, 'bounced', [bounced], NOW + DAY_MS, 'permanent')
   })
   await pruneContents(database, NOW + DAY_MS)
   t.equal(await textOf(database, delivered), 'Thanks')
@@ -181,7 +181,7 @@ eachDatabase(
       await insertMessages(tx.db, { ...CONTENT, id: young, createdAt: NOW }, false, [
         { id: idAt(NOW, 9), recipient: 'late@x.example', status: 'sent', reason: null },
       ])
-      await applyHappening(tx.db, 'opened', [opened], NOW + 2 * DAY_MS)
+      await applyTransition(tx.db, 'opened', [opened], NOW + 2 * DAY_MS)
     })
     await pruneMessages(database, NOW + 1)
     t.equal((await messageIds(database)).length, 5, 'none goes whose content is still whole')

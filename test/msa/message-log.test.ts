@@ -2,7 +2,7 @@
 import t from 'tap'
 import { insertContent, type MessageContent } from '../../src/messages/content-store.js'
 import { insertMessages, type NewMessage } from '../../src/messages/message-store.js'
-import { applyHappening } from '../../src/messages/message-status-store.js'
+import { applyTransition } from '../../src/messages/message-status-store.js'
 import { listMessages, type MessageFilter } from '../../src/msa/log/message-log-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
@@ -183,14 +183,14 @@ eachDatabase(t, 'the log finds every state and the messages of a campaign', asyn
     )
     for (const [kind, names] of [
       ['cancelled', ['cancelled', 'delivered']],
-      ['began', ['started', 'delivered']],
+      ['started', ['started', 'delivered']],
       ['delivered', ['delivered', 'opened', 'scheduled']],
       ['bounced', ['bounced']],
       ['opened', ['opened', 'bounced']],
       ['clicked', ['clicked']],
       ['opened', ['clicked']],
     ] as const)
-      await applyHappening(db, kind, names.map(idOf), NOW + 5)
+      await applyTransition(db, kind, names.map(idOf), NOW + 5)
   })
   const found = async (filter: MessageFilter) =>
     (await listMessages(database.reader, 'w', filter, { limit: 10, offset: 0 })).items.map(({ recipient }) =>

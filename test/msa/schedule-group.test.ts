@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Database } from '../../src/db/database.js'
 import { findGroup, groupStatus, groupWithTrace } from '../../src/msa/log/group-view.js'
 import { insertAttempts } from '../../src/messages/attempt-store.js'
-import { recordHappenings, type Happening } from '../../src/messages/message-history.js'
-import { applyHappening } from '../../src/messages/message-status-store.js'
+import { recordTransitions, type Transition } from '../../src/messages/message-history.js'
+import { applyTransition } from '../../src/messages/message-status-store.js'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, NOW } from '../support/mailroom.js'
@@ -162,10 +162,10 @@ const bounce = {
 
 const LATER = NOW + 5 * MINUTES
 
-async function group(database: Database, happenings: readonly Happening[]) {
+async function group(database: Database, transitions: readonly Transition[]) {
   const found = await findGroup(database.reader, 'w1', 'group')
   if (!found) throw new Error('no group')
-  await database.write(tx => recordHappenings(tx, happenings))
+  await database.write(tx => recordTransitions(tx, transitions))
   const again = await findGroup(database.reader, 'w1', 'group')
   return groupStatus(database.reader, again ?? found)
 }
@@ -181,9 +181,9 @@ eachDatabase(t, 'the lowest that any recipient got to is what the group got to',
     db.updateTable('messages').set({ status: 'scheduled', sent_at: null }).execute(),
   )
   t.match(await group(database, []), { status: 'scheduled', sent_at: null, attempts: 0 })
-  await database.write(({ db }) => applyHappening(db, 'began', ['m1', 'm2'], LATER))
+  await database.write(({ db }) => applyTransition(db, 'started', ['m1', 'm2'], LATER))
   t.match(await group(database, []), { status: 'scheduled' })
-  await database.write(({ db }) => applyHappening(db, 'began', ['m3'], LATER + 1))
+  await database.write(({ db }) => applyTransition(db, 'started', ['m3'], LATER + 1))
   t.match(await group(database, []), { status: 'sent', sent_at: '2026-01-05T10:05:00.000Z' })
   const [m1, m2, m3] = ids.map((messageId, n) => ({ messageId, at: LATER + 1_000 * (n + 1) })) as [
     { messageId: string; at: number },
@@ -192,13 +192,13 @@ eachDatabase(t, 'the lowest that any recipient got to is what the group got to',
   ]
   const [at1, at2] = [1, 2].map(n => new Date(LATER + 1_000 * n).toISOString())
   const facts = { remoteMta: 'mx.x.example' }
-  t.match(await group(database, [{ ...m2, what: 'delivered', facts }]), { status: 'sent', delivered_at: at2 })
-  t.match(await group(database, [{ ...m1, what: 'bounced', facts: bounce }]), {
+  t.match(await group(database, [{ ...m2, kind: 'delivered', facts }]), { status: 'sent', delivered_at: at2 })
+  t.match(await group(database, [{ ...m1, kind: 'bounced', facts: bounce }]), {
     status: 'sent',
     bounced_at: at1,
     bounce_type: 'permanent',
   })
-  t.match(await group(database, [{ ...m3, what: 'delivered', facts }]), {
+  t.match(await group(database, [{ ...m3, kind: 'delivered', facts }]), {
     status: 'bounced',
     delivered_at: at2,
   })
@@ -236,7 +236,7 @@ eachDatabase(t, 'a group is cancelled only when all of it is', async (t, databas
     { id: 'group', scheduledAt: LATER },
   )
   await database.write(({ db }) => db.updateTable('messages').set({ status: 'scheduled' }).execute())
-  const cancelled = (messageId: string) => ({ what: 'cancelled', messageId, at: NOW }) as const
+  const cancelled = (messageId: string) => ({ kind: 'cancelled', messageId, at: NOW }) as const
   t.match(await group(database, [cancelled('m1')]), { status: 'scheduled' })
   t.match(await group(database, [cancelled('m2')]), { status: 'cancelled', next_attempt_at: null })
 })

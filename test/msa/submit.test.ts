@@ -152,10 +152,10 @@ eachDatabase(
     t.equal(jobs.length, 100)
     t.equal(new Set(jobs.map(({ content }) => content)).size, 1, 'all share one content')
     t.match(jobs[0]?.content, { text: '{{n}}', merging: { hasFooter: true, data: { shared: 1 } } })
-    for (const { recipient, own } of jobs) t.same(own?.data, { n: to.indexOf(recipient) })
+    for (const { recipient, mergeValues } of jobs) t.same(mergeValues?.data, { n: to.indexOf(recipient) })
     const { firstName, lastName, attributes, email } = contact
     t.same(
-      jobs.filter(({ own }) => own?.contact).map(({ own }) => own?.contact),
+      jobs.filter(({ mergeValues }) => mergeValues?.contact).map(({ mergeValues }) => mergeValues?.contact),
       [{ email, firstName, lastName, attributes }],
     )
     t.equal(messages.find(({ recipient }) => recipient === email)?.contactId, contact.id)

@@ -1,6 +1,6 @@
 /** Where several hosts were tried and none took the message: whose word counts, and when it is for good. */
 import t from 'tap'
-import { paceSignal } from '../../src/queue/pacing/pace-signal.js'
+import { paceSignal } from '../../src/queue/pacing/site-pace.js'
 import type { FakeZone } from '../../src/world/dns/fake-dns.js'
 import { scriptedServer, type ScriptedServer } from '../support/smtp/scripted-server.js'
 import { until } from '../support/until.js'

@@ -4,8 +4,8 @@ import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { listAttempts } from '../../src/messages/attempt-store.js'
 import { claim, type Claimed } from '../../src/queue/claiming/claim.js'
-import { beginAttempt } from '../../src/queue/claiming/claim-store.js'
-import { correctDueTimes } from '../../src/queue/clock/due-times.js'
+import { claimEntries, findEntries, listLanes } from '../../src/queue/queue-store.js'
+import { correctDueTimes } from '../../src/queue/clock-changes.js'
 import { laneFromKey } from '../../src/queue/lane.js'
 import {
   deleteEntries,
@@ -17,7 +17,6 @@ import {
 } from '../../src/queue/operator/queue-admin-store.js'
 import { countByDestination, readAttemptTail } from '../../src/queue/operator/queue-status-store.js'
 import { Site, type Turn } from '../../src/queue/pacing/site.js'
-import { findEntries, listLanes } from '../../src/queue/queue-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
@@ -76,7 +75,7 @@ eachDatabase(t, 'what is selected comes in batches, each message once', async (t
 /** Turns as the schedule gives them. */
 function turnFor(destination: string, slots: number): Turn {
   const facts = { name: destination, connections: 20, messagesPerMinute: 0 }
-  const site = new Site(new FakeClock(), facts, { firstMs: 1, longestMs: 1 })
+  const site = new Site(new FakeClock(), facts, { firstMs: 1, maxMs: 1 })
   return { lane: laneFromKey(laneTo(destination)), site, slots, standing: 'new' }
 }
 
@@ -120,9 +119,9 @@ eachDatabase(
       { id: 'in hand', to: 'a@x.example', dueAt: ahead },
       { id: 'first', to: 'a@x.example', dueAt: NOW + 1 },
     ])
-    await database.write(tx => beginAttempt(tx.db, ['put off'], ahead, 'run 1'))
+    await database.write(tx => claimEntries(tx.db, ['put off'], ahead, 'run 1'))
     await database.write(({ db }) => db.updateTable('queue').set({ claimed_by: null }).execute())
-    await database.write(tx => beginAttempt(tx.db, ['in hand'], ahead, 'run 1'))
+    await database.write(tx => claimEntries(tx.db, ['in hand'], ahead, 'run 1'))
     const corrected: [string, number][] = []
     const lanes = (await listLanes(database.reader)).map(({ lane }) => lane)
     await correctDueTimes({ database, retry: RETRY }, lanes, { now: NOW, byMs: 0 }, (lane, dueAt) =>

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Database } from '../../src/db/database.js'
 import {
-  endHold,
+  deleteHold,
   findHeldMs,
   holdCampaign,
   listHeldCampaigns,
@@ -12,7 +12,7 @@ import { laneFromKey, laneKey, type Lane } from '../../src/queue/lane.js'
 import { countByDestination } from '../../src/queue/operator/queue-status-store.js'
 import { listEntries, setHeld, summarize } from '../../src/queue/operator/queue-admin-store.js'
 import { Schedule } from '../../src/queue/pacing/schedule.js'
-import { restLengths } from '../../src/queue/pacing/site-pace.js'
+import { siteBackoff } from '../../src/queue/pacing/site-pace.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase, sqliteDatabase, sqliteFile } from '../support/db/database.js'
@@ -37,7 +37,7 @@ t.test('a held campaign sends nothing more: what has begun is broken off, what w
   await look()
   const begun = (await handsOver(4)).length
   await hold(database)
-  runner.noteHolds()
+  runner.reloadHolds()
   await until('nothing is in hand', async () => (await claimed(database)).length === 0)
   await comeToRest()
   t.equal(agent.jobs.length, begun, 'none took their place')
@@ -51,7 +51,7 @@ t.test('a held campaign sends nothing more: what has begun is broken off, what w
   t.same(agent.ids.slice(begun).sort(), ['single1', 'single2', 'single3'], 'others have their turn')
 
   await release(database)
-  runner.noteHolds()
+  runner.reloadHolds()
   for (const { id } of letters('x.example', 30, 'spring')) await becomes(id, 'delivered')
   const after = agent.ids.slice(begun + 3)
   t.equal(after.length, 30)
@@ -70,7 +70,7 @@ t.test('what a server has taken counts, and another server process finds the hol
   await runner.start()
   await until('it is under way', () => agent.jobs.length === 1)
   await hold(database)
-  runner.noteHolds()
+  runner.reloadHolds()
   await becomes('spring1', 'delivered')
   await comeToRest()
   t.same(agent.ids, ['spring1'])
@@ -111,7 +111,7 @@ t.test("neither the operator's hold nor the campaign's undoes the other", async 
   t.same(agent.ids, [], 'released by the operator, and still held by the campaign')
   await database.write(tx => setHeld(tx.db, { messageId: 'spring1' }, true))
   await release(database)
-  runner.noteHolds()
+  runner.reloadHolds()
   await becomes('spring2', 'delivered')
   await comeToRest()
   t.same(agent.ids, ['spring2'], 'and the other way round')
@@ -127,7 +127,7 @@ t.test('the time for which it was held does not count against the expiry of its 
   await runner.start()
   clock.skip(10 * DAY_MS)
   await release(database, clock.now())
-  runner.noteHolds()
+  runner.reloadHolds()
   await becomes('single1', 'bounced')
   await handsOver(2)
   t.match(await entryOf('spring1'), { attempts: 1 })
@@ -145,7 +145,7 @@ t.test('lanes leave the lines with the hold, however many, and are kept out unti
   let held = new Set<string | undefined>()
   const schedule = new Schedule({
     clock,
-    rests: restLengths({ firstMs: 60_000, factor: 2, maxMs: 3_600_000 }),
+    backoff: siteBackoff({ firstMs: 60_000, factor: 2, maxMs: 3_600_000 }),
     connections: 10,
     isHeld: ({ campaignId }: Lane) => campaignId !== undefined && held.has(campaignId),
     locateSite: async name => ({ name, connections: 5, messagesPerMinute: 0 }),
@@ -157,9 +157,9 @@ t.test('lanes leave the lines with the hold, however many, and are kept out unti
   await until('some are located', () => schedule.hasTurn)
   const [turn] = schedule.takeTurns(1, 1)
   held = new Set(['spring'])
-  await schedule.holdBack()
+  await schedule.holdLanes()
   t.notOk(schedule.hasTurn)
-  schedule.looked(turn!, 0, clock.now())
+  schedule.claimEnded(turn!, 0, clock.now())
   for (const lane of lanes) schedule.note(lane, clock.now())
   t.notOk(schedule.hasTurn, 'noted while it is held')
   t.same(schedule.size, { lanes: 0, sites: 0, dueTimes: 0 }, 'they take no memory')
@@ -188,7 +188,7 @@ eachDatabase(t, 'holds are opened, released and ended, and say how long they las
   t.equal((await findHeldMs(database.reader, ['spring'], NOW + 10_500)).get('spring'), 1_500)
   await release(database, NOW)
   t.equal((await findHeldMs(database.reader, ['spring'], NOW)).get('spring'), 1_000, 'the clock was set back')
-  await database.write(tx => endHold(tx.db, 'spring'))
+  await database.write(tx => deleteHold(tx.db, 'spring'))
   t.equal((await findHeldMs(database.reader, ['spring'], NOW)).size, 0)
 })
 

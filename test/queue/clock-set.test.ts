@@ -1,6 +1,6 @@
 /** The wall clock is set while the queue runs: ages and rests are not changed by that, due times recover. */
 import t from 'tap'
-import { ClockSteps } from '../../src/queue/clock/clock-steps.js'
+import { ClockSteps } from '../../src/queue/clock-changes.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'

@@ -1,6 +1,6 @@
 /** Walking over a lane whose due times a clock set back has left too far ahead, on both databases. */
 import t from 'tap'
-import { correctDueTime, selectWaiting, type WaitingPage } from '../../src/queue/clock/due-time-store.js'
+import { correctDueTime, selectWaiting, type WaitingPage } from '../../src/queue/queue-store.js'
 import { setHeld } from '../../src/queue/operator/queue-admin-store.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, laneTo, NOW } from '../support/mailroom.js'

@@ -116,7 +116,7 @@ t.test('a schedule holds as much for 100,000 messages as it has lanes', async t 
   const clock = new FakeClock()
   const schedule = new Schedule({
     clock,
-    rests: { firstMs: 30_000, longestMs: 900_000 },
+    backoff: { firstMs: 30_000, maxMs: 900_000 },
     connections: 500,
     locateSite: async () => ({ name: 'mx.example', connections: 20, messagesPerMinute: 0 }),
     onChange: () => {},
@@ -130,7 +130,7 @@ t.test('a schedule holds as much for 100,000 messages as it has lanes', async t 
   await clock.advance(0)
   // Whatever is looked at again and again while everything waits leaves nothing behind.
   for (let round = 0; round < 20; round += 1) {
-    for (const turn of schedule.takeTurns(100, 100)) schedule.looked(turn, 0, clock.now())
+    for (const turn of schedule.takeTurns(100, 100)) schedule.claimEnded(turn, 0, clock.now())
     await lookAround()
   }
   t.match(schedule.size, { lanes: 50, sites: 1 })
@@ -141,7 +141,7 @@ t.test('a rest that the operator ends lets one message try, at the sites named o
   const clock = new FakeClock()
   const schedule = new Schedule({
     clock,
-    rests: { firstMs: 30_000, longestMs: 900_000 },
+    backoff: { firstMs: 30_000, maxMs: 900_000 },
     connections: 500,
     locateSite: async destination => ({ name: destination, connections: 20, messagesPerMinute: 0 }),
     onChange: () => {},
@@ -151,13 +151,13 @@ t.test('a rest that the operator ends lets one message try, at the sites named o
   schedule.takeTurns(100, 100)
   await clock.advance(0)
   for (const turn of schedule.takeTurns(100, 100)) {
-    schedule.looked(turn, 1, clock.now())
-    schedule.ended(turn, { kind: 'asked', waitMs: 600_000 }, 10)
+    schedule.claimEnded(turn, 1, clock.now())
+    schedule.deliveryEnded(turn, { kind: 'asked', waitMs: 600_000 }, 10)
     schedule.settled(turn, clock.now())
   }
   t.same(schedule.takeTurns(100, 100), [])
-  schedule.endRests(new Set(['b.example']))
+  schedule.resetBackoff(new Set(['b.example']))
   t.match(schedule.takeTurns(100, 100), [{ lane: { destination: 'b.example' }, slots: 1 }])
-  schedule.endRests()
+  schedule.resetBackoff()
   t.match(schedule.takeTurns(100, 100), [{ lane: { destination: 'a.example' }, slots: 1 }])
 })

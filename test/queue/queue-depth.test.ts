@@ -1,7 +1,7 @@
 /** How much waits, for whom and for how long, as monitors are told. */
 import t from 'tap'
 import { setHeld } from '../../src/queue/operator/queue-admin-store.js'
-import { measureQueue } from '../../src/queue/operator/queue-depth-store.js'
+import { measureQueue } from '../../src/queue/operator/queue-status-store.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, letters } from '../support/mailroom.js'
 

@@ -86,7 +86,7 @@ t.test('what is left without its reply at the end is not tried at once by the ne
   const left = openQueue(t, database, { script: () => 'wait' })
   await left.runner.start()
   await left.handsOver(1)
-  await left.runner.leave()
+  await left.runner.clearActiveClaims()
   const next = openQueue(t, database, { script: () => delivered })
   await next.runner.start()
   await comeToRest()

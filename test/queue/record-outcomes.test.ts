@@ -4,10 +4,9 @@ import { listAttempts } from '../../src/messages/attempt-store.js'
 import { findCapturedMail } from '../../src/messages/capture-store.js'
 import { findAnyMessage } from '../../src/messages/message-store.js'
 import { deleteEntries } from '../../src/queue/operator/queue-admin-store.js'
-import { findEntries } from '../../src/queue/queue-store.js'
-import { beginAttempt } from '../../src/queue/claiming/claim-store.js'
-import { recordHappenings } from '../../src/messages/message-history.js'
-import { recordOutcomes, type Finished } from '../../src/queue/delivery/record-outcomes.js'
+import { findEntries, claimEntries } from '../../src/queue/queue-store.js'
+import { recordTransitions } from '../../src/messages/message-history.js'
+import { recordOutcomes, type FinishedAttempt } from '../../src/queue/delivery/record-outcomes.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import type { Outcome } from '../../src/mail/outcome.js'
@@ -17,7 +16,7 @@ import { bounced, deferred, delivered, tried, unreachable, unsendable } from '..
 
 const RETRY_AT = NOW + 300_000
 
-function finished(messageId: string, outcome: Outcome, more: Partial<Finished> = {}): Finished {
+function finished(messageId: string, outcome: Outcome, more: Partial<FinishedAttempt> = {}): FinishedAttempt {
   return {
     job: {
       messageId,
@@ -41,7 +40,7 @@ function finished(messageId: string, outcome: Outcome, more: Partial<Finished> =
 async function settled(
   database: Database,
   outcome: Outcome,
-  more: Partial<Finished> = {},
+  more: Partial<FinishedAttempt> = {},
   expiresAt?: number,
 ) {
   await enqueue(database, [
@@ -94,7 +93,7 @@ eachDatabase(t, 'delivered: out of the queue, told as sent and delivered', async
 eachDatabase(t, 'deferred: still sent, tried again later, told as sent once', async (t, database) => {
   const first = await settled(database, deferred)
   t.match(first.message, { status: 'sent', bouncedAt: null })
-  t.match(first.entry, { nextAttemptAt: RETRY_AT, wasHandedOver: true })
+  t.match(first.entry, { nextAttemptAt: RETRY_AT, wasOffered: true })
   t.match(first.attempts, [
     { kind: 'deferred', replyCode: 451, status: '4.7.1', classification: { subtype: 'greylisted' } },
   ])
@@ -111,7 +110,7 @@ eachDatabase(
   'deferred before any server was offered the message: not told as sent',
   async (t, database) => {
     const { entry, events, attempts } = await settled(database, unreachable)
-    t.match(entry, { nextAttemptAt: RETRY_AT, wasHandedOver: false })
+    t.match(entry, { nextAttemptAt: RETRY_AT, wasOffered: false })
     t.same(events, [])
     t.match(attempts, [{ replyCode: null, status: null, tried: [{ error: 'connection refused' }] }])
   },
@@ -265,7 +264,7 @@ eachDatabase(t, 'an empty batch, and what the local inbox took', async (t, datab
 /** What claiming does before anything is dialled. */
 const begin = (database: Database) =>
   database.write(async ({ db }) => {
-    await beginAttempt(db, ['m1'], RETRY_AT, 'run')
+    await claimEntries(db, ['m1'], RETRY_AT, 'run')
   })
 
 const deleteAll = (database: Database) => database.write(tx => deleteEntries(tx, { isAll: true }, NOW, true))
@@ -313,7 +312,7 @@ eachDatabase(
     t.same(kindsOf(between.events), ['email.sent', 'email.failed'])
     await enqueue(database, [{ id: 'm2', to: 'm2@x.example' }])
     await database.write(async ({ db }) => {
-      await beginAttempt(db, ['m2'], RETRY_AT, 'run')
+      await claimEntries(db, ['m2'], RETRY_AT, 'run')
     })
     await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
     t.match(await now(database, 'm2'), { message: { status: 'failed' }, entry: undefined })
@@ -337,7 +336,7 @@ eachDatabase(
     await database.write(tx => recordOutcomes(tx, [finished('m1', deferred)]))
     const comesBack = () =>
       database.write(tx =>
-        recordHappenings(tx, [{ what: 'bounced', messageId: 'm1', at: NOW + 5, facts: dsnFacts }]),
+        recordTransitions(tx, [{ kind: 'bounced', messageId: 'm1', at: NOW + 5, facts: dsnFacts }]),
       )
     t.equal((await comesBack()).size, 1)
     t.match(await now(database, 'm1'), { message: { status: 'bounced' }, entry: undefined })
@@ -372,9 +371,9 @@ eachDatabase(t, 'every event says what the mail is part of', async (t, database)
   )
   // Where no job knows it, the content does.
   await database.write(tx =>
-    recordHappenings(tx, [
-      { what: 'complained', messageId: 'm1', at: NOW, facts: { feedbackType: 'abuse' } },
-      { what: 'unsubscribed', messageId: 'm1', at: NOW, facts: { source: 'one_click' } },
+    recordTransitions(tx, [
+      { kind: 'complained', messageId: 'm1', at: NOW, facts: { feedbackType: 'abuse' } },
+      { kind: 'unsubscribed', messageId: 'm1', at: NOW, facts: { source: 'one_click' } },
     ]),
   )
   const kinds = ['email.sent', 'email.delivered', 'email.bounced', 'email.failed'] as const

@@ -8,7 +8,7 @@
 import t from 'tap'
 import { PRIORITIES, type Priority } from '../../src/messages/mail-origin.js'
 import { laneKey } from '../../src/queue/lane.js'
-import type { PaceSignal } from '../../src/queue/pacing/pace-signal.js'
+import type { PaceSignal } from '../../src/queue/pacing/site-pace.js'
 import { Schedule } from '../../src/queue/pacing/schedule.js'
 import type { Turn } from '../../src/queue/pacing/site.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -47,7 +47,7 @@ class PlayedQueue {
     this.random = new SeededRandom(seed)
     this.schedule = new Schedule({
       clock: this.clock,
-      rests: { firstMs: 30_000, longestMs: 900_000 },
+      backoff: { firstMs: 30_000, maxMs: 900_000 },
       connections: 12,
       locateSite: destination =>
         new Promise(resolve =>
@@ -117,7 +117,7 @@ class PlayedQueue {
       const dueTimes = free.filter(row => !claimed.includes(row)).map(({ dueAt }) => dueAt)
       const nextDueAt = dueTimes.length > 0 ? Math.min(...dueTimes) : undefined
       this.tell(() => {
-        this.schedule.looked(turn, claimed.length, nextDueAt)
+        this.schedule.claimEnded(turn, claimed.length, nextDueAt)
         for (const row of claimed) this.underWay.push({ turn, row })
       })
     }
@@ -126,7 +126,7 @@ class PlayedQueue {
   /** A claim that the database refuses. */
   private fail(): void {
     for (const turn of this.schedule.takeTurns(2, 1))
-      this.tell(() => this.schedule.looked(turn, 0, this.clock.now()))
+      this.tell(() => this.schedule.claimEnded(turn, 0, this.clock.now()))
   }
 
   private end(outcome = this.oneOf(['delivered', 'deferred', 'handed back'])): void {
@@ -140,10 +140,10 @@ class PlayedQueue {
     }
     if (outcome === 'handed back') {
       record()
-      this.tell(() => this.schedule.dropped(turn, dueAt))
+      this.tell(() => this.schedule.released(turn, dueAt))
       return
     }
-    this.schedule.ended(turn, this.oneOf(SIGNALS) ?? { kind: 'none' }, 10)
+    this.schedule.deliveryEnded(turn, this.oneOf(SIGNALS) ?? { kind: 'none' }, 10)
     record()
     this.tell(() => this.schedule.settled(turn, dueAt))
   }

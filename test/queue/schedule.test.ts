@@ -16,7 +16,7 @@ function openSchedule(locateSite = domainsShare, hasMemoryFor = () => true) {
   const clock = new FakeClock()
   const schedule = new Schedule({
     clock,
-    rests: { firstMs: 30_000, longestMs: 900_000 },
+    backoff: { firstMs: 30_000, maxMs: 900_000 },
     connections: 500,
     locateSite,
     hasMemoryFor,
@@ -35,8 +35,8 @@ function openSchedule(locateSite = domainsShare, hasMemoryFor = () => true) {
     for (const destination of destinations) {
       note(destination)
       const [turn] = await turns()
-      schedule.looked(turn!, 1, undefined)
-      schedule.ended(turn!, { kind: 'neutral' }, 10)
+      schedule.claimEnded(turn!, 1, undefined)
+      schedule.deliveryEnded(turn!, { kind: 'neutral' }, 10)
       schedule.settled(turn!, undefined)
     }
   }
@@ -76,7 +76,7 @@ t.test('every fourth slot is a campaign s while other mail waits, all of them wh
       ['bulk', 1],
     ],
   )
-  for (const turn of first) schedule.looked(turn, 0, turn.lane.priority === 1 ? 0 : undefined)
+  for (const turn of first) schedule.claimEnded(turn, 0, turn.lane.priority === 1 ? 0 : undefined)
   t.same(
     (await turns()).map(({ lane, slots }) => [lane.workspaceId, slots]),
     [['bulk', 4]],
@@ -100,7 +100,7 @@ t.test('slots that found nothing to deliver are free again', async t => {
   await haveAnswered('x.example')
   note('x.example')
   const [turn] = await turns()
-  schedule.looked(turn!, 1, undefined)
+  schedule.claimEnded(turn!, 1, undefined)
   note('x.example')
   t.same(shown(await turns()), ['x.example:3'], 'one of four is in use')
 })
@@ -110,9 +110,9 @@ t.test('a full site is out of the round until a delivery ends', async t => {
   await haveAnswered('x.example')
   note('x.example')
   const [turn] = await turns()
-  schedule.looked(turn!, 4, clock.now())
+  schedule.claimEnded(turn!, 4, clock.now())
   t.same(await turns(), [])
-  schedule.ended(turn!, { kind: 'neutral' }, 10)
+  schedule.deliveryEnded(turn!, { kind: 'neutral' }, 10)
   schedule.settled(turn!, undefined)
   t.same(shown(await turns()), ['x.example:1'])
 })
@@ -121,8 +121,8 @@ t.test('one resting site does not hold up another, and comes back by itself', as
   const { clock, schedule, note, turns } = openSchedule()
   note('rests.example')
   const [turn] = await turns()
-  schedule.looked(turn!, 1, clock.now())
-  schedule.ended(turn!, { kind: 'asked', waitMs: 120_000 }, 10)
+  schedule.claimEnded(turn!, 1, clock.now())
+  schedule.deliveryEnded(turn!, { kind: 'asked', waitMs: 120_000 }, 10)
   schedule.settled(turn!, clock.now() + 300_000)
   note('works.example')
   t.same(shown(await turns()), ['works.example:1'])
@@ -136,7 +136,7 @@ t.test('what is noted while the database is being asked is not forgotten', async
   note('x.example')
   const [turn] = await turns()
   note('x.example')
-  schedule.looked(turn!, 0, undefined)
+  schedule.claimEnded(turn!, 0, undefined)
   t.same(shown(await turns()), ['x.example:1'])
   t.equal(clock.waiting, 0)
 })
@@ -145,7 +145,7 @@ t.test('lanes and sites with nothing left are forgotten', async t => {
   const { schedule, note, turns } = openSchedule()
   for (let domain = 0; domain < 1_000; domain += 1) note(`d${domain}.example`)
   for (let round = 0; round < 100 && schedule.size.lanes > 0; round += 1)
-    for (const turn of await turns()) schedule.looked(turn, 0, undefined)
+    for (const turn of await turns()) schedule.claimEnded(turn, 0, undefined)
   t.match(schedule.size, { lanes: 0, sites: 0, dueTimes: 0 })
 })
 
@@ -154,7 +154,7 @@ t.test('a deferred message that fails again and again leaves no trail of due tim
   note('x.example', 0, 'w1', clock.now() + 86_400_000)
   for (let round = 0; round < 500; round += 1) {
     note('x.example')
-    for (const turn of await turns()) schedule.looked(turn, 0, clock.now() + 86_400_000)
+    for (const turn of await turns()) schedule.claimEnded(turn, 0, clock.now() + 86_400_000)
   }
   t.ok(schedule.size.dueTimes <= 3, `${schedule.size.dueTimes} due times kept`)
 })
@@ -179,8 +179,8 @@ t.test('sites that did not answer leave half of that quarter to those that were 
     for (const tarpit of tarpits) {
       note(tarpit)
       for (const turn of await turns(500, 5_000)) {
-        schedule.looked(turn, 1, undefined)
-        schedule.ended(turn, { kind: 'unreachable' }, 10)
+        schedule.claimEnded(turn, 1, undefined)
+        schedule.deliveryEnded(turn, { kind: 'unreachable' }, 10)
         schedule.settled(turn, clock.now() + 300_000)
       }
     }
@@ -210,8 +210,8 @@ t.test('what has just come is not behind a thousand sites that wait for a connec
   note('fresh.example')
   schedule.takeTurns(0, 0)
   for (const turn of [first!, second!]) {
-    schedule.looked(turn, 1, undefined)
-    schedule.ended(turn, { kind: 'unreachable' }, 10)
+    schedule.claimEnded(turn, 1, undefined)
+    schedule.deliveryEnded(turn, { kind: 'unreachable' }, 10)
     schedule.settled(turn, undefined)
   }
   const next = await turns(500, 5_000)
@@ -232,7 +232,7 @@ t.test('a destination that is known does not stand in line behind name servers t
   note('known.example')
   const given = await turns()
   t.same(shown(given), ['known.example:4'])
-  schedule.looked(given[0]!, 0, undefined)
+  schedule.claimEnded(given[0]!, 0, undefined)
   await clock.advance(20 * 60_000)
   note('known.example')
   t.same(shown(await turns()), ['known.example:1'], 'nor when what is known has grown old')
@@ -268,7 +268,7 @@ t.test(
     note('x.example')
     t.match(await turns(), [{ lane: { isLarge: false }, slots: 4 }])
     hasMemory = true
-    schedule.memoryFreed()
+    schedule.onMemoryFreed()
     t.same(await turns(), [], 'no slot is left now')
     note('y.example')
     schedule.note(laneKey('y.example', 0, 'w1', true), clock.now())
@@ -281,8 +281,9 @@ t.test('a site that went silent is given up, and its connections do not count fo
   await haveAnswered('x.example')
   note('x.example')
   const [turn] = await turns()
-  schedule.looked(turn!, 4, undefined)
-  t.ok(schedule.setAside(turn!))
-  for (const isAside of [true, false, false]) schedule.ended(turn!, { kind: 'unreachable' }, 10, isAside)
-  t.match(schedule.listSites(), [{ name: 'x.example', active: 1, restsUntil: clock.now() + 30_000 }])
+  schedule.claimEnded(turn!, 4, undefined)
+  t.ok(schedule.detach(turn!))
+  for (const isAside of [true, false, false])
+    schedule.deliveryEnded(turn!, { kind: 'unreachable' }, 10, isAside)
+  t.match(schedule.listSites(), [{ name: 'x.example', active: 1, backoffUntil: clock.now() + 30_000 }])
 })

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { paceSignal } from '../../src/queue/pacing/pace-signal.js'
-import { restLengths, SitePace } from '../../src/queue/pacing/site-pace.js'
+import { paceSignal, siteBackoff, SitePace } from '../../src/queue/pacing/site-pace.js'
 import { classifyReply } from '../../src/mail/classify/classify.js'
 import type { Outcome } from '../../src/mail/outcome.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -14,7 +13,7 @@ function openPace(
 ) {
   const clock = new FakeClock()
   const all = { connections: 20, messagesPerMinute: 0, ...limits }
-  return { clock, pace: new SitePace(clock, all, restLengths(retry)) }
+  return { clock, pace: new SitePace(clock, all, siteBackoff(retry)) }
 }
 
 /** Begins and ends one delivery. */
@@ -78,7 +77,7 @@ t.test('a site that names a time rests that long, then one message tries', async
   const { pace, clock } = openPace()
   asked(pace, 90_000)
   t.equal(pace.freeSlots, 0)
-  t.equal(pace.retryAt, clock.monotonic() + 90_000)
+  t.equal(pace.nextSlotAt, clock.monotonic() + 90_000)
   await clock.advance(89_999)
   t.equal(pace.freeSlots, 0)
   await clock.advance(1)
@@ -90,7 +89,7 @@ t.test('a site that names a time rests that long, then one message tries', async
 t.test('a wish of days is granted for an hour', async t => {
   const { pace, clock } = openPace()
   asked(pace, 5 * 86_400_000)
-  t.equal(pace.retryAt, clock.monotonic() + 3_600_000)
+  t.equal(pace.nextSlotAt, clock.monotonic() + 3_600_000)
 })
 
 t.test('rests without a named time grow as long as the trial message meets the same', async t => {
@@ -98,7 +97,7 @@ t.test('rests without a named time grow as long as the trial message meets the s
   const rests: number[] = []
   for (let round = 0; round < 7; round += 1) {
     asked(pace)
-    rests.push((pace.retryAt ?? 0) - clock.monotonic())
+    rests.push((pace.nextSlotAt ?? 0) - clock.monotonic())
     await clock.advance(rests.at(-1) ?? 0)
   }
   t.same(rests, [30_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000])
@@ -109,7 +108,7 @@ t.test('no rest is longer than the operator lets mail wait for its next attempt'
   const rests: number[] = []
   for (let round = 0; round < 5; round += 1) {
     asked(pace)
-    rests.push((pace.retryAt ?? 0) - clock.monotonic())
+    rests.push((pace.nextSlotAt ?? 0) - clock.monotonic())
     await clock.advance(rests.at(-1) ?? 0)
   }
   t.same(rests, [1_000, 2_000, 4_000, 5_000, 5_000])
@@ -119,10 +118,10 @@ t.test('sessions open when the rest began do not make it longer', async t => {
   const { pace, clock } = openPace()
   pace.reserve(4)
   pace.end({ kind: 'asked', waitMs: undefined })
-  const until = pace.retryAt
+  const until = pace.nextSlotAt
   await clock.advance(1_000)
   for (let session = 0; session < 3; session += 1) pace.end({ kind: 'asked', waitMs: undefined })
-  t.equal(pace.retryAt, until)
+  t.equal(pace.nextSlotAt, until)
 })
 
 t.test('earlier rests are forgotten after twenty successes', async t => {
@@ -131,7 +130,7 @@ t.test('earlier rests are forgotten after twenty successes', async t => {
   await clock.advance(30_000)
   deliver(pace, ...many(20))
   asked(pace)
-  t.equal((pace.retryAt ?? 0) - clock.monotonic(), 30_000)
+  t.equal((pace.nextSlotAt ?? 0) - clock.monotonic(), 30_000)
 })
 
 t.test(
@@ -139,13 +138,13 @@ t.test(
   async t => {
     const { pace, clock } = openPace()
     deliver(pace, 'neutral', 'unreachable', 'unreachable', 'neutral', 'unreachable', 'unreachable')
-    t.notOk(pace.isResting)
+    t.notOk(pace.isBackingOff)
     deliver(pace, 'unreachable')
-    t.ok(pace.isResting)
+    t.ok(pace.isBackingOff)
     await clock.advance(30_000)
     t.equal(pace.freeSlots, 1)
     deliver(pace, 'unreachable')
-    t.ok(pace.isResting, 'one failed trial is enough the second time')
+    t.ok(pace.isBackingOff, 'one failed trial is enough the second time')
   },
 )
 
@@ -161,7 +160,7 @@ t.test('messages per minute are kept over time, with a burst of ten seconds wort
   }
   begin()
   t.equal(begun, 10)
-  t.equal(pace.retryAt, clock.monotonic() + 1_000)
+  t.equal(pace.nextSlotAt, clock.monotonic() + 1_000)
   for (let second = 0; second < 60; second += 1) {
     await clock.advance(1_000)
     begin()
@@ -223,7 +222,7 @@ t.test(
       return pace
     }
     t.equal(afterSuccesses(10).freeSlots, 20)
-    t.equal(afterSuccesses(10).atATime, 10)
+    t.equal(afterSuccesses(10).concurrency, 10)
     t.equal(afterSuccesses(100).freeSlots, 15)
     t.equal(afterSuccesses(60_000).freeSlots, 10)
     t.equal(afterSuccesses(10, 60_000).freeSlots, 10)
@@ -265,7 +264,7 @@ t.test('a proven site that goes silent gets one more try in half a minute, and n
   t.equal(pace.freeSlots, 1)
   pace.reserve(1)
   t.equal(pace.freeSlots, 0)
-  t.equal(pace.retryAt, clock.monotonic() + 30_000)
+  t.equal(pace.nextSlotAt, clock.monotonic() + 30_000)
   pace.end({ kind: 'success' })
   t.equal(pace.standing, 'proven')
   t.equal(pace.freeSlots, 17)

@@ -17,13 +17,11 @@ import {
   summarize,
 } from '../../src/queue/operator/queue-admin-store.js'
 import {
-  adoptOrphans,
-  beginAttempt,
+  requeueOrphans,
+  claimEntries,
   findOrphans,
-  letGo,
-  takeBackAttempt,
-} from '../../src/queue/claiming/claim-store.js'
-import {
+  clearClaims,
+  releaseClaims,
   deferEntry,
   findEntries,
   listLanes,
@@ -70,7 +68,7 @@ eachDatabase(t, 'the next due time passes over the held and what is in hand', as
     { id: 'waiting', to: 'a@x.example', dueAt: NOW + 5 },
   ])
   await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
-  await database.write(tx => beginAttempt(tx.db, ['in hand'], NOW + 2, 'run 1'))
+  await database.write(tx => claimEntries(tx.db, ['in hand'], NOW + 2, 'run 1'))
   const next = (destination: string, after: number) => nextDueAt(database.reader, laneTo(destination), after)
   t.equal(await next('x.example', NOW), NOW + 5)
   t.equal(await next('x.example', NOW + 5), undefined)
@@ -82,13 +80,13 @@ eachDatabase(
   'what is in hand is neither due nor listed until its outcome is known',
   async (t, database) => {
     await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
-    await database.write(tx => beginAttempt(tx.db, ['a'], NOW - 1, 'run 1'))
+    await database.write(tx => claimEntries(tx.db, ['a'], NOW - 1, 'run 1'))
     t.same(await due(database, 'x.example'), [])
     t.same(await listLanes(database.reader), [])
     await database.write(tx => deferEntry(tx.db, 'a', NOW, false))
     t.same(await due(database, 'x.example'), ['a'])
-    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, 'run 1'))
-    await database.write(tx => letGo(tx.db, ['a']))
+    await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, 'run 1'))
+    await database.write(tx => clearClaims(tx.db, ['a']))
     t.same(await listLanes(database.reader), [{ lane: laneTo('x.example'), dueAt: NOW + 300_000 }])
   },
 )
@@ -99,15 +97,15 @@ eachDatabase(t, 'crashes in a row are counted until an outcome is known', async 
     { id: 'own', to: 'own@x.example' },
     { id: 'waiting', to: 'b@x.example' },
   ])
-  await database.write(tx => beginAttempt(tx.db, ['own'], NOW + 300_000, 'run 3'))
+  await database.write(tx => claimEntries(tx.db, ['own'], NOW + 300_000, 'run 3'))
   for (const crashes of [0, 1]) {
-    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, `run ${crashes}`))
+    await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, `run ${crashes}`))
     t.same(await findOrphans(database.reader, 'run 3'), [{ messageId: 'a', crashes }])
-    await database.write(tx => adoptOrphans(tx.db, ['a'], NOW))
+    await database.write(tx => requeueOrphans(tx.db, ['a'], NOW))
     t.same(await findOrphans(database.reader, 'run 3'), [])
   }
   await database.write(tx => deferEntry(tx.db, 'a', NOW, false))
-  await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, 'run 2'))
+  await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, 'run 2'))
   t.same(await findOrphans(database.reader, 'run 3'), [{ messageId: 'a', crashes: 0 }])
 })
 
@@ -142,11 +140,11 @@ eachDatabase(
       { id: 'a', to: 'a@x.example' },
       { id: 'b', to: 'b@x.example' },
     ])
-    await database.write(tx => beginAttempt(tx.db, ['a'], NOW + 300_000, 'run 1'))
+    await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, 'run 1'))
     t.match(await findEntries(database.reader, ['a']), [{ attempts: 1, nextAttemptAt: NOW + 300_000 }])
     t.match(await findEntries(database.reader, ['b']), [{ attempts: 0, nextAttemptAt: NOW }])
-    await database.write(tx => takeBackAttempt(tx.db, ['a'], NOW + 1))
-    await database.write(tx => takeBackAttempt(tx.db, [], NOW + 1))
+    await database.write(tx => releaseClaims(tx.db, ['a'], NOW + 1))
+    await database.write(tx => releaseClaims(tx.db, [], NOW + 1))
     t.match(await findEntries(database.reader, ['a']), [{ attempts: 0, nextAttemptAt: NOW + 1 }])
   },
 )
@@ -160,7 +158,7 @@ eachDatabase(t, 'deferring remembers for good that a server was offered the mess
   ] as const) {
     await database.write(tx => deferEntry(tx.db, 'a', NOW + 7, wasOffered))
     t.match(await findEntries(database.reader, ['a']), [
-      { nextAttemptAt: NOW + 7, wasHandedOver: remembered },
+      { nextAttemptAt: NOW + 7, wasOffered: remembered },
     ])
   }
 })

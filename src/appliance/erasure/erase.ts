@@ -9,7 +9,7 @@
 import type { Database } from '../../db/database.js'
 import { eraseSuppressions } from '../../deliverability/suppressions/suppression-store.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
-import { recordHappenings } from '../../messages/message-history.js'
+import { recordTransitions } from '../../messages/message-history.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { hashOf, readErased, registerErased } from './erased-register.js'
 import {
@@ -147,9 +147,9 @@ async function eraseMail(
       async tx => {
         const queued = await queuedOf(tx.db, ids)
         const at = clock.now()
-        await recordHappenings(
+        await recordTransitions(
           tx,
-          queued.map(messageId => ({ what: 'failed', messageId, at, facts: { reason: 'erased' } })),
+          queued.map(messageId => ({ kind: 'failed', messageId, at, facts: { reason: 'erased' } })),
         )
         await eraseMessages(tx.db, messages, captured)
       },

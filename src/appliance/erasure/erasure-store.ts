@@ -11,7 +11,7 @@ import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
 import { recipientBucket } from '../../messages/message-store.js'
-import { deleteSomeParts } from '../../messages/retention-store.js'
+import { deletePartsOf } from '../../messages/retention-store.js'
 
 /** Whose data goes. */
 export interface Subject {
@@ -117,7 +117,7 @@ export async function eraseContent(db: Queries, contentId: string): Promise<'gon
     .limit(1)
     .executeTakeFirst()
   if (other) return 'shared'
-  if ((await deleteSomeParts(db, contentId, PARTS_AT_ONCE)) === PARTS_AT_ONCE) return 'more'
+  if ((await deletePartsOf(db, contentId, PARTS_AT_ONCE)) === PARTS_AT_ONCE) return 'more'
   await db.deleteFrom('contents_ahead').where('content_id', '=', contentId).execute()
   await db.deleteFrom('message_contents').where('id', '=', contentId).execute()
   return 'gone'

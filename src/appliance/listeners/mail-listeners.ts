@@ -43,7 +43,7 @@ export interface MailListeners {
 export interface Returned {
   readonly receiver: MailReceiver<undefined>
   /** Whether an address is the appliance's own. */
-  readonly isOwn: (address: string) => boolean
+  readonly isLocal: (address: string) => boolean
 }
 
 /**
@@ -69,7 +69,7 @@ export async function openMailListeners(
     isEnabled: () => live.current.inbound.relayTrusted,
     own: returned.receiver,
     relayed: submitted,
-    isOwn: returned.isOwn,
+    isOwn: returned.isLocal,
   })
   const inbound = openSmtpService(inboundOptions(config, certificate), inboundReceiver, {
     ...world,

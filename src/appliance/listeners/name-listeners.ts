@@ -5,7 +5,7 @@
  * stays open.
  */
 import type { Appliance } from '../appliance.js'
-import { openServedZone } from '../../deliverability/dkim/served-zone.js'
+import { openServedZone } from '../../deliverability/dkim/dkim-zone.js'
 import { openNameServer, type ZoneSource } from '../../nameserver/name-server.js'
 import { listenDns, type DnsListener } from '../../world/dns/listen-dns.js'
 import { eachItsOwn, type ListenAddress } from '../../world/net/listen.js'

@@ -11,7 +11,7 @@ import { deleteContactRows } from '../../audience/contacts/contact-store.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
-import { deleteSomeParts } from '../../messages/retention-store.js'
+import { deletePartsOf } from '../../messages/retention-store.js'
 import type { ChildTable, OwnTable } from './owned-tables.js'
 
 /** A workspace and its sandbox: whatever names one of them is theirs. */
@@ -199,7 +199,7 @@ export async function deleteContents(
   const theirs = rows.filter(row => ids.includes(row.workspace_id ?? '')).map(({ place }) => String(place))
   let [parts, removed, last] = [PARTS_AT_ONCE, 0, after]
   for (const id of theirs.length === 0 ? [] : await unused(db, theirs)) {
-    parts -= await deleteSomeParts(db, id, parts)
+    parts -= await deletePartsOf(db, id, parts)
     if (parts <= 0) return { removed, next: last ?? '' }
     await db.deleteFrom('contents_ahead').where('content_id', '=', id).execute()
     await db.deleteFrom('message_contents').where('id', '=', id).execute()

@@ -14,8 +14,8 @@ import type { Queries, Tx } from '../../db/database.js'
 import {
   deleteUnsubscribe,
   domainEntry,
-  findStandings,
-  type Standing,
+  findSuppressionsOf,
+  type AddressSuppressions,
 } from '../../deliverability/suppressions/suppression-store.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
@@ -120,8 +120,8 @@ async function standingOf(
   workspaceId: string,
   email: string,
   wantsMail: boolean,
-): Promise<Standing | undefined> {
-  const find = async () => (await findStandings(db, workspaceId, [email])).get(email)
+): Promise<AddressSuppressions | undefined> {
+  const find = async () => (await findSuppressionsOf(db, workspaceId, [email])).get(email)
   const standing = await find()
   if (!wantsMail || standing?.own?.reason !== 'unsubscribe') return standing
   return (await deleteUnsubscribe(db, workspaceId, email)) ? find() : standing
@@ -142,7 +142,7 @@ export async function changeContact(
 }
 
 async function stillSuppressed(db: Queries, { workspaceId }: Acting, email: string): Promise<AppError> {
-  const standing = (await findStandings(db, workspaceId, [email])).get(email)
+  const standing = (await findSuppressionsOf(db, workspaceId, [email])).get(email)
   const entry = standing?.own && standing.own.reason !== 'hard_bounce' ? email : domainEntry(email)
   const why = `${email} is suppressed (${holderOf(standing) ?? 'unknown'})`
   return new AppError('conflict', `${why}; remove the suppression of ${entry} first`, { path: 'subscribed' })

@@ -8,7 +8,7 @@ import { sql, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
-import { findStandings } from '../../deliverability/suppressions/suppression-store.js'
+import { findSuppressionsOf } from '../../deliverability/suppressions/suppression-store.js'
 import { applyCounts, contactsOf, CountChange, type SeqRange } from '../audience-store.js'
 import { deletePairsOf, recount } from '../pair-store.js'
 import type { Contact } from './contact.js'
@@ -179,7 +179,7 @@ export async function restoreContacts(
 ): Promise<Contact[]> {
   const emails = [...new Set(deleted.map(({ email }) => email))]
   const taken = new Set((await findContactsByEmail(db, owner.audience, emails)).map(({ email }) => email))
-  const standings = await findStandings(db, owner.workspaceId, emails)
+  const standings = await findSuppressionsOf(db, owner.workspaceId, emails)
   const change = new CountChange()
   const restored: Contact[] = []
   const bounced: ContactChange[] = []

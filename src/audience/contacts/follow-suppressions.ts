@@ -6,12 +6,12 @@
  * contacts: the first step is part of the transaction, and a job does the rest (`suppressed-domains.ts`).
  */
 import type { Tx } from '../../db/database.js'
-import type {
-  SuppressedContacts,
-  SuppressionChange,
-} from '../../deliverability/suppressions/suppressed-contacts.js'
-import { isOptOut } from '../../deliverability/suppressions/suppressed-contacts.js'
-import { findStandings, type Suppression } from '../../deliverability/suppressions/suppression-store.js'
+import {
+  type ContactSuppressions,
+  type SuppressionChange,
+  isOptOut,
+} from '../../deliverability/suppressions/suppressions.js'
+import { findSuppressionsOf, type Suppression } from '../../deliverability/suppressions/suppression-store.js'
 import type { Acting } from '../audience-parts.js'
 import { findAudience } from '../audience-store.js'
 import type { Contact } from './contact.js'
@@ -21,7 +21,7 @@ import { bouncedSince, NOT_BOUNCED, OPTED_OUT, subscriptionUnder } from './stand
 import { followDomains } from './suppressed-domains.js'
 
 /** @param onEvents the event log has grown */
-export function followSuppressions(onEvents: () => void = () => {}): SuppressedContacts {
+export function followSuppressions(onEvents: () => void = () => {}): ContactSuppressions {
   return {
     async suppressed(tx, entries, change) {
       for (const workspaceId of new Set(entries.map(entry => entry.workspaceId))) {
@@ -73,7 +73,7 @@ function suppressedBy(contact: Contact, entry: Suppression): Contact {
 }
 
 async function releaseAddress(tx: Tx, acting: Acting, email: string, at: number): Promise<void> {
-  const standing = (await findStandings(tx.db, acting.workspaceId, [email])).get(email)
+  const standing = (await findSuppressionsOf(tx.db, acting.workspaceId, [email])).get(email)
   await changeByAddress(tx, acting, [email], at, contact => ({
     ...NOT_BOUNCED,
     ...subscriptionUnder(contact, standing),

@@ -6,7 +6,7 @@
  * entries share one pass. Contacts that are made or change their address meanwhile see the entry by themselves.
  */
 import type { Database, Tx } from '../../db/database.js'
-import { domainEntry, findStandings } from '../../deliverability/suppressions/suppression-store.js'
+import { domainEntry, findSuppressionsOf } from '../../deliverability/suppressions/suppression-store.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
 import { PIECE, type Acting } from '../audience-parts.js'
 import { contactsOf, findAudience } from '../audience-store.js'
@@ -74,7 +74,7 @@ async function step(
   const range = { first: position, last: contactsOf(audience).last }
   const rows = await subscriptionsAfter(tx.db, range, LOOKED_AT)
   const domains = [...new Set(rows.map(({ email }) => domainEntry(email)))]
-  const suppressed = await findStandings(tx.db, acting.workspaceId, domains)
+  const suppressed = await findSuppressionsOf(tx.db, acting.workspaceId, domains)
   const isOff = ({ email, subscribed, is_suspended: isSuspended }: SubscriptionRow) =>
     suppressed.has(domainEntry(email)) ? subscribed === 1 : isSuspended === 1
   const off = rows.filter(isOff)
@@ -83,7 +83,7 @@ async function step(
     tx.db,
     chosen.map(({ seq }) => seq),
   )
-  const standings = await findStandings(
+  const standings = await findSuppressionsOf(
     tx.db,
     acting.workspaceId,
     contacts.map(({ email }) => email),

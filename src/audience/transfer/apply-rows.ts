@@ -9,12 +9,12 @@
 import type { NewId } from '../../core/ids.js'
 import type { Tx } from '../../db/database.js'
 import {
-  findStandings,
+  findSuppressionsOf,
   suppressOrWiden,
-  type Suppressing,
+  type SuppressResult,
   type Suppression,
 } from '../../deliverability/suppressions/suppression-store.js'
-import { suppressedByHand } from '../../deliverability/suppressions/suppressions.js'
+import { suppressionAddedEvent } from '../../deliverability/suppressions/suppressions.js'
 import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting } from '../audience-parts.js'
@@ -127,7 +127,7 @@ async function makeContacts(
   rows: readonly ImportedContact[],
 ): Promise<Contact[]> {
   const emails = rows.map(({ email }) => email)
-  const standings = await findStandings(tx.db, acting.workspaceId, emails)
+  const standings = await findSuppressionsOf(tx.db, acting.workspaceId, emails)
   const contacts = rows.map(({ email, firstName, lastName, attributes, subscribed }): NewContact => {
     return {
       id: newId(),
@@ -229,7 +229,7 @@ async function putIntoList(pairing: Pairing, listId: string | null): Promise<Any
 
 /** Suppresses the addresses of rows that ask for it. @returns how many were added, widened or known */
 async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
-  const counts: Record<Suppressing, number> = { added: 0, widened: 0, known: 0 }
+  const counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   const changed: Suppression[] = []
   for (const { email, suppress: reason } of rows) {
     if (reason === null) continue
@@ -245,7 +245,7 @@ async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedCo
   if (changed.length > 0) {
     await appendEvents(
       tx,
-      changed.map(one => suppressedByHand(one, acting.isSandbox)),
+      changed.map(one => suppressionAddedEvent(one, acting.isSandbox)),
     )
     await followSuppressions().suppressed(tx, changed, { isSandbox: acting.isSandbox, source: 'import' })
   }

@@ -6,8 +6,8 @@
  */
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
-import { takeBack } from '../../queue/operator/queue-admin-store.js'
-import { endHold } from '../../queue/claiming/campaign-hold-store.js'
+import { cancelQueued } from '../../queue/operator/queue-admin-store.js'
+import { deleteHold } from '../../queue/claiming/campaign-hold-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, deleteLetter, findCampaignBySeq } from '../records/campaign-store.js'
 import { statusAfter } from '../records/campaign-status.js'
@@ -36,7 +36,7 @@ export async function completeOrWait(tx: Tx, seq: number, now: number): Promise<
     return
   }
   await changeCampaign(tx.db, seq, { status, finishedAt: now, nextAt: null })
-  await endHold(tx.db, campaign.id)
+  await deleteHold(tx.db, campaign.id)
   await deleteLetter(tx.db, seq)
   const { payload, ...head } = about(campaign, now)
   await appendEvents(tx, [
@@ -55,7 +55,7 @@ export async function fail(tx: Tx, seq: number, error: string, now: number): Pro
   const status = campaign && statusAfter(campaign.status, 'fail')
   if (!campaign || status === undefined) return
   await changeCampaign(tx.db, seq, { status, error, finishedAt: now, nextAt: now })
-  await endHold(tx.db, campaign.id)
+  await deleteHold(tx.db, campaign.id)
 }
 
 const CANCELLED = 'the campaign was cancelled'
@@ -75,7 +75,7 @@ export async function takeBackSome(
 ): Promise<number | undefined> {
   const sent = await listSent(tx.db, seq, after, limit)
   const ids = sent.flatMap(({ messageId }) => messageId ?? [])
-  const gone = ids.length === 0 ? new Set<string>() : await takeBack(tx, ids, now, CANCELLED)
+  const gone = ids.length === 0 ? new Set<string>() : await cancelQueued(tx, ids, now, CANCELLED)
   const cancelled = sent.filter(({ messageId }) => messageId !== null && gone.has(messageId))
   await updateRecipients(
     tx.db,
@@ -97,7 +97,7 @@ export async function cancelSome(tx: Tx, { seq, id }: Campaign, limit: number): 
   const isAll = count < limit
   await changeCampaign(tx.db, seq, isAll ? { nextAt: null } : {}, { pending: -count, cancelled: count })
   if (!isAll) return false
-  await endHold(tx.db, id)
+  await deleteHold(tx.db, id)
   await deleteLetter(tx.db, seq)
   return true
 }

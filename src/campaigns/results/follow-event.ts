@@ -17,7 +17,7 @@
  */
 import { EMPTY_SUBJECT } from '../../content/rendering/mail-plan.js'
 import type { StoredEvent } from '../../events/store.js'
-import { WITHDRAWN } from '../../queue/claiming/withdrawn.js'
+import { DELETED_BY_OPERATOR } from '../../queue/claiming/claim.js'
 import type { Recipient } from '../expansion/recipient-store.js'
 import type { Counted } from '../records/campaign-store.js'
 
@@ -62,7 +62,7 @@ export function follow(recipient: Recipient, event: Followed): Step {
           'skipped',
           recipient,
         )
-      return event.payload.reason === WITHDRAWN
+      return event.payload.reason === DELETED_BY_OPERATOR
         ? settled(recipient, 'cancelled', {}, ['sent'], 'cancelled')
         : settled(recipient, 'failed', {})
     case 'email.suppressed':

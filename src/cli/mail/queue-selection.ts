@@ -6,7 +6,7 @@
  */
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
-import { destinationsOf } from '../../queue/operator/queue-status-sites.js'
+import { destinationsOf } from '../../queue/operator/queue-status.js'
 import { listDestinations, type QueueSelection } from '../../queue/operator/queue-admin-store.js'
 import { siteLocator } from '../../appliance/open-delivery.js'
 import { UsageError, type CommonOptions } from '../context.js'

@@ -16,7 +16,7 @@ import {
   type SummaryRow,
 } from '../../queue/operator/queue-admin-store.js'
 import { QUEUE_RETRY_PATH } from '../../queue/operator/queue-status-routes.js'
-import { locateAll } from '../../queue/operator/queue-status-sites.js'
+import { locateAll } from '../../queue/operator/queue-status.js'
 import { siteLocator } from '../../appliance/open-delivery.js'
 import {
   command,

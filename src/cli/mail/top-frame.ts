@@ -1,6 +1,6 @@
 /** One frame of `postroad top`: its shape as `--json` prints it, and the same as lines of text. Pure. */
 import type { QueueSites } from '../../queue/operator/queue-status-routes.js'
-import type { Rates } from '../../queue/operator/queue-status-rates.js'
+import type { Rates } from '../../queue/operator/queue-status.js'
 import { table } from '../context.js'
 
 type SitePace = QueueSites['sites'][number]
@@ -28,7 +28,7 @@ export interface Frame {
     readonly site: string
     readonly active: SitePace['active'] | null
     readonly window: SitePace['window'] | null
-    readonly resting_until: string | null
+    readonly backoff_until: string | null
   })[]
   /** Most mail first. */
   readonly destinations: readonly (Rates & {
@@ -52,7 +52,7 @@ export function frameLines({ time, trouble, database, active, total, sites, dest
     '',
     ...table(
       ['SITE', 'ACTIVE', 'WINDOW', 'RESTS UNTIL', ...RATE_HEADS],
-      sites.map(row => [clip(row.site), row.active, row.window, row.resting_until, ...rateCells(row)]),
+      sites.map(row => [clip(row.site), row.active, row.window, row.backoff_until, ...rateCells(row)]),
     ).split('\n'),
     '',
     ...table(

@@ -8,9 +8,8 @@
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
 import { isoTime } from '../../core/moments.js'
-import { addRates, LastMinute, NO_RATES, type Rates } from '../../queue/operator/queue-status-rates.js'
+import { addRates, RecentRates, NO_RATES, type Rates, locateAll } from '../../queue/operator/queue-status.js'
 import { QUEUE_SITES_PATH, type QueueSites } from '../../queue/operator/queue-status-routes.js'
-import { locateAll } from '../../queue/operator/queue-status-sites.js'
 import { countByDestination, type DestinationCounts } from '../../queue/operator/queue-status-store.js'
 import { siteLocator } from '../../appliance/open-delivery.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
@@ -62,11 +61,11 @@ function terminalSize(): { rows: number; columns: number } | undefined {
 function openView(appliance: Appliance): () => Promise<Frame> {
   const { database, world } = appliance
   const locateSite = siteLocator(appliance)
-  const lastMinute = new LastMinute(database.reader)
+  const lastMinute = new RecentRates(database.reader)
   return async () => {
     const now = world.clock.now()
     const counts = await countByDestination(database.reader, now)
-    const rates = await lastMinute.look(now)
+    const rates = await lastMinute.poll(now)
     const largest = counts.slice(0, ROWS)
     const located = [...new Set([...largest.map(row => row.destination), ...busiest(rates)])]
     const siteOf = await locateAll(located, locateSite)
@@ -127,13 +126,13 @@ function siteRows(
   for (const [destination, ended] of rates) {
     const site = siteOf.get(destination)
     if (site === undefined) continue
-    const row = rows.get(site) ?? { site, active: null, window: null, resting_until: null, ...NO_RATES }
+    const row = rows.get(site) ?? { site, active: null, window: null, backoff_until: null, ...NO_RATES }
     rows.set(site, { ...row, ...addRates([row, ended]) })
   }
   return [...rows.values()].sort(
     (a, b) =>
       (b.active ?? 0) - (a.active ?? 0) ||
-      Number(b.resting_until !== null) - Number(a.resting_until !== null) ||
+      Number(b.backoff_until !== null) - Number(a.backoff_until !== null) ||
       attemptsOf(b) - attemptsOf(a) ||
       (a.site < b.site ? -1 : 1),
   )

@@ -5,11 +5,21 @@ import type { Config } from '../../config/config.js'
 import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
 import { isoTime } from '../../core/moments.js'
-import { dnsRecords, reportPermission, TTL_SECONDS } from '../../deliverability/domains/dns-records.js'
-import { domainZone, zoneLine } from '../../deliverability/domains/zone-line.js'
-import { domainToApi } from '../../deliverability/domains/domain-schema.js'
+import {
+  dnsRecords,
+  reportPermission,
+  TTL_SECONDS,
+  domainZone,
+  zoneLine,
+} from '../../deliverability/domains/dns-records.js'
+import { domainToApi } from '../../deliverability/domains/domain-routes.js'
 import { findDomainByName, listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
-import { addDomain, dropDomain, readDomainName, verifyDomain } from '../../deliverability/domains/domains.js'
+import {
+  addDomain,
+  deleteDomain,
+  readDomainName,
+  verifyDomain,
+} from '../../deliverability/domains/domains.js'
 import { delegationLine } from '../../deliverability/dkim/dkim-zone.js'
 import { rotateDomain } from '../../deliverability/dkim/rotate-dkim.js'
 import {
@@ -91,7 +101,11 @@ export function domainCommands(program: Command, context: CliContext): void {
     .requiredOption('--workspace <id>', 'the workspace it belongs to')
     .action(async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
-        await dropDomain(appliance.domains, options.workspace, (await mustFind(appliance, options, name)).id)
+        await deleteDomain(
+          appliance.domains,
+          options.workspace,
+          (await mustFind(appliance, options, name)).id,
+        )
         printResult(context, options, { success: true }, () => 'removed')
       })
     })

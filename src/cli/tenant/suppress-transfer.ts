@@ -10,19 +10,21 @@ import { csvText, readCsv, type CsvRow } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Database } from '../../db/database.js'
-import { readSuppressionEntry } from '../../deliverability/suppressions/suppression-entry.js'
+import {
+  readSuppressionEntry,
+  suppressionAddedEvent,
+} from '../../deliverability/suppressions/suppressions.js'
 import { suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
 import {
   everySuppression,
   SUPPRESSION_REASONS,
   SUPPRESSION_SCOPES,
   suppressOrWiden,
-  type Suppressing,
+  type SuppressResult,
   type Suppression,
   type SuppressionReason,
   type SuppressionScope,
 } from '../../deliverability/suppressions/suppression-store.js'
-import { suppressedByHand } from '../../deliverability/suppressions/suppressions.js'
 import { appendEvents } from '../../events/store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import {
@@ -109,7 +111,7 @@ async function readFile(file: string, take: (rows: readonly CsvRow[]) => Promise
 class Import {
   total = 0
   readonly rejected: Rejected[] = []
-  private readonly counts: Record<Suppressing, number> = { added: 0, widened: 0, known: 0 }
+  private readonly counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   private rejectedCount = 0
   /** Of the first row, where it is a heading. */
   private columns: readonly string[] | undefined
@@ -138,7 +140,7 @@ class Import {
         this.counts[result] += 1
         if (result === 'known') continue
         changed.push(suppression)
-        await appendEvents(tx, [suppressedByHand(suppression, false)])
+        await appendEvents(tx, [suppressionAddedEvent(suppression, false)])
       }
       await followSuppressions().suppressed(tx, changed, { isSandbox: false, source: 'api' })
     })

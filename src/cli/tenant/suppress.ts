@@ -2,10 +2,13 @@
 import type { Command } from 'commander'
 import { followSuppressions } from '../../audience/contacts/follow-suppressions.js'
 import { isoTime } from '../../core/moments.js'
-import { readSuppressionEntry } from '../../deliverability/suppressions/suppression-entry.js'
+import {
+  readSuppressionEntry,
+  addSuppression,
+  removeSuppression,
+} from '../../deliverability/suppressions/suppressions.js'
 import { suppressionToApi } from '../../deliverability/suppressions/suppression-routes.js'
 import { listSuppressions, type Suppression } from '../../deliverability/suppressions/suppression-store.js'
-import { addSuppression, removeSuppression } from '../../deliverability/suppressions/suppressions.js'
 import {
   mustFindWorkspace,
   printResult,

@@ -11,16 +11,15 @@ import type { EventConsumer } from '../../events/consumer.js'
 import type { EmailBounced } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
 import { addressDomain, normalizedAddress } from '../../mail/address.js'
-import { bounceIdOf } from './bounce-id.js'
-import { insertBounces, type Bounce } from './bounce-store.js'
+import { bounceIdOf, insertBounces, type Bounce } from './bounce-store.js'
 import { insertDenials, type DomainDenial } from './domain-denial-store.js'
 import { ispName } from './isp-name.js'
-import type { SuppressedContacts } from '../suppressions/suppressed-contacts.js'
+import type { ContactSuppressions } from '../suppressions/suppressions.js'
 import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
 import type { Log } from '../../world/log.js'
 
 /** @param log is told of each suppression */
-export function bounceConsumer(contacts: SuppressedContacts, log?: Log): EventConsumer {
+export function bounceConsumer(contacts: ContactSuppressions, log?: Log): EventConsumer {
   return {
     name: 'bounces',
     startsAt: 'oldest',
@@ -39,7 +38,7 @@ export function bounceConsumer(contacts: SuppressedContacts, log?: Log): EventCo
 async function suppress(
   tx: Tx,
   suppressions: readonly Suppression[],
-  contacts: SuppressedContacts,
+  contacts: ContactSuppressions,
   log: Log | undefined,
 ): Promise<void> {
   // An unsubscribe was suppressed by the transaction that took it. It may have been revoked since.

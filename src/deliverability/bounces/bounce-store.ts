@@ -11,6 +11,8 @@ import { inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { Cause, Permanence, Scope } from '../../mail/outcome.js'
+import { createHash } from 'node:crypto'
+import { uuidv7 } from '../../core/ids.js'
 
 interface BounceRow {
   id: string
@@ -170,4 +172,15 @@ function bounceFromRow(row: BounceRow): Bounce {
     isSandbox: row.is_sandbox === 1,
     createdAt: row.created_at,
   }
+}
+
+/** @param occurredAt ms since epoch UTC */
+export function bounceIdOf({
+  messageId,
+  occurredAt,
+}: {
+  readonly messageId: string
+  readonly occurredAt: number
+}): string {
+  return uuidv7(occurredAt, createHash('sha256').update(`bounce of ${messageId}`).digest())
 }

@@ -86,13 +86,17 @@ export async function countDenied(db: Queries, from: number, until: number, most
   return Number(rows[0]?.domains ?? 0)
 }
 
-export async function judge(db: Queries, seqs: readonly number[], verdict: DenialVerdict): Promise<void> {
+export async function setVerdict(
+  db: Queries,
+  seqs: readonly number[],
+  verdict: DenialVerdict,
+): Promise<void> {
   for (const list of inLists(seqs))
     await db.updateTable('domain_denials').set({ verdict }).where('seq', 'in', list).execute()
 }
 
 /** Those of a domain that count, oldest first; at most `limit`. */
-export async function listCounting(
+export async function listCredible(
   db: Queries,
   domain: string,
   from: number,

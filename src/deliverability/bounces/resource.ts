@@ -5,18 +5,18 @@ import { bounceConsumer } from './bounce-consumer.js'
 import { bounceRoutes } from './bounce-routes.js'
 import { deleteBouncesBefore } from './bounce-store.js'
 import { deleteDenialsBefore } from './domain-denial-store.js'
-import { DENIALS_KEPT_MS, judgeDenials, type JudgeParts } from './judge-denials.js'
+import { DENIALS_KEPT_MS, confirmDenials, type DenialParts } from './confirm-denials.js'
 
 export const bounces = resource({
   chapters: { Bounces: 'Mail that came back, and why.' },
   kept: {
     bounces: { default: '365d', description: 'Bounce records. Suppressions stay until they are removed.' },
   },
-  open: (parts: JudgeParts) => ({
+  open: (parts: DenialParts) => ({
     routes: bounceRoutes(parts.database.reader, parts.database.slowReader),
     consumers: [bounceConsumer(parts.suppressedContacts, parts.log)],
     jobs: [
-      { name: 'judge-denials', schedule: '*/5 * * * *', run: stopping => judgeDenials(parts, stopping) },
+      { name: 'confirm-denials', schedule: '*/5 * * * *', run: stopping => confirmDenials(parts, stopping) },
     ],
     retention: [
       deletesOldest({ what: 'bounces', keep: ['bounces'] }, deleteBouncesBefore),

@@ -1,8 +1,6 @@
 /** SQL of DKIM keys in their course: switching, renewing, sealing, and what the zone publishes. */
 import type { Queries } from '../../db/database.js'
-import type { KeyTexts } from './dkim-keys.js'
-import type { Domain, Selector } from '../domains/domain-store.js'
-import { keyPlace, type KeySeal } from './key-seal.js'
+import { keyContext, type Domain, type KeyPairText, type Selector, type KeyCipher } from '../domains/domain-store.js'
 
 /** The standby keys of a domain become active, the active ones retiring. */
 export async function switchKeys(db: Queries, domainId: string, retireAt: number): Promise<void> {
@@ -49,15 +47,15 @@ export async function listRetired(
 export async function replaceRetired(
   db: Queries,
   id: string,
-  key: KeyTexts,
+  key: KeyPairText,
   now: number,
-  seal: KeySeal,
+  seal: KeyCipher,
 ): Promise<boolean> {
   const result = await db
     .updateTable('dkim_keys')
     .set({
       public_key: key.publicKey,
-      private_key: seal.seal(key.privateKey, keyPlace(id)),
+      private_key: seal.seal(key.privateKey, keyContext(id)),
       state: 'standby',
       created_at: now,
       replaced_at: now,
@@ -128,7 +126,7 @@ const ROWS_AT_ONCE = 50
  *
  * The table is emptied and filled again: a change in place would leave what once stood in the free parts of its pages.
  */
-export async function sealKeys(db: Queries, seal: KeySeal): Promise<void> {
+export async function sealKeys(db: Queries, seal: KeyCipher): Promise<void> {
   const plain = await db
     .selectFrom('dkim_keys')
     .select('id')
@@ -140,7 +138,7 @@ export async function sealKeys(db: Queries, seal: KeySeal): Promise<void> {
   await db.deleteFrom('dkim_keys').execute()
   const sealed = rows.map(row =>
     row.private_key.startsWith(PEM)
-      ? { ...row, private_key: seal.seal(row.private_key, keyPlace(row.id)) }
+      ? { ...row, private_key: seal.seal(row.private_key, keyContext(row.id)) }
       : row,
   )
   for (let at = 0; at < sealed.length; at += ROWS_AT_ONCE)

@@ -8,10 +8,9 @@
 import { publicKeyText } from '../../mail/dkim/dkim-record.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
 import type { DomainParts } from '../domains/domain-parts.js'
-import type { NewDkimKey } from '../domains/domain-store.js'
-
-/** Both halves as the database takes them. */
-export type KeyTexts = Pick<NewDkimKey, 'publicKey' | 'privateKey'>
+import { dkimName, type KeyPairText, type NewDkimKey } from '../domains/domain-store.js'
+import { listRetired, replaceRetired, changeFindings, type RetiredKey } from './dkim-key-store.js'
+import { dkimTarget } from '../domains/dns-records.js'
 
 /** Endings of the selectors' names, which are otherwise the same for one domain. */
 const SELECTORS = [
@@ -22,7 +21,7 @@ const SELECTORS = [
 ] as const
 
 /** Takes about 200 ms, so never inside a transaction. */
-export async function makeSelectorPairs({
+export async function generateSelectorPairs({
   random,
   newId,
 }: Pick<DomainParts, 'random' | 'newId'>): Promise<NewDkimKey[]> {
@@ -35,18 +34,44 @@ export async function makeSelectorPairs({
       state,
       retireAt: null,
       replacedAt: null,
-      ...(await makeKey(random, algorithm)),
+      ...(await generateKey(random, algorithm)),
     })),
   )
 }
 
-export async function makeKey(
+export async function generateKey(
   random: DomainParts['random'],
   algorithm: DkimKey['algorithm'],
-): Promise<KeyTexts> {
+): Promise<KeyPairText> {
   const { privateKey, publicKey } = await random.keyPair(algorithm)
   return {
     publicKey: publicKeyText(publicKey),
     privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   }
+}
+
+/** RSA keys take 100 ms each, and the server wants to start. */
+const MAX_PER_RUN = 50
+
+/**
+ * @param domainId only this domain's; else of all, at most 50, longest due first
+ * @returns how many there were
+ */
+export async function renewRetiredKeys(parts: DomainParts, now: number, domainId?: string): Promise<number> {
+  const retired = await listRetired(parts.database.reader, now, MAX_PER_RUN, domainId)
+  await Promise.all(retired.map(key => renew(parts, key, now)))
+  return retired.length
+}
+
+async function renew(parts: DomainParts, retired: RetiredKey, now: number): Promise<void> {
+  const key = await generateKey(parts.random, retired.algorithm)
+  const name = dkimName(retired, retired)
+  const target = dkimTarget(retired, parts.dkimZone)
+  await parts.database.write(async tx => {
+    if (!(await replaceRetired(tx.db, retired.id, key, now, parts.seal))) return
+    await changeFindings(tx.db, retired.domainId, ({ [name]: finding, ...others }) => {
+      const isAlias = finding?.found.some(record => record.toLowerCase() === target) ?? false
+      return finding && isAlias ? { ...others, [name]: finding } : others
+    })
+  })
 }

@@ -14,15 +14,14 @@ import { changeFindings, switchKeys } from './dkim-key-store.js'
 import { isRequired, TTL_SECONDS } from '../domains/dns-records.js'
 import type { DomainParts } from '../domains/domain-parts.js'
 import { dkimName, findDomain, type Domain, type Finding, type Selector } from '../domains/domain-store.js'
-import { renewRetired } from './renew-dkim.js'
-import { resolverFor } from '../domains/sandbox-zone.js'
-import { checkSelector } from '../domains/verify-domain.js'
+import { renewRetiredKeys } from './dkim-keys.js'
+import { resolverFor, checkSelector } from '../domains/verify-domain.js'
 
 /** Queues retry for some days (RFC 5321 §4.5.4.1) and keep the signature of the first attempt. */
 const RETIRING_MS = 7 * 24 * 3_600_000
 
 /** As long as a name server may remember the key that a selector had before. */
-const REMEMBERED_MS = TTL_SECONDS * 1_000
+const CACHED_MS = TTL_SECONDS * 1_000
 
 /**
  * @param isForced does not ask DNS, nor wait until a new standby key is known everywhere
@@ -36,11 +35,11 @@ export async function rotateDomain(
   actor: Actor = OPERATOR,
 ): Promise<Domain> {
   const now = parts.clock.now()
-  await renewRetired(parts, now, id)
+  await renewRetiredKeys(parts, now, id)
   const domain = mustFind(await findDomain(parts.database.reader, owner, id))
   assertHasStandby(domain)
-  if (!isForced) assertKnown(domain, now)
-  const findings = isForced || domain.isVouched ? {} : await findStandbys(domain, parts)
+  if (!isForced) assertPropagated(domain, now)
+  const findings = isForced || domain.isVouched ? {} : await checkStandbys(domain, parts)
   return parts.database.write(async tx => {
     assertHasStandby(mustFind(await findDomain(tx.db, owner, id)))
     await switchKeys(tx.db, id, now + RETIRING_MS)
@@ -67,13 +66,13 @@ function assertHasStandby({ domain, selectors }: Domain): void {
     )
 }
 
-function assertKnown(domain: Domain, now: number): void {
+function assertPropagated(domain: Domain, now: number): void {
   for (const { name, replacedAt } of standbys(domain))
-    if (replacedAt !== null && replacedAt + REMEMBERED_MS > now)
+    if (replacedAt !== null && replacedAt + CACHED_MS > now)
       throw new AppError(
         'conflict',
         `the standby key ${name} is new, and name servers may remember the one before it; ` +
-          `rotation is possible from ${isoTime(replacedAt + REMEMBERED_MS)} on`,
+          `rotation is possible from ${isoTime(replacedAt + CACHED_MS)} on`,
       )
 }
 
@@ -82,7 +81,7 @@ function assertKnown(domain: Domain, now: number): void {
  *
  * @throws AppError conflict
  */
-async function findStandbys(domain: Domain, parts: DomainParts): Promise<Domain['findings']> {
+async function checkStandbys(domain: Domain, parts: DomainParts): Promise<Domain['findings']> {
   const dns = resolverFor(domain, parts)
   const checks = standbys(domain).map(async selector => {
     const [name, finding] = await checkSelector(domain, selector, parts.dkimZone, dns)

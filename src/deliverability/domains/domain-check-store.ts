@@ -1,6 +1,6 @@
 /** SQL of checks: which domains are due, and what a check came to. */
 import type { Queries } from '../../db/database.js'
-import { LONGEST_INTERVAL_MS, type CheckCourse } from './next-check.js'
+import { MAX_INTERVAL_MS, type VerificationState } from './next-check.js'
 import { withSelectors, type Domain } from './domain-store.js'
 
 /** Longest due first. Vouched and removed domains are never due. */
@@ -9,7 +9,7 @@ export async function listDueForCheck(db: Queries, now: number, limit: number): 
     .selectFrom('domains')
     .selectAll()
     .where('next_check_at', 'is not', null)
-    .where(e => e.or([e('next_check_at', '<=', now), e('next_check_at', '>', now + LONGEST_INTERVAL_MS)]))
+    .where(e => e.or([e('next_check_at', '<=', now), e('next_check_at', '>', now + MAX_INTERVAL_MS)]))
     .orderBy('next_check_at')
     .limit(limit)
     .execute()
@@ -19,7 +19,7 @@ export async function listDueForCheck(db: Queries, now: number, limit: number): 
 export async function recordCheck(
   db: Queries,
   id: string,
-  check: CheckCourse & { readonly checkedAt: number; readonly findings: Domain['findings'] },
+  check: VerificationState & { readonly checkedAt: number; readonly findings: Domain['findings'] },
 ): Promise<void> {
   await db
     .updateTable('domains')

@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Resolver } from '../../world/dns/dns.js'
 import type { Random } from '../../world/random.js'
-import type { KeySeal } from '../dkim/key-seal.js'
+import type { KeyCipher } from './domain-store.js'
 
 export interface DomainParts {
   readonly database: Database
@@ -18,7 +18,7 @@ export interface DomainParts {
   /** Where receivers are asked to send DMARC reports: an address this appliance accepts mail for. */
   readonly reportAddress: string
   /** What private keys go through on their way into the database. */
-  readonly seal: KeySeal
+  readonly seal: KeyCipher
   /** Called once it is committed that a domain was added, verified, lost or removed: senders are remembered for a moment. */
   readonly onChanged?: () => void
 }

@@ -9,7 +9,6 @@ import { flag, type Flag } from '../../db/tables.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
-import { keyPlace, type KeySeal } from '../dkim/key-seal.js'
 
 interface DomainRow {
   id: string
@@ -116,6 +115,9 @@ export interface NewDkimKey extends Selector {
   readonly privateKey: string
 }
 
+/** Both halves of a key pair in the form they are stored in. */
+export type KeyPairText = Pick<NewDkimKey, 'publicKey' | 'privateKey'>
+
 /** Where the key's record stands (RFC 6376 §3.6.2.1). */
 export function dkimName({ domain }: Pick<Domain, 'domain'>, { name }: Pick<Selector, 'name'>): string {
   return `${name}._domainkey.${domain}`
@@ -131,7 +133,7 @@ export async function insertDomain(
   db: Queries,
   domain: NewDomain,
   keys: readonly NewDkimKey[],
-  seal: KeySeal,
+  seal: KeyCipher,
 ): Promise<void> {
   await db
     .insertInto('domains')
@@ -161,7 +163,7 @@ export async function insertDomain(
         domain_id: domain.id,
         selector: key.name,
         algorithm: key.algorithm,
-        private_key: seal.seal(key.privateKey, keyPlace(key.id)),
+        private_key: seal.seal(key.privateKey, keyContext(key.id)),
         public_key: key.publicKey,
         state: key.state,
         created_at: domain.createdAt,
@@ -173,7 +175,7 @@ export async function insertDomain(
 }
 
 export async function findDomain(db: Queries, owner: string, id: string): Promise<Domain | undefined> {
-  const rows = await present(db).where('owner', '=', owner).where('id', '=', id).execute()
+  const rows = await activeDomains(db).where('owner', '=', owner).where('id', '=', id).execute()
   return (await withSelectors(db, rows))[0]
 }
 
@@ -182,12 +184,12 @@ export async function findDomainByName(
   owner: string,
   domain: string,
 ): Promise<Domain | undefined> {
-  const rows = await present(db).where('owner', '=', owner).where('domain', '=', domain).execute()
+  const rows = await activeDomains(db).where('owner', '=', owner).where('domain', '=', domain).execute()
   return (await withSelectors(db, rows))[0]
 }
 
 const selectByName = statement((db, { owner, domain }: { owner: string; domain: string }) =>
-  present(db).where('owner', '=', owner).where('domain', '=', domain),
+  activeDomains(db).where('owner', '=', owner).where('domain', '=', domain),
 )
 
 /** What sending has to know of a domain; read for every mail. */
@@ -206,7 +208,7 @@ export function findApplianceDomain(db: Queries, domain: string): ReturnType<typ
 }
 
 export async function listDomains(db: Queries, owner: string, page: Page): Promise<Listing<Domain>> {
-  const rows = await present(db)
+  const rows = await activeDomains(db)
     .where('owner', '=', owner)
     .orderBy('domain')
     .limit(page.limit)
@@ -223,7 +225,11 @@ export async function listDomains(db: Queries, owner: string, page: Page): Promi
 
 /** Every owner's domains, for the operator; those of sandboxes are nobody's. */
 export async function listAllDomains(db: Queries): Promise<Domain[]> {
-  const rows = await present(db).where('is_sandbox', '=', 0).orderBy('owner').orderBy('domain').execute()
+  const rows = await activeDomains(db)
+    .where('is_sandbox', '=', 0)
+    .orderBy('owner')
+    .orderBy('domain')
+    .execute()
   return withSelectors(db, rows)
 }
 
@@ -250,7 +256,7 @@ export async function removeDomain(db: Queries, owner: string, id: string, now: 
 export async function readSigningKeys(
   db: Queries,
   domainIds: readonly string[],
-  seal: KeySeal,
+  seal: KeyCipher,
 ): Promise<Map<string, DkimKey[]>> {
   const keys = new Map<string, DkimKey[]>()
   if (domainIds.length === 0) return keys
@@ -266,7 +272,7 @@ export async function readSigningKeys(
   for (const row of rows) {
     if (row.algorithm === 'ed25519' && !isPublished(row, row.selector)) continue
     const { domain, selector, algorithm } = row
-    const privateKey = seal.open(row.private_key, keyPlace(row.key_id))
+    const privateKey = seal.open(row.private_key, keyContext(row.key_id))
     keys.set(row.domain_id, [...(keys.get(row.domain_id) ?? []), { domain, selector, algorithm, privateKey }])
   }
   return keys
@@ -276,7 +282,7 @@ function isPublished(row: Selectable<DomainRow>, selector: string): boolean {
   return row.is_vouched === 1 || findingsOf(row)[dkimName(row, { name: selector })]?.status === 'verified'
 }
 
-function present(db: Queries) {
+function activeDomains(db: Queries) {
   return db.selectFrom('domains').selectAll().where('removed_at', 'is', null)
 }
 
@@ -320,4 +326,15 @@ export async function withSelectors(db: Queries, rows: readonly Selectable<Domai
 
 function findingsOf({ findings }: Selectable<DomainRow>): Domain['findings'] {
   return findings === null ? {} : (JSON.parse(findings) as Domain['findings'])
+}
+
+export interface KeyCipher {
+  /** @param place what the seal is bound to, e.g. `dkim_keys/private_key/<id>` */
+  seal(text: string, place: string): string
+  /** Text that is not sealed comes back as it is. Throws where it cannot be opened. */
+  open(text: string, place: string): string
+}
+
+export function keyContext(keyId: string): string {
+  return `dkim_keys/private_key/${keyId}`
 }

@@ -8,14 +8,12 @@ import { APPLIANCE } from '../../core/owner.js'
 import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
 import { firstCheckAt } from './next-check.js'
-import { makeSelectorPairs } from '../dkim/dkim-keys.js'
+import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
 import { recordCheck } from './domain-check-store.js'
 import type { DomainParts } from './domain-parts.js'
 import { findDomain, findDomainByName, insertDomain, removeDomain, type Domain } from './domain-store.js'
-import { concludeCheck } from './conclude-check.js'
-import { renewRetired } from '../dkim/renew-dkim.js'
-import { resolverFor } from './sandbox-zone.js'
-import { checkDomain } from './verify-domain.js'
+import { recordCheckResult } from './recheck-domains.js'
+import { resolverFor, checkDomain } from './verify-domain.js'
 
 /**
  * What verifies a domain: its records in DNS, the operator's word (LAN domains, trials), or that it is a sandbox's, of which
@@ -34,7 +32,7 @@ export async function addDomain(
   const domain = readDomainName(name)
   const isVouched = proof === 'vouched'
   // Made outside the transaction: two RSA keys take about 200 ms.
-  const keys = await makeSelectorPairs(parts)
+  const keys = await generateSelectorPairs(parts)
   const now = parts.clock.now()
   const id = parts.newId()
   return parts.database.write(async tx => {
@@ -84,14 +82,14 @@ export async function verifyDomain(
   id: string,
   actor: Actor = OPERATOR,
 ): Promise<Domain> {
-  await renewRetired(parts, parts.clock.now(), id)
+  await renewRetiredKeys(parts, parts.clock.now(), id)
   const domain = mustFind(await findDomain(parts.database.reader, owner, id))
   const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
-  return mustFind((await concludeCheck(parts, domain, check, actor))?.after)
+  return mustFind((await recordCheckResult(parts, domain, check, actor))?.after)
 }
 
 /** Mail that is queued already is still signed and sent. @throws AppError not_found */
-export async function dropDomain(
+export async function deleteDomain(
   parts: DomainParts,
   owner: string,
   id: string,

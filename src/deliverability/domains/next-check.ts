@@ -19,7 +19,7 @@ import type { Domain } from './domain-store.js'
 import type { DomainCheck } from './verify-domain.js'
 
 /** The part of a domain that checks move. */
-export type CheckCourse = Pick<
+export type VerificationState = Pick<
   Domain,
   'verifiedAt' | 'failingSince' | 'failedChecks' | 'watchedSince' | 'nextCheckAt'
 >
@@ -29,11 +29,11 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
 /** A mistake at the name servers on a Friday evening is found and mended by then. */
-const TOLERATED_MS = 3 * DAY_MS
-const FEWEST_FAILED_CHECKS = 3
+const GRACE_MS = 3 * DAY_MS
+const MIN_FAILED_CHECKS = 3
 
 /** Of a domain that is not verified: how often it is asked about, by the time since somebody cared. */
-const EAGERNESS = [
+const UNVERIFIED_INTERVALS = [
   { withinMs: HOUR_MS, everyMs: 5 * MINUTE_MS },
   { withinMs: DAY_MS, everyMs: HOUR_MS },
   { withinMs: 7 * DAY_MS, everyMs: 6 * HOUR_MS },
@@ -41,10 +41,10 @@ const EAGERNESS = [
 ] as const
 
 const VERIFIED_EVERY_MS = DAY_MS
-const TROUBLED_EVERY_MS = 6 * HOUR_MS
+const RETRY_EVERY_MS = 6 * HOUR_MS
 
 /** No domain is due later than that; one that is was planned by a clock that was ahead. */
-export const LONGEST_INTERVAL_MS = DAY_MS
+export const MAX_INTERVAL_MS = DAY_MS
 
 /** Checks of domains that were added together drift apart. */
 const JITTER = 0.1
@@ -60,10 +60,10 @@ export interface CheckFacts {
   readonly fraction: number
 }
 
-export function nextCourse(
-  domain: CheckCourse & Pick<Domain, 'isVouched' | 'isSandbox'>,
+export function nextVerificationState(
+  domain: VerificationState & Pick<Domain, 'isVouched' | 'isSandbox'>,
   facts: CheckFacts,
-): CheckCourse {
+): VerificationState {
   const { verdict, now, isAsked, hasGrace = false, fraction } = facts
   if (domain.isVouched || domain.isSandbox)
     return { ...domain, verifiedAt: domain.verifiedAt ?? now, failingSince: null, nextCheckAt: null }
@@ -71,7 +71,7 @@ export function nextCourse(
   const watchedSince = Math.min(domain.watchedSince, now)
   const failingSince = domain.failingSince === null ? null : Math.min(domain.failingSince, now)
   const before = { ...domain, watchedSince, failingSince }
-  const after = { ...before, ...verdictCourse(before, verdict, now, isAsked && !hasGrace) }
+  const after = { ...before, ...applyVerdict(before, verdict, now, isAsked && !hasGrace) }
   if (isAsked && after.verifiedAt === null) after.watchedSince = now
   const everyMs = intervalMs(after, verdict, now)
   return { ...after, nextCheckAt: now + Math.round(everyMs * (1 - JITTER * fraction)) }
@@ -79,31 +79,31 @@ export function nextCourse(
 
 /** Of a domain that was just added. */
 export function firstCheckAt(addedAt: number): number {
-  return addedAt + EAGERNESS[0].everyMs
+  return addedAt + UNVERIFIED_INTERVALS[0].everyMs
 }
 
-function verdictCourse(
-  { verifiedAt, failingSince, failedChecks }: CheckCourse,
+function applyVerdict(
+  { verifiedAt, failingSince, failedChecks }: VerificationState,
   verdict: DomainCheck['verdict'],
   now: number,
   endsAtOnce: boolean,
-): Partial<CheckCourse> {
+): Partial<VerificationState> {
   if (verdict === 'verified') return { verifiedAt: verifiedAt ?? now, failingSince: null, failedChecks: 0 }
   if (verdict === 'unknown' || verifiedAt === null) return {}
   const since = failingSince ?? now
-  const isLost = endsAtOnce || (now - since >= TOLERATED_MS && failedChecks + 1 >= FEWEST_FAILED_CHECKS)
+  const isLost = endsAtOnce || (now - since >= GRACE_MS && failedChecks + 1 >= MIN_FAILED_CHECKS)
   return isLost
     ? { verifiedAt: null, failingSince: null, failedChecks: 0, watchedSince: now }
     : { failingSince: since, failedChecks: failedChecks + 1 }
 }
 
 function intervalMs(
-  { verifiedAt, failingSince, watchedSince }: CheckCourse,
+  { verifiedAt, failingSince, watchedSince }: VerificationState,
   verdict: DomainCheck['verdict'],
   now: number,
 ): number {
   if (verifiedAt !== null)
-    return failingSince === null && verdict === 'verified' ? VERIFIED_EVERY_MS : TROUBLED_EVERY_MS
-  const stage = EAGERNESS.find(({ withinMs }) => now - watchedSince < withinMs)
+    return failingSince === null && verdict === 'verified' ? VERIFIED_EVERY_MS : RETRY_EVERY_MS
+  const stage = UNVERIFIED_INTERVALS.find(({ withinMs }) => now - watchedSince < withinMs)
   return stage?.everyMs ?? VERIFIED_EVERY_MS
 }

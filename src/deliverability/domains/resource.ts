@@ -1,7 +1,7 @@
 /** Sending domains and their keys as a resource. */
 import type { Log } from '../../world/log.js'
 import { resource } from '../../resource/resource.js'
-import { renewRetired } from '../dkim/renew-dkim.js'
+import { renewRetiredKeys } from '../dkim/dkim-keys.js'
 import type { DomainParts } from './domain-parts.js'
 import { domainRoutes } from './domain-routes.js'
 import { recheckDomains } from './recheck-domains.js'
@@ -27,7 +27,7 @@ export const domains = resource({
         name: 'renew-dkim',
         schedule: '23 * * * *',
         async run() {
-          const selectors = await renewRetired(domains, domains.clock.now())
+          const selectors = await renewRetiredKeys(domains, domains.clock.now())
           if (selectors > 0) log.info('retired DKIM keys replaced', { selectors })
         },
       },

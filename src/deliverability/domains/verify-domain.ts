@@ -7,8 +7,16 @@
  */
 import { recordHoldsKey } from '../../mail/dkim/dkim-record.js'
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
-import { dkimTarget, dmarcName, isRequired, verificationName, verificationValue } from './dns-records.js'
+import {
+  dkimTarget,
+  dmarcName,
+  isRequired,
+  verificationName,
+  verificationValue,
+  dnsRecords,
+} from './dns-records.js'
 import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
+import type { DomainParts } from './domain-parts.js'
 
 export interface DomainCheck {
   readonly findings: Record<string, Finding>
@@ -93,5 +101,34 @@ function judge(answer: DnsAnswer<string>, isRight: boolean): Finding {
       return { status: 'failed', found: [] }
     case 'unavailable':
       return { status: 'pending', found: [`DNS did not answer: ${answer.reason}`], isUnanswered: true }
+  }
+}
+
+/** The resolver to ask about this domain's records. */
+export function resolverFor(
+  domain: Domain,
+  { dkimZone, freshResolver }: Pick<DomainParts, 'dkimZone' | 'freshResolver'>,
+): Resolver {
+  return domain.isSandbox ? publishedAsAsked(domain, dkimZone) : freshResolver()
+}
+
+const MISSING: DnsAnswer<never> = { kind: 'missing', why: 'nxdomain', ttlSeconds: 0 }
+
+function publishedAsAsked(domain: Domain, dkimZone: string): Resolver {
+  const records = dnsRecords(domain, dkimZone)
+  const find = async (type: 'CNAME' | 'TXT', name: string): Promise<DnsAnswer<string>> => {
+    const found = records.filter(record => record.type === type && record.name === name)
+    return found.length === 0
+      ? MISSING
+      : { kind: 'found', records: found.map(({ value }) => value), ttlSeconds: 0 }
+  }
+  return {
+    mx: async () => MISSING,
+    ipv4: async () => MISSING,
+    ipv6: async () => MISSING,
+    txt: name => find('TXT', name),
+    cname: name => find('CNAME', name),
+    ns: async () => MISSING,
+    ptr: async () => MISSING,
   }
 }

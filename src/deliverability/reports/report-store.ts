@@ -57,7 +57,7 @@ export interface NewDomainReport extends Omit<DomainReport, 'records'> {
 }
 
 /** Of one domain and kind within a day; the busiest have some hundred reporters. */
-const MOST_A_DAY = 500
+const MAX_PER_DAY = 500
 const DAY_MS = 86_400_000
 
 /** `known`: it is here already. `too_many`: more came today than anybody honest sends. */
@@ -71,7 +71,7 @@ export async function insertReport(db: Queries, report: NewDomainReport): Promis
     .where('kind', '=', report.kind)
     .where('received_at', '>', report.receivedAt - DAY_MS)
     .executeTakeFirstOrThrow()
-  if (received >= MOST_A_DAY) return 'too_many'
+  if (received >= MAX_PER_DAY) return 'too_many'
   const result = await db
     .insertInto('domain_reports')
     .values({

@@ -9,20 +9,23 @@ import { pageQuery } from '../../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
-import { readSuppressionEntry } from './suppression-entry.js'
+import {
+  readSuppressionEntry,
+  addSuppression,
+  removeSuppression,
+  type ContactSuppressions,
+} from './suppressions.js'
 import {
   pageSuppressions,
   SUPPRESSION_REASONS,
   SUPPRESSION_SCOPES,
   type Suppression,
 } from './suppression-store.js'
-import type { SuppressedContacts } from './suppressed-contacts.js'
-import { addSuppression, removeSuppression } from './suppressions.js'
 
 export interface SuppressionParts {
   readonly database: Database
   readonly clock: Clock
-  readonly suppressedContacts: SuppressedContacts
+  readonly suppressedContacts: ContactSuppressions
   /** The event log has grown. */
   readonly onEvents?: () => void
 }

@@ -54,10 +54,10 @@ export async function insertSuppression(db: Queries, suppression: Suppression): 
 }
 
 /** `widened`: it stopped marketing only, and stops everything now. `known`: it stops as much already, and stays as it is. */
-export type Suppressing = 'added' | 'widened' | 'known'
+export type SuppressResult = 'added' | 'widened' | 'known'
 
 /** For what a person's hand, a client or a file asks for; `suppressAll` is for many that nobody waits to hear of. */
-export async function suppressOrWiden(db: Queries, suppression: Suppression): Promise<Suppressing> {
+export async function suppressOrWiden(db: Queries, suppression: Suppression): Promise<SuppressResult> {
   if (await insertSuppression(db, suppression)) return 'added'
   if (suppression.scope !== 'all') return 'known'
   const { email, workspace_id: workspaceId, ...changes } = toRow(suppression)
@@ -175,19 +175,19 @@ export async function findReasons(
 type Entry = Pick<Suppression, 'reason' | 'scope' | 'sourceMessageId' | 'createdAt'>
 
 /** What suppresses an address: its own entry, and that of its whole domain. */
-export interface Standing {
+export interface AddressSuppressions {
   readonly own?: Entry
   readonly domain?: Entry
 }
 
 /** Addresses that nothing suppresses are missing. @param emails lower case */
-export async function findStandings(
+export async function findSuppressionsOf(
   db: Queries,
   workspaceId: string,
   emails: readonly string[],
-): Promise<ReadonlyMap<string, Standing>> {
+): Promise<ReadonlyMap<string, AddressSuppressions>> {
   const entries = await entriesOf(db, workspaceId, emails)
-  const standings = new Map<string, Standing>()
+  const standings = new Map<string, AddressSuppressions>()
   if (entries.size === 0) return standings
   for (const email of emails) {
     const standing = given({ own: entries.get(email), domain: entries.get(domainEntry(email)) })

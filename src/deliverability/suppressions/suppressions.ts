@@ -9,13 +9,13 @@ import type { Tx } from '../../db/database.js'
 import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
 import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
-import type { SuppressedContacts } from './suppressed-contacts.js'
 import {
   deleteSuppression,
   suppressOrWiden,
-  type Suppressing,
+  type SuppressResult,
   type Suppression,
 } from './suppression-store.js'
+import { asciiDomain, normalizedAddress, parseAddress } from '../../mail/address.js'
 
 declare module '../../events/event.js' {
   /** By hand: a key or the operator. What bounces, complaints and wishes suppress follows from events of their own. */
@@ -29,10 +29,10 @@ declare module '../../events/event.js' {
 export async function addSuppression(
   tx: Tx,
   suppression: Suppression,
-  contacts: SuppressedContacts,
+  contacts: ContactSuppressions,
   actor: Actor = OPERATOR,
   isSandbox = false,
-): Promise<Exclude<Suppressing, 'known'>> {
+): Promise<Exclude<SuppressResult, 'known'>> {
   const { workspaceId, email, reason, scope, createdAt } = suppression
   const result = await suppressOrWiden(tx.db, suppression)
   if (result === 'known') throw new AppError('duplicate', `${email} is suppressed already`, { path: 'email' })
@@ -44,7 +44,7 @@ export async function addSuppression(
     details: { reason, scope },
     createdAt,
   })
-  await appendEvents(tx, [suppressedByHand(suppression, isSandbox)])
+  await appendEvents(tx, [suppressionAddedEvent(suppression, isSandbox)])
   await contacts.suppressed(tx, [suppression], { isSandbox, source: 'api' })
   return result
 }
@@ -53,7 +53,7 @@ export async function addSuppression(
 export async function removeSuppression(
   tx: Tx,
   removal: Pick<Suppression, 'workspaceId' | 'email' | 'createdAt'>,
-  contacts: SuppressedContacts,
+  contacts: ContactSuppressions,
   actor: Actor = OPERATOR,
   isSandbox = false,
 ): Promise<void> {
@@ -75,7 +75,7 @@ export async function removeSuppression(
 }
 
 /** What the event log is told of an entry that somebody has made. */
-export function suppressedByHand(
+export function suppressionAddedEvent(
   { workspaceId, email, reason, scope, createdAt }: Suppression,
   isSandbox: boolean,
 ): AnyEvent {
@@ -87,4 +87,47 @@ export function suppressedByHand(
     occurredAt: createdAt,
     payload: { email, reason, scope },
   }
+}
+
+/** An erased address is its hash, as an export has it. @returns the form that is stored and compared: that of `normalizedAddress`, by which it is also looked for. @throws AppError validation_error */
+export function readSuppressionEntry(text: string): string {
+  const entry = normalizedAddress(text)
+  if (/^erased:[0-9a-f]{64}$/.test(entry)) return entry
+  if (entry.startsWith('@') ? asciiDomain(entry.slice(1)) === undefined : !parseAddress(entry))
+    throw new AppError('validation_error', `${text.slice(0, 300)} is neither an address nor @domain`, {
+      path: 'email',
+    })
+  return entry
+}
+
+export interface SuppressionChange {
+  readonly isSandbox: boolean
+  /** `api`: a client or the operator; `import`: a file; `system`: a bounce or a complaint. */
+  readonly source: 'api' | 'import' | 'system'
+}
+
+export interface ContactSuppressions {
+  /**
+   * Entries were added or widened, or would have been if they were not there already.
+   *
+   * @param entries addresses and whole domains, of any workspaces
+   */
+  suppressed(tx: Tx, entries: readonly Suppression[], change: SuppressionChange): Promise<void>
+  /** An entry was removed. */
+  released(
+    tx: Tx,
+    entry: Pick<Suppression, 'workspaceId' | 'email' | 'createdAt'>,
+    change: SuppressionChange,
+  ): Promise<void>
+}
+
+/**
+ * Whether an entry records the person's own opt-out: an unsubscribe, or a complaint about a message. Removing such an entry does not
+ * subscribe anybody again. A complaint without a message was entered by hand.
+ */
+export function isOptOut({
+  reason,
+  sourceMessageId,
+}: Pick<Suppression, 'reason' | 'sourceMessageId'>): boolean {
+  return reason === 'unsubscribe' || (reason === 'complaint' && sourceMessageId !== null)
 }

@@ -13,7 +13,7 @@ import type { Log } from '../../world/log.js'
 import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
 import { Effects, type Effect } from './effects.js'
 import type { Forwarder } from './forward.js'
-import type { OwnNames } from '../intake/inbound-address.js'
+import type { InboundDomains } from '../intake/inbound-address.js'
 import {
   markProcessed,
   readInboundOctets,
@@ -21,14 +21,13 @@ import {
   type InboundMail,
   type InboundRecipient,
 } from '../inbound-mail-store.js'
-import { matchMessage, possibleMessages, type Messages } from './match-message.js'
-import type { MessageTokens } from './message-tokens.js'
-import type { MailFinding, ReturnedFinding, WrittenReport } from '../reading/parser-protocol.js'
+import { matchMessage, possibleMessages, type Messages, type MessageTokens } from './match-message.js'
+import type { MailFinding, ReturnedFinding, SerializedReport } from '../reading/parser-protocol.js'
 import type { InboundResult } from '../results.js'
 
 export interface ApplyParts {
   readonly newId: NewId
-  readonly names: OwnNames
+  readonly names: InboundDomains
   readonly tokens: MessageTokens
   readonly forwarder: Forwarder
   readonly log: Log
@@ -46,7 +45,7 @@ export interface Applied {
   readonly hasEvents: boolean
 }
 
-const MOST_DETAIL = 300
+const MAX_DETAIL = 300
 
 export async function applyFindings(
   database: Database,
@@ -55,33 +54,33 @@ export async function applyFindings(
   now: number,
 ): Promise<Applied> {
   return database.write(async tx => {
-    const messages = await lookUp(tx, parts, batch)
+    const messages = await findMessagesFor(tx, parts, batch)
     const effects = new Effects(now)
     const results: InboundResult[] = []
     for (const read of batch) {
-      const application = new Application(tx, parts, messages, effects, read, now)
+      const application = new RecipientEffects(tx, parts, messages, effects, read, now)
       const findings: InboundFinding[] = []
       for (const recipient of distinct(read.mail.recipients)) {
-        for (const { message, isConfirmed, result, detail } of await application.to(recipient)) {
+        for (const { message, isConfirmed, result, detail } of await application.applyTo(recipient)) {
           results.push(result)
           findings.push({
             recipient: recipient.address,
             result,
             ...(message === undefined ? {} : { messageId: message.id }),
             ...given({ isConfirmed }),
-            ...(detail === undefined ? {} : { detail: detail.slice(0, MOST_DETAIL) }),
+            ...(detail === undefined ? {} : { detail: detail.slice(0, MAX_DETAIL) }),
           })
         }
       }
       await markProcessed(tx.db, read.mail.seq, now, findings)
     }
     await effects.write(tx)
-    tx.onCommit(() => effects.tell(parts.log))
-    return { results, hasEvents: effects.areAny }
+    tx.onCommit(() => effects.log(parts.log))
+    return { results, hasEvents: effects.hasEvents }
   })
 }
 
-async function lookUp(tx: Tx, { names }: ApplyParts, batch: readonly ReadMail[]): Promise<Messages> {
+async function findMessagesFor(tx: Tx, { names }: ApplyParts, batch: readonly ReadMail[]): Promise<Messages> {
   const ids = batch.flatMap(({ mail, finding }) => [
     ...mail.recipients.flatMap(({ messageId }) => messageId ?? []),
     ...(finding.returned ? possibleMessages(finding.returned, names.hostname) : []),
@@ -116,7 +115,7 @@ interface Outcome extends Effect {
 }
 
 /** One mail's effects, recipient by recipient. */
-class Application {
+class RecipientEffects {
   private readonly tx: Tx
   private readonly parts: ApplyParts
   private readonly messages: Messages
@@ -133,7 +132,7 @@ class Application {
     this.now = now
   }
 
-  async to(recipient: InboundRecipient): Promise<Outcome[]> {
+  async applyTo(recipient: InboundRecipient): Promise<Outcome[]> {
     switch (recipient.purpose) {
       case 'return_path':
       case 'feedback':
@@ -158,14 +157,14 @@ class Application {
     if (typeof match === 'string') return { result: isMeant ? match : returned.kind, detail: returned.form }
     const { message, isConfirmed } = match
     if (isConfirmed || !isMeant)
-      return { message, isConfirmed, ...(await this.effects.take(this.tx, message, returned)) }
+      return { message, isConfirmed, ...(await this.effects.apply(this.tx, message, returned)) }
     return { message, isConfirmed, result: 'unconfirmed', detail: unconfirmedDetail(returned) }
   }
 
   private async toUnsubscribe({ messageId = '' }: InboundRecipient): Promise<Outcome> {
     const message = this.messages.get(messageId)
     return message
-      ? { message, isConfirmed: true, ...(await this.effects.takeUnsubscribe(this.tx, message)) }
+      ? { message, isConfirmed: true, ...(await this.effects.applyUnsubscribe(this.tx, message)) }
       : { result: 'unmatched' }
   }
 
@@ -182,7 +181,7 @@ class Application {
     return outcomes
   }
 
-  private async keep(report: WrittenReport): Promise<Outcome> {
+  private async keep(report: SerializedReport): Promise<Outcome> {
     const verdict = await insertReport(this.tx.db, {
       id: this.parts.newId(),
       receivedAt: this.read.mail.receivedAt,
@@ -195,7 +194,7 @@ class Application {
 
   private toContact(): Promise<Outcome> {
     const { mail, finding } = this.read
-    return this.parts.forwarder.take(this.tx, mail, finding.head, this.now, most =>
+    return this.parts.forwarder.forward(this.tx, mail, finding.head, this.now, most =>
       readInboundOctets(this.tx.db, mail, most),
     )
   }

@@ -10,34 +10,34 @@ import type { Tx } from '../../db/database.js'
 import { foldField, unstructured } from '../../mail/compose/header-field.js'
 import { headerDate } from '../../mail/mime/header-date.js'
 import { encodeBase64 } from '../../mail/mime/transfer-encoding.js'
-import { enqueueOwnMail, type OwnMailParts } from '../../queue/enqueue-own-mail.js'
+import { enqueueSystemMail, type SystemMailParts } from '../../queue/enqueue-system-mail.js'
 import type { InboundMail } from '../inbound-mail-store.js'
 import type { MailHead } from '../reading/parser-protocol.js'
 import type { Effect } from './effects.js'
 
-export interface ForwardParts extends OwnMailParts {
+export interface ForwardParts extends SystemMailParts {
   readonly hostname: string
   /** Absent: nothing is forwarded. */
   readonly forwardTo: string | undefined
 }
 
 const HOUR_MS = 3_600_000
-const MOST_AN_HOUR = 100
+const MAX_PER_HOUR = 100
 /** Octets of the original; in base64 and with what is around it they fit one part of a relayed message. */
-const MOST_ATTACHED = 180_000
-const MOST_SUBJECT = 200
+const MAX_ATTACHED = 180_000
+const MAX_SUBJECT = 200
 
 export class Forwarder {
   private readonly parts: ForwardParts
   /** When the last ones were forwarded, ms since epoch UTC. */
-  private recent: number[] = []
+  private recentAt: number[] = []
 
   constructor(parts: ForwardParts) {
     this.parts = parts
   }
 
   /** @param readOriginal the mail's first octets, so many at most */
-  async take(
+  async forward(
     tx: Tx,
     mail: InboundMail,
     head: MailHead | undefined,
@@ -47,16 +47,16 @@ export class Forwarder {
     const { forwardTo } = this.parts
     if (forwardTo === undefined) return { result: 'kept', detail: 'inbound.forward_to is empty' }
     if (!head) return { result: 'kept', detail: 'its header could not be read' }
-    if (head.loops.some(loop => loop.trim().toLowerCase() === this.mark))
+    if (head.loops.some(loop => loop.trim().toLowerCase() === this.loopAddress))
       return { result: 'kept', detail: 'it was forwarded before' }
-    this.recent = this.recent.filter(at => at > now - HOUR_MS)
-    if (this.recent.length >= MOST_AN_HOUR)
-      return { result: 'kept', detail: `more than ${MOST_AN_HOUR} within an hour` }
-    this.recent.push(now)
+    this.recentAt = this.recentAt.filter(at => at > now - HOUR_MS)
+    if (this.recentAt.length >= MAX_PER_HOUR)
+      return { result: 'kept', detail: `more than ${MAX_PER_HOUR} within an hour` }
+    this.recentAt.push(now)
     const subject = forwardedSubject(mail, head)
-    const message = this.compose(mail, forwardTo, subject, await readOriginal(MOST_ATTACHED), now)
-    await enqueueOwnMail(tx, this.parts, {
-      from: this.mark,
+    const message = this.compose(mail, forwardTo, subject, await readOriginal(MAX_ATTACHED), now)
+    await enqueueSystemMail(tx, this.parts, {
+      from: this.loopAddress,
       to: forwardTo,
       subject,
       message,
@@ -67,7 +67,7 @@ export class Forwarder {
   }
 
   /** What a mail that we forwarded has in X-Loop; also its author. */
-  private get mark(): string {
+  private get loopAddress(): string {
     return `postmaster@${this.parts.hostname}`
   }
 
@@ -76,20 +76,20 @@ export class Forwarder {
     const boundary = `=_${id}`
     const isCut = original.length < mail.size
     const lines = [
-      foldField('From', `Postroad <${this.mark}>`),
+      foldField('From', `Postroad <${this.loopAddress}>`),
       foldField('To', to),
       foldField('Subject', unstructured(subject)),
       `Date: ${headerDate(now)}`,
       `Message-ID: <${id}@${this.parts.hostname}>`,
       'Auto-Submitted: auto-generated',
-      `X-Loop: ${this.mark}`,
+      `X-Loop: ${this.loopAddress}`,
       'MIME-Version: 1.0',
       `Content-Type: multipart/mixed; boundary="${boundary}"`,
       '',
       `--${boundary}`,
       'Content-Type: text/plain; charset=us-ascii',
       '',
-      ...explain(mail, isCut).map(line => line.replace(/[^\x20-\x7e]/g, '?')),
+      ...coverText(mail, isCut).map(line => line.replace(/[^\x20-\x7e]/g, '?')),
       '',
       `--${boundary}`,
       // RFC 2046 §5.2.1 allows message/rfc822 no base64, and the original may be 8-bit.
@@ -109,13 +109,13 @@ function forwardedSubject({ recipients }: InboundMail, { subject }: MailHead): s
   const clean = subject
     .replace(/\p{Cc}+/gu, ' ')
     .trim()
-    .slice(0, MOST_SUBJECT)
+    .slice(0, MAX_SUBJECT)
   const local =
     recipients.find(({ purpose }) => purpose === 'contact')?.address.split('@', 1)[0] ?? 'postmaster'
   return `[${local.toLowerCase()}] ${clean === '' ? '(no subject)' : clean}`
 }
 
-function explain(mail: InboundMail, isCut: boolean): string[] {
+function coverText(mail: InboundMail, isCut: boolean): string[] {
   return [
     'This mail came to a mailbox of your mail server that a person has to read.',
     '',

@@ -10,14 +10,20 @@
 import { isUuid } from '../../core/ids.js'
 import { normalizedAddress } from '../../mail/address.js'
 import { parseNamedAddress } from '../../mail/named-address.js'
-import { parseReturnPathLocal, type ReturnPathToken } from '../../mail/return-path.js'
-import type { Message } from '../../messages/message-store.js'
-import type { MessageTokens } from './message-tokens.js'
+import {
+  parseReturnPathLocal,
+  type ReturnPathToken,
+  verifyReturnPath,
+  type ReturnPathKey,
+} from '../../mail/return-path.js'
+import { type Message, findAnyMessage } from '../../messages/message-store.js'
 import type { ReturnedFinding } from '../reading/parser-protocol.js'
+import type { Queries } from '../../db/database.js'
+import { verifyUnsubscribeToken, type UnsubscribeToken } from '../../mail/unsubscribe-token.js'
 
 export type Messages = ReadonlyMap<string, Message>
 
-export interface Matching {
+export interface MatchContext {
   readonly messages: Messages
   readonly tokens: MessageTokens
   /** Right side of our Message-IDs. */
@@ -38,7 +44,7 @@ export interface Match {
 
 /** @param addressed what the signed address stands for, where the mail came to one */
 export function matchMessage(
-  { messages, tokens, hostname }: Matching,
+  { messages, tokens, hostname }: MatchContext,
   returned: ReturnedFinding,
   addressed?: string,
 ): Match | 'forged' | 'unmatched' {
@@ -89,4 +95,39 @@ function namedRecipients({ recipients }: ReturnedFinding): string[] {
   return recipients
     .flatMap(one => [one.recipient, one.originalRecipient])
     .flatMap(address => (address === undefined ? [] : [normalizedAddress(address)]))
+}
+
+export type SignedAddress =
+  | { readonly kind: 'return_path'; readonly token: ReturnPathToken }
+  | { readonly kind: 'unsubscribe'; readonly token: UnsubscribeToken }
+
+export class MessageTokens {
+  private readonly reader: Queries
+  private readonly keys: readonly ReturnPathKey[]
+
+  /** @param keys every version */
+  constructor(reader: Queries, keys: readonly ReturnPathKey[]) {
+    this.reader = reader
+    this.keys = keys
+  }
+
+  /** The message, where the token was made by us for it. */
+  async find(signed: SignedAddress): Promise<Message | undefined> {
+    const { keyVersion, messageId } = signed.token
+    // A key that there never was spares the look-up.
+    if (!this.keys.some(({ version }) => version === keyVersion)) return undefined
+    const message = await findAnyMessage(this.reader, messageId)
+    return message && this.isFor(signed, message) ? message : undefined
+  }
+
+  isFor(signed: SignedAddress, message: Message): boolean {
+    if (signed.token.messageId !== message.id) return false
+    return signed.kind === 'return_path'
+      ? verifyReturnPath(signed.token, message.recipient, this.keys)
+      : verifyUnsubscribeToken(
+          signed.token,
+          { workspaceId: message.workspaceId, messageId: message.id, recipient: message.recipient },
+          this.keys,
+        )
+  }
 }

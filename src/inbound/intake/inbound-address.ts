@@ -19,7 +19,7 @@ import {
  */
 export type Purpose = 'return_path' | 'unsubscribe' | 'feedback' | 'reports' | 'contact'
 
-export interface OwnNames {
+export interface InboundDomains {
   /** `hostname`. */
   readonly hostname: string
   /** `mta.return_path_domain`. */
@@ -45,7 +45,7 @@ const UNKNOWN = { kind: 'unknown' } as const
 /** @param address `local@domain` as given in RCPT, or a bare `postmaster` */
 export function readInboundAddress(
   address: string,
-  { hostname, returnPathDomain }: OwnNames,
+  { hostname, returnPathDomain }: InboundDomains,
 ): InboundAddress {
   const at = address.lastIndexOf('@')
   const local = (at < 0 ? address : address.slice(0, at)).toLowerCase()

@@ -22,9 +22,9 @@ import {
 } from '../../smtp/receiver.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
-import { readInboundAddress, type OwnNames } from './inbound-address.js'
-import type { IntakeBudget } from './intake-budget.js'
-import type { KeptMail } from './kept-mail.js'
+import { readInboundAddress, type InboundDomains } from './inbound-address.js'
+import type { IntakeLimiter } from './intake-limiter.js'
+import type { MailQuota } from './mail-quota.js'
 import type { InboundCounters } from '../results.js'
 import {
   deleteInboundParts,
@@ -32,22 +32,22 @@ import {
   insertInboundPart,
   type InboundRecipient,
 } from '../inbound-mail-store.js'
-import type { MessageTokens } from '../effects/message-tokens.js'
+import type { MessageTokens } from '../effects/match-message.js'
 
 export interface ReceiverParts {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
   readonly newId: NewId
-  readonly names: OwnNames
+  readonly names: InboundDomains
   readonly tokens: MessageTokens
   readonly counters: InboundCounters
   /** Octets of a mail at most. */
   readonly messageSize: number
   /** The same for mail that has a recipient without a token. */
   readonly unsignedMessageSize: number
-  readonly budget: IntakeBudget
-  readonly kept: KeptMail
+  readonly limiter: IntakeLimiter
+  readonly quota: MailQuota
   /** A mail was committed. @param isSigned whether each recipient is a signed address */
   readonly onStored: (isSigned: boolean) => void
 }
@@ -56,10 +56,10 @@ export interface ReceiverParts {
  * Octets of unfinished mails in memory, all sessions together. Mail without a token may take half of it; mail with one is
  * never refused for it, but written in smaller parts.
  */
-const MOST_HELD = 64 * 1_024 * 1_024
+const MAX_HELD_OCTETS = 64 * 1_024 * 1_024
 
 export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefined> {
-  const memory = new HeldOctets(MOST_HELD)
+  const memory = new MemoryBudget(MAX_HELD_OCTETS)
   return {
     beginMail(session, _, mail) {
       parts.database.storage.requireRoom()
@@ -69,7 +69,7 @@ export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefine
 }
 
 /** Counts what all unfinished mails hold. */
-class HeldOctets {
+class MemoryBudget {
   private readonly most: number
   private held = 0
 
@@ -89,14 +89,14 @@ class HeldOctets {
     this.held += octets
   }
 
-  giveBack(octets: number): void {
+  release(octets: number): void {
     this.held -= octets
   }
 }
 
 class InboundTransaction implements MailTransaction {
   private readonly parts: ReceiverParts
-  private readonly memory: HeldOctets
+  private readonly memory: MemoryBudget
   private readonly session: SessionFacts
   private readonly mail: MailCommand
   private readonly bodyId: string
@@ -107,10 +107,10 @@ class InboundTransaction implements MailTransaction {
   private size = 0
   /** Octets that were added to what is kept. */
   private counted = 0
-  private isOver = false
+  private isEnded = false
   private isRefusalLogged = false
 
-  constructor(parts: ReceiverParts, memory: HeldOctets, session: SessionFacts, mail: MailCommand) {
+  constructor(parts: ReceiverParts, memory: MemoryBudget, session: SessionFacts, mail: MailCommand) {
     this.parts = parts
     this.memory = memory
     this.session = session
@@ -135,10 +135,10 @@ class InboundTransaction implements MailTransaction {
         const message = await tokens.find(known)
         if (!message) {
           counters.forged += 1
-          this.logRefused(known.kind)
+          this.logForged(known.kind)
           throw noSuchMailbox()
         }
-        this.parts.budget.beginSigned(message.id)
+        this.parts.limiter.beginSigned(message.id)
         this.recipients.push({ address, purpose: known.kind, messageId: message.id })
         return
       }
@@ -153,11 +153,11 @@ class InboundTransaction implements MailTransaction {
   /** @throws SmtpRefusal */
   private beginUnsigned(): void {
     if (!this.isSigned) return
-    const { budget, kept, unsignedMessageSize } = this.parts
+    const { limiter, quota, unsignedMessageSize } = this.parts
     const { size = 0 } = this.mail
     if (size > unsignedMessageSize) throw tooLarge()
-    if (!kept.hasRoomFor(size)) throw noRoom()
-    budget.beginUnsigned(this.session.peerAddress)
+    if (!quota.fits(size)) throw quotaExceeded()
+    limiter.beginUnsigned(this.session.peerAddress)
     this.isSigned = false
   }
 
@@ -175,17 +175,17 @@ class InboundTransaction implements MailTransaction {
 
   /** @throws SmtpRefusal where it is more than may come */
   private count(octets: number): void {
-    const { budget, kept, messageSize, unsignedMessageSize } = this.parts
+    const { limiter, quota, messageSize, unsignedMessageSize } = this.parts
     this.size += octets
     if (this.size > (this.isSigned ? messageSize : Math.min(messageSize, unsignedMessageSize)))
       throw tooLarge()
     if (!this.isSigned) {
-      if (!kept.hasRoomFor(octets)) throw noRoom()
-      budget.takeUnsigned(this.session.peerAddress, octets)
+      if (!quota.fits(octets)) throw quotaExceeded()
+      limiter.takeUnsigned(this.session.peerAddress, octets)
     }
     for (const { messageId } of this.recipients)
-      if (messageId !== undefined) budget.takeSigned(messageId, octets)
-    kept.add(octets)
+      if (messageId !== undefined) limiter.takeSigned(messageId, octets)
+    quota.add(octets)
     this.counted += octets
   }
 
@@ -215,20 +215,20 @@ class InboundTransaction implements MailTransaction {
       this.drop()
       throw error
     } finally {
-      this.isOver = true
-      this.memory.giveBack(rest.length)
+      this.isEnded = true
+      this.memory.release(rest.length)
     }
   }
 
   abandon(): void {
-    if (this.isOver) return
-    this.isOver = true
-    this.memory.giveBack(this.spool.held)
+    if (this.isEnded) return
+    this.isEnded = true
+    this.memory.release(this.spool.held)
     this.drop()
   }
 
   private drop(): void {
-    this.parts.kept.takeOff(this.counted)
+    this.parts.quota.subtract(this.counted)
     this.counted = 0
     const { log } = this.parts
     // Should this fail, the next start removes them.
@@ -241,12 +241,12 @@ class InboundTransaction implements MailTransaction {
     try {
       await this.parts.database.write(tx => insertInboundPart(tx.db, this.bodyId, part, octets))
     } finally {
-      this.memory.giveBack(octets.length)
+      this.memory.release(octets.length)
     }
   }
 
   /** Once for each mail: a guesser may name many. */
-  private logRefused(kind: string): void {
+  private logForged(kind: string): void {
     if (this.isRefusalLogged) return
     this.isRefusalLogged = true
     this.parts.log.info('inbound address with a token that is not ours', {
@@ -261,7 +261,7 @@ function tooLarge(): SmtpRefusal {
   return new SmtpRefusal(552, '5.3.4', 'message too large')
 }
 
-function noRoom(): SmtpRefusal {
+function quotaExceeded(): SmtpRefusal {
   return new SmtpRefusal(452, '4.3.1', 'no room for mail without a return path of ours, try again later')
 }
 

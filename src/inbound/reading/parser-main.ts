@@ -6,7 +6,7 @@
  */
 import { readReturnedMail } from '../../mail/returned/read-returned-mail.js'
 import { ownThread, stepAside } from '../../world/threads.js'
-import { serveParser } from './serve-parser.js'
+import { serveParser } from './read-inbound-mail.js'
 
 stepAside()
 serveParser(ownThread(), readReturnedMail)

@@ -55,7 +55,7 @@ export interface ParsedReport {
 }
 
 /** The same on its way to the database: its records written out already, which for a thousand takes a while. */
-export interface WrittenReport extends Omit<ParsedReport, 'records'> {
+export interface SerializedReport extends Omit<ParsedReport, 'records'> {
   readonly recordsJson: string
 }
 
@@ -68,7 +68,7 @@ export interface MailHead {
 
 export interface MailFinding {
   readonly returned?: ReturnedFinding
-  readonly reports?: readonly WrittenReport[]
+  readonly reports?: readonly SerializedReport[]
   readonly head?: MailHead
   /** Why it, or its report, could not be read; in a few words. */
   readonly fault?: string

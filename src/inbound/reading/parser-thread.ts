@@ -26,9 +26,9 @@ export interface Reading {
 }
 
 /** For one mail: one is read in milliseconds, the largest reports in a second or two. */
-const LIMIT_MS = 10_000
+const MAIL_TIMEOUT_MS = 10_000
 /** For the start of a thread. */
-const START_LIMIT_MS = 60_000
+const START_TIMEOUT_MS = 60_000
 /** For strings and objects; the largest report needs about 60. Its octets, unpacked 10 MB at most, are kept elsewhere. */
 const HEAP_MEGABYTES = 160
 
@@ -39,7 +39,7 @@ interface Running {
   isReady: boolean
 }
 
-interface Waiting {
+interface PendingRead {
   readonly number: number
   readonly findings: MailFinding[]
   /** How many are read. */
@@ -52,8 +52,8 @@ export class ParserThread {
   private readonly parts: ParserThreadParts
   private running: Running | undefined
   private lastNumber = 0
-  private waiting: Waiting | undefined
-  private limit: Timer | undefined
+  private pending: PendingRead | undefined
+  private timeout: Timer | undefined
   private isClosed = false
 
   constructor(parts: ParserThreadParts) {
@@ -67,14 +67,14 @@ export class ParserThread {
     const { thread, isReady } = (this.running ??= this.start())
     const number = ++this.lastNumber
     const reading = new Promise<Reading>(resolve => {
-      this.waiting = { number, findings: [], wanted: tasks.length, resolve, isOverdue: false }
+      this.pending = { number, findings: [], wanted: tasks.length, resolve, isOverdue: false }
     })
     const request: ParseRequest = { number, tasks }
     thread.post(
       request,
       tasks.map(({ octets }) => octets.buffer),
     )
-    this.allow(isReady ? LIMIT_MS : START_LIMIT_MS)
+    this.startTimeout(isReady ? MAIL_TIMEOUT_MS : START_TIMEOUT_MS)
     return reading
   }
 
@@ -88,56 +88,56 @@ export class ParserThread {
     const thread = this.parts.spawn(PROGRAM, {
       options: undefined,
       heapMegabytes: HEAP_MEGABYTES,
-      onMessage: message => this.take(message as ParseAnswer),
+      onMessage: message => this.onMessage(message as ParseAnswer),
       onEnd: ({ exitCode, fault }) => {
         const wasReady = this.running?.isReady === true
         this.running = undefined
-        if (!this.waiting) return
+        if (!this.pending) return
         if (!this.isClosed)
           this.parts.log.error('the thread that reads inbound mail ended', {
             error: fault?.message ?? `exit code ${exitCode}`,
             stack: fault?.stack,
           })
-        const ended = this.waiting.isOverdue ? 'overdue' : 'ended'
-        this.answer(wasReady ? ended : 'unavailable')
+        const ended = this.pending.isOverdue ? 'overdue' : 'ended'
+        this.settle(wasReady ? ended : 'unavailable')
       },
     })
     return { thread, isReady: false }
   }
 
-  private take(message: ParseAnswer): void {
-    const { waiting } = this
+  private onMessage(message: ParseAnswer): void {
+    const { pending: waiting } = this
     if (message.kind === 'ready') {
       if (this.running) this.running.isReady = true
-      if (waiting) this.allow(LIMIT_MS)
+      if (waiting) this.startTimeout(MAIL_TIMEOUT_MS)
     } else if (waiting?.number === message.number) {
       waiting.findings.push(message.finding)
-      if (waiting.findings.length === waiting.wanted) this.answer('read')
-      else this.allow(LIMIT_MS)
+      if (waiting.findings.length === waiting.wanted) this.settle('read')
+      else this.startTimeout(MAIL_TIMEOUT_MS)
     }
   }
 
   /** From now on, until the next sign of it. */
-  private allow(limitMs: number): void {
-    this.limit?.cancel()
+  private startTimeout(limitMs: number): void {
+    this.timeout?.cancel()
     const limit = this.parts.clock.after(limitMs, () => void this.endOverdue(limit))
-    this.limit = limit
+    this.timeout = limit
   }
 
   private async endOverdue(limit: Timer): Promise<void> {
     // It may have answered while this thread was held up itself.
     await nextTurn()
-    const { waiting } = this
-    if (!waiting || this.limit !== limit) return
+    const { pending: waiting } = this
+    if (!waiting || this.timeout !== limit) return
     waiting.isOverdue = true
-    this.parts.log.error('reading an inbound mail took too long', { limitMs: LIMIT_MS })
+    this.parts.log.error('reading an inbound mail took too long', { limitMs: MAIL_TIMEOUT_MS })
     await this.running?.thread.terminate()
   }
 
-  private answer(end: Reading['end']): void {
-    this.limit?.cancel()
-    const { waiting } = this
-    this.waiting = undefined
+  private settle(end: Reading['end']): void {
+    this.timeout?.cancel()
+    const { pending: waiting } = this
+    this.pending = undefined
     waiting?.resolve({ findings: waiting.findings, end })
   }
 }

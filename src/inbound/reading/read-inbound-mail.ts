@@ -9,24 +9,27 @@ import { describeError } from '../../core/errors.js'
 import { readMessageHeader } from '../../mail/mime/header-section.js'
 import type { ReturnedMail } from '../../mail/returned/returned-mail.js'
 import { TOKEN_FIELD } from '../../mail/server-fields.js'
-import { findAttachments } from './attachments.js'
-import { readReport } from '../reports/read-report.js'
-import { MOST_UNPACKED } from '../reports/unpack.js'
+import { readReport, MAX_UNPACKED } from '../reports/read-report.js'
 import type {
   MailFinding,
   MailHead,
   ParsedReport,
   ParseTask,
   ReturnedFinding,
-  WrittenReport,
+  SerializedReport,
+  ParseAnswer,
+  ParseRequest,
 } from './parser-protocol.js'
+import { leavesOf, LENIENT, readMimeStructure } from '../../mail/mime/mime-structure.js'
+import { decodeTransfer } from '../../mail/mime/transfer-encoding.js'
+import type { OwnThread } from '../../world/threads.js'
 
 export type ReadReturned = (source: Buffer) => ReturnedMail | Promise<ReturnedMail>
 
-const MOST_RECIPIENTS = 100
-const MOST_REPORTS = 5
+const MAX_RECIPIENTS = 100
+const MAX_REPORTS = 5
 /** Of a field that is looked at. */
-const MOST_TEXT = 998
+const MAX_FIELD = 998
 /** The header is at the front. */
 const HEAD_OCTETS = 65_536
 
@@ -48,47 +51,76 @@ function toFinding(mail: ReturnedMail): ReturnedFinding {
   return {
     kind,
     form,
-    recipients: recipients.slice(0, MOST_RECIPIENTS),
-    ...(token === undefined ? {} : { token: token.trim().slice(0, MOST_TEXT) }),
-    ...(to === undefined ? {} : { to: to.slice(0, MOST_TEXT) }),
+    recipients: recipients.slice(0, MAX_RECIPIENTS),
+    ...(token === undefined ? {} : { token: token.trim().slice(0, MAX_FIELD) }),
+    ...(to === undefined ? {} : { to: to.slice(0, MAX_FIELD) }),
     ...(returnPaths.length === 0 ? {} : { returnPaths: returnPaths.map(bareAddress) }),
-    ...(envelopeId === undefined ? {} : { envelopeId: envelopeId.slice(0, MOST_TEXT) }),
-    ...(original?.messageId === undefined ? {} : { messageId: original.messageId.slice(0, MOST_TEXT) }),
+    ...(envelopeId === undefined ? {} : { envelopeId: envelopeId.slice(0, MAX_FIELD) }),
+    ...(original?.messageId === undefined ? {} : { messageId: original.messageId.slice(0, MAX_FIELD) }),
   }
 }
 
 function bareAddress(text: string): string {
   return text
-    .slice(0, MOST_TEXT)
+    .slice(0, MAX_FIELD)
     .replace(/^[^<]*<|>.*$/gs, '')
     .trim()
 }
 
 /** A mail seldom has more than one report; the fault of one does not hide the others. */
 function readReports(source: Buffer): Pick<MailFinding, 'reports' | 'fault'> {
-  const reports: WrittenReport[] = []
+  const reports: SerializedReport[] = []
   let fault: string | undefined
-  const budget = { left: MOST_UNPACKED }
+  const budget = { remaining: MAX_UNPACKED }
   for (const attachment of findAttachments(source)) {
-    if (reports.length >= MOST_REPORTS) break
+    if (reports.length >= MAX_REPORTS) break
     try {
-      reports.push(...readReport(attachment, budget).map(written))
+      reports.push(...readReport(attachment, budget).map(serialize))
     } catch (error) {
       fault ??= describeError(error).slice(0, 200)
     }
   }
-  return { reports: reports.slice(0, MOST_REPORTS), ...given({ fault }) }
+  return { reports: reports.slice(0, MAX_REPORTS), ...given({ fault }) }
 }
 
-function written({ records, ...report }: ParsedReport): WrittenReport {
+function serialize({ records, ...report }: ParsedReport): SerializedReport {
   return { ...report, recordsJson: JSON.stringify(records) }
 }
 
 function readHead(source: Buffer): MailHead {
   const header = readMessageHeader(source.toString('latin1', 0, HEAD_OCTETS))
   return {
-    subject: header.text('subject').slice(0, MOST_TEXT),
-    from: header.text('from').slice(0, MOST_TEXT),
+    subject: header.text('subject').slice(0, MAX_FIELD),
+    from: header.text('from').slice(0, MAX_FIELD),
     loops: header.all('x-loop').slice(0, 20),
+  }
+}
+
+const MAX_LEAVES = 20
+
+/** Octets of each leaf, its transfer encoding undone; at most 20. */
+export function findAttachments(source: Buffer): Buffer[] {
+  return leavesOf(readMimeStructure(source, LENIENT))
+    .slice(0, MAX_LEAVES)
+    .map(({ bodyStart, end, encoding }) => decodeTransfer(source.subarray(bodyStart, end), encoding))
+}
+
+export function serveParser(thread: OwnThread, readReturned: ReadReturned): void {
+  const answer = (value: ParseAnswer): void => thread.post(value)
+  let turn = Promise.resolve()
+  thread.listen(message => {
+    const { number, tasks } = message as ParseRequest
+    turn = turn.then(async () => {
+      for (const task of tasks) answer({ kind: 'read', number, finding: await read(task, readReturned) })
+    })
+  })
+  answer({ kind: 'ready' })
+}
+
+async function read(task: ParseTask, readReturned: ReadReturned): Promise<MailFinding> {
+  try {
+    return await readInboundMail(task, readReturned)
+  } catch (error) {
+    return { fault: describeError(error).slice(0, 200) }
   }
 }

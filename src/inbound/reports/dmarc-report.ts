@@ -8,13 +8,12 @@
 import type { ParsedReport } from '../reading/parser-protocol.js'
 import {
   requiredText,
-  MOST_RECORDS,
+  MAX_RECORDS,
   reportCount,
   reportDomain,
   reportMoment,
   reportText,
 } from './report-fields.js'
-import { scanXml, type XmlHandler } from './scan-xml.js'
 
 /** No report nests deeper than 6. */
 const MAX_DEPTH = 12
@@ -32,12 +31,12 @@ interface RecordParts {
 
 /** @throws Error */
 export function readDmarcReport(octets: Buffer): ParsedReport {
-  const reading = new DmarcReading()
+  const reading = new DmarcHandler()
   scanXml(octets.toString('utf8'), reading)
   return reading.finish()
 }
 
-class DmarcReading implements XmlHandler {
+class DmarcHandler implements XmlHandler {
   /** Of the open elements: each one's path below the root, which is `feedback`. */
   private readonly paths: string[] = []
   private text = ''
@@ -119,7 +118,7 @@ class DmarcReading implements XmlHandler {
     if (evaluated.dkim === 'pass' || evaluated.spf === 'pass') this.totals.passed += count
     if (disposition === 'quarantine') this.totals.quarantined += count
     if (disposition === 'reject') this.totals.rejected += count
-    if (this.records.length >= MOST_RECORDS) return
+    if (this.records.length >= MAX_RECORDS) return
     this.records.push({
       source_ip: value('row/source_ip'),
       count,
@@ -140,4 +139,102 @@ class DmarcReading implements XmlHandler {
 
 function resultOf(values: Values, fields: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(fields.map(field => [field, reportText(values.get(field))]))
+}
+
+export interface XmlHandler {
+  /** @param name with its prefix, if any */
+  open(name: string): void
+  /** Decoded; a long text is cut. May come in several pieces. */
+  addText(text: string): void
+  close(): void
+}
+
+/** Elements of a document; a report of 10 MB has 400,000. */
+const MAX_ELEMENTS = 500_000
+/** Characters of one tag with its attributes. */
+const MAX_TAG = 4_096
+/** Characters of one piece of text that are told; nothing that is kept of a report is longer. */
+const MOST_TEXT = 4_096
+
+const NAME = /^[\p{L}_:][\p{L}\p{N}_:.\u00b7-]{0,99}$/u
+const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi
+const KNOWN: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/** @throws Error */
+export function scanXml(text: string, handler: XmlHandler): void {
+  const open: string[] = []
+  let elements = 0
+  let at = text.startsWith('\ufeff') ? 1 : 0
+  while (at < text.length) {
+    const start = text.indexOf('<', at)
+    const end = start < 0 ? text.length : start
+    if (end > at && open.length > 0) handler.addText(decode(text.slice(at, Math.min(end, at + MOST_TEXT))))
+    if (start < 0) break
+    if (text.startsWith('<!--', start)) at = endOf(text, '-->', start + 4)
+    else if (text.startsWith('<?', start)) at = endOf(text, '?>', start + 2)
+    else if (text.startsWith('<![CDATA[', start)) {
+      at = endOf(text, ']]>', start + 9)
+      if (open.length > 0) handler.addText(text.slice(start + 9, Math.min(at - 3, start + 9 + MOST_TEXT)))
+    } else if (text.startsWith('<!', start)) {
+      throw new Error('it declares a document type')
+    } else if (text.startsWith('</', start)) {
+      at = endOf(text, '>', start + 2)
+      if (at - start > MAX_TAG || text.slice(start + 2, at - 1).trimEnd() !== open.pop()) throw damaged()
+      handler.close()
+    } else {
+      at = endOfTag(text, start + 1)
+      const isEmpty = text[at - 2] === '/'
+      const name = nameIn(text.slice(start + 1, isEmpty ? at - 2 : at - 1))
+      if (open.length === 0 && elements > 0) throw damaged()
+      elements += 1
+      if (elements > MAX_ELEMENTS) throw new Error('its XML has too many elements')
+      handler.open(name)
+      if (isEmpty) handler.close()
+      else open.push(name)
+    }
+  }
+  if (open.length > 0 || elements === 0) throw damaged()
+}
+
+/** Where what follows `mark` begins. @throws Error where there is none: nothing is searched to the end twice */
+function endOf(text: string, mark: string, from: number): number {
+  const at = text.indexOf(mark, from)
+  if (at < 0) throw damaged()
+  return at + mark.length
+}
+
+/** An attribute's value may hold a `>`. */
+function endOfTag(text: string, from: number): number {
+  const last = Math.min(text.length, from + MAX_TAG)
+  let quote = ''
+  for (let at = from; at < last; at += 1) {
+    const char = text.charAt(at)
+    if (quote !== '') {
+      if (char === quote) quote = ''
+    } else if (char === '>') return at + 1
+    else if (char === '"' || char === "'") quote = char
+    else if (char === '<') break
+  }
+  throw damaged()
+}
+
+function nameIn(tag: string): string {
+  const end = tag.search(/\s/)
+  const name = end < 0 ? tag : tag.slice(0, end)
+  if (!NAME.test(name)) throw damaged()
+  return name
+}
+
+/** What is no entity stays as it is: some reporters write a bare `&`. */
+function decode(text: string): string {
+  if (!text.includes('&')) return text
+  return text.replace(ENTITY, (whole, decimal?: string, hex?: string, name?: string) => {
+    if (name !== undefined) return KNOWN[name.toLowerCase()] ?? whole
+    const code = decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal)
+    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
+  })
+}
+
+function damaged(): Error {
+  return new Error('its XML is damaged')
 }

@@ -6,10 +6,10 @@
 import { asciiDomain } from '../../mail/address.js'
 
 /** Characters of one value. */
-const MOST_TEXT = 255
+const MAX_TEXT = 255
 /** Year 2100; a later one is no time of a report, and would be no date at all at some point. */
-const LATEST = 4_102_444_800_000
-export const MOST_RECORDS = 1_000
+const LATEST_MS = 4_102_444_800_000
+export const MAX_RECORDS = 1_000
 
 /** Control characters, NUL among them, which PostgreSQL cannot store. */
 // eslint-disable-next-line no-control-regex -- control characters are what is looked for
@@ -18,10 +18,10 @@ const CONTROLS = /[\u0000-\u001f\u007f]+/g
 export function reportText(value: unknown): string {
   return typeof value === 'string'
     ? value
-        .slice(0, 4 * MOST_TEXT)
+        .slice(0, 4 * MAX_TEXT)
         .replace(CONTROLS, ' ')
         .trim()
-        .slice(0, MOST_TEXT)
+        .slice(0, MAX_TEXT)
     : ''
 }
 
@@ -40,7 +40,7 @@ export function reportDomain(value: unknown): string {
 
 /** @param at ms since epoch UTC. @throws Error */
 export function reportMoment(at: number): number {
-  if (!(at >= 0 && at <= LATEST)) throw new Error('it names no time')
+  if (!(at >= 0 && at <= LATEST_MS)) throw new Error('it names no time')
   return Math.floor(at)
 }
 

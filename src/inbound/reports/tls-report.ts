@@ -4,11 +4,10 @@
  * Called in the reading thread. Pure. Standard: RFC 8460 §4.
  * Fails: throws a plain Error that says what is wrong.
  */
-import { parseJson } from './parse-json.js'
 import type { ParsedReport } from '../reading/parser-protocol.js'
 import {
   requiredText,
-  MOST_RECORDS,
+  MAX_RECORDS,
   reportCount,
   reportDomain,
   reportMoment,
@@ -16,8 +15,8 @@ import {
 } from './report-fields.js'
 
 /** Domains that one report tells of; a reporter sends one report for each policy domain. */
-const MOST_POLICIES = 20
-const MOST_STRINGS = 20
+const MAX_POLICIES = 20
+const MAX_STRINGS = 20
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -33,7 +32,7 @@ export function readTlsReport(text: string): ParsedReport[] {
     endAt: reportMoment(Date.parse(reportText(range['end-datetime']))),
   }
   const byDomain = new Map<string, Fields[]>()
-  for (const entry of listOf(report['policies']).slice(0, MOST_POLICIES)) {
+  for (const entry of listOf(report['policies']).slice(0, MAX_POLICIES)) {
     const domain = reportDomain(fieldsOf(fieldsOf(entry)['policy'])['policy-domain'])
     byDomain.set(domain, [...(byDomain.get(domain) ?? []), fieldsOf(entry)])
   }
@@ -59,7 +58,7 @@ function summarise(entries: readonly Fields[], contact: string): Pick<ParsedRepo
     })
     const details = listOf(entry['failure-details'])
     failures += details.length
-    for (const detail of details.slice(0, MOST_RECORDS - records.length))
+    for (const detail of details.slice(0, MAX_RECORDS - records.length))
       records.push(failureOf(fieldsOf(detail)))
   }
   return {
@@ -90,5 +89,60 @@ function listOf(value: unknown): readonly unknown[] {
 
 /** Some send a single string where a list belongs. */
 function textsOf(value: unknown): string[] {
-  return (typeof value === 'string' ? [value] : listOf(value)).slice(0, MOST_STRINGS).map(reportText)
+  return (typeof value === 'string' ? [value] : listOf(value)).slice(0, MAX_STRINGS).map(reportText)
+}
+
+/** Of a whole report: one of a large sender, with thousands of failures, has some ten thousand. */
+const MAX_VALUES = 200_000
+/** A report nests 6 deep. */
+const MAX_DEPTH = 20
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** @throws Error */
+export function parseJson(text: string): unknown {
+  checkBounds(text)
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ''))
+  } catch (error) {
+    throw new Error('its JSON is damaged', { cause: error })
+  }
+}
+
+/** One pass; whether it is JSON at all is not asked here. Values are counted by what stands between and around them. */
+function checkBounds(text: string): void {
+  let values = 0
+  let depth = 0
+  for (let at = 0; at < text.length; at += 1) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfString(text, at)
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        depth += 1
+        values += 1
+        if (depth > MAX_DEPTH) throw new Error('its JSON is nested too deep')
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth -= 1
+        break
+      case 0x2c: // ,
+        values += 1
+        break
+    }
+    if (values > MAX_VALUES) throw new Error('its JSON has too many values')
+  }
+}
+
+/** Of the closing quote; the end of the text where there is none. */
+function endOfString(text: string, quote: number): number {
+  for (let at = text.indexOf('"', quote + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1
+    if (backslashes % 2 === 0) return at
+  }
+  return text.length
 }

@@ -9,7 +9,7 @@ import type { SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
 import type { Tables } from '../../db/tables.js'
-import type { SubmittedBy } from '../../messages/log/mail-log.js'
+import type { SubmittedBy } from '../../messages/mail-log.js'
 import type { MessageStatus } from '../../messages/message-status.js'
 import {
   isSpelled,

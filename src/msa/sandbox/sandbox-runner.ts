@@ -9,7 +9,7 @@ import { describeError } from '../../core/errors.js'
 import type { Database, Tx } from '../../db/database.js'
 import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'
-import { recordHappenings } from '../../messages/message-history.js'
+import { recordTransitions } from '../../messages/message-history.js'
 import { markStarted } from '../../messages/message-status-store.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
@@ -101,9 +101,9 @@ async function begin(tx: Tx, mails: readonly DueMail[], now: number): Promise<vo
   await deleteScheduled(tx.db, ids)
   await markStarted(tx.db, ids, now)
   const suppressed = new Set(await suppressedSince(tx, mails))
-  await recordHappenings(
+  await recordTransitions(
     tx,
-    [...suppressed].map(({ messageId }) => ({ what: 'suppressed', messageId, at: now })),
+    [...suppressed].map(({ messageId }) => ({ kind: 'suppressed', messageId, at: now })),
   )
   await playOutcomes(
     tx,

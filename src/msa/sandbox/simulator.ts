@@ -9,7 +9,7 @@
 import type { Tx } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'
 import { isMarketingMail } from '../../messages/mail-origin.js'
-import { recordHappenings, type Happening } from '../../messages/message-history.js'
+import { recordTransitions, type Transition } from '../../messages/message-history.js'
 import type { AcceptedSubmission } from '../mail-submission.js'
 import type { StoreParts } from '../submit-parts.js'
 import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
@@ -69,9 +69,9 @@ function mailsOf({ content, recipients }: AcceptedSubmission): DueMail[] {
 export async function playOutcomes(tx: Tx, mails: readonly DueMail[], now: number): Promise<boolean> {
   const players = mails.flatMap(toPlayer)
   if (players.length === 0) return false
-  await recordHappenings(
+  await recordTransitions(
     tx,
-    players.flatMap(player => happeningsOf(player, now)),
+    players.flatMap(player => transitionsOf(player, now)),
   )
   return true
 }
@@ -83,21 +83,21 @@ function toPlayer(mail: DueMail): Player[] {
   return steps ? [{ ...mail, steps }] : []
 }
 
-function happeningsOf({ messageId, steps }: Player, at: number): Happening[] {
+function transitionsOf({ messageId, steps }: Player, at: number): Transition[] {
   return [
-    { messageId, at, what: 'handed_over' },
-    ...steps.map((step): Happening => ({ messageId, at, ...happening(step) })),
+    { messageId, at, kind: 'offered' },
+    ...steps.map((step): Transition => ({ messageId, at, ...transition(step) })),
   ]
 }
 
-function happening(step: Step) {
+function transition(step: Step) {
   const seen = { ip: '192.0.2.1', userAgent: 'Postroad simulator', isBot: false }
   switch (step) {
     case 'delivered':
-      return { what: step, facts: { remoteMta: REMOTE_MTA } } as const
+      return { kind: step, facts: { remoteMta: REMOTE_MTA } } as const
     case 'bounced':
       return {
-        what: step,
+        kind: step,
         facts: {
           bounceType: 'permanent',
           cause: 'recipient',
@@ -109,10 +109,10 @@ function happening(step: Step) {
         },
       } as const
     case 'complained':
-      return { what: step, facts: { feedbackType: 'abuse' } } as const
+      return { kind: step, facts: { feedbackType: 'abuse' } } as const
     case 'opened':
-      return { what: step, facts: seen } as const
+      return { kind: step, facts: seen } as const
     case 'clicked':
-      return { what: step, facts: { ...seen, url: `https://${DOMAIN}/` } } as const
+      return { kind: step, facts: { ...seen, url: `https://${DOMAIN}/` } } as const
   }
 }

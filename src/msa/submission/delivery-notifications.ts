@@ -27,13 +27,13 @@ import type { EmailBounced, EmailDelivered, EmailFailed, EmailSuppressed } from 
 import type { StoredEvent } from '../../events/store.js'
 import { parseAddress } from '../../mail/address.js'
 import { writeDsn, type DsnRecipient } from '../../mail/compose/dsn-write.js'
-import { enqueueOwnMail, type OwnMailParts } from '../../queue/enqueue-own-mail.js'
+import { enqueueSystemMail, type SystemMailParts } from '../../queue/enqueue-system-mail.js'
 import { findMessages, type Message } from '../../messages/message-store.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import { findSubmittedMail, hasContent, type SubmittedMail } from './delivery-notification-store.js'
 
-export interface NotificationParts extends OwnMailParts {
+export interface NotificationParts extends SystemMailParts {
   readonly clock: Clock
   readonly log: Log
   /** Our own name. */
@@ -114,7 +114,7 @@ async function report(tx: Tx, parts: NotificationParts, event: Reported, message
     return
   }
   const domain = await findApplianceDomain(tx.db, parts.hostname)
-  await enqueueOwnMail(tx, parts, {
+  await enqueueSystemMail(tx, parts, {
     contentId,
     from: `mailer-daemon@${parts.hostname}`,
     to: mail.submitter,

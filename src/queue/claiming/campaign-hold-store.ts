@@ -59,7 +59,7 @@ export async function releaseCampaign(db: Queries, id: string, now: number): Pro
 }
 
 /** The campaign is over and nothing of it has to be held any more. */
-export async function endHold(db: Queries, id: string): Promise<void> {
+export async function deleteHold(db: Queries, id: string): Promise<void> {
   await db.deleteFrom('campaign_holds').where('campaign_id', '=', id).execute()
 }
 
@@ -111,7 +111,7 @@ export class CampaignHolds {
   }
 
   /** Reloads the holds. Reloads run one after the other, so the last one started wins. */
-  look(): Promise<HoldChanges> {
+  reload(): Promise<HoldChanges> {
     const look = this.looking.then(() => this.read())
     this.looking = look.catch(() => undefined)
     return look

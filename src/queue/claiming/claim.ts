@@ -3,11 +3,14 @@
  * hand and when each would be tried again. Until its outcome is on disk no other look finds a claimed message.
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
-import type { Queries } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
 import { markStarted } from '../../messages/message-status-store.js'
-import { beginAttempt } from './claim-store.js'
-import { nextDueAt, selectDue, type QueueEntry } from '../queue-store.js'
+import { claimEntries, nextDueAt, selectDue, type QueueEntry, removeEntries } from '../queue-store.js'
 import type { Turn } from '../pacing/site.js'
+import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
+import { normalizedAddress } from '../../mail/address.js'
+import type { DeliveryJob } from '../delivery-agent.js'
+import { recordTransitions } from '../../messages/message-history.js'
 
 export interface Claimed {
   readonly turn: Turn
@@ -31,17 +34,17 @@ export async function claim(
   turns: readonly Turn[],
   { now, retry, fraction, incarnation }: ClaimTerms,
 ): Promise<Claimed[]> {
-  const looks: Look[] = []
-  for (const turn of turns) looks.push(await look(db, turn, now))
+  const looks: LaneClaim[] = []
+  for (const turn of turns) looks.push(await claimLane(db, turn, now))
   const retryAts = new Map<number, number>()
   for (const [attempts, ids] of byAttempts(looks.flatMap(({ due }) => due))) {
     const retryAt = now + retryDelayMs(retry, attempts + 1, fraction)
-    await beginAttempt(db, ids, retryAt, incarnation)
+    await claimEntries(db, ids, retryAt, incarnation)
     retryAts.set(attempts, retryAt)
   }
   await markStarted(
     db,
-    looks.flatMap(({ due }) => due.filter(wasPutOff)).map(entry => entry.messageId),
+    looks.flatMap(({ due }) => due.filter(mayBeScheduled)).map(entry => entry.messageId),
     now,
   )
   return looks.map(({ turn, due, nextDueAt }) => ({
@@ -56,14 +59,14 @@ export async function claim(
   }))
 }
 
-interface Look {
+interface LaneClaim {
   readonly turn: Turn
   /** As many as there are slots, at most. */
   readonly due: readonly QueueEntry[]
   readonly nextDueAt: number | undefined
 }
 
-async function look(db: Queries, turn: Turn, now: number): Promise<Look> {
+async function claimLane(db: Queries, turn: Turn, now: number): Promise<LaneClaim> {
   const { key } = turn.lane
   const waiting = await selectDue(db, key, now, turn.slots + 1)
   const due = waiting.slice(0, turn.slots)
@@ -72,7 +75,7 @@ async function look(db: Queries, turn: Turn, now: number): Promise<Look> {
 }
 
 /** Whether it may have been scheduled: what is sent at once is due from the moment it is queued. */
-function wasPutOff({ attempts, nextAttemptAt, enqueuedAt }: QueueEntry): boolean {
+function mayBeScheduled({ attempts, nextAttemptAt, enqueuedAt }: QueueEntry): boolean {
   return attempts === 0 && nextAttemptAt > enqueuedAt
 }
 
@@ -85,4 +88,77 @@ function byAttempts(entries: readonly QueueEntry[]): Map<number, string[]> {
     else groups.set(attempts, [messageId])
   }
   return groups
+}
+
+/** Which of these jobs' recipients their workspace has suppressed since. */
+export async function findSuppressedJobs(
+  db: Queries,
+  jobs: readonly DeliveryJob[],
+): Promise<Set<DeliveryJob>> {
+  const suppressed = new Set<DeliveryJob>()
+  for (const own of groupBySuppression(jobs)) {
+    const [first] = own
+    if (!first) continue
+    const emails = own.map(job => normalizedAddress(job.recipient))
+    const found = await findSuppressed(db, first.workspaceId, emails, isMarketing(first))
+    for (const job of own) if (found.has(normalizedAddress(job.recipient))) suppressed.add(job)
+  }
+  return suppressed
+}
+
+/** Between two attempts they were sent already, and are only not sent again. */
+export async function dropSuppressed(tx: Tx, jobs: readonly DeliveryJob[], now: number): Promise<void> {
+  const entries = await removeEntries(
+    tx.db,
+    jobs.map(job => job.messageId),
+  )
+  await recordTransitions(
+    tx,
+    entries.map(({ messageId, wasOffered }) => ({
+      kind: wasOffered ? 'withheld' : 'suppressed',
+      messageId,
+      at: now,
+    })),
+  )
+}
+
+/** By what decides which suppressions count: workspace and kind of mail. */
+function groupBySuppression(jobs: readonly DeliveryJob[]): Iterable<readonly DeliveryJob[]> {
+  const groups = new Map<string, DeliveryJob[]>()
+  for (const job of jobs) {
+    const key = `${job.workspaceId} ${isMarketing(job)}`
+    const group = groups.get(key)
+    if (group) group.push(job)
+    else groups.set(key, [job])
+  }
+  return groups.values()
+}
+
+function isMarketing({ origin }: DeliveryJob): boolean {
+  return origin?.isMarketing ?? false
+}
+
+/** Why a message that the operator deleted was not delivered. */
+export const DELETED_BY_OPERATOR = 'deleted from the queue by the operator'
+
+/** @param onDropped the event log has grown @returns what is to be delivered */
+export async function dropWithdrawn(
+  tx: Tx,
+  claimed: readonly Claimed[],
+  now: number,
+  onDropped: () => void,
+): Promise<readonly Claimed[]> {
+  const withdrawn = claimed.flatMap(({ entries }) => entries.filter(({ isWithdrawn }) => isWithdrawn))
+  if (withdrawn.length === 0) return claimed
+  await recordTransitions(
+    tx,
+    withdrawn.map(({ messageId }) => ({
+      kind: 'failed',
+      messageId,
+      at: now,
+      facts: { reason: DELETED_BY_OPERATOR },
+    })),
+  )
+  tx.onCommit(onDropped)
+  return claimed.map(one => ({ ...one, entries: one.entries.filter(({ isWithdrawn }) => !isWithdrawn) }))
 }

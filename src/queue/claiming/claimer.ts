@@ -12,22 +12,19 @@ import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import type { LogEvent } from '../../world/log-events.js'
-import { letGo, takeBackAttempt } from './claim-store.js'
-import { claim, type Claimed } from './claim.js'
-import { logMessage } from '../../messages/log/mail-log.js'
+import { clearClaims, releaseClaims, removeEntries, type QueueEntry } from '../queue-store.js'
+import { claim, type Claimed, dropSuppressed, findSuppressedJobs, dropWithdrawn } from './claim.js'
+import { logMessage } from '../../messages/mail-log.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import type { JobLoader } from './job-loader.js'
 import { LARGE_OCTETS } from '../../messages/content-store.js'
 import type { OctetSemaphore } from '../delivery/octet-semaphore.js'
 import type { Schedule } from '../pacing/schedule.js'
 import type { Site, Turn } from '../pacing/site.js'
-import { recordHappenings } from '../../messages/message-history.js'
-import { removeEntries, type QueueEntry } from '../queue-store.js'
-import { dropSuppressed, suppressedJobs } from './suppress-queued.js'
-import { dropWithdrawn } from './withdrawn.js'
+import { recordTransitions } from '../../messages/message-history.js'
 
 /** A message that is claimed and complete. */
-export interface Ready {
+export interface ReadyMessage {
   readonly job: DeliveryJob
   readonly turn: Turn
   /** Octets that are still to be read of its message. */
@@ -35,7 +32,7 @@ export interface Ready {
   /** Why it cannot be delivered now; it is put off without asking the agent. */
   readonly fault: string | undefined
   /** Gives back the memory that was set apart for it. */
-  readonly release: () => void
+  readonly freeMemory: () => void
 }
 
 export interface ClaimerParts {
@@ -55,22 +52,22 @@ export interface ClaimerParts {
 export interface ClaimRound {
   /** `nothing`: there was no turn to give. `failed`: the database had trouble; what fails now would only fail again. */
   readonly kind: 'nothing' | 'done' | 'failed'
-  readonly ready: readonly Ready[]
+  readonly ready: readonly ReadyMessage[]
 }
 
 /** Lanes looked at in one claiming transaction. */
 const LANES_PER_CLAIM = 40
 /** A large message among small ones that finds no memory lets those behind it go first. */
-const NO_MEMORY_MS = 5_000
+const MEMORY_RETRY_MS = 5_000
 /** Between two tries to hand back what was claimed. */
-const HAND_BACK_PAUSE_MS = 1_000
+const RELEASE_RETRY_MS = 1_000
 
-interface InHand {
+interface ClaimedMessage {
   readonly turn: Turn
   readonly messageId: string
 }
 
-type Unloaded = InHand & { readonly entry: QueueEntry }
+type Unloaded = ClaimedMessage & { readonly entry: QueueEntry }
 
 const WITHOUT_CONTENT = 'its content is missing'
 
@@ -103,22 +100,22 @@ export class Claimer {
       )
     } catch (error) {
       log.error('queue could not be claimed', { error: describeError(error) })
-      for (const turn of turns) schedule.looked(turn, 0, clock.now())
+      for (const turn of turns) schedule.claimEnded(turn, 0, clock.now())
       return { kind: 'failed', ready: [] }
     }
-    for (const { turn, entries, nextDueAt } of claimed) schedule.looked(turn, entries.length, nextDueAt)
-    return turns.length === 0 ? { kind: 'nothing', ready: [] } : this.makeReady(claimed)
+    for (const { turn, entries, nextDueAt } of claimed) schedule.claimEnded(turn, entries.length, nextDueAt)
+    return turns.length === 0 ? { kind: 'nothing', ready: [] } : this.loadClaimed(claimed)
   }
 
   /** Gives back what was claimed and not begun: due again, the attempt not counted. Tries until the database takes it. */
-  async handBack(claimed: readonly InHand[], dueAt: number): Promise<void> {
+  async release(claimed: readonly ClaimedMessage[], dueAt: number): Promise<void> {
     if (claimed.length === 0) return
     const ids = claimed.map(({ messageId }) => messageId)
-    await this.insist('queue could not be handed back', db => takeBackAttempt(db, ids, dueAt))
-    for (const { turn } of claimed) this.parts.schedule.dropped(turn, dueAt)
+    await this.writeUntilDone('queue could not be handed back', db => releaseClaims(db, ids, dueAt))
+    for (const { turn } of claimed) this.parts.schedule.released(turn, dueAt)
   }
 
-  private async makeReady(claimed: readonly Claimed[]): Promise<ClaimRound> {
+  private async loadClaimed(claimed: readonly Claimed[]): Promise<ClaimRound> {
     const inHand = claimed.flatMap(({ turn, entries }) =>
       entries.map(entry => ({ turn, messageId: entry.messageId, entry })),
     )
@@ -126,47 +123,47 @@ export class Claimer {
       const loaded = await this.parts.jobs.load(inHand.map(({ entry }) => entry))
       const suppressed = await this.dropSuppressed(loaded.jobs)
       const byMessage = new Map(loaded.jobs.map(job => [job.messageId, job]))
-      const ready: Ready[] = []
-      const withoutMemory: InHand[] = []
+      const ready: ReadyMessage[] = []
+      const withoutMemory: ClaimedMessage[] = []
       const gone: Unloaded[] = []
       for (const one of inHand) {
         const job = byMessage.get(one.messageId)
-        if (job && suppressed.has(job)) this.parts.schedule.dropped(one.turn)
+        if (job && suppressed.has(job)) this.parts.schedule.released(one.turn)
         else if (!job) gone.push(one)
         else {
-          const made = this.withMemory(one.turn, job, loaded.faults.get(job.messageId))
+          const made = this.reserveMemory(one.turn, job, loaded.faults.get(job.messageId))
           if (made) ready.push(made)
           else withoutMemory.push(one)
         }
       }
-      await this.putOff(withoutMemory)
-      await this.letGo(await this.expire(gone))
+      await this.releaseWithoutMemory(withoutMemory)
+      await this.retryLater(await this.expire(gone))
       return { kind: 'done', ready }
     } catch (error) {
       this.parts.log.error('queue could not be read', { error: describeError(error) })
-      await this.handBack(inHand, this.parts.clock.now())
+      await this.release(inHand, this.parts.clock.now())
       return { kind: 'failed', ready: [] }
     }
   }
 
-  private withMemory(turn: Turn, job: DeliveryJob, fault: string | undefined): Ready | undefined {
+  private reserveMemory(turn: Turn, job: DeliveryJob, fault: string | undefined): ReadyMessage | undefined {
     const { jobs, memory } = this.parts
-    const octets = jobs.missingOctets(job)
-    if (octets <= LARGE_OCTETS) return { job, turn, octets, fault, release: () => {} }
+    const octets = jobs.unreadOctets(job)
+    if (octets <= LARGE_OCTETS) return { job, turn, octets, fault, freeMemory: () => {} }
     const release = memory.take(turn.site, octets, turn.standing === 'proven')
-    return release && { job, turn, octets, fault, release }
+    return release && { job, turn, octets, fault, freeMemory: release }
   }
 
   /** They hold no connection and no place; their lane waits for memory, where it is one of large messages only. */
-  private async putOff(claimed: readonly InHand[]): Promise<void> {
+  private async releaseWithoutMemory(claimed: readonly ClaimedMessage[]): Promise<void> {
     const now = this.parts.clock.now()
-    await this.handBack(
+    await this.release(
       claimed.filter(({ turn }) => turn.lane.isLarge),
       now,
     )
-    await this.handBack(
+    await this.release(
       claimed.filter(({ turn }) => !turn.lane.isLarge),
-      now + NO_MEMORY_MS,
+      now + MEMORY_RETRY_MS,
     )
   }
 
@@ -184,10 +181,10 @@ export class Claimer {
     try {
       await database.write(async tx => {
         const removed = await removeEntries(tx.db, ids)
-        await recordHappenings(
+        await recordTransitions(
           tx,
           removed.map(({ messageId }) => ({
-            what: 'failed',
+            kind: 'failed',
             messageId,
             at: now,
             facts: { reason: WITHOUT_CONTENT },
@@ -199,22 +196,22 @@ export class Claimer {
       return claimed
     }
     log.error('messages without content expired', { messages: ids.length, first: ids[0] })
-    for (const { turn } of expired) schedule.dropped(turn)
+    for (const { turn } of expired) schedule.released(turn)
     onSettled()
     return claimed.filter(({ entry }) => entry.expiresAt > now)
   }
 
   /** An operator took the row away while it was being claimed, or its content is not there: it is tried again later. */
-  private async letGo(claimed: readonly Unloaded[]): Promise<void> {
+  private async retryLater(claimed: readonly Unloaded[]): Promise<void> {
     if (claimed.length === 0) return
     const ids = claimed.map(({ messageId }) => messageId)
-    await this.insist('queue could not be handed back', db => letGo(db, ids))
-    for (const { turn, entry } of claimed) this.parts.schedule.dropped(turn, entry.nextAttemptAt)
+    await this.writeUntilDone('queue could not be handed back', db => clearClaims(db, ids))
+    for (const { turn, entry } of claimed) this.parts.schedule.released(turn, entry.nextAttemptAt)
   }
 
   private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
     const { database, clock, log, onSettled } = this.parts
-    const suppressed = await suppressedJobs(database.reader, jobs)
+    const suppressed = await findSuppressedJobs(database.reader, jobs)
     if (suppressed.size > 0) {
       await database.write(tx => dropSuppressed(tx, [...suppressed], clock.now()))
       for (const { messageId, recipient, submission = {} } of suppressed)
@@ -225,9 +222,9 @@ export class Claimer {
   }
 
   /** What is in hand has to be let go of: nobody else may take it. */
-  private async insist(
+  private async writeUntilDone(
     complaint: LogEvent<'error'>,
-    work: (db: Parameters<typeof letGo>[0]) => Promise<void>,
+    work: (db: Parameters<typeof clearClaims>[0]) => Promise<void>,
   ): Promise<void> {
     const { database, clock, log } = this.parts
     for (;;)
@@ -236,7 +233,7 @@ export class Claimer {
         return
       } catch (error) {
         log.error(complaint, { error: describeError(error) })
-        await clock.sleep(HAND_BACK_PAUSE_MS)
+        await clock.sleep(RELEASE_RETRY_MS)
       }
   }
 }

@@ -16,7 +16,7 @@ import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
-import { adoptOrphans, findOrphans } from './claim-store.js'
+import { requeueOrphans, findOrphans } from '../queue-store.js'
 
 export interface RecoveryParts {
   readonly database: Database
@@ -29,7 +29,7 @@ export interface RecoveryParts {
 }
 
 /** Ends of the process that say nothing about the message yet. */
-const UNSUSPICIOUS_CRASHES = 2
+const HARMLESS_CRASHES = 2
 const FIRST_WAIT_MS = 5_000
 
 export async function recoverOrphans(parts: RecoveryParts): Promise<void> {
@@ -43,7 +43,7 @@ export async function recoverOrphans(parts: RecoveryParts): Promise<void> {
     waits.set(dueAt, [...(waits.get(dueAt) ?? []), messageId])
   }
   await database.write(async tx => {
-    for (const [dueAt, ids] of waits) await adoptOrphans(tx.db, ids, dueAt)
+    for (const [dueAt, ids] of waits) await requeueOrphans(tx.db, ids, dueAt)
   })
   log.info('messages were in hand when the server ended', {
     dueNow: waits.get(now)?.length ?? 0,
@@ -52,7 +52,7 @@ export async function recoverOrphans(parts: RecoveryParts): Promise<void> {
 }
 
 function waitAfter(crashes: number, { retry, random }: RecoveryParts): number {
-  if (crashes <= UNSUSPICIOUS_CRASHES) return 0
+  if (crashes <= HARMLESS_CRASHES) return 0
   const waits = { ...retry, firstMs: Math.min(FIRST_WAIT_MS, retry.firstMs), factor: 2 }
-  return retryDelayMs(waits, crashes - UNSUSPICIOUS_CRASHES, random.fraction())
+  return retryDelayMs(waits, crashes - HARMLESS_CRASHES, random.fraction())
 }

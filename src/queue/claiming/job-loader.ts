@@ -16,18 +16,21 @@ import type { RelayedContent } from '../../mail/relayed-content.js'
 import type { Clock } from '../../world/time/clock.js'
 import {
   findContents,
-  octetsOf,
-  readAttached,
+  attachmentOctets,
+  readAttachments,
   readRelayed,
   type AttachmentFacts,
   type MessageContent,
   type RelayedMessage,
 } from '../../messages/content-store.js'
 import type { DeliveryJob, JobContent } from '../delivery-agent.js'
-import type { LoggedSubmission } from '../../messages/log/mail-log.js'
+import type { LoggedSubmission } from '../../messages/mail-log.js'
 import { originOf, type MailOrigin } from '../../messages/mail-origin.js'
 import type { QueueEntry } from '../queue-store.js'
-import { findOwnValues } from './own-values.js'
+import { findContactsOf } from '../../audience/contacts/contact-store.js'
+import type { Contact } from '../../audience/contacts/contact.js'
+import type { MergeContact } from '../../content/merge/merge-values.js'
+import { findMergeSources } from '../../messages/message-store.js'
 
 export interface JobLoaderParts {
   readonly reader: Queries
@@ -59,47 +62,47 @@ interface LoadedContent {
   readonly bytes: number
 }
 
-interface KeptKeys {
+interface CachedKeys {
   readonly keys: readonly DkimKey[]
   readonly fault: string | undefined
   readonly until: number
 }
 
 /** What is still to be read of a message. */
-interface Missing {
+interface UnreadBody {
   /** Octets that it takes in memory. */
   readonly size: number
   read(): Promise<DeliveryJob['content']>
 }
 
-const KEPT_CONTENT_BYTES = 16 * 1_024 * 1_024
+const CONTENT_CACHE_BYTES = 16 * 1_024 * 1_024
 /** A rotation takes effect within this time. */
-const KEPT_KEYS_MS = 5_000
+const KEY_CACHE_MS = 5_000
 
 export class JobLoader {
   private readonly parts: JobLoaderParts
   private readonly contents = new Map<string, LoadedContent>()
   private contentBytes = 0
-  private readonly keys = new Map<string, KeptKeys>()
+  private readonly keys = new Map<string, CachedKeys>()
   /** Whose message is longer than what the content holds. */
-  private readonly incomplete = new WeakMap<DeliveryJob['content'], Missing>()
+  private readonly incomplete = new WeakMap<DeliveryJob['content'], UnreadBody>()
 
   constructor(parts: JobLoaderParts) {
     this.parts = parts
   }
 
   /** Keeps a content that was just committed: its messages are likely to be next. */
-  offer(content: MessageContent): void {
+  cache(content: MessageContent): void {
     // A newsletter's content is the same object for all its messages; what is larger than a part is read when needed.
-    if (!this.contents.has(content.id)) this.keep(content.id, this.toLoaded(content))
-    this.dropOldest()
+    if (!this.contents.has(content.id)) this.add(content.id, this.toLoaded(content))
+    this.evict()
   }
 
   async load(entries: readonly QueueEntry[]): Promise<Loaded> {
     const contents = await this.loadContents([...new Set(entries.map(entry => entry.contentId))])
     await this.loadKeys([...contents.values()])
     const filled = entries.filter(({ contentId }) => contents.get(contentId)?.hasTags)
-    const own = await findOwnValues(
+    const own = await findMergeValues(
       this.parts.reader,
       filled.map(({ messageId }) => messageId),
     )
@@ -116,7 +119,7 @@ export class JobLoader {
   }
 
   /** Octets of its message that are still to be read, and will be in memory then. */
-  missingOctets(job: DeliveryJob): number {
+  unreadOctets(job: DeliveryJob): number {
     return this.incomplete.get(job.content)?.size ?? 0
   }
 
@@ -158,21 +161,21 @@ export class JobLoader {
       // Retention keeps off what is queued; were it ever not so, an empty mail would be worse than none.
       if (content.isPruned) continue
       const loaded = this.toLoaded(content)
-      this.keep(content.id, loaded)
+      this.add(content.id, loaded)
       found.set(content.id, loaded)
     }
-    this.dropOldest()
+    this.evict()
     return found
   }
 
-  private keep(id: string, content: LoadedContent): void {
+  private add(id: string, content: LoadedContent): void {
     this.contents.set(id, content)
     this.contentBytes += content.bytes
   }
 
-  private dropOldest(): void {
+  private evict(): void {
     for (const [id, { bytes }] of this.contents) {
-      if (this.contentBytes <= KEPT_CONTENT_BYTES) break
+      if (this.contentBytes <= CONTENT_CACHE_BYTES) break
       this.contents.delete(id)
       this.contentBytes -= bytes
     }
@@ -185,11 +188,11 @@ export class JobLoader {
     if (stale.length === 0) return
     if (this.keys.size > 1_000) this.keys.clear()
     for (const [id, kept] of await this.readKeys(stale))
-      this.keys.set(id, { ...kept, until: now + KEPT_KEYS_MS })
+      this.keys.set(id, { ...kept, until: now + KEY_CACHE_MS })
   }
 
   /** All at once; where that fails one by one, so that one domain's trouble is only its own. */
-  private async readKeys(ids: readonly string[]): Promise<[string, Omit<KeptKeys, 'until'>][]> {
+  private async readKeys(ids: readonly string[]): Promise<[string, Omit<CachedKeys, 'until'>][]> {
     try {
       const fresh = await this.parts.readSigningKeys(ids)
       return ids.map(id => [id, { keys: fresh.get(id) ?? [], fault: undefined }])
@@ -202,7 +205,7 @@ export class JobLoader {
     }
   }
 
-  private longer(id: string, own: RelayedContent, relayed: RelayedMessage): Missing {
+  private unreadMessage(id: string, own: RelayedContent, relayed: RelayedMessage): UnreadBody {
     const { reader } = this.parts
     return {
       size: relayed.size,
@@ -210,12 +213,16 @@ export class JobLoader {
     }
   }
 
-  private attached(id: string, own: ComposedContent, attachments: readonly AttachmentFacts[]): Missing {
+  private unreadAttachments(
+    id: string,
+    own: ComposedContent,
+    attachments: readonly AttachmentFacts[],
+  ): UnreadBody {
     const { reader } = this.parts
     return {
-      size: octetsOf(attachments),
+      size: attachmentOctets(attachments),
       async read() {
-        const octets = await readAttached(reader, id, attachments)
+        const octets = await readAttachments(reader, id, attachments)
         let start = 0
         return {
           ...own,
@@ -241,7 +248,7 @@ export class JobLoader {
     if (relayed === undefined) {
       const composed = toComposed(content)
       if (content.attachments)
-        this.incomplete.set(composed, this.attached(content.id, composed, content.attachments))
+        this.incomplete.set(composed, this.unreadAttachments(content.id, composed, content.attachments))
       return { ...facts, content: composed, hasNullReturnPath: false, bytes: bytesOf(content) }
     }
     const { firstPart: message, size } = relayed
@@ -254,7 +261,7 @@ export class JobLoader {
       message,
       ...given({ letter, merging }),
     }
-    if (message.length < size) this.incomplete.set(own, this.longer(content.id, own, relayed))
+    if (message.length < size) this.incomplete.set(own, this.unreadMessage(content.id, own, relayed))
     return {
       ...facts,
       content: own,
@@ -286,4 +293,29 @@ function toComposed(content: MessageContent): ComposedContent & JobContent {
 function bytesOf({ subject, html, text, merging }: MessageContent): number {
   const data = merging?.data === undefined ? 0 : 4 * JSON.stringify(merging.data).length
   return 2 * (subject.length + (html?.length ?? 0) + (text?.length ?? 0)) + data + 1_000
+}
+
+/** @returns by message; a message whose address is no contact's has no contact */
+export async function findMergeValues(
+  db: Queries,
+  messageIds: readonly string[],
+): Promise<ReadonlyMap<string, OwnValues>> {
+  if (messageIds.length === 0) return new Map()
+  const sources = await findMergeSources(db, messageIds)
+  const contacts = await findContactsOf(
+    db,
+    [...sources.values()].flatMap(({ contactId }) => contactId ?? []),
+  )
+  return new Map(
+    [...sources].map(([id, { contactId, mergeData: data }]) => [
+      id,
+      given({ contact: toMergeContact(contacts.get(contactId ?? '')), data }),
+    ]),
+  )
+}
+
+function toMergeContact(contact: Contact | undefined): MergeContact | undefined {
+  if (!contact) return undefined
+  const { email, firstName, lastName, attributes } = contact
+  return { email, firstName, lastName, attributes }
 }

@@ -15,17 +15,17 @@ import type { Deferred, Outcome } from '../../mail/outcome.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
-import type { Ready } from '../claiming/claimer.js'
-import type { ClockSteps } from '../clock/clock-steps.js'
+import type { ReadyMessage } from '../claiming/claimer.js'
+import type { ClockSteps } from '../clock-changes.js'
 import type { Standing } from '../pacing/connection-shares.js'
 import type { DeliveryAgent, DeliveryJob } from '../delivery-agent.js'
 import type { JobLoader } from '../claiming/job-loader.js'
 import type { Lane } from '../lane.js'
-import { hangingAt, overdue, type Begun } from '../pacing/overdue.js'
-import { paceSignal } from '../pacing/pace-signal.js'
+import { paceSignal, FIRST_PATIENCE_MS } from '../pacing/site-pace.js'
 import { ReadyQueue } from './ready-queue.js'
 import type { Schedule } from '../pacing/schedule.js'
-import type { OutcomeBatches } from './outcome-batches.js'
+import type { OutcomeWriter } from './outcome-writer.js'
+import type { Site, Turn } from '../pacing/site.js'
 
 export interface DeliveryRunnerParts {
   readonly clock: Clock
@@ -34,25 +34,25 @@ export interface DeliveryRunnerParts {
   readonly agent: DeliveryAgent
   readonly jobs: JobLoader
   readonly schedule: Schedule
-  readonly outcomes: OutcomeBatches
+  readonly outcomes: OutcomeWriter
   readonly steps: ClockSteps
   readonly retry: BackoffPolicy
   /** These were ready and shall not begin now. */
-  readonly handBack: (ready: readonly Ready[]) => Promise<void>
+  readonly releaseClaims: (ready: readonly ReadyMessage[]) => Promise<void>
   /** A connection is free, or something falls due again. */
   readonly onChange: () => void
   /** Outcomes have been committed; the event log has grown. */
   readonly onSettled: () => void
 }
 
-interface Delivery extends Begun {
-  readonly ready: Ready
+interface Delivery extends ActiveDelivery {
+  readonly ready: ReadyMessage
 }
 
 export class DeliveryRunner {
   private readonly parts: DeliveryRunnerParts
-  private readonly readyQueue = new ReadyQueue<Ready>()
-  private readonly begun = new Set<Delivery>()
+  private readonly readyQueue = new ReadyQueue<ReadyMessage>()
+  private readonly inProgress = new Set<Delivery>()
   /** Begun or ready to begin, without an outcome. */
   private active = 0
   /** What has to be on disk before the end. */
@@ -74,25 +74,26 @@ export class DeliveryRunner {
   }
 
   /** Messages that have been handed to the agent and have no outcome. */
-  get begunIds(): string[] {
-    return [...this.begun].map(({ ready }) => ready.job.messageId)
+  get inProgressIds(): string[] {
+    return [...this.inProgress].map(({ ready }) => ready.job.messageId)
   }
 
-  takeIn(ready: Ready): void {
+  start(ready: ReadyMessage): void {
     this.active += 1
-    if (this.readyQueue.enter(ready)) this.begin(ready)
+    if (this.readyQueue.tryStart(ready)) this.begin(ready)
   }
 
   /** Breaks off what has had its time, of these shares, so that others may begin. @param most how many at most */
-  makeRoom(standings: readonly Standing[], most: number): void {
+  abortOverdue(standings: readonly Standing[], most: number): void {
     const now = this.parts.clock.monotonic()
-    for (const delivery of overdue(this.begun, standings, now).slice(0, most)) this.breakOff(delivery)
+    for (const delivery of findOverdue(this.inProgress, standings, now).slice(0, most))
+      this.abortDelivery(delivery)
   }
 
   /** Stops deliveries of these lanes: ready ones are released, those not past the final dot are aborted and released. */
-  holdBack(isHeld: (lane: Lane) => boolean): void {
-    this.keep(this.giveUp(this.readyQueue.takeWhere(({ turn }) => isHeld(turn.lane))))
-    for (const delivery of this.begun)
+  holdLanes(isHeld: (lane: Lane) => boolean): void {
+    this.track(this.release(this.readyQueue.takeWhere(({ turn }) => isHeld(turn.lane))))
+    for (const delivery of this.inProgress)
       if (delivery.state === 'under way' && isHeld(delivery.turn.lane)) {
         delivery.state = 'held'
         delivery.controller.abort()
@@ -100,14 +101,14 @@ export class DeliveryRunner {
   }
 
   /** Nothing that waits for a place begins any more; it is handed back. */
-  async giveUpReady(): Promise<void> {
-    await this.giveUp(this.readyQueue.takeAll())
+  async releaseReady(): Promise<void> {
+    await this.release(this.readyQueue.takeAll())
   }
 
   /** Breaks off everything that is not past the final dot, from now on. */
   abort(): void {
     this.isAborting = true
-    for (const { controller } of this.begun) controller.abort()
+    for (const { controller } of this.inProgress) controller.abort()
   }
 
   /** Resolves when nothing is under way any more. */
@@ -115,7 +116,7 @@ export class DeliveryRunner {
     while (this.pending.size > 0) await Promise.all(this.pending)
   }
 
-  private begin(ready: Ready): void {
+  private begin(ready: ReadyMessage): void {
     const delivery: Delivery = {
       ready,
       turn: ready.turn,
@@ -124,19 +125,19 @@ export class DeliveryRunner {
       controller: new AbortController(),
       state: 'under way',
     }
-    this.begun.add(delivery)
+    this.inProgress.add(delivery)
     if (this.isAborting) delivery.controller.abort()
-    this.keep(this.deliver(delivery))
+    this.track(this.deliver(delivery))
   }
 
-  private keep(work: Promise<void>): void {
+  private track(work: Promise<void>): void {
     const kept: Promise<void> = work.finally(() => this.pending.delete(kept))
     this.pending.add(kept)
   }
 
-  private breakOff(delivery: Delivery): void {
+  private abortDelivery(delivery: Delivery): void {
     // If it can end, it has ended in a moment; if it is past the final dot, it shall not keep others waiting meanwhile.
-    delivery.state = this.parts.schedule.setAside(delivery.turn) ? 'set aside' : 'broken off'
+    delivery.state = this.parts.schedule.detach(delivery.turn) ? 'set aside' : 'broken off'
     delivery.controller.abort()
   }
 
@@ -149,18 +150,18 @@ export class DeliveryRunner {
     const { job, turn } = delivery.ready
     const startedAt = clock.now()
     const outcome = await this.attempt(delivery)
-    if (delivery.state === 'held' && isBrokenOff(outcome)) return this.handBackHeld(delivery)
-    delivery.ready.release()
+    if (delivery.state === 'held' && isAborted(outcome)) return this.releaseHeld(delivery)
+    delivery.ready.freeMemory()
     const durationMs = clock.monotonic() - delivery.startedAt
     const finishedAt = clock.now()
     const clockAheadMs = steps.since(job.acceptedAt)
     const retryAt = this.retryAt(job, outcome, finishedAt)
-    this.begun.delete(delivery)
+    this.inProgress.delete(delivery)
     this.active -= 1
     const recorded = outcomes.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs }, this.active)
-    schedule.ended(turn, paceSignal(outcome), durationMs, delivery.state === 'set aside')
-    for (const next of this.readyQueue.leave(turn.site)) this.begin(next)
-    this.giveBackWhatFailedSitesHold(delivery)
+    schedule.deliveryEnded(turn, paceSignal(outcome), durationMs, delivery.state === 'set aside')
+    for (const next of this.readyQueue.finish(turn.site)) this.begin(next)
+    this.releaseFailedSite(delivery)
     onChange()
     const nextAttemptAt = await recorded
     schedule.settled(turn, nextAttemptAt)
@@ -169,25 +170,26 @@ export class DeliveryRunner {
   }
 
   /** No server accepted it, so the attempt does not count. */
-  private async handBackHeld(delivery: Delivery): Promise<void> {
+  private async releaseHeld(delivery: Delivery): Promise<void> {
     const { ready } = delivery
-    this.begun.delete(delivery)
-    for (const next of this.readyQueue.leave(ready.turn.site)) this.begin(next)
-    await this.giveUp([ready])
+    this.inProgress.delete(delivery)
+    for (const next of this.readyQueue.finish(ready.turn.site)) this.begin(next)
+    await this.release([ready])
     this.parts.onChange()
   }
 
   /** A site that rests has no use for what waits for it, and where nobody answers, none for what hangs there as well. */
-  private giveBackWhatFailedSitesHold({ turn: { site } }: Delivery): void {
-    this.keep(this.giveUp(this.readyQueue.takeStuck(site)))
-    if (!site.pace.isGivenUp) return
-    for (const other of hangingAt(this.begun, site, this.parts.clock.monotonic())) this.breakOff(other)
+  private releaseFailedSite({ turn: { site } }: Delivery): void {
+    this.track(this.release(this.readyQueue.takeIfBackingOff(site)))
+    if (!site.pace.isUnreachable) return
+    for (const other of findHanging(this.inProgress, site, this.parts.clock.monotonic()))
+      this.abortDelivery(other)
   }
 
-  private async giveUp(ready: readonly Ready[]): Promise<void> {
+  private async release(ready: readonly ReadyMessage[]): Promise<void> {
     if (ready.length === 0) return
     this.active -= ready.length
-    await this.parts.handBack(ready)
+    await this.parts.releaseClaims(ready)
   }
 
   private async attempt(delivery: Delivery): Promise<Outcome> {
@@ -196,7 +198,7 @@ export class DeliveryRunner {
     if (fault !== undefined) return notReady(fault)
     try {
       const outcome = await agent.deliver(await jobs.complete(job), delivery.controller.signal)
-      return this.isAborting ? outcome : toldApart(outcome, delivery)
+      return this.isAborting ? outcome : blameSlowSite(outcome, delivery)
     } catch (error) {
       log.error('delivery agent failed', { messageId: job.messageId, error: describeError(error) })
       return agentFailure
@@ -205,7 +207,7 @@ export class DeliveryRunner {
 
   /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
   private retryAt(job: DeliveryJob, outcome: Outcome, now: number): number {
-    if (isBrokenOff(outcome)) return now
+    if (isAborted(outcome)) return now
     const { retry } = this.parts
     const asked = outcome.kind === 'deferred' ? (outcome.retryAfterMs ?? 0) : 0
     const planned = retryDelayMs(retry, job.attempt, this.parts.random.fraction())
@@ -214,13 +216,13 @@ export class DeliveryRunner {
 }
 
 /** The signal ended it, before any server could have taken it. */
-function isBrokenOff(outcome: Outcome): outcome is Deferred & { readonly subtype: 'shutdown' } {
+function isAborted(outcome: Outcome): outcome is Deferred & { readonly subtype: 'shutdown' } {
   return outcome.kind === 'deferred' && outcome.subtype === 'shutdown'
 }
 
 /** What we broke off because the other side was too slow is the other side's failure, not our stopping. */
-function toldApart(outcome: Outcome, { state }: Delivery): Outcome {
-  if (state === 'under way' || state === 'held' || !isBrokenOff(outcome)) return outcome
+function blameSlowSite(outcome: Outcome, { state }: Delivery): Outcome {
+  if (state === 'under way' || state === 'held' || !isAborted(outcome)) return outcome
   return {
     ...outcome,
     cause: 'transient',
@@ -243,4 +245,49 @@ const agentFailure: Deferred = {
 /** The operator can mend it, so the message waits; nothing was learnt about the site. */
 function notReady(fault: string): Outcome {
   return { ...agentFailure, cause: 'config', subtype: 'signing_key', summary: fault }
+}
+
+/** A delivery in the hands of the agent. */
+export interface ActiveDelivery {
+  readonly turn: Turn
+  /** Octets of its message that were read for it. */
+  readonly octets: number
+  /** On the monotonic clock, ms. */
+  readonly startedAt: number
+  readonly controller: AbortController
+  /**
+   * `set aside`: broken off, and no longer counted in its share of the connections. `held`: broken off since its campaign is held.
+   */
+  state: 'under way' | 'broken off' | 'set aside' | 'held'
+}
+
+/** What a slow line needs for a large message, in octets per ms. */
+const SLOW_LINE = 32
+
+/** Those of these shares of the connections that have had their time. @returns longest under way first */
+export function findOverdue<T extends ActiveDelivery>(
+  begun: Iterable<T>,
+  standings: readonly Standing[],
+  now: number,
+): T[] {
+  const found: T[] = []
+  for (const delivery of begun)
+    if (
+      standings.includes(delivery.turn.standing) &&
+      isOver(delivery, delivery.turn.site.pace.patienceMs, now)
+    )
+      found.push(delivery)
+  return found.sort((one, other) => one.startedAt - other.startedAt)
+}
+
+/** What hangs at a site where, as others have shown, nobody answers; what has only just begun may be the one that succeeds. */
+export function findHanging<T extends ActiveDelivery>(begun: Iterable<T>, site: Site, now: number): T[] {
+  const found: T[] = []
+  for (const delivery of begun)
+    if (delivery.turn.site === site && isOver(delivery, FIRST_PATIENCE_MS, now)) found.push(delivery)
+  return found
+}
+
+function isOver({ state, startedAt, octets }: ActiveDelivery, patienceMs: number, now: number): boolean {
+  return state === 'under way' && now - startedAt >= patienceMs + octets / SLOW_LINE
 }

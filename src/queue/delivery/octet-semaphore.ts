@@ -13,18 +13,18 @@ interface Denied {
   readonly octets: number
   readonly isProven: boolean
   /** While in the future (monotonic, ms) nobody else is given any; of those whose own share was used up in the past. */
-  readonly goesFirstUntil: number
+  readonly priorityUntil: number
 }
 
 /** A site that rests meanwhile does not come back soon. */
-const GOES_FIRST_MS = 30_000
+const PRIORITY_MS = 30_000
 
 export class OctetSemaphore<Holder extends object> {
   private readonly clock: Clock
   private readonly total: number
-  private readonly onRoom: () => void
+  private readonly onFreed: () => void
   private held = 0
-  private heldByStrangers = 0
+  private heldByUnproven = 0
   private readonly holders = new Map<Holder, number>()
   private readonly denied = new Map<Holder, Denied>()
 
@@ -32,7 +32,7 @@ export class OctetSemaphore<Holder extends object> {
   constructor(clock: Clock, total: number, onRoom: () => void) {
     this.clock = clock
     this.total = total
-    this.onRoom = onRoom
+    this.onFreed = onRoom
   }
 
   /** Octets under way. */
@@ -41,16 +41,16 @@ export class OctetSemaphore<Holder extends object> {
   }
 
   /** Whether asking has any prospect. */
-  mayAsk(holder: Holder): boolean {
+  mayTake(holder: Holder): boolean {
     const own = this.denied.get(holder)
     if (own && !this.fits(holder, own.octets, own.isProven)) return false
-    return this.first(holder) === undefined
+    return this.prioritized(holder) === undefined
   }
 
   /** @returns the function that gives it back, or undefined where there is no room */
   take(holder: Holder, octets: number, isProven: boolean): (() => void) | undefined {
     const wanted = Math.min(octets, this.total)
-    if (this.first(holder) !== undefined || !this.fits(holder, wanted, isProven)) {
+    if (this.prioritized(holder) !== undefined || !this.fits(holder, wanted, isProven)) {
       this.noteDenied(holder, wanted, isProven)
       return undefined
     }
@@ -61,7 +61,7 @@ export class OctetSemaphore<Holder extends object> {
       if (!isHeld) return
       isHeld = false
       this.add(holder, -wanted, isProven)
-      this.onRoom()
+      this.onFreed()
     }
   }
 
@@ -73,13 +73,13 @@ export class OctetSemaphore<Holder extends object> {
   private isWithinShares(holder: Holder, octets: number, isProven: boolean): boolean {
     const own = this.holders.get(holder) ?? 0
     if (own > 0 && own + octets > this.total / 4) return false
-    return isProven || this.heldByStrangers === 0 || this.heldByStrangers + octets <= this.total / 2
+    return isProven || this.heldByUnproven === 0 || this.heldByUnproven + octets <= this.total / 2
   }
 
   /** Who goes before this one. */
-  private first(holder: Holder): Holder | undefined {
+  private prioritized(holder: Holder): Holder | undefined {
     const now = this.clock.monotonic()
-    for (const [other, { goesFirstUntil }] of this.denied) {
+    for (const [other, { priorityUntil: goesFirstUntil }] of this.denied) {
       if (other === holder) return undefined
       if (goesFirstUntil > now) return other
     }
@@ -90,13 +90,13 @@ export class OctetSemaphore<Holder extends object> {
     const lacksRoomOfAll = this.isWithinShares(holder, octets, isProven)
     const known = this.denied.get(holder)
     const goesFirstUntil =
-      known?.goesFirstUntil ?? (lacksRoomOfAll ? this.clock.monotonic() + GOES_FIRST_MS : -Infinity)
-    this.denied.set(holder, { octets, isProven, goesFirstUntil })
+      known?.priorityUntil ?? (lacksRoomOfAll ? this.clock.monotonic() + PRIORITY_MS : -Infinity)
+    this.denied.set(holder, { octets, isProven, priorityUntil: goesFirstUntil })
   }
 
   private add(holder: Holder, octets: number, isProven: boolean): void {
     this.held += octets
-    if (!isProven) this.heldByStrangers += octets
+    if (!isProven) this.heldByUnproven += octets
     const own = (this.holders.get(holder) ?? 0) + octets
     if (own > 0) this.holders.set(holder, own)
     else this.holders.delete(holder)

@@ -8,8 +8,8 @@
 import { PRIORITIES } from '../../messages/mail-origin.js'
 import type { Site, Turn } from '../pacing/site.js'
 
-interface Place<T> {
-  underWay: number
+interface SiteSlots<T> {
+  active: number
   readonly transactional: T[]
   readonly campaigns: T[]
   turns: number
@@ -19,14 +19,14 @@ interface Place<T> {
 const CAMPAIGN_TURN_EVERY = 4
 
 export class ReadyQueue<T extends { readonly turn: Turn }> {
-  private readonly places = new Map<Site, Place<T>>()
+  private readonly places = new Map<Site, SiteSlots<T>>()
 
   /** @returns whether it may begin now; else it is kept, and comes out of `leave` when it may */
-  enter(item: T): boolean {
+  tryStart(item: T): boolean {
     const { site, lane } = item.turn
     const place = this.placeOf(site)
-    if (place.underWay < site.pace.atATime) {
-      place.underWay += 1
+    if (place.active < site.pace.concurrency) {
+      place.active += 1
       return true
     }
     place[lane.priority === PRIORITIES.campaign ? 'campaigns' : 'transactional'].push(item)
@@ -34,14 +34,14 @@ export class ReadyQueue<T extends { readonly turn: Turn }> {
   }
 
   /** A delivery of this site has ended. @returns what may begin now */
-  leave(site: Site): T[] {
+  finish(site: Site): T[] {
     const place = this.placeOf(site)
-    place.underWay -= 1
+    place.active -= 1
     const next: T[] = []
-    while (place.underWay < site.pace.atATime) {
+    while (place.active < site.pace.concurrency) {
       const item = nextOf(place)
       if (item === undefined) break
-      place.underWay += 1
+      place.active += 1
       next.push(item)
     }
     this.forgetIfEmpty(site, place)
@@ -49,9 +49,9 @@ export class ReadyQueue<T extends { readonly turn: Turn }> {
   }
 
   /** Takes out what waits for a site that rests now: nobody knows for how long. */
-  takeStuck(site: Site): T[] {
+  takeIfBackingOff(site: Site): T[] {
     const place = this.places.get(site)
-    if (place === undefined || site.pace.atATime > 0) return []
+    if (place === undefined || site.pace.concurrency > 0) return []
     return [...place.transactional.splice(0), ...place.campaigns.splice(0)]
   }
 
@@ -69,21 +69,21 @@ export class ReadyQueue<T extends { readonly turn: Turn }> {
     return this.takeWhere(() => true)
   }
 
-  private placeOf(site: Site): Place<T> {
+  private placeOf(site: Site): SiteSlots<T> {
     const known = this.places.get(site)
     if (known) return known
-    const place = { underWay: 0, transactional: [], campaigns: [], turns: 0 }
+    const place = { active: 0, transactional: [], campaigns: [], turns: 0 }
     this.places.set(site, place)
     return place
   }
 
-  private forgetIfEmpty(site: Site, place: Place<T>): void {
-    if (place.underWay === 0 && place.transactional.length === 0 && place.campaigns.length === 0)
+  private forgetIfEmpty(site: Site, place: SiteSlots<T>): void {
+    if (place.active === 0 && place.transactional.length === 0 && place.campaigns.length === 0)
       this.places.delete(site)
   }
 }
 
-function nextOf<T>(place: Place<T>): T | undefined {
+function nextOf<T>(place: SiteSlots<T>): T | undefined {
   place.turns += 1
   const isCampaignTurn = place.turns % CAMPAIGN_TURN_EVERY === 0
   return isCampaignTurn

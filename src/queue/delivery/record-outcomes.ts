@@ -15,16 +15,18 @@ import { insertAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { insertCapturedMails } from '../../messages/capture-store.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import type { MailOrigin } from '../../messages/mail-origin.js'
-import { recordHappenings, type FactsOf, type Happening } from '../../messages/message-history.js'
+import { recordTransitions, type FactsOf, type Transition } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
 import { findHeldMs } from '../claiming/campaign-hold-store.js'
 import { deferEntry, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
-import { WITHDRAWN } from '../claiming/withdrawn.js'
+import { DELETED_BY_OPERATOR } from '../claiming/claim.js'
 import type { Log } from '../../world/log.js'
-import { logAttempt, type OnAttempt, type Verdict } from './log-attempt.js'
+import { isoTime } from '../../core/moments.js'
+import { addressDomain } from '../../mail/address.js'
+import { delays, logMessage } from '../../messages/mail-log.js'
 
 /** One finished attempt. */
-export interface Finished {
+export interface FinishedAttempt {
   readonly job: DeliveryJob
   readonly startedAt: number
   readonly finishedAt: number
@@ -35,7 +37,7 @@ export interface Finished {
   readonly clockAheadMs?: number
 }
 
-interface Settled extends Finished {
+interface JudgedAttempt extends FinishedAttempt {
   readonly entry: QueueEntry | undefined
   readonly verdict: Verdict
 }
@@ -43,9 +45,9 @@ interface Settled extends Finished {
 /** How long the mail of these campaigns was held: it expires so much later. Asked for where it could matter. */
 async function heldMsOf(
   tx: Tx,
-  batch: readonly Finished[],
+  batch: readonly FinishedAttempt[],
   entries: ReadonlyMap<string, QueueEntry>,
-): Promise<(finished: Finished) => number> {
+): Promise<(finished: FinishedAttempt) => number> {
   const campaigns = new Set<string>()
   let now = 0
   for (const { job, outcome, finishedAt, retryAt } of batch) {
@@ -67,11 +69,11 @@ async function heldMsOf(
 /** @returns when each message that stays queued falls due again, by message id */
 export async function recordOutcomes(
   tx: Tx,
-  batch: readonly Finished[],
+  batch: readonly FinishedAttempt[],
   log?: Log,
   onAttempt?: OnAttempt,
 ): Promise<ReadonlyMap<string, number>> {
-  const settled = await withoutVanished(tx, await judgeAll(tx, batch))
+  const settled = await withoutDeleted(tx, await judgeAll(tx, batch))
   await insertAttempts(tx.db, settled.map(toAttempt))
   await insertCapturedMails(tx.db, settled.flatMap(toCapturedMail))
   return applyVerdicts(tx, settled, log, onAttempt)
@@ -83,25 +85,25 @@ export async function recordOutcomes(
  */
 export async function recordVerdict(
   tx: Tx,
-  { outcome, ...finished }: Finished,
+  { outcome, ...finished }: FinishedAttempt,
   log?: Log,
   onAttempt?: OnAttempt,
 ): Promise<ReadonlyMap<string, number>> {
   const { reply: _, ...rest } = outcome
   const plain = { ...finished, outcome: { ...rest, summary: 'details could not be recorded' } }
-  return applyVerdicts(tx, await withoutVanished(tx, await judgeAll(tx, [plain])), log, onAttempt)
+  return applyVerdicts(tx, await withoutDeleted(tx, await judgeAll(tx, [plain])), log, onAttempt)
 }
 
 /**
  * For a message whose status cannot be written either: its queue row alone is removed or deferred, so that it is neither delivered twice nor
  * lost while it can still be retried.
  */
-export async function moveQueueRow(tx: Tx, finished: Finished): Promise<ReadonlyMap<string, number>> {
+export async function moveQueueRow(tx: Tx, finished: FinishedAttempt): Promise<ReadonlyMap<string, number>> {
   const [settled] = await judgeAll(tx, [finished])
   return settled ? deferAgain(tx, [settled]) : new Map()
 }
 
-async function judgeAll(tx: Tx, batch: readonly Finished[]): Promise<readonly Settled[]> {
+async function judgeAll(tx: Tx, batch: readonly FinishedAttempt[]): Promise<readonly JudgedAttempt[]> {
   const entries = await takeEntries(tx, batch)
   const heldMs = await heldMsOf(tx, batch, entries)
   return batch.map(finished => {
@@ -112,11 +114,11 @@ async function judgeAll(tx: Tx, batch: readonly Finished[]): Promise<readonly Se
 
 async function applyVerdicts(
   tx: Tx,
-  settled: readonly Settled[],
+  settled: readonly JudgedAttempt[],
   log: Log | undefined,
   onAttempt: OnAttempt | undefined,
 ): Promise<ReadonlyMap<string, number>> {
-  await recordHappenings(tx, settled.flatMap(toHappenings), originsOf(settled))
+  await recordTransitions(tx, settled.flatMap(toTransitions), originsOf(settled))
   const dueAgain = await deferAgain(tx, settled)
   tx.onCommit(() => {
     for (const one of settled) {
@@ -127,18 +129,18 @@ async function applyVerdicts(
   return dueAgain
 }
 
-async function deferAgain(tx: Tx, settled: readonly Settled[]): Promise<ReadonlyMap<string, number>> {
+async function deferAgain(tx: Tx, settled: readonly JudgedAttempt[]): Promise<ReadonlyMap<string, number>> {
   const dueAgain = new Map<string, number>()
   for (const { job, verdict, outcome } of settled) {
     if (verdict.kind !== 'deferred') continue
-    await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isHandedOver(outcome))
+    await deferEntry(tx.db, job.messageId, verdict.nextAttemptAt, isOffered(outcome))
     dueAgain.set(job.messageId, verdict.nextAttemptAt)
   }
   return dueAgain
 }
 
 /** A message without a queue row may be none any more, and the attempt log is about messages. */
-async function withoutVanished(tx: Tx, settled: readonly Settled[]): Promise<readonly Settled[]> {
+async function withoutDeleted(tx: Tx, settled: readonly JudgedAttempt[]): Promise<readonly JudgedAttempt[]> {
   const unqueued = settled.filter(({ entry }) => entry === undefined).map(({ job }) => job.messageId)
   if (unqueued.length === 0) return settled
   const known = new Set((await findHeads(tx.db, unqueued)).map(({ id }) => id))
@@ -146,12 +148,15 @@ async function withoutVanished(tx: Tx, settled: readonly Settled[]): Promise<rea
 }
 
 /** Contents were read for the jobs, so nobody need look them up again. */
-function originsOf(settled: readonly Settled[]): Map<string, MailOrigin> {
+function originsOf(settled: readonly JudgedAttempt[]): Map<string, MailOrigin> {
   return new Map(settled.flatMap(({ entry, job }) => (entry ? [[entry.contentId, job.origin ?? {}]] : [])))
 }
 
 /** Those of deferred messages stay until it is clear that they are not to be tried again. */
-async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<ReadonlyMap<string, QueueEntry>> {
+async function takeEntries(
+  tx: Tx,
+  batch: readonly FinishedAttempt[],
+): Promise<ReadonlyMap<string, QueueEntry>> {
   const idsWhere = (isDeferred: boolean) =>
     batch
       .filter(({ outcome }) => (outcome.kind === 'deferred') === isDeferred)
@@ -168,7 +173,7 @@ async function takeEntries(tx: Tx, batch: readonly Finished[]): Promise<Readonly
  * the mailbox (RFC 3463 §3.5, 4.4.7 "delivery time expired").
  */
 function judge(
-  { outcome, finishedAt, retryAt, clockAheadMs = 0 }: Finished,
+  { outcome, finishedAt, retryAt, clockAheadMs = 0 }: FinishedAttempt,
   entry: QueueEntry | undefined,
   heldMs: number,
 ): Verdict {
@@ -182,7 +187,7 @@ function judge(
       return { kind: 'failed', reason: outcome.summary }
     case 'deferred':
       if (!entry) return { kind: 'over' }
-      if (entry.isWithdrawn) return { kind: 'failed', reason: WITHDRAWN }
+      if (entry.isWithdrawn) return { kind: 'failed', reason: DELETED_BY_OPERATOR }
       return finishedAt >= expiresAt
         ? { kind: 'bounced', bounce: { ...outcome, permanence: 'transient', status: '4.4.7' } }
         : // The last try comes at the expiry itself, not before it.
@@ -190,7 +195,7 @@ function judge(
   }
 }
 
-function toAttempt({ job, startedAt, finishedAt, outcome }: Settled): Attempt {
+function toAttempt({ job, startedAt, finishedAt, outcome }: JudgedAttempt): Attempt {
   return {
     messageId: job.messageId,
     number: job.attempt,
@@ -210,7 +215,7 @@ function classificationOf({ cause, scope, permanence, subtype }: Deferred | Boun
   return { cause, scope, permanence, subtype }
 }
 
-function toCapturedMail({ job, outcome, finishedAt }: Settled) {
+function toCapturedMail({ job, outcome, finishedAt }: JudgedAttempt) {
   if (outcome.kind !== 'delivered' || outcome.captured === undefined) return []
   return [
     {
@@ -225,30 +230,29 @@ function toCapturedMail({ job, outcome, finishedAt }: Settled) {
   ]
 }
 
-function toHappenings({ job, entry, outcome, verdict, finishedAt }: Settled): Happening[] {
+function toTransitions({ job, entry, outcome, verdict, finishedAt }: JudgedAttempt): Transition[] {
   const head = { messageId: job.messageId, at: finishedAt }
-  const happenings: Happening[] = []
-  if (entry && !entry.wasHandedOver && isHandedOver(outcome))
-    happenings.push({ ...head, what: 'handed_over' })
+  const transitions: Transition[] = []
+  if (entry && !entry.wasOffered && isOffered(outcome)) transitions.push({ ...head, kind: 'offered' })
   switch (verdict.kind) {
     case 'delivered': {
       const { remoteMta } = verdict
       const notify = entry?.notify
       const facts = { remoteMta, ...given({ notify }) }
-      happenings.push({ ...head, what: 'delivered', facts })
+      transitions.push({ ...head, kind: 'delivered', facts })
       break
     }
     case 'bounced':
-      happenings.push({ ...head, what: 'bounced', facts: bounceFacts(verdict.bounce, outcome) })
+      transitions.push({ ...head, kind: 'bounced', facts: bounceFacts(verdict.bounce, outcome) })
       break
     case 'failed':
-      happenings.push({ ...head, what: 'failed', facts: { reason: verdict.reason } })
+      transitions.push({ ...head, kind: 'failed', facts: { reason: verdict.reason } })
       break
     case 'deferred':
     case 'over':
       break
   }
-  return happenings
+  return transitions
 }
 
 function bounceFacts(
@@ -268,11 +272,66 @@ function bounceFacts(
   }
 }
 
-const STAGES_OF_A_TRANSACTION: readonly Stage[] = ['mail', 'rcpt', 'data', 'final_dot']
+const TRANSACTION_STAGES: readonly Stage[] = ['mail', 'rcpt', 'data', 'final_dot']
 
 /** Whether any server was offered the message: from MAIL on it knows of it (RFC 5321 §3.3). */
-function isHandedOver(outcome: Outcome): boolean {
-  return (
-    outcome.kind === 'delivered' || outcome.tried.some(host => STAGES_OF_A_TRANSACTION.includes(host.stage))
-  )
+function isOffered(outcome: Outcome): boolean {
+  return outcome.kind === 'delivered' || outcome.tried.some(host => TRANSACTION_STAGES.includes(host.stage))
+}
+
+/** What the message is now, after this attempt. */
+export type Verdict =
+  | { readonly kind: 'delivered'; readonly remoteMta: string }
+  | { readonly kind: 'deferred'; readonly nextAttemptAt: number }
+  | { readonly kind: 'bounced'; readonly bounce: Omit<Bounced, 'kind' | 'tried' | 'summary'> }
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** Put off, and not queued any more. */
+  | { readonly kind: 'over' }
+
+export interface LoggedAttempt {
+  readonly job: DeliveryJob
+  readonly startedAt: number
+  readonly finishedAt: number
+  readonly outcome: Outcome
+  readonly verdict: Verdict
+}
+
+/** Told of each attempt once what came of it is on disk. */
+export type OnAttempt = (attempt: LoggedAttempt) => void
+
+const WORDS = {
+  delivered: 'delivered',
+  deferred: 'deferred',
+  bounced: 'bounced',
+  failed: 'failed',
+  over: 'not delivered',
+} as const satisfies Record<Verdict['kind'], string>
+
+export function logAttempt(log: Log, { job, startedAt, finishedAt, outcome, verdict }: LoggedAttempt): void {
+  const { messageId, recipient, acceptedAt, dueAt, submission = UNKNOWN } = job
+  const last = outcome.tried.at(-1)
+  logMessage(log, WORDS[verdict.kind], messageId, submission, recipient, {
+    attempt: job.attempt,
+    destination: addressDomain(recipient),
+    host: outcome.remoteMta ?? last?.host,
+    address: last?.address,
+    status: statusOf(outcome, verdict),
+    ...delays({
+      ...{ acceptedAt, startedAt, finishedAt },
+      ...(dueAt === undefined ? {} : { dueAt }),
+      ...(last?.transmissionMs === undefined ? {} : { transmissionMs: last.transmissionMs }),
+    }),
+    ...(verdict.kind === 'deferred' ? { nextAttemptAt: isoTime(verdict.nextAttemptAt) } : {}),
+    ...('cause' in outcome ? { cause: outcome.cause, subtype: outcome.subtype } : {}),
+    summary: verdict.kind === 'failed' ? verdict.reason : outcome.summary,
+  })
+}
+
+/** The mail that was accepted by an earlier version says no more. */
+const UNKNOWN = {}
+
+/** As in Postfix's `dsn=`: the enhanced code, else the reply's. */
+function statusOf({ reply }: Outcome, verdict: Verdict): string | undefined {
+  if (verdict.kind === 'bounced') return verdict.bounce.status
+  return reply?.enhanced ?? (reply === undefined ? undefined : String(reply.code))
 }

@@ -7,11 +7,11 @@
 import { sql, type ExpressionBuilder } from 'kysely'
 import type { Queries, Tx } from '../../db/database.js'
 import { flag, type Tables } from '../../db/tables.js'
-import { recordHappenings } from '../../messages/message-history.js'
+import { recordTransitions } from '../../messages/message-history.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
 import { laneFromKey } from '../lane.js'
 import { entryFromRow, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
-import { WITHDRAWN } from '../claiming/withdrawn.js'
+import { DELETED_BY_OPERATOR } from '../claiming/claim.js'
 
 /** Which entries: one message or some, one destination or some, one workspace, or everything. */
 export type QueueSelection =
@@ -52,7 +52,7 @@ export async function listEntries(
         .limit(1)
         .as('last_summary'),
     )
-    .where(e => isSelected(e, selection))
+    .where(e => matches(e, selection))
     .orderBy('queue.message_id')
     .limit(limit)
     .execute()
@@ -100,14 +100,14 @@ export async function listDestinations(db: Queries): Promise<string[]> {
  */
 export async function* selectedIds(db: Queries, selection: QueueSelection): AsyncGenerator<string[]> {
   if ('destinations' in selection) {
-    yield* filled(eachDestinationIds(db, selection.destinations))
+    yield* rebatch(selectDestinationIds(db, selection.destinations))
     return
   }
   for (let after = ''; ;) {
     const rows = await db
       .selectFrom('queue')
       .select('message_id')
-      .where(e => isSelected(e, selection))
+      .where(e => matches(e, selection))
       .where('message_id', '>', after)
       .orderBy('message_id')
       .limit(CHANGE_BATCH)
@@ -119,12 +119,12 @@ export async function* selectedIds(db: Queries, selection: QueueSelection): Asyn
   }
 }
 
-async function* eachDestinationIds(db: Queries, destinations: readonly string[]): AsyncGenerator<string[]> {
+async function* selectDestinationIds(db: Queries, destinations: readonly string[]): AsyncGenerator<string[]> {
   for (const destination of destinations) yield* selectedIds(db, { destination })
 }
 
 /** Puts small batches together: a site may have a thousand destinations with one message each. */
-async function* filled(batches: AsyncIterable<string[]>): AsyncGenerator<string[]> {
+async function* rebatch(batches: AsyncIterable<string[]>): AsyncGenerator<string[]> {
   let gathered: string[] = []
   for await (const ids of batches) {
     gathered.push(...ids)
@@ -199,7 +199,7 @@ export async function setHeld(db: Queries, selection: QueueSelection, isHeld: bo
   const result = await db
     .updateTable('queue')
     .set({ is_held: flag(isHeld) })
-    .where(e => isSelected(e, selection))
+    .where(e => matches(e, selection))
     .where('is_held', '=', flag(!isHeld))
     .executeTakeFirst()
   return Number(result.numUpdatedRows)
@@ -210,7 +210,7 @@ export async function retryNow(db: Queries, selection: QueueSelection, now: numb
   const result = await db
     .updateTable('queue')
     .set({ next_attempt_at: now })
-    .where(e => isSelected(e, selection))
+    .where(e => matches(e, selection))
     .where('next_attempt_at', '>', now)
     // What somebody scheduled is not late: its time has not come.
     .where(e =>
@@ -243,7 +243,7 @@ export async function deleteEntries(
 ): Promise<number> {
   const entries = await listEntries(tx.db, selection, CHANGE_BATCH)
   const ids = entries.map(entry => entry.messageId)
-  await takeOut(tx, ids, now, isServing, WITHDRAWN)
+  await failWaiting(tx, ids, now, isServing, DELETED_BY_OPERATOR)
   return ids.length
 }
 
@@ -254,7 +254,7 @@ export async function deleteEntries(
  * @param reason why they failed, for the log
  * @returns those that will not be tried any more and read `failed`; what is being delivered is not among them
  */
-export async function takeBack(
+export async function cancelQueued(
   tx: Tx,
   messageIds: readonly string[],
   now: number,
@@ -262,10 +262,10 @@ export async function takeBack(
 ): Promise<ReadonlySet<string>> {
   const entries = await findEntries(tx.db, messageIds)
   const ids = entries.map(entry => entry.messageId)
-  return takeOut(tx, ids, now, true, reason)
+  return failWaiting(tx, ids, now, true, reason)
 }
 
-async function takeOut(
+async function failWaiting(
   tx: Tx,
   ids: readonly string[],
   now: number,
@@ -273,12 +273,12 @@ async function takeOut(
   reason: string,
 ): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set()
-  const inHand = isServing ? await inHandOf(tx.db, ids) : new Set<string>()
-  await withdraw(tx.db, [...inHand], now)
+  const inHand = isServing ? await findClaimed(tx.db, ids) : new Set<string>()
+  await markWithdrawn(tx.db, [...inHand], now)
   const waiting = ids.filter(id => !inHand.has(id))
-  const taken = await recordHappenings(
+  const taken = await recordTransitions(
     tx,
-    waiting.map(messageId => ({ what: 'failed', messageId, at: now, facts: { reason } })),
+    waiting.map(messageId => ({ kind: 'failed', messageId, at: now, facts: { reason } })),
   )
   // Whose message is over by other ways, as one that was opened before its delivery was confirmed.
   await removeEntries(tx.db, waiting)
@@ -286,7 +286,7 @@ async function takeOut(
 }
 
 /** What a process has in hand; nobody's where no server runs. */
-async function inHandOf(db: Queries, ids: readonly string[]): Promise<Set<string>> {
+async function findClaimed(db: Queries, ids: readonly string[]): Promise<Set<string>> {
   const rows = await db
     .selectFrom('queue')
     .select('message_id')
@@ -297,7 +297,7 @@ async function inHandOf(db: Queries, ids: readonly string[]): Promise<Set<string
 }
 
 /** Due at once, so that it is dropped where it was only about to be tried. */
-async function withdraw(db: Queries, ids: readonly string[], now: number): Promise<void> {
+async function markWithdrawn(db: Queries, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   await db
     .updateTable('queue')
@@ -306,7 +306,7 @@ async function withdraw(db: Queries, ids: readonly string[], now: number): Promi
     .execute()
 }
 
-function isSelected(e: ExpressionBuilder<Tables, 'queue'>, selection: QueueSelection) {
+function matches(e: ExpressionBuilder<Tables, 'queue'>, selection: QueueSelection) {
   if ('messageId' in selection) return e('queue.message_id', '=', selection.messageId)
   if ('messageIds' in selection) return e('queue.message_id', 'in', selection.messageIds)
   if ('destination' in selection) return e('queue.destination', '=', selection.destination)

@@ -6,7 +6,7 @@
 import Type, { type Static } from 'typebox'
 import { isoTimeOrNull } from '../../core/moments.js'
 import { openRoute, type Route } from '../../http/route.js'
-import type { SiteState } from '../pacing/site-register.js'
+import type { SiteState } from '../pacing/site.js'
 
 export const QUEUE_SITES_PATH = '/queue/sites'
 export const QUEUE_RETRY_PATH = '/queue/retry'
@@ -18,7 +18,7 @@ export const QueueSitesSchema = Type.Object({
       site: Type.String(),
       active: Type.Integer({ description: 'Deliveries under way.' }),
       window: Type.Integer({ description: 'Deliveries at a time that the site is given now.' }),
-      resting_until: Type.Union([Type.String(), Type.Null()]),
+      backoff_until: Type.Union([Type.String(), Type.Null()]),
     }),
     { description: 'Sites with mail due, under way, or at rest.' },
   ),
@@ -43,11 +43,11 @@ export function queueStatusRoutes(queue: QueueStatusSource): Route[] {
       summary: 'Pace of the sites that mail is delivered to.',
       response: QueueSitesSchema,
       async handle() {
-        const sites = queue.listSites().map(({ name, active, window, restsUntil }) => ({
+        const sites = queue.listSites().map(({ name, active, window, backoffUntil }) => ({
           site: name,
           active,
           window,
-          resting_until: isoTimeOrNull(restsUntil),
+          backoff_until: isoTimeOrNull(backoffUntil),
         }))
         return { active: queue.activeCount, sites }
       },

@@ -27,18 +27,18 @@ interface Used {
 
 export class ConnectionShares {
   private readonly total: number
-  private readonly most: Readonly<Record<Standing | 'strangers' | 'aside', number>>
+  private readonly limits: Readonly<Record<Standing | 'strangers' | 'aside', number>>
   private readonly used: Readonly<Record<Standing, Used>> = {
     proven: { all: 0, bulk: 0 },
     new: { all: 0, bulk: 0 },
     doubtful: { all: 0, bulk: 0 },
   }
-  private aside = 0
+  private detached = 0
 
   constructor(total: number) {
     this.total = total
     const strangers = share(total, 1 / 4)
-    this.most = {
+    this.limits = {
       proven: Math.max(1, total - strangers),
       strangers,
       new: Math.ceil(strangers * (3 / 4)),
@@ -48,15 +48,15 @@ export class ConnectionShares {
   }
 
   /** How many more may begin. */
-  room(standing: Standing, isBulk: boolean): number {
+  available(standing: Standing, isBulk: boolean): number {
     const { proven, new: fresh, doubtful } = this.used
     const strangers = fresh.all + doubtful.all
-    const inAll = this.total - proven.all - strangers - this.aside
+    const inAll = this.total - proven.all - strangers - this.detached
     const ofShare =
       standing === 'proven'
-        ? Math.max(1, this.most.proven - this.aside) - proven.all
-        : Math.min(this.most[standing] - this.used[standing].all, this.most.strangers - strangers)
-    const ofBulk = isBulk ? share(this.most[standing], 3 / 4) - this.used[standing].bulk : Infinity
+        ? Math.max(1, this.limits.proven - this.detached) - proven.all
+        : Math.min(this.limits[standing] - this.used[standing].all, this.limits.strangers - strangers)
+    const ofBulk = isBulk ? share(this.limits[standing], 3 / 4) - this.used[standing].bulk : Infinity
     return Math.max(0, Math.min(inAll, ofShare, ofBulk))
   }
 
@@ -66,7 +66,7 @@ export class ConnectionShares {
     if (isBulk) used.bulk += count
   }
 
-  giveBack(standing: Standing, isBulk: boolean, count = 1): void {
+  release(standing: Standing, isBulk: boolean, count = 1): void {
     this.take(standing, isBulk, -count)
   }
 
@@ -75,16 +75,16 @@ export class ConnectionShares {
    *
    * @returns whether there was room for that
    */
-  setAside(standing: Standing, isBulk: boolean): boolean {
-    if (this.aside >= this.most.aside) return false
-    this.aside += 1
-    this.giveBack(standing, isBulk)
+  detach(standing: Standing, isBulk: boolean): boolean {
+    if (this.detached >= this.limits.aside) return false
+    this.detached += 1
+    this.release(standing, isBulk)
     return true
   }
 
   /** One that was set aside has ended. */
-  endAside(): void {
-    this.aside -= 1
+  endDetached(): void {
+    this.detached -= 1
   }
 }
 

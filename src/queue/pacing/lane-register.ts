@@ -68,12 +68,12 @@ export class LaneRegister {
     return [...(this.locating.get(destination) ?? [])]
   }
 
-  lineUp(lane: Lane): void {
+  enqueue(lane: Lane): void {
     this.move(lane, 'in line')
   }
 
   /** Out of the line; the look finds all that was noted until now. */
-  beginLook(lane: Lane): void {
+  beginClaim(lane: Lane): void {
     this.move(lane, 'looked at')
     lane.dueAt = Infinity
   }
@@ -82,8 +82,8 @@ export class LaneRegister {
    * @param claimed how many messages are in hand since
    * @param nextDueAt when the next one falls due that the look has found
    */
-  endLook(lane: Lane, claimed: number, nextDueAt: number | undefined): void {
-    lane.inHand += claimed
+  endClaim(lane: Lane, claimed: number, nextDueAt: number | undefined): void {
+    lane.claimedCount += claimed
     lane.dueAt = this.isHeld(lane) ? Infinity : Math.min(lane.dueAt, nextDueAt ?? Infinity)
     this.move(lane, 'waiting')
     this.forgetIfIdle(lane)
@@ -103,8 +103,8 @@ export class LaneRegister {
   }
 
   /** A message is in hand no longer. @param dueAt when it falls due again, if it stays */
-  letGo(lane: Lane, dueAt: number | undefined): void {
-    lane.inHand -= 1
+  settle(lane: Lane, dueAt: number | undefined): void {
+    lane.claimedCount -= 1
     if (dueAt !== undefined) this.note(lane.key, dueAt)
     this.forgetIfIdle(lane)
   }
@@ -130,6 +130,7 @@ export class LaneRegister {
   }
 
   private forgetIfIdle(lane: Lane): void {
-    if (lane.state === 'waiting' && lane.dueAt === Infinity && lane.inHand === 0) this.lanes.delete(lane.key)
+    if (lane.state === 'waiting' && lane.dueAt === Infinity && lane.claimedCount === 0)
+      this.lanes.delete(lane.key)
   }
 }

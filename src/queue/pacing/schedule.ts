@@ -12,17 +12,14 @@ import { ConnectionShares, STANDINGS, type Standing } from './connection-shares.
 import type { LocateSite, SiteFacts } from '../delivery-agent.js'
 import { LaneRegister } from './lane-register.js'
 import { isBulk, type Lane } from '../lane.js'
-import type { PaceSignal } from './pace-signal.js'
+import type { PaceSignal, BackoffLimits } from './site-pace.js'
 import { SiteDirectory } from './site-directory.js'
-import { SiteLines } from './site-lines.js'
-import type { RestLengths } from './site-pace.js'
-import { SiteRegister, type SiteState } from './site-register.js'
-import type { Site, Turn } from './site.js'
+import { SiteQueues, SiteRegister, type SiteState, type Site, type Turn } from './site.js'
 
 export interface ScheduleParts {
   readonly clock: Clock
   readonly locateSite: LocateSite
-  readonly rests: RestLengths
+  readonly backoff: BackoffLimits
   /** Deliveries at a time, over all sites. */
   readonly connections: number
   /** Whether there may be memory for a large message to this site. */
@@ -40,10 +37,10 @@ export class Schedule {
   private readonly parts: ScheduleParts
   private readonly lanes: LaneRegister
   /** Of lanes in line, whose line it is. */
-  private readonly lineOf = new WeakMap<Lane, Site>()
+  private readonly siteOf = new WeakMap<Lane, Site>()
   private readonly directory: SiteDirectory
   private readonly sites: SiteRegister
-  private readonly lines: SiteLines
+  private readonly queues: SiteQueues
   private readonly shares: ConnectionShares
 
   constructor(parts: ScheduleParts) {
@@ -51,7 +48,7 @@ export class Schedule {
     this.lanes = new LaneRegister(parts.isHeld)
     this.shares = new ConnectionShares(parts.connections)
     this.sites = new SiteRegister(parts)
-    this.lines = new SiteLines(site => this.hasMemoryFor(site))
+    this.queues = new SiteQueues(site => this.hasMemoryFor(site))
     this.directory = new SiteDirectory({
       ...parts,
       onLocated: (destination, facts) => this.located(destination, facts),
@@ -67,7 +64,7 @@ export class Schedule {
   get idleMs(): number | undefined {
     const { clock } = this.parts
     const dueMs = (this.lanes.nextDueAt ?? Infinity) - clock.now()
-    const restMs = (this.lines.nextRestEnd ?? Infinity) - clock.monotonic()
+    const restMs = (this.queues.nextBackoffEnd ?? Infinity) - clock.monotonic()
     const idleMs = Math.min(dueMs, restMs)
     return idleMs === Infinity ? undefined : Math.max(0, idleMs)
   }
@@ -78,7 +75,7 @@ export class Schedule {
   }
 
   /** Campaigns were held: their lanes leave the lines. What is claimed meanwhile the caller hands back. */
-  async holdBack(): Promise<void> {
+  async holdLanes(): Promise<void> {
     let seen = 0
     for (const lane of this.lanes.heldLanes()) {
       if (lane) this.holdLane(lane)
@@ -88,31 +85,31 @@ export class Schedule {
   }
 
   private holdLane(lane: Lane): void {
-    const site = lane.state === 'in line' ? this.lineOf.get(lane) : undefined
+    const site = lane.state === 'in line' ? this.siteOf.get(lane) : undefined
     this.lanes.hold(lane)
     if (!site) return
     site.remove(lane)
-    this.enrol(site)
+    this.requeue(site)
   }
 
   /** Whether some site has mail due, a slot for it, and a connection of its share. */
   get hasTurn(): boolean {
-    this.wakeDue()
+    this.enqueueDue()
     return STANDINGS.some(standing => this.canServe(standing))
   }
 
   /** The shares of the connections that are used up while sites wait for them, and how many wait. */
   get shortages(): { standing: Standing; waiting: number }[] {
     return STANDINGS.flatMap(standing => {
-      const waiting = this.lines.waiting(standing)
+      const waiting = this.queues.waiting(standing)
       return waiting > 0 && !this.canServe(standing) ? [{ standing, waiting }] : []
     })
   }
 
   private canServe(standing: Standing): boolean {
-    const { shares, lines } = this
-    if (lines.waiting(standing) === 0 || shares.room(standing, false) === 0) return false
-    return lines.hasWaiting(standing, shares.room(standing, true) > 0)
+    const { shares, queues } = this
+    if (queues.waiting(standing) === 0 || shares.available(standing, false) === 0) return false
+    return queues.hasWaiting(standing, shares.available(standing, true) > 0)
   }
 
   /**
@@ -123,18 +120,22 @@ export class Schedule {
    * @param lanes lanes at most
    */
   takeTurns(slots: number, lanes: number): Turn[] {
-    this.wakeDue()
+    this.enqueueDue()
     const turns: Turn[] = []
     let free = slots
     for (const standing of STANDINGS)
-      for (let left = this.lines.waiting(standing); left > 0 && free > 0 && turns.length < lanes; left -= 1) {
+      for (
+        let left = this.queues.waiting(standing);
+        left > 0 && free > 0 && turns.length < lanes;
+        left -= 1
+      ) {
         if (!this.canServe(standing)) break
-        const site = this.lines.next(standing, this.shares.room(standing, true) > 0)
+        const site = this.queues.next(standing, this.shares.available(standing, true) > 0)
         if (!site) break
         const taken = this.takeTurnsOf(site, standing, free, lanes - turns.length)
         free -= taken.reduce((sum, turn) => sum + turn.slots, 0)
         turns.push(...taken)
-        this.enrol(site)
+        this.requeue(site)
       }
     return turns
   }
@@ -143,15 +144,15 @@ export class Schedule {
   private takeTurnsOf(site: Site, standing: Standing, free: number, lanes: number): Turn[] {
     if (site.pace.standing !== standing) return []
     const { shares } = this
-    const bulkSlots = shares.room(standing, true)
+    const bulkSlots = shares.available(standing, true)
     const turns = site.takeTurns({
-      slots: Math.min(site.pace.freeSlots, shares.room(standing, false), free),
+      slots: Math.min(site.pace.freeSlots, shares.available(standing, false), free),
       lanes,
       permits: { bulk: bulkSlots > 0, large: this.hasMemoryFor(site) },
       bulkSlots,
     })
     for (const { lane, slots } of turns) {
-      this.lanes.beginLook(lane)
+      this.lanes.beginClaim(lane)
       site.pace.reserve(slots, lane.isLarge)
       shares.take(standing, isBulk(lane), slots)
     }
@@ -164,18 +165,18 @@ export class Schedule {
    * @param claimed how many messages were due and are now in hand
    * @param nextDueAt when the lane's next message falls due, if one waits
    */
-  looked(turn: Turn, claimed: number, nextDueAt: number | undefined): void {
+  claimEnded(turn: Turn, claimed: number, nextDueAt: number | undefined): void {
     const { lane, site, slots } = turn
-    this.giveBack(turn, slots - claimed)
-    this.lanes.endLook(lane, claimed, nextDueAt)
-    this.enrol(site)
+    this.releaseSlots(turn, slots - claimed)
+    this.lanes.endClaim(lane, claimed, nextDueAt)
+    this.requeue(site)
   }
 
   /** A claimed message is not delivered after all: its row is gone, or was handed back to be due then. */
-  dropped(turn: Turn, dueAt?: number): void {
-    this.giveBack(turn, 1)
-    this.enrol(turn.site)
-    this.lanes.letGo(turn.lane, dueAt)
+  released(turn: Turn, dueAt?: number): void {
+    this.releaseSlots(turn, 1)
+    this.requeue(turn.site)
+    this.lanes.settle(turn.lane, dueAt)
   }
 
   /**
@@ -183,26 +184,31 @@ export class Schedule {
    *
    * @param isAside whether it had been set aside
    */
-  ended({ site, lane, standing }: Turn, signal: PaceSignal, durationMs: number, isAside = false): void {
-    if (isAside) this.shares.endAside()
-    else this.shares.giveBack(standing, isBulk(lane))
+  deliveryEnded(
+    { site, lane, standing }: Turn,
+    signal: PaceSignal,
+    durationMs: number,
+    isAside = false,
+  ): void {
+    if (isAside) this.shares.endDetached()
+    else this.shares.release(standing, isBulk(lane))
     site.pace.end(signal, durationMs, lane.isLarge)
-    this.enrol(site)
+    this.requeue(site)
   }
 
   /** It was told to end and may not; it shall not keep others of its share waiting. @returns whether there is room for that */
-  setAside({ lane, standing }: Turn): boolean {
-    return this.shares.setAside(standing, isBulk(lane))
+  detach({ lane, standing }: Turn): boolean {
+    return this.shares.detach(standing, isBulk(lane))
   }
 
   /** The outcome is on disk. @param nextAttemptAt when its row falls due again, if it stays */
   settled({ lane }: Turn, nextAttemptAt: number | undefined): void {
-    this.lanes.letGo(lane, nextAttemptAt)
+    this.lanes.settle(lane, nextAttemptAt)
   }
 
   /** There is memory again. */
-  memoryFreed(): void {
-    for (const site of this.lines.takeLackingMemory()) this.enrol(site)
+  onMemoryFreed(): void {
+    for (const site of this.queues.takeWaitingForMemory()) this.requeue(site)
   }
 
   /** For the operator. */
@@ -216,51 +222,51 @@ export class Schedule {
   }
 
   /** Sites are found otherwise from now on. Mail that stands in line of one already goes by what was known. */
-  relocate(): void {
+  invalidateSites(): void {
     this.directory.forgetAll()
   }
 
   /** Ends the rests of sites, of those that serve these destinations where some are named. */
-  endRests(destinations?: ReadonlySet<string>): void {
-    for (const site of this.sites.serving(destinations, name => this.directory.find(name))) {
-      if (!site.pace.isResting) continue
-      site.pace.endRest()
-      this.enrol(site)
+  resetBackoff(destinations?: ReadonlySet<string>): void {
+    for (const site of this.sites.findServing(destinations, name => this.directory.find(name))) {
+      if (!site.pace.isBackingOff) continue
+      site.pace.resetBackoff()
+      this.requeue(site)
     }
   }
 
-  private giveBack({ site, lane, standing }: Turn, slots: number): void {
+  private releaseSlots({ site, lane, standing }: Turn, slots: number): void {
     site.pace.release(slots, lane.isLarge)
-    this.shares.giveBack(standing, isBulk(lane), slots)
+    this.shares.release(standing, isBulk(lane), slots)
   }
 
-  private wakeDue(): void {
+  private enqueueDue(): void {
     const { clock } = this.parts
-    for (let lane; (lane = this.lanes.takeDue(clock.now()));) this.standInLine(lane)
-    for (let site; (site = this.lines.takeRested(clock.monotonic()));) this.enrol(site)
+    for (let lane; (lane = this.lanes.takeDue(clock.now()));) this.enqueueLane(lane)
+    for (let site; (site = this.queues.takeBackoffEnded(clock.monotonic()));) this.requeue(site)
   }
 
-  private standInLine(lane: Lane): void {
+  private enqueueLane(lane: Lane): void {
     const facts = this.directory.find(lane.destination)
     if (facts) {
-      this.joinSite(lane, facts)
+      this.addToSite(lane, facts)
       return
     }
     this.lanes.locate(lane)
-    this.directory.ask(lane.destination, { isBulk: isBulk(lane), workspaceId: lane.workspaceId })
+    this.directory.lookUp(lane.destination, { isBulk: isBulk(lane), workspaceId: lane.workspaceId })
   }
 
   private located(destination: string, facts: SiteFacts): void {
-    for (const lane of this.lanes.takeLocated(destination)) this.joinSite(lane, facts)
+    for (const lane of this.lanes.takeLocated(destination)) this.addToSite(lane, facts)
     this.parts.onChange()
   }
 
-  private joinSite(lane: Lane, facts: SiteFacts): void {
-    const site = this.sites.open(facts)
-    this.lanes.lineUp(lane)
+  private addToSite(lane: Lane, facts: SiteFacts): void {
+    const site = this.sites.getOrCreate(facts)
+    this.lanes.enqueue(lane)
     site.add(lane)
-    this.lineOf.set(lane, site)
-    this.enrol(site)
+    this.siteOf.set(lane, site)
+    this.requeue(site)
   }
 
   private hasMemoryFor(site: Site): boolean {
@@ -268,8 +274,8 @@ export class Schedule {
   }
 
   /** To be called whenever its mail, its pace or its memory has changed. */
-  private enrol(site: Site): void {
-    this.sites.noteUse(site)
-    this.lines.place(site)
+  private requeue(site: Site): void {
+    this.sites.update(site)
+    this.queues.place(site)
   }
 }

@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../../world/time/clock.js'
 import type { LocateSite, SiteFacts } from '../delivery-agent.js'
-import { FairLine, type Claimant } from './fair-line.js'
+import { FairQueue, type Claimant } from './fair-queue.js'
 
 export interface DirectoryParts {
   readonly clock: Clock
@@ -26,20 +26,20 @@ interface Known {
 /** How long a destination's site is believed without asking anew. */
 const FRESH_MS = 10 * 60_000
 /** The one used longest ago gives way; some 200 octets each. */
-const MOST_KNOWN = 50_000
+const MAX_KNOWN = 50_000
 /** Destinations asked for at the same time; the rest waits its turn. */
-const ASKED_AT_ONCE = 100
+const MAX_LOOKUPS = 100
 /** Of those for campaigns and for answers that have grown old, which nobody waits for. */
-const BULK_AT_ONCE = 75
-const NOBODY: Claimant = { isBulk: true, workspaceId: '' }
+const MAX_BULK_LOOKUPS = 75
+const BACKGROUND: Claimant = { isBulk: true, workspaceId: '' }
 
 export class SiteDirectory {
   private readonly parts: DirectoryParts
   /** The one used longest ago first. */
   private readonly known = new Map<string, Known>()
-  private readonly line = new FairLine<string>('both ends')
-  private readonly asking = new Set<string>()
-  private bulkAsking = 0
+  private readonly queue = new FairQueue<string>('both ends')
+  private readonly lookingUp = new Set<string>()
+  private bulkLookups = 0
 
   constructor(parts: DirectoryParts) {
     this.parts = parts
@@ -48,7 +48,7 @@ export class SiteDirectory {
   /** Its site as far as that is known; an answer that has grown old is asked for anew, and used meanwhile. */
   find(destination: string): SiteFacts | undefined {
     const known = this.recall(destination)
-    if (known && known.freshUntil <= this.parts.clock.monotonic()) this.ask(destination, NOBODY)
+    if (known && known.freshUntil <= this.parts.clock.monotonic()) this.lookUp(destination, BACKGROUND)
     return known?.facts
   }
 
@@ -58,10 +58,10 @@ export class SiteDirectory {
   }
 
   /** Stands in line for it; `onLocated` tells. */
-  ask(destination: string, claimant: Claimant): void {
-    if (this.asking.has(destination)) return
-    this.line.add(destination, claimant)
-    this.askNext()
+  lookUp(destination: string, claimant: Claimant): void {
+    if (this.lookingUp.has(destination)) return
+    this.queue.add(destination, claimant)
+    this.startLookups()
   }
 
   private recall(destination: string): Known | undefined {
@@ -72,29 +72,29 @@ export class SiteDirectory {
     return known
   }
 
-  private askNext(): void {
-    while (this.asking.size < ASKED_AT_ONCE) {
-      const next = this.line.next(this.bulkAsking < BULK_AT_ONCE)
+  private startLookups(): void {
+    while (this.lookingUp.size < MAX_LOOKUPS) {
+      const next = this.queue.next(this.bulkLookups < MAX_BULK_LOOKUPS)
       if (next === undefined) return
       void this.locate(next.item, next.isBulk)
     }
   }
 
   private async locate(destination: string, isBulk: boolean): Promise<void> {
-    this.asking.add(destination)
-    if (isBulk) this.bulkAsking += 1
+    this.lookingUp.add(destination)
+    if (isBulk) this.bulkLookups += 1
     const facts = await this.parts.locateSite(destination)
-    this.asking.delete(destination)
-    if (isBulk) this.bulkAsking -= 1
+    this.lookingUp.delete(destination)
+    if (isBulk) this.bulkLookups -= 1
     this.remember(destination, facts)
     this.parts.onLocated(destination, facts)
-    this.askNext()
+    this.startLookups()
   }
 
   private remember(destination: string, facts: SiteFacts): void {
     this.known.delete(destination)
     this.known.set(destination, { facts, freshUntil: this.parts.clock.monotonic() + FRESH_MS })
-    const eldest = this.known.size > MOST_KNOWN ? this.known.keys().next().value : undefined
+    const eldest = this.known.size > MAX_KNOWN ? this.known.keys().next().value : undefined
     if (eldest !== undefined) this.known.delete(eldest)
   }
 }

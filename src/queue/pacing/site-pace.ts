@@ -15,7 +15,7 @@ import type { BackoffPolicy } from '../../core/backoff.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Standing } from './connection-shares.js'
 import type { SiteFacts } from '../delivery-agent.js'
-import type { PaceSignal } from './pace-signal.js'
+import type { Classification, Outcome } from '../../mail/outcome.js'
 
 export type SiteLimits = Omit<SiteFacts, 'name'>
 
@@ -23,21 +23,21 @@ export type SiteLimits = Omit<SiteFacts, 'name'>
 const FIRST_WINDOW = 4
 /** Failures of sessions that were open together are one event. */
 const SHRINK_PAUSE_MS = 5_000
-const UNREACHABLE_BEFORE_REST = 3
-const FIRST_REST_MS = 30_000
-const LONGEST_REST_MS = 15 * 60_000
+const FAILURES_BEFORE_BACKOFF = 3
+const FIRST_BACKOFF_MS = 30_000
+const MAX_BACKOFF_MS = 15 * 60_000
 /** How long an answer speaks for a site. */
 const PROVEN_MS = 10 * 60_000
 /** Small messages are under way and none has ended for so long: it may have gone silent in the middle. */
 const SILENT_MS = 30_000
 /** How long a delivery is left to a site that has not answered while others wait for the connection; doubled each time. */
 export const FIRST_PATIENCE_MS = 5_000
-const LONGEST_PATIENCE_MS = 120_000
+const MAX_PATIENCE_MS = 120_000
 
 /** How long rests are that nobody named a time for, ms. */
-export interface RestLengths {
+export interface BackoffLimits {
   readonly firstMs: number
-  readonly longestMs: number
+  readonly maxMs: number
 }
 
 /**
@@ -45,15 +45,15 @@ export interface RestLengths {
  *
  * @param retry the queue's own delays
  */
-export function restLengths({ firstMs, maxMs }: BackoffPolicy): RestLengths {
-  return { firstMs: Math.min(FIRST_REST_MS, firstMs), longestMs: Math.min(LONGEST_REST_MS, maxMs) }
+export function siteBackoff({ firstMs, maxMs }: BackoffPolicy): BackoffLimits {
+  return { firstMs: Math.min(FIRST_BACKOFF_MS, firstMs), maxMs: Math.min(MAX_BACKOFF_MS, maxMs) }
 }
 /** A server's wish is granted up to this. */
-const LONGEST_ASKED_REST_MS = 60 * 60_000
+const MAX_REQUESTED_BACKOFF_MS = 60 * 60_000
 /** Successes in a row after which earlier rests are forgotten. */
-const CALM_AFTER = 20
+const STREAK_TO_RESET = 20
 /** How long a message may wait in reserve. */
-const RESERVE_MS = 50
+const PREFETCH_MS = 50
 /** Weight of the latest delivery in the average. */
 const LATEST = 0.1
 /** Messages that may leave at once after a quiet time, as a share of a minute's. */
@@ -62,7 +62,7 @@ const BURST_SHARE = 1 / 6
 export class SitePace {
   private readonly clock: Clock
   private limits: SiteLimits
-  private readonly restLengths: RestLengths
+  private readonly backoffLimits: BackoffLimits
   private active = 0
   /** Of those, messages that take no time to send. */
   private activeSmall = 0
@@ -73,25 +73,25 @@ export class SitePace {
   private lastShrinkAt = -Infinity
   private answeredAt = -Infinity
   /** Deliveries in a row that ended without an answer. */
-  private unreachable = 0
+  private failureStreak = 0
   /** Since when small messages are under way without any having ended. */
-  private quietSince = 0
+  private lastProgressAt = 0
   /** While it is silent: when one more may try. */
-  private nextTryAt = -Infinity
-  private calm = 0
+  private nextProbeAt = -Infinity
+  private successStreak = 0
   /** Rests since the site was last calm. */
-  private rests = 0
-  private restEndsAt = -Infinity
+  private backoffCount = 0
+  private backoffUntil = -Infinity
   private isProbing = true
   /** How long deliveries took, the latest counting most. */
-  private averageMs: number | undefined
+  private averageDurationMs: number | undefined
   private tokens: number
   private tokensAt: number
 
-  constructor(clock: Clock, limits: SiteLimits, restLengths: RestLengths) {
+  constructor(clock: Clock, limits: SiteLimits, restLengths: BackoffLimits) {
     this.clock = clock
     this.limits = limits
-    this.restLengths = restLengths
+    this.backoffLimits = restLengths
     this.window = Math.min(FIRST_WINDOW, limits.connections)
     this.threshold = limits.connections
     this.tokens = this.burst
@@ -100,22 +100,27 @@ export class SitePace {
 
   /** How many messages may be claimed now: those that may begin, and a few in reserve where the site is quick. */
   get freeSlots(): number {
-    if (this.isResting) return 0
-    const free = Math.min(this.atATime + this.reserveSlots - this.active, this.takeableTokens())
-    if (this.isSilent) return free > 0 && this.clock.monotonic() >= this.nextTryAt ? 1 : 0
+    if (this.isBackingOff) return 0
+    const free = Math.min(this.concurrency + this.prefetchSlots - this.active, this.takeableTokens())
+    if (this.isSilent) return free > 0 && this.clock.monotonic() >= this.nextProbeAt ? 1 : 0
     return Math.max(0, free)
   }
 
   /** Deliveries that may be under way at the same time; 0 while the site rests. */
-  get atATime(): number {
-    if (this.isResting) return 0
+  get concurrency(): number {
+    if (this.isBackingOff) return 0
     return this.isProbing || this.standing === 'new' ? 1 : Math.floor(this.window)
   }
 
   /** None wait longer for their turn than about `RESERVE_MS`. */
-  private get reserveSlots(): number {
-    if (this.calm < CALM_AFTER || this.averageMs === undefined || this.limits.messagesPerMinute > 0) return 0
-    return Math.floor(this.window * Math.min(1, RESERVE_MS / this.averageMs))
+  private get prefetchSlots(): number {
+    if (
+      this.successStreak < STREAK_TO_RESET ||
+      this.averageDurationMs === undefined ||
+      this.limits.messagesPerMinute > 0
+    )
+      return 0
+    return Math.floor(this.window * Math.min(1, PREFETCH_MS / this.averageDurationMs))
   }
 
   /** The configuration was read again: from now on these hold. What was learnt of the site stays. */
@@ -131,35 +136,35 @@ export class SitePace {
 
   /** What it has to show for being given connections. */
   get standing(): Standing {
-    if (this.unreachable >= UNREACHABLE_BEFORE_REST) return 'doubtful'
+    if (this.failureStreak >= FAILURES_BEFORE_BACKOFF) return 'doubtful'
     if (this.clock.monotonic() - this.answeredAt < PROVEN_MS) return this.isSilent ? 'doubtful' : 'proven'
-    return this.unreachable > 0 ? 'doubtful' : 'new'
+    return this.failureStreak > 0 ? 'doubtful' : 'new'
   }
 
   /** How long a delivery may take before it makes room for another site's, ms; those of a site that answers have all the time. */
   get patienceMs(): number {
     if (this.standing === 'proven') return Infinity
-    return Math.min(LONGEST_PATIENCE_MS, FIRST_PATIENCE_MS * 2 ** this.unreachable)
+    return Math.min(MAX_PATIENCE_MS, FIRST_PATIENCE_MS * 2 ** this.failureStreak)
   }
 
   /**
    * When slots may be free again although no delivery ends, on the monotonic clock: the end of a rest, the next token, or one
    * more try at a site that has gone silent; undefined when only the end of a delivery can free one.
    */
-  get retryAt(): number | undefined {
-    if (this.isResting) return this.restEndsAt
+  get nextSlotAt(): number | undefined {
+    if (this.isBackingOff) return this.backoffUntil
     if (this.takeableTokens() < 1)
       return this.clock.monotonic() + Math.ceil(((1 - this.tokens) * 60_000) / this.limits.messagesPerMinute)
-    return this.isSilent && this.active < this.atATime ? this.nextTryAt : undefined
+    return this.isSilent && this.active < this.concurrency ? this.nextProbeAt : undefined
   }
 
-  get isResting(): boolean {
-    return this.clock.monotonic() < this.restEndsAt
+  get isBackingOff(): boolean {
+    return this.clock.monotonic() < this.backoffUntil
   }
 
   /** It rests because nobody answers there. */
-  get isGivenUp(): boolean {
-    return this.isResting && this.unreachable > 0
+  get isUnreachable(): boolean {
+    return this.isBackingOff && this.failureStreak > 0
   }
 
   get isIdle(): boolean {
@@ -167,30 +172,30 @@ export class SitePace {
   }
 
   /** Nothing learnt that would be a pity to forget. */
-  get isBlank(): boolean {
-    return !this.isResting && this.rests === 0 && this.standing === 'new'
+  get isForgettable(): boolean {
+    return !this.isBackingOff && this.backoffCount === 0 && this.standing === 'new'
   }
 
   /** For the operator: what the pace is now. */
-  get state(): { active: number; window: number; restLeftMs: number | undefined } {
+  get state(): { active: number; window: number; backoffLeftMs: number | undefined } {
     return {
       active: this.active,
       window: this.isProbing ? 1 : Math.floor(this.window),
-      restLeftMs: this.isResting ? this.restEndsAt - this.clock.monotonic() : undefined,
+      backoffLeftMs: this.isBackingOff ? this.backoffUntil - this.clock.monotonic() : undefined,
     }
   }
 
   /** The operator knows better: one message tries now. What earlier rests taught is kept, should it fail. */
-  endRest(): void {
-    this.restEndsAt = -Infinity
+  resetBackoff(): void {
+    this.backoffUntil = -Infinity
   }
 
   /** Takes slots for deliveries that are about to begin. */
   reserve(count: number, isLarge = false): void {
     const now = this.clock.monotonic()
-    if (this.isSilent) this.nextTryAt = now + SILENT_MS
+    if (this.isSilent) this.nextProbeAt = now + SILENT_MS
     if (!isLarge) {
-      if (this.activeSmall === 0) this.quietSince = now
+      if (this.activeSmall === 0) this.lastProgressAt = now
       this.activeSmall += count
     }
     this.active += count
@@ -212,7 +217,7 @@ export class SitePace {
     this.active -= 1
     if (!isLarge) this.activeSmall -= 1
     if (signal.kind === 'success' && durationMs !== undefined)
-      this.averageMs = LATEST * durationMs + (1 - LATEST) * (this.averageMs ?? durationMs)
+      this.averageDurationMs = LATEST * durationMs + (1 - LATEST) * (this.averageDurationMs ?? durationMs)
     if (signal.kind !== 'unreachable' && signal.kind !== 'none') this.noteAnswer()
     switch (signal.kind) {
       case 'none':
@@ -225,40 +230,40 @@ export class SitePace {
         this.isProbing = false
         break
       case 'busy':
-        if (this.isProbing) this.rest(undefined)
+        if (this.isProbing) this.backOff(undefined)
         else this.shrink()
         break
       case 'asked':
         this.shrink()
-        this.rest(signal.waitMs)
+        this.backOff(signal.waitMs)
         break
       case 'unreachable':
-        this.unreachable += 1
+        this.failureStreak += 1
         this.shrink()
-        if (this.isProbing || this.unreachable >= UNREACHABLE_BEFORE_REST) this.rest(undefined)
+        if (this.isProbing || this.failureStreak >= FAILURES_BEFORE_BACKOFF) this.backOff(undefined)
     }
   }
 
   /** Large messages take their time, so they say nothing about that. */
   private get isSilent(): boolean {
-    return this.activeSmall > 0 && this.clock.monotonic() - this.quietSince >= SILENT_MS
+    return this.activeSmall > 0 && this.clock.monotonic() - this.lastProgressAt >= SILENT_MS
   }
 
   private noteAnswer(): void {
-    this.unreachable = 0
-    this.answeredAt = this.quietSince = this.clock.monotonic()
+    this.failureStreak = 0
+    this.answeredAt = this.lastProgressAt = this.clock.monotonic()
   }
 
   private grow(): void {
     this.isProbing = false
-    this.calm += 1
-    if (this.calm >= CALM_AFTER) this.rests = 0
+    this.successStreak += 1
+    if (this.successStreak >= STREAK_TO_RESET) this.backoffCount = 0
     const step = this.window < this.threshold ? 1 : 1 / this.window
     this.window = Math.min(this.limits.connections, this.window + step)
   }
 
   private shrink(): void {
-    this.calm = 0
+    this.successStreak = 0
     const now = this.clock.monotonic()
     if (now - this.lastShrinkAt < SHRINK_PAUSE_MS) return
     this.lastShrinkAt = now
@@ -266,12 +271,12 @@ export class SitePace {
   }
 
   /** Sessions that were open when the rest began report the same trouble; only a longer wish changes anything then. */
-  private rest(askedMs: number | undefined): void {
+  private backOff(askedMs: number | undefined): void {
     const now = this.clock.monotonic()
-    const own = Math.min(this.restLengths.longestMs, this.restLengths.firstMs * 2 ** this.rests)
-    if (!this.isResting) this.rests += 1
+    const own = Math.min(this.backoffLimits.maxMs, this.backoffLimits.firstMs * 2 ** this.backoffCount)
+    if (!this.isBackingOff) this.backoffCount += 1
     else if (askedMs === undefined) return
-    this.restEndsAt = Math.max(this.restEndsAt, now + Math.min(askedMs ?? own, LONGEST_ASKED_REST_MS))
+    this.backoffUntil = Math.max(this.backoffUntil, now + Math.min(askedMs ?? own, MAX_REQUESTED_BACKOFF_MS))
     this.isProbing = true
   }
 
@@ -287,4 +292,53 @@ export class SitePace {
     this.tokensAt = now
     return Math.floor(this.tokens)
   }
+}
+
+export type PaceSignal =
+  | { readonly kind: 'success' | 'neutral' | 'busy' | 'unreachable' | 'none' }
+  /** `waitMs` where the reply named a time. */
+  | { readonly kind: 'asked'; readonly waitMs: number | undefined }
+
+/** Failures that are ours or nobody's: they say nothing about the site. */
+const OWN_FAILURES: ReadonlySet<string> = new Set([
+  'shutdown',
+  'internal_error',
+  'worker_lost',
+  'signing_key',
+])
+
+/**
+ * Failures that one message, or the one domain it is for, has with a site that may serve thousands of others: what it
+ * needs and the host has not, and what the domain's own records forbid.
+ */
+const OF_ONE_MESSAGE: ReadonlySet<string> = new Set([
+  'smtputf8_unsupported',
+  '8bitmime_unsupported',
+  'message_too_big',
+  'mta_sts_failure',
+  'address_not_public',
+])
+
+const BUSY: ReadonlySet<string> = new Set(['server_busy', 'system_full', 'system_failure', 'network_failure'])
+
+export function paceSignal(outcome: Outcome): PaceSignal {
+  switch (outcome.kind) {
+    case 'delivered':
+      return { kind: 'success' }
+    case 'unsendable':
+      return { kind: 'none' }
+    case 'bounced':
+      return { kind: outcome.reply === undefined ? 'none' : 'neutral' }
+    case 'deferred':
+      if (OWN_FAILURES.has(outcome.subtype)) return { kind: 'none' }
+      if (OF_ONE_MESSAGE.has(outcome.subtype)) return { kind: 'neutral' }
+      if (outcome.reply === undefined) return { kind: 'unreachable' }
+      if (isAboutOurPace(outcome)) return { kind: 'asked', waitMs: outcome.retryAfterMs }
+      return { kind: outcome.reply.code === 421 || BUSY.has(outcome.subtype) ? 'busy' : 'neutral' }
+  }
+}
+
+/** Greylisting names a time as well, but for one recipient only: its scope is the address. */
+function isAboutOurPace({ cause, scope }: Classification): boolean {
+  return scope === 'source' && cause !== 'config'
 }

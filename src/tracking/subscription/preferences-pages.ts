@@ -21,7 +21,7 @@ import type { FormFields } from '../../http/public/form-body.js'
 import type { PublicRoute } from '../../http/public/public-route.js'
 import { addressDomain, normalizedAddress } from '../../mail/address.js'
 import { LINK_PATHS } from '../../mail/links/links.js'
-import { takeUnsubscribe } from '../../messages/unsubscribe.js'
+import { unsubscribeRecipient } from '../../messages/unsubscribe.js'
 import { preferencesAnswer, type Choices, type Done } from './preferences-page.js'
 import { badLink, findFollower, type Follower, type SubscriptionParts } from './subscriber.js'
 
@@ -68,7 +68,7 @@ async function act(
       await chooseLists(parts, tx, follower, form)
       return 'saved'
     case 'unsubscribe':
-      await takeUnsubscribe(tx, { ...follower.subscriber, source: 'preferences', at: parts.clock.now() })
+      await unsubscribeRecipient(tx, { ...follower.subscriber, source: 'preferences', at: parts.clock.now() })
       return 'unsubscribed'
     case 'subscribe':
       if (state !== 'unsubscribed') return undefined

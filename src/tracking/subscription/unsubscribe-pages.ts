@@ -13,7 +13,7 @@ import type { PublicAnswer, PublicRoute } from '../../http/public/public-route.j
 import { normalizedAddress } from '../../mail/address.js'
 import { LINK_PATHS } from '../../mail/links/links.js'
 import { makeSubscriberToken } from '../../mail/links/subscriber-link.js'
-import { takeUnsubscribe } from '../../messages/unsubscribe.js'
+import { unsubscribeRecipient } from '../../messages/unsubscribe.js'
 import { badLink, doneNote, findFollower, type Follower, type SubscriptionParts } from './subscriber.js'
 
 const PATH = `${LINK_PATHS.unsubscribe}:token`
@@ -49,7 +49,7 @@ export function unsubscribePages(parts: SubscriptionParts): PublicRoute[] {
         const source = form.get(BY_PAGE) === undefined ? 'one_click' : 'preferences'
         await database.write(tx => {
           tx.onCommit(onEvents)
-          return takeUnsubscribe(tx, { ...follower.subscriber, source, at: clock.now() })
+          return unsubscribeRecipient(tx, { ...follower.subscriber, source, at: clock.now() })
         })
         return donePage(parts, follower, texts)
       },

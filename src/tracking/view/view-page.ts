@@ -21,9 +21,9 @@ import { html } from '../../http/public/html.js'
 import type { PublicAnswer, PublicRoute } from '../../http/public/public-route.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
 import { LINK_PATHS, linksOf, readView } from '../../mail/links/links.js'
-import { findContents, hasWrittenContent } from '../../messages/content-store.js'
+import { findContents, hasStoredBody } from '../../messages/content-store.js'
 import { findAnyMessage, type Message } from '../../messages/message-store.js'
-import { findOwnValues } from '../../queue/claiming/own-values.js'
+import { findMergeValues } from '../../queue/claiming/job-loader.js'
 import { addressKey } from '../../world/net/ip-address.js'
 
 export interface ViewParts {
@@ -50,7 +50,7 @@ export function viewPage(parts: ViewParts): PublicRoute {
       const messageId = readView(linkKeys, params['token'] ?? '')
       if (messageId === undefined) return { page: noticePage(texts.badLink), status: 404 }
       const message = await findAnyMessage(database.reader, messageId)
-      const isKept = message && (await hasWrittenContent(database.reader, message.contentId))
+      const isKept = message && (await hasStoredBody(database.reader, message.contentId))
       const mail = isKept ? await fillIn(parts, message, addressKey(visitor.address)) : undefined
       if (mail?.html !== undefined) return asDocument(mail.html)
       const found = message && (await findPublicSender(database.reader, message.workspaceId))
@@ -66,7 +66,7 @@ export function viewPage(parts: ViewParts): PublicRoute {
 async function fillIn(parts: ViewParts, message: Message, network: string): Promise<MailSource | undefined> {
   const { database, renderDesk } = parts
   const { id, workspaceId } = message
-  const own = (await findOwnValues(database.reader, [id])).get(id) ?? {}
+  const own = (await findMergeValues(database.reader, [id])).get(id) ?? {}
   const result = await renderDesk.render({
     key: renderKey('view', id, own),
     workspaceId,

@@ -11,7 +11,7 @@ import type { Database, Tx } from '../../db/database.js'
 import type { Event } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
 import { findOrigins } from '../../messages/content-store.js'
-import { eventOf, recordHappenings, type Happening } from '../../messages/message-history.js'
+import { eventOf, recordTransitions, type Transition } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
@@ -127,11 +127,11 @@ export class VisitCounter {
   private async count(visits: readonly Visit[], end: JournalPlace): Promise<void> {
     const { database, onEvents, reader } = this.parts
     const machines = await this.findMachines(visits)
-    const judged = visits.map(visit => happeningOf(visit, machines.has(visit)))
+    const judged = visits.map(visit => transitionOf(visit, machines.has(visit)))
     await database.write(
       async tx => {
         tx.onCommit(onEvents)
-        await recordHappenings(
+        await recordTransitions(
           tx,
           judged.filter(({ facts }) => !facts.isBot),
         )
@@ -174,27 +174,27 @@ function idsOf(visits: readonly Visit[]): string[] {
   return [...new Set(visits.map(({ messageId }) => messageId))]
 }
 
-type VisitHappening = Extract<Happening, { what: 'opened' | 'clicked' }>
+type VisitTransition = Extract<Transition, { kind: 'opened' | 'clicked' }>
 
-function happeningOf(
+function transitionOf(
   { kind, messageId, at, address, userAgent, url = '' }: Visit,
   isBot: boolean,
-): VisitHappening {
+): VisitTransition {
   const facts = { ip: address, userAgent, isBot }
   return kind === 'open'
-    ? { what: 'opened', messageId, at, facts }
-    : { what: 'clicked', messageId, at, facts: { ...facts, url } }
+    ? { kind: 'opened', messageId, at, facts }
+    : { kind: 'clicked', messageId, at, facts: { ...facts, url } }
 }
 
 /** They change nothing, so the state machine is not asked. */
-async function tellLog(tx: Tx, happenings: readonly VisitHappening[]): Promise<void> {
-  if (happenings.length === 0) return
-  const ids = [...new Set(happenings.map(({ messageId }) => messageId))]
+async function tellLog(tx: Tx, transitions: readonly VisitTransition[]): Promise<void> {
+  if (transitions.length === 0) return
+  const ids = [...new Set(transitions.map(({ messageId }) => messageId))]
   const heads = new Map((await findHeads(tx.db, ids)).map(head => [head.id, head]))
   const origins = await findOrigins(tx.db, [...new Set([...heads.values()].map(head => head.contentId))])
-  const events = happenings.flatMap((happening): Event[] => {
-    const head = heads.get(happening.messageId)
-    return head ? [eventOf(happening, head, origins.get(head.contentId))] : []
+  const events = transitions.flatMap((transition): Event[] => {
+    const head = heads.get(transition.messageId)
+    return head ? [eventOf(transition, head, origins.get(head.contentId))] : []
   })
   await appendEvents(tx, events)
 }

@@ -6,7 +6,7 @@
  * Never fails for a field that is not there: it is null.
  */
 import { ispName } from '../../deliverability/bounces/isp-name.js'
-import { bounceIdOf } from '../../deliverability/bounces/bounce-id.js'
+import { bounceIdOf } from '../../deliverability/bounces/bounce-store.js'
 import type { LoggedEvent } from '../../events/logged-event.js'
 import { addressDomain } from '../../mail/address.js'
 import type { MailFacts } from './mail-facts-store.js'

@@ -1,6 +1,6 @@
 /** Batches whose texts are long: stored ahead of the transaction that accepts, and nobody's until then. */
 import t from 'tap'
-import { insertContentsAhead } from '../../../src/messages/content-ahead-store.js'
+import { insertStagedContents } from '../../../src/messages/staged-content-store.js'
 import { clearLeftBehind } from '../../../src/msa/store-long-content.js'
 import { eachDatabase } from '../../support/db/database.js'
 import { CONTENT } from '../../support/mailroom.js'
@@ -61,7 +61,7 @@ eachDatabase(
   'what a crash has cut off is cleared at the next start, and nothing else',
   async (t, database) => {
     await database.write(async tx => {
-      await insertContentsAhead(
+      await insertStagedContents(
         tx.db,
         Array.from({ length: 70 }, (_, at) => ({ ...CONTENT, id: `ahead${at}` })),
       )

@@ -9,7 +9,7 @@ import { SlidingWindow } from '../../../src/http/sliding-window.js'
 import { submitAll } from '../../../src/msa/submit.js'
 import { JobLoader } from '../../../src/queue/claiming/job-loader.js'
 import { findEntries } from '../../../src/queue/queue-store.js'
-import { suppressedJobs } from '../../../src/queue/claiming/suppress-queued.js'
+import { findSuppressedJobs } from '../../../src/queue/claiming/claim.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 import { eachDatabase } from '../../support/db/database.js'
@@ -99,7 +99,7 @@ eachDatabase(
     const ids = recipients.map(({ messageId }) => messageId)
     const loaded = await jobs.load(await findEntries(database.reader, ids))
     t.match(loaded.jobs[0]?.origin, { isMarketing: true, ...campaign })
-    const dropped = await suppressedJobs(database.reader, loaded.jobs)
+    const dropped = await findSuppressedJobs(database.reader, loaded.jobs)
     t.same(
       [...dropped].map(({ recipient }) => recipient),
       ['bob@x.example'],

@@ -2,7 +2,7 @@
  * The program of a reading thread that breaks over some mails: `DIE` ends it, `SPIN` never ends, `THROW` is a fault of the reader; any other
  * mail is an automatic reply.
  */
-import { serveParser } from '../../../src/inbound/reading/serve-parser.js'
+import { serveParser } from '../../../src/inbound/reading/read-inbound-mail.js'
 import { ownThread } from '../../../src/world/threads.js'
 
 serveParser(ownThread(), async source => {

@@ -18,7 +18,7 @@ declare module '../db/tables.js' {
   }
 }
 
-export async function insertContentsAhead(db: Queries, contents: readonly MessageContent[]): Promise<void> {
+export async function insertStagedContents(db: Queries, contents: readonly MessageContent[]): Promise<void> {
   await insertContents(db, contents)
   for (const piece of inPieces(contents))
     await db
@@ -28,23 +28,23 @@ export async function insertContentsAhead(db: Queries, contents: readonly Messag
 }
 
 /** In the transaction that stores their messages. */
-export async function takeContentsAhead(db: Queries, ids: readonly string[]): Promise<void> {
+export async function acceptStagedContents(db: Queries, ids: readonly string[]): Promise<void> {
   for (const list of inLists(ids))
     await db.deleteFrom('contents_ahead').where('content_id', 'in', list).execute()
 }
 
 /** Of what was refused; contents that were accepted or never stored are passed over. */
-export async function discardContentsAhead(db: Queries, ids: readonly string[]): Promise<void> {
+export async function discardStagedContents(db: Queries, ids: readonly string[]): Promise<void> {
   for (const list of inLists(ids)) {
     const ahead = db.selectFrom('contents_ahead').select('content_id').where('content_id', 'in', list)
     await db.deleteFrom('message_parts').where('content_id', 'in', ahead).execute()
     await db.deleteFrom('message_contents').where('id', 'in', ahead).execute()
-    await takeContentsAhead(db, list)
+    await acceptStagedContents(db, list)
   }
 }
 
 /** What a crash has left. @returns some of them, longest there first */
-export async function listContentsAhead(db: Queries, limit: number): Promise<string[]> {
+export async function listStagedContents(db: Queries, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('contents_ahead')
     .select('content_id')

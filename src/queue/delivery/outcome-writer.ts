@@ -5,10 +5,14 @@
  * cannot be written keeps nobody else waiting: its message gets its status without the details; failing that, its queue row is removed or
  * deferred; failing that too, it stays claimed, and only the next start delivers it again.
  */
-import type { BatchWriterParts } from '../../db/batch-writer.js'
-import { BatchWriter } from '../../db/batch-writer.js'
-import type { OnAttempt } from './log-attempt.js'
-import { moveQueueRow, recordOutcomes, recordVerdict, type Finished } from './record-outcomes.js'
+import { type BatchWriterParts, BatchWriter } from '../../db/batch-writer.js'
+import {
+  type OnAttempt,
+  moveQueueRow,
+  recordOutcomes,
+  recordVerdict,
+  type FinishedAttempt,
+} from './record-outcomes.js'
 
 export interface OutcomeBatchesParts extends BatchWriterParts {
   readonly onAttempt?: OnAttempt | undefined
@@ -20,11 +24,11 @@ const BATCH = 50
 const BUSY = 16
 
 interface Waiting {
-  readonly finished: Finished
+  readonly finished: FinishedAttempt
   readonly done: (nextAttemptAt: number | undefined) => void
 }
 
-export class OutcomeBatches {
+export class OutcomeWriter {
   private readonly writer: BatchWriter<Waiting, ReadonlyMap<string, number>>
   private isBusy = false
 
@@ -58,7 +62,7 @@ export class OutcomeBatches {
    *
    * @param underWay deliveries whose outcome is still to come
    */
-  add(finished: Finished, underWay: number): Promise<number | undefined> {
+  add(finished: FinishedAttempt, underWay: number): Promise<number | undefined> {
     this.isBusy = underWay >= BUSY
     return new Promise(done => this.writer.add({ finished, done }))
   }

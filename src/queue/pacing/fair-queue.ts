@@ -24,9 +24,9 @@ export type Order = 'oldest' | 'both ends'
 /** By workspace, both in order of turns: who was served goes to the end. */
 type Half<T> = Map<string, Waiting<T>>
 
-export class FairLine<T> {
+export class FairQueue<T> {
   private readonly order: Order
-  private readonly singles: Half<T> = new Map()
+  private readonly transactional: Half<T> = new Map()
   private readonly bulk: Half<T> = new Map()
   private readonly claimants = new Map<T, Claimant[]>()
   private turns = 0
@@ -41,7 +41,7 @@ export class FairLine<T> {
 
   /** Whether somebody waits, for campaigns alone or not. */
   hasWaiting(mayBulk: boolean): boolean {
-    return this.singles.size > 0 || (mayBulk && this.bulk.size > 0)
+    return this.transactional.size > 0 || (mayBulk && this.bulk.size > 0)
   }
 
   add(item: T, claimant: Claimant): void {
@@ -68,7 +68,7 @@ export class FairLine<T> {
   next(mayBulk: boolean): { readonly item: T; readonly isBulk: boolean } | undefined {
     this.turns += 1
     const isBulkTurn = this.turns % BULK_TURN_EVERY === 0
-    const halves = isBulkTurn ? [this.bulk, this.singles] : [this.singles, this.bulk]
+    const halves = isBulkTurn ? [this.bulk, this.transactional] : [this.transactional, this.bulk]
     const half = halves.find(one => one.size > 0 && (mayBulk || one !== this.bulk))
     const item = half && this.nextOf(half)
     if (item === undefined) return undefined
@@ -86,7 +86,7 @@ export class FairLine<T> {
   }
 
   private halfOf({ isBulk }: Claimant): Half<T> {
-    return isBulk ? this.bulk : this.singles
+    return isBulk ? this.bulk : this.transactional
   }
 }
 

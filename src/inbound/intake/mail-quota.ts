@@ -12,19 +12,19 @@ import { deleteProcessed, sumInboundOctets, type Removed } from '../inbound-mail
 const HIGH = 0.9
 const LOW = 0.8
 
-export class KeptMail {
+export class MailQuota {
   /** Octets. */
-  readonly most: number
+  readonly limit: number
   private octets: number
   private isShrinking = false
 
   constructor(most: number, octets: number) {
-    this.most = most
+    this.limit = most
     this.octets = octets
   }
 
-  static async count(reader: Queries, most: number): Promise<KeptMail> {
-    return new KeptMail(most, await sumInboundOctets(reader))
+  static async count(reader: Queries, most: number): Promise<MailQuota> {
+    return new MailQuota(most, await sumInboundOctets(reader))
   }
 
   get total(): number {
@@ -32,15 +32,15 @@ export class KeptMail {
   }
 
   /** Whether so many octets more are within the bound. */
-  hasRoomFor(octets: number): boolean {
-    return this.octets + octets <= this.most
+  fits(octets: number): boolean {
+    return this.octets + octets <= this.limit
   }
 
   add(octets: number): void {
     this.octets += octets
   }
 
-  takeOff(octets: number): void {
+  subtract(octets: number): void {
     this.octets -= octets
   }
 
@@ -54,9 +54,9 @@ export class KeptMail {
 
   /** What is beyond the bound, at most `limit` mails. @returns how many there were */
   async removeExcess(tx: Tx, limit: number): Promise<number> {
-    this.isShrinking = this.octets > this.most * (this.isShrinking ? LOW : HIGH)
+    this.isShrinking = this.octets > this.limit * (this.isShrinking ? LOW : HIGH)
     if (!this.isShrinking) return 0
-    const excess = this.octets - this.most * LOW
+    const excess = this.octets - this.limit * LOW
     const unsigned = await this.remove(tx, { isSigned: false, limit, octets: excess })
     return unsigned.mails > 0
       ? unsigned.mails
@@ -65,7 +65,7 @@ export class KeptMail {
 
   private async remove(tx: Tx, what: Parameters<typeof deleteProcessed>[1]): Promise<Removed> {
     const removed = await deleteProcessed(tx.db, what)
-    tx.onCommit(() => this.takeOff(removed.octets))
+    tx.onCommit(() => this.subtract(removed.octets))
     return removed
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { Queries } from '../../db/database.js'
 import { readAttemptTail, type EndedAttempt } from './queue-status-store.js'
+import type { LocateSite } from '../delivery-agent.js'
 
 const MINUTE_MS = 60_000
 
@@ -18,7 +19,7 @@ export interface Rates {
 
 export const NO_RATES: Rates = { delivered: 0, deferred: 0, bounced: 0 }
 
-export class LastMinute {
+export class RecentRates {
   private readonly reader: Queries
   /** Newest first. */
   private attempts: readonly EndedAttempt[] = []
@@ -29,7 +30,7 @@ export class LastMinute {
   }
 
   /** @returns rates by destination */
-  async look(now: number): Promise<Map<string, Rates>> {
+  async poll(now: number): Promise<Map<string, Rates>> {
     const fresh = await readAttemptTail(this.reader, this.seenSeq, now - MINUTE_MS)
     this.seenSeq = Math.max(this.seenSeq, ...fresh.slice(0, 1).map(({ seq }) => seq))
     this.attempts = [...fresh, ...this.attempts].filter(({ finishedAt }) => finishedAt > now - MINUTE_MS)
@@ -52,4 +53,31 @@ export function addRates(rates: Iterable<Rates>): Rates {
       bounced: sum.bounced + bounced,
     }
   return sum
+}
+
+/** Destinations asked for at the same time. */
+const MAX_LOOKUPS = 100
+
+/** @returns site name by destination */
+export async function locateAll(
+  destinations: readonly string[],
+  locateSite: LocateSite,
+): Promise<Map<string, string>> {
+  const sites = new Map<string, string>()
+  const waiting = destinations.values()
+  const locateNext = async (): Promise<void> => {
+    for (const destination of waiting) sites.set(destination, (await locateSite(destination)).name)
+  }
+  await Promise.all(Array.from({ length: MAX_LOOKUPS }, locateNext))
+  return sites
+}
+
+/** The destinations of one site, in the order given. */
+export async function destinationsOf(
+  site: string,
+  destinations: readonly string[],
+  locateSite: LocateSite,
+): Promise<string[]> {
+  const sites = await locateAll(destinations, locateSite)
+  return destinations.filter(destination => sites.get(destination) === site)
 }

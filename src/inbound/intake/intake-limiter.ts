@@ -24,24 +24,24 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 /** A message to a list may bring a hundred absence notices back; nothing brings more. */
-const MAILS_OF_ONE_MESSAGE = 100
-const OCTETS_OF_ONE_MESSAGE = 20_000_000
-const MOST_NAMES = 65_536
+const MAILS_PER_MESSAGE = 100
+const OCTETS_PER_MESSAGE = 20_000_000
+const MAX_BUCKETS = 65_536
 
-export class IntakeBudget {
-  private readonly mails: Allowances
-  private readonly octets: Allowances
-  private readonly all: Allowances
-  private readonly messageMails: Allowances
-  private readonly messageOctets: Allowances
+export class IntakeLimiter {
+  private readonly mails: TokenBuckets
+  private readonly octets: TokenBuckets
+  private readonly all: TokenBuckets
+  private readonly messageMails: TokenBuckets
+  private readonly messageOctets: TokenBuckets
 
   constructor(limits: IntakeLimits, clock: Clock) {
-    const allowances = (amount: number, periodMs: number) => new Allowances(amount, periodMs, clock)
+    const allowances = (amount: number, periodMs: number) => new TokenBuckets(amount, periodMs, clock)
     this.mails = allowances(limits.mailsPerMinute, MINUTE_MS)
     this.octets = allowances(limits.octetsPerHour, HOUR_MS)
     this.all = allowances(limits.octetsPerHourInAll, HOUR_MS)
-    this.messageMails = allowances(MAILS_OF_ONE_MESSAGE, DAY_MS)
-    this.messageOctets = allowances(OCTETS_OF_ONE_MESSAGE, DAY_MS)
+    this.messageMails = allowances(MAILS_PER_MESSAGE, DAY_MS)
+    this.messageOctets = allowances(OCTETS_PER_MESSAGE, DAY_MS)
   }
 
   /** A mail without a token begins. @throws SmtpRefusal */
@@ -59,19 +59,19 @@ export class IntakeBudget {
 
   /** A mail about this message begins. @throws SmtpRefusal */
   beginSigned(messageId: string): void {
-    if (!this.messageMails.take(messageId, 1)) throw tooMuchAboutOne()
+    if (!this.messageMails.take(messageId, 1)) throw tooMuchForMessage()
   }
 
   /** @throws SmtpRefusal */
   takeSigned(messageId: string, octets: number): void {
-    if (!this.messageOctets.take(messageId, octets)) throw tooMuchAboutOne()
+    if (!this.messageOctets.take(messageId, octets)) throw tooMuchForMessage()
   }
 }
 
 const ALL = ''
 
 /** So much of something for each name, refilled evenly over a period. */
-class Allowances {
+class TokenBuckets {
   private readonly amount: number
   private readonly periodMs: number
   private readonly clock: Clock
@@ -96,7 +96,7 @@ class Allowances {
     if (total > this.amount) return false
     // Whoever is counted anew is the newest.
     this.used.delete(name)
-    if (this.used.size >= MOST_NAMES)
+    if (this.used.size >= MAX_BUCKETS)
       for (const oldest of this.used.keys()) {
         this.used.delete(oldest)
         break
@@ -117,6 +117,6 @@ function tooMuch(): SmtpRefusal {
   return new SmtpRefusal(452, '4.3.1', 'too much mail without a return path of ours, try again later')
 }
 
-function tooMuchAboutOne(): SmtpRefusal {
+function tooMuchForMessage(): SmtpRefusal {
   return new SmtpRefusal(452, '4.3.1', 'too much mail about this message, try again later')
 }

@@ -13,17 +13,23 @@ import type { Database, Tx } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Resolver } from '../../world/dns/dns.js'
 import type { Log } from '../../world/log.js'
-import { countDenied, judge, listCounting, listUnjudged, type StoredDenial } from './domain-denial-store.js'
-import type { SuppressedContacts } from '../suppressions/suppressed-contacts.js'
+import {
+  countDenied,
+  setVerdict,
+  listCredible,
+  listUnjudged,
+  type StoredDenial,
+} from './domain-denial-store.js'
+import type { ContactSuppressions } from '../suppressions/suppressions.js'
 import { suppressAll } from '../suppressions/suppression-store.js'
 
-export interface JudgeParts {
+export interface DenialParts {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
   /** A resolver that remembers nothing. */
   readonly freshResolver: () => Resolver
-  readonly suppressedContacts: SuppressedContacts
+  readonly suppressedContacts: ContactSuppressions
 }
 
 const MINUTE_MS = 60_000
@@ -31,33 +37,33 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 /** After this what happened around a denial is known. */
 const SETTLED_MS = 10 * MINUTE_MS
 /** Around a denial, before and after. */
-const AROUND_MS = 5 * MINUTE_MS
+const WINDOW_MS = 5 * MINUTE_MS
 /** So many different domains denied around the same time discredit each other. */
-const MANY_DOMAINS = 10
+const OUTAGE_DOMAINS = 10
 /** Between two denials that confirm each other, at least. */
-const APART_MS = DAY_MS
+const MIN_INTERVAL_MS = DAY_MS
 export const DENIALS_KEPT_MS = 30 * DAY_MS
 const BATCH = 200
 /** Domains asked about at a time. */
-const AT_ONCE = 8
+const CONCURRENCY = 8
 /** Of one domain that are looked at, and suppressed in one transaction. */
-const MOST_OF_DOMAIN = 1_000
+const MAX_PER_DOMAIN = 1_000
 /** MX hosts that are asked about; a longer list is no proof of anything. */
-const MOST_HOSTS = 10
+const MAX_HOSTS = 10
 
-export async function judgeDenials(parts: JudgeParts, stopping: AbortSignal): Promise<void> {
+export async function confirmDenials(parts: DenialParts, stopping: AbortSignal): Promise<void> {
   const { database, clock, log, suppressedContacts } = parts
   const before = clock.now() - SETTLED_MS
   const next = () => listUnjudged(database.reader, before, BATCH)
   for (let due = await next(); due.length > 0; due = await next()) {
-    const counting = await findCounting(parts, due, stopping)
+    const counting = await findCredible(parts, due, stopping)
     // What was not asked about any more is not judged.
     if (!counting) return
     const suppressed = await database.write(async tx => {
       const isCounting = ({ seq }: StoredDenial) => counting.has(seq)
       const seqsOf = (some: readonly StoredDenial[]) => some.map(({ seq }) => seq)
-      await judge(tx.db, seqsOf(due.filter(isCounting)), 'counts')
-      await judge(tx.db, seqsOf(due.filter(denial => !isCounting(denial))), 'discredited')
+      await setVerdict(tx.db, seqsOf(due.filter(isCounting)), 'counts')
+      await setVerdict(tx.db, seqsOf(due.filter(denial => !isCounting(denial))), 'discredited')
       const domains = new Set(due.filter(isCounting).map(({ domain }) => domain))
       let suppressed = 0
       for (const domain of domains)
@@ -70,8 +76,8 @@ export async function judgeDenials(parts: JudgeParts, stopping: AbortSignal): Pr
 }
 
 /** @returns the numbers of those that count; undefined when it was told to stop */
-async function findCounting(
-  { database, freshResolver }: JudgeParts,
+async function findCredible(
+  { database, freshResolver }: DenialParts,
   due: readonly StoredDenial[],
   stopping: AbortSignal,
 ): Promise<ReadonlySet<number> | undefined> {
@@ -83,19 +89,19 @@ async function findCounting(
       crowded.get(minute) ??
       (await countDenied(
         database.reader,
-        minute - AROUND_MS,
-        minute + MINUTE_MS + AROUND_MS,
-        MANY_DOMAINS,
-      )) >= MANY_DOMAINS
+        minute - WINDOW_MS,
+        minute + MINUTE_MS + WINDOW_MS,
+        OUTAGE_DOMAINS,
+      )) >= OUTAGE_DOMAINS
     crowded.set(minute, isCrowded)
     if (!isCrowded) alone.push(denial)
   }
   const resolver = freshResolver()
   const asked = [...new Set(alone.filter(({ isOurs }) => isOurs).map(({ domain }) => domain))]
   const denied = new Set<string>()
-  for (let at = 0; at < asked.length && !stopping.aborted; at += AT_ONCE)
+  for (let at = 0; at < asked.length && !stopping.aborted; at += CONCURRENCY)
     await Promise.all(
-      asked.slice(at, at + AT_ONCE).map(async domain => {
+      asked.slice(at, at + CONCURRENCY).map(async domain => {
         if (await isDenied(resolver, domain)) denied.add(domain)
       }),
     )
@@ -112,7 +118,7 @@ async function isDenied(resolver: Resolver, domain: string): Promise<boolean> {
     exchanges.kind === 'missing'
       ? [domain]
       : exchanges.records.map(({ exchange }) => exchange).filter(Boolean)
-  if (hosts.length > MOST_HOSTS) return false
+  if (hosts.length > MAX_HOSTS) return false
   const answers = await Promise.all(hosts.flatMap(host => [resolver.ipv4(host), resolver.ipv6(host)]))
   return answers.every(({ kind }) => kind === 'missing')
 }
@@ -122,11 +128,11 @@ async function suppressConfirmed(
   tx: Tx,
   domain: string,
   now: number,
-  contacts: SuppressedContacts,
+  contacts: ContactSuppressions,
 ): Promise<number> {
-  const denials = await listCounting(tx.db, domain, now - DENIALS_KEPT_MS, MOST_OF_DOMAIN)
+  const denials = await listCredible(tx.db, domain, now - DENIALS_KEPT_MS, MAX_PER_DOMAIN)
   const [first, last] = [denials[0], denials.at(-1)]
-  if (!first || !last || last.deniedAt - first.deniedAt < APART_MS) return 0
+  if (!first || !last || last.deniedAt - first.deniedAt < MIN_INTERVAL_MS) return 0
   const suppressions = denials.map(({ workspaceId, email, messageId }) => ({
     workspaceId,
     email,

@@ -16,7 +16,7 @@ import { PRIORITIES } from '../messages/mail-origin.js'
 import { insertMessages } from '../messages/message-store.js'
 import { insertQueueEntries } from './queue-store.js'
 
-export interface OwnMailParts {
+export interface SystemMailParts {
   readonly newId: NewId
   /** How long it is tried, ms. */
   readonly expireMs: number
@@ -24,7 +24,7 @@ export interface OwnMailParts {
   readonly onEnqueued: (lane: string, dueAt: number) => void
 }
 
-export interface OwnMail {
+export interface SystemMail {
   /** For a report that must not be made twice: the same each time. A new one where absent. */
   readonly contentId?: string
   readonly from: string
@@ -39,7 +39,7 @@ export interface OwnMail {
 }
 
 /** @returns the id of its message */
-export async function enqueueOwnMail(tx: Tx, parts: OwnMailParts, mail: OwnMail): Promise<string> {
+export async function enqueueSystemMail(tx: Tx, parts: SystemMailParts, mail: SystemMail): Promise<string> {
   const recipient = parseAddress(mail.to)
   if (!recipient) throw new Error('mail of the appliance needs an address to go to')
   const { createdAt, message } = mail
