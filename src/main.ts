@@ -3,12 +3,12 @@
 import { createInterface } from 'node:readline/promises'
 import { runCli } from './cli/program.js'
 import { environment } from './config/environment.js'
-import { keepHeapsSmall } from './world/heap.js'
+import { limitHeapGrowth } from './world/heap.js'
 import { systemWorld } from './world/world.js'
 
 // What is written belongs to this user alone: keys, mail, the database.
 process.umask(0o077)
-keepHeapsSmall()
+limitHeapGrowth()
 
 void runCli(process.argv.slice(2), {
   env: environment,

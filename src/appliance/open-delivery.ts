@@ -19,7 +19,7 @@ import { JobLoader } from '../queue/claiming/job-loader.js'
 import type { OnAttempt } from '../queue/delivery/record-outcomes.js'
 import { QueueManager } from '../queue/queue-manager.js'
 import { openHttpClient } from '../world/net/fetch.js'
-import { openReach } from '../world/net/reach.js'
+import { egressPolicyFor } from '../world/net/egress-policy.js'
 import { availableThreads, spawnThread } from '../world/threads.js'
 
 export function openJobs({ world, database, domains, returnPath }: Appliance): JobLoader {
@@ -119,12 +119,12 @@ function agentOptions(config: Config, links: LinkOptions, workers: number): Agen
 export function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
   const { clock, systemLookup, random } = world
   const resolver = openResolver(config, world)
-  const reach = openReach(config.mta)
-  const sts = { clock, resolver, http: openHttpClient(clock, { reach }) }
+  const egress = egressPolicyFor(config.mta)
+  const sts = { clock, resolver, http: openHttpClient(clock, { egress }) }
   return {
     ...routerOptions(config),
     resolver,
-    reach,
+    egress,
     systemLookup,
     random,
     ...(config.mta.mtaSts ? { stsPolicies: new StsPolicies(sts) } : {}),

@@ -1,7 +1,7 @@
 /**
  * Calls to URLs that strangers give: webhooks, and whatever else a workspace has called. Part of the composition root.
  *
- * One pool of connections for each reach, names looked up as `dns.servers` says. What opens private addresses is the operator's list
+ * One pool of connections for each egress policy, names looked up as `dns.servers` says. What opens private addresses is the operator's list
  * `webhooks.allow_networks` alone; where `allow_networks_for` says `permitted`, only for workspaces whose settings allow them as well.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -10,11 +10,11 @@ import type { Config } from '../config/config.js'
 import { openHostLookup } from '../world/dns/host-lookup.js'
 import { openHttpClient, type HttpClient } from '../world/net/fetch.js'
 import { HttpPool } from '../world/net/http-pool.js'
-import { openReachWith, PUBLIC_REACH, type Reach } from '../world/net/reach.js'
+import { egressPolicyAllowing, PUBLIC_ONLY, type EgressPolicy } from '../world/net/egress-policy.js'
 
 interface Calls {
   readonly http: HttpClient
-  readonly reach: Reach
+  readonly egress: EgressPolicy
 }
 
 export interface OutgoingCallsOfServer {
@@ -33,14 +33,14 @@ export function openOutgoingCalls({
   const { clock } = world
   const lookUp = openHostLookup(openResolver(config, world), world.systemLookup)
   const pools: HttpPool[] = []
-  const callsWithin = (reach: Reach): Calls => {
+  const callsUnder = (egress: EgressPolicy): Calls => {
     const pool = new HttpPool(clock)
     pools.push(pool)
-    return { reach, http: openHttpClient(clock, { reach, lookUp, pool }) }
+    return { egress, http: openHttpClient(clock, { egress, lookUp, pool }) }
   }
   const open = ({ webhooks: { allowNetworks, allowNetworksFor } }: Pick<Config, 'webhooks'>) => {
-    const listed = callsWithin(openReachWith(allowNetworks))
-    return { listed, usual: allowNetworksFor === 'all' ? listed : callsWithin(PUBLIC_REACH) }
+    const listed = callsUnder(egressPolicyAllowing(allowNetworks))
+    return { listed, usual: allowNetworksFor === 'all' ? listed : callsUnder(PUBLIC_ONLY) }
   }
   let { webhooks } = config
   let calls = open(config)

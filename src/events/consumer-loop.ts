@@ -16,7 +16,7 @@ import type { Random } from '../world/random.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
 import type { EventTail, Read } from './event-tail.js'
-import { isStorageTrouble, setAside } from './set-aside-store.js'
+import { isStorageError, setAside } from './set-aside-store.js'
 import { findCursor, moveCursor, newestSeq, readEventsAfter, type StoredEvent } from './store.js'
 
 export interface LoopParts {
@@ -57,7 +57,7 @@ export class ConsumerLoop {
   /** One of the events up to here could not be taken with the others: they come one by one. */
   private doubtedUpTo = 0
   private doubted: { readonly seq: number; readonly failures: number } | undefined
-  /** What this consumer threw when it was asked whether an event concerns it, by the event's position; of the last look. */
+  /** What this consumer threw when it was asked whether an event concerns it, by the event's position; of the last refresh. */
   private readonly unclear = new Map<number, unknown>()
 
   constructor(parts: LoopParts, tail: EventTail, consumer: AnyConsumer) {
@@ -84,7 +84,7 @@ export class ConsumerLoop {
     })
   }
 
-  /** How many events of the log it has yet to look at, or to take. @param newest read before */
+  /** How many events of the log it has yet to refresh at, or to take. @param newest read before */
   behind(newest: number): number {
     return Math.max(0, newest - this.seen)
   }
@@ -98,7 +98,7 @@ export class ConsumerLoop {
     })
   }
 
-  /** For a wake that came after the last look at the log but before the end of the run. */
+  /** For a wake that came after the last refresh at the log but before the end of the run. */
   private wakeAgain(): void {
     if (this.isWoken) this.wake()
   }
@@ -147,7 +147,7 @@ export class ConsumerLoop {
   private async readOn(): Promise<Read> {
     const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
     const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
-    if (read.events.length > 0) await this.consumer.look?.(this.parts.database.reader)
+    if (read.events.length > 0) await this.consumer.refresh?.(this.parts.database.reader)
     this.unclear.clear()
     return { ...read, events: read.events.filter(event => this.isFor(event)) }
   }
@@ -168,8 +168,8 @@ export class ConsumerLoop {
   }
 
   private isFor(event: StoredEvent<EventKind>): boolean {
-    const { takesOwnMail = false } = this.consumer
-    if (isAppliance(event.workspaceId) && !takesOwnMail) return false
+    const { includesOwnMail = false } = this.consumer
+    if (isAppliance(event.workspaceId) && !includesOwnMail) return false
     try {
       return this.consumer.concerns?.(event as never) ?? true
     } catch (error) {
@@ -201,7 +201,7 @@ export class ConsumerLoop {
       this.failures = 0
     } catch (error) {
       // A fault of the commit, or of the disk, is no event's.
-      if (!thrown || isStorageTrouble(thrown.error)) throw error
+      if (!thrown || isStorageError(thrown.error)) throw error
       if (!(await this.isSetAside(taken, describeError(thrown.error)))) throw error
     }
   }

@@ -18,11 +18,11 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
    */
   readonly startsAt: 'oldest' | 'newest'
   /** Also gets events about the mail that the appliance itself writes, which is no workspace's. */
-  readonly takesOwnMail?: boolean
+  readonly includesOwnMail?: boolean
   /** Fewer than usual (100) where one event is much work, more where it is next to none. */
   readonly eventsPerTurn?: number
   /** Looks up what `concerns` goes by: after events were read, so that whatever they follow upon is seen, and before it is asked of them. */
-  look?(db: Queries): Promise<void>
+  refresh?(db: Queries): Promise<void>
   /** Whether anything follows from an event of these kinds; what nothing follows from is no work. */
   concerns?(event: StoredEvent<Kind>): boolean
   /** Reacts by writing in this transaction. Idempotent: after a crash the same event may come again. */

@@ -11,7 +11,7 @@ import { ConsumerLoop, type LoopParts } from './consumer-loop.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
 import { EventTail } from './event-tail.js'
-import { dropSetAside, listWanted, setAside } from './set-aside-store.js'
+import { dropSetAside, listRetryRequested, setAside } from './set-aside-store.js'
 import { newestSeq, type StoredEvent } from './store.js'
 
 export class Dispatcher {
@@ -36,7 +36,7 @@ export class Dispatcher {
   /** Gives consumers once more what was set aside and somebody wants tried again. @returns how many were taken */
   async retrySetAside(): Promise<number> {
     let taken = 0
-    for (const { consumer: name, event } of await listWanted(this.parts.database.reader)) {
+    for (const { consumer: name, event } of await listRetryRequested(this.parts.database.reader)) {
       const consumer = this.consumers.find(one => one.name === name)
       if (consumer && (await this.retry(consumer, event))) taken += 1
     }

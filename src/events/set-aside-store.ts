@@ -81,7 +81,7 @@ export async function countSetAside(db: Queries): Promise<number> {
 }
 
 /** Those that somebody wants tried again. */
-export async function listWanted(db: Queries): Promise<SetAsideEvent[]> {
+export async function listRetryRequested(db: Queries): Promise<SetAsideEvent[]> {
   const rows = await db
     .selectFrom('set_aside_events')
     .selectAll()
@@ -93,7 +93,7 @@ export async function listWanted(db: Queries): Promise<SetAsideEvent[]> {
 }
 
 /** @returns how many */
-export async function wantRetry(db: Queries, selection: SetAsideSelection): Promise<number> {
+export async function requestRetry(db: Queries, selection: SetAsideSelection): Promise<number> {
   let update = db.updateTable('set_aside_events').set({ is_retry_wanted: flag(true) })
   if ('seq' in selection)
     update = update.where('consumer', '=', selection.consumer).where('seq', '=', selection.seq)
@@ -109,7 +109,7 @@ export async function dropSetAside(db: Queries, selection: SetAsideSelection): P
 }
 
 /** What is as it was thrown by the database for its own reasons (locked, full, unreadable), not for what it was given. */
-export function isStorageTrouble(thrown: unknown): boolean {
+export function isStorageError(thrown: unknown): boolean {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
   return (
     typeof code === 'string' &&

@@ -15,7 +15,7 @@
  */
 import { AppError, describeError } from '../core/errors.js'
 import type { Clock, Timer } from '../world/time/clock.js'
-import type { Guest } from '../world/net/admission.js'
+import type { AdmittedConnection } from '../world/net/admission.js'
 import type { Socket, TcpServer } from '../world/net/listen-tcp.js'
 import type { Log } from '../world/log.js'
 import type { LogEvent } from '../world/log-events.js'
@@ -44,7 +44,7 @@ const HANDSHAKE_MS = 60_000
 /** Time for the client to read its replies; until then nothing more is read from it. */
 const UNREAD_REPLIES_MS = 60_000
 
-export class Session<Identity> implements ConnectionOwner, CommandSession<Identity>, Guest {
+export class Session<Identity> implements ConnectionOwner, CommandSession<Identity>, AdmittedConnection {
   readonly rules: SessionRules
   readonly receiver: MailReceiver<Identity>
   readonly facts: { -readonly [K in keyof SessionFacts]: SessionFacts[K] }
@@ -118,8 +118,8 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     return !isProven && now - this.openedAt >= timeouts.pressureProbationMs
   }
 
-  /** See `Guest`. Authenticated clients count as working; where AUTH is not required, an accepted message counts. */
-  get activity(): Guest['activity'] {
+  /** See `AdmittedConnection`. Authenticated clients count as working; where AUTH is not required, an accepted message counts. */
+  get activity(): AdmittedConnection['activity'] {
     const isBusy = this.isReceiverBusy && !this.isGreeting && !this.isOver
     if (isBusy || (this.rules.isAuthRequired && this.identity !== undefined)) return 'working'
     const { isInMessage, acceptedCount: taken } = this.commands.envelope
@@ -131,7 +131,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
   }
 
   /** Closes the session to make room for another client. */
-  giveWay(): void {
+  evict(): void {
     if (this.isOver || this.isInHandshake) this.cut()
     else this.close(REPLY.busy, 'pressure')
   }

@@ -3,7 +3,7 @@ import type { SecretBox } from '../accounts/secret-box.js'
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
 import type { HttpClient } from '../world/net/fetch.js'
-import type { Reach } from '../world/net/reach.js'
+import type { EgressPolicy } from '../world/net/egress-policy.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { Clock } from '../world/time/clock.js'
@@ -11,7 +11,7 @@ import type { Clock } from '../world/time/clock.js'
 /** A way to call what strangers name, and where it leads at all. */
 export interface OutgoingCalls {
   readonly http: HttpClient
-  readonly reach: Reach
+  readonly egress: EgressPolicy
 }
 
 export interface WebhookParts {

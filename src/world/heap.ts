@@ -11,6 +11,6 @@ import { setFlagsFromString } from 'node:v8'
 const GROWTH = 100
 
 /** Of all heaps of this process, threads' that are started later too. To be called at its start. */
-export function keepHeapsSmall(): void {
+export function limitHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH}`)
 }

@@ -19,7 +19,7 @@ import {
   type Rule,
   type RuleValue,
 } from '../../src/audience/segments/conditions.js'
-import { findMeant } from '../../src/audience/segments/match-store.js'
+import { findMatching } from '../../src/audience/segments/match-store.js'
 import { readConditions } from '../../src/audience/segments/read-conditions.js'
 import { findTag, insertTag } from '../../src/audience/tags/tag-store.js'
 import { AppError } from '../../src/core/errors.js'
@@ -343,7 +343,7 @@ eachDatabase(
       if (wanted.length > 0 && wanted.length < all.length) met += 1
       t.same(found, wanted.map(({ id }) => id).sort(), JSON.stringify(conditions))
       t.equal(total, wanted.length)
-      const meant = await findMeant(database.reader, group, ASKING, [...idOf.keys()])
+      const meant = await findMatching(database.reader, group, ASKING, [...idOf.keys()])
       t.same([...meant].map(seq => idOf.get(seq)).sort(), found, 'an automation means the same people')
       if (asked % 3 > 0) continue
       const mailable = wanted.filter(({ subscribed }) => subscribed).length

@@ -6,7 +6,7 @@ import type { EventConsumer } from '../../src/events/consumer.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
 import type { Event } from '../../src/events/event.js'
 import { APPLIANCE } from '../../src/core/owner.js'
-import { countSetAside, dropSetAside, listSetAside, wantRetry } from '../../src/events/set-aside-store.js'
+import { countSetAside, dropSetAside, listSetAside, requestRetry } from '../../src/events/set-aside-store.js'
 import { appendEvents, findCursor } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -204,7 +204,7 @@ t.test('what a consumer looks up is as it was when its events were appended, or 
   const { database, dispatcher, append, seenBy, hasSeen } = await world(t, [
     {
       ...diary('choosy'),
-      async look(db) {
+      async refresh(db) {
         const { rows } = await sql<{ message: string }>`
           select message from diary where consumer = 'wanted'`.execute(db)
         wanted = new Set(rows.map(({ message }) => message))
@@ -293,12 +293,12 @@ t.test('an event that a consumer never takes is set aside, shown, and holds up n
   t.equal(log.lines.filter(({ event }) => event === 'event consumer failed').length, 5, 'after some tries')
 
   t.equal(await dispatcher.retrySetAside(), 0, 'nobody asked for it')
-  await database.write(({ db }) => wantRetry(db, { isAll: true }))
+  await database.write(({ db }) => requestRetry(db, { isAll: true }))
   t.equal(await dispatcher.retrySetAside(), 0)
   t.equal(await dispatcher.retrySetAside(), 0, 'asked for once, tried once')
   t.equal(await countSetAside(database.reader), 1)
   isMended = true
-  await database.write(({ db }) => wantRetry(db, { consumer: 'picky', seq: 2 }))
+  await database.write(({ db }) => requestRetry(db, { consumer: 'picky', seq: 2 }))
   t.equal(await dispatcher.retrySetAside(), 1)
   t.same(await seenBy('picky'), ['m1', 'm2', 'm3', 'bad'])
   t.equal(await countSetAside(database.reader), 0)
@@ -363,7 +363,7 @@ t.test('a disk that is full is no fault of an event', async t => {
 t.test("only who asks for it hears of the appliance's own mail", async t => {
   const { dispatcher, append, database, seenBy, hasSeen } = await world(t, [
     diary('webhooks'),
-    { ...diary('counter'), takesOwnMail: true },
+    { ...diary('counter'), includesOwnMail: true },
   ])
   await database.write(tx => appendEvents(tx, [{ ...accepted('report'), workspaceId: APPLIANCE }]))
   await append('m1')

@@ -4,9 +4,9 @@ import {
   countSetAside,
   dropSetAside,
   listSetAside,
-  listWanted,
+  listRetryRequested,
   setAside,
-  wantRetry,
+  requestRetry,
   type SetAsideEvent,
 } from '../../src/events/set-aside-store.js'
 import { eachDatabase } from '../support/db/database.js'
@@ -42,13 +42,13 @@ eachDatabase(
   async (t, database) => {
     await database.write(async tx => {
       await setAside(tx.db, setAsideBy('contacts', 2))
-      await wantRetry(tx.db, { isAll: true })
+      await requestRetry(tx.db, { isAll: true })
       await setAside(tx.db, setAsideBy('contacts', 2, 'x'.repeat(5_000)))
     })
     const [kept] = await listSetAside(database.reader, 10)
     t.equal(await countSetAside(database.reader), 1)
     t.equal(kept?.error, 'x'.repeat(2_000), 'cut to what a reader needs')
-    t.same(await listWanted(database.reader), [])
+    t.same(await listRetryRequested(database.reader), [])
   },
 )
 
@@ -61,9 +61,9 @@ eachDatabase(
       await setAside(tx.db, one)
       await setAside(tx.db, other)
     })
-    t.equal(await database.write(tx => wantRetry(tx.db, { consumer: 'contacts', seq: 3 })), 0)
-    t.equal(await database.write(tx => wantRetry(tx.db, { consumer: 'contacts', seq: 2 })), 1)
-    t.same(await listWanted(database.reader), [one])
+    t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 3 })), 0)
+    t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 2 })), 1)
+    t.same(await listRetryRequested(database.reader), [one])
     t.equal(await database.write(tx => dropSetAside(tx.db, { consumer: 'contacts', seq: 2 })), 1)
     t.same(await listSetAside(database.reader, 10), [other])
     t.equal(await database.write(tx => dropSetAside(tx.db, { isAll: true })), 1)

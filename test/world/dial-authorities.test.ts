@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import t from 'tap'
 import { openDialler } from '../../src/world/net/dial.js'
-import { openReach } from '../../src/world/net/reach.js'
+import { egressPolicyFor } from '../../src/world/net/egress-policy.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { certificate } from '../support/smtp/scripted-server.js'
 
@@ -14,9 +14,9 @@ t.test('a certificate of a named authority is believed, and of another is not', 
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
-  const reach = openReach({ allowPrivate: true })
+  const egress = egressPolicyFor({ allowPrivate: true })
   const isBelieved = async (authorities?: string) => {
-    const dialler = openDialler(systemClock, reach, authorities)
+    const dialler = openDialler(systemClock, egress, authorities)
     const timeoutMs = 10_000
     const socket = await dialler.connect({
       address: '127.0.0.1',

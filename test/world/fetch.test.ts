@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeHttpClient } from '../../src/world/net/fake-fetch.js'
-import { openReach } from '../../src/world/net/reach.js'
+import { egressPolicyFor } from '../../src/world/net/egress-policy.js'
 import { openHttpClient, type HttpRequest } from '../../src/world/net/fetch.js'
 import { httpCertificate } from '../support/api/http-certificate.js'
 
@@ -179,7 +179,7 @@ t.test('what a stranger names is called on the public Internet only, by address 
     asStranger(`http://hooks.example.test:${port}/`, { address: '169.254.169.254' }),
   ])
     await t.rejects(client.request(request), { code: 'EADDRNOTPUBLIC' }, request.url)
-  const trusting = openHttpClient(systemClock, { reach: openReach({ allowPrivate: true }) })
+  const trusting = openHttpClient(systemClock, { egress: egressPolicyFor({ allowPrivate: true }) })
   t.equal((await trusting.request(asStranger(`http://localhost:${port}/`))).body.toString(), 'secret')
   t.equal((await client.request(get(`http://localhost:${port}/`))).body.toString(), 'secret')
 })

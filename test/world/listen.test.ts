@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { connect, createServer, type Server } from 'node:net'
 import t, { type Test } from 'tap'
-import { eachItsOwn, listenOn } from '../../src/world/net/listen.js'
+import { markIpv6Only, listenOn } from '../../src/world/net/listen.js'
 
 async function answers(port: number, host: string): Promise<boolean> {
   const socket = connect(port, host)
@@ -29,7 +29,7 @@ t.test('[::] takes those of IPv4 too', async t => {
 
 t.test('beside 0.0.0.0 of the same port it leaves IPv4 to that', async t => {
   t.same(
-    eachItsOwn([
+    markIpv6Only([
       { host: '::', port: 25 },
       { host: '0.0.0.0', port: 25 },
       { host: '::', port: 587 },

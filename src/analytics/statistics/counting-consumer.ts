@@ -14,7 +14,7 @@ export function countingConsumer(): EventConsumer {
   return {
     name: 'analytics',
     startsAt: 'oldest',
-    takesOwnMail: true,
+    includesOwnMail: true,
     // A batch is a thousand events, and comes to a few counters.
     eventsPerTurn: 500,
     kinds: [

@@ -12,7 +12,7 @@ import { httpRedirect } from '../../http/redirect.js'
 import type { Certificates } from '../open-certificates.js'
 import type { HttpHandler } from '../../world/net/http-connections.js'
 import {
-  eachItsOwn,
+  markIpv6Only,
   listenHttp,
   listenHttps,
   type ListenAddress,
@@ -72,7 +72,7 @@ export async function openHttpListeners(
   const listen = async (addresses: readonly ListenAddress[], handler: HttpHandler, isSecure = false) => {
     const bound: ListenAddress[] = []
     const answering = withChallenges(isSecure ? withStrictTransport(handler, certificate) : handler)
-    for (const address of eachItsOwn(addresses, everyListen)) {
+    for (const address of markIpv6Only(addresses, everyListen)) {
       const listener = isSecure
         ? await listenHttps(address, answering, limits, clock, () => certificate.pair())
         : await listenHttp(address, answering, limits, clock)

@@ -17,7 +17,7 @@ import { relayForTrusted } from '../../smtp/trusted-relay.js'
 import type { MailReceiver } from '../../smtp/receiver.js'
 import type { SmtpServiceOptions } from '../../smtp/options.js'
 import { openSmtpService, type SmtpCounts, type SmtpService } from '../../smtp/service.js'
-import { eachItsOwn, type ListenAddress } from '../../world/net/listen.js'
+import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'
 import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
 
 /** Recipients refused in one inbound session before it ends: who asks for so many is guessing. */
@@ -165,6 +165,6 @@ async function listen(
   isImplicitTls: boolean,
 ): Promise<ListenAddress[]> {
   const bound: ListenAddress[] = []
-  for (const address of eachItsOwn(addresses)) bound.push(await service.listen(address, isImplicitTls))
+  for (const address of markIpv6Only(addresses)) bound.push(await service.listen(address, isImplicitTls))
   return bound
 }

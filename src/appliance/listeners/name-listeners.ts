@@ -8,7 +8,7 @@ import type { Appliance } from '../appliance.js'
 import { openServedZone } from '../../deliverability/dkim/dkim-zone.js'
 import { openNameServer, type ZoneSource } from '../../nameserver/name-server.js'
 import { listenDns, type DnsListener } from '../../world/dns/listen-dns.js'
-import { eachItsOwn, type ListenAddress } from '../../world/net/listen.js'
+import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'
 
 export interface NameListeners {
   /** Where they really listen. */
@@ -29,7 +29,7 @@ export async function openNameListeners(
     await Promise.all(listeners.map(listener => listener.close()))
   }
   try {
-    for (const address of eachItsOwn(dns.listen)) listeners.push(await listenDns(address, handler, clock))
+    for (const address of markIpv6Only(dns.listen)) listeners.push(await listenDns(address, handler, clock))
   } catch (error) {
     await close()
     throw error

@@ -17,7 +17,7 @@ export function searchConsumer(): EventConsumer<'contact.created' | 'contact.upd
     startsAt: 'oldest',
     kinds: ['contact.created', 'contact.updated', 'contact.restored'],
     eventsPerTurn: CONTACTS_PER_TURN,
-    async look(db) {
+    async refresh(db) {
       isBehind = !(await knowsAll(db))
     },
     concerns: () => isBehind,

@@ -14,7 +14,7 @@ import { conditionsOf, type Asking } from './conditions-store.js'
 import type { Group } from './read-conditions.js'
 
 /** @param contacts numbers, of this workspace's audience @returns those that the conditions mean */
-export async function findMeant(
+export async function findMatching(
   db: Queries,
   group: Group,
   asking: Asking,
@@ -38,7 +38,7 @@ export async function findMeant(
 }
 
 /** Numbers of those in the range that the conditions mean, in their order. */
-export async function listMeant(
+export async function listMatchingSeqs(
   db: Queries,
   group: Group,
   asking: Asking,
@@ -56,11 +56,11 @@ export async function listMeant(
 }
 
 /** The same, as contacts. */
-export async function listMeantContacts(
+export async function listMatchingContacts(
   db: Queries,
   group: Group,
   asking: Asking,
   range: SeqRange,
 ): Promise<Contact[]> {
-  return findContactsBySeq(db, await listMeant(db, group, asking, range))
+  return findContactsBySeq(db, await listMatchingSeqs(db, group, asking, range))
 }

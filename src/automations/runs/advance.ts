@@ -21,7 +21,7 @@ import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { findContact } from '../../audience/contacts/contacts.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
-import { isStorageTrouble } from '../../events/set-aside-store.js'
+import { isStorageError } from '../../events/set-aside-store.js'
 import type { FlowParts } from '../automation-parts.js'
 import type { Automation, KeptStep } from '../flows/automation.js'
 import { changeRunCounts, findAutomationBySeq } from '../flows/automation-store.js'
@@ -60,7 +60,7 @@ export async function advance(parts: FlowParts, flow: Flow, run: Run): Promise<S
     take = await STEP_TYPE[step.type].prepare({ parts, automation: flow.automation, step, run })
     return await database.write(tx => new Advance(parts, tx, flow, run, step).take(take), { isLong: true })
   } catch (error) {
-    if (isStorageTrouble(error)) throw error
+    if (isStorageError(error)) throw error
     return database.write(tx => new Advance(parts, tx, flow, run, step).fail(error), { isLong: true })
   }
 }

@@ -8,7 +8,7 @@
 import { findAudience } from '../../audience/audience-store.js'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { findContactsById } from '../../audience/contacts/contact-store.js'
-import { findMeant } from '../../audience/segments/match-store.js'
+import { findMatching } from '../../audience/segments/match-store.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
@@ -90,7 +90,7 @@ async function findAllowed(
 ): Promise<ReadonlySet<string>> {
   if (!conditions) return new Set(contacts.map(({ id }) => id))
   const seqs = contacts.map(({ seq }) => seq)
-  const meant = await findMeant(db, readConditions(conditions), { workspaceId, now }, seqs)
+  const meant = await findMatching(db, readConditions(conditions), { workspaceId, now }, seqs)
   return new Set(contacts.filter(({ seq }) => meant.has(seq)).map(({ id }) => id))
 }
 

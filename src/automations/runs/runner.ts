@@ -7,7 +7,7 @@
  * not write it tries again.
  */
 import { AppError, describeError } from '../../core/errors.js'
-import { isStorageTrouble } from '../../events/set-aside-store.js'
+import { isStorageError } from '../../events/set-aside-store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { AutomationParts, FlowParts } from '../automation-parts.js'
 import { findLiveWorkspace } from '../live-workspace.js'
@@ -139,7 +139,7 @@ export class Runner {
    * others.
    */
   private async setBack(seq: number, error: unknown): Promise<void> {
-    if (isStorageTrouble(error)) throw error
+    if (isStorageError(error)) throw error
     if (error instanceof AppError && error.code === 'unavailable')
       return this.putOff(seq, error.retryAfterMs ?? UNAVAILABLE_MS)
     const { log } = this.parts

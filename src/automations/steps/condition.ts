@@ -7,7 +7,7 @@ import { AppError } from '../../core/errors.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
 import type { Conditions } from '../../audience/segments/conditions.js'
 import { checkConditions } from '../../audience/segments/rule-references.js'
-import { findMeant } from '../../audience/segments/match-store.js'
+import { findMatching } from '../../audience/segments/match-store.js'
 import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
 import type { StepType } from './step-type.js'
 
@@ -63,7 +63,7 @@ export const condition: StepType = {
     const rule = ruleOf(config)
     return Promise.resolve(async ({ tx, run, contact, now }) => {
       const asking = { workspaceId: run.workspaceId, now }
-      const isTrue = (await findMeant(tx.db, rule, asking, [contact.seq])).has(contact.seq)
+      const isTrue = (await findMatching(tx.db, rule, asking, [contact.seq])).has(contact.seq)
       const branch = isTrue ? config.trueBranchStepId : config.falseBranchStepId
       return { kind: 'done', detail: { result: isTrue }, ...(branch === null ? {} : { goTo: branch }) }
     })

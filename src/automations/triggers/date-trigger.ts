@@ -8,7 +8,7 @@
  */
 import { findAudience } from '../../audience/audience-store.js'
 import type { Contact } from '../../audience/contacts/contact.js'
-import { listMeantContacts } from '../../audience/segments/match-store.js'
+import { listMatchingContacts } from '../../audience/segments/match-store.js'
 import { describeError } from '../../core/errors.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { FlowParts } from '../automation-parts.js'
@@ -99,7 +99,7 @@ export class DateTrigger {
     for (const range of piecesFrom(audience, from)) {
       if (stopping.aborted) return false
       const asking = { workspaceId, now: clock.now() }
-      const found = await listMeantContacts(database.slowReader, group, asking, range)
+      const found = await listMatchingContacts(database.slowReader, group, asking, range)
       const meant = found.filter(contact => isDayOf(config, date, contact, timezone))
       for (const some of inGroups(meant, ENTRANTS_AT_ONCE))
         if (!(await this.take(automation, day, date, some))) return false

@@ -7,7 +7,7 @@
  */
 import { contactsOf, findAudience, type SeqRange } from '../../audience/audience-store.js'
 import { findContactsBySeq } from '../../audience/contacts/contact-store.js'
-import { listMeant } from '../../audience/segments/match-store.js'
+import { listMatchingSeqs } from '../../audience/segments/match-store.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
 import { findSegment } from '../../audience/segments/segment-store.js'
 import { describeError } from '../../core/errors.js'
@@ -97,7 +97,7 @@ export class SegmentTrigger {
   ): Promise<void> {
     const { database, clock } = this.parts
     const asking = { workspaceId: automation.workspaceId, now: clock.now() }
-    const meant = await listMeant(database.slowReader, group, asking, range)
+    const meant = await listMatchingSeqs(database.slowReader, group, asking, range)
     const known = new Set(await listMembers(database.slowReader, automation.seq, range))
     const isMeant = new Set(meant)
     const left = [...known].filter(seq => !isMeant.has(seq))

@@ -37,7 +37,7 @@ export function triggerConsumer(parts: Parts): EventConsumer<(typeof KINDS)[numb
     kinds: KINDS,
     eventsPerTurn: EVENTS_AT_ONCE,
     // An import tells of each of its rows several times, and thousands may click, mostly where no automation waits for that.
-    async look(db) {
+    async refresh(db) {
       started = await activeTriggerTypes(db)
       mayWait = await hasAutomations(db)
     },

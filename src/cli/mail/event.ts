@@ -10,7 +10,7 @@ import type { Queries } from '../../db/database.js'
 import {
   dropSetAside,
   listSetAside,
-  wantRetry,
+  requestRetry,
   type SetAsideEvent,
   type SetAsideSelection,
 } from '../../events/set-aside-store.js'
@@ -40,7 +40,7 @@ export function eventCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  change(group, context, 'retry', 'have events tried once more', 'to be tried again', wantRetry)
+  change(group, context, 'retry', 'have events tried once more', 'to be tried again', requestRetry)
   change(group, context, 'drop', 'forget events that nobody wants any more', 'dropped', dropSetAside)
 }
 

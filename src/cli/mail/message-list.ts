@@ -60,7 +60,7 @@ export function messageListCommand(group: Command, context: CliContext): void {
 }
 
 /** What a person means by an id: a message's own, its content's, or the Message-ID of the mail, with or without `<>`. */
-export async function findMeant(db: Queries, named: string): Promise<Message[]> {
+export async function findMatching(db: Queries, named: string): Promise<Message[]> {
   const id = named.trim().replace(/^<(.*)>$/, '$1')
   // Our own Message-ID is an id and the appliance's name.
   const local = (id.split('@')[0] ?? '').toLowerCase()
@@ -81,7 +81,7 @@ async function find(db: Queries, search: MessageSearch, options: SearchOptions):
   const others = [options.to, options.from, options.status, options.since, options.until, options.subject]
   if ([...others, options.key, options.workspace].some(value => value !== undefined))
     throw new UsageError('--message-id finds one mail; it goes with no other option')
-  const messages = (await findMeant(db, messageId)).slice(0, limit)
+  const messages = (await findMatching(db, messageId)).slice(0, limit)
   const contents = await findContents(db, [...new Set(messages.map(({ contentId }) => contentId))])
   return messages.map(message => {
     const content = contents.find(({ id }) => id === message.contentId)
@@ -129,7 +129,7 @@ export function readWhen(
 
 /** @throws AppError not_found */
 export async function mustFindMeant(db: Queries, named: string): Promise<Message> {
-  const [message, ...others] = await findMeant(db, named)
+  const [message, ...others] = await findMatching(db, named)
   if (!message) throw new AppError('not_found', `no message ${named}`)
   if (others.length > 0)
     throw new AppError(

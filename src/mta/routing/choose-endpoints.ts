@@ -7,7 +7,7 @@
 import type { Classification, HostTried } from '../../mail/outcome.js'
 import { isLoopbackOrUnspecified } from '../../world/net/address-kind.js'
 import { isSameAddress } from '../../world/net/ip-address.js'
-import type { Reach } from '../../world/net/reach.js'
+import type { EgressPolicy } from '../../world/net/egress-policy.js'
 import type { Endpoint } from './endpoint.js'
 import type { HostAddresses } from './host-addresses.js'
 import type { TlsSite } from '../mta-options.js'
@@ -24,7 +24,7 @@ export interface MxParts {
   /** TLS requirements for MX hosts or domains. */
   readonly tlsSites?: readonly TlsSite[]
   /** The egress policy that the dialler enforces too. */
-  readonly reach: Reach
+  readonly egress: EgressPolicy
 }
 
 export type Routing =
@@ -93,7 +93,7 @@ export function chooseEndpoints(
  * Transient: the operator may add a route or allow the address before the next attempt, and DNS may have been wrong.
  */
 function addressNotPublic(
-  { reach }: MxParts,
+  { egress }: MxParts,
   domain: string,
   named: readonly Endpoint[],
   skipped: readonly HostTried[],
@@ -103,15 +103,15 @@ function addressNotPublic(
     kind: 'deferred',
     classification: ADDRESS_NOT_PUBLIC,
     summary:
-      `the mail exchanger ${host} of ${domain} resolves to ${address}, which ${reach.refusal(address) ?? ''}: ` +
+      `the mail exchanger ${host} of ${domain} resolves to ${address}, which ${egress.refusal(address) ?? ''}: ` +
       'add a route for it, or set mta.allow_private',
     skipped,
   }
 }
 
-function applyPolicies({ reach }: MxParts, named: readonly Endpoint[]) {
-  const within = named.filter(({ address }) => reach.refusal(address) === undefined)
-  const beyond = named.filter(({ address }) => reach.refusal(address) !== undefined)
+function applyPolicies({ egress }: MxParts, named: readonly Endpoint[]) {
+  const within = named.filter(({ address }) => egress.refusal(address) === undefined)
+  const beyond = named.filter(({ address }) => egress.refusal(address) !== undefined)
   return {
     endpoints: within.filter(endpoint => !isExcludedBySts(endpoint)),
     skipped: [
@@ -120,7 +120,7 @@ function applyPolicies({ reach }: MxParts, named: readonly Endpoint[]) {
         sts: { mode: 'enforce', result: 'failed', reason: NOT_LISTED } as const,
       })),
       ...oncePerHost(beyond).map(endpoint =>
-        notTried(endpoint, `the address ${reach.refusal(endpoint.address) ?? ''}`),
+        notTried(endpoint, `the address ${egress.refusal(endpoint.address) ?? ''}`),
       ),
     ],
   }

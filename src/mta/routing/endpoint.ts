@@ -2,7 +2,7 @@
  * One address of one host to deliver to, and the requirements for the connection.
  */
 import type { TlsPolicy, TlsPolicySource } from '../../mail/outcome.js'
-import type { Named } from '../../world/net/reach.js'
+import type { Named } from '../../world/net/egress-policy.js'
 import type { StsRequirement } from './tls-requirement.js'
 
 export interface Endpoint extends Named {

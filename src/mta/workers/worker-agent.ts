@@ -10,7 +10,7 @@ import { openDialler } from '../../world/net/dial.js'
 import { openResolver } from '../../world/dns/dns-client.js'
 import { openHttpClient } from '../../world/net/fetch.js'
 import { systemRandom } from '../../world/random.js'
-import { openReach } from '../../world/net/reach.js'
+import { egressPolicyFor } from '../../world/net/egress-policy.js'
 import { systemLookup } from '../../world/dns/system-names.js'
 import type { LinkOptions } from '../mail-links.js'
 import { StsPolicies } from '../routing/mta-sts.js'
@@ -44,7 +44,7 @@ export interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
 }
 
 type OpenedHere =
-  'clock' | 'random' | 'reach' | 'dialler' | 'resolver' | 'systemLookup' | 'stsPolicies' | 'signingPlace'
+  'clock' | 'random' | 'egress' | 'dialler' | 'resolver' | 'systemLookup' | 'stsPolicies' | 'signingPlace'
 
 export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
   const clock = systemClock
@@ -55,18 +55,18 @@ export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
     return openCaptureAgent({ clock, hostname, links, signingPlace })
   }
   const { dns, mtaSts, allowPrivate, authorities, ...parts } = options
-  const reach = openReach({ allowPrivate })
+  const egress = egressPolicyFor({ allowPrivate })
   const resolver = openResolver({ ...dns, clock, random })
   return openSmtpAgent({
     ...parts,
     clock,
     random,
-    reach,
-    dialler: openDialler(clock, reach, authorities),
+    egress,
+    dialler: openDialler(clock, egress, authorities),
     resolver,
     systemLookup,
     ...(mtaSts
-      ? { stsPolicies: new StsPolicies({ clock, resolver, http: openHttpClient(clock, { reach }) }) }
+      ? { stsPolicies: new StsPolicies({ clock, resolver, http: openHttpClient(clock, { egress }) }) }
       : {}),
     signingPlace,
   })

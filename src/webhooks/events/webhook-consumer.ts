@@ -46,7 +46,7 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     eventsPerTurn: EVENTS_PER_TURN,
     // By name: which of them this appliance has is a matter of its resources.
     kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
-    look: () => register.refreshIfOutdated(),
+    refresh: () => register.refreshIfOutdated(),
     concerns: ({ workspaceId, kind }: ToldEvent) =>
       isWebhookEvent(kind) && eventsToldBy(kind).some(event => register.isWanted(workspaceId, event)),
     react: (tx: Tx, events: readonly ToldEvent[]) => tell(parts, tx, events),

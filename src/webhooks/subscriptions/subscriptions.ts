@@ -9,7 +9,7 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
-import { reachableTargetFault } from '../../world/net/http-target.js'
+import { findEgressFault } from '../../world/net/egress-policy.js'
 import { newSecret } from '../delivery/signature.js'
 import { WEBHOOK_EVENT_NAMES, isWebhookEvent, type WebhookEvent } from '../events/webhook-event.js'
 import type { WebhookParts } from '../webhook-parts.js'
@@ -86,7 +86,7 @@ function requireTarget(
   targetUrl: string,
   { allowPrivateWebhooks }: ActingWorkspace,
 ): void {
-  const fault = reachableTargetFault(targetUrl, outgoingCalls(allowPrivateWebhooks).reach)
+  const fault = findEgressFault(targetUrl, outgoingCalls(allowPrivateWebhooks).egress)
   if (fault !== undefined) throw new AppError('validation_error', `targetUrl ${fault}`, { path: 'targetUrl' })
 }
 

@@ -6,7 +6,7 @@
  * Standards: RFC 6761 §6.3 (localhost is this machine, whatever a name server says).
  * Fails: rejects with code ENOTFOUND, or EAI_AGAIN where nobody could tell.
  */
-import { isLocalhost, LOCALHOST_ADDRESSES } from '../net/http-target.js'
+import { isLocalhost, LOCALHOST_ADDRESSES } from '../net/egress-policy.js'
 import type { DnsAnswer, Resolver } from './dns.js'
 import type { SystemLookup } from './system-names.js'
 

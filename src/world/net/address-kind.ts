@@ -1,7 +1,7 @@
 /**
  * What an IP address is for: the public Internet, or something that only means anything close by.
  *
- * Called by whatever dials where strangers say (`reach.ts`), and by the configuration. Pure.
+ * Called by whatever dials where strangers say (`egress-policy.ts`), and by the configuration. Pure.
  * Standards: RFC 6890 and its registries (special-purpose addresses), RFC 4291 §2.5.5.2 (IPv4-mapped), RFC 6052, RFC 8215
  * (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 6598 (carriers' NAT), RFC 4193 (unique local).
  * Fails: never; text that is no IP address is `invalid`.

@@ -22,13 +22,13 @@ export interface AdmissionLimits {
 }
 
 /** An admitted connection. */
-export interface Guest {
+export interface AdmittedConnection {
   /** `working`: the server owes it something, or it has proved itself; `sending`: in the middle of a request or message. */
   readonly activity: 'working' | 'sending' | 'silent'
   /** Since when it is that, on the monotonic clock. */
   readonly activeSince: number
   /** Closes it; its place is free already. */
-  giveWay(): void
+  evict(): void
 }
 
 interface Origin {
@@ -38,7 +38,7 @@ interface Origin {
 }
 
 interface Entry extends Origin {
-  readonly guest: Guest
+  readonly guest: AdmittedConnection
 }
 
 /** Of one address, however many there are: a client that opens a second connection beside its first is nobody's attack. */
@@ -53,7 +53,7 @@ export class Admission {
   private limits: AdmissionLimits
   private readonly clock: Clock
   private readonly isExempt: (address: string) => boolean
-  private readonly entries = new Map<Guest, Entry>()
+  private readonly entries = new Map<AdmittedConnection, Entry>()
   private readonly perAddress = new Map<string, number>()
   private readonly perNetwork = new Map<string, number>()
   private minute = -1
@@ -81,7 +81,7 @@ export class Admission {
   }
 
   /** Those that may be cut under pressure. */
-  *guests(): Iterable<Guest> {
+  *guests(): Iterable<AdmittedConnection> {
     for (const { guest, isExempt } of this.entries.values()) if (!isExempt) yield guest
   }
 
@@ -95,7 +95,7 @@ export class Admission {
   }
 
   /** Counts in what `check` has let pass, until `leave`. */
-  admit(peerAddress: string, guest: Guest): void {
+  admit(peerAddress: string, guest: AdmittedConnection): void {
     const origin = this.originOf(peerAddress)
     this.entries.set(guest, { ...origin, guest })
     add(this.perAddress, origin.address, 1)
@@ -103,7 +103,7 @@ export class Admission {
   }
 
   /** Of one that was refused or has given way nothing is left. */
-  leave(guest: Guest): void {
+  leave(guest: AdmittedConnection): void {
     const entry = this.entries.get(guest)
     if (!entry) return
     this.entries.delete(guest)
@@ -129,7 +129,7 @@ export class Admission {
       if (this.givesWayTo(entry, newcomer) && (!victim || this.isWorse(entry, victim))) victim = entry
     if (!victim) return false
     this.leave(victim.guest)
-    victim.guest.giveWay()
+    victim.guest.evict()
     return true
   }
 

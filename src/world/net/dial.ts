@@ -2,7 +2,7 @@
  * Outgoing connections. The only place that opens a client socket or starts TLS on one.
  *
  * Called by the SMTP client. Never looks a name up, never decides whether a certificate will do: it tells what it found; never
- * calls an address out of reach (`reach.ts`) unless the operator named it.
+ * calls an address that the egress policy refuses (`egress-policy.ts`) unless the operator named it.
  * Fails: rejects with the socket's error, with code ETIMEDOUT, ABORT_ERR or EADDRNOTPUBLIC; the socket is then destroyed.
  */
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -16,7 +16,7 @@ import {
   type TLSSocket,
 } from 'node:tls'
 import type { Clock } from '../time/clock.js'
-import { assertWithin, PUBLIC_REACH, type Named, type Reach } from './reach.js'
+import { assertAllowed, PUBLIC_ONLY, type Named, type EgressPolicy } from './egress-policy.js'
 
 export type { Socket } from 'node:net'
 export type { TLSSocket } from 'node:tls'
@@ -46,11 +46,11 @@ export interface Dialler {
 }
 
 /** @param authorities PEM of certification authorities that are believed beside the usual ones; empty for none */
-export function openDialler(clock: Clock, reach: Reach = PUBLIC_REACH, authorities = ''): Dialler {
+export function openDialler(clock: Clock, egress: EgressPolicy = PUBLIC_ONLY, authorities = ''): Dialler {
   const trust = trustIn(authorities)
   return {
     async connect({ address, port, localAddress, timeoutMs, signal, ...named }) {
-      assertWithin(reach, named, address)
+      assertAllowed(egress, named, address)
       const socket = connectTcp({
         host: address,
         port,

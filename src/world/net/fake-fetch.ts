@@ -1,11 +1,11 @@
 /**
  * Web servers for tests: answers from a script, in order, and remembers what was asked.
  *
- * A request that the script has no answer for is rejected, so that nothing is called unnoticed; one to an address out of reach
+ * A request that the script has no answer for is rejected, so that nothing is called unnoticed; one to an address that the egress policy refuses
  * is, as the real client does it.
  */
 import type { HttpClient, HttpRequest, HttpResponse } from './fetch.js'
-import { assertWithin, PUBLIC_REACH } from './reach.js'
+import { assertAllowed, PUBLIC_ONLY } from './egress-policy.js'
 
 export class FakeHttpClient implements HttpClient {
   /** Requests in the order in which they came. */
@@ -21,7 +21,7 @@ export class FakeHttpClient implements HttpClient {
   }
 
   async request(request: HttpRequest): Promise<HttpResponse> {
-    if (request.address !== undefined) assertWithin(PUBLIC_REACH, request, request.address)
+    if (request.address !== undefined) assertAllowed(PUBLIC_ONLY, request, request.address)
     this.requests.push(request)
     await this.onRequest()
     const answer = this.answers.shift()

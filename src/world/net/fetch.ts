@@ -4,8 +4,8 @@
  * For webhooks, MTA-STS policies and whatever else asks a web server; for commands that ask the server beside them. Never follows a redirect, never decodes or
  * interprets a body; keeps connections only in a pool it was handed. `fake-fetch.ts` answers from a script.
  * Standards: RFC 9110; certificates are checked against the URL's host (RFC 9110 §4.3.4), whatever address is dialled.
- * An address out of reach (`reach.ts`) is not called unless the operator named it, however it was found; nor is a URL with
- * credentials or a port of another protocol (`http-target.ts`).
+ * An address that the egress policy refuses (`egress-policy.ts`) is not called unless the operator named it, however it was found; nor is a URL with
+ * credentials or the port of another protocol.
  * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT, EADDRNOTPUBLIC or EURLREFUSED, or with a TypeError for a URL that
  * is not http(s).
  */
@@ -16,9 +16,15 @@ import type { LookupFunction } from 'node:net'
 import type { HostLookup } from '../dns/host-lookup.js'
 import type { Clock } from '../time/clock.js'
 import type { HttpPool } from './http-pool.js'
-import { hostOf, targetFault } from './http-target.js'
+import {
+  hostOf,
+  findTargetFault,
+  assertAllowed,
+  PUBLIC_ONLY,
+  type Named,
+  type EgressPolicy,
+} from './egress-policy.js'
 import { ipVersion } from './ip-address.js'
-import { assertWithin, PUBLIC_REACH, type Named, type Reach } from './reach.js'
 
 export interface HttpRequest extends Named {
   readonly method: string
@@ -59,7 +65,7 @@ export interface HttpClientOptions {
   /** PEM of certificate authorities to trust instead of the public ones. */
   readonly authorities?: string
   /** Where requests may go; the public Internet where absent. */
-  readonly reach?: Reach
+  readonly egress?: EgressPolicy
   /** How names are looked up; as the system does where absent. */
   readonly lookUp?: HostLookup
   /** Connections to be used again; none where absent. */
@@ -68,15 +74,15 @@ export interface HttpClientOptions {
 
 export function openHttpClient(
   clock: Clock,
-  { authorities, reach = PUBLIC_REACH, lookUp = systemHostLookup, pool }: HttpClientOptions = {},
+  { authorities, egress = PUBLIC_ONLY, lookUp = systemHostLookup, pool }: HttpClientOptions = {},
 ): HttpClient {
   const trust = authorities === undefined ? {} : { ca: authorities }
 
   function send(request: HttpRequest, kept: HttpPool | undefined): Promise<HttpResponse> {
     const { protocol, ...options } = optionsOf(request)
     // Node looks up nothing where it is given an address.
-    if (ipVersion(options.host) !== 0) assertWithin(reach, request, options.host)
-    else options.lookup = lookupWithin(reach, request, lookUp)
+    if (ipVersion(options.host) !== 0) assertAllowed(egress, request, options.host)
+    else options.lookup = filteredLookup(egress, request, lookUp)
     if (protocol === 'https:') {
       const secured = { ...options, ...trust, agent: kept?.secure ?? false }
       return exchange(clock, request, listen => requestHttps(secured, listen))
@@ -89,7 +95,7 @@ export function openHttpClient(
   return {
     async request(request) {
       const { namedBy, address, socketPath } = request
-      const fault = namedBy === 'operator' ? undefined : targetFault(request.url)
+      const fault = namedBy === 'operator' ? undefined : findTargetFault(request.url)
       if (fault !== undefined && URL.canParse(request.url) && /^https?:/i.test(request.url))
         throw Object.assign(new Error(`the URL ${fault}`), { code: 'EURLREFUSED' })
       // One that the operator named may lead where others must not: no other request may come upon it.
@@ -142,14 +148,14 @@ function optionsOf({
   }
 }
 
-/** The look-up of a connection, without the addresses that are out of reach: what was checked is what is called. */
-function lookupWithin(reach: Reach, named: Named, lookUp: HostLookup): LookupFunction {
+/** The look-up of a connection, without the refused addresses: the address checked is the address dialled. */
+function filteredLookup(egress: EgressPolicy, named: Named, lookUp: HostLookup): LookupFunction {
   return (hostname, options, callback) => {
     const answer = (found: readonly string[]) => {
       const { namedBy } = named
-      const within = found.filter(address => namedBy === 'operator' || reach.refusal(address) === undefined)
+      const within = found.filter(address => namedBy === 'operator' || egress.refusal(address) === undefined)
       const [first] = within
-      if (first === undefined) callback(outOfReach(reach, named, found), [])
+      if (first === undefined) callback(allRefused(egress, named, found), [])
       else if (options.all === true) callback(null, within.map(withFamily))
       else callback(null, first, ipVersion(first))
     }
@@ -163,9 +169,9 @@ function withFamily(address: string): LookupAddress {
   return { address, family: ipVersion(address) }
 }
 
-function outOfReach(reach: Reach, named: Named, found: readonly string[]): Error {
+function allRefused(egress: EgressPolicy, named: Named, found: readonly string[]): Error {
   try {
-    for (const address of found) assertWithin(reach, named, address)
+    for (const address of found) assertAllowed(egress, named, address)
     return Object.assign(new Error('the host has no address'), { code: 'ENOTFOUND' })
   } catch (error) {
     return error as Error

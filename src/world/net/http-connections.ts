@@ -12,7 +12,7 @@ import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } 
 import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../time/clock.js'
-import { Admission, type Guest } from './admission.js'
+import { Admission, type AdmittedConnection } from './admission.js'
 import { addressKey, NetworkList } from './ip-address.js'
 import { timeForOctets } from './transfer-time.js'
 
@@ -57,7 +57,7 @@ const OWN_ADDRESSES = ['127.0.0.1/32', '::1/128']
 
 interface Connection {
   readonly socket: Socket
-  readonly guest: HttpGuest
+  readonly guest: ClientConnection
   readonly address: string
   readonly waiting: ServerResponse[]
   isPaused: boolean
@@ -66,7 +66,7 @@ interface Connection {
   isEnding: boolean
 }
 
-class HttpGuest implements Guest {
+class ClientConnection implements AdmittedConnection {
   private readonly clock: Clock
   private readonly socket: Socket
   /** The answer under way. */
@@ -82,7 +82,7 @@ class HttpGuest implements Guest {
     this.octets = socket.bytesRead
   }
 
-  get activity(): Guest['activity'] {
+  get activity(): AdmittedConnection['activity'] {
     if (!this.current) return 'silent'
     const { req } = this.current
     // Unread octets: the client waits for us.
@@ -105,7 +105,7 @@ class HttpGuest implements Guest {
     return false
   }
 
-  giveWay(): void {
+  evict(): void {
     this.socket.destroy()
   }
 
@@ -180,10 +180,10 @@ export class HttpConnections {
   }
 
   /** @returns undefined where there is no place */
-  private admit(socket: Socket): HttpGuest | undefined {
+  private admit(socket: Socket): ClientConnection | undefined {
     const { remoteAddress = '' } = socket
     if (this.admission.check(remoteAddress) !== undefined) return undefined
-    const guest = new HttpGuest(socket, this.clock)
+    const guest = new ClientConnection(socket, this.clock)
     this.admission.admit(remoteAddress, guest)
     if (this.admission.isUnderPressure) this.beat ??= this.clock.after(BEAT_MS, () => this.onBeat())
     return guest
@@ -194,7 +194,7 @@ export class HttpConnections {
     if (!this.admission.isUnderPressure) return
     const now = this.clock.monotonic()
     for (const guest of [...this.admission.guests()])
-      if (guest instanceof HttpGuest && guest.isHoldingUp(now)) guest.giveWay()
+      if (guest instanceof ClientConnection && guest.isHoldingUp(now)) guest.evict()
     this.beat = this.clock.after(BEAT_MS, () => this.onBeat())
   }
 
@@ -216,7 +216,7 @@ export class HttpConnections {
     const guest = this.admit(socket)
     const connection: Connection = {
       socket,
-      guest: guest ?? new HttpGuest(socket, this.clock),
+      guest: guest ?? new ClientConnection(socket, this.clock),
       address: addressKey(socket.remoteAddress ?? ''),
       waiting: [],
       isPaused: false,

@@ -23,7 +23,7 @@ export interface ListenAddress {
  *
  * @param all every address of this process that may share a port with `addresses`
  */
-export function eachItsOwn(
+export function markIpv6Only(
   addresses: readonly ListenAddress[],
   all: readonly ListenAddress[] = addresses,
 ): ListenAddress[] {

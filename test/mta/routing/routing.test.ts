@@ -1,7 +1,7 @@
 /** Which hosts are dialled, in which order, and which domains cannot be written to. */
 import t from 'tap'
 import type { Route } from '../../../src/mta/mta-options.js'
-import { openReach } from '../../../src/world/net/reach.js'
+import { egressPolicyFor } from '../../../src/world/net/egress-policy.js'
 import type { FakeZone } from '../../../src/world/dns/fake-dns.js'
 import { scriptedServer } from '../../support/smtp/scripted-server.js'
 import { goOn, makeJob, testMta, timeouts, type MtaSetting, type Place } from '../../support/smtp/mta.js'
@@ -376,7 +376,7 @@ for (const address of [
       t,
       zone,
       { '*': await scriptedServer(t, accepts) },
-      { reach: openReach({ allowPrivate: true }) },
+      { egress: egressPolicyFor({ allowPrivate: true }) },
     )
     t.match(allowed.outcome, { kind: 'delivered' })
   })

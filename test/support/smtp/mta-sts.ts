@@ -11,7 +11,7 @@ import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { fakeDns, type FakeResolver, type FakeZone } from '../../../src/world/dns/fake-dns.js'
 import { FakeHttpClient } from '../../../src/world/net/fake-fetch.js'
 import { SeededRandom } from '../../../src/world/fake-random.js'
-import { PUBLIC_REACH } from '../../../src/world/net/reach.js'
+import { PUBLIC_ONLY } from '../../../src/world/net/egress-policy.js'
 import type { HttpResponse } from '../../../src/world/net/fetch.js'
 import { mappedDialler, noSystemNames, timeouts, type MappedDialler, type Place } from './mta.js'
 
@@ -62,7 +62,7 @@ export function stsWorld(
     random: new SeededRandom(),
     hostname: 'mail.sender.example',
     port: 25,
-    reach: PUBLIC_REACH,
+    egress: PUBLIC_ONLY,
     routes,
     ownAddresses: [],
     sourceAddresses: [],

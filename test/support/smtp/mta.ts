@@ -12,7 +12,7 @@ import { openDialler, type Dialler } from '../../../src/world/net/dial.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { fakeDns, type FakeZone } from '../../../src/world/dns/fake-dns.js'
 import { SeededRandom } from '../../../src/world/fake-random.js'
-import { assertWithin, PUBLIC_REACH, type Reach } from '../../../src/world/net/reach.js'
+import { assertAllowed, PUBLIC_ONLY, type EgressPolicy } from '../../../src/world/net/egress-policy.js'
 import type { SystemLookup } from '../../../src/world/dns/system-names.js'
 
 /** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can tell the two apart. */
@@ -53,14 +53,14 @@ export function mappedDialler(
   clock: FakeClock,
   places: Record<string, Place>,
   trusted?: Buffer,
-  reach: Reach = PUBLIC_REACH,
+  egress: EgressPolicy = PUBLIC_ONLY,
 ): MappedDialler {
   const real = openDialler(clock)
   const dialled: string[] = []
   return {
     dialled,
     async connect({ address, timeoutMs, localAddress, ...target }) {
-      assertWithin(reach, target, address)
+      assertAllowed(egress, target, address)
       dialled.push(localAddress === undefined ? address : `${address} from ${localAddress}`)
       const place = places[address] ?? places['*'] ?? 'refused'
       if (place === 'refused')
@@ -107,10 +107,10 @@ export interface MtaSetting extends Partial<Omit<SmtpAgentParts, 'resolver' | 'd
 export function testMta(
   t: { teardown(end: () => Promise<void>): unknown },
   places: Record<string, Place>,
-  { zone = simpleZone, trusted, reach = PUBLIC_REACH, ...parts }: MtaSetting = {},
+  { zone = simpleZone, trusted, egress = PUBLIC_ONLY, ...parts }: MtaSetting = {},
 ): TestMta {
   const clock = new FakeClock()
-  const dialler = mappedDialler(clock, places, trusted, reach)
+  const dialler = mappedDialler(clock, places, trusted, egress)
   const agent = openSmtpAgent({
     clock,
     dialler,
@@ -119,7 +119,7 @@ export function testMta(
     random: new SeededRandom(),
     hostname: 'mail.sender.example',
     port: 25,
-    reach,
+    egress,
     routes: [],
     ownAddresses: [],
     sourceAddresses: [],

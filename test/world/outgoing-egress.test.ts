@@ -6,8 +6,12 @@ import { openHostLookup } from '../../src/world/dns/host-lookup.js'
 import { fakeDns } from '../../src/world/dns/fake-dns.js'
 import { openHttpClient, type HttpRequest } from '../../src/world/net/fetch.js'
 import { HttpPool } from '../../src/world/net/http-pool.js'
-import { reachableTargetFault, targetFault } from '../../src/world/net/http-target.js'
-import { openReachWith, PUBLIC_REACH } from '../../src/world/net/reach.js'
+import {
+  findEgressFault,
+  findTargetFault,
+  egressPolicyAllowing,
+  PUBLIC_ONLY,
+} from '../../src/world/net/egress-policy.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 
@@ -27,12 +31,12 @@ function post(url: string): HttpRequest {
   return { method: 'POST', url, body: '{}', timeoutMs: 5_000, maxBytes: 100 }
 }
 
-const LOCAL = openReachWith(['127.0.0.0/8'])
+const LOCAL = egressPolicyAllowing(['127.0.0.0/8'])
 
 t.test('the operator’s list opens networks, and nothing else does', async t => {
-  const reach = openReachWith(['10.1.0.0/16', '127.0.0.1/32', 'fd00::/8', '224.0.0.0/4'])
+  const egress = egressPolicyAllowing(['10.1.0.0/16', '127.0.0.1/32', 'fd00::/8', '224.0.0.0/4'])
   for (const address of ['10.1.2.3', '127.0.0.1', '::ffff:10.1.2.3', 'fd00::1', '1.1.1.1', '2606:4700::1111'])
-    t.equal(reach.refusal(address), undefined, address)
+    t.equal(egress.refusal(address), undefined, address)
   for (const address of [
     ...[
       '10.2.0.1',
@@ -47,7 +51,7 @@ t.test('the operator’s list opens networks, and nothing else does', async t =>
     // It carries an address of the list; where it leads is another network's matter.
     ...['64:ff9b::a01:203', '2002:a01:203::1', '64:ff9b:1::a01:203', '::10.1.2.3', '224.0.0.1', 'nonsense'],
   ])
-    t.ok(reach.refusal(address), address)
+    t.ok(egress.refusal(address), address)
 })
 
 const NOTATIONS = [
@@ -90,7 +94,7 @@ t.test('however an address is written, one that is not public is not called and 
   })
   for (const host of NOTATIONS) {
     const url = `http://${host}:${port}/`
-    t.match(reachableTargetFault(url, PUBLIC_REACH), /leads to an address that is not public/, url)
+    t.match(findEgressFault(url, PUBLIC_ONLY), /points to an address that is not public/, url)
     await t.rejects(client.request(post(url)), { code: 'EADDRNOTPUBLIC' }, url)
   }
   await t.rejects(client.request(post(`http://named-by-the-system:${port}/`)), { code: 'EADDRNOTPUBLIC' })
@@ -105,7 +109,7 @@ t.test(
     const answers = [['127.0.0.1'], ['127.0.0.2', '10.0.0.1'], ['10.0.0.1']]
     const lookUp = async () => answers[asked++] ?? []
     // Stands for the public address: nothing public is there to be called.
-    const client = openHttpClient(systemClock, { reach: openReachWith(['127.0.0.1/32']), lookUp })
+    const client = openHttpClient(systemClock, { egress: egressPolicyAllowing(['127.0.0.1/32']), lookUp })
     const url = `http://rebinding.example:${port}/`
     t.equal((await client.request(post(url))).body.toString(), 'secret')
     await t.rejects(client.request(post(url)), {
@@ -118,10 +122,10 @@ t.test(
   },
 )
 
-t.test('of several addresses only those within reach are called', async t => {
+t.test('of several addresses only allowed ones are dialled', async t => {
   const { port } = await serve(t, (request, response) => response.end(request.socket.localAddress))
   const lookUp = async () => ['10.255.255.1', '127.0.0.1']
-  const client = openHttpClient(systemClock, { reach: openReachWith(['127.0.0.1/32']), lookUp })
+  const client = openHttpClient(systemClock, { egress: egressPolicyAllowing(['127.0.0.1/32']), lookUp })
   t.equal((await client.request(post(`http://both.example:${port}/`))).body.toString(), '127.0.0.1')
 })
 
@@ -131,21 +135,21 @@ t.test('a redirect to a private address is an answer, and is not followed', asyn
     paths.push(request.url ?? '')
     response.writeHead(307, { Location: `http://127.0.0.1:${port}/inside` }).end()
   })
-  const client = openHttpClient(systemClock, { reach: LOCAL, pool: new HttpPool(systemClock) })
+  const client = openHttpClient(systemClock, { egress: LOCAL, pool: new HttpPool(systemClock) })
   t.match(await client.request(post(`http://127.0.0.1:${port}/`)), { status: 307 })
   t.same(paths, ['/'])
 })
 
 t.test('credentials, other schemes and ports of other protocols are refused', async t => {
-  const client = openHttpClient(systemClock, { reach: LOCAL })
+  const client = openHttpClient(systemClock, { egress: LOCAL })
   for (const [url, fault] of [
     ['http://user@hooks.example/', /user name or password/],
     ['http://:secret@hooks.example/', /user name or password/],
-    ['http://hooks.example:25/', /port of another protocol \(25\)/],
-    ['https://hooks.example:22/', /port of another protocol/],
-    ['http://hooks.example:0/', /port of another protocol/],
+    ['http://hooks.example:25/', /port 25, which belongs to another protocol/],
+    ['https://hooks.example:22/', /belongs to another protocol/],
+    ['http://hooks.example:0/', /belongs to another protocol/],
   ] as const) {
-    t.match(targetFault(url), fault, url)
+    t.match(findTargetFault(url), fault, url)
     await t.rejects(client.request(post(url)), { code: 'EURLREFUSED' }, url)
   }
   for (const url of [
@@ -156,9 +160,9 @@ t.test('credentials, other schemes and ports of other protocols are refused', as
     '',
     '//x',
   ])
-    t.ok(targetFault(url), url)
+    t.ok(findTargetFault(url), url)
   for (const url of ['http://hooks.example', 'https://hooks.example:8443/a?b#c', 'http://hooks.example:80/'])
-    t.equal(targetFault(url), undefined, url)
+    t.equal(findTargetFault(url), undefined, url)
 })
 
 t.test('a connection is used again, within bounds of idleness and age', async t => {
@@ -166,7 +170,7 @@ t.test('a connection is used again, within bounds of idleness and age', async t 
   const clock = new FakeClock()
   const pool = new HttpPool(clock)
   t.teardown(() => pool.close())
-  const client = openHttpClient(clock, { reach: LOCAL, pool })
+  const client = openHttpClient(clock, { egress: LOCAL, pool })
   const ask = () => client.request(post(`http://127.0.0.1:${port}/`))
   for (let count = 0; count < 5; count += 1) await ask()
   t.equal(sockets.size, 1)
@@ -188,7 +192,7 @@ t.test('a connection that the other side has ended while it lay idle is no failu
   const { port, sockets } = await serve(t, (_request, response) => response.end('x'))
   const pool = new HttpPool(systemClock)
   t.teardown(() => pool.close())
-  const client = openHttpClient(systemClock, { reach: LOCAL, pool })
+  const client = openHttpClient(systemClock, { egress: LOCAL, pool })
   const ask = () => client.request(post(`http://127.0.0.1:${port}/`))
   await ask()
   for (const socket of sockets) socket.resetAndDestroy()

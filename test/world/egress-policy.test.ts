@@ -4,7 +4,7 @@ import t from 'tap'
 import { addressKind, type AddressKind } from '../../src/world/net/address-kind.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { openDialler } from '../../src/world/net/dial.js'
-import { openReach } from '../../src/world/net/reach.js'
+import { egressPolicyFor } from '../../src/world/net/egress-policy.js'
 
 const kinds: Readonly<Record<AddressKind, readonly string[]>> = {
   public: [
@@ -101,11 +101,14 @@ t.test('a stranger reaches the public Internet only, the operator any host', asy
   t.same(taken, [], 'nothing was dialled')
   for (const connected of [
     await dialler.connect({ ...target, namedBy: 'operator' }),
-    await openDialler(systemClock, openReach({ allowPrivate: true })).connect(target),
+    await openDialler(systemClock, egressPolicyFor({ allowPrivate: true })).connect(target),
   ])
     connected.destroy()
   await t.rejects(
-    openDialler(systemClock, openReach({ allowPrivate: true })).connect({ ...target, address: '224.0.0.1' }),
+    openDialler(systemClock, egressPolicyFor({ allowPrivate: true })).connect({
+      ...target,
+      address: '224.0.0.1',
+    }),
     {
       code: 'EADDRNOTPUBLIC',
     },
