@@ -181,8 +181,9 @@ async function assemble(
   }
 }
 
-export function openResolver(config: Config, world: World) {
-  return world.openResolver(nameServers(config), config.dns.timeoutMs)
+/** @param signal ends its questions */
+export function openResolver(config: Config, world: World, signal?: AbortSignal) {
+  return world.openResolver(nameServers(config), config.dns.timeoutMs, signal)
 }
 
 /** As `ip:port`; empty: the system's. */

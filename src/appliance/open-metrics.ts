@@ -48,7 +48,8 @@ export function openMeters(world: World): Meters {
     dns,
     world: {
       ...world,
-      openResolver: (servers, timeoutMs) => dns.watched(world.openResolver(servers, timeoutMs)),
+      openResolver: (servers, timeoutMs, signal) =>
+        dns.watched(world.openResolver(servers, timeoutMs, signal)),
     },
     onCommitted: commitMetrics(metrics),
     onAttempt: deliveryMetrics(metrics),

@@ -5,7 +5,7 @@
  */
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.js'
-import { fault, warning, type Finding } from '../config/finding.js'
+import { fault, outage, warning, type Finding } from '../config/finding.js'
 import { isReachable, readable, statIfThere } from '../config/look-at-files.js'
 import { describeError } from '../core/errors.js'
 import { assertUsable } from '../world/tls/tls-certificate.js'
@@ -139,19 +139,34 @@ function validityFindings(
   const findings: Finding[] = []
   const endsAt = Date.parse(certificate.validTo)
   const days = Math.floor((endsAt - now) / DAY_MS)
-  const renew = 'renew it; files that have changed are taken over within a minute'
-  if (endsAt <= now) findings.push(warning('tls.cert', `${file} ended ${certificate.validTo}`, renew))
+  const renew = 'renew it; changed files are taken over within a minute'
+  if (endsAt <= now)
+    findings.push(outage('tls.cert', `${file} expired ${certificate.validTo}: clients refuse it`, renew))
   else if (endsAt - now < EXPIRY_WARNING_MS)
-    findings.push(warning('tls.cert', `${file} ends in ${days} days`, renew))
+    findings.push(warning('tls.cert', `${file} expires in ${days} days`, renew))
   if (Date.parse(certificate.validFrom) > now)
     findings.push(
-      warning('tls.cert', `${file} is valid only from ${certificate.validFrom}`, 'look at the clock'),
+      outage(
+        'tls.cert',
+        `${file} is not valid before ${certificate.validFrom}: clients refuse it`,
+        'check the clock of this machine, or use a certificate that is valid now',
+      ),
     )
   if (certificate.checkHost(hostname) === undefined)
     findings.push(
-      warning('tls.cert', `${file} is not for ${hostname}`, `get one for ${hostname}, or change hostname`),
+      outage(
+        'tls.cert',
+        `${file} is not for ${hostname}, but for ${namesOf(certificate)}: clients refuse it`,
+        `get one for ${hostname}, or change hostname`,
+      ),
     )
   return findings
+}
+
+/** As the certificate lists them, the first few. */
+function namesOf({ subjectAltName, subject }: X509Certificate): string {
+  const names = (subjectAltName ?? subject).split(/, |\n/).map(name => name.replace(/^(DNS:|CN=)/, ''))
+  return names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
 }
 
 function keyFileFindings(file: string): Finding[] {

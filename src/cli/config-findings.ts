@@ -10,29 +10,33 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { certificateFindings } from '../certificates/certificate-findings.js'
 import type { Config } from '../config/config.js'
-import { fault, warning, type Finding } from '../config/finding.js'
+import { fault, outage, warning, type Finding } from '../config/finding.js'
 import { lineOfKey } from '../config/key-lines.js'
 import { isReachable, readable, statIfThere } from '../config/look-at-files.js'
 import { parseSecretKey } from '../config/schema/secret-key.js'
 import { describeError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isSameAddress } from '../world/net/ip-address.js'
-import { ownAddresses } from '../world/net/own-addresses.js'
+import { eachItsOwn, type ListenAddress } from '../world/net/listen.js'
 
 export interface FindingsRequest {
   readonly config: Config
   /** The configuration file. */
   readonly file: string
   readonly now: number
-  readonly addresses?: readonly string[]
+  /** Of this machine; undefined where the system does not tell. */
+  readonly addresses: readonly string[] | undefined
 }
 
 /** A trusted network of more addresses than this many bits leave is the Internet, or a good part of it. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 32 }
 
 export function findConfigFaults(request: FindingsRequest): Finding[] {
-  const { config, addresses = ownAddresses() } = request
+  const { config, addresses } = request
   const findings = [
+    ...hostnameFindings(config),
+    ...listenerFindings(config),
+    ...captureFindings(config),
     ...folderFindings(config),
     ...certificateFindings(config, request.now),
     ...authorityFindings(config),
@@ -53,6 +57,110 @@ function textIfReadable(file: string): string {
   } catch {
     return ''
   }
+}
+
+/** RFC 2606: nobody's names, that stand in our own examples. */
+const EXAMPLE_NAME = /(^|\.)example(\.(com|net|org))?$/
+/** RFC 6761: names for trials, which DNS never has. */
+const TRIAL_NAME = /(^|\.)(test|localhost)$/
+const LOOPBACK_NAME = /^(127\.|\[::1\]|localhost$)/
+
+function hostnameFindings({ hostname, publicUrl, mta }: Config): Finding[] {
+  const named = [
+    { path: 'hostname', value: hostname, name: hostname },
+    { path: 'public_url', value: publicUrl, name: new URL(publicUrl).hostname },
+    { path: 'mta.return_path_domain', value: mta.returnPathDomain, name: mta.returnPathDomain },
+  ]
+  return named
+    .filter(({ path, name }) => EXAMPLE_NAME.test(name) && (path === 'hostname' || !name.endsWith(hostname)))
+    .map(({ path, value }) =>
+      outage(
+        path,
+        `${value} is the name of the example: no mail host accepts it, and nothing finds this machine by it`,
+        path === 'hostname' ? 'set it to the name of this machine in DNS' : 'set it to a name of your own',
+      ),
+    )
+}
+
+/** A listener, by the key that opens it. */
+export interface ConfiguredListener {
+  readonly key: string
+  readonly address: ListenAddress
+}
+
+/** Every TCP address that the server listens on, as it will be opened. */
+export function configuredListeners({ http, submission, inbound, dns }: Config): ConfiguredListener[] {
+  const ofHttp = [
+    ...http.listen,
+    ...http.listenTls,
+    ...http.publicListen,
+    ...http.publicListenTls,
+    ...http.redirectListen,
+  ]
+  const keys: readonly (readonly [string, readonly ListenAddress[], (readonly ListenAddress[])?])[] = [
+    ['http.listen', http.listen, ofHttp],
+    ['http.listen_tls', http.listenTls, ofHttp],
+    ['http.public_listen', http.publicListen, ofHttp],
+    ['http.public_listen_tls', http.publicListenTls, ofHttp],
+    ['http.redirect_listen', http.redirectListen, ofHttp],
+    ['submission.listen', submission.listen],
+    ['submission.listen_tls', submission.listenTls],
+    ['inbound.listen', inbound.listen],
+    ['dns.listen', dns.listen],
+  ]
+  return keys.flatMap(([key, addresses, all]) =>
+    eachItsOwn(addresses, all).map(address => ({ key, address })),
+  )
+}
+
+/** The second of two listeners on one port cannot be opened: `serve` would end with "address already in use". */
+function listenerFindings(config: Config): Finding[] {
+  const all = configuredListeners(config)
+  return all.flatMap((second, index) => {
+    const first = all.slice(0, index).find(one => areInConflict(one.address, second.address))
+    if (!first) return []
+    const where = first.key === second.key ? 'the same list' : first.key
+    return [
+      fault(
+        second.key,
+        `${inWords(second.address)} takes the same port as ${inWords(first.address)} of ${where}`,
+        `give one of them another port, or remove it`,
+      ),
+    ]
+  })
+}
+
+const WILDCARDS = new Set(['0.0.0.0', '::'])
+
+/** Whether two sockets cannot listen at the same time: Linux takes a wildcard for every address. */
+export function areInConflict(one: ListenAddress, other: ListenAddress): boolean {
+  if (one.port !== other.port || one.port === 0) return false
+  if (isSameAddress(one.host, other.host)) return true
+  return covers(one, other) || covers(other, one)
+}
+
+function covers({ host, isIpv6Only = false }: ListenAddress, other: ListenAddress): boolean {
+  if (!WILDCARDS.has(host)) return false
+  const isOtherIpv6 = other.host.includes(':')
+  if (host === '0.0.0.0') return !isOtherIpv6 || (other.host === '::' && other.isIpv6Only !== true)
+  return isOtherIpv6 || !isIpv6Only
+}
+
+export function inWords({ host, port }: ListenAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+function captureFindings({ hostname, publicUrl, mta }: Config): Finding[] {
+  const isTrial = TRIAL_NAME.test(hostname) || LOOPBACK_NAME.test(new URL(publicUrl).hostname)
+  return mta.capture && !isTrial
+    ? [
+        outage(
+          'mta.capture',
+          'no mail is delivered: all of it is kept in the local inbox (capture = true)',
+          'set it to false and restart the server; what is in the inbox is not sent later',
+        ),
+      ]
+    : []
 }
 
 function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
@@ -166,7 +274,7 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:':
  */
 function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
   const { protocol, port, hostname: host } = new URL(publicUrl)
-  const isThisMachine = /^(127\.|\[::1\]|localhost$)/.test(host)
+  const isThisMachine = LOOPBACK_NAME.test(host)
   const isArranged =
     [...http.publicListen, ...http.publicListenTls, ...http.listenTls, ...http.trustedProxies].length > 0
   const wanted = port === '' ? DEFAULT_PORTS[protocol] : Number(port)
@@ -195,7 +303,11 @@ function addressFindings({ mta }: Config, addresses: readonly string[] | undefin
   return named
     .filter(({ address }) => !addresses.some(own => isSameAddress(own, address)))
     .map(({ path, address }) =>
-      warning(path, `this machine does not have ${address}: nothing can be sent from it`, 'see `ip address`'),
+      outage(
+        path,
+        `${address} is not an address of this machine: no mail can be sent from it`,
+        'correct it, or add the address to an interface (ip address)',
+      ),
     )
 }
 

@@ -1,8 +1,8 @@
-/** `postroad config check|show|reference`: none of them opens the database; `check` fetches `public_url` while the server runs. */
+/** `postroad config check|show|reference`: none of them opens the database; `check` looks up `public_url`, and fetches it while the server runs. */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile } from '../config/environment.js'
-import { warning, type Finding } from '../config/finding.js'
+import { outage, warning, type Finding } from '../config/finding.js'
 import { referenceMarkdown, showConfig } from '../config/generate.js'
 import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import { findConfigFaults, findingText } from './config-findings.js'
@@ -16,7 +16,12 @@ export function configCommands(program: Command, context: CliContext): void {
       const { config, keysWithoutEffect } = readConfig(context, options)
       const file = chooseConfigFile(options.config, context.env)
       const findings = await withFetched(
-        findConfigFaults({ config, file, now: context.world.clock.now() }),
+        findConfigFaults({
+          config,
+          file,
+          now: context.world.clock.now(),
+          addresses: context.world.machine.addresses(),
+        }),
         config,
         context,
       )
@@ -55,5 +60,5 @@ async function withFetched(
   if (fetched === undefined) return findings
   return fetched.status === 'works'
     ? findings.filter(({ path }) => path !== 'public_url')
-    : [...findings, warning('public_url', fetched.what, fetched.mend)]
+    : [...findings, (fetched.status === 'dead' ? outage : warning)('public_url', fetched.what, fetched.mend)]
 }

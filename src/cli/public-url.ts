@@ -1,8 +1,9 @@
 /**
  * Whether the links in mail work: fetches `public_url` and checks that the public pages answer there.
  *
- * Used by `config check` and `doctor`, and only while the server runs: before that nobody can answer. Looks names up as the server does
- * and may dial private addresses, since the operator named the URL. Asks for a path that is no page, so nothing is counted or changed.
+ * Used by `config check` and `doctor`. While the server does not run nobody can answer, and only the name is looked up. Looks names up as
+ * the server does and may dial private addresses, since the operator named the URL. Asks for a path that is no page, so nothing is counted
+ * or changed.
  * Fails: never; every failure is a result, within `FETCH_MS`.
  */
 import { existsSync } from 'node:fs'
@@ -11,8 +12,9 @@ import { openResolver } from '../appliance/appliance.js'
 import type { Config } from '../config/config.js'
 import { describeError } from '../core/errors.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
-import { openHostLookup } from '../world/dns/host-lookup.js'
+import { openHostLookup, type HostLookup } from '../world/dns/host-lookup.js'
 import { openHttpClient, type HttpResponse } from '../world/net/fetch.js'
+import { ipVersion } from '../world/net/ip-address.js'
 import type { World } from '../world/world.js'
 
 /** `unclear`: no answer from here, which a router without NAT loopback or a slow name server also causes. */
@@ -28,13 +30,41 @@ const PROBE_PATH = '/u/postroad/check'
 const LISTEN_MEND =
   'set http.public_listen_tls = ["[::]:443"], or have the web server there pass requests to http.public_listen (docs/tls.md)'
 
-/** @returns undefined if the server does not run */
+/** @returns undefined if the server does not run and the name of the URL may well be right */
 export async function checkPublicUrl(config: Config, world: World): Promise<PublicUrlCheck | undefined> {
-  if (!isRunning(config.dataDir)) return undefined
-  const { publicUrl } = config
-  const lookUp = openHostLookup(openResolver(config, world), world.systemLookup)
+  const questions = new AbortController()
+  const lookUp = openHostLookup(openResolver(config, world, questions.signal), world.systemLookup)
+  const limit = world.clock.after(FETCH_MS, () => questions.abort())
   try {
-    const answer = await openHttpClient(world.clock, { lookUp }).request({
+    return isRunning(config.dataDir)
+      ? await fetchPages(config, world, lookUp)
+      : await findHost(config.publicUrl, lookUp)
+  } finally {
+    limit.cancel()
+    questions.abort()
+  }
+}
+
+/** Before the start nobody answers, but the name has to lead somewhere. */
+async function findHost(publicUrl: string, lookUp: HostLookup): Promise<PublicUrlCheck | undefined> {
+  const { hostname } = new URL(publicUrl)
+  if (ipVersion(hostname.replace(/^\[|\]$/g, '')) !== 0) return undefined
+  try {
+    await lookUp(hostname)
+    return undefined
+  } catch (error) {
+    const found = failed(publicUrl, error)
+    return found.status === 'dead' ? found : undefined
+  }
+}
+
+async function fetchPages(
+  { publicUrl }: Config,
+  { clock }: World,
+  lookUp: HostLookup,
+): Promise<PublicUrlCheck> {
+  try {
+    const answer = await openHttpClient(clock, { lookUp }).request({
       namedBy: 'operator',
       method: 'GET',
       url: publicUrl + PROBE_PATH,
@@ -54,7 +84,7 @@ export async function checkPublicUrl(config: Config, world: World): Promise<Publ
   }
 }
 
-function isRunning(dataDir: string): boolean {
+export function isRunning(dataDir: string): boolean {
   try {
     return existsSync(join(dataDir, 'serve.lock')) && isServing(dataDir)
   } catch {
@@ -82,7 +112,7 @@ function describeAnswer({ status, headers: { location, server } }: HttpResponse)
 /** Codes of Node's TLS for certificates that clients refuse. */
 const CERTIFICATE_FAULT = /CERT|SELF_SIGNED|VERIFY|UNABLE_TO_GET_ISSUER|ALTNAME/
 
-function failed(publicUrl: string, error: unknown): PublicUrlCheck {
+function failed(publicUrl: string, error: unknown): Exclude<PublicUrlCheck, { status: 'works' }> {
   const { host, hostname } = new URL(publicUrl)
   const { code = '' } = error as NodeJS.ErrnoException
   if (code === 'ENOTFOUND')

@@ -66,7 +66,12 @@ export function serveCommand(program: Command, context: CliContext): void {
 function refuseFaulty(context: CliContext, options: CommonOptions, config: Config): void {
   requireInitialised(config)
   const file = chooseConfigFile(options.config, context.env)
-  const findings = findConfigFaults({ config, file, now: context.world.clock.now() })
+  const findings = findConfigFaults({
+    config,
+    file,
+    now: context.world.clock.now(),
+    addresses: context.world.machine.addresses(),
+  })
   const faults = findings.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new ConfigError(file, faults.map(findingText))
   for (const one of findings) context.world.log.warn('configuration warning', { ...one })

@@ -8,6 +8,8 @@ export interface Finding {
   readonly what: string
   /** What to do. */
   readonly mend: string
+  /** Of a warning: part of the service does not work until it is fixed, so `doctor` counts it as a failure. */
+  readonly outage?: true
   /** Where the key stands in the file, or the section that it is missing from; absent where neither does. */
   readonly line?: number
 }
@@ -24,4 +26,10 @@ export const warning = (path: string, what: string, mend: string): Finding => ({
   path,
   what,
   mend,
+})
+
+/** A warning that `doctor` counts as a failure. */
+export const outage = (path: string, what: string, mend: string): Finding => ({
+  ...warning(path, what, mend),
+  outage: true,
 })

@@ -5,6 +5,7 @@ import { openResolver } from './dns/dns-client.js'
 import { systemDisk, type Disk } from './disk.js'
 import type { Resolver } from './dns/dns.js'
 import { systemTcpServer, type TcpServer } from './net/listen-tcp.js'
+import { openMachine, type Machine } from './machine.js'
 import { openLog, type Log } from './log.js'
 import { systemRandom, type Random } from './random.js'
 import { systemLookup, type SystemLookup } from './dns/system-names.js'
@@ -17,8 +18,9 @@ export interface World {
   readonly dialler: Dialler
   readonly tcpServer: TcpServer
   readonly systemLookup: SystemLookup
-  /** A resolver with a cache of its own. @param servers as `ip:port`; empty: the system's */
-  openResolver(servers: readonly string[], timeoutMs: number): Resolver
+  readonly machine: Machine
+  /** A resolver with a cache of its own. @param servers as `ip:port`; empty: the system's @param signal ends its questions */
+  openResolver(servers: readonly string[], timeoutMs: number, signal?: AbortSignal): Resolver
 }
 
 /** @param journalStream `$JOURNAL_STREAM`, where systemd has set it */
@@ -31,7 +33,8 @@ export function systemWorld(journalStream?: string): World {
     dialler: openDialler(systemClock),
     tcpServer: systemTcpServer,
     systemLookup,
-    openResolver: (servers, timeoutMs) =>
-      openResolver({ servers, timeoutMs, clock: systemClock, random: systemRandom }),
+    machine: openMachine(),
+    openResolver: (servers, timeoutMs, signal) =>
+      openResolver({ servers, timeoutMs, signal, clock: systemClock, random: systemRandom }),
   }
 }

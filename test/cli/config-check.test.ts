@@ -5,7 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { initialise, install } from '../support/program/process.js'
+import { dnsServer, RCODE } from '../support/smtp/dns-server.js'
 import { unusedPort } from '../support/smtp/sink.js'
+import { runCli } from '../../src/cli/program.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { systemWorld } from '../../src/world/world.js'
 import { makeSelfSigned } from '../../src/world/tls/self-signed-certificate.js'
 
 interface Check {
@@ -16,6 +20,17 @@ interface Check {
 async function check(postroad: ReturnType<typeof install>): Promise<Check & { status: number | null }> {
   const { status, out } = await postroad.run('config', 'check', '--json')
   return { status, ...(JSON.parse(out) as Check) }
+}
+
+async function run(args: readonly string[], env: Readonly<Record<string, string>>) {
+  let [out, err] = ['', '']
+  const status = await runCli(args, {
+    env,
+    world: { ...systemWorld(), log: new FakeLog() },
+    print: text => (out += text),
+    complain: text => (err += text),
+  })
+  return { status, out, err }
 }
 
 /** A listener for the public pages, as an ordinary installation has one. */
@@ -85,7 +100,7 @@ t.test(
     t.match(found, { ok: true, status: 0 })
     t.same(pathsOf(found, 'warning').sort(), ['', 'data_dir', 'tls.cert', 'tls.cert', 'tls.key'])
     const told = found.findings.map(({ what }) => what).join('\n')
-    t.match(told, /ended/)
+    t.match(told, /expired/)
     t.match(told, /is not for mx\.postroad\.test/)
     t.match(told, /passwords stand in/)
     t.notMatch(told, /hunter2/)
@@ -213,4 +228,73 @@ t.test('while the server runs, config check and doctor fetch public_url', async 
     { told: [], doctor: [] },
     'nobody can answer before the start',
   )
+})
+
+t.test('two listeners on one port are a fault, which ends serve before it opens anything', async t => {
+  const postroad = await initialise(t, {
+    env: {
+      ...LINKS_SERVED,
+      POSTROAD_SUBMISSION_LISTEN: '127.0.0.1:2587',
+      POSTROAD_SUBMISSION_LISTEN_TLS: '127.0.0.1:2465',
+      POSTROAD_INBOUND_LISTEN: '127.0.0.1:2525',
+    },
+  })
+  chmodSync(postroad.dataDir, 0o700)
+  const faults = async (env: Record<string, string>) => {
+    const environment = { ...postroad.environment, ...env }
+    const { out } = await run(['config', 'check', '--json'], environment)
+    const { findings } = JSON.parse(out) as Check
+    return findings.filter(({ severity }) => severity === 'fault').map(({ path, what }) => `${path}: ${what}`)
+  }
+  t.same(await faults({}), [])
+  t.same(await faults({ POSTROAD_INBOUND_LISTEN: '[::]:2587' }), [
+    'inbound.listen: [::]:2587 takes the same port as 127.0.0.1:2587 of submission.listen',
+  ])
+  t.same(await faults({ POSTROAD_SUBMISSION_LISTEN: '[::]:2525', POSTROAD_INBOUND_LISTEN: '0.0.0.0:2525' }), [
+    'inbound.listen: 0.0.0.0:2525 takes the same port as [::]:2525 of submission.listen',
+  ])
+  t.match(await faults({ POSTROAD_INBOUND_LISTEN: '127.0.0.1:25,127.0.0.1:25' }), [/of the same list$/])
+  t.match(await faults({ POSTROAD_DNS_LISTEN: '[::1]:2525', POSTROAD_INBOUND_LISTEN: '[::]:2525' }), [/^dns/])
+  const apart = [
+    { POSTROAD_INBOUND_LISTEN: '0.0.0.0:2525,[::]:2525' },
+    { POSTROAD_INBOUND_LISTEN: '[::1]:2587' },
+    { POSTROAD_INBOUND_LISTEN: '127.0.0.2:2587' },
+    { POSTROAD_HTTP_PUBLIC_LISTEN: '127.0.0.1:0', POSTROAD_HTTP_LISTEN: '127.0.0.1:0' },
+  ]
+  for (const env of apart) t.same(await faults(env), [], JSON.stringify(env))
+  postroad.writeConfig('')
+  const { status, err } = await run(['serve'], {
+    ...postroad.environment,
+    POSTROAD_INBOUND_LISTEN: '127.0.0.1:2587',
+  })
+  t.equal(status, 2)
+  t.match(err, /inbound\.listen: .* takes the same port/)
+})
+
+t.test('names of the example, and capture where mail should be delivered, are warned of', async t => {
+  const postroad = await initialise(t, { env: LINKS_SERVED })
+  chmodSync(postroad.dataDir, 0o700)
+  const warned = async (hostname: string, toml = '') => {
+    writeFileSync(
+      postroad.configFile,
+      `hostname = "${hostname}"\ndata_dir = "${postroad.dataDir}"\n${toml}\n`,
+    )
+    return pathsOf(await check(postroad), 'warning')
+  }
+  t.same(await warned('mail.example.com'), ['hostname'])
+  t.same(await warned('mail.real-name.net'), [])
+  t.same(await warned('mail.real-name.net', 'public_url = "https://links.example.org"'), ['public_url'])
+  t.same(await warned('mail.real-name.net', '[mta]\ncapture = true'), ['mta.capture'])
+  t.same(await warned('mail.real-name.test', '[mta]\ncapture = true'), [])
+})
+
+t.test('a public_url that is not in DNS is dead before the server starts', async t => {
+  const dns = await dnsServer(t, () => ({ rcode: RCODE.NXDOMAIN }))
+  const postroad = await initialise(t, { env: { ...LINKS_SERVED, POSTROAD_DNS_SERVERS: dns.address } })
+  chmodSync(postroad.dataDir, 0o700)
+  const found = await check(postroad)
+  t.match(found, { status: 0, ok: true })
+  t.match(found.findings, [
+    { path: 'public_url', what: /mx\.postroad\.test has no address in DNS/, mend: /publish an A record/ },
+  ])
 })

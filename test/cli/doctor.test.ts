@@ -1,13 +1,20 @@
-/** What `doctor` finds, each with its mend: DNS as a declared zone says, ports as a dialler answers. */
-import { chmodSync } from 'node:fs'
-import type { Socket } from 'node:net'
+/** What `doctor` finds, each with how to fix it: DNS as a declared zone says, ports as a dialler answers, a machine as described. */
+import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { EventEmitter } from 'node:events'
+import { join } from 'node:path'
+import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import { runCli } from '../../src/cli/program.js'
+import type { Resolver } from '../../src/world/dns/dns.js'
 import { fakeDns, type FakeZone } from '../../src/world/dns/fake-dns.js'
 import { reversedOctets, reverseName } from '../../src/world/dns/reverse-name.js'
 import { FakeLog } from '../../src/world/fake-log.js'
+import { fakeMachine, type FakeMachineFacts } from '../../src/world/fake-machine.js'
+import { makeSelfSigned } from '../../src/world/tls/self-signed-certificate.js'
 import { systemWorld } from '../../src/world/world.js'
 import { initialise, type Initialised } from '../support/program/process.js'
+import { unusedPort } from '../support/smtp/sink.js'
 
 interface Check {
   readonly status: 'ok' | 'warn' | 'fail'
@@ -28,28 +35,84 @@ const GOOD: FakeZone = {
   'mx.gmail.test': { A: ['192.0.2.200'] },
 }
 
-async function doctor({ environment }: Initialised, zone: FakeZone, refused: readonly string[] = []) {
+/** One address, of its own, that mail leaves from. */
+const MACHINE: FakeMachineFacts = { addresses: ['127.0.0.1', ADDRESS], sources: [ADDRESS] }
+
+interface World {
+  readonly zone?: FakeZone
+  readonly resolver?: Resolver
+  readonly machine?: FakeMachineFacts
+  /** Addresses that refuse connections. */
+  readonly refused?: readonly string[]
+  /** What is said first at an address; where nothing is declared, connections stand and stay silent. */
+  readonly greetings?: Readonly<Record<string, string>>
+  /** Whether 127.0.0.1 is really dialled. */
+  readonly isLocalReal?: boolean
+  readonly args?: readonly string[]
+  readonly onPrint?: (line: string) => void
+}
+
+/**
+ * Timers a hundred times as fast, so that nobody waits for hosts that are silent. The limit of all checks together sleeps as long as it
+ * should, unless the test waits for it.
+ */
+function quickClock(isLimitQuick: boolean) {
+  const { clock } = systemWorld()
+  return {
+    ...clock,
+    after(ms: number, callback: () => void) {
+      const timer = setTimeout(callback, ms / 100)
+      return { cancel: () => clearTimeout(timer) }
+    },
+    sleep: (ms: number, signal?: AbortSignal) => clock.sleep(isLimitQuick ? ms / 4 : ms, signal),
+  }
+}
+
+async function doctor({ environment }: Initialised, zone: FakeZone, facts: World = {}) {
   const world = systemWorld()
+  const {
+    machine = MACHINE,
+    refused = [],
+    greetings = {},
+    isLocalReal = false,
+    args = ['--json'],
+    onPrint,
+  } = facts
+  const dialled: string[] = []
   let out = ''
-  const status = await runCli(['doctor', '--json'], {
+  const status = await runCli(['doctor', ...args], {
     env: environment,
     world: {
       ...world,
+      clock: isLocalReal ? world.clock : quickClock(facts.resolver !== undefined && onPrint === undefined),
       log: new FakeLog(),
-      openResolver: () => fakeDns(zone),
+      machine: fakeMachine(machine),
+      openResolver: () => facts.resolver ?? fakeDns(zone),
       dialler: {
         ...world.dialler,
-        connect: async ({ address }) => {
+        connect: async target => {
+          const { address, port } = target
+          dialled.push(`${address}:${port}`)
           if (refused.includes(address)) throw new Error('connection refused')
-          return { destroy: () => undefined } as unknown as Socket
+          if (isLocalReal && address === '127.0.0.1') return world.dialler.connect(target)
+          return silentSocket(greetings[address])
         },
       },
     },
-    print: text => (out += text),
+    print: text => {
+      out += `${text}\n`
+      onPrint?.(text)
+    },
     complain: () => undefined,
   })
-  const checks = JSON.parse(out) as Check[]
-  return { status, checks, of: (name: string) => checks.filter(one => one.name === name) }
+  const checks = args.includes('--json') ? (JSON.parse(out) as Check[]) : []
+  return { status, out, checks, dialled, of: (name: string) => checks.filter(one => one.name === name) }
+}
+
+function silentSocket(greeting?: string): Socket {
+  const socket = Object.assign(new EventEmitter(), { destroy: () => undefined })
+  if (greeting !== undefined) setImmediate(() => socket.emit('data', Buffer.from(`${greeting}\r\n`)))
+  return socket as unknown as Socket
 }
 
 async function prepared(t: Test, env: Record<string, string> = {}) {
@@ -87,13 +150,18 @@ t.test('what is wrong in DNS comes with the record to publish', async t => {
   const wrong = await doctor(postroad, {
     ...GOOD,
     '25.2.0.192.in-addr.arpa': { PTR: ['host25.provider.test'] },
+    'host25.provider.test': { A: [ADDRESS] },
     'bounce.mx.postroad.test': { MX: ['10 other.test'], TXT: ['v=spf1 -all', 'another'] },
     [`${reversedOctets(ADDRESS)}.zen.spamhaus.org`]: { A: ['127.0.0.4'] },
     [`${reversedOctets(ADDRESS)}.bl.spamcop.net`]: { A: ['127.255.255.254'] },
   })
-  t.match(wrong.of('dns.ptr'), [{ status: 'warn', what: /host25/ }])
+  t.match(wrong.of('dns.ptr'), [
+    { status: 'warn', what: /host25\.provider\.test/, mend: /PTR record of 192\.0\.2\.25/ },
+  ])
   t.match(wrong.of('dns.return_path'), [{ status: 'fail', what: /other\.test/ }])
-  t.match(wrong.of('dns.spf'), [{ status: 'fail', what: /nobody/ }])
+  t.match(wrong.of('dns.spf'), [
+    { status: 'fail', what: /fail for 192\.0\.2\.25 \(by "-all"\)/, mend: /TXT "v=spf1 mx -all"/ },
+  ])
   t.match(wrong.of('dnsbl'), [{ status: 'fail', what: /by zen\.spamhaus\.org$/ }])
   const silent = await doctor(postroad, { [NAME]: 'servfail', 'bounce.mx.postroad.test': 'servfail' })
   for (const name of ['dns.hostname', 'dns.return_path', 'dns.spf'])
@@ -112,12 +180,12 @@ t.test('each domain is looked at as the world sees it, and its state stays as it
   })
 })
 
-t.test('ports that do not answer are named: ours, and the way out', async t => {
+t.test('ports of ours that are free, and a way out that is blocked, are named', async t => {
   const env = { POSTROAD_HTTP_LISTEN: '127.0.0.1:8025' }
-  const { of } = await doctor(await prepared(t, env), GOOD, ['127.0.0.1', '192.0.2.200'])
-  t.match(of('port http'), [
-    { status: 'fail', what: /127\.0\.0\.1:8025 does not answer: connection refused/ },
-  ])
+  const { of } = await doctor(await prepared(t, env), GOOD, {
+    refused: ['127.0.0.1', '192.0.2.200'],
+  })
+  t.match(of('port http'), [{ status: 'ok', what: /127\.0\.0\.1:8025 is free/ }], 'the server does not run')
   t.match(of('port 25 out'), [{ status: 'fail', what: /mx\.gmail\.test/, mend: /provider/ }])
   const routed = await prepared(t, {
     POSTROAD_MTA_ROUTES: JSON.stringify([{ domain: '*', host: '192.0.2.99', port: 25 }]),
@@ -147,7 +215,7 @@ t.test('a zone that the appliance answers for has to lead to it', async t => {
   const zone = 'dkim.mx.postroad.test'
   const line = `${zone}. 3600 IN NS ${NAME}.`
   t.match((await doctor(postroad, GOOD)).of('dns.dkim_zone'), [
-    { status: 'fail', what: /no name server/, mend: line },
+    { status: 'fail', what: /delegated to no name server/, mend: line },
   ])
   const elsewhere = await doctor(postroad, { ...GOOD, [zone]: { NS: ['ns.other.test'] } })
   t.match(elsewhere.of('dns.dkim_zone'), [{ status: 'fail', what: /ns\.other\.test/, mend: line }])
@@ -155,4 +223,342 @@ t.test('a zone that the appliance answers for has to lead to it', async t => {
   t.match(silent.of('dns.dkim_zone'), [{ status: 'fail', mend: /port 53/ }])
   const right = await doctor(postroad, { ...GOOD, [zone]: { NS: [NAME] } })
   t.match(right.of('dns.dkim_zone'), [{ status: 'ok' }])
+})
+
+t.test(
+  'a hostname that leads to another machine is found, and one that leads here through NAT is right',
+  async t => {
+    const postroad = await prepared(t)
+    const found = async (machine: FakeMachineFacts, facts: World = {}) =>
+      (await doctor(postroad, GOOD, { ...facts, machine })).of('dns.hostname')
+    const elsewhere = { addresses: ['127.0.0.1', '203.0.113.9'], sources: ['203.0.113.9'] }
+    t.match(await found(MACHINE), [{ status: 'ok', what: `${NAME} is ${ADDRESS}` }])
+    t.match(await found(elsewhere), [
+      {
+        status: 'fail',
+        what: /mx\.postroad\.test is 192\.0\.2\.25 in DNS, which is another machine/,
+        mend: 'publish: mx.postroad.test. IN A 203.0.113.9',
+      },
+    ])
+    const behindNat = { addresses: ['127.0.0.1', '10.0.0.5'], sources: ['10.0.0.5'] }
+    t.match(await found(behindNat, { greetings: { [ADDRESS]: `220 ${NAME} ESMTP Postroad` } }), [
+      { status: 'ok', what: /NAT/ },
+    ])
+    t.match(await found(behindNat, { greetings: { [ADDRESS]: '220 old.test ESMTP Exim 4.96' } }), [
+      { status: 'fail', what: /another machine: it says "220 old\.test ESMTP Exim 4\.96"/ },
+    ])
+    t.match(await found(behindNat, { refused: [ADDRESS] }), [
+      { status: 'warn', what: /this machine does not have \(it has 10\.0\.0\.5\)/, mend: /forward port 25/ },
+    ])
+  },
+)
+
+t.test('a source address that this machine does not have fails', async t => {
+  const postroad = await prepared(t, { POSTROAD_MTA_SOURCE_ADDRESSES: '192.0.2.26' })
+  const { of, status } = await doctor(postroad, GOOD)
+  t.match(of('mta.source_addresses'), [{ status: 'fail', what: /192\.0\.2\.26 is not an address of this/ }])
+  t.equal(status, 1)
+})
+
+t.test('names of addresses have to lead back to them', async t => {
+  const postroad = await prepared(t)
+  const ptr = async (zone: FakeZone) => (await doctor(postroad, { ...GOOD, ...zone })).of('dns.ptr')
+  t.match(await ptr({ '25.2.0.192.in-addr.arpa': { PTR: ['host25.provider.test'] } }), [
+    { status: 'fail', what: /host25\.provider\.test by its PTR record, which does not lead back/ },
+  ])
+  t.match(await ptr({ '25.2.0.192.in-addr.arpa': {} }), [{ status: 'fail', what: /no PTR record/ }])
+  const ipv6 = '2001:db8::25'
+  const machine = { addresses: [ADDRESS, ipv6], sources: [ADDRESS, ipv6] }
+  const both = await doctor(postroad, { ...GOOD, [NAME]: { A: [ADDRESS], AAAA: [ipv6] } }, { machine })
+  t.match(both.of('dns.ptr'), [{ status: 'ok' }, { status: 'fail', what: /2001:db8::25 has no PTR/ }])
+})
+
+t.test('SPF is evaluated for every address that mail leaves from, and says what to publish', async t => {
+  const postroad = await prepared(t, { POSTROAD_MTA_SOURCE_ADDRESSES: '192.0.2.25,192.0.2.26,2001:db8::26' })
+  const addresses = [ADDRESS, '192.0.2.26', '2001:db8::26']
+  const spf = async (record: string, zone: FakeZone = {}) => {
+    const bounce = { MX: [`10 ${NAME}`], TXT: [record] }
+    const world = { ...GOOD, 'bounce.mx.postroad.test': bounce, ...zone }
+    return (await doctor(postroad, world, { machine: { addresses } })).of('dns.spf')
+  }
+  t.match(await spf('v=spf1 mx ip4:192.0.2.26 ip6:2001:db8::/64 -all'), [
+    { status: 'ok' },
+    { status: 'ok' },
+    { status: 'ok' },
+  ])
+  const partly = await spf('v=spf1 mx ~all')
+  t.match(partly, [
+    { status: 'ok', what: 'bounce.mx.postroad.test: pass for 192.0.2.25 (by "mx")' },
+    {
+      status: 'fail',
+      what: 'bounce.mx.postroad.test: softfail for 192.0.2.26, 2001:db8::26 (by "~all")',
+      mend: 'publish: bounce.mx.postroad.test. IN TXT "v=spf1 ip4:192.0.2.26 ip6:2001:db8::26 mx ~all"',
+    },
+  ])
+  t.match(await spf('v=spf1 mx a:%{x} -all'), [
+    { status: 'fail', what: /permerror.*a:%\{x\}/, mend: /correct or remove "a:%\{x\}" in: bounce/ },
+  ])
+  t.match(await spf('v=spf1 include:many.test -all', { 'many.test': 'servfail' }), [
+    { status: 'warn', what: /temperror/ },
+  ])
+  t.match(await spf('v=spf1 redirect=_spf.test', { '_spf.test': { TXT: ['v=spf1 -all'] } }), [
+    { status: 'fail', what: /by "-all" of _spf\.test/, mend: /ip4:192\.0\.2\.25 ip4:192\.0\.2\.26/ },
+  ])
+})
+
+t.test('SPF of the hostname and of sending domains counts where it forbids', async t => {
+  const postroad = await prepared(t)
+  await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
+  const { of } = await doctor(postroad, {
+    ...GOOD,
+    [NAME]: { A: [ADDRESS], TXT: ['v=spf1 -all'] },
+    'sender.test': { TXT: ['v=spf1 include:other.test -all'] },
+    'other.test': { TXT: ['v=spf1 ip4:198.51.100.0/24 -all'] },
+  })
+  t.match(of('dns.spf_hello'), [{ status: 'fail', what: /bounces/, mend: /"v=spf1 a -all"/ }])
+  t.match(of('spf'), [
+    {
+      status: 'warn',
+      what: /sender\.test: fail for 192\.0\.2\.25/,
+      mend: 'publish: sender.test. IN TXT "v=spf1 a:mx.postroad.test include:other.test -all"',
+    },
+    { what: /mail\.postroad\.test: none/, status: 'ok' },
+  ])
+})
+
+t.test('a port that another program holds is named with the program and what it says', async t => {
+  const postfix = createServer(socket => socket.end('220 debian.test ESMTP Postfix\r\n'))
+  await new Promise<void>(resolve => postfix.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => postfix.close())
+  const { port } = postfix.address() as AddressInfo
+  const free = await unusedPort()
+  const postroad = await prepared(t, {
+    POSTROAD_INBOUND_LISTEN: `[::]:${port}`,
+    POSTROAD_SUBMISSION_LISTEN: `0.0.0.0:${free}`,
+  })
+  const holders = { [port]: [{ address: '127.0.0.1', process: { pid: 123, program: 'master' } }] }
+  const known = await doctor(postroad, GOOD, { isLocalReal: true, machine: { ...MACHINE, holders } })
+  t.match(known.of('port inbound'), [
+    {
+      status: 'fail',
+      what: `[::]:${port} is held by postfix (master), process 123, which says "220 debian.test ESMTP Postfix"`,
+      mend: /systemctl disable --now postfix/,
+    },
+  ])
+  t.match(known.of('port submission'), [{ status: 'ok', what: /free/ }])
+  const unknown = await doctor(postroad, GOOD, { isLocalReal: true })
+  t.match(unknown.of('port inbound'), [{ status: 'fail', what: /another program, which says/ }])
+  const elsewhere = { [free]: [{ address: ADDRESS, process: { pid: 7, program: 'nginx' } }] }
+  const bound = await doctor(postroad, GOOD, {
+    isLocalReal: true,
+    machine: { ...MACHINE, holders: elsewhere },
+  })
+  t.match(bound.of('port submission'), [{ status: 'fail', what: /held by nginx, process 7$/ }])
+})
+
+t.test('[::] is dialled by IPv4, which it takes as well, so that a machine without IPv6 passes', async t => {
+  const postroad = await prepared(t, { POSTROAD_SUBMISSION_LISTEN: '[::]:5870' })
+  const { dialled } = await doctor(postroad, GOOD)
+  t.ok(dialled.includes('127.0.0.1:5870'))
+  t.notOk(dialled.some(one => one.startsWith('::1')))
+})
+
+t.test('capture fails where mail should be delivered, and is right for trials', async t => {
+  const env = { POSTROAD_MTA_CAPTURE: 'true' }
+  t.same((await doctor(await prepared(t, env), GOOD)).of('mta.capture'), [], 'below .test')
+  const real = await prepared(t, { ...env, POSTROAD_HOSTNAME: 'mail.shop-real.net' })
+  t.match((await doctor(real, GOOD)).of('mta.capture'), [
+    { status: 'fail', what: /no mail is delivered/, mend: /false/ },
+  ])
+})
+
+t.test('an expired certificate, one of tomorrow and one for another name each fail', async t => {
+  const day = 86_400_000
+  const folder = t.testdir()
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  const postroad = await prepared(t, { POSTROAD_TLS_CERT: cert, POSTROAD_TLS_KEY: key })
+  const shown = async (name: string, madeAt: number) => {
+    const pair = await makeSelfSigned(name, madeAt)
+    writeFileSync(cert, pair.cert)
+    writeFileSync(key, pair.key, { mode: 0o600 })
+    return (await doctor(postroad, GOOD)).of('tls.cert')
+  }
+  t.match(await shown(NAME, Date.now() - 20 * 365 * day), [{ status: 'fail', what: /expired/ }])
+  t.match(await shown(NAME, Date.now() + 9 * day), [{ status: 'fail', what: /not valid before/ }])
+  t.match(await shown('other.test', Date.now()), [
+    { status: 'fail', what: /is not for mx\.postroad\.test, but for other\.test/ },
+  ])
+  t.same(await shown(NAME, Date.now()), [])
+})
+
+t.test('keys of trusted networks have to exist, be valid and may send', async t => {
+  const folder = await prepared(t)
+  const keys = await folder.json<{ id: string }[]>('key', 'list')
+  const created = async (...more: string[]) =>
+    (
+      await folder.json<{ id: string }>(
+        'key',
+        'create',
+        '--workspace',
+        folder.workspaceId,
+        '--name',
+        'x',
+        ...more,
+      )
+    ).id
+  const [revoked, reading] = [await created(), await created('--permissions', 'contacts:read')]
+  await folder.run('key', 'revoke', revoked)
+  const trusting = async (...ids: readonly string[]) => {
+    const networks = ids.map((key, index) => ({ network: `10.0.${index}.0/24`, key }))
+    const environment = {
+      ...folder.environment,
+      POSTROAD_SUBMISSION_TRUSTED_NETWORKS: JSON.stringify(networks),
+    }
+    return (await doctor({ ...folder, environment }, GOOD)).of('submission.trusted_networks')
+  }
+  t.match(await trusting('nobody', revoked, reading), [
+    { status: 'fail', what: /10\.0\.0\.0\/24: the key nobody does not exist/, mend: /key create/ },
+    { status: 'fail', what: /was revoked/ },
+    { status: 'fail', what: /lacks the permission smtp:send/ },
+  ])
+  t.match(await trusting(keys[0]?.id ?? ''), [{ status: 'ok' }])
+})
+
+t.test(
+  'routes are tried as deliveries use them: TLS that does not verify, logins that are refused',
+  async t => {
+    const pair = await makeSelfSigned('relay.test', Date.now())
+    const relay = new SMTPServer({
+      ...{ cert: pair.cert, key: pair.key, logger: false, disableReverseLookup: true, closeTimeout: 1 },
+      onAuth: ({ password }, _session, done) =>
+        password === 'right' ? done(null, { user: 'me' }) : done(new Error('wrong password')),
+    })
+    relay.on('error', () => {})
+    const listener = relay.listen(0, '127.0.0.1')
+    await new Promise(resolve => listener.once('listening', resolve))
+    t.teardown(() => new Promise<void>(resolve => relay.close(resolve)))
+    const { port } = listener.address() as AddressInfo
+    const ca = join(t.testdir({ 'ca.pem': pair.cert }), 'ca.pem')
+    const zone = { ...GOOD, 'relay.test': { A: ['127.0.0.1'] }, 'alias.test': { A: ['127.0.0.1'] } }
+    const route = async (fields: object, env: Record<string, string> = {}) => {
+      const routes = JSON.stringify([{ domain: 'a.test', host: 'relay.test', port, ...fields }])
+      const postroad = await prepared(t, { ...env, POSTROAD_MTA_ROUTES: routes })
+      return (await doctor(postroad, zone, { isLocalReal: true })).of('route')
+    }
+    const trusted = { POSTROAD_MTA_TLS_CA: ca }
+    t.match(await route({ tls: 'verify' }), [
+      {
+        status: 'fail',
+        what: `a.test -> relay.test:${port}: TLS does not verify: certificate not trusted: self-signed certificate`,
+        mend: /tls_ca/,
+      },
+    ])
+    t.match(await route({ tls: 'verify', host: 'alias.test' }, trusted), [
+      { status: 'fail', what: /certificate is for another name/ },
+    ])
+    t.match(await route({ tls: 'verify' }, trusted), [
+      { status: 'ok', what: /TLSv1\.3, the certificate is valid/ },
+    ])
+    t.match(await route({}), [
+      { status: 'ok', what: /self-signed certificate\), which tls = "opportunistic" accepts/ },
+    ])
+    const login = { tls: 'verify', username: 'me' }
+    t.match(await route({ ...login, password: 'right' }, trusted), [{ status: 'ok', what: /login accepted/ }])
+    t.match(await route({ ...login, password: 'hunter2' }, trusted), [
+      { status: 'fail', what: /login fails: it answers 535/, mend: /username and password/ },
+    ])
+    t.match(await route({ host: 'nowhere.test' }), [{ status: 'fail', what: /has no address/ }])
+    t.match(await route({ port: await unusedPort() }), [{ status: 'fail', what: /connection refused/ }])
+  },
+)
+
+t.test(
+  'root is told of files that the user of the service may not open, and of what the unit hides',
+  async t => {
+    const folder = t.testdir({ open: { 'key.pem': '' }, closed: { 'cert.pem': '' } })
+    const [cert, key] = [join(folder, 'closed/cert.pem'), join(folder, 'open/key.pem')]
+    const link = join(folder, 'open/cert.pem')
+    symlinkSync(cert, link)
+    chmodSync(key, 0o600)
+    chmodSync(cert, 0o644)
+    chmodSync(join(folder, 'closed'), 0o700)
+    const postroad = await prepared(t, { POSTROAD_TLS_CERT: link, POSTROAD_TLS_KEY: key })
+    const postroadUser = { name: 'postroad', uid: 54_321, gid: 54_321, groups: [54_321] }
+    const asked = async (facts: FakeMachineFacts) =>
+      (await doctor(postroad, GOOD, { machine: { ...MACHINE, accounts: [postroadUser], ...facts } })).of(
+        'access',
+      )
+    const unit = { 'postroad.service': { User: 'postroad' } }
+    t.same(await asked({ userId: 1_000, units: unit }), [], 'only root may open what the service may not')
+    const found = await asked({ userId: 0, units: unit })
+    const about = (path: string) => found.find(({ what }) => what.includes(path))
+    t.match(about(link), {
+      status: 'fail',
+      what: new RegExp(`may not read .*: ${folder}/closed belongs to .*mode 0700`),
+    })
+    t.match(about(key), { status: 'fail', what: /\(tls\.key\): it belongs to .* mode 0600/, mend: /setfacl/ })
+    t.match(about(postroad.dataDir), { status: 'fail', mend: /chown -R postroad:/ })
+    const opened = [link, key, postroad.configFile, postroad.dataDir]
+    const granted = await asked({ userId: 0, units: unit, opened })
+    t.notOk(
+      granted.some(({ what }) => what.includes(key)),
+      'an access control list may grant it',
+    )
+    t.match(await asked({ userId: 0, units: { 'postroad.service': { User: 'nobody-here' } } }), [
+      { status: 'fail', what: /an account that does not exist/ },
+    ])
+    const strict = {
+      User: 'postroad',
+      ProtectSystem: 'strict',
+      PrivateTmp: 'yes',
+      StateDirectory: 'postroad',
+    }
+    const hidden = await asked({ userId: 0, units: { 'postroad.service': strict } })
+    t.match(hidden, [{ status: 'fail', what: /PrivateTmp=yes \(and \d+ more\)/ }])
+  },
+)
+
+t.test('with a name server that is silent it ends in time, names what was cut off, and fails', async t => {
+  const silence = () => new Promise<never>(() => {})
+  const resolver: Resolver = {
+    ...fakeDns({}),
+    mx: silence,
+    ipv4: silence,
+    ipv6: silence,
+    txt: silence,
+    ptr: silence,
+    cname: silence,
+    ns: silence,
+  }
+  const postroad = await prepared(t)
+  await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
+  const { of, status } = await doctor(postroad, {}, { resolver })
+  t.equal(status, 1)
+  t.match(of('dns.servers'), [{ status: 'fail', what: /cut off after 10 s/, mend: /dns\.servers/ }])
+  t.match(of('dns.spf'), [{ status: 'warn', what: /cut off/ }])
+  t.match(of('domain'), [{ status: 'warn', what: /sender\.test: cut off/ }])
+  t.match(of('disk'), [{ status: 'ok' }], 'what needs no DNS was checked')
+})
+
+t.test('each check is printed as soon as it is done', async t => {
+  const printed: string[] = []
+  let tell = () => {}
+  const diskIsPrinted = new Promise<void>(resolve => (tell = resolve))
+  const dns = fakeDns(GOOD)
+  const resolver: Resolver = {
+    ...dns,
+    ipv4: async name => {
+      await diskIsPrinted
+      return dns.ipv4(name)
+    },
+  }
+  const onPrint = (line: string) => {
+    printed.push(line)
+    if (line.includes('disk:')) tell()
+  }
+  await doctor(await prepared(t), {}, { resolver, args: [], onPrint })
+  const at = (text: string) => printed.findIndex(line => line.includes(text))
+  t.ok(at('disk:') < at('dns.hostname:'))
+  t.match(printed[at('dns.hostname:')], /^ok {4}dns\.hostname: /)
+  t.match(printed.at(-1), /checks: 1 failed, 0 with warnings/)
 })

@@ -14,9 +14,9 @@ import {
 
 const TIMEOUT = 3_000
 
-function resolverOf(servers: readonly DnsServer[], clock = new FakeClock()) {
+function resolverOf(servers: readonly DnsServer[], clock = new FakeClock(), signal?: AbortSignal) {
   const addresses = servers.map(server => server.address)
-  return openResolver({ servers: addresses, timeoutMs: TIMEOUT, clock, random: new SeededRandom() })
+  return openResolver({ servers: addresses, timeoutMs: TIMEOUT, clock, random: new SeededRandom(), signal })
 }
 
 /** A server with one answer per question, and NXDOMAIN for the rest. */
@@ -374,4 +374,19 @@ t.test('without a server nothing can be told', async t => {
     random: new SeededRandom(),
   })
   t.match(await resolver.ipv4('www.example'), { kind: 'unavailable', reason: /no name server is configured/ })
+})
+
+t.test('an abort ends questions under way, and later ones are not asked', async t => {
+  const server = await dnsServer(t, () => 'silence')
+  const limit = new AbortController()
+  const resolver = resolverOf([server, server], new FakeClock(), limit.signal)
+  const answers = Promise.all([resolver.ipv4('a.example'), resolver.txt('b.example')])
+  await server.heard(2)
+  limit.abort()
+  t.match(await answers, [
+    { kind: 'unavailable', reason: /before the time for all lookups ended/ },
+    { kind: 'unavailable' },
+  ])
+  t.match(await resolver.mx('c.example'), { kind: 'unavailable' })
+  t.equal(server.asked.length, 2)
 })

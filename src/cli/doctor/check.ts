@@ -1,12 +1,22 @@
-/** One check of `postroad doctor`: what was looked at, how it stands, and the mend. Holds no logic beyond making one. */
+/** One check of `postroad doctor`: what was checked, the result, and how to fix it. Holds no logic beyond making one. */
 
 export interface Check {
   readonly status: 'ok' | 'warn' | 'fail'
-  /** What was looked at, e.g. `dns.ptr`. */
+  /** What was checked, e.g. `dns.ptr`. */
   readonly name: string
   readonly what: string
-  /** What to do; absent where all is well. */
+  /** How to fix it; absent if there is nothing to fix. */
   readonly mend?: string
+}
+
+/** A check before it has run; several of one name are reported together if time runs out. */
+export interface Task {
+  readonly name: string
+  /** What the check is about if its name does not say so: a domain, a route. */
+  readonly subject?: string
+  /** How a check that was cut off counts; `warn` if not given. */
+  readonly ifCutOff?: 'warn' | 'fail'
+  run(): Promise<Check | readonly Check[]>
 }
 
 export const ok = (name: string, what: string): Check => ({ status: 'ok', name, what })

@@ -1,81 +1,223 @@
 /**
- * What the world's name servers say of this appliance: its name, the names of its addresses, where bounces come back to, who may
- * send for its return paths, the keys of every domain, and whether it is on a list of senders of spam.
+ * The DNS records that mail depends on: the hostname, PTR records, the MX and SPF of the return path, the keys of every
+ * domain, and blocklists.
  *
- * Called by `postroad doctor`; asks through the resolver of the configuration. Never records what it found. Fails: never; silence of name servers
- * is a warning.
+ * Called by `postroad doctor`; asks through the resolver of the configuration. Never records what it found. Fails: never; a name server
+ * that does not answer for one name is a warning.
  */
 import type { Config } from '../../config/config.js'
+import { isAppliance } from '../../core/owner.js'
 import { checkDomain } from '../../deliverability/domains/verify-domain.js'
 import { dnsRecords } from '../../deliverability/domains/dns-records.js'
 import type { Domain } from '../../deliverability/domains/domain-store.js'
 import { delegationLine } from '../../deliverability/dkim/dkim-zone.js'
 import { addressKind } from '../../world/net/address-kind.js'
+import { isSameAddress } from '../../world/net/ip-address.js'
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
 import { reversedOctets, reverseName } from '../../world/dns/reverse-name.js'
-import { fail, ok, warn, type Check } from './check.js'
+import type { World } from '../../world/world.js'
+import { fail, ok, warn, type Check, type Task } from './check.js'
+import { dial, PROBE_DOMAIN } from './port-checks.js'
+import { spfChecks, type SpfSenders, type SpfSubject } from './spf-check.js'
+
+export interface DnsParts {
+  readonly config: Config
+  readonly resolver: Resolver
+  readonly world: Pick<World, 'clock' | 'dialler' | 'machine'>
+}
 
 /** Lists that receivers ask. Their answers are addresses in 127/8; those in 127.255.255/24 refuse the question. */
 const BLOCKLISTS = ['zen.spamhaus.org', 'bl.spamcop.net', 'b.barracudacentral.org']
 
-export async function dnsChecks(
-  config: Config,
-  resolver: Resolver,
-  domains: readonly Domain[],
-): Promise<Check[]> {
+/** Addresses for asking the system where mail to the Internet leaves from; nothing is sent there. */
+const ELSEWHERE = { ipv4: '198.51.100.1', ipv6: '2000::1' }
+
+const SMTP_PORT = 25
+const GREETING_MS = 3_000
+
+/** What several checks need, asked for once. */
+export interface Senders {
+  /** Addresses of the hostname in DNS. */
+  readonly ofHostname: Promise<{ readonly found: readonly string[]; readonly isSilent: boolean }>
+  /** Addresses that mail leaves from as the world sees them, as far as that is known. */
+  readonly addresses: Promise<readonly string[]>
+}
+
+export function findSenders(parts: DnsParts): Senders {
+  const ofHostname = findHostname(parts)
+  return { ofHostname, addresses: ofHostname.then(({ found }) => senderAddresses(parts, found)) }
+}
+
+export function dnsTasks(parts: DnsParts, senders: Senders): Task[] {
+  const { ofHostname, addresses } = senders
+  const { config, resolver } = parts
   const { hostname, mta } = config
-  const addresses = await addressesOf(hostname, resolver)
-  const senders = senderAddresses(config, addresses.found)
+  const returnPath: SpfSubject = { name: 'dns.spf', domain: mta.returnPathDomain, role: 'return path' }
+  const hello: SpfSubject = { name: 'dns.spf_hello', domain: hostname, role: 'hello' }
   return [
-    addresses.check,
-    ...(await Promise.all(senders.map(address => pointerCheck(address, hostname, resolver)))),
-    await returnPathCheck(mta.returnPathDomain, hostname, resolver),
-    await spfCheck(mta.returnPathDomain, resolver),
-    ...(config.dns.listen.length === 0 ? [] : [await delegationCheck(config, resolver)]),
-    ...(await Promise.all(domains.map(domain => domainCheck(domain, config, resolver)))),
-    ...(await Promise.all(senders.filter(isIpv4).map(address => blocklistCheck(address, resolver)))),
+    { name: 'dns.servers', ifCutOff: 'fail', run: () => serversCheck(parts) },
+    { name: 'dns.hostname', run: async () => hostnameCheck(parts, await ofHostname) },
+    {
+      name: 'dns.ptr',
+      run: async () => Promise.all((await addresses).map(one => pointerCheck(one, hostname, resolver))),
+    },
+    { name: 'dns.return_path', run: () => returnPathCheck(mta.returnPathDomain, hostname, resolver) },
+    ...[returnPath, hello].map(subject => ({
+      name: subject.name,
+      run: async () => spfChecks(subject, await spfSenders(config, senders), resolver),
+    })),
+    ...(config.dns.listen.length === 0
+      ? []
+      : [{ name: 'dns.dkim_zone', run: () => delegationCheck(config, resolver) }]),
+    {
+      name: 'dnsbl',
+      run: async () =>
+        Promise.all((await addresses).filter(isIpv4).map(address => blocklistCheck(address, resolver))),
+    },
   ]
 }
 
-async function addressesOf(hostname: string, resolver: Resolver) {
-  const [ipv4, ipv6] = [await resolver.ipv4(hostname), await resolver.ipv6(hostname)]
-  const found = [...recordsOf(ipv4), ...recordsOf(ipv6)]
-  const check =
-    found.length > 0
-      ? ok('dns.hostname', `${hostname} is ${found.join(', ')}`)
-      : silent([ipv4, ipv6])
-        ? warn(
-            'dns.hostname',
-            `name servers do not answer for ${hostname}`,
-            'look at dns.servers and the network',
-          )
-        : fail(
-            'dns.hostname',
-            `${hostname} has no address in DNS`,
-            `publish an A record (and AAAA) for ${hostname}`,
-          )
-  return { found, check }
+/** @param domains sending domains of all workspaces, and that of `mta.shared_address` */
+export function domainTasks(
+  { config, resolver }: DnsParts,
+  senders: Senders,
+  domains: readonly Domain[],
+): Task[] {
+  return domains.flatMap(domain => {
+    const subject = domain.domain
+    const spf: SpfSubject = { name: 'spf', domain: subject, role: 'from' }
+    const records = { name: 'domain', subject, run: () => domainCheck(domain, config, resolver) }
+    return [
+      ...(isAppliance(domain.owner) ? [] : [records]),
+      ...(domain.isVouched && !isAppliance(domain.owner)
+        ? []
+        : [
+            {
+              name: spf.name,
+              subject,
+              run: async () => spfChecks(spf, await spfSenders(config, senders), resolver),
+            },
+          ]),
+    ]
+  })
 }
 
-/** What mail leaves from, as far as that is known. */
-function senderAddresses({ mta }: Config, ofHostname: readonly string[]): string[] {
+async function spfSenders({ hostname }: Config, { addresses, ofHostname }: Senders): Promise<SpfSenders> {
+  return { hostname, addresses: await addresses, ofHostname: (await ofHostname).found }
+}
+
+/** Without DNS no mail is delivered but what has a route to an address. */
+async function serversCheck({ config, resolver }: DnsParts): Promise<Check> {
+  const name = 'dns.servers'
+  const { servers } = config.dns
+  const which =
+    servers.length === 0 ? "the system's name servers" : servers.map(({ host }) => host).join(', ')
+  const answers = await Promise.all([resolver.mx(PROBE_DOMAIN), resolver.ipv4(config.hostname)])
+  const silence = answers.find(({ kind }) => kind === 'unavailable')
+  return silence?.kind === 'unavailable' && isSilent(answers)
+    ? fail(
+        name,
+        `no answer from ${which}: ${silence.reason}`,
+        'set dns.servers to one that answers, or check the network and /etc/resolv.conf',
+      )
+    : ok(name, `name servers answer: ${which}`)
+}
+
+async function findHostname({ config: { hostname }, resolver }: DnsParts) {
+  const answers = await Promise.all([resolver.ipv4(hostname), resolver.ipv6(hostname)])
+  return { found: answers.flatMap(recordsOf), isSilent: isSilent(answers) }
+}
+
+/** Whether the hostname leads to this machine. */
+async function hostnameCheck(
+  parts: DnsParts,
+  { found, isSilent: wasSilent }: Awaited<Senders['ofHostname']>,
+): Promise<Check> {
+  const name = 'dns.hostname'
+  const { hostname } = parts.config
+  const own = parts.world.machine.addresses()
+  const publicOwn = (own ?? []).filter(one => addressKind(one) === 'public')
+  if (found.length === 0)
+    return wasSilent
+      ? warn(name, `name servers do not answer for ${hostname}`, 'check dns.servers and the network')
+      : fail(
+          name,
+          `${hostname} has no address in DNS`,
+          `publish an A record (and AAAA) for ${hostname}${publicOwn.length === 0 ? '' : `: ${publicOwn.join(', ')}`}`,
+        )
+  const foreign = own === undefined ? [] : found.filter(one => !own.some(mine => isSameAddress(mine, one)))
+  if (own === undefined || foreign.length === 0) return ok(name, `${hostname} is ${found.join(', ')}`)
+  for (const address of foreign) {
+    const ofFamily = publicOwn.filter(one => isIpv4(one) === isIpv4(address))
+    const mend =
+      ofFamily.length > 0
+        ? `publish: ${hostname}. IN ${isIpv4(address) ? 'A' : 'AAAA'} ${ofFamily.join(' or ')}`
+        : `publish the address of this machine for ${hostname}, or remove that one`
+    const seen = await dial(parts.world, address, SMTP_PORT, GREETING_MS)
+    const greeting = 'greeting' in seen ? seen.greeting : ''
+    if (greeting.startsWith(`220 ${hostname} `) && ofFamily.length === 0) continue
+    if (ofFamily.length > 0 || greeting !== '')
+      return fail(
+        name,
+        `${hostname} is ${address} in DNS, which is another machine${greeting === '' ? '' : `: it says "${greeting}"`}`,
+        mend,
+      )
+    return warn(
+      name,
+      `${hostname} is ${address} in DNS, which this machine does not have (it has ${own.filter(isRouted).join(', ')}), and port 25 there does not answer from here`,
+      `if this machine is behind NAT, forward port 25 of ${address} to it; else ${mend}`,
+    )
+  }
+  return ok(name, `${hostname} is ${found.join(', ')}; ${foreign.join(', ')} leads here through NAT`)
+}
+
+const isRouted = (address: string) => !['loopback', 'link-local'].includes(addressKind(address))
+
+/** Configured addresses; else those that the system chooses. Behind NAT the world sees those of the hostname. */
+async function senderAddresses(
+  { config: { mta }, world: { machine } }: DnsParts,
+  ofHostname: readonly string[],
+): Promise<string[]> {
   const named = [...mta.sourceAddresses, ...mta.sourcePools.flatMap(({ addresses }) => addresses)]
-  const addresses = named.length > 0 ? named : ofHostname
-  return [...new Set(addresses)].filter(address => addressKind(address) === 'public')
+  const chosen =
+    named.length > 0 ? named : await Promise.all(Object.values(ELSEWHERE).map(one => machine.sourceFor(one)))
+  const seen = chosen.flatMap(address =>
+    address === undefined || addressKind(address) === 'public'
+      ? (address ?? [])
+      : ofHostname.filter(one => isIpv4(one) === isIpv4(address)),
+  )
+  const known = seen.length > 0 ? seen : ofHostname
+  return [...new Set(known)].filter(address => addressKind(address) === 'public')
 }
 
 /** Receivers want the name to lead back to the address (RFC 1912 §2.1). */
 async function pointerCheck(address: string, hostname: string, resolver: Resolver): Promise<Check> {
   const name = 'dns.ptr'
-  const mend = `have your provider name ${address} ${hostname} (its PTR record)`
+  const mend = `have your provider set the PTR record of ${address} to ${hostname}`
   const answer = await resolver.ptr(reverseName(address) ?? '')
   if (answer.kind === 'unavailable')
-    return warn(name, `no answer for the name of ${address}`, 'try again later')
+    return warn(name, `no answer for the PTR record of ${address}`, 'try again later')
   const names = recordsOf(answer)
-  if (names.length === 0) return fail(name, `${address} has no name in DNS: many hosts refuse its mail`, mend)
-  if (!names.includes(hostname.toLowerCase()))
-    return warn(name, `${address} is named ${names.join(', ')}, and not ${hostname}`, mend)
-  return ok(name, `${address} is named ${hostname}`)
+  if (names.length === 0) return fail(name, `${address} has no PTR record: many hosts refuse its mail`, mend)
+  const checked = await Promise.all(
+    names.map(async one => ({ one, isBack: await leadsTo(one, address, resolver) })),
+  )
+  if (checked.every(({ isBack }) => isBack === false))
+    return fail(
+      name,
+      `${address} is ${names.join(', ')} by its PTR record, which does not lead back to it: many hosts refuse its mail`,
+      names.includes(hostname) ? `publish ${address} as an address of ${hostname}` : mend,
+    )
+  if (!names.includes(hostname))
+    return warn(name, `${address} is ${names.join(', ')} by its PTR record, not ${hostname}`, mend)
+  return ok(name, `${address} is ${hostname} by its PTR record`)
+}
+
+/** @returns undefined where DNS does not answer */
+async function leadsTo(name: string, address: string, resolver: Resolver): Promise<boolean | undefined> {
+  const answer = await (isIpv4(address) ? resolver.ipv4(name) : resolver.ipv6(name))
+  if (answer.kind === 'unavailable') return undefined
+  return recordsOf(answer).some(one => isSameAddress(one, address))
 }
 
 async function returnPathCheck(domain: string, hostname: string, resolver: Resolver): Promise<Check> {
@@ -84,27 +226,11 @@ async function returnPathCheck(domain: string, hostname: string, resolver: Resol
   const answer = await resolver.mx(domain)
   if (answer.kind === 'unavailable') return warn(name, `no answer for the MX of ${domain}`, 'try again later')
   const hosts = recordsOf(answer).map(({ exchange }) => exchange)
-  if (hosts.includes(hostname.toLowerCase())) return ok(name, `bounces to ${domain} come to ${hostname}`)
+  if (hosts.includes(hostname.toLowerCase()))
+    return ok(name, `bounces to ${domain} come here, to ${hostname}`)
   return hosts.length === 0
     ? fail(name, `${domain} has no MX: bounces do not come back`, mend)
     : fail(name, `mail to ${domain} goes to ${hosts.join(', ')}: bounces do not come back`, mend)
-}
-
-async function spfCheck(domain: string, resolver: Resolver): Promise<Check> {
-  const name = 'dns.spf'
-  const mend = `publish: ${domain}. IN TXT "v=spf1 mx -all"`
-  const answer = await resolver.txt(domain)
-  if (answer.kind === 'unavailable')
-    return warn(name, `no answer for the SPF record of ${domain}`, 'try again later')
-  const policies = recordsOf(answer).filter(text => /^v=spf1(\s|$)/i.test(text))
-  if (policies.length > 1)
-    return fail(name, `${domain} has ${policies.length} SPF records: none counts`, 'keep one')
-  const [policy] = policies
-  if (policy === undefined) return fail(name, `${domain} has no SPF record`, mend)
-  // Whatever else it says: what names nobody lets nobody send (RFC 7208 §4.6.2).
-  return /\s\+?(mx|a|ip4:|ip6:|include:|redirect=|exists:)/i.test(policy)
-    ? ok(name, `${domain}: ${policy}`)
-    : fail(name, `the SPF record of ${domain} lets nobody send: ${policy}`, mend)
 }
 
 /** Where the appliance answers for the zone, questions have to come to it. */
@@ -117,13 +243,13 @@ async function delegationCheck({ dns, hostname }: Config, resolver: Resolver): P
     return fail(
       name,
       `no answer for the name servers of ${zone}`,
-      `let port 53 (UDP and TCP) through to dns.listen, and ${mend}`,
+      `open port 53 (UDP and TCP) to dns.listen, and ${mend}`,
     )
   const servers = recordsOf(answer)
-  if (servers.includes(hostname.toLowerCase())) return ok(name, `${zone} is answered for by ${hostname}`)
+  if (servers.includes(hostname.toLowerCase())) return ok(name, `${zone} is delegated to ${hostname}`)
   return servers.length === 0
-    ? fail(name, `${zone} leads to no name server: keys are not found`, mend)
-    : fail(name, `${zone} is answered for by ${servers.join(', ')}, and not by ${hostname}`, mend)
+    ? fail(name, `${zone} is delegated to no name server: DKIM keys are not found`, mend)
+    : fail(name, `${zone} is delegated to ${servers.join(', ')}, not to ${hostname}`, mend)
 }
 
 async function domainCheck(domain: Domain, config: Config, resolver: Resolver): Promise<Check> {
@@ -139,19 +265,19 @@ async function domainCheck(domain: Domain, config: Config, resolver: Resolver): 
   if (wrong.length > 0)
     return fail(
       name,
-      `wrong in DNS: ${wrong.map(one => one.name).join(', ')}`,
-      `publish what is asked for: ${look}`,
+      `missing or wrong in DNS: ${wrong.map(one => one.name).join(', ')}`,
+      `publish the records that this prints: ${look}`,
     )
   const unkeyed = await unpublished(records, resolver)
   if (unkeyed.length > 0)
     return fail(
       name,
-      `the keys that its CNAMEs lead to are not in DNS: ${unkeyed.join(', ')}`,
+      `its CNAMEs point to keys that are not in DNS: ${unkeyed.join(', ')}`,
       `publish them in ${dkimZone}: postroad dns zone`,
     )
   const dmarc = records.find(({ purpose }) => purpose === 'dmarc')
   return dmarc && dmarc.status !== 'verified'
-    ? warn(name, 'it has no DMARC record of its own', `publish: ${dmarc.name}. IN TXT "${dmarc.value}"`)
+    ? warn(name, 'it has no DMARC record', `publish: ${dmarc.name}. IN TXT "${dmarc.value}"`)
     : ok(name, 'verification, DKIM and DMARC are in DNS')
 }
 
@@ -177,14 +303,14 @@ async function blocklistCheck(address: string, resolver: Resolver): Promise<Chec
     return fail(
       name,
       `${address} is listed by ${listed.map(({ list }) => list).join(', ')}`,
-      'find out why at their pages, mend it, and ask for removal',
+      'find the reason on their websites, remove it, and request delisting',
     )
   const asked = answers.filter(({ answer }) => answer.kind === 'missing').length
   return asked === 0
     ? warn(
         name,
         `no list answered for ${address}`,
-        'ask through a name server of your own: they refuse public ones',
+        'use a name server of your own (dns.servers): blocklists refuse public ones',
       )
     : ok(name, `${address} is on none of the ${asked} lists that answered`)
 }
@@ -197,6 +323,6 @@ function recordsOf<T>(answer: DnsAnswer<T>): readonly T[] {
   return answer.kind === 'found' ? answer.records : []
 }
 
-function silent(answers: readonly DnsAnswer<unknown>[]): boolean {
+function isSilent(answers: readonly DnsAnswer<unknown>[]): boolean {
   return answers.every(({ kind }) => kind === 'unavailable')
 }

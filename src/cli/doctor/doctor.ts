@@ -1,67 +1,120 @@
-/** `postroad doctor`: looks at everything that mail depends on, and says of each whether it is well, and else the mend. */
+/**
+ * `postroad doctor`: checks everything that mail depends on, and says how to fix what is wrong.
+ *
+ * All checks run at the same time and end within `LIMIT_MS`; results are printed as checks finish. Changes nothing.
+ */
 import type { Command } from 'commander'
-import { openAppliance, openResolver } from '../../appliance/appliance.js'
+import { nameServers, openAppliance } from '../../appliance/appliance.js'
+import type { Config } from '../../config/config.js'
 import { chooseConfigFile } from '../../config/environment.js'
-import { isAppliance } from '../../core/owner.js'
 import { describeError } from '../../core/errors.js'
-import { listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
+import { listAllDomains } from '../../deliverability/domains/domain-store.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from '../context.js'
-import { checkPublicUrl, type PublicUrlCheck } from '../public-url.js'
+import { checkPublicUrl, isRunning, type PublicUrlCheck } from '../public-url.js'
+import { accessChecks } from './access-check.js'
 import { acmeChecks } from './acme-check.js'
-import { fail, ok, warn, type Check } from './check.js'
-import { dnsChecks } from './dns-checks.js'
-import { configChecks, diskCheck, portChecks, stateChecks } from './machine-checks.js'
+import { fail, ok, warn, type Check, type Task } from './check.js'
+import { dnsTasks, domainTasks, findSenders, type DnsParts, type Senders } from './dns-checks.js'
+import { Examination } from './examination.js'
+import { configChecks, diskCheck, serverCheck, stateChecks } from './machine-checks.js'
+import { portTasks } from './port-checks.js'
 
+const LIMIT_MS = 10_000
+/** For one answer; after two timeouts a name server counts as silent. */
+const DNS_TIMEOUT_MS = 2_000
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' } as const
 
 export function doctorCommand(program: Command, context: CliContext): void {
   command(
     program,
     'doctor',
-    'look at DNS, ports, certificate, disk, database: what is well, and what to do',
+    'check DNS, ports, routes, certificate, disk and database, and say how to fix them',
   ).action(async (options: CommonOptions) => {
-    const checks = await examine(context, options)
-    printResult(context, options, checks, () =>
-      checks
-        .map(({ status, name, what, mend }) =>
-          [`${MARKS[status]}  ${name}: ${what}`, ...(mend === undefined ? [] : [`      ${mend}`])].join('\n'),
-        )
-        .join('\n'),
-    )
+    const report = options.json ? () => undefined : (check: Check) => context.print(inWords(check))
+    const checks = await examine(context, options, report)
+    printResult(context, options, checks, () => summary(checks))
     if (checks.some(({ status }) => status === 'fail')) context.fail()
   })
 }
 
-async function examine(context: CliContext, options: CommonOptions): Promise<Check[]> {
+function inWords({ status, name, what, mend }: Check): string {
+  return [`${MARKS[status]}  ${name}: ${what}`, ...(mend === undefined ? [] : [`      ${mend}`])].join('\n')
+}
+
+function summary(checks: readonly Check[]): string {
+  const count = (status: Check['status']) => checks.filter(check => check.status === status).length
+  return `\n${checks.length} checks: ${count('fail')} failed, ${count('warn')} with warnings`
+}
+
+async function examine(
+  context: CliContext,
+  options: CommonOptions,
+  report: (check: Check) => void,
+): Promise<Check[]> {
   const { config } = readConfig(context, options)
   const { world } = context
-  const file = chooseConfigFile(options.config, context.env)
-  const fetched = await checkPublicUrl(config, world)
-  const checks = configChecks(config, file, world.clock.now()).filter(
-    ({ name }) => fetched?.status !== 'works' || name !== 'public_url',
+  const examination = new Examination({ clock: world.clock, limitMs: LIMIT_MS, report })
+  const { signal } = examination
+  const timeoutMs = Math.min(config.dns.timeoutMs, DNS_TIMEOUT_MS)
+  const resolver = world.openResolver(nameServers(config), timeoutMs, signal)
+  const parts = { config, world, resolver }
+  const isServing = isRunning(config.dataDir)
+  const senders = findSenders(parts)
+  examination.start(
+    ...machineTasks(context, options, config),
+    { name: 'server', run: async () => serverCheck(isServing) },
+    { name: 'database', run: () => databaseChecks(parts, senders, examination) },
+    ...portTasks({ ...parts, isServing, signal }),
+    ...dnsTasks(parts, senders),
   )
-  checks.push(...publicUrlChecks(fetched))
-  checks.push(...(await acmeChecks(config, world.clock)))
-  checks.push(await diskCheck(config, world))
-  let domains: readonly Domain[] = []
+  return examination.finish()
+}
+
+function machineTasks(context: CliContext, options: CommonOptions, config: Config): Task[] {
+  const { world } = context
+  const file = chooseConfigFile(options.config, context.env)
+  const fetched = checkPublicUrl(config, world)
+  const addresses = world.machine.addresses()
+  return [
+    {
+      name: 'config',
+      run: async () => {
+        const checks = configChecks({ config, file, now: world.clock.now(), addresses })
+        // A fetch that works settles what the configuration alone leaves open.
+        return checks.every(({ name }) => name !== 'public_url') || (await fetched)?.status !== 'works'
+          ? checks
+          : checks.filter(({ name }) => name !== 'public_url')
+      },
+    },
+    { name: 'access', run: () => accessChecks(config, file, world.machine) },
+    { name: 'public_url', run: async () => publicUrlChecks(await fetched) },
+    { name: 'certificate', run: () => acmeChecks(config, world.clock) },
+    { name: 'disk', run: () => diskCheck(config, world) },
+  ]
+}
+
+/** Starts the checks of domains, which only the database knows. */
+async function databaseChecks(
+  parts: DnsParts & Pick<CliContext, 'world'>,
+  senders: Senders,
+  examination: Examination,
+): Promise<Check[]> {
+  const { config, world } = parts
   try {
     const appliance = await openAppliance({ config, world })
     try {
-      checks.push(...(await stateChecks(appliance)))
-      domains = (await listAllDomains(appliance.database.reader)).filter(({ owner }) => !isAppliance(owner))
+      const checks = await stateChecks(appliance)
+      examination.start(...domainTasks(parts, senders, await listAllDomains(appliance.database.reader)))
+      return checks
     } finally {
       await appliance[Symbol.asyncDispose]()
     }
   } catch (error) {
-    checks.push(fail('database', describeError(error), `look at ${config.databaseFile}`))
+    return [fail('database', describeError(error), `check ${config.databaseFile}`)]
   }
-  const resolver = openResolver(config, world)
-  checks.push(...(await portChecks(config, world, resolver)))
-  checks.push(...(await dnsChecks(config, resolver, domains)))
-  return checks
 }
 
-/** Nothing while the server does not run: its own check says so. */
+/** Nothing while the server does not run and the name is found: its own check says so. */
 function publicUrlChecks(fetched: PublicUrlCheck | undefined): Check[] {
   const name = 'public_url'
   if (fetched === undefined) return []

@@ -8,6 +8,15 @@
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
 import { nibbles, reverseName } from '../../world/dns/reverse-name.js'
 import { ipVersion, NetworkList } from '../../world/net/ip-address.js'
+import {
+  DOMAIN_SPEC_PARTS,
+  MECHANISMS,
+  readRecord,
+  SpfError,
+  spfRecords,
+  type Directive,
+  type SpfRecord,
+} from './spf-record.js'
 
 /** RFC 7208 §2.6. */
 export type SpfVerdict = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror'
@@ -60,168 +69,6 @@ export async function evaluateSpf(question: SpfQuestion, resolver: Resolver): Pr
   }
 }
 
-/** The SPF records of a domain: more than one is a `permerror` (RFC 7208 §4.5). */
-export function spfRecords(texts: readonly string[]): string[] {
-  return texts.filter(text => /^v=spf1(?: |$)/i.test(text))
-}
-
-class SpfError extends Error {
-  readonly verdict: 'temperror' | 'permerror'
-  readonly term: string | undefined
-  readonly domain: string | undefined
-
-  constructor(verdict: 'temperror' | 'permerror', message: string, term?: string, domain?: string) {
-    super(message)
-    this.verdict = verdict
-    this.term = term
-    this.domain = domain
-  }
-}
-
-// --- Reading a record (RFC 7208 §4.6, §5, §6, §12) ---
-
-type Mechanism = 'all' | 'include' | 'a' | 'mx' | 'ptr' | 'ip4' | 'ip6' | 'exists'
-
-interface Directive {
-  /** As it stands in the record. */
-  readonly text: string
-  readonly verdict: 'pass' | 'fail' | 'softfail' | 'neutral'
-  readonly mechanism: Mechanism
-  /** Domain, with macros; absent: the domain of the record. */
-  readonly domainSpec?: string
-  /** Of `ip4` and `ip6`. */
-  readonly address?: string
-  readonly prefix4: number
-  readonly prefix6: number
-}
-
-interface SpfRecord {
-  readonly directives: readonly Directive[]
-  readonly redirect?: { readonly text: string; readonly domainSpec: string }
-}
-
-const QUALIFIERS: Readonly<Record<string, Directive['verdict']>> = {
-  '+': 'pass',
-  '-': 'fail',
-  '~': 'softfail',
-  '?': 'neutral',
-}
-
-/** What may follow a mechanism's name. `cidr`: a prefix for IPv4 and one for IPv6. */
-const MECHANISMS: Readonly<
-  Record<
-    Mechanism,
-    { readonly domain: 'none' | 'optional' | 'required'; readonly cidr: boolean; readonly costs: boolean }
-  >
-> = {
-  all: { domain: 'none', cidr: false, costs: false },
-  include: { domain: 'required', cidr: false, costs: true },
-  a: { domain: 'optional', cidr: true, costs: true },
-  mx: { domain: 'optional', cidr: true, costs: true },
-  ptr: { domain: 'optional', cidr: false, costs: true },
-  ip4: { domain: 'none', cidr: false, costs: false },
-  ip6: { domain: 'none', cidr: false, costs: false },
-  exists: { domain: 'required', cidr: false, costs: true },
-}
-
-const MACRO = String.raw`%(?:%|_|-|\{[slodiphvSLODIPHV](?:0*[1-9]\d*)?r?[.\-+,/_=]*\})`
-const LITERAL = String.raw`[\x21-\x24\x26-\x7e]`
-const MACRO_STRING = new RegExp(`^(?:${LITERAL}|${MACRO})*$`, 'i')
-const TOP_LABEL = String.raw`\.(?:[a-z0-9]*[a-z][a-z0-9]*|[a-z0-9]+-[a-z0-9-]*[a-z0-9])\.?`
-const DOMAIN_SPEC = new RegExp(`^(?:${LITERAL}|${MACRO})*(?:${TOP_LABEL}|${MACRO})$`, 'i')
-/** Characters; no name is that long, and the pattern takes time that grows with the square of it. */
-const LONGEST_DOMAIN_SPEC = 512
-const MODIFIER = /^([a-z][a-z0-9\-_.]*)=(.*)$/is
-const PARTS = new RegExp(`${MACRO}|[^]`, 'gi')
-const PREFIX = /^(?:0|[1-9]\d{0,2})$/
-
-function isDomainSpec(text: string): boolean {
-  return text.length <= LONGEST_DOMAIN_SPEC && DOMAIN_SPEC.test(text)
-}
-
-/** @throws SpfError permerror: a fault anywhere spoils the whole record */
-function readRecord(text: string): SpfRecord {
-  const directives: Directive[] = []
-  let redirect: SpfRecord['redirect']
-  let hasExplanation = false
-  for (const term of text.slice('v=spf1'.length).split(' ').filter(Boolean)) {
-    const modifier = MODIFIER.exec(term)
-    if (!modifier) {
-      directives.push(readDirective(term))
-      continue
-    }
-    const [, name = '', value = ''] = modifier
-    switch (name.toLowerCase()) {
-      case 'redirect':
-        if (redirect) throw faulty(term, 'there are two redirects')
-        if (!isDomainSpec(value)) throw faulty(term)
-        redirect = { text: term, domainSpec: value }
-        break
-      case 'exp':
-        if (hasExplanation) throw faulty(term, 'there are two explanations')
-        if (!isDomainSpec(value)) throw faulty(term)
-        hasExplanation = true
-        break
-      default:
-        if (!MACRO_STRING.test(value)) throw faulty(term)
-    }
-  }
-  return { directives, ...(redirect ? { redirect } : {}) }
-}
-
-function readDirective(text: string): Directive {
-  const match = /^([+\-~?]?)([a-z0-9]+)(.*)$/is.exec(text)
-  const [, qualifier = '', name = '', rest = ''] = match ?? []
-  const mechanism = name.toLowerCase()
-  const verdict = QUALIFIERS[qualifier || '+']
-  if (!isMechanism(mechanism) || verdict === undefined) throw faulty(text, 'unknown mechanism')
-  const base = { text, verdict, mechanism, prefix4: 32, prefix6: 128 }
-  if (mechanism === 'ip4' || mechanism === 'ip6') return { ...base, ...readNetwork(text, mechanism, rest) }
-  const { domain, cidr } = MECHANISMS[mechanism]
-  const [, before = '', four, six] = cidr
-    ? (/^(.*?)(?:\/(\d+))?(?:\/\/(\d+))?$/s.exec(rest) ?? [])
-    : [rest, rest]
-  if (before !== '' && (domain === 'none' || !before.startsWith(':') || !isDomainSpec(before.slice(1))))
-    throw faulty(text)
-  if (before === '' && domain === 'required') throw faulty(text, 'it names no domain')
-  return {
-    ...base,
-    prefix4: readPrefix(text, four, 32),
-    prefix6: readPrefix(text, six, 128),
-    ...(before === '' ? {} : { domainSpec: before.slice(1) }),
-  }
-}
-
-function isMechanism(name: string): name is Mechanism {
-  return Object.hasOwn(MECHANISMS, name)
-}
-
-function readNetwork(
-  text: string,
-  mechanism: 'ip4' | 'ip6',
-  rest: string,
-): Pick<Directive, 'address' | 'prefix4' | 'prefix6'> {
-  const [address = '', prefix, ...more] = rest.slice(1).split('/')
-  const version = mechanism === 'ip4' ? 4 : 6
-  if (!rest.startsWith(':') || ipVersion(address) !== version || address.includes('%') || more.length > 0)
-    throw faulty(text, `it does not name an IPv${version} network`)
-  const bits = readPrefix(text, prefix, version === 4 ? 32 : 128)
-  return { address, prefix4: bits, prefix6: bits }
-}
-
-function readPrefix(text: string, digits: string | undefined, longest: number): number {
-  if (digits === undefined) return longest
-  if (!PREFIX.test(digits) || Number(digits) > longest)
-    throw faulty(text, `/${digits} is not a prefix length`)
-  return Number(digits)
-}
-
-function faulty(term: string, what = 'syntax error'): SpfError {
-  return new SpfError('permerror', `${what} in "${term}"`, term)
-}
-
-// --- Evaluating it ---
-
 type Verdict = Omit<SpfResult, 'lookups'>
 
 class Evaluation {
@@ -245,12 +92,7 @@ class Evaluation {
     if (!isLookedUp(domain)) return { verdict: 'none', domain, reason: `${domain} is not a full domain name` }
     const answer = await this.resolver.txt(domain)
     if (answer.kind === 'unavailable')
-      throw new SpfError(
-        'temperror',
-        `DNS does not answer for ${domain}: ${answer.reason}`,
-        undefined,
-        domain,
-      )
+      throw new SpfError('temperror', `DNS does not answer: ${answer.reason}`, undefined, domain)
     const records = spfRecords(answer.kind === 'found' ? answer.records : [])
     const [text] = records
     if (text === undefined) return { verdict: 'none', domain, reason: `${domain} has no SPF record` }
@@ -299,7 +141,7 @@ class Evaluation {
       }
       case 'exists': {
         const name = await this.expand(spec ?? '', domain)
-        return isLookedUp(name) && this.known(directive, name, await this.resolver.ipv4(name)).length > 0
+        return isLookedUp(name) && this.known(directive, await this.resolver.ipv4(name)).length > 0
       }
     }
   }
@@ -317,16 +159,12 @@ class Evaluation {
 
   private async addressesOf(directive: Directive, name: string): Promise<readonly string[]> {
     if (!isLookedUp(name)) return []
-    return this.known(
-      directive,
-      name,
-      await (this.isIpv6 ? this.resolver.ipv6(name) : this.resolver.ipv4(name)),
-    )
+    return this.known(directive, await (this.isIpv6 ? this.resolver.ipv6(name) : this.resolver.ipv4(name)))
   }
 
   /** RFC 7208 §5.4. */
   private async matchesExchange(directive: Directive, name: string): Promise<boolean> {
-    const records = isLookedUp(name) ? this.known(directive, name, await this.resolver.mx(name)) : []
+    const records = isLookedUp(name) ? this.known(directive, await this.resolver.mx(name)) : []
     if (records.length > MAX_NAMES)
       throw new SpfError('permerror', `${name} has more than ${MAX_NAMES} MX records`, directive.text)
     const exchanges = [...records].sort((one, other) => one.preference - other.preference)
@@ -364,9 +202,9 @@ class Evaluation {
       throw new SpfError('permerror', `more than ${MAX_LOOKUPS} DNS lookups, at "${term}"`, term)
   }
 
-  private known<T>({ text }: Directive, name: string, answer: DnsAnswer<T>): readonly T[] {
+  private known<T>({ text }: Directive, answer: DnsAnswer<T>): readonly T[] {
     if (answer.kind === 'unavailable')
-      throw new SpfError('temperror', `DNS does not answer for ${name}: ${answer.reason}`, text)
+      throw new SpfError('temperror', `DNS does not answer: ${answer.reason}`, text)
     this.countVoid(answer, text)
     return answer.kind === 'found' ? answer.records : []
   }
@@ -385,7 +223,7 @@ class Evaluation {
   /** RFC 7208 §7. */
   private async expand(spec: string, domain: string): Promise<string> {
     let expanded = ''
-    for (const part of spec.match(PARTS) ?? []) {
+    for (const part of spec.match(DOMAIN_SPEC_PARTS) ?? []) {
       const [, letter, digits = '', reverse, delimiters = ''] =
         /^%\{([a-z])(\d*)(r?)([^}]*)\}$/i.exec(part) ?? []
       if (letter === undefined) expanded += { '%%': '%', '%_': ' ', '%-': '%20' }[part] ?? part

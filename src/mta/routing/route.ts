@@ -44,8 +44,10 @@ export async function findRoute(parts: RouterParts, domain: string): Promise<Rou
   return lookupMx(parts, domain)
 }
 
+type RouteHostParts = Pick<RouterParts, 'resolver' | 'systemLookup'>
+
 /** Routes come from the operator, so loopback addresses, this machine and names in /etc/hosts are allowed. */
-async function followRoute(parts: RouterParts, route: Route): Promise<Routing> {
+export async function followRoute(parts: RouteHostParts, route: Route): Promise<Routing> {
   const { host, port, tls, username = '', password = '', allowUnverifiedAuth = false } = route
   const found = ipVersion(host) === 0 ? await findRouteHost(parts, host) : { host, addresses: [host] }
   if (found.addresses.length === 0)
@@ -76,7 +78,10 @@ async function followRoute(parts: RouterParts, route: Route): Promise<Routing> {
   }
 }
 
-async function findRouteHost({ resolver, systemLookup }: RouterParts, host: string): Promise<HostAddresses> {
+async function findRouteHost(
+  { resolver, systemLookup }: RouteHostParts,
+  host: string,
+): Promise<HostAddresses> {
   const found = await resolveHost(resolver, host)
   if (found.addresses.length > 0) return found
   const local = await systemLookup(host)

@@ -7,9 +7,10 @@
  * `unavailable`, which a sender takes as "later" (RFC 5321 §5.1).
  */
 import { getServers } from 'node:dns'
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../time/clock.js'
 import { MAX_ALIASES, readDnsAnswer, RECORD_VALUES, type Reading } from './dns-answer.js'
-import { askServer, type NameServer, type RecordKind } from './dns-wire.js'
+import { askServer, GIVEN_UP, type NameServer, type RecordKind } from './dns-wire.js'
 import type { DnsAnswer, MxRecord, Resolver } from './dns.js'
 import { parseAddressAndPort } from '../net/ip-address.js'
 import type { Random } from '../random.js'
@@ -21,6 +22,8 @@ export interface ResolverOptions {
   readonly timeoutMs: number
   readonly clock: Clock
   readonly random: Random
+  /** Once it aborts, questions under way and all later ones are `unavailable`. */
+  readonly signal?: AbortSignal | undefined
 }
 
 const DNS_PORT = 53
@@ -41,7 +44,9 @@ interface Cached {
 }
 
 export function openResolver(options: ResolverOptions): Resolver {
-  const { clock } = options
+  const { clock, signal } = options
+  // Each question under way listens for it.
+  if (signal) setMaxListeners(0, signal)
   const servers = nameServers(options.servers)
   const cache = new Map<string, Cached>()
   const underWay = new Map<string, Promise<DnsAnswer<unknown>>>()
@@ -119,6 +124,7 @@ export function openResolver(options: ResolverOptions): Resolver {
       for (const index of round) {
         const server = servers[index]
         if (server === undefined) continue
+        if (signal?.aborted) return { kind: 'useless', reason: GIVEN_UP }
         try {
           const reading = readDnsAnswer(await askServer(options, server, { type, name }), { type, name })
           if (reading.kind !== 'useless') {

@@ -31,10 +31,13 @@ export interface WireParts {
   readonly random: Random
   /** How long one server has for one answer, ms; UDP and TCP each. */
   readonly timeoutMs: number
+  /** Ends questions under way; their sockets are closed. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What a UDP answer may measure and pass everywhere unfragmented: the DNS flag day 2020 value. */
 const UDP_PAYLOAD = 1232
+export const GIVEN_UP = 'no answer before the time for all lookups ended'
 
 /** Asks; an answer that does not fit UDP is fetched over TCP (RFC 7766 §5). */
 export async function askServer(
@@ -88,7 +91,7 @@ function makeQuery(random: Random, question: Question, withEdns: boolean): Query
 }
 
 function overUdp(
-  { clock, timeoutMs }: WireParts,
+  { clock, timeoutMs, signal }: WireParts,
   server: NameServer,
   query: Query,
 ): Promise<DecodedPacket | 'truncated'> {
@@ -96,11 +99,14 @@ function overUdp(
     const socket = createSocket(ipVersion(server.address) === 6 ? 'udp6' : 'udp4')
     const finish = (end: () => void) => {
       timer.cancel()
+      signal?.removeEventListener('abort', onAbort)
       socket.removeAllListeners().on('error', () => {}) // an error after the end has nobody left to tell
       socket.close()
       end()
     }
+    const onAbort = () => finish(() => reject(new Error(GIVEN_UP)))
     const timer = clock.after(timeoutMs, () => finish(() => reject(new Error('no answer in time'))))
+    signal?.addEventListener('abort', onAbort, { once: true })
     socket.once('error', error => finish(() => reject(error)))
     socket.on('message', message => {
       const answer = readAnswer(message, query)
@@ -114,17 +120,24 @@ function overUdp(
   })
 }
 
-function overTcp({ clock, timeoutMs }: WireParts, server: NameServer, query: Query): Promise<DecodedPacket> {
+function overTcp(
+  { clock, timeoutMs, signal }: WireParts,
+  server: NameServer,
+  query: Query,
+): Promise<DecodedPacket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: server.address, port: server.port })
     const finish = (end: () => void) => {
       timer.cancel()
+      signal?.removeEventListener('abort', onAbort)
       socket.removeAllListeners().on('error', () => {})
       socket.destroy()
       end()
     }
     const fail = (error: Error) => finish(() => reject(error))
+    const onAbort = () => fail(new Error(GIVEN_UP))
     const timer = clock.after(timeoutMs, () => fail(new Error('no answer in time over TCP')))
+    signal?.addEventListener('abort', onAbort, { once: true })
     let received = Buffer.alloc(0)
     socket.once('connect', () => socket.write(streamEncode(query.packet)))
     socket.once('error', fail).once('close', () => fail(new Error('TCP connection closed without an answer')))

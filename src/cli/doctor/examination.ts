@@ -1,0 +1,91 @@
+/**
+ * Runs the checks of `doctor` at the same time and ends them together, whatever a name server or mail host does.
+ *
+ * Results are reported as checks finish. When time runs out, `signal` aborts pending network calls, and the checks that were cut off are named. Fails: never; a check that throws is a failure with its message.
+ */
+import { describeError } from '../../core/errors.js'
+import type { Clock } from '../../world/time/clock.js'
+import { fail, warn, type Check, type Task } from './check.js'
+
+export interface ExaminationParts {
+  readonly clock: Clock
+  readonly limitMs: number
+  /** Called once for each check, in the order in which they finish. */
+  readonly report: (check: Check) => void
+}
+
+const CUT_OFF = Symbol('cut off')
+/** Subjects that are named where many checks were cut off. */
+const MOST_NAMED = 5
+
+export class Examination {
+  private readonly parts: ExaminationParts
+  private readonly limit = new AbortController()
+  private readonly cutOff: Promise<typeof CUT_OFF>
+  private readonly results: Promise<readonly Check[]>[] = []
+  private readonly unfinished: Task[] = []
+
+  constructor(parts: ExaminationParts) {
+    this.parts = parts
+    // Unlike a timer, sleeping keeps the process alive until the result is printed.
+    void parts.clock.sleep(parts.limitMs, this.signal).then(() => this.limit.abort())
+    this.cutOff = new Promise(resolve =>
+      this.signal.addEventListener('abort', () => resolve(CUT_OFF), { once: true }),
+    )
+  }
+
+  /** Aborts when time is up, and when all is done. */
+  get signal(): AbortSignal {
+    return this.limit.signal
+  }
+
+  /** A check that runs may start others. */
+  start(...tasks: readonly Task[]): void {
+    this.results.push(...tasks.map(task => this.run(task)))
+  }
+
+  /** @returns every check, in the order in which they were started */
+  async finish(): Promise<Check[]> {
+    const checks: Check[] = []
+    for (let index = 0; index < this.results.length; index++)
+      checks.push(...((await this.results[index]) ?? []))
+    this.limit.abort()
+    const late = cutOffChecks(this.unfinished, this.parts.limitMs)
+    late.forEach(this.parts.report)
+    return [...checks, ...late]
+  }
+
+  private async run(task: Task): Promise<readonly Check[]> {
+    const result = await Promise.race([settled(task), this.cutOff])
+    if (result === CUT_OFF) {
+      this.unfinished.push(task)
+      return []
+    }
+    result.forEach(this.parts.report)
+    return result
+  }
+}
+
+async function settled(task: Task): Promise<readonly Check[]> {
+  try {
+    const result = await task.run()
+    return 'status' in result ? [result] : result
+  } catch (error) {
+    return [
+      fail(task.name, `the check failed: ${describeError(error)}`, 'run it again, and report it if it stays'),
+    ]
+  }
+}
+
+/** One for each name: a name server that is silent cuts off a check of every domain. */
+function cutOffChecks(tasks: readonly Task[], limitMs: number): Check[] {
+  return [...new Set(tasks.map(({ name }) => name))].map(name => {
+    const all = tasks.filter(task => task.name === name)
+    const subjects = all.flatMap(({ subject }) => subject ?? [])
+    const named = subjects.slice(0, MOST_NAMED).join(', ')
+    const rest = subjects.length > MOST_NAMED ? ` and ${subjects.length - MOST_NAMED} more` : ''
+    const what = `${named === '' ? '' : `${named}${rest}: `}cut off after ${limitMs / 1_000} s without an answer`
+    const make = all.some(({ ifCutOff }) => ifCutOff === 'fail') ? fail : warn
+    return make(name, what, 'check dns.servers and the network, then run doctor again')
+  })
+}
