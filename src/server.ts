@@ -6,7 +6,7 @@
  */
 import { findCampaign } from './campaigns/records/campaign-store.js'
 import { isDeepStrictEqual } from 'node:util'
-import { answerFinder } from './accounts/idempotency-store.js'
+import { keptAnswers } from './accounts/idempotency-store.js'
 import { findPublicSender } from './accounts/public-sender.js'
 import { RestoreHold } from './accounts/restore-hold-store.js'
 import { findActingWorkspace } from './accounts/workspace-store.js'
@@ -233,7 +233,7 @@ async function openParts(
 }
 
 function openApi(
-  { config, live, world, database, newId, watch }: Appliance,
+  { config, live, world, database, newId, watch, box }: Appliance,
   routes: readonly Route[],
   { acceptance }: Meters,
 ): HttpHandler {
@@ -245,7 +245,7 @@ function openApi(
       get anonymousRateLimit() {
         return live.current.http.anonymousRateLimit
       },
-      findAnswer: answerFinder(database.reader),
+      keptAnswers: keptAnswers(database, box),
       onAnswer: acceptance.onAnswer,
     },
     [

@@ -1,18 +1,21 @@
 /**
  * SQL of kept answers: what a request with an Idempotency-Key was answered, for an hour.
  *
- * Written by handlers in the transaction that does the work, read by `http/idempotency.ts`. Keys and bodies are kept as
- * digests only. What has expired goes a few rows at a time, with whatever is kept next, and the rest with a job.
+ * Written by handlers in the transaction that does the work, or by `http/idempotency.ts` around them, which also reads it. Keys and bodies
+ * are kept as digests only. What has expired goes a few rows at a time, with whatever is kept next, and the rest with a job.
  */
-import type { Queries } from '../db/database.js'
-import type { FindAnswer, IdempotencyClaim, KeptAnswer } from '../http/idempotency.js'
+import type { Database, Queries } from '../db/database.js'
+import type { IdempotencyClaim, KeptAnswer, KeptAnswers } from '../http/idempotency.js'
+
+import { SealError, type SecretBox } from './secret-box.js'
 
 interface KeptAnswerRow {
   /** The claim's. */
   id: string
   body_hash: string
+  /** `RESERVED` until there is an answer. */
   status: number
-  /** JSON: `data` of the answer. */
+  /** JSON: `data` of the answer; sealed where it shows a secret. */
   value: string
   created_at: number
 }
@@ -64,14 +67,47 @@ export async function deleteExpiredAnswers(db: Queries, now: number, limit: numb
   return Number(result.numDeletedRows)
 }
 
-export function answerFinder(reader: Queries): FindAnswer {
-  return async ({ id, madeAt }) => {
-    const row = await reader
-      .selectFrom('kept_answers')
-      .selectAll()
-      .where('id', '=', id)
-      .where('created_at', '>', madeAt - KEPT_MS)
-      .executeTakeFirst()
-    return row && { status: row.status, value: JSON.parse(row.value) as unknown, bodyHash: row.body_hash }
+const RESERVED = 0
+
+export function keptAnswers(database: Database, box: SecretBox): KeptAnswers {
+  return {
+    async find({ id, madeAt }) {
+      const row = await database.reader
+        .selectFrom('kept_answers')
+        .selectAll()
+        .where('id', '=', id)
+        .where('created_at', '>', madeAt - KEPT_MS)
+        .executeTakeFirst()
+      return row && { bodyHash: row.body_hash, answer: readAnswer(row, box) }
+    },
+    reserve: claim => database.write(tx => keepAnswer(tx.db, claim, { status: RESERVED, value: null })),
+    release: ({ id }) =>
+      database.write(async tx => {
+        await tx.db.deleteFrom('kept_answers').where('id', '=', id).where('status', '=', RESERVED).execute()
+      }),
+    keep: ({ id }, { status, value }, isSecret) =>
+      database.write(async tx => {
+        const text = JSON.stringify(value)
+        await tx.db
+          .updateTable('kept_answers')
+          .set({ status, value: isSecret ? box.seal(text, placeOf(id)) : text })
+          .where('id', '=', id)
+          .execute()
+      }),
+  }
+}
+
+function placeOf(id: string): string {
+  return `kept_answers/value/${id}`
+}
+
+/** One sealed with another key than the present one is as good as lost. */
+function readAnswer({ id, status, value }: KeptAnswerRow, box: SecretBox): KeptAnswer | undefined {
+  if (status === RESERVED) return undefined
+  try {
+    return { status, value: JSON.parse(box.open(value, placeOf(id))) as unknown }
+  } catch (error) {
+    if (error instanceof SealError) return undefined
+    throw error
   }
 }

@@ -26,6 +26,8 @@ export const ERRORS = {
   duplicate: { status: 409, smtp: [550, '5.6.0'] },
   conflict: { status: 409, smtp: [451, '4.3.0'] },
   idempotency_conflict: { status: 409, smtp: [550, '5.6.0'] },
+  // If-Match named another state of the resource than the present one.
+  precondition_failed: { status: 412, smtp: [550, '5.6.0'] },
   limit_reached: { status: 403, smtp: [451, '4.7.1'] },
   rate_limited: { status: 429, smtp: [451, '4.7.1'] },
   invalid_schedule: { status: 400, smtp: [550, '5.6.0'] },

@@ -23,10 +23,11 @@ import { DownloadPlaces, sendDownload, type Download } from './answer/download.j
 import { answerEarly } from './answer/early-answer.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate } from './gate.js'
-import { makeClaim, readIdempotencyKey, Repeats, type FindAnswer } from './idempotency.js'
+import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
+import { isNoneMatch, readIfMatch } from './preconditions.js'
 import { listBody } from './pagination.js'
 import type { Authenticate, Principal } from './principal.js'
-import { bodyBounds, type Route } from './route.js'
+import { acceptsIdempotencyKey, bodyBounds, type Route } from './route.js'
 import { answerUndeclared } from './answer/undeclared.js'
 
 export const API_BASE = '/api/v1'
@@ -44,15 +45,15 @@ export interface AppParts {
   readonly anonymousRateLimit: number
   /** For monitors: told of each answer. */
   readonly onAnswer?: OnAnswer
-  /** Needed where a route takes an Idempotency-Key. */
-  readonly findAnswer?: FindAnswer
+  /** Needed where a route accepts an Idempotency-Key; without it the header is ignored. */
+  readonly keptAnswers?: KeptAnswers
 }
 
 /** What a request is served with. */
 interface Serving extends BodyParts {
   readonly log: Log
   readonly gate: Gate
-  readonly repeats: Repeats
+  readonly repeats: Repeats | undefined
   readonly answers: AnswerMemory
   readonly downloads: DownloadPlaces
 }
@@ -71,7 +72,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     memory: new BodyMemory(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
     answers: new AnswerMemory(),
     downloads: new DownloadPlaces(),
-    repeats: new Repeats(parts.findAnswer ?? (() => Promise.resolve(undefined)), openExpiryTime(clock)),
+    repeats: parts.keptAnswers && new Repeats(parts.keptAnswers, openExpiryTime(clock), log),
   }
   const { dispatch, declaredAt } = routerOf(routes, serving)
   const app = new Koa()
@@ -195,18 +196,23 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
   const principal = await gate.admit(ctx, route.head)
   const params = route.validateParams(ctx['params'])
   const query = route.validateQuery(ctx.query)
-  const { idempotency, method } = route.head
-  const key = idempotency && readIdempotencyKey(ctx.req, idempotency)
+  const { head } = route
+  const key =
+    repeats && acceptsIdempotencyKey(head)
+      ? readIdempotencyKey(ctx.req, head.requiresIdempotencyKey === true)
+      : undefined
+  const isRead = head.method === 'GET'
+  const precondition = head.checksEtag ? readIfMatch(ctx.get('If-Match')) : undefined
   const body = await readBody(ctx, route, holderOf(ctx, principal), serving)
   const upload = route.head.upload && openUpload(ctx.req, ctx.res, route.head.upload, serving.clock)
   const requestId = ctx.state['requestId'] as string
   const claim =
-    key === undefined
+    key === undefined || !repeats
       ? undefined
       : await makeClaim(
-          { principal, method, path: pathWith(route, ctx['params'] as object) },
+          { principal, method: head.method, path: pathWith(route, ctx['params'] as object) },
           key,
-          body,
+          Object.keys(ctx.query).length > 0 ? { body, query } : body,
           loop,
           repeats.time(),
         )
@@ -220,6 +226,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       requestId,
       peer: peerOf(ctx),
       header: name => ctx.get(name),
+      ...(precondition ? { precondition } : {}),
       ...(upload ? { upload } : {}),
     })
   if (route.response.kind === 'download') {
@@ -232,15 +239,32 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
     }
     return
   }
-  const { answer, isRepeat } = claim
-    ? await repeats.answer(claim, execute)
-    : { answer: await execute(), isRepeat: false }
+  const { answer, isRepeat } =
+    claim && repeats
+      ? await repeats.answer(head, claim, execute)
+      : { answer: await execute(), isRepeat: false }
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
+  if (status === 201) ctx.set('Location', locationOf(route, value, params))
+  if ('etag' in answer) {
+    ctx.set('ETag', answer.etag)
+    if (isRead && !isNoneMatch(ctx.get('If-None-Match'), answer.etag)) {
+      ctx.status = 304
+      return
+    }
+  }
   const page = 'page' in answer ? answer.page : undefined
   if (page) give(ctx, route, listBody(value as never, page), principal, serving)
   else give(ctx, route, route.response.kind === 'bare' ? value : { data: value }, principal, serving)
   ctx.status = status
+}
+
+/** Where what was created is found. @throws Error: a fault of the program */
+function locationOf({ head }: Route, value: unknown, params: unknown): string {
+  if (head.location) return API_BASE + head.location(value as never, params as never)
+  const { id } = value as { readonly id?: unknown }
+  if (typeof id !== 'string') throw new Error(`${head.method} ${head.path} does not say where a 201 leads`)
+  return `${API_BASE}${head.path}/${encodeURIComponent(id)}`
 }
 
 async function readBody(ctx: Context, route: Route, holder: string, serving: Serving): Promise<unknown> {

@@ -12,6 +12,7 @@ import type { BodyBounds } from './body/body.js'
 import type { Upload, UploadRules } from './body/upload.js'
 import type { IdempotencyClaim } from './idempotency.js'
 import { SMALL_BODY_VALUES } from './body/json-whole.js'
+import { Tagged, type Precondition } from './preconditions.js'
 import { pageOf, type Listing, type Page } from './pagination.js'
 import type { Permission, Principal } from './principal.js'
 import { absentWhereNull } from './absent-fields.js'
@@ -77,11 +78,23 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> ext
   readonly bodyLimit?: number
   /** Values (fields, entries) of a body that lists many things, each of which may then hold what other bodies may. */
   readonly bodyValues?: number
+  /** Every POST with a key accepts an Idempotency-Key (`idempotency.ts`); this one requires it. */
+  readonly requiresIdempotencyKey?: true
   /**
-   * Whether an Idempotency-Key is taken or demanded. The handler keeps its success with `keepAnswer`, in the transaction
-   * that does the work, whenever the request has a claim.
+   * The handler stores its success with `keepAnswer`, in the transaction that does the work, whenever the request has a claim. Without it
+   * `app.ts` reserves the key before the handler runs and stores the answer afterwards.
    */
-  readonly idempotency?: 'optional' | 'required'
+  readonly keepsAnswer?: true
+  /** A POST that changes nothing: a repeat is executed again, and its answer is not stored. */
+  readonly isReadOnly?: true
+  /** The answer shows a secret: stored for repeats, it is sealed. */
+  readonly answerHasSecret?: true
+  /** Where a 201 leads, below `/api/v1`, if that is not the route's path with the `id` of the answer. */
+  readonly location?: (value: never, params: never) => string
+  /** Answers are `Tagged`; a GET answers 304 to If-None-Match. */
+  readonly hasEtag?: true
+  /** The handler checks `precondition`, which is what If-Match says. */
+  readonly checksEtag?: true
   /** Error codes besides those every route can answer. */
   readonly errors?: readonly ErrorCode[]
 }
@@ -104,8 +117,10 @@ export interface KeyedRequest<P extends TObject, Q extends TObject, B extends TS
   B
 > {
   readonly principal: Principal
-  /** Of a request with an Idempotency-Key, on a route that takes one. */
+  /** Of a request with an Idempotency-Key. */
   readonly claim: IdempotencyClaim | undefined
+  /** Of a request with If-Match, on a route with `checksEtag`. The handler checks it in the transaction that makes the change. */
+  readonly precondition?: Precondition
   /** On a route that takes one. */
   readonly upload?: Upload
 }
@@ -124,7 +139,7 @@ interface SingleRoute<
   readonly status?: number
   /** Other success statuses that the handler may choose with `Reply`, and what `data` is then. */
   readonly otherAnswers?: Readonly<Record<number, O>>
-  handle(request: Req): Promise<Static<R> | Reply<Static<R> | Static<O>>>
+  handle(request: Req): Promise<Static<R> | Reply<Static<R> | Static<O>> | Tagged<Static<R>>>
 }
 
 interface ListRoute<P extends TObject, Q extends TObject, R extends TSchema> extends RouteHead<
@@ -150,7 +165,7 @@ export interface Route {
   validateLargeBody: ((value: unknown, loop: LoopShare) => Promise<unknown>) | undefined
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
-  ): Promise<{ status: number; value: unknown; page?: Page }>
+  ): Promise<{ status: number; value: unknown; page?: Page; etag?: string }>
 }
 
 const NoFields = Type.Object({}, { additionalProperties: false })
@@ -165,6 +180,11 @@ export function bodyBounds({
   const octets = bodyLimit ?? USUAL_BODY_LIMIT
   if (bodyValues === undefined) return { octets, values: SMALL_BODY_VALUES }
   return { octets, values: bodyValues, entryValues: SMALL_BODY_VALUES }
+}
+
+/** Whether an Idempotency-Key is accepted: on every POST with a key. */
+export function acceptsIdempotencyKey({ method, access }: Pick<Route['head'], 'method' | 'access'>): boolean {
+  return method === 'POST' && access !== 'public' && access !== 'loopback' && access !== 'control'
 }
 
 /** A route answering `{data: ...}` to a key. */
@@ -277,6 +297,8 @@ function declare(
     validateLargeBody: head.body && largeValidator(head.body, 'body'),
     async handle(request) {
       const result = await handle(request)
+      if (result instanceof Tagged)
+        return { status: result.status ?? usual, value: result.value, etag: result.etag }
       return result instanceof Reply
         ? { status: result.status, value: result.value }
         : { status: usual, value: result }

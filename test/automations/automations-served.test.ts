@@ -533,3 +533,52 @@ t.test('a workspace has at most 500 automations, and one of these at most 200 st
   t.equal((await remove(path)).status, 200)
   t.equal((await post('/automations', one)).status, 201)
 })
+
+t.test('an automation changes only as its editor saw it, where the editor says so', async t => {
+  const { post, key: _, ...postroad } = await open(t)
+  const key = await postroad.makeKey()
+  const reader = await postroad.makeKey('--permissions', 'automations:read')
+  const step = { step_type: 'webhook', config: { url: 'https://a.example/?token=x' } }
+  const { body } = await post('/automations', { name: 'A', trigger_type: 'manual', steps: [step] })
+  const { id, steps } = body.data
+  const ask = (method: string, below: string, etag = '', change?: object, by = key) =>
+    fetch(`${postroad.baseUrl}/api/v1/automations/${id}${below}`, {
+      method,
+      headers: {
+        Authorization: `Bearer ${by}`,
+        'Content-Type': 'application/json',
+        ...(etag === '' ? {} : { [method === 'GET' ? 'If-None-Match' : 'If-Match']: etag }),
+      },
+      ...(change ? { body: JSON.stringify(change) } : {}),
+    })
+  const etagOf = async (by = key) => (await ask('GET', '', '', undefined, by)).headers.get('etag') ?? ''
+  const first = await etagOf()
+  t.match(first, /^"[\w-]+"$/)
+  t.equal(await etagOf(reader), first, 'also for who sees no secrets')
+  t.equal((await ask('GET', '', first)).status, 304)
+
+  t.equal((await ask('POST', '/steps', first, { step_type: 'delay' })).status, 201)
+  const second = await etagOf()
+  t.not(second, first, 'its steps are part of it')
+  const stepPath = `/steps/${steps[0].id}`
+  for (const [method, below, change] of [
+    ['PATCH', '', { name: 'B' }],
+    ['PATCH', '', { status: 'active' }],
+    ['POST', '/steps', { step_type: 'delay' }],
+    ['PUT', '/steps', { steps: [{ id: steps[0].id, position: 1 }] }],
+    ['PATCH', stepPath, { config: { url: 'https://b.example/' } }],
+    ['DELETE', stepPath, undefined],
+    ['DELETE', '', undefined],
+  ] as const) {
+    const refused = await ask(method, below, first, change)
+    t.equal(refused.status, 412, `${method} ${below}`)
+    t.match(await refused.json(), { error: { code: 'precondition_failed', path: 'If-Match' } })
+  }
+  t.equal(await etagOf(), second, 'nothing was done')
+  const active = await ask('PATCH', '', second, { status: 'active' })
+  t.match([active.status, active.headers.get('etag')], [200, await etagOf()])
+  t.equal((await ask('PATCH', '', second, { status: 'paused' })).status, 412)
+  t.equal((await ask('PATCH', '', await etagOf(), { status: 'paused' })).status, 200)
+  t.match(await (await ask('GET', stepPath)).json(), { data: { id: steps[0].id, step_type: 'webhook' } })
+  t.equal((await ask('GET', `/steps/${MADE_UP}`)).status, 404)
+})

@@ -404,3 +404,41 @@ t.test('changes stand in the activity log', async t => {
     ],
   )
 })
+
+t.test('of two editors of a template with the same ETag only the first changes it', async t => {
+  const { made, key, ...postroad } = await open(t)
+  const path = `/api/v1/templates/${await made()}`
+  const ask = (method: string, headers: Record<string, string>, body?: object, below = '') =>
+    fetch(postroad.baseUrl + path + below, {
+      method,
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+  const seen = (await ask('GET', {})).headers.get('etag') ?? ''
+  t.match(seen, /^"[\w-]+"$/, 'strong')
+  const unchanged = await ask('GET', { 'If-None-Match': `"other", W/${seen}` })
+  t.same([unchanged.status, await unchanged.text(), unchanged.headers.get('etag')], [304, '', seen])
+
+  const editors = await Promise.all(['A', 'B'].map(name => ask('PATCH', { 'If-Match': seen }, { name })))
+  t.same(editors.map(({ status }) => status).sort(), [200, 412])
+  const [won] = editors.filter(({ status }) => status === 200)
+  const current = (await ask('GET', { 'If-None-Match': seen })).headers.get('etag') ?? ''
+  t.equal(won?.headers.get('etag'), current)
+  t.not(current, seen)
+  const stale = { error: { code: 'precondition_failed', path: 'If-Match' } }
+  for (const [method, body, below] of [
+    ['PATCH', { name: 'C' }],
+    ['PATCH', {}],
+    ['POST', undefined, '/versions/1/restore'],
+    ['DELETE', undefined],
+  ] as const) {
+    const refused = await ask(method, { 'If-Match': `W/${current}, ${seen}` }, body, below)
+    t.same(refused.status, 412, `${method} ${below}`)
+    t.match(await refused.json(), stale)
+  }
+  t.equal((await ask('PATCH', { 'If-Match': 'C' }, { name: 'C' })).status, 400)
+  t.equal((await ask('PATCH', { 'If-Match': '*' }, { name: 'D' })).status, 200)
+  t.equal((await ask('PATCH', {}, { name: 'E' })).status, 200, 'nobody has to send it')
+  const last = (await ask('GET', {})).headers.get('etag') ?? ''
+  t.equal((await ask('DELETE', { 'If-Match': `"other", ${last}` })).status, 200)
+})

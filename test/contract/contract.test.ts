@@ -22,6 +22,7 @@ const CLASSES: Readonly<Record<string, (operation: Operation) => boolean>> = {
   keyed: ({ needsKey }) => needsKey,
   permitted: operation => operation['x-permission'] !== undefined,
   naming: ({ pathParameters }) => pathParameters.length > 0,
+  posting: ({ needsKey, method }) => needsKey && method === 'POST',
   bodied: ({ body }) => body !== undefined,
 }
 

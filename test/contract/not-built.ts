@@ -11,7 +11,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     sections: [],
     places: [
       `${ADDED} > **Admin API** under /api/admin/v1 operator`,
-      `${ADDED} > **Idempotency-Key** is accepted on every`,
       `${ADDED} > **Nothing has been released** Until`,
     ],
   },

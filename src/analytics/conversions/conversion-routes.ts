@@ -13,7 +13,7 @@ import { listRoute, route, type Route } from '../../http/route.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { FindAttribution } from './attribution-store.js'
 import type { FindContact } from './contacts.js'
-import { insertConversion, listConversions, type Conversion } from './conversion-store.js'
+import { findConversion, insertConversion, listConversions, type Conversion } from './conversion-store.js'
 import { checkCurrency, checkMetadata, Currency, Metadata, Money } from './shop-fields.js'
 
 export interface ConversionParts {
@@ -91,6 +91,24 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       errors: ['contact_not_found'],
       handle: async ({ principal, body }) =>
         conversionToApi(await database.write(tx => convert(parts, tx, principal, body))),
+    }),
+    route({
+      method: 'GET',
+      path: '/conversions/:id',
+      access: 'conversions:read',
+      operationId: 'getConversion',
+      chapter: 'Conversions',
+      summary: 'Get a conversion.',
+      params: Type.Object({ id: Type.String() }),
+      response: ConversionSchema,
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId }, params: { id } }) {
+        const found = isUuid(id)
+          ? await findConversion(database.reader, workspaceId, id.toLowerCase())
+          : undefined
+        if (!found) throw new AppError('not_found', 'no such conversion')
+        return conversionToApi(found)
+      },
     }),
   ]
 }

@@ -57,6 +57,21 @@ export async function insertConversion(db: Queries, conversion: Conversion): Pro
     .execute()
 }
 
+/** @returns undefined for an unknown one, or another workspace's */
+export async function findConversion(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+): Promise<Conversion | undefined> {
+  const row = await db
+    .selectFrom('conversions')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
 /** Newest first. */
 export async function listConversions(
   db: Queries,

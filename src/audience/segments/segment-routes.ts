@@ -210,6 +210,7 @@ export function segmentRoutes({
       method: 'POST',
       path: '/segments/:id/estimate',
       access: 'segments:read',
+      isReadOnly: true,
       operationId: 'estimateSegment',
       chapter: 'Segments',
       summary: 'How many contacts a segment means, and how many of them may be mailed.',

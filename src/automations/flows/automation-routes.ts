@@ -1,16 +1,25 @@
 /** Routes of automations. */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
+import { given } from '../../core/given.js'
 import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
+import { Tagged } from '../../http/preconditions.js'
 import type { Principal } from '../../http/principal.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type References } from '../../resource/references.js'
 import type { FlowParts } from '../automation-parts.js'
-import { AUTOMATION_STATUSES, MOST_AUTOMATIONS, MOST_STEPS } from './automation.js'
+import {
+  AUTOMATION_STATUSES,
+  MOST_AUTOMATIONS,
+  MOST_STEPS,
+  type Automation,
+  type Step,
+} from './automation.js'
 import { listAutomations } from './automation-store.js'
 import {
+  automationEtag,
   changeAutomation,
   createAutomation,
   deleteAutomation,
@@ -67,6 +76,14 @@ export const EXAMPLE_AUTOMATION = {
   ],
 }
 
+function tagged(
+  automation: Automation,
+  steps: readonly Step[],
+  viewer?: { readonly mayWrite: boolean },
+): Tagged<Static<typeof AutomationSchema>> {
+  return new Tagged(automationToApi(automation, steps, viewer), automationEtag(automation, steps))
+}
+
 export function automationRoutes(parts: FlowParts, references: References): Route[] {
   const { database, newId } = parts
   return [
@@ -94,6 +111,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       path: '/automations',
       access: 'automations:write',
       operationId: 'createAutomation',
+      hasEtag: true,
       summary: 'Make an automation: steps that a contact goes through once something has happened.',
       description:
         'It is a draft, and does nothing before it is active. Steps may have an `id` of your own, by which branches of other steps lead ' +
@@ -109,7 +127,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
         const steps = readFirstSteps(body.steps ?? [], newId)
         const flow = { name, triggerType, triggerConfig, steps }
         const automation = await createAutomation(parts, ownerOf(principal), flow)
-        return automationToApi(automation, await findSteps(database.reader, automation.seq))
+        return tagged(automation, await findSteps(database.reader, automation.seq))
       },
     }),
     route({
@@ -118,7 +136,10 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       path: '/automations/:id',
       access: 'automations:read',
       operationId: 'getAutomation',
+      hasEtag: true,
       summary: 'One automation, with its steps and how many runs stand how.',
+      description:
+        'The `ETag` covers everything but `stats`: a 304 means that name, status, trigger and steps are the same.',
       params: AutomationParams,
       exampleAnswer: EXAMPLE_AUTOMATION,
       response: AutomationSchema,
@@ -126,7 +147,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       async handle({ principal, params }) {
         const automation = await mustFindAutomation(database.reader, principal.workspaceId, params.id)
         const viewer = { mayWrite: mayDo(principal, 'automations:write') }
-        return automationToApi(automation, await findSteps(database.reader, automation.seq), viewer)
+        return tagged(automation, await findSteps(database.reader, automation.seq), viewer)
       },
     }),
     route({
@@ -135,6 +156,8 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       path: '/automations/:id',
       access: 'automations:write',
       operationId: 'updateAutomation',
+      hasEtag: true,
+      checksEtag: true,
       summary: 'Rename an automation, let it begin, pause it, or let it go on.',
       description:
         'A draft becomes active, an active one paused, a paused one active again; all else is a 409, as is what it names and is not ' +
@@ -146,15 +169,12 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       exampleAnswer: EXAMPLE_AUTOMATION,
       response: AutomationSchema,
       errors: ['not_found', 'conflict'],
-      async handle({ principal, params, body }) {
+      async handle({ principal, params, body, precondition }) {
         const { name, status, trigger_type: triggerType, trigger_config: triggerConfig } = body
-        const automation = await changeAutomation(parts, ownerOf(principal), params.id, {
-          ...(name === undefined ? {} : { name }),
-          ...(status === undefined ? {} : { status }),
-          ...(triggerType === undefined ? {} : { triggerType }),
-          ...(triggerConfig === undefined ? {} : { triggerConfig }),
-        })
-        return automationToApi(automation, await findSteps(database.reader, automation.seq))
+        const changes = given({ name, status, triggerType, triggerConfig })
+        const owner = ownerOf(principal)
+        const automation = await changeAutomation(parts, owner, params.id, changes, precondition)
+        return tagged(automation, await findSteps(database.reader, automation.seq))
       },
     }),
     route({
@@ -163,15 +183,16 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       path: '/automations/:id',
       access: 'automations:write',
       operationId: 'deleteAutomation',
+      checksEtag: true,
       summary: 'Delete an automation; its runs are cancelled.',
       description: describeUses('automation', 'another active automation'),
       params: AutomationParams,
       query: forceQuery,
       response: Done,
       errors: ['not_found', 'conflict'],
-      async handle({ principal, params, query }) {
+      async handle({ principal, params, query, precondition }) {
         const check = query.force === true ? undefined : references
-        await deleteAutomation(parts, ownerOf(principal), params.id, check)
+        await deleteAutomation(parts, ownerOf(principal), params.id, check, precondition)
         return { success: true as const }
       },
     }),

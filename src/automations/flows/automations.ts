@@ -15,6 +15,7 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
+import { etagOf, type Precondition } from '../../http/preconditions.js'
 import type { References } from '../../resource/references.js'
 import { checkConditions } from '../../audience/segments/rule-references.js'
 import type { FlowParts } from '../automation-parts.js'
@@ -24,6 +25,7 @@ import {
   type Automation,
   type AutomationStatus,
   type NewStep,
+  type Step,
   type TriggerType,
 } from './automation.js'
 import {
@@ -35,7 +37,7 @@ import {
   updateAutomation,
 } from './automation-store.js'
 import { findFlowFault } from './check-flow.js'
-import { insertSteps } from './step-store.js'
+import { findSteps, insertSteps } from './step-store.js'
 import { readTriggerConfig } from './trigger-fields.js'
 
 /** Who acts, on whose automations. */
@@ -50,6 +52,25 @@ export async function mustFindAutomation(db: Queries, workspaceId: string, id: s
   const found = isUuid(id) ? await findAutomation(db, workspaceId, id.toLowerCase()) : undefined
   if (!found) throw new AppError('not_found', 'no such automation')
   return found
+}
+
+/** Of everything but the counts of its runs, which change all the time. */
+export function automationEtag(automation: Automation, steps: readonly Step[]): string {
+  const { id, name, status, triggerType, triggerConfig, activatedAt, updatedAt } = automation
+  const flow = steps.map(step => [step.id, step.type, step.config, step.position])
+  return etagOf(id, name, status, triggerType, triggerConfig, activatedAt, updatedAt, flow)
+}
+
+/** The automation as it may be changed. @throws AppError not_found, precondition_failed */
+export async function mustFindUnchanged(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+  precondition: Precondition | undefined,
+): Promise<Automation> {
+  const automation = await mustFindAutomation(db, workspaceId, id)
+  if (precondition) precondition.check(automationEtag(automation, await findSteps(db, automation.seq)))
+  return automation
 }
 
 type Said = Readonly<Record<string, unknown>>
@@ -108,10 +129,11 @@ export async function changeAutomation(
   owner: Owner,
   id: string,
   changes: FlowChanges,
+  precondition?: Precondition,
 ): Promise<Automation> {
   const name = changes.name === undefined ? undefined : checkName(changes.name)
   return parts.database.write(async tx => {
-    const before = await mustFindAutomation(tx.db, owner.workspaceId, id)
+    const before = await mustFindUnchanged(tx.db, owner.workspaceId, id, precondition)
     const after: Automation = {
       ...before,
       ...(name === undefined ? {} : { name }),
@@ -173,10 +195,11 @@ export async function deleteAutomation(
   owner: Owner,
   id: string,
   references?: References,
+  precondition?: Precondition,
 ): Promise<void> {
   const { workspaceId, actor } = owner
   await parts.database.write(async tx => {
-    const automation = await mustFindAutomation(tx.db, workspaceId, id)
+    const automation = await mustFindUnchanged(tx.db, workspaceId, id, precondition)
     const { seq, name } = automation
     await references?.refuseIfUsed(tx.db, { kind: 'automation', ...automation })
     const now = parts.clock.now()

@@ -84,7 +84,7 @@ export async function addStep(db: Queries, automation: number, said: FirstStep, 
   const at = Math.min(position, steps.length)
   await insertSteps(db, automation, [{ ...step, position: at }])
   await renumber(db, [...steps.slice(0, at), undefined, ...steps.slice(at)])
-  return mustFind(await findSteps(db, automation), id)
+  return mustFindStep(await findSteps(db, automation), id)
 }
 
 export interface StepChange {
@@ -108,7 +108,7 @@ export async function changeSteps(
   const steps = await findSteps(db, automation)
   const positions = new Map<string, number>()
   for (const [at, change] of changes.entries()) {
-    const step = mustFind(steps, change.id)
+    const step = mustFindStep(steps, change.id)
     const path = pathOf(at)
     if (changes.some((other, before) => before < at && other.id.toLowerCase() === step.id))
       throw refusal(`${path}id`, 'a step stands there twice')
@@ -133,7 +133,7 @@ function changed(step: Step, { step_type: type = step.type, config }: StepChange
 /** What led to it leads to the one after it. */
 export async function removeStep(db: Queries, automation: number, id: string, now: number): Promise<void> {
   const steps = await findSteps(db, automation)
-  const step = mustFind(steps, id)
+  const step = mustFindStep(steps, id)
   const successor = steps[step.position + 1]
   await markStepDeleted(db, step.seq, successor?.seq ?? null, now)
   const left = steps.filter(one => one !== step)
@@ -158,7 +158,7 @@ async function renumber(
 }
 
 /** @throws AppError not_found */
-function mustFind(steps: readonly Step[], id: string): Step {
+export function mustFindStep(steps: readonly Step[], id: string): Step {
   const step = steps.find(one => one.id === id.toLowerCase())
   if (!step) throw new AppError('not_found', 'the automation has no such step')
   return step

@@ -52,7 +52,7 @@ export function campaignRoutes({ send }: CampaignParts): Route[] {
       body: NewCampaignBody,
       example: CAMPAIGN_EXAMPLE,
       exampleAnswer: DRAFT_EXAMPLE,
-      idempotency: 'optional',
+      keepsAnswer: true,
       response: CampaignSchema,
       status: 201,
       errors: ['template_not_found', 'not_found'],

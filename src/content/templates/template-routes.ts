@@ -1,5 +1,5 @@
 /** Routes of templates, their versions and previews. */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
@@ -8,6 +8,7 @@ import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
+import { Tagged } from '../../http/preconditions.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { MergeContact } from '../merge/merge-values.js'
 import type { BrandSettings } from '../rendering/merging.js'
@@ -28,7 +29,7 @@ import {
   VersionSchema,
   versionToApi,
 } from './template-schema.js'
-import { listTemplates, listVersions } from './template-store.js'
+import { listTemplates, listVersions, type Template } from './template-store.js'
 import {
   changeTemplate,
   createTemplate,
@@ -36,6 +37,7 @@ import {
   mustFindTemplate,
   mustFindVersion,
   restoreVersion,
+  templateEtag,
 } from './templates.js'
 
 export interface TemplateParts {
@@ -90,6 +92,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       path: '/templates',
       access: 'templates:write',
       operationId: 'createTemplate',
+      hasEtag: true,
       chapter: 'Templates',
       summary: 'Create a template.',
       description:
@@ -103,7 +106,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       status: 201,
       async handle({ principal, body }) {
         const template = await createTemplate(parts, principal, keyActor(principal), body)
-        return templateToApi(template, principal.isSandbox)
+        return tagged(template, principal.isSandbox)
       },
     }),
     route({
@@ -111,6 +114,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       path: '/templates/:id',
       access: 'templates:read',
       operationId: 'getTemplate',
+      hasEtag: true,
       chapter: 'Templates',
       summary: 'A template as it is now.',
       params: TemplateParams,
@@ -118,7 +122,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params }) {
         const template = await mustFindTemplate(database.reader, principal.workspaceId, params.id)
-        return templateToApi(template, principal.isSandbox)
+        return tagged(template, principal.isSandbox)
       },
     }),
     route({
@@ -126,6 +130,8 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       path: '/templates/:id',
       access: 'templates:write',
       operationId: 'updateTemplate',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Templates',
       summary: 'Change a template; what it was stays as a version.',
       description:
@@ -137,9 +143,10 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       bodyValues: BODY_VALUES,
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
-      async handle({ principal, params, body }) {
-        const template = await changeTemplate(parts, principal, keyActor(principal), params.id, body)
-        return templateToApi(template, principal.isSandbox)
+      async handle({ principal, params, body, precondition }) {
+        const actor = keyActor(principal)
+        const template = await changeTemplate(parts, principal, actor, params.id, body, precondition)
+        return tagged(template, principal.isSandbox)
       },
     }),
     route({
@@ -147,6 +154,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       path: '/templates/:id',
       access: 'templates:write',
       operationId: 'deleteTemplate',
+      checksEtag: true,
       chapter: 'Templates',
       summary: 'Delete a template. Mail that was accepted with it is sent all the same.',
       description: describeUses(
@@ -157,9 +165,9 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       query: forceQuery,
       response: Done,
       errors: ['template_not_found', 'not_found', 'conflict'],
-      async handle({ principal, params, query }) {
+      async handle({ principal, params, query, precondition }) {
         const references = query.force === true ? undefined : parts.references
-        await deleteTemplate(parts, principal, keyActor(principal), params.id, references)
+        await deleteTemplate(parts, principal, keyActor(principal), params.id, references, precondition)
         return { success: true as const }
       },
     }),
@@ -206,17 +214,24 @@ function versionRoutes(parts: TemplateParts): Route[] {
       path: '/templates/:id/versions/:n/restore',
       access: 'templates:write',
       operationId: 'restoreTemplateVersion',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Templates',
       summary: 'Make a template what it was in one of its versions. That is a new version.',
       params: VersionParams,
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
-      async handle({ principal, params: { id, n } }) {
-        const template = await restoreVersion(parts, principal, keyActor(principal), id, readVersion(n))
-        return templateToApi(template, principal.isSandbox)
+      async handle({ principal, params: { id, n }, precondition }) {
+        const actor = keyActor(principal)
+        const template = await restoreVersion(parts, principal, actor, id, readVersion(n), precondition)
+        return tagged(template, principal.isSandbox)
       },
     }),
   ]
+}
+
+function tagged(template: Template, isSandbox: boolean): Tagged<Static<typeof TemplateSchema>> {
+  return new Tagged(templateToApi(template, isSandbox), templateEtag(template))
 }
 
 /** What is no number is no version either: it is not found. */
@@ -237,6 +252,7 @@ function previewRoute({ database, clock, renderDesk, findBrand, findMergeContact
       'or one takes too long, the answer is 503 `unavailable`.',
     params: TemplateParams,
     body: PreviewBody,
+    isReadOnly: true,
     response: PreviewSchema,
     errors: ['template_not_found', 'contact_not_found', 'workspace_not_found', 'not_found'],
     async handle({ principal: { workspaceId }, params, body }) {

@@ -7,6 +7,7 @@ import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
+import { etagOf, type Precondition } from '../../http/preconditions.js'
 import type { References } from '../../resource/references.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { RenderDesk } from '../rendering/render-desk.js'
@@ -51,6 +52,11 @@ export async function createTemplate(
   return template
 }
 
+/** Of what a template is now; the moment tells a version from the one of the same number before a backup was restored. */
+export function templateEtag({ id, version, updatedAt }: Template): string {
+  return etagOf(id, version, updatedAt)
+}
+
 /** A body without fields changes nothing. */
 export async function changeTemplate(
   { database, clock, renderDesk }: Parts,
@@ -58,11 +64,13 @@ export async function changeTemplate(
   actor: Actor,
   id: string,
   given: GivenContent,
+  precondition?: Precondition,
 ): Promise<Template> {
   const structure = readGivenStructure(given)
   // Reading html takes its time, and a write must not wait for it; what was read is held against what is there then.
   for (;;) {
     const seen = await mustFindTemplate(database.reader, workspaceId, id)
+    precondition?.check(templateEtag(seen))
     if (Object.values(given).every(value => value === undefined)) return seen
     const content = readContent(given, structure, seen)
     if (content.html !== seen.html)
@@ -82,9 +90,11 @@ export async function restoreVersion(
   actor: Actor,
   id: string,
   version: number,
+  precondition?: Precondition,
 ): Promise<Template> {
   return database.write(async tx => {
     const before = await mustFindTemplate(tx.db, workspaceId, id)
+    precondition?.check(templateEtag(before))
     const content = await mustFindVersion(tx.db, id, version)
     return toNextVersion(tx, before, content, actor, 'template.restored', clock.now())
   })
@@ -97,10 +107,12 @@ export async function deleteTemplate(
   actor: Actor,
   id: string,
   references: References | undefined,
+  precondition?: Precondition,
 ): Promise<void> {
   const now = clock.now()
   await database.write(async tx => {
     const template = await mustFindTemplate(tx.db, workspaceId, id)
+    precondition?.check(templateEtag(template))
     await references?.refuseIfUsed(tx.db, {
       kind: 'template',
       workspaceId,

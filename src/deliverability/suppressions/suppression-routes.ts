@@ -115,6 +115,8 @@ export function suppressionRoutes({
       body: NewSuppressionBody,
       response: SuppressionSchema,
       status: 201,
+      location: ({ email }: Static<typeof SuppressionSchema>) =>
+        `/suppressions?email=${encodeURIComponent(email)}`,
       otherAnswers: { 200: SuppressionSchema },
       errors: ['duplicate'],
       async handle({ principal, body }) {

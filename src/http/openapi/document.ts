@@ -15,7 +15,7 @@ import type { UploadRules } from '../body/upload.js'
 import { KEY_HEADER } from '../idempotency.js'
 import { DEEPEST } from '../body/json-reader.js'
 import { listSchema } from '../pagination.js'
-import { bodyBounds, type Access, type Route } from '../route.js'
+import { acceptsIdempotencyKey, bodyBounds, type Access, type Route } from '../route.js'
 import type { Chapters } from './chapters.js'
 import { Components } from './components.js'
 import { errorExamples, ErrorSchema, explain } from './errors.js'
@@ -43,9 +43,9 @@ const ABOUT = `Email delivery and audience service. Within v1 changes are additi
 
 Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Answers are \`{data}\`, lists are \`{data, pagination}\`
 with \`limit\` (default 100, at most 1000) and \`offset\`; errors are \`{error: {code, message, path?}}\`. Times are ISO 8601 in UTC.
-An optional field of a body that is null counts as absent.
+An optional field of a body that is null counts as absent. A 201 has the path of what was created in Location.
 
-What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on sends, the
+What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on a POST, the
 same Idempotency-Key; retry no other error without changing something.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
 
 export interface Edition {
@@ -122,7 +122,9 @@ function operation(route: Route, components: Components): object {
     parameters: [
       ...parameters(head.params, 'path', components),
       ...parameters(head.query, 'query', components),
-      ...(head.idempotency ? [keyParameter(head.idempotency)] : []),
+      ...(acceptsIdempotencyKey(head) ? [keyParameter(head)] : []),
+      ...(head.hasEtag && head.method === 'GET' ? [IF_NONE_MATCH] : []),
+      ...(head.checksEtag ? [IF_MATCH] : []),
     ],
     ...(head.body ? { requestBody: requestBody(route, head.body, components) } : {}),
     ...(head.upload ? { requestBody: fileBody(head.upload) } : {}),
@@ -199,17 +201,55 @@ function parameters(schema: TSchema | undefined, place: 'path' | 'query', compon
   })
 }
 
-function keyParameter(need: 'optional' | 'required'): object {
+function keyParameter({ requiresIdempotencyKey, isReadOnly, upload }: Route['head']): object {
+  const rules =
+    'A unique value. A repeat with the same value and body within an hour gets the first answer again, and nothing is ' +
+    'done twice; with another body it is refused with idempotency_conflict, and with conflict while the first is ' +
+    'still being executed. Only successes are kept.'
+  const ofFile =
+    ' The file is not compared: a repeat with the same value and query gets the first answer, whatever it uploads.'
   return {
     name: KEY_HEADER,
     in: 'header',
-    required: need === 'required',
-    description:
-      'A unique value. A repeat with the same value and body within an hour gets the first answer again, and nothing is ' +
-      'done twice; with another body it is refused with idempotency_conflict, and with conflict while the first is ' +
-      'still being executed. Only successes are kept.',
+    required: requiresIdempotencyKey === true,
+    description: isReadOnly
+      ? 'Accepted and ignored: this request changes nothing, so a repeat is executed again.'
+      : rules + (upload ? ofFile : ''),
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   }
+}
+
+const ETAG_EXAMPLE = '"mWq3T0kQ4cLrX1b2Zs7f9A"'
+
+const IF_NONE_MATCH = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description:
+    'An `ETag` of an earlier answer: if the resource still has it, the answer is 304 without a body.',
+  schema: { type: 'string' },
+  example: ETAG_EXAMPLE,
+}
+
+const IF_MATCH = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` of the template or automation you edited: if the resource was changed since, nothing is done and the answer is 412 `precondition_failed`.',
+  schema: { type: 'string' },
+  example: ETAG_EXAMPLE,
+}
+
+const ETAG_HEADER = {
+  ETag: { description: 'A strong entity tag of the present state (RFC 9110).', schema: { type: 'string' } },
+}
+
+const LOCATION_HEADER = {
+  Location: {
+    description: 'The path of what was created.',
+    schema: { type: 'string', format: 'uri-reference' },
+  },
 }
 
 const REPEAT_HEADER = {
@@ -230,10 +270,15 @@ const SUCCESSES: Readonly<Record<string, string>> = {
 function successes(route: Route, components: Components): Record<string, object> {
   const { head, response, status, otherAnswers } = route
   const answers = { [status]: response.schema, ...otherAnswers }
-  return Object.fromEntries(
+  const described = Object.fromEntries(
     Object.entries(answers).map(([code, data]) => {
       const description = SUCCESSES[code] ?? 'Success'
-      const headers = { ...RATE_HEADERS, ...(head.idempotency ? REPEAT_HEADER : {}) }
+      const headers = {
+        ...RATE_HEADERS,
+        ...(acceptsIdempotencyKey(head) ? REPEAT_HEADER : {}),
+        ...(code === '201' ? LOCATION_HEADER : {}),
+        ...(head.hasEtag ? ETAG_HEADER : {}),
+      }
       if (response.kind === 'download')
         return [code, { description, headers, content: fileContent(route, components) }]
       const schema = response.kind === 'list' ? listSchema(data) : Type.Object({ data })
@@ -243,6 +288,8 @@ function successes(route: Route, components: Components): Record<string, object>
       return [code, { description, headers, content }]
     }),
   )
+  if (!head.hasEtag || head.method !== 'GET') return described
+  return { ...described, 304: { description: 'Not modified', headers: { ...RATE_HEADERS, ...ETAG_HEADER } } }
 }
 
 function fileContent({ head, response }: Route, components: Components): object {
@@ -265,7 +312,9 @@ function failures({ head }: Route): Record<string, object> {
   if (head.body ?? head.upload)
     for (const code of ['request_timeout', 'unsupported_media_type'] as const) codes.add(code)
   if (!isOpen && head.access !== 'key') codes.add('forbidden')
-  if (head.idempotency) for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
+  if (acceptsIdempotencyKey(head) && !head.isReadOnly)
+    for (const code of ['conflict', 'idempotency_conflict'] as const) codes.add(code)
+  if (head.checksEtag) codes.add('precondition_failed')
   codes.add('internal_error')
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of codes)

@@ -61,6 +61,12 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     message: 'this Idempotency-Key was used with another body',
     path: 'Idempotency-Key',
   },
+  precondition_failed: {
+    when: 'the resource was changed since it had the ETag in `If-Match`; nothing was done',
+    message:
+      'this was changed since: its ETag is now "mWq3T0kQ4cLrX1b2Zs7f9A"; read it again and repeat the change',
+    path: 'If-Match',
+  },
   limit_reached: {
     when:
       'the hourly or daily limit of the workspace would be crossed, where Retry-After says when the next hour or day begins; ' +

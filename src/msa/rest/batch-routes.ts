@@ -105,7 +105,7 @@ export function batchRoutes(parts: SendParts): Route[] {
       },
       bodyLimit: Math.max(BATCH_BODY_LIMIT, SEND_BODY_LIMIT + parts.messageLimit),
       bodyValues: BATCH_BODY_VALUES,
-      idempotency: 'optional',
+      keepsAnswer: true,
       status: 202,
       response: Type.Object(batchFields),
       errors: ['limit_reached'],

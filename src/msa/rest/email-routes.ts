@@ -61,7 +61,7 @@ function sendRoute(parts: SendParts): Route {
     example: SEND_EXAMPLE,
     exampleAnswer: SEND_EXAMPLE_ANSWER,
     bodyLimit: SEND_BODY_LIMIT + parts.messageLimit,
-    idempotency: 'optional',
+    keepsAnswer: true,
     response: SendResult,
     otherAnswers: { 202: ScheduledResult },
     errors: [

@@ -1,5 +1,5 @@
 /** Routes of webhook subscriptions. */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { given } from '../../core/given.js'
 import { keyActor } from '../../events/activity-store.js'
@@ -83,6 +83,8 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
       example: { targetUrl: 'https://hooks.example.com/postroad', event: 'email.delivered' },
       response: CreatedSubscriptionSchema,
       status: 201,
+      answerHasSecret: true,
+      location: ({ id }: Static<typeof CreatedSubscriptionSchema>) => `/webhooks/${id}`,
       errors: ['limit_reached'],
       async handle({ principal, body: { targetUrl, event } }) {
         const { workspaceId, isSandbox } = principal
@@ -223,6 +225,7 @@ function singleRoutes(parts: SubscriptionRouteParts): Route[] {
         'rotation no more.',
       params: Params,
       response: RotatedSecretSchema,
+      answerHasSecret: true,
       errors: ['not_found'],
       async handle({ principal, params }) {
         const { workspaceId } = principal

@@ -3,9 +3,61 @@ import { inFile, type Row } from '../row.js'
 
 const repeats = inFile('msa/rest/send-idempotency')
 const failures = inFile('msa/rest/send-failures')
+const posts = inFile('http/api/every-post')
 const SCOPE = 'decisions: Email > Idempotency scope = workspace +'
 
 export const IDEMPOTENCY_ROWS: readonly Row[] = [
+  {
+    id: 'idempotency.every-post',
+    rule: 'every POST accepts an Idempotency-Key; a repeat is not executed again, nor after a crash; secrets are stored sealed',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Idempotency-Key** is accepted on every',
+    ],
+    answers: ['posting: conflict', 'posting: idempotency_conflict'],
+    tests: [
+      posts('every POST accepts an Idempotency-Key, and a repeat gets the first answer'),
+      posts('a repeat of an interrupted POST is refused, and so is one with another body'),
+      posts('an answer with a secret is repeated, and stored sealed'),
+    ],
+    asserts: [
+      "t.equal(again.headers.get('x-idempotency-status'), isReadOnly(operation) ? 'new' : 'cached', name)",
+      't.notMatch(stored, /whsec_/)',
+    ],
+  },
+  {
+    id: 'location.created',
+    rule: 'every 201 has a Location where what was created can be read (additive)',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Idempotency-Key** is accepted on every',
+    ],
+    tests: [posts('every 201 has a Location, where what was created can be read')],
+    asserts: ['t.match(location, /^\\/api\\/v1\\//, operation.name)'],
+  },
+  {
+    id: 'etag.templates',
+    rule: 'templates and automations have a strong ETag; If-None-Match and If-Match are honoured (additive)',
+    from: ['decisions: Automations > Status draft active paused other'],
+    answers: [
+      'PATCH /api/v1/templates/{id}: precondition_failed',
+      'DELETE /api/v1/templates/{id}: precondition_failed',
+      'POST /api/v1/templates/{id}/versions/{n}/restore: precondition_failed',
+      'PATCH /api/v1/automations/{id}: precondition_failed',
+      'DELETE /api/v1/automations/{id}: precondition_failed',
+      'POST /api/v1/automations/{id}/steps: precondition_failed',
+      'PUT /api/v1/automations/{id}/steps: precondition_failed',
+      'PATCH /api/v1/automations/{id}/steps/{stepId}: precondition_failed',
+      'DELETE /api/v1/automations/{id}/steps/{stepId}: precondition_failed',
+    ],
+    tests: [
+      inFile('content/templates-served')(
+        'of two editors of a template with the same ETag only the first changes it',
+      ),
+      inFile('automations/automations-served')(
+        'an automation changes only as its editor saw it, where the editor says so',
+      ),
+    ],
+    asserts: ["{ error: { code: 'precondition_failed', path: 'If-Match' } }"],
+  },
   {
     id: 'idempotency.routes',
     rule: 'single sends, scheduled ones and batches take an Idempotency-Key',

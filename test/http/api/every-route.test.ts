@@ -59,7 +59,7 @@ t.test('the description is valid OpenAPI 3.1, and its examples pass their own sc
   t.same((await new Validator().validate(document)).errors, undefined)
   for (const { name, body, responses } of operations) {
     if (body) t.ok(Compile(body.schema).Check(body.example), `${name}: request`)
-    for (const [status, { content }] of Object.entries(responses)) {
+    for (const [status, { content = {} }] of Object.entries(responses)) {
       const { schema, example } = (content['application/json'] ?? {}) as {
         schema?: object
         example?: unknown

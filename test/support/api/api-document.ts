@@ -21,6 +21,7 @@ interface Described {
     readonly name: string
     readonly in: 'path' | 'query' | 'header'
     readonly required: boolean
+    readonly description?: string
     readonly schema: FieldSchema
   }[]
   readonly requestBody?: {
@@ -30,6 +31,7 @@ interface Described {
     Record<
       string,
       {
+        readonly headers?: object
         readonly content: Readonly<
           Record<string, { readonly schema?: FieldSchema; readonly examples?: object }>
         >
@@ -141,7 +143,7 @@ export function usualAsking(operation: Operation, valueOf: (name: string) => str
     headers: {
       ...Object.fromEntries(
         operation.parameters
-          .filter(one => one.in === 'header')
+          .filter(one => one.in === 'header' && one.required)
           .map(({ name }) => [name, `walk ${operation.name}`]),
       ),
       ...(file ? { 'Content-Type': file.mediaType } : {}),

@@ -7,7 +7,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { Test } from 'tap'
 import { AppError } from '../../../src/core/errors.js'
 import { buildApp } from '../../../src/http/app.js'
-import type { FindAnswer } from '../../../src/http/idempotency.js'
+import type { KeptAnswers, KeptRequest } from '../../../src/http/idempotency.js'
 import type { Authenticate, Principal } from '../../../src/http/principal.js'
 import type { Route } from '../../../src/http/route.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
@@ -69,10 +69,20 @@ export interface Api {
   readonly ask: (asking: Asking) => Promise<Answer>
 }
 
+/** @param kept by claim id */
+export function answersInMemory(kept = new Map<string, KeptRequest>()): KeptAnswers {
+  return {
+    find: async ({ id }) => kept.get(id),
+    reserve: async ({ id, bodyHash }) => void kept.set(id, { bodyHash, answer: undefined }),
+    release: async ({ id }) => void kept.delete(id),
+    keep: async ({ id, bodyHash }, answer) => void kept.set(id, { bodyHash, answer }),
+  }
+}
+
 export async function serveRoutes(
   t: Test,
   routes: readonly Route[],
-  options: { anonymousRateLimit?: number; findAnswer?: FindAnswer; limits?: Partial<HttpLimits> } = {},
+  options: { anonymousRateLimit?: number; keptAnswers?: KeptAnswers; limits?: Partial<HttpLimits> } = {},
 ): Promise<Api> {
   const clock = new FakeClock()
   const log = new FakeLog()
@@ -84,7 +94,7 @@ export async function serveRoutes(
       newId: () => `request-${++ids}`,
       authenticate,
       anonymousRateLimit: options.anonymousRateLimit ?? 60,
-      ...(options.findAnswer ? { findAnswer: options.findAnswer } : {}),
+      keptAnswers: options.keptAnswers ?? answersInMemory(),
     },
     routes,
   )

@@ -1,0 +1,71 @@
+/**
+ * Entity tags: `ETag` on answers, `If-None-Match` on reads, `If-Match` on writes.
+ *
+ * Used by `app.ts` for routes that declare `hasEtag` or `checksEtag`. Handlers answer `Tagged` values, and check `If-Match` against the stored state inside
+ * the transaction that changes it, so that of two editors with the same tag only the first succeeds.
+ * Standard: RFC 9110 §8.8.3 (syntax), §13.1.1 (If-Match, strong comparison), §13.1.2 (If-None-Match, weak comparison).
+ * Fails: AppError validation_error (malformed header), precondition_failed.
+ */
+import { createHash } from 'node:crypto'
+import { AppError } from '../core/errors.js'
+
+/** What a write requires the resource to still be. */
+export interface Precondition {
+  /** @param etag of the resource as stored now @throws AppError precondition_failed */
+  check(etag: string): void
+}
+
+/** An answer with the entity tag of the resource it shows. */
+export class Tagged<T> {
+  readonly value: T
+  readonly etag: string
+  readonly status: number | undefined
+
+  /** @param status where it is not the route's usual one */
+  constructor(value: T, etag: string, status?: number) {
+    this.value = value
+    this.etag = etag
+    this.status = status
+  }
+}
+
+/** A strong tag. @param revision everything that makes one state of the resource differ from another */
+export function etagOf(...revision: readonly unknown[]): string {
+  return `"${createHash('sha256').update(JSON.stringify(revision)).digest('base64url').slice(0, 22)}"`
+}
+
+/** @param header empty where it was not sent */
+export function readIfMatch(header: string): Precondition | undefined {
+  if (header.trim() === '') return undefined
+  const tags = readTags(header, 'If-Match')
+  return {
+    check(etag) {
+      if (tags === '*' || tags.includes(etag)) return
+      throw new AppError(
+        'precondition_failed',
+        `this was changed since: its ETag is now ${etag}; read it again and repeat the change`,
+        { path: 'If-Match' },
+      )
+    },
+  }
+}
+
+/** @param header empty where it was not sent */
+export function isNoneMatch(header: string, etag: string): boolean {
+  if (header.trim() === '') return true
+  const tags = readTags(header, 'If-None-Match')
+  return tags !== '*' && !tags.some(tag => tag.replace(/^W\//, '') === etag)
+}
+
+const TAG = String.raw`(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"`
+const TAGS = new RegExp(String.raw`^(?:[ \t]*,)*[ \t]*${TAG}(?:[ \t]*,[ \t]*(?:${TAG})?)*[ \t]*$`)
+
+function readTags(header: string, name: string): readonly string[] | '*' {
+  if (header.trim() === '*') return '*'
+  // HTTP headers are bounded to 16 KB; the expression backtracks over nothing that could match twice.
+  if (!TAGS.test(header))
+    throw new AppError('validation_error', `${name} must be * or a list of entity tags in double quotes`, {
+      path: name,
+    })
+  return header.match(new RegExp(TAG, 'g')) ?? []
+}
