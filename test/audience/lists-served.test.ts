@@ -296,6 +296,47 @@ t.test('a segment is made, counted and listed; those that may be mailed are coun
   t.match(await post(`/segments/${every}/estimate`, {}), { body: { data: { count: 0 } } })
 })
 
+t.test(
+  'conditions can be estimated before they are saved, with a sample for who may see contacts',
+  async t => {
+    const { post, ...postroad } = await open(t)
+    for (let at = 0; at < 12; at += 1)
+      await post('/contacts', { email: `c${at}@x.example`, attributes: { plan: 'pro' }, subscribed: at > 1 })
+    await post('/contacts', { email: 'other@x.example' })
+    const conditions = { match: 'all', rules: [{ field: 'plan', operator: 'equals', value: 'pro' }] }
+    const { status, body } = await post('/segments/estimate', { conditions })
+    t.match([status, body.data], [200, { count: 12, mailable_count: 10, warnings: [] }])
+    const emails = body.data.sample.map(({ email }: { email: string }) => email)
+    t.same(
+      emails,
+      Array.from({ length: 10 }, (_, at) => `c${11 - at}@x.example`),
+    )
+    const counter = await postroad.makeKey('--permissions', 'segments:read')
+    const counted = await clientOf(postroad.baseUrl).post(
+      '/api/v1/segments/estimate',
+      { conditions },
+      { key: counter },
+    )
+    t.match(counted, { status: 200, body: { data: { count: 12, sample: null } } })
+    const missing = { match: 'all', rules: [{ field: 'plam', operator: 'is_set' }] }
+    t.match((await post('/segments/estimate', { conditions: missing })).body.data, {
+      count: 0,
+      sample: [],
+      warnings: [{ path: 'conditions.rules.0.field' }],
+    })
+    for (const [rule, path] of [
+      [{ field: 'plan', operator: 'is' }, 'conditions.rules.0.operator'],
+      [{ field: 'lists', operator: 'equals', value: 'none' }, 'conditions.rules.0.value'],
+    ] as const)
+      t.match(await post('/segments/estimate', { conditions: { match: 'all', rules: [rule] } }), {
+        status: 400,
+        body: { error: { code: 'validation_error', path } },
+      })
+    t.match(await post('/segments/estimate', {}), { status: 400, body: { error: { path: 'conditions' } } })
+    t.equal((await postroad.get('/segments')).body.pagination.total, 0)
+  },
+)
+
 t.test('conditions that cannot be asked are refused, their rule named', async t => {
   const { post } = await open(t)
   const refused = async (rule: object, path: string) =>

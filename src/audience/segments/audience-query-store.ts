@@ -10,6 +10,7 @@ import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { contactsOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
+import { findContactsBySeq } from '../contacts/contact-store.js'
 import { hasAny, isWithAny, LIST_MEMBERS } from '../pair-store.js'
 import {
   allContacts,
@@ -164,6 +165,27 @@ export async function hasContact(
     if (rows.length > 0) return true
   }
   return false
+}
+
+/** The newest of those that match. Scans no further than it takes to find them. @param count at most so many */
+export async function sampleMatching(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  count: number,
+  mayGoOn: Patience,
+): Promise<Contact[]> {
+  const meant = await whereOf(db, group, asking)
+  const seqs: number[] = []
+  for (const piece of meant?.pieces ?? []) {
+    if (seqs.length >= count) break
+    mayGoOn()
+    const { rows } = await sql<{ seq: number }>`
+      select seq from ${allContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)}
+      order by seq desc limit ${count - seqs.length}`.execute(db)
+    seqs.push(...rows.map(({ seq }) => seq))
+  }
+  return findContactsBySeq(db, seqs)
 }
 
 /** Newest first. */

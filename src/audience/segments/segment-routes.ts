@@ -5,15 +5,16 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { keyActor, recordActivity } from '../../events/activity-store.js'
-import { Done, Id, Moment } from '../../http/answer/answer-fields.js'
+import { Done, Id, Moment, orNull } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
+import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { MOST_SEGMENTS, type AudienceParts } from '../audience-parts.js'
 import { checkName, refuseMoreThan } from '../checks.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
 import { patience } from '../scan-store.js'
-import { estimate, listMatching } from './audience-query-store.js'
+import { estimate, listMatching, sampleMatching } from './audience-query-store.js'
 import { ConditionsSchema } from './conditions.js'
 import { readConditions } from './read-conditions.js'
 import { checkConditions } from './rule-references.js'
@@ -40,6 +41,14 @@ const SegmentChangesBody = Type.Object(
   { name: Type.Optional(Name), conditions: Type.Optional(ConditionsSchema) },
   { additionalProperties: false, title: 'SegmentChanges' },
 )
+
+const EstimateBody = Type.Object(
+  { conditions: ConditionsSchema },
+  { additionalProperties: false, title: 'ConditionsToEstimate' },
+)
+
+/** Contacts shown with an estimate. */
+const SAMPLE_SIZE = 10
 
 const SegmentSchema = Type.Object(
   {
@@ -233,6 +242,45 @@ export function segmentRoutes({
         )
         const warnings = await warningsOf({ database, clock }, workspaceId, conditions)
         return { count: found.count, mailable_count: found.mailable, warnings }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/segments/estimate',
+      access: 'segments:read',
+      operationId: 'estimateConditions',
+      chapter: 'Segments',
+      isReadOnly: true,
+      summary: 'Estimate conditions without saving them.',
+      description:
+        'Counts the contacts that match and those that can be mailed, as `POST /segments/{id}/estimate` does. With the permission ' +
+        `\`contacts:read\`, \`sample\` holds up to ${SAMPLE_SIZE} of them, newest first; without it, \`sample\` is null. ` +
+        'Conditions that take longer than a few seconds are a 503.',
+      body: EstimateBody,
+      example: { conditions: EXAMPLE.conditions },
+      response: Type.Object(
+        {
+          count: Type.Integer(),
+          mailable_count: Type.Integer(),
+          warnings: Warnings,
+          sample: orNull(Type.Array(ContactSchema, { maxItems: SAMPLE_SIZE })),
+        },
+        { title: 'ConditionsEstimate' },
+      ),
+      async handle({ principal, body: { conditions } }) {
+        const { workspaceId, isSandbox } = principal
+        const group = await checkConditions(database.reader, workspaceId, conditions)
+        const [asked, mayGoOn] = [asking(workspaceId), patience(clock)]
+        const { count, mailable } = await estimate(database.slowReader, group, asked, mayGoOn)
+        const sample = mayDo(principal, 'contacts:read')
+          ? await sampleMatching(database.slowReader, group, asked, Math.min(count, SAMPLE_SIZE), mayGoOn)
+          : null
+        return {
+          count,
+          mailable_count: mailable,
+          warnings: await warningsOf({ database, clock }, workspaceId, conditions),
+          sample: sample && sample.map(one => shownContact(one, isSandbox)),
+        }
       },
     }),
     listRoute({
