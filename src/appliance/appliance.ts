@@ -8,6 +8,9 @@ import { dirname } from 'node:path'
 import type { SecretBox } from '../accounts/secret-box.js'
 import { openSecretBox } from '../accounts/secret-sealing.js'
 import { ensureSecret } from '../accounts/secret-store.js'
+import { purchaseHistory } from '../analytics/conversions/purchase-history-store.js'
+import { provideHistory } from '../audience/segments/rule-history.js'
+import { campaignHistory } from '../campaigns/records/campaign-history-store.js'
 import type { Config } from '../config/config.js'
 import { orderedIds, type NewId } from '../core/ids.js'
 import { SharedWatch } from '../core/ttl-cache.js'
@@ -69,6 +72,9 @@ export interface OpenRequest {
 }
 
 /** @throws NotInitialisedError, SchemaError, SecretKeyError */
+/** What rules of segments know of campaigns and purchases. */
+provideHistory({ campaigns: campaignHistory, purchases: purchaseHistory })
+
 export async function openAppliance(request: OpenRequest): Promise<Appliance> {
   const { config, world, mayCreate = false, mayMigrate = mayCreate, isServing = false, onCommitted } = request
   const live: LiveConfig = { current: config }

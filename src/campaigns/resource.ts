@@ -1,5 +1,6 @@
 /** Campaigns as a resource: one template to a list or segment, and what came of it. */
 import { deletesOldest } from '../resource/retention.js'
+import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import type { CampaignParts } from './campaign-parts.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
@@ -20,7 +21,7 @@ export const campaigns = resource({
         'Who the recipients of a campaign were, from its end on. The campaign and its counts stay.',
     },
   },
-  open: (parts: CampaignParts) => {
+  open: (parts: CampaignParts & ReferenceParts) => {
     const runner = new CampaignRunner(parts)
     const wake = () => runner.wake()
     return {

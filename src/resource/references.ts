@@ -11,7 +11,7 @@ import type { Queries } from '../db/database.js'
 
 /** A thing that others refer to, by its id or by its name. */
 export interface Referenced {
-  readonly kind: 'list' | 'tag' | 'segment' | 'template' | 'automation'
+  readonly kind: 'list' | 'tag' | 'segment' | 'template' | 'automation' | 'campaign'
   readonly workspaceId: string
   readonly id: string
   readonly name: string

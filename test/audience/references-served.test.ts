@@ -24,6 +24,14 @@ async function open(t: Test) {
 const asking = (field: string, operator: string, value: unknown) => ({
   conditions: { match: 'all', rules: [{ field, operator, value }] },
 })
+const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
+
+async function openCampaignDraft(make: (path: string, body: object) => Promise<string>): Promise<string> {
+  const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
+  const list = await make('/lists', { name: 'L' })
+  return make('/campaigns', { name: 'Spring', subject: 'Hello', template_id: template, list_id: list })
+}
+
 const refusal = (path: string) => ({ status: 400, body: { error: { code: 'validation_error', path } } })
 
 t.test('a rule about a dynamic list means those whom its conditions mean, however deep', async t => {
@@ -179,4 +187,76 @@ t.test('what a scheduled campaign uses is deleted by force alone', async t => {
     })
     t.match(await remove(`${path}?force=true`), { status: 200 })
   }
+})
+
+t.test('rules ask who received, opened and clicked a campaign, and what contacts bought', async t => {
+  const { make, count, post, get } = await open(t)
+  const campaign = await openCampaignDraft(make)
+  const ann = await make('/contacts', { email: 'ann@x.example', attributes: { birthday: '1990-01-07' } })
+  await make('/contacts', { email: 'bob@x.example', attributes: { birthday: '1990-02-07' } })
+  const bought = { contact_id: ann, value: 30, metadata: { product_id: 'shoe-7' } }
+  t.equal((await post('/conversions', bought)).status, 201)
+  t.equal((await post('/conversions', { ...bought, value: -5, metadata: {} })).status, 201)
+  for (const [field, operator, value, expected] of [
+    ['campaign_opened', 'equals', campaign, 0],
+    ['campaign_opened', 'not_equals', campaign, 2],
+    ['campaign_clicked', 'in', [campaign], 0],
+    ['campaign_received', 'is_not_set', undefined, 2],
+    ['purchase_count', 'gte', 2, 1],
+    ['purchase_count', 'equals', 0, 1],
+    ['purchase_total', 'equals', 25, 1],
+    ['last_purchase_at', 'within_days', 1, 1],
+    ['last_purchase_at', 'is_not_set', undefined, 1],
+    ['purchased_product', 'equals', 'shoe-7', 1],
+    ['purchased_product', 'not_in', ['shoe-7'], 1],
+    ['birthday', 'anniversary_in_next_days', 7, 1],
+    ['birthday', 'anniversary_in_next_days', 40, 2],
+    ['birthday', 'in_next_days', 40, 0],
+  ] as const) {
+    const segment = await make('/segments', { name: field, ...asking(field, operator, value) })
+    t.equal(await count(segment), expected, `${field} ${operator}`)
+  }
+  const list = { name: 'Buyers', type: 'dynamic', ...asking('purchase_total', 'gt', 10) }
+  t.match((await get(`/lists/${await make('/lists', list)}/members`)).body.data, [{ email: 'ann@x.example' }])
+})
+
+t.test(
+  'a rule about campaigns, purchases or coming days that cannot be asked is refused with its path',
+  async t => {
+    const { post } = await open(t)
+    const [operator, value] = ['conditions.rules.0.operator', 'conditions.rules.0.value']
+    for (const [field, asked, given, path] of [
+      ['campaign_opened', 'equals', 'Spring', value],
+      ['campaign_opened', 'equals', MADE_UP, value],
+      ['campaign_opened', 'in', [MADE_UP], `${value}.0`],
+      ['campaign_opened', 'contains', MADE_UP, operator],
+      ['purchase_count', 'gt', 'many', value],
+      ['purchase_count', 'starts_with', 1, operator],
+      ['purchase_total', 'gt', true, value],
+      ['last_purchase_at', 'before', 'yesterday', value],
+      ['purchased_product', 'gt', 'a', operator],
+      ['birthday', 'anniversary_in_next_days', -1, value],
+      ['birthday', 'in_next_days', 1.5, value],
+      ['birthday', 'in_next_days', '7', value],
+      ['tags', 'in_next_days', 7, operator],
+    ] as const)
+      t.match(await post('/segments', { name: 'S', ...asking(field, asked, given) }), refusal(path), field)
+  },
+)
+
+t.test('a campaign that a rule names is not deleted without force', async t => {
+  const { make, remove } = await open(t)
+  const campaign = await openCampaignDraft(make)
+  const segment = await make('/segments', {
+    name: 'Openers',
+    ...asking('campaign_opened', 'equals', campaign),
+  })
+  await make('/lists', { name: 'Clickers', type: 'dynamic', ...asking('campaign_clicked', 'in', [campaign]) })
+  const refused = await remove(`/campaigns/${campaign}`)
+  t.match(refused, { status: 409, body: { error: { code: 'conflict' } } })
+  t.match(
+    refused.body.error.message,
+    new RegExp(`dynamic list "Clickers" .*segment "Openers" \\(${segment}\\)`),
+  )
+  t.equal((await remove(`/campaigns/${campaign}?force=true`)).status, 200)
 })

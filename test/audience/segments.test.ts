@@ -22,11 +22,18 @@ import {
 import { findMatching } from '../../src/audience/segments/match-store.js'
 import { readConditions } from '../../src/audience/segments/read-conditions.js'
 import { findTag, insertTag } from '../../src/audience/tags/tag-store.js'
+import { insertConversion } from '../../src/analytics/conversions/conversion-store.js'
+import { purchaseHistory } from '../../src/analytics/conversions/purchase-history-store.js'
+import { provideHistory } from '../../src/audience/segments/rule-history.js'
+import { campaignHistory } from '../../src/campaigns/records/campaign-history-store.js'
+import { flag } from '../../src/db/tables.js'
 import { AppError } from '../../src/core/errors.js'
 import { suppressAll } from '../../src/deliverability/suppressions/suppression-store.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { eachDatabase } from '../support/db/database.js'
 import { DAY_MS, NOW } from '../support/mailroom.js'
+
+provideHistory({ campaigns: campaignHistory, purchases: purchaseHistory })
 
 const PAGE = { limit: 1_000, offset: 0 }
 const unhurried = () => {}
@@ -35,7 +42,32 @@ const ASKING = { workspaceId: 'w1', now: NOW }
 interface Person extends NewContact {
   readonly openedAt: number | null
   readonly tags: readonly string[]
+  readonly purchases: readonly Purchase[]
+  /** Of each campaign what became of its mail; absent where it was not sent to this person. */
+  readonly campaigns: Readonly<Record<string, Reception>>
 }
+
+interface Purchase {
+  readonly value: number
+  readonly at: number
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+type Reception = (typeof RECEPTIONS)[number]
+
+/** How far mail of a campaign has come: its status, whether it was opened and clicked. A click is an opening as well. */
+const RECEPTIONS = [
+  { status: 'sent', opened: false, clicked: false },
+  { status: 'bounced', opened: false, clicked: false },
+  { status: 'delivered', opened: false, clicked: false },
+  { status: 'opened', opened: true, clicked: false },
+  { status: 'clicked', opened: true, clicked: true },
+] as const
+const CAMPAIGNS = ['0192f000-0000-7000-8000-00000000ca01', '0192f000-0000-7000-8000-00000000ca02']
+const PRODUCTS: readonly Purchase['metadata'][] = [
+  ...[{}, { product_id: 'p1' }, { product_id: 7 }, { product_id: null }, { product_ids: 'p1' }],
+  ...[{ product_ids: ['p2', 7] }, { product_ids: [] }, { product_id: 'p2', product_ids: ['p1'] }],
+]
 
 const NAMES = [null, 'Ann', 'ANNE', 'José', 'jose', 'Strauß', '50%_x', "O'Hara"]
 const VALUES: readonly unknown[] = [
@@ -51,6 +83,7 @@ const VALUES: readonly unknown[] = [
     '10',
     '2026-01-01',
     '2025-12-30T10:00:00+02:00',
+    ...['1990-01-07', '1988-02-29', '2026-01-05', '2026-01-09T23:59:59Z', '1961-12-31'],
     'a"b',
     "'; --",
   ],
@@ -91,8 +124,21 @@ function people(random: SeededRandom, count: number): Person[] {
     createdAt: NOW - Math.floor(random.fraction() * 10) * DAY_MS,
     openedAt: random.fraction() < 0.5 ? null : NOW - Math.floor(random.fraction() * 10) * DAY_MS,
     tags: TAGS.filter(tag => random.fraction() < (tag === 'rare' ? 0.05 : 0.3)),
+    purchases: Array.from({ length: Math.floor(random.fraction() * 4) }, () => ({
+      value: pick([10, 19.5, -10, 100, 0]),
+      at: NOW - Math.floor(random.fraction() * 10) * DAY_MS,
+      metadata: pick(PRODUCTS),
+    })),
+    campaigns: Object.fromEntries(
+      CAMPAIGNS.filter(() => random.fraction() < 0.6).map(id => [id, pick(RECEPTIONS)]),
+    ),
   }))
 }
+
+const HISTORY = [
+  ...['campaign_received', 'campaign_opened', 'campaign_clicked'],
+  ...['purchase_count', 'purchase_total', 'last_purchase_at', 'purchased_product'],
+]
 
 function randomConditions(random: SeededRandom, depth = 1): Conditions {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random.fraction() * from.length)]!
@@ -110,6 +156,7 @@ function randomConditions(random: SeededRandom, depth = 1): Conditions {
       'lte',
     ],
     ...['is_set', 'is_not_set', 'in', 'not_in', 'before', 'after', 'within_days', 'not_within_days'],
+    ...['in_next_days', 'not_in_next_days', 'anniversary_in_next_days', 'not_anniversary_in_next_days'],
   ]
   const rules = Array.from({ length: Math.floor(random.fraction() * 4) }, (): Rule | Conditions => {
     if (depth < 3 && random.fraction() < 0.25) return randomConditions(random, depth + 1)
@@ -120,6 +167,7 @@ function randomConditions(random: SeededRandom, depth = 1): Conditions {
       ...ATTRIBUTES.map(name => `attributes.${name}`),
       ...NESTED,
       ...NESTED.map(name => `attributes.${name}`),
+      ...HISTORY,
     ])
     const text = () =>
       pick([
@@ -146,13 +194,21 @@ function randomConditions(random: SeededRandom, depth = 1): Conditions {
     const date = () => pick(['2026-01-01', '2025-12-30T08:00:00Z', '2026-01-05T10:00:00Z'])
     const value = /^is_/.test(operator)
       ? undefined
-      : /in$/.test(operator)
-        ? [pick([text(), 5, true]), pick([text(), 10, 19.9])]
-        : /days$/.test(operator)
-          ? pick([0, 1, 3.5, 100])
-          : /before|after/.test(operator) || /_at$/.test(field)
-            ? date()
-            : scalar()
+      : field.startsWith('campaign_')
+        ? /in$/.test(operator)
+          ? CAMPAIGNS
+          : pick(CAMPAIGNS)
+        : field === 'purchased_product'
+          ? /in$/.test(operator)
+            ? [pick(['p1', 'none']), 7]
+            : pick(['p1', 'p2', 7])
+          : /in$/.test(operator)
+            ? [pick([text(), 5, true]), pick([text(), 10, 19.9])]
+            : /days$/.test(operator)
+              ? pick([0, 1, 3.5, 100])
+              : /before|after/.test(operator) || /_at$/.test(field)
+                ? date()
+                : scalar()
     return value === undefined ? { field, operator } : { field, operator, value }
   })
   return { match: pick(['all', 'any']), rules }
@@ -176,17 +232,69 @@ function meets(person: Person, { field, operator, value }: Rule): boolean {
     const isMeant = person.tags.some(tag => list.some(one => plain(String(one)) === tag))
     return (question === 'is_set' ? person.tags.length > 0 : isMeant) !== isNot
   }
+  const upcoming = /^(anniversary_)?in_next_days$/.exec(question)
+  const { campaigns, purchases } = person
+  const total = purchases.reduce((sum, one) => sum + one.value, 0)
+  if (field.startsWith('campaign_')) {
+    const has = (id: string) => {
+      const { status, opened, clicked } = campaigns[id] ?? { status: '', opened: false, clicked: false }
+      if (field === 'campaign_received') return ['delivered', 'opened', 'clicked'].includes(status)
+      return field === 'campaign_opened' ? opened : clicked
+    }
+    return CAMPAIGNS.some(id => (question === 'is_set' || list.includes(id)) && has(id)) !== isNot
+  }
+  if (field === 'purchased_product') {
+    const bought = purchases.flatMap(({ metadata: { product_id: one = null, product_ids: others } }) => [
+      ...(one === null ? [] : [one]),
+      ...(Array.isArray(others) ? (others as unknown[]) : []),
+    ])
+    const isMeant = (product: unknown) => list.some(value => String(value) === String(product))
+    return (question === 'is_set' ? bought.length > 0 : bought.some(isMeant)) !== isNot
+  }
+  if (field === 'purchase_count' || field === 'purchase_total') {
+    if (question === 'is_set') return purchases.length > 0 !== isNot
+    const amount = field === 'purchase_count' ? purchases.length : total
+    const asked = numeric(value)!
+    const isSo = { lt: amount < asked, lte: amount <= asked, gt: amount > asked, gte: amount >= asked }
+    return (question === 'equals' ? amount === asked : isSo[question as 'lt']) !== isNot
+  }
   const own: Record<string, unknown> = {
+    ...(purchases.length > 0 ? { last_purchase_at: Math.max(...purchases.map(({ at }) => at)) } : {}),
+    ...(purchases.length === 0 && field === 'last_purchase_at' ? { last_purchase_at: null } : {}),
     ...{ email: person.email, first_name: person.firstName, last_name: person.lastName },
     ...{ subscribed: person.subscribed, created_at: person.createdAt, last_opened_at: person.openedAt },
   }
   const name = field.replace('attributes.', '')
   const found = field in own ? own[field] : named(person.attributes, name)
   if (question === 'is_set') return isThere(found) !== isNot
+  if (upcoming) {
+    const isMoment = field.endsWith('_at')
+    const at = isMoment
+      ? (found as number | null)
+      : typeof found === 'string' && /^\d{4}-\d\d-\d\d/.test(found)
+        ? readMoment(found)
+        : undefined
+    return (
+      (at !== undefined && at !== null && isUpcoming(at, Number(value), upcoming[1] !== undefined)) !== isNot
+    )
+  }
   if (field === 'subscribed') return list.some(one => String(one) === String(found)) !== isNot
   const kind = !(field in own) ? 'attribute' : field.endsWith('_at') ? 'moment' : 'text'
   const answer = compare(found, question, list, kind)
   return isNot ? answer !== true : answer === true
+}
+
+/** Day by day, as on a calendar. */
+function isUpcoming(at: number, days: number, isYearly: boolean): boolean {
+  const day = (moment: number) => new Date(moment).toISOString().slice(isYearly ? 5 : 0, 10)
+  const isLeap = (year: number) => new Date(Date.UTC(year, 1, 29)).getUTCMonth() === 1
+  for (let ahead = 0; ahead <= days; ahead += 1) {
+    const date = NOW + ahead * DAY_MS
+    if (day(date) === day(at)) return true
+    const isSubstitute = day(date) === '02-28' && !isLeap(new Date(date).getUTCFullYear())
+    if (isYearly && isSubstitute && day(at) === '02-29') return true
+  }
+  return false
 }
 
 /** An attribute by its own name, or by the path to where it is nested; through an array, those of its items. */
@@ -304,6 +412,38 @@ async function fill(database: Database, all: readonly Person[]): Promise<void> {
       const { openedAt } = all[at]!
       if (openedAt !== null) await noteVisit(tx.db, seq, 'last_opened_at', openedAt)
     }
+    for (const id of CAMPAIGNS) {
+      await tx.db
+        .insertInto('campaigns')
+        .values({
+          ...{ id, workspace_id: 'w1', is_sandbox: 0, name: id, subject: 'x', template_id: 't' },
+          ...{ status: 'completed', created_at: NOW, updated_at: NOW },
+        } as never)
+        .execute()
+      const { seq: campaign } = await tx.db
+        .selectFrom('campaigns')
+        .select('seq')
+        .where('id', '=', id)
+        .executeTakeFirstOrThrow()
+      for (const [at, { seq: contact }] of contacts.entries()) {
+        const reception = all[at]!.campaigns[id]
+        if (!reception) continue
+        const { status, opened, clicked } = reception
+        await tx.db
+          .insertInto('campaign_recipients')
+          .values({
+            ...{ campaign, contact, status, reason: null, message_id: null },
+            ...{ has_opened: flag(opened), has_clicked: flag(clicked) },
+          })
+          .execute()
+      }
+    }
+    for (const { id, purchases } of all)
+      for (const [at, { value, at: createdAt, metadata }] of purchases.entries())
+        await insertConversion(tx.db, {
+          ...{ id: `${id}.${at}`, workspaceId: 'w1', contactId: id, value, currency: 'EUR', metadata },
+          ...{ messageId: null, campaignId: null, isSandbox: false, createdAt },
+        })
     await insertContacts(tx.db, 'w2', [{ ...all[0]!, id: 'stranger', subscribed: true }])
   })
 }
@@ -326,7 +466,7 @@ eachDatabase(
     const { items: rows } = await listMatching(database.reader, everybody, ASKING, PAGE, unhurried)
     const idOf = new Map(rows.map(({ seq, id }) => [seq, id]))
     let [asked, refused, met] = [0, 0, 0]
-    while (asked < 250) {
+    while (asked < 350) {
       const conditions = randomConditions(random)
       let group
       try {
@@ -461,3 +601,40 @@ t.test('a boolean field may be asked for with in, and nothing but booleans', asy
   t.same(read([true]).parts, [{ kind: 'truth', field: 'subscribed', values: [true] }])
   t.throws(() => read(['maybe']), { code: 'validation_error', path: 'conditions.rules.0.value' })
 })
+
+eachDatabase(
+  t,
+  'an anniversary is upcoming across the end of a year, and on the 29th of February',
+  async (t, database) => {
+    const birthdays = ['1990-01-01', '1961-12-30', '1988-02-29', '2000-02-28', '1975-03-01', 'unknown']
+    await database.write(tx =>
+      insertContacts(
+        tx.db,
+        'w1',
+        birthdays.map(birthday => ({
+          ...{ id: birthday, email: `${birthday}@x.example`, firstName: null, lastName: null },
+          ...{ subscribed: true, createdAt: NOW, attributes: { birthday } },
+        })),
+      ),
+    )
+    const born = async (today: string, days: number, operator = 'anniversary_in_next_days') => {
+      const group = readConditions({ match: 'all', rules: [{ field: 'birthday', operator, value: days }] })
+      const asking = { workspaceId: 'w1', now: Date.parse(`${today}T23:00:00Z`) }
+      const { items } = await listMatching(database.reader, group, asking, PAGE, unhurried)
+      return items.map(({ id }) => id).sort()
+    }
+    t.same(await born('2026-12-30', 2), ['1961-12-30', '1990-01-01'])
+    t.same(await born('2026-12-31', 0), [])
+    t.same(await born('2027-02-27', 1), ['1988-02-29', '2000-02-28'], 'no leap year')
+    t.same(await born('2028-02-27', 1), ['2000-02-28'], 'a leap year')
+    t.same(await born('2028-02-29', 0), ['1988-02-29'])
+    t.same(await born('2027-02-28', 0), ['1988-02-29', '2000-02-28'])
+    t.same(await born('2027-03-01', 0), ['1975-03-01'])
+    t.equal((await born('2027-03-01', 400)).length, 5)
+    t.same(await born('2026-12-30', 2, 'in_next_days'), [])
+    t.same(await born('1960-12-31', 364, 'in_next_days'), ['1961-12-30'])
+    t.same(await born('2026-12-30', 2, 'not_anniversary_in_next_days'), [
+      ...['1975-03-01', '1988-02-29', '2000-02-28', 'unknown'],
+    ])
+  },
+)

@@ -1,13 +1,16 @@
-/** What of the audience refers to lists and tags: segments, dynamic lists and forms. Fails: as the database does. */
+/** What of the audience refers to lists, tags and campaigns: segments, dynamic lists and forms. Fails: as the database does. */
 import type { ReferenceHolder } from '../../resource/references.js'
 import { findFormsOfList } from '../forms/form-store.js'
 import { findDynamicLists, updateList } from '../lists/list-store.js'
 import { namesInRules, renamedInRules } from './rule-references.js'
 import { findAllSegments, updateSegment } from './segment-store.js'
 
+/** Kinds of things that rules name. */
+export const NAMED_IN_RULES: ReadonlySet<string> = new Set(['list', 'tag', 'campaign'])
+
 export const segmentReferences: ReferenceHolder = {
   async findUses(db, thing) {
-    if (thing.kind !== 'list' && thing.kind !== 'tag') return []
+    if (!NAMED_IN_RULES.has(thing.kind)) return []
     const segments = await findAllSegments(db, thing.workspaceId)
     return segments
       .filter(({ conditions }) => namesInRules(conditions, thing))
@@ -23,7 +26,7 @@ export const segmentReferences: ReferenceHolder = {
 
 export const listReferences: ReferenceHolder = {
   async findUses(db, thing) {
-    if (thing.kind !== 'list' && thing.kind !== 'tag') return []
+    if (!NAMED_IN_RULES.has(thing.kind)) return []
     const lists = await findDynamicLists(db, thing.workspaceId)
     return lists
       .filter(({ conditions }) => conditions && namesInRules(conditions, thing))

@@ -18,12 +18,15 @@ import type { Conditions } from './conditions.js'
 import {
   readConditions,
   type Group,
+  type MomentField,
   type Order,
   type Test,
   type TextField,
   type TextSource,
   type ThingsField,
 } from './read-conditions.js'
+import { historyOf } from './rule-history.js'
+import { upcomingDaysOfYear } from './upcoming-days.js'
 
 type Condition = RawBuilder<boolean>
 
@@ -62,6 +65,7 @@ export type Reach = 'all' | 'some'
 /** What conditions are compiled with. */
 interface Known {
   readonly dialect: Dialect
+  readonly workspaceId: string
   readonly now: number
   readonly places: Places
   /** How many there are; known where there are rules about lists or tags. */
@@ -91,6 +95,7 @@ export async function conditionsOf(
   const things = new Set(thingsFields(group))
   const known: Known = {
     dialect: dialectOf(db),
+    workspaceId,
     now,
     places: await findPlaces(db, audience),
     contacts: things.size > 0 ? ((await findAudience(db, workspaceId))?.contacts ?? 0) : 0,
@@ -130,7 +135,9 @@ function costOf(test: Test, { places }: Known): number {
         ? test.of.attribute
         : undefined
   if (attribute !== undefined) return places.has(attribute) ? COSTS.text : COSTS.attribute
-  if (test.kind === 'things') return COSTS.things
+  if (test.kind === 'things' || test.kind === 'campaign') return COSTS.things
+  const isOfPurchases = 'of' in test && 'moment' in test.of && test.of.moment === 'last_purchase_at'
+  if (test.kind === 'purchases' || test.kind === 'product' || isOfPurchases) return COSTS.attribute
   return test.kind === 'text' || test.kind === 'text_order' ? COSTS.text : COSTS.column
 }
 
@@ -151,13 +158,33 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
     case 'date_order':
       return sql<boolean>`${moment(test.attribute, known)} ${SIGNS[test.order]} ${real(test.value)}`
     case 'moment':
-      return sql<boolean>`${sql.ref(test.field)} ${SIGNS[test.order]} ${test.value}`
+      return sql<boolean>`${ownMoment(test.field, known)} ${SIGNS[test.order]} ${test.value}`
     case 'moment_is':
-      return maybeNot(sql.ref(test.field), sql`= ${test.value}`, test.isNot)
+      return maybeNot(ownMoment(test.field, known), sql`= ${test.value}`, test.isNot)
     case 'within_days': {
-      const value = 'moment' in test.of ? sql.ref(test.of.moment) : moment(test.of.attribute, known)
+      const value = momentOf(test.of, known)
       const from = Math.round(known.now - test.days * DAY_MS)
       return maybeNot(value, sql`between ${real(from)} and ${real(known.now)}`, test.isNot)
+    }
+    case 'in_next_days':
+      return compileUpcoming(test, known)
+    case 'campaign': {
+      const range = aim.reach === 'all' ? aim.range : undefined
+      const isAmong = historyOf('campaigns').isAmong(test.field, known.workspaceId, test.ids, range)
+      return test.isNot ? sql<boolean>`not ${isAmong}` : isAmong
+    }
+    case 'purchases': {
+      const { workspaceId } = known
+      const purchases = historyOf('purchases')
+      const value =
+        test.field === 'purchase_count' ? purchases.count(workspaceId) : purchases.total(workspaceId)
+      const sign = test.order === 'equals' ? sql`=` : SIGNS[test.order]
+      const isSo = sql<boolean>`${value} ${sign} ${real(test.value)}`
+      return test.isNot ? sql<boolean>`not (${isSo})` : isSo
+    }
+    case 'product': {
+      const hasBought = historyOf('purchases').hasBought(known.dialect, known.workspaceId, test.products)
+      return test.isNot ? sql<boolean>`not ${hasBought}` : hasBought
     }
     case 'truth':
       if (test.values.length === 0) return NOBODY
@@ -167,6 +194,38 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
     case 'things':
       return compileThings(test, known, aim)
   }
+}
+
+/** Days are those of UTC. */
+function compileUpcoming(
+  { of, days, isYearly, isNot }: Extract<Test, { kind: 'in_next_days' }>,
+  known: Known,
+): Condition {
+  const value = momentOf(of, known)
+  if (!isYearly) {
+    const today = Math.floor(known.now / DAY_MS) * DAY_MS
+    return maybeNot(value, sql`between ${real(today)} and ${real(today + (days + 1) * DAY_MS - 1)}`, isNot)
+  }
+  const window = upcomingDaysOfYear(known.now, days)
+  if (!window) return sql<boolean>`${value} is ${isNot ? sql`null` : sql`not null`}`
+  const day =
+    known.dialect === 'sqlite'
+      ? sql`strftime('%m%d', ${value} / 1000.0, 'unixepoch')`
+      : sql`to_char(to_timestamp(${value} / 1000.0) at time zone 'UTC', 'MMDD')`
+  const { from, to } = window
+  const isNear =
+    from <= to
+      ? sql<boolean>`(${day} >= ${from} and ${day} <= ${to})`
+      : sql<boolean>`(${day} >= ${from} or ${day} <= ${to})`
+  return isNot ? sql<boolean>`${isNear} is not true` : isNear
+}
+
+function momentOf(of: { readonly moment: MomentField } | { readonly attribute: string }, known: Known) {
+  return 'moment' in of ? ownMoment(of.moment, known) : moment(of.attribute, known)
+}
+
+function ownMoment(field: MomentField, { workspaceId }: Known): RawBuilder<unknown> {
+  return field === 'last_purchase_at' ? historyOf('purchases').lastAt(workspaceId) : sql.ref(field)
 }
 
 function compileText(test: Extract<Test, { kind: 'text' }>, known: Known): Condition {
@@ -299,7 +358,8 @@ function text(of: TextSource, known: Known): RawBuilder<unknown> {
 
 /** Empty text is as nothing; `traits` has no empty arrays. What is no text stands in `traits`, whatever its place. */
 function compilePresence({ of, isNot }: Extract<Test, { kind: 'is_set' }>, known: Known): Condition {
-  if ('moment' in of) return sql<boolean>`${sql.ref(of.moment)} ${isNot ? sql`is null` : sql`is not null`}`
+  if ('moment' in of)
+    return sql<boolean>`${ownMoment(of.moment, known)} ${isNot ? sql`is null` : sql`is not null`}`
   const value = text(of, known)
   const isSet = (): Condition => {
     if ('field' in of) return sql<boolean>`${value} <> ''`

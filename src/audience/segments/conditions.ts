@@ -32,7 +32,8 @@ export const MOST_NESTING = 3
 export const OPERATORS = [
   ...(['equals', 'not_equals', 'contains', 'not_contains', 'starts_with', 'ends_with'] as const),
   ...(['gt', 'lt', 'gte', 'lte', 'is_set', 'is_not_set', 'in', 'not_in'] as const),
-  ...(['before', 'after', 'within_days', 'not_within_days'] as const),
+  ...(['before', 'after', 'within_days', 'not_within_days', 'in_next_days', 'not_in_next_days'] as const),
+  ...(['anniversary_in_next_days', 'not_anniversary_in_next_days'] as const),
 ] as const
 
 const Text = Type.String({ maxLength: MOST_TEXT })
@@ -43,13 +44,18 @@ const rule = {
     maxLength: 120,
     description:
       'email, first_name, last_name, subscribed, bounced, bounce_type, created_at, updated_at, bounced_at, last_opened_at, ' +
-      'last_clicked_at, lists, tags; any other name is that of an attribute, which `attributes.` may precede. A dot reaches into a ' +
+      'last_clicked_at, lists, tags; campaign_received, campaign_opened, campaign_clicked (campaign ids, while recipients are kept); ' +
+      'purchase_count, purchase_total, last_purchase_at, purchased_product (conversions; the product is `metadata.product_id` or in ' +
+      '`metadata.product_ids`); any other name is that of an attribute, which `attributes.` may precede. A dot reaches into a ' +
       `nested attribute (\`address.city\`), up to ${MOST_NESTED} of a contact.`,
+    examples: ['plan', 'campaign_opened', 'purchase_total', 'birthday'],
   }),
   operator: Type.String({
     maxLength: 32,
     shown: Type.Enum([...OPERATORS]),
-    description: '`is_set` is false for an empty text or array.',
+    description:
+      '`is_set` is false for an empty text or array. `in_next_days` matches dates from today to so many days ahead, ' +
+      '`anniversary_in_next_days` the same whatever the year, such as a birthday; days are those of UTC.',
   }),
   value: Type.Optional(
     Type.Union(
@@ -63,7 +69,7 @@ const rule = {
         description:
           'Text compares without case and accents. A number compares as a number, also with attributes that are text (`"19.90"`); so does ' +
           'numeric text with `gt`, `gte`, `lt` and `lte`. `in` and `not_in` take an array, `before` and `after` an ISO 8601 date, ' +
-          '`within_days` a number of days. In an attribute that is an array, `contains` and `in` look for an item; in text, `contains` ' +
+          '`within_days`, `in_next_days` and `anniversary_in_next_days` a number of days. In an attribute that is an array, `contains` and `in` look for an item; in text, `contains` ' +
           'looks for a part of it.',
       },
     ),

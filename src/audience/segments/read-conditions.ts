@@ -7,6 +7,7 @@
 import { readMoment } from '../../core/read-moment.js'
 import { refusal } from '../checks.js'
 import { fold } from '../../core/fold.js'
+import { isUuid } from '../../core/ids.js'
 import { numberOf } from '../contacts/traits.js'
 import {
   isGroup,
@@ -17,9 +18,12 @@ import {
   type RuleValue,
   type Scalar,
 } from './conditions.js'
+import type { CampaignField } from './rule-history.js'
 
 export type TextField = 'email' | 'first_name' | 'last_name' | 'bounce_type'
-export type MomentField = 'created_at' | 'updated_at' | 'bounced_at' | 'last_opened_at' | 'last_clicked_at'
+export type MomentField =
+  'created_at' | 'updated_at' | 'bounced_at' | 'last_opened_at' | 'last_clicked_at' | 'last_purchase_at'
+export type PurchaseField = 'purchase_count' | 'purchase_total'
 export type TruthField = 'subscribed' | 'bounced'
 export type ThingsField = 'lists' | 'tags'
 
@@ -66,6 +70,30 @@ export type Test =
       readonly days: number
       readonly isNot: boolean
     }
+  /** From the present day, in UTC, to so many days ahead; `isYearly`: whatever the year. */
+  | {
+      readonly kind: 'in_next_days'
+      readonly of: { readonly moment: MomentField } | { readonly attribute: string }
+      readonly days: number
+      readonly isYearly: boolean
+      readonly isNot: boolean
+    }
+  /** Any of the campaigns, by id. Undefined: of all there are. */
+  | {
+      readonly kind: 'campaign'
+      readonly field: CampaignField
+      readonly ids: readonly string[] | undefined
+      readonly isNot: boolean
+    }
+  | {
+      readonly kind: 'purchases'
+      readonly field: PurchaseField
+      readonly order: Order | 'equals'
+      readonly value: number
+      readonly isNot: boolean
+    }
+  /** Undefined: any product that is named. */
+  | { readonly kind: 'product'; readonly products: readonly string[] | undefined; readonly isNot: boolean }
   /** An attribute that is written as a date. */
   | {
       readonly kind: 'date_order'
@@ -98,9 +126,15 @@ const MOMENTS: readonly string[] = [
   'bounced_at',
   'last_opened_at',
   'last_clicked_at',
+  'last_purchase_at',
 ]
 const TEXTS: readonly string[] = ['email', 'first_name', 'last_name', 'bounce_type']
 const ORDERS: readonly string[] = ['lt', 'lte', 'gt', 'gte']
+export const CAMPAIGN_FIELDS: readonly string[] = ['campaign_received', 'campaign_opened', 'campaign_clicked']
+const PURCHASE_FIELDS: readonly string[] = ['purchase_count', 'purchase_total']
+const OTHERS: readonly string[] = ['subscribed', 'bounced', 'lists', 'tags', 'purchased_product']
+const OWN_FIELDS = new Set([...MOMENTS, ...TEXTS, ...CAMPAIGN_FIELDS, ...PURCHASE_FIELDS, ...OTHERS])
+
 /** @param path of the conditions in the request, e.g. `conditions` @throws AppError validation_error */
 export function readConditions(conditions: Conditions, path = 'conditions'): Group {
   const bounds = { tests: 0, values: 0 }
@@ -143,9 +177,9 @@ interface Asked {
   readonly isNot: boolean
 }
 
-/** @returns undefined for a contact's own field */
+/** @returns undefined for a field that is no attribute */
 export function attributeOf(field: string): string | undefined {
-  if ([...MOMENTS, ...TEXTS, 'subscribed', 'bounced', 'lists', 'tags'].includes(field)) return undefined
+  if (OWN_FIELDS.has(field)) return undefined
   return field.startsWith('attributes.') ? field.slice('attributes.'.length) : field
 }
 
@@ -159,6 +193,9 @@ function readRule(rule: Rule, place: string): Test {
   if (TEXTS.includes(field)) return readTextRule(asked, { field: field as TextField })
   if (field === 'subscribed' || field === 'bounced') return readTruthRule(asked, field)
   if (field === 'lists' || field === 'tags') return readThingsRule(asked, field)
+  if (CAMPAIGN_FIELDS.includes(field)) return readCampaignRule(asked, field as CampaignField)
+  if (PURCHASE_FIELDS.includes(field)) return readPurchaseRule(asked, field as PurchaseField)
+  if (field === 'purchased_product') return readProductRule(asked)
   const attribute = attributeOf(field) ?? ''
   if (attribute === '') throw refusal(`${place}.field`, 'field must name an attribute')
   return readAttributeRule(asked, attribute)
@@ -171,6 +208,9 @@ function readMomentRule(asked: Asked, field: MomentField): Test {
       return { kind: 'is_set', of: { moment: field }, isNot }
     case 'within_days':
       return { kind: 'within_days', of: { moment: field }, days: readDays(asked), isNot }
+    case 'in_next_days':
+    case 'anniversary_in_next_days':
+      return readUpcoming(asked, { moment: field })
     case 'before':
       return { kind: 'moment', field, order: 'lt', value: readDate(asked) }
     case 'after':
@@ -182,6 +222,40 @@ function readMomentRule(asked: Asked, field: MomentField): Test {
         return { kind: 'moment', field, order: operator as Order, value: readDate(asked) }
       throw unfit(asked)
   }
+}
+
+function readUpcoming(asked: Asked, of: { moment: MomentField } | { attribute: string }): Test {
+  const { operator, isNot } = asked
+  const days = readDays(asked)
+  if (!Number.isInteger(days)) throw unfitValue(asked, 'a whole number of days')
+  return { kind: 'in_next_days', of, days, isYearly: operator !== 'in_next_days', isNot }
+}
+
+function readCampaignRule(asked: Asked, field: CampaignField): Test {
+  const { operator, isNot } = asked
+  if (operator === 'is_set') return { kind: 'campaign', field, ids: undefined, isNot }
+  if (operator !== 'in' && operator !== 'equals') throw unfit(asked)
+  const ids = (operator === 'in' ? readValues(asked) : [readOne(asked)]).map(String)
+  if (!ids.every(isUuid)) throw unfitValue(asked, 'the id of a campaign')
+  return { kind: 'campaign', field, ids: ids.map(id => id.toLowerCase()), isNot }
+}
+
+function readPurchaseRule(asked: Asked, field: PurchaseField): Test {
+  const { operator, isNot, rule } = asked
+  if (operator === 'is_set')
+    return { kind: 'purchases', field: 'purchase_count', order: 'gt', value: 0, isNot }
+  if (operator !== 'equals' && !ORDERS.includes(operator)) throw unfit(asked)
+  const value = typeof rule.value === 'string' ? numberOf(rule.value) : rule.value
+  if (typeof value !== 'number') throw unfitValue(asked, 'a number')
+  return { kind: 'purchases', field, order: operator as Order | 'equals', value, isNot }
+}
+
+function readProductRule(asked: Asked): Test {
+  const { operator, isNot } = asked
+  if (operator === 'is_set') return { kind: 'product', products: undefined, isNot }
+  if (operator !== 'in' && operator !== 'equals') throw unfit(asked)
+  const values = operator === 'in' ? readValues(asked) : [readOne(asked)]
+  return { kind: 'product', products: values.map(value => String(value).replaceAll('\0', '')), isNot }
 }
 
 function readTruthRule(asked: Asked, field: TruthField): Test {
@@ -218,6 +292,9 @@ function readAttributeRule(asked: Asked, attribute: string): Test {
       }
     case 'within_days':
       return { kind: 'within_days', of: { attribute }, days: readDays(asked), isNot }
+    case 'in_next_days':
+    case 'anniversary_in_next_days':
+      return readUpcoming(asked, { attribute })
     default: {
       const number = typeof value === 'string' ? numberOf(value) : value
       if (ORDERS.includes(operator) && typeof number === 'number')

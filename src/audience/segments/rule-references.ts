@@ -1,18 +1,20 @@
 /**
- * Lists and tags that rules name, by id or by name whatever its case.
+ * Lists and tags that rules name, by id or by name whatever its case, and campaigns, by id.
  *
  * Before conditions are stored everything they name must exist, and a dynamic list must not lead back to itself. A rename is followed in
  * stored conditions, in its transaction. Fails: AppError validation_error, its path leading to the rule.
  */
 import { fold } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
 import type { Referenced } from '../../resource/references.js'
 import { refusal } from '../checks.js'
 import { findNamedLists } from '../lists/list-store.js'
 import type { NamedSeq } from '../pair-store.js'
 import { findNamedTags } from '../tags/tag-store.js'
 import { isGroup, type Conditions, type Rule, type RuleValue, type Scalar } from './conditions.js'
-import { readConditions, type Group } from './read-conditions.js'
+import { CAMPAIGN_FIELDS, readConditions, type Group } from './read-conditions.js'
+import { historyOf } from './rule-history.js'
 
 /** Dynamic lists whose conditions name dynamic lists, and so on. */
 const MOST_DEPTH = 5
@@ -65,7 +67,30 @@ export async function checkConditions(
     requireAll(lists, known, 'list')
     new ListGraph(known, listId).check(conditions, path)
   }
+  await requireCampaigns(
+    db,
+    workspaceId,
+    rules.filter(({ rule }) => CAMPAIGN_FIELDS.includes(rule.field)),
+  )
   return group
+}
+
+async function requireCampaigns(
+  db: Queries,
+  workspaceId: string,
+  rules: readonly PlacedRule[],
+): Promise<void> {
+  const ids = rules.flatMap(({ rule }) => valuesOf(rule).map(value => String(value).toLowerCase()))
+  if (ids.length === 0) return
+  const known = new Set<string>()
+  for (const list of inLists([...new Set(ids)]))
+    for (const id of await historyOf('campaigns').findKnown(db, workspaceId, list)) known.add(id)
+  for (const { rule, place } of rules)
+    for (const [at, value] of valuesOf(rule).entries())
+      if (!known.has(String(value).toLowerCase())) {
+        const where = typeof rule.value === 'object' ? `${place}.value.${at}` : `${place}.value`
+        throw refusal(where, `there is no campaign ${JSON.stringify(value)}; name another`)
+      }
 }
 
 function requireAll(rules: readonly PlacedRule[], known: readonly NamedSeq[], thing: string): void {
@@ -115,6 +140,7 @@ class ListGraph {
 }
 
 function isAbout(rule: Rule, { kind }: Referenced): boolean {
+  if (kind === 'campaign') return CAMPAIGN_FIELDS.includes(rule.field)
   return rule.field === `${kind}s`
 }
 

@@ -24,8 +24,8 @@ const TRIGGER_FIELDS: Partial<Record<TriggerType, Partial<Record<Referenced['kin
   tag_added: { tag: 'tagName' },
   tag_removed: { tag: 'tagName' },
   segment_entered: { segment: 'segmentId' },
-  email_opened: { template: 'templateId' },
-  email_clicked: { template: 'templateId' },
+  email_opened: { template: 'templateId', campaign: 'campaignId' },
+  email_clicked: { template: 'templateId', campaign: 'campaignId' },
 }
 
 const STEP_FIELDS: Partial<Record<StepTypeName, Partial<Record<Referenced['kind'], string>>>> = {

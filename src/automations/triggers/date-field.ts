@@ -22,7 +22,10 @@ export interface DateConfig {
   readonly repeat: 'none' | 'yearly'
 }
 
-const MOMENTS: Readonly<Record<MomentField, (contact: Contact) => number | null>> = {
+/** Of those that rules know, the ones a contact carries itself. */
+type ContactMoment = Exclude<MomentField, 'last_purchase_at'>
+
+const MOMENTS: Readonly<Record<ContactMoment, (contact: Contact) => number | null>> = {
   created_at: contact => contact.createdAt,
   updated_at: contact => contact.updatedAt,
   bounced_at: contact => contact.bouncedAt,
@@ -30,8 +33,8 @@ const MOMENTS: Readonly<Record<MomentField, (contact: Contact) => number | null>
   last_clicked_at: contact => contact.lastClickedAt,
 }
 
-function momentField(field: string): MomentField | undefined {
-  return Object.hasOwn(MOMENTS, field) ? (field as MomentField) : undefined
+function momentField(field: string): ContactMoment | undefined {
+  return Object.hasOwn(MOMENTS, field) ? (field as ContactMoment) : undefined
 }
 
 function attributeName(field: string): string {

@@ -5,6 +5,7 @@ import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
+import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { CAMPAIGN_EXAMPLE, DRAFT_EXAMPLE, SENT_EXAMPLE } from './campaign-example.js'
 import {
@@ -19,7 +20,7 @@ import { deleteCampaign, insertCampaign, listCampaigns, updateDraft } from './ca
 import { logAct, requireAct, requireCampaign } from './campaigns.js'
 import { NOTHING_SAID, readFields, requireNamed } from './read-fields.js'
 
-export function campaignRoutes({ send }: CampaignParts): Route[] {
+export function campaignRoutes({ send, references }: CampaignParts & ReferenceParts): Route[] {
   const { database, clock, newId, senders } = send
   return [
     listRoute({
@@ -124,14 +125,16 @@ export function campaignRoutes({ send }: CampaignParts): Route[] {
       operationId: 'deleteCampaign',
       chapter: 'Campaigns',
       summary: 'Delete a draft.',
-      description: 'What was sent stays: its mail leads back to it.',
+      description: `What was sent stays: its mail leads back to it. ${describeUses('campaign', 'a segment, a dynamic list or an active automation')}`,
       params: CampaignParams,
+      query: forceQuery,
       response: Done,
       errors: ['not_found', 'conflict'],
-      handle: ({ principal, params }) =>
+      handle: ({ principal, params, query }) =>
         database.write(async tx => {
           const campaign = await requireCampaign(tx.db, principal.workspaceId, params.id)
           requireAct(campaign, 'delete')
+          if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'campaign', ...campaign })
           await deleteCampaign(tx.db, campaign.seq)
           await logAct(tx, campaign, keyActor(principal), 'deleted', clock.now())
           return { success: true as const }

@@ -242,6 +242,33 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [FULL],
   },
   {
+    id: 'segments.history',
+    rule: 'rules ask for campaigns, purchases and coming days, and for campaigns that exist (additive)',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Segment rules** With a number',
+    ],
+    tests: [
+      references('rules ask who received, opened and clicked a campaign, and what contacts bought'),
+      references(
+        'a rule about campaigns, purchases or coming days that cannot be asked is refused with its path',
+      ),
+      references('a campaign that a rule names is not deleted without force'),
+    ],
+    asserts: [
+      't.equal(await count(segment), expected, `${field} ${operator}`)',
+      't.match(refused, { status: 409',
+    ],
+  },
+  {
+    id: 'segments.estimate-unsaved',
+    rule: 'conditions can be estimated before they are saved (additive)',
+    from: [`${TABLE} > POST /segments/:id/estimate`],
+    tests: [
+      lists('conditions can be estimated before they are saved, with a sample for who may see contacts'),
+    ],
+    asserts: ['t.match([status, body.data], [200, { count: 12, mailable_count: 10, warnings: [] }])'],
+  },
+  {
     id: 'segments.crud',
     rule: 'segments are made, searched, shown, changed and deleted',
     from: [
