@@ -17,7 +17,7 @@ import { parseSecretKey } from '../config/schema/secret-key.js'
 import { describeError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isSameAddress } from '../world/net/ip-address.js'
-import { eachItsOwn, type ListenAddress } from '../world/net/listen.js'
+import { markIpv6Only, type ListenAddress } from '../world/net/listen.js'
 
 export interface FindingsRequest {
   readonly config: Config
@@ -109,7 +109,7 @@ export function configuredListeners({ http, submission, inbound, dns }: Config):
     ['dns.listen', dns.listen],
   ]
   return keys.flatMap(([key, addresses, all]) =>
-    eachItsOwn(addresses, all).map(address => ({ key, address })),
+    markIpv6Only(addresses, all).map(address => ({ key, address })),
   )
 }
 

@@ -93,6 +93,16 @@ export const EVENT_TABLE: readonly EventRow[] = [
     causedBy: ['a remote 5xx', 'the end of all retries', 'mail that comes back'],
     test: [SERVED, PLAYED],
   },
+  {
+    event: 'email.failed',
+    causedBy: [
+      'a mail that cannot be built',
+      'content that is gone when the mail expires',
+      'a mail deleted from the queue',
+      'POST /campaigns/:id/cancel',
+    ],
+    test: [SERVED, PLAYED],
+  },
   { event: 'email.complained', causedBy: ['a report of a feedback loop'], test: [SERVED, PLAYED] },
   { event: 'conversion.created', causedBy: ['POST /conversions'], test: [SERVED, CONVERSIONS] },
   { event: 'campaign.sent', causedBy: ['POST /campaigns/:id/send/api'], test: [SERVED, CAMPAIGN] },

@@ -120,12 +120,15 @@ t.test('mail is told of as it is handed over and taken', async t => {
 
 t.test('what becomes of mail is told', async t => {
   const { make, told, key, ...postroad } = await open(t, true)
-  for (const outcome of ['bounced', 'complained', 'clicked'])
+  for (const outcome of ['bounced', 'complained', 'clicked', 'failed'])
     await make('/email/send', { ...LIVE_MAIL, to: `${outcome}@simulator.test` })
   const visit = { ip: String, user_agent: String, is_bot: false }
   t.match(await told('email.opened'), [{ to: 'clicked@simulator.test', ...visit, inferred: true }])
   t.match(await told('email.clicked'), [{ to: 'clicked@simulator.test', ...visit, url: String }])
   t.match(await told('email.complained'), [{ to: 'complained@simulator.test', feedback_type: String }])
+  t.match(await told('email.failed'), [
+    { to: 'failed@simulator.test', reason: 'simulated: the message could not be built' },
+  ])
   const [bounced] = await told('email.bounced')
   t.match(bounced, {
     to: 'bounced@simulator.test',

@@ -1,4 +1,5 @@
 /** An event of each kind as the log holds it, with its mail where it is about one: what `docs/webhooks.md` shows the payloads of. */
+import { EMPTY_SUBJECT } from '../../src/content/rendering/mail-plan.js'
 import type { ToldEvent } from '../../src/webhooks/events/event-data.js'
 import type { WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
 
@@ -53,6 +54,7 @@ const PAYLOADS: Readonly<Record<WebhookEvent, object>> = {
     ...{ bounceType: 'permanent', cause: 'recipient', scope: 'address', subtype: 'no_such_mailbox' },
     ...{ smtpStatus: '5.1.1', diagnosticCode: 'smtp; 550 5.1.1 no such user', remoteMta: 'mx.example.com' },
   },
+  'email.failed': { ...mail, reason: EMPTY_SUBJECT },
   'email.complained': { ...mail, feedbackType: 'abuse' },
   'flow.triggered': flow,
   'flow.completed': flow,

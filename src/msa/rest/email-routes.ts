@@ -55,7 +55,7 @@ function sendRoute(parts: SendParts): Route {
       'the answer is that of an immediate send. More recipients than the email rate of the key are refused with ' +
       'validation_error, since no minute has room for them.\n\n' +
       'Simulator: with a sandbox key nothing is sent, and addresses at `simulator.test` play what they are named after: ' +
-      '`delivered@`, `bounced@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
+      '`delivered@`, `bounced@`, `failed@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
       '(`bounced+order7@simulator.test`); scheduled mail does at its time.',
     body: SendBody,
     example: SEND_EXAMPLE,

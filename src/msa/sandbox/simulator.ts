@@ -18,12 +18,14 @@ import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
 const DOMAIN = 'simulator.test'
 const REMOTE_MTA = `mx.${DOMAIN}`
 
-type Step = 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked'
+type Step = 'delivered' | 'bounced' | 'failed' | 'complained' | 'opened' | 'clicked'
 
 /** What happens to the mail, in this order. */
 const PLAYS: ReadonlyMap<string, readonly Step[]> = new Map([
   ['delivered', ['delivered']],
   ['bounced', ['bounced']],
+  // As a mail that cannot be built: no server is offered it.
+  ['failed', ['failed']],
   ['complained', ['delivered', 'complained']],
   ['opened', ['delivered', 'opened']],
   // The open is inferred from the click, as for a reader whose mail program loads no pictures.
@@ -84,8 +86,9 @@ function toPlayer(mail: DueMail): Player[] {
 }
 
 function transitionsOf({ messageId, steps }: Player, at: number): Transition[] {
+  const isOffered = !steps.includes('failed')
   return [
-    { messageId, at, kind: 'offered' },
+    ...(isOffered ? [{ messageId, at, kind: 'offered' } as const] : []),
     ...steps.map((step): Transition => ({ messageId, at, ...transition(step) })),
   ]
 }
@@ -108,6 +111,8 @@ function transition(step: Step) {
           remoteMta: REMOTE_MTA,
         },
       } as const
+    case 'failed':
+      return { kind: step, facts: { reason: 'simulated: the message could not be built' } } as const
     case 'complained':
       return { kind: step, facts: { feedbackType: 'abuse' } } as const
     case 'opened':

@@ -52,6 +52,10 @@ const DATA: Readonly<Record<WebhookEvent, ToData>> = {
     diagnostic_code: payload['diagnosticCode'] ?? null,
     isp_name: ispName(addressDomain(textOf(payload['to'])), textOf(payload['remoteMta'])),
   }),
+  'email.failed': (event, payload, mail) => ({
+    ...aboutMail(event, payload, mail),
+    reason: payload['reason'] ?? null,
+  }),
   'email.complained': (event, payload, mail) => ({
     ...aboutMail(event, payload, mail),
     feedback_type: payload['feedbackType'] ?? null,

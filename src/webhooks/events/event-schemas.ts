@@ -99,6 +99,15 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
     },
     { title: 'BouncedEmail' },
   ),
+  'email.failed': Type.Object(
+    {
+      ...aboutMail,
+      reason: TextOrNull({
+        description: 'Why, for people to read, e.g. `the subject is empty after merging`.',
+      }),
+    },
+    { title: 'FailedEmail' },
+  ),
   'email.complained': Type.Object(
     { ...aboutMail, feedback_type: Type.String({ description: 'RFC 5965 §7.3, e.g. abuse.' }) },
     { title: 'ComplainedEmail' },

@@ -13,6 +13,7 @@ export const WEBHOOK_EVENTS = {
   'email.opened': 'A mail was opened; scanners and prefetchers say so in `is_bot`.',
   'email.clicked': 'A link of a mail was followed; scanners say so in `is_bot`.',
   'email.bounced': 'A mail was refused for good, or came back.',
+  'email.failed': 'A mail was given up without having been refused: it could not be built, or was withdrawn.',
   'email.complained': 'A recipient, or the provider for them, called a mail spam.',
   'flow.triggered': 'An automation began for a contact.',
   'flow.completed': 'An automation came to its end for a contact.',
