@@ -29,6 +29,10 @@ export interface AboutMessage {
   readonly batchId?: string
   readonly templateId?: string
   readonly contactId?: string
+  /** Those that its sender gave it. */
+  readonly tags?: readonly string[]
+  /** Domain of its From address, as A-labels in lower case. */
+  readonly senderDomain?: string
 }
 
 /** Accepted: stored and, unless sandboxed or skipped, queued. */

@@ -208,6 +208,7 @@ const selectOrigins = statement((db, { ids }: { ids: readonly string[] }) =>
   db
     .selectFrom('message_contents')
     .select(['id', 'is_marketing', 'campaign_id', 'automation_id', 'template_id', 'batch_id', 'batch_index'])
+    .select(['from_address', 'tags'])
     .where('id', 'in', ids),
 )
 
@@ -216,7 +217,15 @@ export async function findOrigins(db: Queries, ids: readonly string[]): Promise<
   const origins = new Map<string, MailOrigin>()
   for (const list of inLists(ids))
     for (const row of (await selectOrigins(db, { ids: list })).rows)
-      origins.set(row.id, originOf({ ...ownOriginFromRow(row), ...batchFromRow(row) }))
+      origins.set(
+        row.id,
+        originOf({
+          from: { address: row.from_address },
+          ...ownOriginFromRow(row),
+          ...batchFromRow(row),
+          ...tagsFromRow(row),
+        }),
+      )
   return origins
 }
 
@@ -319,7 +328,7 @@ function contentFromRow(row: MessageContentRow): MessageContent {
     trackOpens: row.track_opens === 1,
     trackClicks: row.track_clicks === 1,
     createdAt: row.created_at,
-    ...(row.tags === null ? {} : { tags: JSON.parse(row.tags) as string[] }),
+    ...tagsFromRow(row),
     ...(row.addressees === null ? {} : { addressees: addresseesFromJson(row.addressees) }),
     ...(row.headers === null ? {} : { headers: JSON.parse(row.headers) as HeaderField[] }),
     ...(row.attachments === null ? {} : { attachments: JSON.parse(row.attachments) as AttachmentFacts[] }),
@@ -356,6 +365,10 @@ function ownOriginFromRow(
     ...(row.automation_id === null ? {} : { automationId: row.automation_id }),
     ...(row.template_id === null ? {} : { templateId: row.template_id }),
   }
+}
+
+function tagsFromRow({ tags }: Pick<MessageContentRow, 'tags'>) {
+  return tags === null ? {} : { tags: JSON.parse(tags) as string[] }
 }
 
 function batchFromRow(row: Pick<MessageContentRow, 'batch_id' | 'batch_index'>) {

@@ -5,6 +5,7 @@
  * event about it. Pure.
  */
 import { given } from '../core/given.js'
+import { addressDomain } from '../mail/address.js'
 import type { AboutMessage } from '../events/event.js'
 
 /** Lower goes first. `campaign` is all bulk mail, batches as well: nobody waits for one of its messages as for a single one. */
@@ -14,7 +15,7 @@ export type Priority = (typeof PRIORITIES)[keyof typeof PRIORITIES]
 /** Empty for a single send or relayed mail. */
 export type MailOrigin = Pick<
   AboutMessage,
-  'isMarketing' | 'campaignId' | 'automationId' | 'batchId' | 'templateId'
+  'isMarketing' | 'campaignId' | 'automationId' | 'batchId' | 'templateId' | 'tags' | 'senderDomain'
 >
 
 /** Fields of a content that say what it is. */
@@ -25,20 +26,20 @@ export interface OriginFields {
   readonly automationId?: string
   readonly templateId?: string
   readonly batch?: { readonly id: string; /** From 0. */ readonly index: number }
+  readonly tags?: readonly string[]
 }
 
-/** Shared by nearly all mail. */
-const NOTHING_ELSE: MailOrigin = {}
-
-export function originOf(content: OriginFields): MailOrigin {
-  const { campaignId, automationId, templateId, batch } = content
+export function originOf(
+  content: OriginFields & { readonly from: { readonly address: string } },
+): MailOrigin {
+  const { campaignId, automationId, templateId, batch, tags, from } = content
   const isMarketing = isMarketingMail(content)
-  if (!isMarketing && templateId === undefined && batch === undefined) return NOTHING_ELSE
   return {
     ...(isMarketing ? { isMarketing } : {}),
     ...given({ campaignId, automationId }),
     ...(batch === undefined ? {} : { batchId: batch.id }),
-    ...given({ templateId }),
+    ...given({ templateId, tags }),
+    senderDomain: addressDomain(from.address),
   }
 }
 

@@ -10,6 +10,7 @@ import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { addWorkspace, DAY_MS, enqueue, NOW } from '../support/mailroom.js'
 
 const ANN = { id: '0192f000-0000-7000-8000-00000000000a', email: 'Ann@X.example' }
+const BOB = { id: '0192f000-0000-7000-8000-00000000000c', email: 'bob@x.example' }
 
 async function serve(t: Test, database: Database) {
   await addWorkspace(database, 'w1', { currency: 'EUR' })
@@ -23,7 +24,9 @@ async function serve(t: Test, database: Database) {
       clock,
       newId: () => `conversion-${++ids}`,
       findContact: async (_, workspaceId, by) =>
-        workspaceId === 'w1' && 'id' in by && by.id === ANN.id ? ANN : undefined,
+        workspaceId === 'w1'
+          ? [ANN, BOB].find(one => ('id' in by ? by.id === one.id : by.email.toLowerCase() === one.email))
+          : undefined,
       findAttribution: lastEngagement,
       onEvents: () => (wakes += 1),
     }),
@@ -144,6 +147,38 @@ t.test('what was clicked or opened more than seven days ago led to nothing', asy
   t.match(await convertAnn(), { message_id: 'm2' })
   await clock.advance(DAY_MS)
   t.match(await convertAnn(), { message_id: null })
+})
+
+eachDatabase(t, 'the list can be narrowed by contact and by time', async (t, database) => {
+  const { convert, list, clock } = await serve(t, database)
+  const add = async (contact_id: string) => convert({ contact_id, value: 1 })
+  await add(ANN.id)
+  await clock.advance(DAY_MS)
+  await add(BOB.id)
+  await clock.advance(DAY_MS)
+  await add(ANN.id)
+  const ids = async (query: string) => {
+    const { data, pagination } = (await list(query)).json as {
+      data: { id: string }[]
+      pagination: { total: number }
+    }
+    t.equal(pagination.total, data.length, query)
+    return data.map(({ id }) => Number(id.replace('conversion-', '')))
+  }
+  t.same(await ids(''), [3, 2, 1])
+  t.same(await ids(`?contact_id=${ANN.id.toUpperCase()}`), [3, 1])
+  t.same(await ids('?email=BOB@x.example'), [2])
+  t.same(await ids(`?email=bob@x.example&contact_id=${ANN.id}`), [])
+  t.same(await ids('?email=nobody@x.example'), [])
+  t.same(await ids('?since=2026-01-06'), [3, 2])
+  t.same(await ids('?until=2026-01-06'), [2, 1], 'a date alone includes that day')
+  t.same(await ids(`?since=2026-01-06T10:00:00Z&until=2026-01-07T10:00:00Z`), [2])
+  t.same(await ids(`?contact_id=${ANN.id}&since=2026-01-06`), [3])
+  t.match(await list('?since=yesterday'), {
+    status: 400,
+    json: { error: { code: 'validation_error', path: 'since' } },
+  })
+  t.match(await list('?contact=x'), { status: 400 })
 })
 
 t.test('an unknown contact is a 404 of its own', async t => {

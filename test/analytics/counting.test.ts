@@ -1,6 +1,7 @@
 /** What happened to mail is counted day by day, once, and told by `GET /analytics`. */
 import t, { type Test } from 'tap'
 import { countingConsumer } from '../../src/analytics/statistics/counting-consumer.js'
+import { deleteGroupsBefore, MOST_VALUES } from '../../src/analytics/statistics/group-counter-store.js'
 import { reportRoute } from '../../src/analytics/statistics/report-route.js'
 import type { Database } from '../../src/db/database.js'
 import { APPLIANCE } from '../../src/core/owner.js'
@@ -60,7 +61,7 @@ interface Report {
 
 async function reporting(t: Test, database: Database) {
   const clock = new FakeClock()
-  const api = await serveRoutes(t, [reportRoute(database.reader, clock)])
+  const api = await serveRoutes(t, [reportRoute(database, clock)])
   const ask = (query = '', key = 'all') => api.ask({ path: `/api/v1/analytics${query}`, key })
   const report = async (query = '') => ((await ask(query)).json as { data: Report }).data
   return { clock, ask, report }
@@ -157,11 +158,120 @@ t.test('without a period it is 30 days; any other is refused', async t => {
   const { report, ask } = await reporting(t, await sqliteDatabase(t))
   t.match(await report(), { period: '30d', sends: 0 })
   t.equal((await report()).daily.length, 30)
-  for (const query of ['?period=91d', '?period=', '?period=7D', '?period=7d&period=1d', '?since=7d'])
+  for (const query of [
+    '?period=91d',
+    '?period=',
+    '?period=7D',
+    '?period=7d&period=1d',
+    '?since=7d',
+    '?period=7d&until=2026-01-05',
+  ])
     t.match(await ask(query), { status: 400, json: { error: { code: 'validation_error' } } }, query)
 })
 
 t.test('it needs analytics:read', async t => {
   const { ask } = await reporting(t, await sqliteDatabase(t))
   t.match(await ask('', 'reader'), { status: 403, json: { error: { code: 'forbidden' } } })
+})
+
+const tagged = (payload: object, head: Head = {}): Event =>
+  event({ kind: 'email.sent', payload: { to, ...payload } }, head)
+
+eachDatabase(
+  t,
+  'mail is counted by campaign, by each of its tags, and by the sender domain',
+  async (t, database) => {
+    const receipt = { tags: ['receipt', 'eu shop'], senderDomain: 'shop.example' }
+    await count(database, [
+      event({ kind: 'email.accepted', payload: { to, ...receipt } }),
+      tagged(receipt),
+      event({ kind: 'email.opened', payload: { ...visit, ...receipt } }),
+      event({ kind: 'email.opened', payload: { ...visit, ...receipt, isBot: true } }),
+      tagged({ tags: ['receipt'], senderDomain: 'other.example' }, { occurredAt: NOW - DAY_MS }),
+      tagged({ campaignId: 'c1', senderDomain: 'shop.example' }),
+      tagged({ campaignId: 'c1', senderDomain: 'shop.example' }, { workspaceId: 'w2' }),
+      tagged({ senderDomain: 'postroad.example' }, { workspaceId: APPLIANCE }),
+      sent(),
+    ])
+    await count(database, [tagged(receipt)])
+    const { report } = await reporting(t, database)
+    t.match(await report('?tag=receipt'), {
+      ...{ accepted: 1, sends: 3, api_sends: 3, campaign_sends: 0, opens: 1 },
+      daily_api_sends: { '28': { date: '2026-01-04', count: 1 }, '29': { date: '2026-01-05', count: 2 } },
+    })
+    t.match(await report('?tag=eu%20shop&period=1d'), { sends: 2, opens: 1, daily: [{ sends: 2 }] })
+    t.match(await report('?campaign_id=C1'), { sends: 1, campaign_sends: 1, api_sends: 0 })
+    t.match(await report('?domain=Shop.Example'), { sends: 3, campaign_sends: 1, api_sends: 2 })
+    t.match(await report('?tag=unknown'), { sends: 0, daily: { length: 30 } })
+    t.match(await report('?domain=postroad.example'), { sends: 0 })
+    t.equal((await report())['groups'], undefined)
+    const byTag = await report('?group_by=tag')
+    t.equal(byTag['sends'], 5, 'the totals are those of all mail')
+    t.match(byTag['groups'], [
+      { value: 'receipt', sends: 3, opens: 1 },
+      { value: 'eu shop', sends: 2 },
+    ])
+    t.match((await report('?group_by=domain&period=1d'))['groups'], [{ value: 'shop.example', sends: 3 }])
+    t.match((await report('?group_by=campaign'))['groups'], [{ value: 'c1', sends: 1, campaign_sends: 1 }])
+  },
+)
+
+eachDatabase(t, 'values beyond the limit of a day are counted together', async (t, database) => {
+  const of = (first: number, values: number) =>
+    Array.from({ length: values }, (_, at) => tagged({ tags: [`order ${first + at}`] }))
+  await count(database, of(0, MOST_VALUES - 1))
+  await count(database, of(1_000, 3))
+  await count(database, [...of(0, 2), ...of(2_000, 2)])
+  const { report } = await reporting(t, database)
+  t.match(await report('?tag=order%200'), { sends: 2 }, 'what is known counts on')
+  t.match(await report('?tag=order%201000'), { sends: 1 }, 'the last one with room')
+  t.match(await report('?tag=order%201001'), { sends: 0 })
+  const groups = (await report('?group_by=tag'))['groups'] as { value: string | null; sends: number }[]
+  t.equal(groups.length, 101)
+  t.match(groups[0], { value: 'order 0', sends: 2 })
+  t.match(groups.at(-1), { value: null, sends: MOST_VALUES + 6 - 102 })
+  const rows = await database.reader.selectFrom('daily_group_counters').select('value').execute()
+  t.equal(rows.length, MOST_VALUES + 1)
+  t.equal(await database.write(({ db }) => deleteGroupsBefore(db, NOW + DAY_MS, 400)), 400)
+  t.equal(await database.write(({ db }) => deleteGroupsBefore(db, NOW + DAY_MS, 400)), 101)
+  // Two tags that a database keeps as one.
+  await count(database, [tagged({ tags: ['\ud800', '\ud801'] })])
+  t.match((await report('?group_by=tag'))['groups'], [{ value: '\ufffd', sends: 1 }])
+})
+
+t.test('a report covers the days asked for, 90 at most', async t => {
+  const database = await sqliteDatabase(t)
+  await count(database, [
+    sent({ occurredAt: NOW - 100 * DAY_MS }),
+    sent({ occurredAt: NOW - 2 * DAY_MS }),
+    sent({ occurredAt: NOW - DAY_MS }),
+    sent(),
+  ])
+  const { report, ask } = await reporting(t, database)
+  for (const [query, since, until, sends] of [
+    ['?since=2026-01-04', '2026-01-04', '2026-01-05', 2],
+    ['?since=2026-01-03&until=2026-01-04', '2026-01-03', '2026-01-04', 2],
+    ['?since=2026-01-04T23:00:00Z&until=2026-01-05T00:00:00Z', '2026-01-04', '2026-01-04', 1],
+    ['?until=2026-01-04', '2025-12-06', '2026-01-04', 2],
+    ['?since=2025-09-20&until=2025-10-01', '2025-09-20', '2025-10-01', 1],
+    ['?since=2026-01-05&until=2026-12-31', '2026-01-05', '2026-01-05', 1],
+    ['?since=2025-10-08', '2025-10-08', '2026-01-05', 3],
+  ] as const) {
+    const found = await report(query)
+    t.match(found, { period: 'custom', since, until, sends }, query)
+    t.match([found.daily[0], found.daily.at(-1)], [{ date: since }, { date: until }], query)
+  }
+  t.match(await report('?period=7d'), { period: '7d', since: '2025-12-30', until: '2026-01-05' })
+  for (const [query, path] of [
+    ['?since=2025-10-07', 'since'],
+    ['?since=2026-01-06', 'since'],
+    ['?since=2026-01-04&until=2026-01-03', 'until'],
+    ['?since=yesterday', 'since'],
+    ['?period=7d&since=2026-01-04', 'period'],
+    ['?tag=a&domain=b', 'domain'],
+    ['?campaign_id=c&tag=a', 'tag'],
+    ['?tag=a&group_by=tag', 'group_by'],
+    ['?group_by=day', 'group_by'],
+  ] as const)
+    t.match(await ask(query), { status: 400, json: { error: { code: 'validation_error', path } } }, query)
 })

@@ -145,3 +145,18 @@ t.test(
     t.match(await report('', stranger), { accepted: 1, sends: 1, delivered: 1, ...none })
   },
 )
+
+t.test('a report can be narrowed to a tag, a sender domain and a campaign, or grouped by them', async t => {
+  const { report, key, ...postroad } = await open(t)
+  await postroad.send(key, { ...good, to: ['ann@one.test', 'bob@one.test'], tags: ['receipt'] })
+  await postroad.send(key, { ...good, from_email: 'me@other.test', to: 'cid@one.test' })
+  await until('all to be counted', async () => (await report('?period=1d')).delivered === 3)
+  const mailed = { accepted: 2, sends: 2, delivered: 2 }
+  t.match(await report('?tag=receipt'), mailed)
+  // Neither domain was added here: the mails are from the shared address.
+  t.match(await report('?domain=Mail.Postroad.test'), { sends: 3 })
+  t.match(await report('?domain=sender.test'), { sends: 0 })
+  t.match((await report('?group_by=tag')).groups, [{ value: 'receipt', ...mailed }])
+  t.match((await report('?group_by=domain')).groups, [{ value: 'mail.postroad.test', sends: 3 }])
+  t.match(await report('?campaign_id=0192f000-0000-7000-8000-00000000abcd'), { sends: 0 })
+})

@@ -758,4 +758,10 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       suppression_sweeps: [{ workspace_id: WORKSPACE, is_sandbox: 0, position: 4_294_967_297 }],
     },
   },
+  '0037-reports': {
+    become: { campaigns: [{ id: 'campaign', resend_of: null, resend_to: null }] },
+    after: {
+      daily_group_counters: [{ workspace_id: WORKSPACE, dimension: 'tag', day: 0, value: 'a', accepted: 1 }],
+    },
+  },
 }

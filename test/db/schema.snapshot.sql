@@ -261,7 +261,9 @@ CREATE TABLE "campaigns" (
   "unique_clicks" integer default 0 not null,
   "bounces" integer default 0 not null,
   "complaints" integer default 0 not null,
-  "unsubscribes" integer default 0 not null
+  "unsubscribes" integer default 0 not null,
+  "resend_of" text,
+  "resend_to" text
 );
 
 CREATE TABLE "captured_mails" (
@@ -446,6 +448,25 @@ CREATE TABLE "daily_counters" (
   constraint "daily_counters_pk" primary key ("workspace_id",
   "day",
   "name")
+);
+
+CREATE TABLE "daily_group_counters" (
+  "workspace_id" text not null,
+  "dimension" text not null,
+  "day" bigint not null,
+  "value" text not null,
+  "accepted" bigint default 0 not null,
+  "campaign_sends" bigint default 0 not null,
+  "api_sends" bigint default 0 not null,
+  "delivered" bigint default 0 not null,
+  "opens" bigint default 0 not null,
+  "clicks" bigint default 0 not null,
+  "bounces" bigint default 0 not null,
+  "complaints" bigint default 0 not null,
+  constraint "daily_group_counters_pk" primary key ("workspace_id",
+  "dimension",
+  "day",
+  "value")
 );
 
 CREATE TABLE "dkim_keys" (
@@ -1011,9 +1032,13 @@ CREATE INDEX contacts_unindexed on contacts (seq) where is_indexed = 0;
 
 CREATE INDEX contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0;
 
+CREATE INDEX "conversions_by_contact" on "conversions" ("workspace_id", "contact_id", "id");
+
 CREATE INDEX "conversions_by_workspace" on "conversions" ("workspace_id", "id");
 
 CREATE INDEX "daily_counters_by_day" on "daily_counters" ("day");
+
+CREATE INDEX "daily_group_counters_by_day" on "daily_group_counters" ("day");
 
 CREATE INDEX "dkim_keys_by_domain" on "dkim_keys" ("domain_id");
 
@@ -1075,7 +1100,12 @@ CREATE INDEX "queue_by_destination" on "queue" ("destination", "message_id");
 
 CREATE INDEX "queue_claimed" on "queue" ("claimed_by") where "claimed_by" is not null;
 
+CREATE INDEX queue_deferred on queue (workspace_id, message_id)
+    where attempts > 0 and claimed_by is null;
+
 CREATE INDEX "queue_due" on "queue" ("lane", "next_attempt_at", "message_id") where "is_held" = 0;
+
+CREATE INDEX queue_untried on queue (workspace_id, message_id) where attempts = 0;
 
 CREATE INDEX "sandbox_schedule_due" on "sandbox_schedule" ("due_at");
 

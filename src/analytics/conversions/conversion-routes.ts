@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import { isUuid, type NewId } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Database, Tx } from '../../db/database.js'
@@ -10,6 +11,7 @@ import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { FindAttribution } from './attribution-store.js'
 import type { FindContact } from './contacts.js'
@@ -58,6 +60,32 @@ declare module '../../events/event.js' {
   }
 }
 
+const filter = {
+  contact_id: Type.Optional(Type.String({ maxLength: 64, description: 'Conversions of this contact.' })),
+  email: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 320,
+      description: 'Conversions of the contact with this address.',
+    }),
+  ),
+}
+
+/** No contact fits the filter. */
+const NOBODY = ''
+
+/** @returns undefined where the filter names no contact */
+async function findFiltered(
+  { database, findContact }: ConversionParts,
+  workspaceId: string,
+  query: { readonly contact_id?: string; readonly email?: string },
+): Promise<string | undefined> {
+  const id = query.contact_id?.toLowerCase()
+  if (query.email === undefined) return id
+  const contact = await findContact(database.reader, workspaceId, { email: query.email })
+  return contact !== undefined && (id === undefined || id === contact.id) ? contact.id : NOBODY
+}
+
 export function conversionRoutes(parts: ConversionParts): Route[] {
   const { database } = parts
   return [
@@ -68,10 +96,17 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       operationId: 'listConversions',
       chapter: 'Conversions',
       summary: 'Conversions, newest first.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      description:
+        'Filter by contact and by when the conversion was recorded. `email` is the address of a contact that exists; conversions of a deleted ' +
+        'contact are found by `contact_id`.',
+      query: Type.Object({ ...pageQuery, ...filter, ...timeRangeQuery }, { additionalProperties: false }),
       item: ConversionSchema,
-      async handle({ principal }, page) {
-        const { items, total } = await listConversions(database.slowReader, principal.workspaceId, page)
+      async handle({ principal: { workspaceId }, query }, page) {
+        const range = readTimeRange(query)
+        const contactId = await findFiltered(parts, workspaceId, query)
+        if (contactId === NOBODY) return { items: [], total: 0 }
+        const asked = { ...range, ...given({ contactId }) }
+        const { items, total } = await listConversions(database.slowReader, workspaceId, asked, page)
         return { items: items.map(conversionToApi), total }
       },
     }),

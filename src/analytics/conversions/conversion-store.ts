@@ -72,14 +72,25 @@ export async function findConversion(
   return row && fromRow(row)
 }
 
+export interface ConversionFilter {
+  readonly contactId?: string
+  /** Ms since epoch UTC; `since` included, `until` not. */
+  readonly since?: number
+  readonly until?: number
+}
+
 /** Newest first. */
 export async function listConversions(
   db: Queries,
   workspaceId: string,
+  { contactId, since, until }: ConversionFilter,
   page: Page,
 ): Promise<Listing<Conversion>> {
-  const ofWorkspace = db.selectFrom('conversions').where('workspace_id', '=', workspaceId)
-  return newestFirst(ofWorkspace, page, fromRow, 'id')
+  let matching = db.selectFrom('conversions').where('workspace_id', '=', workspaceId)
+  if (contactId !== undefined) matching = matching.where('contact_id', '=', contactId)
+  if (since !== undefined) matching = matching.where('created_at', '>=', since)
+  if (until !== undefined) matching = matching.where('created_at', '<', until)
+  return newestFirst(matching, page, fromRow, 'id')
 }
 
 /** @returns how many, at most `limit` */

@@ -1,10 +1,22 @@
-/** `GET /analytics`: totals of a period and of each of its days. */
+/** `GET /analytics`: totals of a period and of each of its days, of all mail or of a campaign, a tag or a sender domain. */
 import Type, { type Static } from 'typebox'
+import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import type { Queries } from '../../db/database.js'
+import type { Database } from '../../db/database.js'
+import { orNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
+import { readTimeRange } from '../../http/time-range.js'
+import { asciiDomain } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
 import { COUNTER_NAMES, readCounters, type CounterName } from './daily-counter-store.js'
+import {
+  DIMENSIONS,
+  MOST_VALUES,
+  readGroupDays,
+  readGroups,
+  sumGroups,
+  type Dimension,
+} from './group-counter-store.js'
 import { DAY_MS, dayOf } from '../day.js'
 
 const PERIOD_DAYS = { '1d': 1, '7d': 7, '30d': 30, '90d': 90 } as const
@@ -30,17 +42,77 @@ type Totals = Record<keyof typeof totals, number>
 
 const Day = Type.String({ format: 'date', description: 'Day in UTC, e.g. 2026-01-05.' })
 
+/** Groups shown with counts of their own. */
+const MOST_GROUPS = 100
+/** The longest range, as the longest period. */
+const MOST_DAYS = 90
+
 const AnalyticsSchema = Type.Object(
   {
-    period: Type.String(),
+    period: Type.String({ description: '1d, 7d, 30d or 90d; `custom` for since and until.' }),
+    since: Type.String({ format: 'date', description: 'First day, in UTC.' }),
+    until: Type.String({ format: 'date', description: 'Last day, in UTC.' }),
     ...totals,
     daily_api_sends: Type.Array(Type.Object({ date: Day, count: Type.Integer() }, { title: 'DailyCount' })),
     daily: Type.Array(Type.Object({ date: Day, ...totals }, { title: 'AnalyticsDay' })),
+    groups: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            value: orNull(Type.String(), {
+              description: 'Campaign id, tag or domain; null: all others together.',
+            }),
+            ...totals,
+          },
+          { title: 'AnalyticsGroup' },
+        ),
+        { description: `With group_by: the ${MOST_GROUPS} values with the most sends, then the others.` },
+      ),
+    ),
   },
   { title: 'Analytics' },
 )
+type Analytics = Static<typeof AnalyticsSchema>
 
-export function reportRoute(reader: Queries, clock: Clock): Route {
+const Query = Type.Object(
+  {
+    period: Type.Optional(
+      Type.Enum(Object.keys(PERIOD_DAYS) as [Period, ...Period[]], {
+        default: USUAL_PERIOD,
+        description: `1d, 7d, 30d or 90d, up to today; default ${USUAL_PERIOD}.`,
+      }),
+    ),
+    since: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description: 'First day (UTC), in place of period. Default: 30 days in all.',
+      }),
+    ),
+    until: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Last day (UTC), in place of period. Default: today.' }),
+    ),
+    campaign_id: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'Mail of this campaign only.' }),
+    ),
+    tag: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: 'Mail sent with this tag only.' }),
+    ),
+    domain: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'Mail whose From address is at this domain only.',
+      }),
+    ),
+    group_by: Type.Optional(
+      Type.Enum([...DIMENSIONS], { description: 'Adds `groups`: counts by campaign, tag or sender domain.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+type Query = Static<typeof Query>
+
+export function reportRoute(database: Pick<Database, 'reader' | 'slowReader'>, clock: Clock): Route {
   return route({
     method: 'GET',
     path: '/analytics',
@@ -49,50 +121,138 @@ export function reportRoute(reader: Queries, clock: Clock): Route {
     chapter: 'Analytics',
     summary: 'How many messages were sent, delivered, opened, clicked and bounced.',
     description:
-      'A period of n days is today and the n - 1 days before it, in UTC; days on which nothing happened are there with ' +
-      'zeros, oldest first. Each thing counts on the day on which it happened, and with a sandbox key the sandbox is counted, and nothing else.',
-    query: Type.Object(
-      {
-        period: Type.Optional(
-          Type.Enum(Object.keys(PERIOD_DAYS) as [Period, ...Period[]], {
-            default: USUAL_PERIOD,
-            description: `1d, 7d, 30d or 90d; default ${USUAL_PERIOD}.`,
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+      'A period of n days is today and the n - 1 days before it; `since` and `until` are days too, 90 at most. Days are in UTC; days on which ' +
+      'nothing happened are there with zeros, oldest first. Each thing counts on the day on which it happened. A sandbox key sees the sandbox ' +
+      'alone.\n\n' +
+      'Give one of `campaign_id`, `tag`, `domain` and `group_by`. A mail with several tags counts for each of them, and mail without a tag or ' +
+      `campaign for none. On one day ${MOST_VALUES} values of each kind are counted on their own, and further ones together as null. These counts ` +
+      'start with the upgrade to a version that has them: earlier days read 0.',
+    query: Query,
     response: AnalyticsSchema,
-    async handle({ principal, query: { period = USUAL_PERIOD } }) {
-      const today = dayOf(clock.now())
-      const days = Array.from(
-        { length: PERIOD_DAYS[period] },
-        (_, index) => today - (PERIOD_DAYS[period] - 1 - index) * DAY_MS,
-      )
-      return report(reader, principal.workspaceId, period, days)
+    async handle({ principal: { workspaceId }, query }) {
+      const days = readDays(query, clock.now())
+      const filter = readFilter(query)
+      const range = { first: days[0] ?? 0, last: days.at(-1) ?? 0 }
+      const counted = filter
+        ? await readFiltered(database, workspaceId, filter, days)
+        : await readAll(database, workspaceId, days)
+      const grouped =
+        query.group_by === undefined
+          ? {}
+          : { groups: await groupsBy(database, workspaceId, query.group_by, range) }
+      return { ...report(readPeriod(query), days, counted), ...grouped }
     },
   })
 }
 
-async function report(
-  reader: Queries,
+function readPeriod({ period = USUAL_PERIOD, since, until }: Query): string {
+  return since === undefined && until === undefined ? period : 'custom'
+}
+
+/** Midnights, oldest first. @throws AppError validation_error */
+function readDays(query: Query, now: number): number[] {
+  const { period, since: first, until: last } = query
+  if (first === undefined && last === undefined)
+    return daysUpTo(dayOf(now), PERIOD_DAYS[period ?? USUAL_PERIOD])
+  if (period !== undefined) throw refused('period', 'give period, or since and until, not both')
+  const { since, until = Infinity } = readTimeRange(query)
+  const end = dayOf(Math.min(until - 1, now))
+  if (since === undefined) return daysUpTo(end, PERIOD_DAYS[USUAL_PERIOD])
+  const days = (end - dayOf(since)) / DAY_MS + 1
+  if (days < 1)
+    throw last === undefined
+      ? refused('since', 'since must not be in the future')
+      : refused('until', 'until must not be before since')
+  if (days > MOST_DAYS)
+    throw refused(
+      'since',
+      `a report covers at most ${MOST_DAYS} days, and this is ${days}; give a later since`,
+    )
+  return daysUpTo(end, days)
+}
+
+function daysUpTo(last: number, count: number): number[] {
+  return Array.from({ length: count }, (_, at) => last - (count - 1 - at) * DAY_MS)
+}
+
+interface Filter {
+  readonly dimension: Dimension
+  readonly value: string
+}
+
+/** @throws AppError validation_error */
+function readFilter({ campaign_id: campaign, tag, domain, group_by: grouping }: Query): Filter | undefined {
+  const given = Object.entries({ campaign_id: campaign, tag, domain, group_by: grouping }).filter(
+    ([, value]) => value !== undefined,
+  )
+  const [, second] = given
+  if (second) throw refused(second[0], 'give only one of campaign_id, tag, domain and group_by')
+  if (campaign !== undefined) return { dimension: 'campaign', value: campaign.toLowerCase() }
+  if (tag !== undefined) return { dimension: 'tag', value: tag }
+  // What is no domain has sent nothing.
+  return domain === undefined ? undefined : { dimension: 'domain', value: asciiDomain(domain) ?? domain }
+}
+
+function refused(path: string, message: string): AppError {
+  return new AppError('validation_error', message, { path })
+}
+
+type CountsByDay = ReadonlyMap<number, (name: CounterName) => number>
+
+async function readAll(
+  { reader }: Pick<Database, 'reader'>,
   workspaceId: string,
-  period: Period,
   days: readonly number[],
-): Promise<Static<typeof AnalyticsSchema>> {
-  const byDay = new Map(days.map(day => [day, new Map<CounterName, number>()]))
+): Promise<CountsByDay> {
+  const byDay = new Map<number, Map<CounterName, number>>()
   for (const { day, name, count } of await readCounters(reader, workspaceId, days[0] ?? 0))
-    byDay.get(day)?.set(name, count)
-  const daily = [...byDay].map(([day, counts]) => ({
-    date: isoTime(day).slice(0, 10),
-    ...toTotals(name => counts.get(name) ?? 0),
-  }))
+    byDay.set(day, (byDay.get(day) ?? new Map<CounterName, number>()).set(name, count))
+  return new Map([...byDay].map(([day, counts]) => [day, name => counts.get(name) ?? 0]))
+}
+
+async function readFiltered(
+  { reader }: Pick<Database, 'reader'>,
+  workspaceId: string,
+  { dimension, value }: Filter,
+  days: readonly number[],
+): Promise<CountsByDay> {
+  const rows = await readGroupDays(reader, workspaceId, dimension, value, days)
+  return new Map(rows.map(row => [row.day, name => row[name]]))
+}
+
+function report(period: string, days: readonly number[], counted: CountsByDay): Analytics {
+  const daily = days.map(day => ({ date: dateOf(day), ...toTotals(counted.get(day) ?? (() => 0)) }))
   return {
     period,
+    since: dateOf(days[0] ?? 0),
+    until: dateOf(days.at(-1) ?? 0),
     ...toTotals(name => daily.reduce((sum, day) => sum + day[name], 0)),
     daily_api_sends: daily.map(({ date, api_sends }) => ({ date, count: api_sends })),
     daily,
   }
+}
+
+/** Those with the most sends, then the sum of the others, where there are any. */
+async function groupsBy(
+  { slowReader }: Pick<Database, 'slowReader'>,
+  workspaceId: string,
+  dimension: Dimension,
+  range: { readonly first: number; readonly last: number },
+): Promise<NonNullable<Analytics['groups']>> {
+  const shown = await readGroups(slowReader, workspaceId, dimension, range, MOST_GROUPS)
+  const all = await sumGroups(slowReader, workspaceId, dimension, range)
+  const others = toTotals(name =>
+    Math.max(
+      0,
+      shown.reduce((left, group) => left - group[name], all[name]),
+    ),
+  )
+  const groups = shown.map(group => ({ value: group.value, ...toTotals(name => group[name]) }))
+  return Object.values(others).some(count => count > 0) ? [...groups, { value: null, ...others }] : groups
+}
+
+function dateOf(day: number): string {
+  return isoTime(day).slice(0, 10)
 }
 
 function toTotals(countOf: (name: CounterName) => number): Totals {

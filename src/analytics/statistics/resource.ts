@@ -5,6 +5,7 @@ import { resource } from '../../resource/resource.js'
 import type { Clock } from '../../world/time/clock.js'
 import { countingConsumer } from './counting-consumer.js'
 import { deleteCountersBefore } from './daily-counter-store.js'
+import { deleteGroupsBefore } from './group-counter-store.js'
 import { dayOf } from '../day.js'
 import { reportRoute } from './report-route.js'
 
@@ -19,15 +20,18 @@ export const statistics = resource({
     statistics: {
       default: '400d',
       min: '90d',
-      description: 'Daily counters of analytics, which show 90 days at most.',
+      description: 'Daily counters of analytics. A report covers 90 days at most.',
     },
   },
   open: ({ database, clock }: StatisticsParts) => ({
-    routes: [reportRoute(database.reader, clock)],
+    routes: [reportRoute(database, clock)],
     consumers: [countingConsumer()],
     retention: [
       deletesOldest({ what: 'daily counters', keep: ['statistics'] }, (db, before, limit) =>
         deleteCountersBefore(db, dayOf(before), limit),
+      ),
+      deletesOldest({ what: 'daily counters by group', keep: ['statistics'] }, (db, before, limit) =>
+        deleteGroupsBefore(db, dayOf(before), limit),
       ),
     ],
   }),

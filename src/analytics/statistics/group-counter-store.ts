@@ -1,0 +1,218 @@
+/**
+ * SQL of counters by day and campaign, tag or sender domain.
+ *
+ * Written by the consumer `analytics` in the transaction of the daily counters, and read by `GET /analytics`. A workspace has at most
+ * `MOST_VALUES` values of a dimension on a day; all others share one row, whose value is empty.
+ */
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { compilable, inPieces, rowsStatement } from '../../db/statement.js'
+import { COUNTER_NAMES, type CounterName } from './daily-counter-store.js'
+
+export const DIMENSIONS = ['campaign', 'tag', 'domain'] as const
+export type Dimension = (typeof DIMENSIONS)[number]
+
+/** Values of a workspace, dimension and day with a row of their own. */
+export const MOST_VALUES = 500
+/** Counts of all values beyond these. No tag, id or domain is empty. */
+export const OTHERS = ''
+
+type Counts = Readonly<Record<CounterName, number>>
+
+interface GroupCounterRow extends Counts {
+  workspace_id: string
+  dimension: Dimension
+  day: number
+  value: string
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    daily_group_counters: GroupCounterRow
+  }
+}
+
+export interface GroupCount {
+  readonly workspaceId: string
+  readonly dimension: Dimension
+  /** Midnight in UTC, ms since epoch. */
+  readonly day: number
+  /** A campaign's id, a tag or a domain. */
+  readonly value: string
+  readonly counts: Partial<Counts>
+}
+
+/** Adds to what was counted before. @param groups each workspace, dimension, day and value at most once */
+export async function addToGroups(db: Queries, groups: readonly GroupCount[]): Promise<void> {
+  for (const piece of inPieces(merged(await withinLimit(db, groups)).map(rowOf))) await addRows(db, piece)
+}
+
+const addRows = rowsStatement((db, rows) =>
+  compilable(
+    db,
+    sql`insert into daily_group_counters (workspace_id, dimension, day, value, ${sql.join(COUNTER_NAMES.map(name => sql.ref(name)))})
+      values ${sql.join(rows.map(row => sql`(${sql.join(row)})`))}
+      on conflict (workspace_id, dimension, day, value) do update set ${sql.join(
+        COUNTER_NAMES.map(
+          name =>
+            sql`${sql.ref(name)} = daily_group_counters.${sql.ref(name)} + ${sql.ref(`excluded.${name}`)}`,
+        ),
+      )}`,
+  ),
+)
+
+function rowOf({ workspaceId, dimension, day, value, counts }: GroupCount): (string | number)[] {
+  return [workspaceId, dimension, day, value, ...COUNTER_NAMES.map(name => counts[name] ?? 0)]
+}
+
+/** Values that are new on a day that is full count among the others. */
+async function withinLimit(db: Queries, groups: readonly GroupCount[]): Promise<GroupCount[]> {
+  const known = await findKnown(db, groups)
+  const room = new Map<string, number>()
+  const kept: GroupCount[] = []
+  for (const group of groups) {
+    if (known.has(keyOf(group))) {
+      kept.push(group)
+      continue
+    }
+    const day = dayKeyOf(group)
+    const left = room.get(day) ?? MOST_VALUES - (await countValues(db, group))
+    room.set(day, Math.max(0, left - 1))
+    kept.push(left > 0 ? group : { ...group, value: OTHERS })
+  }
+  return kept
+}
+
+const selectKnown = rowsStatement((db, rows) =>
+  compilable(
+    db,
+    sql`select counters.workspace_id, counters.dimension, counters.day, counters.value
+      from (values ${sql.join(
+        rows.map(
+          ([workspace, dimension, day, value]) =>
+            sql`(cast(${workspace} as text), cast(${dimension} as text), cast(${day} as bigint), cast(${value} as text))`,
+        ),
+      )}) as asked
+      inner join daily_group_counters as counters on counters.workspace_id = asked.column1
+        and counters.dimension = asked.column2 and counters.day = asked.column3 and counters.value = asked.column4`,
+  ),
+)
+
+async function findKnown(db: Queries, groups: readonly GroupCount[]): Promise<ReadonlySet<string>> {
+  const known = new Set<string>()
+  const asked = groups.map(({ workspaceId, dimension, day, value }) => [workspaceId, dimension, day, value])
+  for (const piece of inPieces(asked))
+    for (const row of (await selectKnown(db, piece)).rows as GroupCounterRow[])
+      known.add(keyOf({ ...row, workspaceId: row.workspace_id }))
+  return known
+}
+
+async function countValues(db: Queries, { workspaceId, dimension, day }: GroupCount): Promise<number> {
+  const { total } = await db
+    .selectFrom('daily_group_counters')
+    .select(e => e.fn.countAll<number>().as('total'))
+    .where('workspace_id', '=', workspaceId)
+    .where('dimension', '=', dimension)
+    .where('day', '=', day)
+    .where('value', '<>', OTHERS)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** One row for each key: several values may have become the others'. */
+function merged(groups: readonly GroupCount[]): GroupCount[] {
+  const rows = new Map<string, GroupCount>()
+  for (const group of groups) {
+    const key = keyOf(group)
+    const before = rows.get(key)
+    rows.set(key, before ? { ...group, counts: sumOf(before.counts, group.counts) } : group)
+  }
+  return [...rows.values()]
+}
+
+function sumOf(one: Partial<Counts>, other: Partial<Counts>): Partial<Counts> {
+  const sum: Partial<Record<CounterName, number>> = { ...one }
+  for (const name of COUNTER_NAMES) if (other[name] !== undefined) sum[name] = (sum[name] ?? 0) + other[name]
+  return sum
+}
+
+type GroupDay = Pick<GroupCount, 'workspaceId' | 'dimension' | 'day'>
+
+function dayKeyOf({ workspaceId, dimension, day }: GroupDay): string {
+  return `${workspaceId} ${dimension} ${day}`
+}
+
+/** Also what the consumer gathers counts by. */
+export function keyOf(group: GroupDay & Pick<GroupCount, 'value'>): string {
+  return `${dayKeyOf(group)} ${group.value}`
+}
+
+/** Midnights in UTC, ms since epoch; both belong to it. */
+export interface Days {
+  readonly first: number
+  readonly last: number
+}
+
+/** Counts of one value on each day of a range; days without any are left out. */
+export async function readGroupDays(
+  db: Queries,
+  workspaceId: string,
+  dimension: Dimension,
+  value: string,
+  days: readonly number[],
+): Promise<(Counts & { readonly day: number })[]> {
+  return db
+    .selectFrom('daily_group_counters')
+    .select(['day', ...COUNTER_NAMES])
+    .where('workspace_id', '=', workspaceId)
+    .where('dimension', '=', dimension)
+    .where('day', 'in', days)
+    .where('value', '=', value)
+    .execute()
+}
+
+/** Each value's counts over a range, those with the most sends first. @param limit values at most */
+export async function readGroups(
+  db: Queries,
+  workspaceId: string,
+  dimension: Dimension,
+  { first, last }: Days,
+  limit: number,
+): Promise<(Counts & { readonly value: string })[]> {
+  const { rows } = await sql<Counts & { readonly value: string }>`
+    select value, ${sql.join(COUNTER_NAMES.map(name => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`))}
+    from daily_group_counters
+    where workspace_id = ${workspaceId} and dimension = ${dimension} and day between ${first} and ${last}
+      and value <> ${OTHERS}
+    group by value
+    order by sum(campaign_sends) + sum(api_sends) desc, sum(accepted) desc, value
+    limit ${limit}`.execute(db)
+  return rows
+}
+
+/** All values of a dimension together. */
+export async function sumGroups(
+  db: Queries,
+  workspaceId: string,
+  dimension: Dimension,
+  { first, last }: Days,
+): Promise<Counts> {
+  const { rows } = await sql<Counts>`
+    select ${sql.join(COUNTER_NAMES.map(name => sql`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint) as ${sql.ref(name)}`))}
+    from daily_group_counters
+    where workspace_id = ${workspaceId} and dimension = ${dimension} and day between ${first} and ${last}`.execute(
+    db,
+  )
+  const [sum] = rows
+  if (!sum) throw new Error('a sum without a row')
+  return sum
+}
+
+/** @returns how many, at most `limit` */
+export async function deleteGroupsBefore(db: Queries, day: number, limit: number): Promise<number> {
+  const result = await sql`
+    delete from daily_group_counters where (workspace_id, dimension, day, value) in (
+      select workspace_id, dimension, day, value from daily_group_counters where day < ${day} order by day limit ${limit}
+    )`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}
