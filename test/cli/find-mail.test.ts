@@ -109,6 +109,23 @@ t.test('each message is told of in the log from its acceptance to its end, and f
   t.same(await subjectsOf('--to', '@two.test'), ['bob@two.test', 'bob@two.test'])
   t.same(await subjectsOf('--subject', 'INVOICE'), ['ann@one.test'])
   t.same(await subjectsOf('--status', 'bounced', '--since', '1h'), ['bob@two.test'])
+  t.match(await list('--status', 'deferred', '--to', 'eve@one.test'), [
+    { to: 'eve@one.test', status: 'sent', delivery_state: 'deferred' },
+  ])
+  t.same(await subjectsOf('--status', 'queued', '--to', 'eve@one.test'), [])
+  t.match(await postroad.run('message', 'list', '--to', 'eve@one.test'), { out: /sent \(deferred\)/ })
+  const deferred = await server.get('/api/v1/email?status=deferred&to=eve@one.test', { key: postroad.key })
+  t.match(deferred.body, {
+    data: [{ to: 'eve@one.test', status: 'sent', delivery_state: 'deferred' }],
+    pagination: { total: 1 },
+  })
+  const [{ message_id: deferredId }] = deferred.body.data
+  t.match((await server.get(`/api/v1/email/${deferredId}/status`, { key: postroad.key })).body.data, {
+    ...{ status: 'sent', delivery_state: 'deferred', next_attempt_at: String },
+  })
+  t.match((await server.get(`/api/v1/email/${id}`, { key: postroad.key })).body.data, {
+    delivery_state: null,
+  })
   t.same(await subjectsOf('--until', '1h'), [])
   t.equal((await list('--key', keyId)).length, 5)
   t.same(await list('--key', 'another'), [])
@@ -138,7 +155,7 @@ t.test('each message is told of in the log from its acceptance to its end, and f
 t.test('what is asked wrongly is told', async t => {
   const postroad = await initialise(t)
   for (const [args, err] of [
-    [['message', 'list', '--status', 'lost'], /no status/],
+    [['message', 'list', '--status', 'lost'], /unknown status lost; one of .*, queued, deferred/],
     [['message', 'list', '--since', 'yesterday'], /--since yesterday/],
     [['message', 'list', '--to', 'ann'], /--to takes an address/],
     [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /no other option/],

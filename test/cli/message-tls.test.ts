@@ -35,6 +35,7 @@ function hostLines(parts: Partial<Host>): string[] {
     bounced_at: null,
     complained_at: null,
     bounce_type: null,
+    delivery_state: null,
     attempts: 1,
     next_attempt_at: null,
     last_reply: null,

@@ -3,6 +3,10 @@ import t from 'tap'
 import { insertContent, type MessageContent } from '../../src/messages/content-store.js'
 import { insertMessages, type NewMessage } from '../../src/messages/message-store.js'
 import { applyTransition } from '../../src/messages/message-status-store.js'
+import { beginAttempt, letGo } from '../../src/queue/claiming/claim-store.js'
+import { insertQueueEntries } from '../../src/queue/queue-store.js'
+import type { MessageStatus } from '../../src/messages/message-status.js'
+import { searchMessages } from '../../src/msa/log/message-search-store.js'
 import { listMessages, type MessageFilter } from '../../src/msa/log/message-log-store.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
@@ -227,6 +231,75 @@ async function insertLog(
     await insertMessages(db, content, false, messages)
   })
 }
+
+eachDatabase(t, 'the log finds what waits in the queue, by whether it was tried', async (t, database) => {
+  const states = ['untried', 'deferred', 'scheduled', 'sending', 'delivered'] as const
+  const stateOf = (n: number) => states[n % 5] ?? 'delivered'
+  const idOf = (n: number) => uuidv7(NOW + n, Buffer.alloc(10))
+  await insertLog(database, 3_000, n => ({
+    recipient: `reader${n % 7}@one.test`,
+    status: stateOf(n) === 'scheduled' || stateOf(n) === 'delivered' ? (stateOf(n) as MessageStatus) : 'sent',
+    ...(n % 2 === 0 ? { campaignId: 'spring' } : {}),
+  }))
+  const entry = (n: number, workspaceId = 'w') => ({
+    ...{
+      messageId: idOf(n),
+      workspaceId,
+      destination: 'one.test',
+      priority: 0 as const,
+      recipient: 'x@one.test',
+    },
+    ...{ nextAttemptAt: NOW, expiresAt: NOW + MINUTE, enqueuedAt: NOW, contentId: 'c' },
+  })
+  await database.write(async ({ db }) => {
+    const queued = Array.from({ length: 3_000 }, (_, n) => n).filter(n => stateOf(n) !== 'delivered')
+    await insertQueueEntries(
+      db,
+      queued.map(n => entry(n)),
+    )
+    const tried = queued.filter(n => stateOf(n) === 'deferred' || stateOf(n) === 'sending').map(idOf)
+    await beginAttempt(db, tried, NOW + MINUTE, 'run')
+    await letGo(db, queued.filter(n => stateOf(n) === 'deferred').map(idOf))
+  })
+  const asked = async (filter: MessageFilter, limit = 1, offset = 0) => {
+    const { items, total } = await listMessages(database.reader, 'w', filter, { limit, offset })
+    return { found: items.map(({ id, deliveryState }) => [ids.indexOf(id), deliveryState]), total }
+  }
+  const ids = Array.from({ length: 3_000 }, (_, n) => idOf(n))
+  t.same(await asked({ status: 'queued' }), { found: [[2_995, 'queued']], total: 600 })
+  t.same(await asked({ status: 'deferred' }, 2, 598), {
+    found: [
+      [6, 'deferred'],
+      [1, 'deferred'],
+    ],
+    total: 600,
+  })
+  t.same(await asked({ status: 'deferred' }, 2, 600), { found: [], total: 600 })
+  t.same(await asked({ status: 'sent' }, 2), {
+    found: [
+      [2_998, 'sending'],
+      [2_996, 'deferred'],
+    ],
+    total: 1_800,
+  })
+  t.same(await asked({ status: 'scheduled' }), { found: [[2_997, null]], total: 600 })
+  t.same(await asked({ status: 'deferred', campaignId: 'spring' }), {
+    found: [[2_996, 'deferred']],
+    total: 300,
+  })
+  t.same(await asked({ status: 'queued', to: 'READER0@one.test' }), { found: [[2_975, 'queued']], total: 86 })
+  t.same(await asked({ status: 'queued', isSandbox: true }), { found: [], total: 0 })
+  t.same(await asked({ status: 'queued', tag: 'none' }), { found: [], total: 0 })
+  t.same(await asked({ status: 'queued', until: NOW }), { found: [], total: 0 })
+  t.equal((await asked({ status: 'queued', since: NOW })).total, 600)
+  const other = await listMessages(database.reader, 'other', { status: 'queued' }, { limit: 1, offset: 0 })
+  t.equal(other.total, 0)
+  const search = await searchMessages(database.reader, { status: 'deferred' }, ['w'], 2)
+  t.same(
+    search.map(({ id }) => ids.indexOf(id)),
+    [2_996, 2_991],
+  )
+})
 
 eachDatabase(
   t,

@@ -7,7 +7,7 @@ import { readMoment, readRangeEnd } from '../../core/read-moment.js'
 import { parseDuration } from '../../core/units.js'
 import type { Queries } from '../../db/database.js'
 import { findContents } from '../../messages/content-store.js'
-import { MESSAGE_STATUSES, type MessageStatus } from '../../messages/message-status.js'
+import { MESSAGE_STATUSES } from '../../messages/message-status.js'
 import { findAnyMessage, findMessagesOf, type Message } from '../../messages/message-store.js'
 import {
   findRelayedContent,
@@ -15,6 +15,7 @@ import {
   type FoundMessage,
   type MessageSearch,
 } from '../../msa/log/message-search-store.js'
+import { findDeliveryStates, WAITING_STATES, type DeliveryState } from '../../queue/delivery-state-store.js'
 import { listWorkspaceIds } from '../../accounts/workspace-store.js'
 import {
   command,
@@ -26,6 +27,9 @@ import {
   type CliContext,
   type ListOptions,
 } from '../context.js'
+
+/** `queued` and `deferred` are parts of `sent`. */
+const STATUSES = [...MESSAGE_STATUSES, ...WAITING_STATES] as const
 
 interface SearchOptions extends ListOptions {
   readonly to?: string
@@ -43,7 +47,7 @@ export function messageListCommand(group: Command, context: CliContext): void {
   limited(command(group, 'list', 'messages of all workspaces, newest first'), 50)
     .option('--to <address>', 'recipient, or all of a domain as @example.com')
     .option('--from <address>', 'author, or all of a domain as @example.com')
-    .option('--status <status>', `one of ${MESSAGE_STATUSES.join(', ')}`)
+    .option('--status <status>', `one of ${STATUSES.join(', ')}`)
     .option('--since <when>', 'accepted since then: 2h, 3d, or a date and time (UTC)')
     .option('--until <when>', 'accepted before then, likewise')
     .option('--subject <part>', 'part of the subject')
@@ -54,7 +58,10 @@ export function messageListCommand(group: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database, world }) => {
         const search = readSearch(options, world.clock.now())
         const found = await find(database.reader, search, options)
-        printResult(context, options, found.map(toJson), () => toText(found))
+        const unsettled = found.filter(({ status }) => status === 'sent').map(({ id }) => id)
+        const states = await findDeliveryStates(database.reader, unsettled)
+        const shown = found.map(one => ({ ...one, deliveryState: states.get(one.id) ?? null }))
+        printResult(context, options, shown.map(toJson), () => toText(shown))
       })
     })
 }
@@ -97,15 +104,15 @@ async function find(db: Queries, search: MessageSearch, options: SearchOptions):
 
 function readSearch(options: SearchOptions, now: number): MessageSearch {
   const { to, from, status, since, until, subject, key, workspace } = options
-  if (status !== undefined && !(MESSAGE_STATUSES as readonly string[]).includes(status))
-    throw new UsageError(`${status} is no status; there are: ${MESSAGE_STATUSES.join(', ')}`)
+  if (status !== undefined && !(STATUSES as readonly string[]).includes(status))
+    throw new UsageError(`unknown status ${status}; one of ${STATUSES.join(', ')}`)
   for (const [name, address] of Object.entries({ to, from }))
     if (address !== undefined && !address.includes('@'))
       throw new UsageError(`--${name} takes an address, or a domain as @example.com`)
   return {
     ...(to === undefined ? {} : { to: to.trim() }),
     ...(from === undefined ? {} : { from: from.trim() }),
-    ...(status === undefined ? {} : { status: status as MessageStatus }),
+    ...(status === undefined ? {} : { status: status as (typeof STATUSES)[number] }),
     ...(since === undefined ? {} : { since: readWhen('--since', since, now, readMoment) }),
     ...(until === undefined ? {} : { until: readWhen('--until', until, now, readRangeEnd) }),
     ...(subject === undefined ? {} : { subject }),
@@ -142,11 +149,14 @@ export async function mustFindMeant(db: Queries, named: string): Promise<Message
   return message
 }
 
-function toJson(found: FoundMessage) {
+type ListedMessage = FoundMessage & { readonly deliveryState: DeliveryState | null }
+
+function toJson(found: ListedMessage) {
   return {
     message_id: found.id,
     workspace_id: found.workspaceId,
     status: found.status,
+    delivery_state: found.deliveryState,
     reason: found.reason,
     from: found.from,
     to: found.recipient,
@@ -158,15 +168,20 @@ function toJson(found: FoundMessage) {
   }
 }
 
+function statusOf({ status, reason, deliveryState }: ListedMessage): string {
+  const detail = reason ?? deliveryState
+  return detail === null ? status : `${status} (${detail})`
+}
+
 const SUBJECT_SHOWN = 40
 
-function toText(found: readonly FoundMessage[]): string {
+function toText(found: readonly ListedMessage[]): string {
   return table(
     ['ID', 'ACCEPTED', 'STATUS', 'FROM', 'TO', 'KEY', 'PEER', 'SUBJECT'],
     found.map(one => [
       one.id,
       isoTime(one.createdAt),
-      one.reason === null ? one.status : `${one.status} (${one.reason})`,
+      statusOf(one),
       one.from,
       one.recipient,
       one.submittedBy?.keyId ?? null,

@@ -106,6 +106,7 @@ async function statusOf(
       status: message.status,
       ...(message.reason === null ? {} : { reason: message.reason }),
     })),
+    delivery_state: null,
     attempts: messages.reduce((sum, message) => sum + attemptsAt(message, attempts, entries), 0),
     next_attempt_at: isoTimeOrNull(least(entries.map(({ nextAttemptAt }) => nextAttemptAt))),
     last_reply: attempts.at(-1)?.summary ?? null,

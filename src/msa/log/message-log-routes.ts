@@ -8,7 +8,9 @@ import { pageQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { parseNamedAddress } from '../../mail/named-address.js'
-import { historyFields, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
+import { MESSAGE_STATUSES } from '../../messages/message-status.js'
+import { WAITING_STATES } from '../../queue/delivery-state-store.js'
+import { DeliveryStateOrNull, historyFields, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
 import { historyToApi } from './message-view.js'
 import { listMessages, type LoggedMessage, type MessageFilter } from './message-log-store.js'
 
@@ -16,6 +18,7 @@ const LoggedMessageSchema = Type.Object(
   {
     message_id: Id(),
     status: MessageStatusEnum,
+    delivery_state: DeliveryStateOrNull,
     to: Type.String(),
     subject: Type.String(),
     reason: Type.Optional(SkipReasonEnum),
@@ -32,7 +35,12 @@ const Filter = {
   to: Type.Optional(
     Type.String({ minLength: 1, maxLength: 320, description: 'The whole address, in any case.' }),
   ),
-  status: Type.Optional(MessageStatusEnum),
+  status: Type.Optional(
+    Type.Enum([...MESSAGE_STATUSES, ...WAITING_STATES], {
+      description:
+        'A status, or where a message with status `sent` stands: `queued` (not tried yet) or `deferred` (to be tried again).',
+    }),
+  ),
   ...timeRangeQuery,
   campaign_id: Type.Optional(Type.String({ maxLength: 64 })),
   tag: Type.Optional(
@@ -58,7 +66,8 @@ export function messageLogRoutes(reader: Queries): Route[] {
       description:
         'One for each recipient. total is exact up to 10,000 messages beyond the page; there are at least so many where ' +
         'it says more. Several of to, status, campaign_id and is_sandbox, and status sent or delivered, is_sandbox or tag ' +
-        'alone, are looked for among the newest 20,000 messages that they may be in: give since and until for older ones.',
+        'alone, are looked for among the newest 20,000 messages that they may be in: give since and until for older ones. So are queued and ' +
+        'deferred, among the newest 20,000 in the queue; an attempt in progress is neither.',
       query: Query,
       item: LoggedMessageSchema,
       async handle({ principal, query }, page) {
@@ -84,6 +93,7 @@ function toApi(message: LoggedMessage): Static<typeof LoggedMessageSchema> {
   return {
     message_id: message.id,
     status: message.status,
+    delivery_state: message.deliveryState,
     to: message.recipient,
     subject: message.subject,
     ...(message.reason === null ? {} : { reason: message.reason }),

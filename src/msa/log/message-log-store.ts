@@ -7,8 +7,10 @@
  * would pay for it. One index finds the candidates; what else was asked for is looked for among the newest of them.
  */
 import { sql, type SelectQueryBuilder } from 'kysely'
+import { given } from '../../core/given.js'
 import { firstIdAt } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
 import { flag, type Tables } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { MessageStatus } from '../../messages/message-status.js'
@@ -20,11 +22,19 @@ import {
   type Message,
   type Spellings,
 } from '../../messages/message-store.js'
+import {
+  findDeliveryStates,
+  isWaitingState,
+  listWaiting,
+  type DeliveryState,
+  type WaitingState,
+} from '../../queue/delivery-state-store.js'
 import { nextTurn } from '../../world/time/clock.js'
 
 export interface MessageFilter {
   readonly to?: string
-  readonly status?: MessageStatus
+  /** `queued` and `deferred` are parts of `sent`: where the message stands in the queue. */
+  readonly status?: MessageStatus | WaitingState
   /** Ms since epoch UTC; `since` included, `until` not. */
   readonly since?: number
   readonly until?: number
@@ -43,6 +53,8 @@ const SKIPPED_AT_ONCE = 20_000
 
 export interface LoggedMessage extends Message {
   readonly subject: string
+  /** Of a message that is `sent` and in the queue. */
+  readonly deliveryState: DeliveryState | null
 }
 
 /** `total` is exact up to `MOST_COUNTED` rows beyond the page, and says so many where there are more. */
@@ -56,7 +68,10 @@ export async function listMessages(
     filter.to === undefined
       ? undefined
       : { address: filter.to, spellings: await recipientSpellings(db, workspaceId, filter.to) }
-  const found = matching(db, workspaceId, { ...filter, to })
+  const { status, ...others } = filter
+  if (status !== undefined && isWaitingState(status))
+    return listWaitingMessages(db, workspaceId, status, { ...others, to }, page)
+  const found = matching(db, workspaceId, { ...others, ...given({ status }), to })
   if (filter.tag !== undefined) return listTagged(db, found, filter.tag, page)
   const start = await skip(db, found, page.offset)
   if (start.isPastEnd) return { items: [], total: start.skipped }
@@ -77,7 +92,70 @@ async function withSubjects(db: Queries, found: Found, limit: number): Promise<L
     .select('message_contents.subject')
     .orderBy('messages.id', 'desc')
     .execute()
-  return rows.map(row => ({ ...messageFromRow(row), subject: row.subject }))
+  const unsettled = rows.filter(({ status }) => status === 'sent').map(({ id }) => id)
+  const states = await findDeliveryStates(db, unsettled)
+  return rows.map(row => ({
+    ...messageFromRow(row),
+    subject: row.subject,
+    deliveryState: states.get(row.id) ?? null,
+  }))
+}
+
+/** Queue rows looked through before others have their turn. */
+const WAITING_AT_ONCE = 1_000
+
+/** The queue finds the candidates, newest first, step by step; what else was asked for is looked for among them. */
+async function listWaitingMessages(
+  db: Queries,
+  workspaceId: string,
+  state: WaitingState,
+  { tag, ...filter }: Wanted,
+  page: Page,
+): Promise<Listing<LoggedMessage>> {
+  const found: string[] = []
+  const enough = page.offset + page.limit + MOST_COUNTED
+  let beforeId = filter.until === undefined ? undefined : firstIdAt(filter.until + ID_LAG_MS)
+  for (let looked = 0; looked < MOST_LOOKED_AT && found.length < enough; looked += WAITING_AT_ONCE) {
+    if (looked > 0) await nextTurn()
+    const search = { state, workspaceId, since: filter.since, beforeId }
+    const ids = await listWaiting(db, search, WAITING_AT_ONCE)
+    for (const list of inLists(ids)) found.push(...(await unsettledAmong(db, workspaceId, list, filter, tag)))
+    if (ids.length < WAITING_AT_ONCE) break
+    beforeId = ids.at(-1)
+  }
+  return pageOfIds(db, found, page)
+}
+
+/** @returns newest first */
+async function unsettledAmong(
+  db: Queries,
+  workspaceId: string,
+  ids: readonly string[],
+  { to, campaignId, isSandbox, ...range }: Wanted,
+  tag: string | undefined,
+): Promise<string[]> {
+  let query = within(db, workspaceId, { ...range, to })
+    .where('id', 'in', ids)
+    .where('status', '=', 'sent')
+  if (to !== undefined) query = query.where(isSpelled(to.spellings))
+  if (campaignId !== undefined) query = query.where('campaign_id', '=', campaignId)
+  if (isSandbox !== undefined) query = query.where('is_sandbox', '=', flag(isSandbox))
+  const rows = await query.select(['id', 'content_id']).orderBy('id', 'desc').execute()
+  if (tag === undefined) return rows.map(({ id }) => id)
+  const contents = await db
+    .selectFrom('message_contents')
+    .select(['id', 'tags'])
+    .where('id', 'in', [...new Set(rows.map(row => row.content_id))])
+    .execute()
+  const tagged = new Set(contents.filter(({ tags }) => hasTag(tags, tag)).map(({ id }) => id))
+  return rows.filter(row => tagged.has(row.content_id)).map(({ id }) => id)
+}
+
+async function pageOfIds(db: Queries, ids: readonly string[], page: Page): Promise<Listing<LoggedMessage>> {
+  const shown = ids.slice(page.offset, page.offset + page.limit)
+  if (shown.length === 0) return { items: [], total: ids.length }
+  const items = await withSubjects(db, db.selectFrom('messages').where('id', 'in', shown), page.limit)
+  return { items, total: ids.length }
 }
 
 /** Messages whose contents are looked at for a tag before others have their turn. */
@@ -108,10 +186,7 @@ async function listTagged(
     if (rows.length < CONTENTS_AT_ONCE) break
     after = rows.at(-1)?.id
   }
-  const shown = tagged.slice(page.offset, page.offset + page.limit)
-  if (shown.length === 0) return { items: [], total: tagged.length }
-  const items = await withSubjects(db, db.selectFrom('messages').where('id', 'in', shown), page.limit)
-  return { items, total: tagged.length }
+  return pageOfIds(db, tagged, page)
 }
 
 function hasTag(json: string | null, tag: string): boolean {
@@ -155,7 +230,8 @@ async function count(db: Queries, found: Found, most: number): Promise<number> {
   return total
 }
 
-interface Wanted extends Omit<MessageFilter, 'to'> {
+interface Wanted extends Omit<MessageFilter, 'to' | 'status'> {
+  readonly status?: MessageStatus
   readonly to: { readonly address: string; readonly spellings: Spellings } | undefined
 }
 

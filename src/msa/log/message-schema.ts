@@ -2,6 +2,7 @@
 import Type from 'typebox'
 import { Id, IdOrNull, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { OUTCOME_KINDS, PERMANENCES } from '../../mail/outcome.js'
+import { DELIVERY_STATES } from '../../queue/delivery-state-store.js'
 import { MESSAGE_STATUSES, SKIP_REASONS } from '../../messages/message-status.js'
 
 export const MessageParams = Type.Object({ messageId: Type.String({ maxLength: 64 }) })
@@ -9,6 +10,13 @@ export const MessageParams = Type.Object({ messageId: Type.String({ maxLength: 6
 /** How far a message has come; `sent` is accepted, queued or deferred. */
 export const MessageStatusEnum = Type.Enum([...MESSAGE_STATUSES], {
   description: '`sent`: accepted, queued or deferred.',
+})
+
+/** Where a message that reads `sent` stands; null for any other, and once it is out of the queue. */
+export const DeliveryStateOrNull = orNull(Type.Enum([...DELIVERY_STATES]), {
+  description:
+    'Where a message with status `sent` stands: `queued` (not tried yet), `sending`, or `deferred` (to be tried again). Null otherwise, and ' +
+    'where an id stands for several.',
 })
 
 /** Why a recipient was not mailed. */
@@ -48,6 +56,7 @@ const statusFields = {
       { description: 'Where the id stands for a scheduled send to several, in the order of the request.' },
     ),
   ),
+  delivery_state: DeliveryStateOrNull,
   attempts: Type.Integer({
     description: 'Delivery attempts begun; of a scheduled send to several, at all of them.',
   }),

@@ -18,13 +18,14 @@ import {
   type Message,
   type Spellings,
 } from '../../messages/message-store.js'
+import { isWaiting, isWaitingState, type WaitingState } from '../../queue/delivery-state-store.js'
 
 export interface MessageSearch {
   /** An address, or a whole domain as `@example.com`. */
   readonly to?: string
   /** The same of the author. */
   readonly from?: string
-  readonly status?: MessageStatus
+  readonly status?: MessageStatus | WaitingState
   /** Ms since epoch UTC; `since` included, `until` not. */
   readonly since?: number
   readonly until?: number
@@ -85,7 +86,9 @@ function page(
     if (workspaceId === undefined) query = query.where('workspace_id', 'in', workspaceIds)
     query = query.where('recipient_bucket', '=', recipientBucket(to)).where(isSpelled(spellings))
   }
-  if (status !== undefined) query = query.where('status', '=', status)
+  if (status !== undefined && isWaitingState(status))
+    query = query.where('status', '=', 'sent').where(isWaiting(status))
+  else if (status !== undefined) query = query.where('status', '=', status)
   // An identifier is made a moment after the message's own time was read.
   if (since !== undefined) query = query.where('id', '>=', firstIdAt(since))
   if (until !== undefined) query = query.where('id', '<', firstIdAt(until + 1_000))

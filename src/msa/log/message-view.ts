@@ -8,6 +8,7 @@ import { listAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../../messages/content-store.js'
 import type { Moment } from '../../messages/message-status.js'
 import type { Message } from '../../messages/message-store.js'
+import { findDeliveryStates } from '../../queue/delivery-state-store.js'
 import { findEntries } from '../../queue/queue-store.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
 
@@ -58,6 +59,7 @@ async function statusOf(
   const [entry] = await findEntries(db, [message.id])
   const scheduledAt = await findScheduledAt(db, message.workspaceId, message.contentId)
   const last = attempts.at(-1)
+  const states = message.status === 'sent' ? await findDeliveryStates(db, [message.id]) : undefined
   return {
     message_id: message.id,
     status: message.status,
@@ -65,6 +67,7 @@ async function statusOf(
     ...historyToApi(message),
     ...(message.reason === null ? {} : { reason: message.reason }),
     ...(scheduledAt === undefined ? {} : { scheduled_at: isoTime(scheduledAt) }),
+    delivery_state: states?.get(message.id) ?? null,
     attempts: Math.max(entry?.attempts ?? 0, last?.number ?? 0),
     next_attempt_at: isoTimeOrNull(entry?.nextAttemptAt ?? null),
     last_reply: last?.summary ?? null,
