@@ -3,7 +3,7 @@ import t from 'tap'
 import { insertContent, type MessageContent } from '../../src/messages/content-store.js'
 import { insertMessages, type NewMessage } from '../../src/messages/message-store.js'
 import { applyTransition } from '../../src/messages/message-status-store.js'
-import { beginAttempt, letGo } from '../../src/queue/claiming/claim-store.js'
+import { claimEntries, clearClaims } from '../../src/queue/queue-store.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
 import type { MessageStatus } from '../../src/messages/message-status.js'
 import { searchMessages } from '../../src/msa/log/message-search-store.js'
@@ -258,8 +258,8 @@ eachDatabase(t, 'the log finds what waits in the queue, by whether it was tried'
       queued.map(n => entry(n)),
     )
     const tried = queued.filter(n => stateOf(n) === 'deferred' || stateOf(n) === 'sending').map(idOf)
-    await beginAttempt(db, tried, NOW + MINUTE, 'run')
-    await letGo(db, queued.filter(n => stateOf(n) === 'deferred').map(idOf))
+    await claimEntries(db, tried, NOW + MINUTE, 'run')
+    await clearClaims(db, queued.filter(n => stateOf(n) === 'deferred').map(idOf))
   })
   const asked = async (filter: MessageFilter, limit = 1, offset = 0) => {
     const { items, total } = await listMessages(database.reader, 'w', filter, { limit, offset })
