@@ -1,9 +1,9 @@
 /**
- * What `serve` would refuse of a configuration that reads well, and what will hurt: files that cannot be read, certificates that are over,
- * doors that stand open.
+ * Checks a configuration that loads: faults, which `serve` refuses (unreadable files, two listeners on one port), and warnings (expired
+ * certificates, example names, open networks).
  *
- * Called by `config check`, and by `serve`, which refuses what is a fault before it opens anything. Looks at files and at this machine's
- * own addresses; asks no network and changes nothing. Fails: never throws.
+ * Called by `config check` and `doctor`, and by `serve` before it opens anything. Reads files and this machine's addresses; uses no network
+ * and changes nothing. Never throws.
  */
 import { X509Certificate } from 'node:crypto'
 import { accessSync, constants, readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ export interface FindingsRequest {
   readonly addresses: readonly string[] | undefined
 }
 
-/** A trusted network of more addresses than this many bits leave is the Internet, or a good part of it. */
+/** A trusted network with a shorter prefix covers a large part of the Internet. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 32 }
 
 export function findConfigFaults(request: FindingsRequest): Finding[] {
@@ -41,7 +41,7 @@ export function findConfigFaults(request: FindingsRequest): Finding[] {
     ...certificateFindings(config, request.now),
     ...authorityFindings(config),
     ...secretFindings(request),
-    ...openDoors(config),
+    ...exposureFindings(config),
     ...publicUrlFindings(config),
     ...addressFindings(config, addresses),
     ...zoneFindings(config),
@@ -50,7 +50,7 @@ export function findConfigFaults(request: FindingsRequest): Finding[] {
   return findings.map(finding => ({ ...finding, ...given({ line: lineOfKey(text, finding.path) }) }))
 }
 
-/** It was read a moment ago. */
+/** Empty if the file is gone since it was loaded. */
 function textIfReadable(file: string): string {
   try {
     return readFileSync(file, 'utf8')
@@ -165,22 +165,21 @@ function captureFindings({ hostname, publicUrl, mta }: Config): Finding[] {
 
 function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
   const folder = statIfThere(dataDir)
-  if (!folder) return [warning('data_dir', `${dataDir} is not there yet`, 'postroad init makes it')]
-  if (!folder.isDirectory()) return [fault('data_dir', `${dataDir} is no folder`, 'name another')]
+  if (!folder) return [warning('data_dir', `${dataDir} does not exist yet`, 'create it: postroad init')]
+  if (!folder.isDirectory())
+    return [fault('data_dir', `${dataDir} is not a directory`, 'set it to a directory')]
   const findings: Finding[] = []
   if ((folder.mode & 0o007) !== 0)
     findings.push(
-      warning('data_dir', `${dataDir} is open to every user of this machine`, `chmod 0700 ${dataDir}`),
+      warning('data_dir', `${dataDir} is accessible to every user of this machine`, `chmod 0700 ${dataDir}`),
     )
   for (const path of new Set([dataDir, dirname(databaseFile)]))
     if (statIfThere(path) && !may(path, constants.R_OK | constants.W_OK | constants.X_OK))
-      findings.push(
-        fault('data_dir', `this user may not write ${path}`, `chown it to the user of the service`),
-      )
+      findings.push(fault('data_dir', `this user cannot write to ${path}`, `chown it to the service's user`))
   const file = statIfThere(databaseFile)
   if (file && !may(databaseFile, constants.R_OK | constants.W_OK))
     findings.push(
-      fault('database.url', `this user may not write ${databaseFile}`, 'chown it to the user of the service'),
+      fault('database.url', `this user cannot write to ${databaseFile}`, "chown it to the service's user"),
     )
   return findings
 }
@@ -195,12 +194,14 @@ function authorityFindings({ mta }: Config): Finding[] {
       : [
           warning(
             'mta.tls_ca',
-            `${mta.tlsCa} is no certificate of an authority`,
-            'name the certificate that signed those of your mail servers',
+            `${mta.tlsCa} is not a CA certificate`,
+            'set it to the CA certificate that signed those of your mail servers',
           ),
         ]
   } catch (error) {
-    return [fault('mta.tls_ca', `${mta.tlsCa} cannot be used: ${describeError(error)}`, 'name a file in PEM')]
+    return [
+      fault('mta.tls_ca', `${mta.tlsCa} cannot be used: ${describeError(error)}`, 'set it to a PEM file'),
+    ]
   }
 }
 
@@ -213,7 +214,7 @@ function secretFindings({ config, file }: FindingsRequest): Finding[] {
     findings.push(
       warning(
         '',
-        `passwords stand in ${file}, which every user of this machine may read`,
+        `${file} contains passwords and is readable by every user of this machine`,
         `chmod o= ${file}`,
       ),
     )
@@ -224,30 +225,30 @@ function secretFindings({ config, file }: FindingsRequest): Finding[] {
       findings.push(
         fault(
           'secrets.key',
-          `${key.file} does not hold 32 bytes in base64`,
-          'openssl rand -base64 32 makes one',
+          `${key.file} does not contain 32 bytes in base64`,
+          'create one: openssl rand -base64 32',
         ),
       )
   }
   return findings
 }
 
-function openDoors({ http, submission }: Config): Finding[] {
+function exposureFindings({ http, submission }: Config): Finding[] {
   const findings: Finding[] = []
   const plain = http.listen.filter(isReachable)
   if (plain.length > 0)
     findings.push(
       warning(
         'http.listen',
-        `the API answers in plain HTTP at ${plain.map(({ host, port }) => `${host}:${port}`).join(', ')}: keys can be read on the way`,
-        'use http.listen_tls, or listen on 127.0.0.1 behind a reverse proxy with TLS; http.public_listen opens the public pages alone',
+        `the API is served without TLS on ${plain.map(inWords).join(', ')}: API keys can be intercepted`,
+        'use http.listen_tls, or listen on 127.0.0.1 behind a reverse proxy with TLS; http.public_listen serves only the public pages',
       ),
     )
   if (!submission.requireTls && submission.listen.some(isReachable))
     findings.push(
       warning(
         'submission.require_tls',
-        'logins are taken without TLS where others than this machine can connect',
+        'logins without TLS are accepted from other machines: passwords can be intercepted',
         'set it to true, or listen on 127.0.0.1',
       ),
     )
@@ -258,8 +259,8 @@ function openDoors({ http, submission }: Config): Finding[] {
       findings.push(
         warning(
           `submission.trusted_networks.${index}.network`,
-          `${network} trusts a good part of the Internet: anybody there can send without a login`,
-          'name the network of your devices, e.g. 192.168.7.0/24',
+          `${network} is a large part of the Internet: anyone there can send mail without a login`,
+          'restrict it to the network of your devices, e.g. 192.168.7.0/24',
         ),
       )
   }
@@ -269,8 +270,8 @@ function openDoors({ http, submission }: Config): Finding[] {
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
 /**
- * Links in mail that nobody answers. A listener for public pages, or a proxy that is named, counts as an answer on whatever port it is:
- * ports may be mapped. Only a fetch shows whether the links work (`public-url.ts`).
+ * Links in mail that no listener serves. A listener for public pages or a configured proxy counts on any port, since ports may be mapped.
+ * Only a fetch shows whether the links work (`public-url.ts`).
  */
 function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
   const { protocol, port, hostname: host } = new URL(publicUrl)
@@ -283,7 +284,7 @@ function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
   return [
     warning(
       'public_url',
-      `links in mail lead to ${publicUrl}, where nothing of this appliance listens: unsubscribing fails`,
+      `links in mail lead to ${publicUrl}, but no listener serves it: unsubscribing fails`,
       protocol === 'https:'
         ? 'set http.public_listen_tls = ["[::]:443"] and http.redirect_listen = ["[::]:80"], or name your reverse proxy in http.trusted_proxies (docs/tls.md)'
         : `set http.public_listen = ["[::]:${wanted ?? 80}"], or name your reverse proxy in http.trusted_proxies (docs/tls.md)`,
@@ -292,7 +293,7 @@ function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
 }
 
 function addressFindings({ mta }: Config, addresses: readonly string[] | undefined): Finding[] {
-  // Where nobody tells, the delivery that cannot be bound to one will.
+  // If the system does not say, a delivery that cannot bind to the address will.
   if (addresses === undefined) return []
   const named = [
     ...mta.sourceAddresses.map(address => ({ path: 'mta.source_addresses', address })),
@@ -311,15 +312,15 @@ function addressFindings({ mta }: Config, addresses: readonly string[] | undefin
     )
 }
 
-/** The zone's name server is this machine, and a name within the zone would have to be known before it can be asked for. */
+/** A name server inside its own zone cannot be found without glue records. */
 function zoneFindings({ dns, hostname }: Config): Finding[] {
   const isWithin = hostname === dns.dkimZone || hostname.endsWith(`.${dns.dkimZone}`)
   return dns.listen.length > 0 && isWithin
     ? [
         fault(
           'dns.dkim_zone',
-          `${hostname} lies in ${dns.dkimZone}, for which this machine would be the name server`,
-          `name a zone of its own, e.g. dkim.${hostname}`,
+          `${hostname} is inside ${dns.dkimZone}, the zone that this machine serves: the name server could not be found`,
+          `use a zone that does not contain the hostname, e.g. dkim.${hostname}`,
         ),
       ]
     : []

@@ -10,8 +10,8 @@ import { checkPublicUrl } from './public-url.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function configCommands(program: Command, context: CliContext): void {
-  const group = program.command('config').description('the configuration')
-  command(group, 'check', 'say whether the configuration is right, and what of it will hurt').action(
+  const group = program.command('config').description('configuration')
+  command(group, 'check', 'check the configuration for errors and likely mistakes').action(
     async (options: CommonOptions) => {
       const { config, keysWithoutEffect } = readConfig(context, options)
       const file = chooseConfigFile(options.config, context.env)
@@ -31,23 +31,27 @@ export function configCommands(program: Command, context: CliContext): void {
           ...findings.map(one => `${one.severity}: ${findingText(one)}`),
           ...(keysWithoutEffect.length === 0
             ? []
-            : [`these keys have no effect in this version: ${keysWithoutEffect.join(', ')}`]),
-          ok ? 'ok' : 'the server would not start',
+            : [`keys without effect in this version: ${keysWithoutEffect.join(', ')}`]),
+          ok ? 'ok' : 'not ok: the server will not start',
         ].join('\n'),
       )
       if (!ok) context.fail()
     },
   )
-  command(group, 'show', 'what is in force, defaults and environment included; secrets hidden').action(
+  command(
+    group,
+    'show',
+    'print the configuration in effect, with defaults and environment; secrets hidden',
+  ).action((options: CommonOptions) => {
+    const shown = showConfig(CONFIG_SCHEMA, readConfig(context, options))
+    printResult(context, options, { toml: shown }, () => shown)
+  })
+  command(group, 'reference', 'print every key with its meaning and default').action(
     (options: CommonOptions) => {
-      const shown = showConfig(CONFIG_SCHEMA, readConfig(context, options))
-      printResult(context, options, { toml: shown }, () => shown)
+      const reference = referenceMarkdown(CONFIG_SCHEMA)
+      printResult(context, options, { markdown: reference }, () => reference)
     },
   )
-  command(group, 'reference', 'every key, what it does and its default').action((options: CommonOptions) => {
-    const reference = referenceMarkdown(CONFIG_SCHEMA)
-    printResult(context, options, { markdown: reference }, () => reference)
-  })
 }
 
 /** A fetch that works settles what the configuration alone left open about `public_url`. */

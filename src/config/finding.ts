@@ -1,4 +1,4 @@
-/** What is found of a configuration that reads well: what `serve` would refuse, and what will hurt. Holds no logic beyond making one. */
+/** Problems of a configuration that loads: faults, which `serve` refuses, and warnings. Holds no logic beyond making one. */
 
 export interface Finding {
   /** `fault`: `serve` refuses it. */

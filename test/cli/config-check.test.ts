@@ -102,7 +102,7 @@ t.test(
     const told = found.findings.map(({ what }) => what).join('\n')
     t.match(told, /expired/)
     t.match(told, /is not for mx\.postroad\.test/)
-    t.match(told, /passwords stand in/)
+    t.match(told, /contains passwords/)
     t.notMatch(told, /hunter2/)
     t.ok(found.findings.every(({ mend }) => mend.length > 5))
   },
@@ -127,12 +127,15 @@ t.test('doors that stand open, and addresses that are not there, are warned of',
   ])
 })
 
-t.test('a data folder that is none is named', async t => {
+t.test('a data directory that is not one is a fault', async t => {
   const postroad = install(t)
-  t.match(await check(postroad), { ok: true, findings: [{ path: 'data_dir', what: /is not there yet/ }, {}] })
+  t.match(await check(postroad), {
+    ok: true,
+    findings: [{ path: 'data_dir', what: /does not exist yet/ }, {}],
+  })
   mkdirSync(join(postroad.dataDir, '..'), { recursive: true })
   writeFileSync(postroad.dataDir, '')
-  t.match(await check(postroad), { ok: false, findings: [{ path: 'data_dir', what: /is no folder/ }] })
+  t.match(await check(postroad), { ok: false, findings: [{ path: 'data_dir', what: /is not a directory/ }] })
 })
 
 t.test('what a CA would refuse, or could not find, is told before it is asked', async t => {
@@ -177,7 +180,7 @@ t.test('links in mail that nothing answers are warned of, until a listener or a 
   t.match((await check(postroad)).findings, [
     {
       path: 'public_url',
-      what: /https:\/\/mx\.postroad\.test, where nothing of this appliance listens/,
+      what: /https:\/\/mx\.postroad\.test, but no listener serves it/,
       mend: /public_listen_tls/,
     },
   ])

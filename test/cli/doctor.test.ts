@@ -240,6 +240,9 @@ t.test(
         mend: 'publish: mx.postroad.test. IN A 203.0.113.9',
       },
     ])
+    t.match(await found(elsewhere, { greetings: { [ADDRESS]: `220 ${NAME} ESMTP Postroad` } }), [
+      { status: 'warn', what: /a Postroad of that name answers there/, mend: /load balancer/ },
+    ])
     const behindNat = { addresses: ['127.0.0.1', '10.0.0.5'], sources: ['10.0.0.5'] }
     t.match(await found(behindNat, { greetings: { [ADDRESS]: `220 ${NAME} ESMTP Postroad` } }), [
       { status: 'ok', what: /NAT/ },

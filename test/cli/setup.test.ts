@@ -148,7 +148,7 @@ t.test('config check says whether the configuration is right', async t => {
   const postroad = install(t)
   t.match(await postroad.run('config', 'check'), {
     status: 0,
-    out: /^warning: line \d+: data_dir: .* is not there yet[^]*\nok\n/,
+    out: /^warning: line \d+: data_dir: .* does not exist yet[^]*\nok\n/,
     err: '',
   })
   t.match(await postroad.json('config', 'check'), { ok: true })

@@ -155,7 +155,14 @@ async function hostnameCheck(
         : `publish the address of this machine for ${hostname}, or remove that one`
     const seen = await dial(parts.world, address, SMTP_PORT, GREETING_MS)
     const greeting = 'greeting' in seen ? seen.greeting : ''
-    if (greeting.startsWith(`220 ${hostname} `) && ofFamily.length === 0) continue
+    if (greeting === `220 ${hostname} ESMTP Postroad`) {
+      if (ofFamily.length === 0) continue
+      return warn(
+        name,
+        `${hostname} is ${address} in DNS, which this machine does not have; a Postroad of that name answers there`,
+        `if that is not a load balancer of this machine, ${mend}`,
+      )
+    }
     if (ofFamily.length > 0 || greeting !== '')
       return fail(
         name,
