@@ -4,7 +4,7 @@ import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { ACTOR_TYPES, listActivities, type RecordedActivity } from '../events/activity-store.js'
 import { Id, Moment } from '../http/answer/answer-fields.js'
-import { pageQuery } from '../http/pagination.js'
+import { cursorQuery } from '../http/pagination.js'
 import { listRoute, type Route } from '../http/route.js'
 
 const ActivitySchema = Type.Object(
@@ -35,16 +35,16 @@ export function activityRoute(reader: Queries): Route {
     chapter: 'Workspace',
     summary: 'Who changed what in this workspace, newest first.',
     query: Type.Object(
-      { ...pageQuery, action: Type.Optional(Type.String({ maxLength: 64, description: 'This one only.' })) },
+      {
+        ...cursorQuery,
+        action: Type.Optional(Type.String({ maxLength: 64, description: 'This one only.' })),
+      },
       { additionalProperties: false },
     ),
     item: ActivitySchema,
     async handle({ principal, query }, page) {
-      const { items, total } = await listActivities(reader, principal.workspaceId, query.action, page)
-      return {
-        items: items.map(one => activityToApi(one, principal.isSandbox)),
-        total,
-      }
+      const found = await listActivities(reader, principal.workspaceId, query.action, page)
+      return { ...found, items: found.items.map(one => activityToApi(one, principal.isSandbox)) }
     },
   })
 }

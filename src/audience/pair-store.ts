@@ -195,16 +195,27 @@ export async function listPairs(
   total: number,
   page: Page,
 ): Promise<Listing<Contact>> {
+  const live = sql`select contact from ${sql.table(pairs)} as pairs
+    where ${sql.ref(thing)} = ${thingSeq}
+      and exists (select 1 from contacts where seq = pairs.contact and deleted_at is null)`
+  const listing = async (seqs: readonly number[]) => ({
+    items: await findContactsBySeq(db, seqs),
+    end: seqs.slice(-1),
+  })
+  if (page.after) {
+    const [last] = page.after.position('number')
+    const { rows } = await sql<{ contact: number }>`
+      ${live} and contact < ${last} order by contact desc limit ${page.limit + 1}`.execute(db)
+    const shown = rows.slice(0, page.limit).map(({ contact }) => contact)
+    return { ...(await listing(shown)), total: page.after.total, hasMore: rows.length > page.limit }
+  }
   const reading = readingOf(page, total)
   if (reading.limit === 0) return { items: [], total }
-  const order = sql.raw(reading.order)
   const { rows } = await sql<{ contact: number }>`
-    select contact from ${sql.table(pairs)} as pairs
-    where ${sql.ref(thing)} = ${thingSeq}
-      and exists (select 1 from contacts where seq = pairs.contact and deleted_at is null)
-    order by contact ${order} limit ${reading.limit} offset ${reading.offset}`.execute(db)
-  const seqs = inShownOrder(rows, reading).map(({ contact }) => contact)
-  return { items: await findContactsBySeq(db, seqs), total }
+    ${live} order by contact ${sql.raw(reading.order)} limit ${reading.limit} offset ${reading.offset}`.execute(
+    db,
+  )
+  return { ...(await listing(inShownOrder(rows, reading).map(({ contact }) => contact))), total }
 }
 
 /** A list or a tag as rules know it. */
@@ -228,6 +239,12 @@ export function isWithAny(
   return sql<boolean>`seq in (
     select contact from ${sql.table(pairs)}
     where ${sql.ref(thing)} in (${sql.join(things)}) and contact between ${first} and ${last})`
+}
+
+/** The same of one thing, whatever other conditions there are: asked for each contact by the key of pairs, which may be many. */
+export function isWith({ pairs, thing }: PairKind, seq: number): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select 1 from ${sql.table(pairs)} as pairs where ${sql.ref(`pairs.${thing}`)} = ${seq} and pairs.contact = contacts.seq)`
 }
 
 /** The most things that a contact is looked for in one by one: of more of them, all that it is in or has is gone through. */

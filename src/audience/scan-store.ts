@@ -10,7 +10,8 @@ import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../core/errors.js'
 import { dialectOf } from '../db/dialect.js'
 import type { Queries } from '../db/database.js'
-import type { Listing, Page } from '../http/pagination.js'
+import { isBehind, isUpTo, type KeysetOrder } from '../db/listing.js'
+import type { Listing, Page, Position } from '../http/pagination.js'
 import type { Clock } from '../world/time/clock.js'
 import { contactsOf, type SeqRange } from './audience-store.js'
 import type { Contact } from './contacts/contact.js'
@@ -133,5 +134,96 @@ export async function listFromPieces(
       order by seq desc limit ${wanted} offset ${skipped}`.execute(db)
     seqs.push(...rows.map(({ seq }) => seq))
   }
-  return { items: await findContactsBySeq(db, seqs), total }
+  const last = seqs.at(-1)
+  return { items: await findContactsBySeq(db, seqs), total, end: last === undefined ? undefined : [last] }
+}
+
+/** The order of lists of contacts, newest first, where no other is asked for. */
+export const NEWEST_FIRST: KeysetOrder = { columns: ['seq'], kinds: ['number'], direction: 'desc' }
+
+/** Contacts that a statement of a walk looks at: few at first, since most pages are full by then. */
+const FIRST_STEP = 2_048
+const MOST_STEP = 32_768
+
+export interface Walk {
+  readonly audience: number
+  readonly order: KeysetOrder
+  /** What each contact is asked. */
+  readonly where: readonly RawBuilder<boolean>[]
+  /** Conditions that the index of the order serves: what does not meet them is not even looked at. */
+  readonly within?: readonly RawBuilder<boolean>[]
+}
+
+/**
+ * Contacts that meet the conditions, along the index of an order from a position on: no more of them are looked at than a page needs.
+ *
+ * @param after undefined: from the beginning @param offset of those that meet the conditions, so many are passed over
+ * @returns their numbers with their positions, at most `limit`
+ */
+export async function walkContacts(
+  db: Queries,
+  { audience, order, where, within = [] }: Walk,
+  after: Position | undefined,
+  { limit, offset }: Pick<Page, 'limit' | 'offset'>,
+  mayGoOn: Patience,
+): Promise<readonly { readonly seq: number; readonly position: Position }[]> {
+  const { first, last } = contactsOf(audience)
+  const isBySeq = order.columns[0] === 'seq'
+  const base = [
+    isBySeq ? sql<boolean>`seq between ${first} and ${last}` : sql<boolean>`audience = ${audience}`,
+    sql<boolean>`deleted_at is null`,
+    ...within,
+  ]
+  const columns = sql.join(order.columns.map(column => sql.ref(column)))
+  const by = sql.join(order.columns.map(column => sql`${sql.ref(column)} ${sql.raw(order.direction)}`))
+  const from = isBySeq ? allContacts(db) : indexedBy(db, order)
+  const found: { readonly seq: number; readonly position: Position }[] = []
+  let [passed, at, step] = [0, after, FIRST_STEP]
+  while (found.length < limit) {
+    mayGoOn()
+    const rest = [...base, ...(at ? [isBehind(order, at)] : [])]
+    const { rows: ends } = await sql<Record<string, string | number>>`
+      select ${columns} from ${isBySeq ? sql`contacts` : from} where ${sql.join(rest, sql` and `)}
+      order by ${by} limit 1 offset ${step - 1}`.execute(db)
+    const end = ends[0] && order.columns.map(column => ends[0]?.[column] ?? '')
+    const inStep = [...rest, ...(end ? [isUpTo(order, end)] : []), ...where]
+    const skipped = offset - passed
+    const { rows } = await sql<Record<string, string | number> & { number: number }>`
+      select seq as number, ${columns} from ${from} where ${sql.join(inStep, sql` and `)}
+      order by ${by} limit ${skipped > 0 ? step : limit - found.length}`.execute(db)
+    for (const row of rows.slice(skipped, skipped + limit - found.length))
+      found.push({ seq: row.number, position: order.columns.map(column => row[column] ?? '') })
+    passed += Math.min(Math.max(skipped, 0), rows.length)
+    if (!end) break
+    at = end
+    step = Math.min(step * 4, MOST_STEP)
+  }
+  return found
+}
+
+/** SQLite would take an index of some contacts, e.g. of those who bounced, and sort them. */
+function indexedBy(db: Queries, { columns: [column = ''] }: KeysetOrder): RawBuilder<unknown> {
+  if (dialectOf(db) === 'postgres') return sql`contacts`
+  return sql`contacts indexed by ${sql.ref(`contacts_by_${column.replace(/_at$/, '')}`)}`
+}
+
+/** A page of a list that a cursor led to. @param where what each contact is asked */
+export async function listFromCursor(
+  db: Queries,
+  walk: Walk,
+  { limit, after }: Page,
+  mayGoOn: Patience,
+): Promise<Listing<Contact>> {
+  const position = after?.position(...walk.order.kinds)
+  const found = await walkContacts(db, walk, position, { limit: limit + 1, offset: 0 }, mayGoOn)
+  const shown = found.slice(0, limit)
+  return {
+    items: await findContactsBySeq(
+      db,
+      shown.map(({ seq }) => seq),
+    ),
+    total: after?.total ?? 0,
+    end: shown.at(-1)?.position,
+    hasMore: found.length > limit,
+  }
 }

@@ -36,6 +36,7 @@ import { up as campaignHolds } from './migrations/0032-campaign-holds.js'
 import { up as answeredRequests } from './migrations/0033-answered-requests.js'
 import { up as attributeTraits } from './migrations/0034-attribute-traits.js'
 import { up as suspendedContacts } from './migrations/0035-suspended-contacts.js'
+import { up as contactOrders } from './migrations/0036-contact-orders.js'
 import { up as reports } from './migrations/0037-reports.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
@@ -76,5 +77,6 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0033-answered-requests': answeredRequests,
   '0034-attribute-traits': attributeTraits,
   '0035-suspended-contacts': suspendedContacts,
+  '0036-contact-orders': contactOrders,
   '0037-reports': reports,
 }

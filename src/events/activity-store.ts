@@ -6,7 +6,7 @@
  */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
-import { newestFirst } from '../db/listing.js'
+import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
 import { deleteOldest } from '../db/retention.js'
 
 interface ActivityRow {
@@ -81,8 +81,8 @@ export async function listActivities(
   db: Queries,
   workspaceId: string,
   action: string | undefined,
-  page: { readonly limit: number; readonly offset: number },
-): Promise<{ readonly items: readonly RecordedActivity[]; readonly total: number }> {
+  page: PageOf,
+): Promise<Listed<RecordedActivity>> {
   const matching = db
     .selectFrom('activities')
     .where('workspace_id', '=', workspaceId)

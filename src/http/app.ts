@@ -25,7 +25,6 @@ import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
 import { isNoneMatch, readIfMatch } from './preconditions.js'
-import { listBody } from './pagination.js'
 import type { Authenticate, Principal } from './principal.js'
 import { acceptsIdempotencyKey, bodyBounds, type Route } from './route.js'
 import { answerUndeclared } from './answer/undeclared.js'
@@ -253,9 +252,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       return
     }
   }
-  const page = 'page' in answer ? answer.page : undefined
-  if (page) give(ctx, route, listBody(value as never, page), principal, serving)
-  else give(ctx, route, route.response.kind === 'bare' ? value : { data: value }, principal, serving)
+  give(ctx, route, isWhole(route) ? value : { data: value }, principal, serving)
   ctx.status = status
 }
 
@@ -265,6 +262,11 @@ function locationOf({ head }: Route, value: unknown, params: unknown): string {
   const { id } = value as { readonly id?: unknown }
   if (typeof id !== 'string') throw new Error(`${head.method} ${head.path} does not say where a 201 leads`)
   return `${API_BASE}${head.path}/${encodeURIComponent(id)}`
+}
+
+/** Whether a handler's value is the answer as it is. */
+function isWhole({ response }: Route): boolean {
+  return response.kind === 'bare' || response.kind === 'list'
 }
 
 async function readBody(ctx: Context, route: Route, holder: string, serving: Serving): Promise<unknown> {

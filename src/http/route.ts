@@ -13,7 +13,7 @@ import type { Upload, UploadRules } from './body/upload.js'
 import type { IdempotencyClaim } from './idempotency.js'
 import { SMALL_BODY_VALUES } from './body/json-whole.js'
 import { Tagged, type Precondition } from './preconditions.js'
-import { pageOf, type Listing, type Page } from './pagination.js'
+import { cursorPageOf, listBody, pageOf, takesCursor, type Listing, type Page } from './pagination.js'
 import type { Permission, Principal } from './principal.js'
 import { absentWhereNull } from './absent-fields.js'
 import { largeValidator } from './validate-large.js'
@@ -163,9 +163,10 @@ export interface Route {
   validateBody: ((value: unknown) => unknown) | undefined
   /** The same for a body that takes long to walk over. */
   validateLargeBody: ((value: unknown, loop: LoopShare) => Promise<unknown>) | undefined
+  /** @returns as `value` `data` of the answer; of a list or a bare answer all of it */
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
-  ): Promise<{ status: number; value: unknown; page?: Page; etag?: string }>
+  ): Promise<{ status: number; value: unknown; etag?: string }>
 }
 
 const NoFields = Type.Object({}, { additionalProperties: false })
@@ -261,21 +262,26 @@ export function openRoute<
   )
 }
 
-/** A route answering a page of a list; its query schema includes `pageQuery`. */
+/** A route answering a page of a list; its query schema includes `pageQuery`, or `cursorQuery` where the list also pages by cursor. */
 export function listRoute<
   R extends TSchema,
   P extends TObject = typeof NoFields,
   Q extends TObject = typeof NoFields,
 >(spec: ListRoute<P, Q, R> & Described): Route {
-  const declared = declare(spec, 'list', spec.item, async request =>
-    spec.handle(request, pageOf(request.query)),
-  )
-  return {
-    ...declared,
-    async handle(request) {
-      return { ...(await declared.handle(request)), page: pageOf(request.query) }
-    },
-  }
+  return declare(spec, 'list', spec.item, async request => {
+    const scope = takesCursor(spec.query) ? scopeOf(spec.path, request) : undefined
+    const page = scope === undefined ? pageOf(request.query) : cursorPageOf(request.query, scope)
+    return listBody(await spec.handle(request, page), page, scope)
+  })
+}
+
+/** Which list it is, and all that its rows and their order depend on. */
+function scopeOf(
+  path: string,
+  { principal, params, query }: KeyedRequest<TObject, TObject, TSchema>,
+): string {
+  const filters = Object.entries(query).filter(([name]) => !['limit', 'offset', 'after'].includes(name))
+  return JSON.stringify([principal.workspaceId, path, params, filters.sort(([a], [b]) => (a < b ? -1 : 1))])
 }
 
 function declare(

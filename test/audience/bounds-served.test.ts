@@ -44,6 +44,14 @@ for (const { things, most, rest } of TABLES)
       status: 403,
       body: { error: { code: 'limit_reached', message: `a workspace has at most ${most} ${things}` } },
     })
+    if (things === 'tags')
+      t.match(
+        await postroad.put('/api/v1/contacts', { email: 'new@one.test', tags: ['one more'] }, { key }),
+        {
+          status: 403,
+          body: { error: { code: 'limit_reached' } },
+        },
+      )
     const command = MADE_AT_THE_SHELL[things]
     if (command) {
       const { status, err } = await postroad.run(...command, '--workspace', postroad.workspaceId)

@@ -25,6 +25,12 @@ async function open(t: Test) {
   }
 }
 
+async function openPuts(t: Test) {
+  const opened = await open(t)
+  const { key } = opened
+  return { ...opened, addPut: (body: object) => opened.put(CONTACTS, body, { key }) }
+}
+
 t.test('a contact is made with what is said of it, and put into a list', async t => {
   const { add, addPost, show } = await open(t)
   const list = await addPost('/lists', { name: 'News' })
@@ -165,6 +171,82 @@ t.test('an upsert makes a contact, and changes the one that is there', async t =
     status: 200,
     body: { data: { id: made.body.data.id, first_name: 'Ann', attributes: { a: 1, b: 2 } } },
   })
+})
+
+t.test('an upsert adds to lists and tags, and takes nothing away', async t => {
+  const { key, addPost, addPut, ...postroad } = await openPuts(t)
+  const news = (await addPost('/lists', { name: 'News' })).body.data.id
+  const shop = (await addPost('/lists', { name: 'Shop' })).body.data.id
+  const dynamic = await addPost('/lists', {
+    name: 'All',
+    type: 'dynamic',
+    conditions: { match: 'all', rules: [{ field: 'email', operator: 'is_set' }] },
+  })
+  await addPost('/tags', { name: 'VIP' })
+  const made = await addPut({ email: 'ann@x.example', list_ids: [news, news], tags: ['vip', 'New', 'new'] })
+  t.match(made, {
+    status: 201,
+    body: { data: { lists: [{ id: news, name: 'News' }], tags: [{ name: 'VIP' }, { name: 'new' }] } },
+  })
+  t.match(await addPut({ email: 'ann@x.example', list_ids: [shop], tags: ['late'] }), {
+    status: 200,
+    body: {
+      data: { lists: [{ name: 'News' }, { name: 'Shop' }], tags: [{ name: 'VIP' }, { name: 'late' }, {}] },
+    },
+  })
+  t.match(await postroad.get(`/api/v1/lists/${shop}`, { key }), { body: { data: { member_count: 1 } } })
+  const refused = async (body: object, error: object) =>
+    t.match((await addPut({ email: 'new@x.example', tags: ['unused'], ...body })).body, { error })
+  await refused({ list_ids: [shop, MADE_UP] }, { code: 'not_found', path: 'list_ids.1' })
+  await refused({ list_ids: [dynamic.body.data.id] }, { code: 'conflict', path: 'list_ids.0' })
+  await refused({ tags: ['ok', ' '] }, { code: 'validation_error', path: 'tags.1' })
+  t.match(await postroad.get('/api/v1/contacts?email=new@x.example', { key }), { body: { data: [] } })
+  t.notMatch(await postroad.get('/api/v1/tags', { key }), { body: { data: [{}, {}, { name: 'unused' }] } })
+})
+
+t.test('a thousand contacts are upserted at once, each with a result of its own', async t => {
+  const { key, addPost, list, ...postroad } = await openPuts(t)
+  const batch = (contacts: readonly object[]) => postroad.post(`${CONTACTS}/batch`, { contacts }, { key })
+  const news = (await addPost('/lists', { name: 'News' })).body.data.id
+  await addPost('/contacts', { email: 'known@x.example', first_name: 'Ann' })
+  const first = [
+    { email: 'new@x.example', list_ids: [news], tags: ['vip'] },
+    { email: 'KNOWN@x.example', first_name: 'Bob' },
+    { email: 'known@x.example', first_name: 'Bob' },
+    { email: 'no address' },
+    { email: 'lost@x.example', list_ids: [MADE_UP] },
+    { email: 'large@x.example', attributes: { text: 'x'.repeat(40_000) } },
+  ]
+  const { status, body } = await batch(first)
+  t.equal(status, 200)
+  t.match(body.data, { created: 1, updated: 1, unchanged: 1, rejected: 3 })
+  t.match(body.data.results, [
+    { index: 0, email: 'new@x.example', status: 'created', contact_id: /-/ },
+    { index: 1, email: 'known@x.example', status: 'updated' },
+    { index: 2, status: 'unchanged' },
+    {
+      index: 3,
+      status: 'rejected',
+      contact_id: null,
+      error: { code: 'validation_error', path: 'contacts.3.email' },
+    },
+    { index: 4, status: 'rejected', error: { code: 'not_found', path: 'contacts.4.list_ids.0' } },
+    { index: 5, status: 'rejected', error: { code: 'validation_error', path: 'contacts.5.attributes' } },
+  ])
+  t.match(await list('?tag=vip'), { data: [{ email: 'new@x.example' }] })
+  const thousand = Array.from({ length: 1_000 }, (_, at) => ({ email: `c${at}@x.example`, tags: ['bulk'] }))
+  t.match((await batch(thousand)).body.data, { created: 1_000, rejected: 0 })
+  t.match((await batch(thousand)).body.data, { created: 0, unchanged: 1_000 })
+  t.equal((await list('?tag=bulk')).pagination.total, 1_000)
+  t.match(await batch([...thousand, { email: 'more@x.example' }]), {
+    status: 400,
+    body: { error: { code: 'validation_error', path: 'contacts' } },
+  })
+  t.match(await batch([{ email: 'more@x.example' }, { mail: 'x' }]), {
+    status: 400,
+    body: { error: { code: 'validation_error', path: /^contacts.1/ } },
+  })
+  t.match(await list('?email=more@x.example'), { data: [] })
 })
 
 t.test('contacts are searched by words in address and names, and filtered, newest first', async t => {

@@ -758,6 +758,9 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       suppression_sweeps: [{ workspace_id: WORKSPACE, is_sandbox: 0, position: 4_294_967_297 }],
     },
   },
+  '0036-contact-orders': {
+    become: { contacts: [{ id: 'contact', created_at: T }] },
+  },
   '0037-reports': {
     become: { campaigns: [{ id: 'campaign', resend_of: null, resend_to: null }] },
     after: {

@@ -962,6 +962,8 @@ CREATE INDEX "automation_run_steps_by_run" on "automation_run_steps" ("run", "se
 
 CREATE INDEX automation_runs_by_automation on automation_runs (automation, seq);
 
+CREATE INDEX automation_runs_by_contact on automation_runs (contact_id, seq);
+
 CREATE INDEX automation_runs_by_status on automation_runs (automation, status, seq);
 
 CREATE INDEX automation_runs_due on automation_runs (due_at, seq) where due_at is not null;
@@ -1020,9 +1022,13 @@ CREATE INDEX "contact_tags_by_contact" on "contact_tags" ("contact", "tag");
 
 CREATE INDEX contacts_bounced on contacts (seq, subscribed) where deleted_at is null and is_bounced = 1;
 
+CREATE INDEX contacts_by_created on contacts (audience, created_at, seq) where deleted_at is null;
+
 CREATE UNIQUE INDEX "contacts_by_email" on "contacts" ("audience", "email") where "deleted_at" is null;
 
 CREATE UNIQUE INDEX "contacts_by_id" on "contacts" ("id");
+
+CREATE INDEX contacts_by_updated on contacts (audience, updated_at, seq) where deleted_at is null;
 
 CREATE INDEX contacts_deleted on contacts (deleted_at, seq) where deleted_at is not null;
 

@@ -1,9 +1,9 @@
-/** Routes that work on many contacts: duplicates, bulk delete, delete all, restore. */
+/** Routes that work on many contacts: duplicates, batch upsert, bulk delete, delete all, restore. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { keyActor, recordActivity } from '../../events/activity-store.js'
-import { Moment } from '../../http/answer/answer-fields.js'
+import { IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
@@ -19,14 +19,22 @@ import {
   ContactIds,
   ContactWithListsSchema,
   shownWith,
+  UpsertBody,
 } from './contact-schema.js'
 import { removeContacts } from './contacts.js'
 import { listDuplicates } from './duplicates-store.js'
 import { RESTORABLE_MS, type ContactSweeps } from './sweeps.js'
+import { upsertBatch, UPSERTS } from './upsert-batch.js'
 
 /** These come before `/contacts/:id` in the table of routes. */
 export function bulkContactRoutes(parts: AudienceParts, sweeps: ContactSweeps): Route[] {
-  return [duplicatesRoute(parts), bulkDeleteRoute(parts), deleteAllRoute(sweeps), restoreRoute(sweeps)]
+  return [
+    duplicatesRoute(parts),
+    batchRoute(parts),
+    bulkDeleteRoute(parts),
+    deleteAllRoute(sweeps),
+    restoreRoute(sweeps),
+  ]
 }
 
 function duplicatesRoute({ database }: AudienceParts): Route {
@@ -62,6 +70,58 @@ function duplicatesRoute({ database }: AudienceParts): Route {
         total,
       }
     },
+  })
+}
+
+const UpsertResultSchema = Type.Object(
+  {
+    index: Type.Integer({ description: 'In `contacts`, from 0.' }),
+    email: Type.String(),
+    status: Type.Enum(['created', 'updated', 'unchanged', 'rejected']),
+    contact_id: IdOrNull({ description: 'Null if rejected.' }),
+    error: Type.Optional(
+      Type.Object(
+        {
+          code: Type.String(),
+          message: Type.String(),
+          path: Type.Optional(Type.String({ description: 'The field at fault, e.g. contacts.3.email.' })),
+        },
+        { title: 'ContactUpsertError' },
+      ),
+    ),
+  },
+  { title: 'ContactUpsertResult' },
+)
+
+function batchRoute(parts: AudienceParts): Route {
+  return route({
+    method: 'POST',
+    path: '/contacts/batch',
+    access: 'contacts:write',
+    operationId: 'upsertContacts',
+    chapter: 'Contacts',
+    summary: 'Create or update many contacts.',
+    description:
+      'Each contact is upserted as by `PUT /contacts`, in the order given, and succeeds or fails alone: a rejected one has an `error`, and ' +
+      'the others are stored. A body that does not fit the schema is a 400, and nothing is stored. Answers once all are committed. After a ' +
+      'failure (5xx) some may be stored; repeating the request is safe.',
+    body: Type.Object(
+      { contacts: Type.Array(UpsertBody, { minItems: 1, maxItems: UPSERTS.most }) },
+      { additionalProperties: false, title: 'ContactBatch' },
+    ),
+    bodyLimit: UPSERTS.octets,
+    bodyValues: UPSERTS.values,
+    response: Type.Object(
+      {
+        created: Type.Integer(),
+        updated: Type.Integer(),
+        unchanged: Type.Integer(),
+        rejected: Type.Integer(),
+        results: Type.Array(UpsertResultSchema, { description: 'One for each contact, in the same order.' }),
+      },
+      { title: 'ContactBatchResult' },
+    ),
+    handle: ({ principal, body }) => upsertBatch(parts, actingBy(principal), body.contacts),
   })
 }
 

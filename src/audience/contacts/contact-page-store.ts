@@ -1,46 +1,231 @@
 /**
- * SQL of the list of contacts: newest first, by words, and by whether they are subscribed or bounced.
+ * SQL of the list of contacts: by words and filters, newest first or in another order.
  *
- * For `Database.slowReader`: what is common takes long to count. Without words the counts are known and pages are read from the end
- * that is nearer.
+ * For `Database.slowReader`: what is common takes long to count. Where a filter names few contacts, those are looked at and nobody else;
+ * otherwise contacts are looked at along the index of the order. Without filters but flags the counts are known, and pages are read from the
+ * end that is nearer.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { isBehind, type KeysetOrder } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import { contactsOf, countOf, findAudience, type SeqRange } from '../audience-store.js'
+import { contactsOf, countOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'
+import { CONTACT_TAGS, isWith, LIST_MEMBERS, type PairKind } from '../pair-store.js'
 import { inShownOrder, readingOf, type Reading } from '../paging.js'
-import { listFromPieces, piecesOf, type Patience } from '../scan-store.js'
-import type { Contact } from './contact.js'
-import { CONTACT_COLUMNS, contactFromRow } from './contact-store.js'
+import {
+  countPieces,
+  listFromCursor,
+  listFromPieces,
+  NEWEST_FIRST,
+  piecesOf,
+  walkContacts,
+  type Patience,
+} from '../scan-store.js'
 import { candidates, hasWords } from '../search/search-store.js'
+import { conditionsOf } from '../segments/conditions-store.js'
+import type { Group } from '../segments/read-conditions.js'
+import type { Contact } from './contact.js'
+import { CONTACT_COLUMNS, contactFromRow, findContactsBySeq } from './contact-store.js'
 
+/** A static list or a tag. */
+interface Paired {
+  readonly seq: number
+  /** Contacts that are in it or have it. */
+  readonly contacts: number
+}
+
+/** Each of them has to be met. */
 export interface ContactFilter {
   /** Folded; each is somewhere in address or names. */
   readonly words?: readonly string[]
   readonly subscribed?: boolean
   readonly bounced?: boolean
+  /** As `normalizedAddress` writes it. */
+  readonly email?: string
+  readonly list?: Paired
+  readonly tag?: Paired
+  /** Of a segment or a dynamic list. */
+  readonly groups?: readonly Group[]
+  /** Ms since epoch UTC, that moment included. */
+  readonly createdSince?: number
+  readonly updatedSince?: number
+  /** What the conditions of `groups` go by; ms since epoch UTC. */
+  readonly now?: number
+}
+
+export const CONTACT_SORTS = [
+  'created_at',
+  '-created_at',
+  'updated_at',
+  '-updated_at',
+  'email',
+  '-email',
+] as const
+export type ContactSort = (typeof CONTACT_SORTS)[number]
+
+/** Beyond that many a filter leaves, they are found along the index of the order. */
+const MOST_NAMED = 5_000
+
+export interface ContactQuery extends ContactFilter {
+  /** Newest first where absent: the same as `-created_at`, unless the clock was set. */
+  readonly sort?: ContactSort
 }
 
 export async function listContacts(
   db: Queries,
   workspaceId: string,
-  filter: ContactFilter,
+  { sort, ...filter }: ContactQuery,
   page: Page,
   mayGoOn: Patience,
 ): Promise<Listing<Contact>> {
   const audience = await findAudience(db, workspaceId)
   if (!audience) return { items: [], total: 0 }
-  const { words = [] } = filter
-  const isLive = [sql<boolean>`deleted_at is null`, ...flagConditions(filter)]
   const range = contactsOf(audience.number)
-  if (words.length === 0) {
+  const order = orderOf(sort ?? (filter.createdSince === undefined ? undefined : '-created_at'))
+  const isMet = await conditionsBy(db, workspaceId, audience.number, filter)
+  if (isPlain(filter) && order === NEWEST_FIRST && !page.after) {
     const total = countOf(audience, filter)
-    return { items: await readPage(db, [inRange(range), ...isLive], readingOf(page, total)), total }
+    const items = await readPage(db, [inRange(range), ...isMet(range)], readingOf(page, total))
+    return { items, total, end: items.slice(-1).map(({ seq }) => seq) }
   }
-  const isMeant = [...isLive, hasWords(db, words)]
-  const named = await candidates(db, range, words)
-  const pieces = named ? [range] : piecesOf(audience)
-  return listFromPieces(db, pieces, piece => [named ?? inRange(piece), ...isMeant], page, mayGoOn)
+  const named = await namedBy(db, audience.number, filter)
+  if (named) return listNamed(db, [named, ...isMet(range)], order, page)
+  const walk = { audience: audience.number, order, where: isMet(range), within: withinOf(order, filter) }
+  if (page.after) return listFromCursor(db, walk, page, mayGoOn)
+  const where = (piece: SeqRange) => [inRange(piece), ...isMet(piece)]
+  if (order === NEWEST_FIRST) return listFromPieces(db, piecesOf(audience), where, page, mayGoOn)
+  const total = knownCount(audience, filter) ?? (await countAll(db, audience, where, mayGoOn))
+  const found = page.offset < total ? await walkContacts(db, walk, undefined, page, mayGoOn) : []
+  const seqs = found.map(({ seq }) => seq)
+  return { items: await findContactsBySeq(db, seqs), total, end: found.at(-1)?.position }
+}
+
+function orderOf(sort: ContactSort | undefined): KeysetOrder {
+  if (sort === undefined) return NEWEST_FIRST
+  const direction = sort.startsWith('-') ? 'desc' : 'asc'
+  const column = sort.replace('-', '')
+  // An address is a contact once.
+  return column === 'email'
+    ? { columns: ['email'], kinds: ['text'], direction }
+    : { columns: [column, 'seq'], kinds: ['number', 'number'], direction }
+}
+
+function isPlain({ words = [], email, list, tag, groups = [], createdSince, updatedSince }: ContactFilter) {
+  const others = [email, list, tag, createdSince, updatedSince].filter(one => one !== undefined)
+  return words.length + groups.length + others.length === 0
+}
+
+/** Where counts are kept that say it. */
+function knownCount(audience: Audience, filter: ContactFilter): number | undefined {
+  return isPlain(filter) ? countOf(audience, filter) : undefined
+}
+
+async function countAll(
+  db: Queries,
+  audience: Audience,
+  where: (piece: SeqRange) => readonly RawBuilder<boolean>[],
+  mayGoOn: Patience,
+): Promise<number> {
+  const counted = await countPieces(db, piecesOf(audience), where, mayGoOn)
+  return counted.reduce((total, { count }) => total + count, 0)
+}
+
+/** What the filter asks of a contact that is looked at, one by one. @returns with that it is not deleted */
+export async function conditionsBy(
+  db: Queries,
+  workspaceId: string,
+  audience: number,
+  filter: ContactFilter,
+): Promise<(range: SeqRange) => readonly RawBuilder<boolean>[]> {
+  const { words = [], email, list, tag, groups = [], createdSince, updatedSince, now = 0 } = filter
+  const conditions = [
+    sql<boolean>`deleted_at is null`,
+    ...flagConditions(filter),
+    ...(email === undefined ? [] : [sql<boolean>`email = ${email}`]),
+    ...(createdSince === undefined ? [] : [sql<boolean>`created_at >= ${createdSince}`]),
+    ...(updatedSince === undefined ? [] : [sql<boolean>`updated_at >= ${updatedSince}`]),
+    ...(list ? [isWith(LIST_MEMBERS, list.seq)] : []),
+    ...(tag ? [isWith(CONTACT_TAGS, tag.seq)] : []),
+    ...(words.length === 0 ? [] : [hasWords(db, words)]),
+  ]
+  const asking = { workspaceId, now }
+  const met = await Promise.all(groups.map(group => conditionsOf(db, audience, group, asking)))
+  return range => [...conditions, ...met.map(isMet => isMet(range, 'some'))]
+}
+
+/** Of a filter that an index leaves few contacts of: a condition that names them. */
+async function namedBy(
+  db: Queries,
+  audience: number,
+  { email, list, tag, words = [], createdSince, updatedSince }: ContactFilter,
+): Promise<RawBuilder<boolean> | undefined> {
+  if (email !== undefined) return sql<boolean>`audience = ${audience}`
+  const few = [
+    ...(list ? [{ kind: LIST_MEMBERS, ...list }] : []),
+    ...(tag ? [{ kind: CONTACT_TAGS, ...tag }] : []),
+  ].sort((a, b) => a.contacts - b.contacts)[0]
+  if (few && few.contacts <= MOST_NAMED) return isAmong(few.kind, few.seq)
+  if (words.length > 0) {
+    const named = await candidates(db, contactsOf(audience), words)
+    if (named) return sql<boolean>`${inRange(contactsOf(audience))} and ${named}`
+  }
+  for (const [column, since] of [
+    ['updated_at', updatedSince],
+    ['created_at', createdSince],
+  ] as const) {
+    if (since === undefined) continue
+    const young = sql`select seq from contacts
+      where audience = ${audience} and deleted_at is null and ${sql.ref(column)} >= ${since}`
+    const { rows } = await sql<{ count: number }>`
+      select count(*) as count from (${young} limit ${MOST_NAMED + 1}) as young`.execute(db)
+    if ((rows[0]?.count ?? 0) <= MOST_NAMED) return sql<boolean>`seq in (${young})`
+  }
+  return undefined
+}
+
+function isAmong({ pairs, thing }: PairKind, seq: number): RawBuilder<boolean> {
+  return sql<boolean>`seq in (select contact from ${sql.table(pairs)} where ${sql.ref(thing)} = ${seq})`
+}
+
+/** Of contacts that conditions name, which are few. */
+async function listNamed(
+  db: Queries,
+  conditions: readonly RawBuilder<boolean>[],
+  order: KeysetOrder,
+  { limit, offset, after }: Page,
+): Promise<Listing<Contact>> {
+  const columns = sql.join(order.columns.map(column => sql.ref(column)))
+  const by = sql.join(order.columns.map(column => sql`${sql.ref(column)} ${sql.raw(order.direction)}`))
+  const behind = after ? [isBehind(order, after.position(...order.kinds))] : []
+  const { rows } = await sql<Record<string, string | number> & { number: number }>`
+    select seq as number, ${columns} from contacts where ${sql.join([...conditions, ...behind], sql` and `)}
+    order by ${by} limit ${limit + 1} offset ${after ? 0 : offset}`.execute(db)
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const total = after?.total ?? (await countNamed(db, conditions))
+  return {
+    items: await findContactsBySeq(
+      db,
+      shown.map(({ number }) => number),
+    ),
+    total,
+    end: last && order.columns.map(column => last[column] ?? ''),
+    hasMore: rows.length > limit,
+  }
+}
+
+async function countNamed(db: Queries, conditions: readonly RawBuilder<boolean>[]): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from contacts where ${sql.join(conditions, sql` and `)}`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+function withinOf({ columns: [column] }: KeysetOrder, { createdSince, updatedSince }: ContactFilter) {
+  if (column === 'created_at' && createdSince !== undefined)
+    return [sql<boolean>`created_at >= ${createdSince}`]
+  if (column === 'updated_at' && updatedSince !== undefined)
+    return [sql<boolean>`updated_at >= ${updatedSince}`]
+  return []
 }
 
 function inRange({ first, last }: SeqRange): RawBuilder<boolean> {

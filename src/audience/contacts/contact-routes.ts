@@ -2,14 +2,14 @@
 import Type from 'typebox'
 import type { Queries } from '../../db/database.js'
 import { Done } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
-import { searchWords } from '../../core/fold.js'
 import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../pair-store.js'
 import { patience } from '../scan-store.js'
 import type { Contact } from './contact.js'
+import { listFilters, readListFilter } from './contact-filter.js'
 import { listContacts } from './contact-page-store.js'
 import {
   ContactChangesBody,
@@ -18,6 +18,7 @@ import {
   NewContactBody,
   readContactPatch,
   readNewContact,
+  readUpsert,
   shownContact,
   shownWith,
   UpsertBody,
@@ -44,10 +45,14 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       access: 'contacts:read',
       operationId: 'listContacts',
       chapter: 'Contacts',
-      summary: 'Contacts, newest first.',
+      summary: 'List contacts.',
+      description:
+        'All filters given must match. Reading page after page with `after` shows each contact once, unless its place in the order changes ' +
+        'meanwhile: with `sort=updated_at` a contact that is changed is shown again. With filters other than `subscribed` and `bounced`, ' +
+        'a first page that takes longer than five seconds to count is a 503.',
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           search: Type.Optional(
             Type.String({
               maxLength: 200,
@@ -57,16 +62,14 @@ export function contactRoutes(parts: AudienceParts): Route[] {
           ),
           subscribed: Type.Optional(Type.Boolean()),
           bounced: Type.Optional(Type.Boolean()),
+          ...listFilters,
         },
         { additionalProperties: false },
       ),
       item: ContactSchema,
-      async handle({ principal, query: { search = '', subscribed, bounced } }, page) {
-        const filter = {
-          words: searchWords(search),
-          ...(subscribed === undefined ? {} : { subscribed }),
-          ...(bounced === undefined ? {} : { bounced }),
-        }
+      errors: ['not_found'],
+      async handle({ principal, query }, page) {
+        const filter = await readListFilter(parts, principal.workspaceId, query)
         const found = await listContacts(
           database.slowReader,
           principal.workspaceId,
@@ -103,16 +106,19 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       access: 'contacts:write',
       operationId: 'upsertContact',
       chapter: 'Contacts',
-      summary: 'Make the contact of an address, or change the one that there is.',
-      description: `Of one that there is, only the fields given change; attributes are merged. ${IS_SUPPRESSED}`,
+      summary: 'Create or update a contact.',
+      description:
+        'Of an existing contact only the fields given change; attributes are merged. `list_ids` and `tags` add and never remove. All of ' +
+        `it happens or none. ${IS_SUPPRESSED}`,
       body: UpsertBody,
       response: ContactDetailsSchema,
       otherAnswers: { 201: ContactDetailsSchema },
+      errors: ['not_found', 'conflict', 'limit_reached'],
       handle: ({ principal, body }) => {
-        const fields = readNewContact(body)
+        const { fields, additions } = readUpsert(body)
         return database.write(async tx => {
-          const { contact, isNew } = await upsertContact(parts, tx, actingBy(principal), fields)
-          return new Reply(isNew ? 201 : 200, await withThings(tx.db, contact, principal))
+          const { contact, result } = await upsertContact(parts, tx, actingBy(principal), fields, additions)
+          return new Reply(result === 'created' ? 201 : 200, await withThings(tx.db, contact, principal))
         })
       },
     }),

@@ -2,10 +2,10 @@
 import Type, { type Static } from 'typebox'
 import { Address, Id, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { MOST_CONTACTS } from '../audience-parts.js'
-import { checkAttributes, checkEmail, checkText } from '../checks.js'
+import { checkAttributes, checkEmail, checkText, refusal } from '../checks.js'
 import type { Contact, Named } from './contact.js'
 import { contactToApi } from './contact-events.js'
-import type { ContactPatch, NewContactPatch } from './contacts.js'
+import type { Additions, ContactPatch, NewContactPatch } from './contacts.js'
 
 export const AttributesSchema = Type.Record(Type.String(), Type.Unknown(), {
   description:
@@ -23,8 +23,27 @@ const fields = {
   subscribed: Type.Optional(Type.Boolean()),
 }
 
+/** Lists, and tags, that one upsert adds a contact to. */
+const MOST_ADDED = 100
+
 export const UpsertBody = Type.Object(
-  { email: Email, ...fields },
+  {
+    email: Email,
+    ...fields,
+    list_ids: Type.Optional(
+      Type.Array(Type.String({ maxLength: 64, shownFormat: 'uuid' }), {
+        maxItems: MOST_ADDED,
+        description: 'Static lists to add the contact to. It stays in its other lists.',
+      }),
+    ),
+    tags: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
+        maxItems: MOST_ADDED,
+        description:
+          'Names of tags to add, in any case; a tag that does not exist is created. Other tags stay.',
+      }),
+    ),
+  },
   { additionalProperties: false, title: 'ContactUpsert' },
 )
 
@@ -104,8 +123,21 @@ export function readContactPatch(body: Static<typeof ContactChangesBody>): Conta
 }
 
 /** @throws AppError validation_error */
-export function readNewContact(body: Static<typeof UpsertBody>): NewContactPatch {
+export function readNewContact(body: Omit<Static<typeof UpsertBody>, 'list_ids' | 'tags'>): NewContactPatch {
   return { ...readContactPatch(body), email: checkEmail(body.email) }
+}
+
+/** @throws AppError validation_error */
+export function readUpsert({ list_ids: listIds = [], tags = [], ...body }: Static<typeof UpsertBody>): {
+  readonly fields: NewContactPatch
+  readonly additions: Additions
+} {
+  const names = tags.map((tag, at) => {
+    const name = checkText(`tags.${at}`, tag)
+    if (typeof name !== 'string') throw refusal(`tags.${at}`, `tags.${at} must not be empty`)
+    return name
+  })
+  return { fields: readNewContact(body), additions: { listIds: [...new Set(listIds)], tags: names } }
 }
 
 export function shownContact(contact: Contact, isSandbox: boolean): Static<typeof ContactSchema> {

@@ -21,8 +21,11 @@ import { appendEvents } from '../../events/store.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
 import { applyCounts, CountChange, findAudience } from '../audience-store.js'
 import { mergeWithinBounds } from '../checks.js'
+import { changeSome } from '../lists/members.js'
 import { findStaticList } from '../lists/static-list.js'
 import { addPairs, deletePairsOf, LIST_MEMBERS, recount } from '../pair-store.js'
+import { ensureTags } from '../tags/ensure-tags.js'
+import { tagSome } from '../tags/taggings.js'
 import type { Contact, ContactFields } from './contact.js'
 import { isChanged, toldChanged, toldDeleted, toldMember, toldOf } from './contact-events.js'
 import { deleteContactRows, findContactsByEmail, findContactsById } from './contact-store.js'
@@ -148,17 +151,50 @@ async function stillSuppressed(db: Queries, { workspaceId }: Acting, email: stri
   return new AppError('conflict', `${why}; remove the suppression of ${entry} first`, { path: 'subscribed' })
 }
 
-/** Makes the contact of this address, or changes it. */
+/** Lists and tags that an upsert adds to; it removes from none. */
+export interface Additions {
+  /** Of static lists. */
+  readonly listIds?: readonly string[]
+  /** Names; those that do not exist are created. */
+  readonly tags?: readonly string[]
+}
+
+export interface Upserted {
+  readonly contact: Contact
+  readonly result: 'created' | 'updated' | 'unchanged'
+}
+
+/**
+ * Creates the contact of this address, or changes it.
+ *
+ * @throws AppError validation_error; not_found, conflict for a list; limit_reached for tags. Nothing is changed then
+ */
 export async function upsertContact(
   parts: Parts,
   tx: Tx,
   acting: Acting,
   fields: NewContactPatch,
-): Promise<{ readonly contact: Contact; readonly isNew: boolean }> {
-  const before = await findContact(tx.db, acting.workspaceId, { email: fields.email })
-  return before
-    ? { contact: await patchContact(parts, tx, acting, before, fields), isNew: false }
-    : { contact: await createContact(parts, tx, acting, fields), isNew: true }
+  { listIds = [], tags = [] }: Additions = {},
+): Promise<Upserted> {
+  const { workspaceId } = acting
+  const lists = []
+  for (const [at, id] of listIds.entries())
+    lists.push(await findStaticList(tx.db, workspaceId, id, `list_ids.${at}`))
+  const before = await findContact(tx.db, workspaceId, { email: fields.email })
+  const contact = before
+    ? await patchContact(parts, tx, acting, before, fields)
+    : await createContact(parts, tx, acting, fields)
+  let added = 0
+  for (const list of lists) added += await changeSome(parts, tx, acting, list, [contact], 'added')
+  const tagOf =
+    tags.length === 0
+      ? undefined
+      : await ensureTags(tx, acting, tags, { at: parts.clock.now(), newId: parts.newId })
+  if (tagOf)
+    for (const tag of new Set(tags.map(tagOf)))
+      added += await tagSome(parts, tx, acting, tag, [contact], 'added')
+  if (!before) return { contact, result: 'created' }
+  return { contact, result: contact === before && added === 0 ? 'unchanged' : 'updated' }
 }
 
 async function patchContact(

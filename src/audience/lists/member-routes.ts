@@ -1,6 +1,6 @@
 /** Routes of who is in a list. */
 import Type from 'typebox'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import {
@@ -36,13 +36,13 @@ export function memberRoutes(parts: AudienceParts): Route[] {
       chapter: 'Lists',
       summary: 'Contacts in a list, newest first.',
       params: ListParams,
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: Type.Object(cursorQuery, { additionalProperties: false }),
       item: ContactSchema,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox }, params }, page) {
         const list = await requireList(database.reader, workspaceId, params.id)
         const { slowReader } = database
-        const { items, total } = list.conditions
+        const found = list.conditions
           ? await listMatching(
               slowReader,
               readConditions(list.conditions),
@@ -51,7 +51,7 @@ export function memberRoutes(parts: AudienceParts): Route[] {
               patience(clock),
             )
           : await listPairs(slowReader, LIST_MEMBERS, list.seq, list.memberCount, page)
-        return { items: items.map(one => shownContact(one, isSandbox)), total }
+        return { ...found, items: found.items.map(one => shownContact(one, isSandbox)) }
       },
     }),
     route({

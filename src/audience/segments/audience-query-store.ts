@@ -16,7 +16,9 @@ import {
   allContacts,
   countPieces,
   eachPiece,
+  listFromCursor,
   listFromPieces,
+  NEWEST_FIRST,
   piecesOf,
   type Patience,
 } from '../scan-store.js'
@@ -198,7 +200,10 @@ export async function listMatching(
 ): Promise<Listing<Contact>> {
   const meant = await whereOf(db, group, asking)
   if (!meant) return { items: [], total: 0 }
-  return listFromPieces(db, meant.pieces, meant.where, page, mayGoOn)
+  if (!page.after) return listFromPieces(db, meant.pieces, meant.where, page, mayGoOn)
+  const audience = meant.audience.number
+  const where = meant.where(contactsOf(audience), 'some')
+  return listFromCursor(db, { audience, order: NEWEST_FIRST, where }, page, mayGoOn)
 }
 
 interface Meant {

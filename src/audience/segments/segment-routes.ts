@@ -6,7 +6,7 @@ import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { keyActor, recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment, orNull } from '../../http/answer/answer-fields.js'
-import { nameSearch, pageQuery } from '../../http/pagination.js'
+import { cursorQuery, nameSearch, pageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -291,29 +291,34 @@ export function segmentRoutes({
       chapter: 'Segments',
       summary: 'The contacts that a segment means, newest first.',
       params: SegmentParams,
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: Type.Object(cursorQuery, { additionalProperties: false }),
       item: ContactSchema,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox }, params }, page) {
         const { conditions } = await requireSegment(database.reader, workspaceId, params.id)
         const group = readConditions(conditions)
-        const { items, total } = await listMatching(
+        const found = await listMatching(
           database.slowReader,
           group,
           asking(workspaceId),
           page,
           patience(clock),
         )
-        return { items: items.map(one => shownContact(one, isSandbox)), total }
+        return { ...found, items: found.items.map(one => shownContact(one, isSandbox)) }
       },
     }),
   ]
 }
 
 /** @throws AppError not_found */
-export async function requireSegment(db: Queries, workspaceId: string, id: string): Promise<Segment> {
+export async function requireSegment(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+  path?: string,
+): Promise<Segment> {
   const segment = isUuid(id) ? await findSegment(db, workspaceId, id.toLowerCase()) : undefined
-  if (!segment) throw new AppError('not_found', 'no such segment')
+  if (!segment) throw new AppError('not_found', 'no such segment', path === undefined ? {} : { path })
   return segment
 }
 

@@ -1,6 +1,6 @@
 /** Routes of the contacts that have a tag. */
 import Type from 'typebox'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import {
@@ -32,14 +32,14 @@ export function taggedRoutes(parts: AudienceParts): Route[] {
       chapter: 'Tags',
       summary: 'Contacts that have a tag, newest first.',
       params: TagParams,
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: Type.Object(cursorQuery, { additionalProperties: false }),
       item: ContactSchema,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox }, params }, page) {
         const tag = await requireTag(database.reader, workspaceId, params.id)
         const { slowReader } = database
-        const { items, total } = await listPairs(slowReader, CONTACT_TAGS, tag.seq, tag.contactCount, page)
-        return { items: items.map(one => shownContact(one, isSandbox)), total }
+        const found = await listPairs(slowReader, CONTACT_TAGS, tag.seq, tag.contactCount, page)
+        return { ...found, items: found.items.map(one => shownContact(one, isSandbox)) }
       },
     }),
     route({

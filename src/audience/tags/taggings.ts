@@ -23,6 +23,14 @@ export async function requireTag(db: Queries, workspaceId: string, id: string): 
   return tag
 }
 
+/** @param name or id @throws AppError not_found */
+export async function requireTagNamed(db: Queries, workspaceId: string, name: string): Promise<Tag> {
+  const byId = isUuid(name) ? await findTag(db, workspaceId, { id: name.toLowerCase() }) : undefined
+  const tag = byId ?? (await findTag(db, workspaceId, { name: name.trim() }))
+  if (!tag) throw new AppError('not_found', `no tag is called ${JSON.stringify(name)}`, { path: 'tag' })
+  return tag
+}
+
 /** @throws AppError not_found */
 export async function changeTagged(
   parts: AudienceParts,

@@ -8,10 +8,11 @@ import { csvText } from '../../core/csv.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import type { Contact, Named } from '../contacts/contact.js'
+import type { ContactFilter } from '../contacts/contact-page-store.js'
 import { shownWith } from '../contacts/contact-schema.js'
 import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../pair-store.js'
 import { attributeText } from './apply-rows.js'
-import { attributeNames, beginExport, exportPage, type Exported, type ExportFilter } from './export-store.js'
+import { attributeNames, beginExport, exportPage, type Exported } from './export-store.js'
 import { columnFor } from './reading/columns.js'
 import { namesText } from './reading/read-row.js'
 
@@ -30,7 +31,7 @@ const FIXED = [
 export async function* exportContacts(
   db: Queries,
   workspaceId: string,
-  filter: ExportFilter,
+  filter: ContactFilter,
   now: number,
   gone?: AbortSignal,
 ): AsyncGenerator<string> {
@@ -55,7 +56,7 @@ export async function* exportContacts(
 export async function* exportContactsAsJson(
   db: Queries,
   workspaceId: string,
-  filter: ExportFilter,
+  filter: ContactFilter,
   now: number,
 ): AsyncGenerator<string> {
   const exported = await beginExport(db, workspaceId, filter, now)

@@ -6,12 +6,12 @@ import type { Database } from '../../db/database.js'
 import { MOST_PER_KEY, MOST_PER_WORKSPACE } from '../../http/answer/download.js'
 import { downloadRoute, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
+import type { ContactFilter } from '../contacts/contact-page-store.js'
 import { requireList } from '../lists/static-list.js'
 import { readConditions } from '../segments/read-conditions.js'
 import { requireSegment } from '../segments/segment-routes.js'
 import { requireTag } from '../tags/taggings.js'
 import { exportContacts } from './export-contacts.js'
-import type { ExportFilter } from './export-store.js'
 
 const IdQuery = (description: string) =>
   Type.Optional(Type.String({ maxLength: 64, shownFormat: 'uuid', description }))
@@ -74,14 +74,16 @@ export async function readFilter(
   { reader }: Pick<Database, 'reader'>,
   workspaceId: string,
   wishes: ExportWishes,
-): Promise<ExportFilter> {
+): Promise<ContactFilter> {
   const { search = '', subscribed, bounced, list_id: listId, segment_id: segmentId, tag_id: tagId } = wishes
   const list = listId === undefined ? undefined : await requireList(reader, workspaceId, listId, 'list_id')
   const segment = segmentId === undefined ? undefined : await requireSegment(reader, workspaceId, segmentId)
   const tag = tagId === undefined ? undefined : await requireTag(reader, workspaceId, tagId)
   return {
     words: searchWords(search),
-    ...given({ subscribed, bounced, tag: tag?.seq, list: list?.conditions ? undefined : list?.seq }),
+    ...given({ subscribed, bounced }),
+    ...(tag ? { tag: { seq: tag.seq, contacts: tag.contactCount } } : {}),
+    ...(list && !list.conditions ? { list: { seq: list.seq, contacts: list.memberCount } } : {}),
     groups: [list?.conditions, segment?.conditions].flatMap(conditions =>
       conditions ? [readConditions(conditions)] : [],
     ),

@@ -9,21 +9,8 @@ import { dialectOf } from '../../db/dialect.js'
 import type { Queries } from '../../db/database.js'
 import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
-import { readPage, type ContactFilter } from '../contacts/contact-page-store.js'
+import { conditionsBy, readPage, type ContactFilter } from '../contacts/contact-page-store.js'
 import { newestContact } from '../contacts/deletion-store.js'
-import { hasWords } from '../search/search-store.js'
-import { CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../pair-store.js'
-import { conditionsOf } from '../segments/conditions-store.js'
-import type { Group } from '../segments/read-conditions.js'
-
-export interface ExportFilter extends ContactFilter {
-  /** Number of a static list. */
-  readonly list?: number
-  /** Number of a tag. */
-  readonly tag?: number
-  /** Of a segment or a dynamic list; each of them has to be met. */
-  readonly groups?: readonly Group[]
-}
 
 /** What an export is of: those of an audience that there were when it began, as far as a filter leaves them. */
 export interface Exported {
@@ -36,35 +23,19 @@ export interface Exported {
 export async function beginExport(
   db: Queries,
   workspaceId: string,
-  filter: ExportFilter,
+  filter: ContactFilter,
   now: number,
 ): Promise<Exported | undefined> {
   const audience = await findAudience(db, workspaceId)
   if (!audience) return undefined
-  const { words = [], subscribed, bounced, list, tag, groups = [] } = filter
-  const conditions = [
-    sql<boolean>`deleted_at is null`,
-    ...(subscribed === undefined ? [] : [sql<boolean>`subscribed = ${sql.lit(subscribed ? 1 : 0)}`]),
-    ...(bounced === undefined ? [] : [sql<boolean>`is_bounced = ${sql.lit(bounced ? 1 : 0)}`]),
-    ...(list === undefined ? [] : [isWith(LIST_MEMBERS, list)]),
-    ...(tag === undefined ? [] : [isWith(CONTACT_TAGS, tag)]),
-    ...(words.length === 0 ? [] : [hasWords(db, words)]),
-  ]
-  const asking = { workspaceId, now }
-  const met = await Promise.all(groups.map(group => conditionsOf(db, audience.number, group, asking)))
+  const isMet = await conditionsBy(db, workspaceId, audience.number, { ...filter, now })
   const { first } = contactsOf(audience.number)
   return {
     first,
     last: await newestContact(db, audience.number),
     // Of each page a few are looked at, not all of the range.
-    conditions: range => [...conditions, ...met.map(isMet => isMet(range, 'some'))],
+    conditions: range => isMet(range),
   }
-}
-
-/** Asked for each contact by the key of pairs: the pairs themselves may be many. */
-function isWith({ pairs, thing }: PairKind, seq: number): RawBuilder<boolean> {
-  return sql<boolean>`exists (
-    select 1 from ${sql.table(pairs)} as pairs where ${sql.ref(`pairs.${thing}`)} = ${seq} and pairs.contact = contacts.seq)`
 }
 
 /** The next ones from a number on, those made first first. */

@@ -5,7 +5,7 @@ import { findContact, noSuchContact } from '../../audience/contacts/contacts.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
@@ -43,7 +43,7 @@ function readingRoutes({ database }: FlowParts): Route[] {
       summary: 'Runs of an automation, newest first.',
       params: AutomationParams,
       query: Type.Object(
-        { ...pageQuery, status: Type.Optional(Type.Enum([...RUN_STATUSES])) },
+        { ...cursorQuery, status: Type.Optional(Type.Enum([...RUN_STATUSES])) },
         { additionalProperties: false },
       ),
       item: RunSchema,

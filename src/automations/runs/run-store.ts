@@ -6,6 +6,7 @@
  */
 import { sql, type Generated, type Insertable, type RawBuilder, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { newestFirst } from '../../db/listing.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -206,10 +207,9 @@ export async function listRuns(
   total: number,
   page: Page,
 ): Promise<Listing<Run>> {
-  let matching = db.selectFrom('automation_runs').selectAll().where('automation', '=', automation)
+  let matching = db.selectFrom('automation_runs').where('automation', '=', automation)
   if (status !== undefined) matching = matching.where('status', '=', status)
-  const rows = await matching.orderBy('seq', 'desc').limit(page.limit).offset(page.offset).execute()
-  return { items: rows.map(runFromRow), total }
+  return newestFirst(matching, page, runFromRow, 'seq', total)
 }
 
 type Moving = Pick<

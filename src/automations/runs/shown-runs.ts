@@ -16,10 +16,10 @@ export async function shownRuns(
 ): Promise<Listing<Static<typeof RunSchema>>> {
   const kept = keptStatus(automation, status)
   if (kept === 'none') return { items: [], total: 0 }
-  const { items, total } = await listRuns(db, automation.seq, kept, countOf(automation, kept), page)
-  const steps = new Set(items.flatMap(({ step }) => (step === null ? [] : [step])))
+  const found = await listRuns(db, automation.seq, kept, countOf(automation, kept), page)
+  const steps = new Set(found.items.flatMap(({ step }) => (step === null ? [] : [step])))
   const ids = await findStepIds(db, [...steps])
-  return { items: items.map(run => runToApi(run, automation, ids)), total }
+  return { ...found, items: found.items.map(run => runToApi(run, automation, ids)) }
 }
 
 /** Runs stand still while their automation does: then none is active, and otherwise none is paused. */

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { IdOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery, pageQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { countRows, LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
@@ -55,7 +55,7 @@ export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
         'campaign was sent has no row. Rows are kept for `retention.campaign_recipients`.',
       params: CampaignParams,
       query: Type.Object(
-        { ...pageQuery, status: Type.Optional(RecipientStatusEnum) },
+        { ...cursorQuery, status: Type.Optional(RecipientStatusEnum) },
         { additionalProperties: false },
       ),
       item: RecipientSchema,
@@ -63,8 +63,8 @@ export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
       async handle({ principal, params, query: { status } }, page) {
         const campaign = await requireCampaign(database.reader, principal.workspaceId, params.id)
         const all = campaign.recipientsPrunedAt === null ? countRows(campaign) : 0
-        const { items, total } = await listRecipients(database.slowReader, campaign.seq, all, status, page)
-        return { items: items.map(recipientToApi), total }
+        const found = await listRecipients(database.slowReader, campaign.seq, all, status, page)
+        return { ...found, items: found.items.map(recipientToApi) }
       },
     }),
     listRoute({

@@ -29,22 +29,24 @@ export async function listRecipients(
   campaign: number,
   all: number,
   status: RecipientStatus | undefined,
-  { limit, offset }: Page,
+  { limit, offset, after }: Page,
 ): Promise<Listing<ShownRecipient>> {
   const isMeant = status === undefined ? sql`1 = 1` : sql`status = ${status}`
-  const total = status === undefined ? all : await countWith(db, campaign, status)
-  if (offset >= total) return { items: [], total }
-  const { rows } = await sql<ShownRecipient>`
-    select contacts.id as "contactId", coalesce(messages.recipient, contacts.email) as email,
+  const total = after?.total ?? (status === undefined ? all : await countWith(db, campaign, status))
+  if (!after && offset >= total) return { items: [], total }
+  const isBehind = after ? sql`contact > ${after.position('number')[0]}` : sql`1 = 1`
+  const { rows } = await sql<ShownRecipient & { contact: number }>`
+    select page.contact as contact, contacts.id as "contactId", coalesce(messages.recipient, contacts.email) as email,
       page.status as status, page.reason as reason, page.message_id as "messageId",
       messages.created_at as "handedAt", messages.delivered_at as "deliveredAt", messages.opened_at as "openedAt",
       messages.clicked_at as "clickedAt", messages.bounced_at as "bouncedAt", messages.complained_at as "complainedAt"
     from (select contact, status, reason, message_id from campaign_recipients
-      where campaign = ${campaign} and ${isMeant} order by contact limit ${limit} offset ${offset}) as page
+      where campaign = ${campaign} and ${isMeant} and ${isBehind} order by contact limit ${limit + 1} offset ${offset}) as page
     left join contacts on contacts.seq = page.contact
     left join messages on messages.id = page.message_id
     order by page.contact`.execute(db)
-  return { items: rows, total }
+  const items = rows.slice(0, limit)
+  return { items, total, end: items.slice(-1).map(({ contact }) => contact), hasMore: rows.length > limit }
 }
 
 async function countWith(db: Queries, campaign: number, status: RecipientStatus): Promise<number> {

@@ -6,7 +6,7 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { Id, IdOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { normalizedAddress } from '../../mail/address.js'
@@ -58,7 +58,7 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
       chapter: 'Bounces',
       summary: 'Messages that were refused for good or came back, newest first.',
       description: 'One for each message, whether its server refused it at once or returned it later.',
-      query: Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false }),
+      query: Type.Object({ ...cursorQuery, ...Filter }, { additionalProperties: false }),
       item: BounceSchema,
       async handle({ principal, query }, page) {
         const { type, subtype, email, message_id: messageId, campaign_id: campaignId } = query
@@ -69,8 +69,8 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
           ...(campaignId === undefined ? {} : { campaignId: campaignId.toLowerCase() }),
           ...readTimeRange(query),
         }
-        const { items, total } = await listBounces(slowReader, principal.workspaceId, filter, page)
-        return { items: items.map(bounceToApi), total }
+        const found = await listBounces(slowReader, principal.workspaceId, filter, page)
+        return { ...found, items: found.items.map(bounceToApi) }
       },
     }),
     route({

@@ -5,7 +5,7 @@
  */
 import type { Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { pageWithTotal } from '../../db/listing.js'
+import { keysetPage, type KeysetOrder } from '../../db/listing.js'
 import { deleteOldest } from '../../db/retention.js'
 import { inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
@@ -103,6 +103,12 @@ export interface BounceFilter {
   readonly until?: number
 }
 
+const NEWEST_FIRST: KeysetOrder = {
+  columns: ['created_at', 'id'],
+  kinds: ['number', 'text'],
+  direction: 'desc',
+}
+
 /** Newest first. */
 export async function listBounces(
   db: Queries,
@@ -110,9 +116,7 @@ export async function listBounces(
   filter: BounceFilter,
   page: Page,
 ): Promise<Listing<Bounce>> {
-  const all = matching(db, workspaceId, filter)
-  const newest = all.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc')
-  return pageWithTotal(all, newest.limit(page.limit).offset(page.offset), bounceFromRow)
+  return keysetPage(matching(db, workspaceId, filter), NEWEST_FIRST, page, bounceFromRow)
 }
 
 export async function findBounce(db: Queries, workspaceId: string, id: string): Promise<Bounce | undefined> {

@@ -5,7 +5,7 @@ import { isoTime } from '../../core/moments.js'
 import type { Database } from '../../db/database.js'
 import { keyActor } from '../../events/activity-store.js'
 import { Done, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -78,7 +78,7 @@ export function suppressionRoutes({
       summary: 'Who is not mailed any more, newest first.',
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           reason: Type.Optional(Reason),
           scope: Type.Optional(Scope),
           email: Type.Optional(Email),
@@ -94,8 +94,8 @@ export function suppressionRoutes({
         }
         // One address has at most one row, by its key: no work for a thread.
         const reader = email === undefined ? database.slowReader : database.reader
-        const { items, total } = await pageSuppressions(reader, principal.workspaceId, page, filter)
-        return { items: items.map(one => suppressionToApi(one, principal.isSandbox)), total }
+        const found = await pageSuppressions(reader, principal.workspaceId, page, filter)
+        return { ...found, items: found.items.map(one => suppressionToApi(one, principal.isSandbox)) }
       },
     }),
     route({

@@ -281,7 +281,7 @@ function successes(route: Route, components: Components): Record<string, object>
       }
       if (response.kind === 'download')
         return [code, { description, headers, content: fileContent(route, components) }]
-      const schema = response.kind === 'list' ? listSchema(data) : Type.Object({ data })
+      const schema = response.kind === 'list' ? listSchema(data, head.query) : Type.Object({ data })
       const isUsual = Number(code) === status && head.exampleAnswer !== undefined
       const example = isUsual ? { data: head.exampleAnswer } : answerExample(schema, requestExample(route))
       const content = { 'application/json': { schema: components.show(schema), example } }

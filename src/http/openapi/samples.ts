@@ -51,6 +51,7 @@ type Sample = Readonly<Record<string, unknown>>
 
 export const SAMPLES: Readonly<Record<string, Sample>> = {
   Pagination: { total: 1, limit: 100, offset: 0, has_more: false },
+  CursorPagination: { total: 1, limit: 100, offset: 0, has_more: false, next_cursor: null },
   Activity: {
     actor: { type: 'api_key', id: IDS.other, name: 'Website' },
     ...{ action: 'domain.added', subject: 'example.com', details: { domain_id: IDS.domain } },
@@ -72,6 +73,20 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
     },
   },
   ContactUpsert: { email: 'ann@example.com', first_name: 'Ann', attributes: ATTRIBUTES },
+  ContactBatch: {
+    contacts: [
+      { email: 'bob@example.com', first_name: 'Bob', tags: ['spring'] },
+      { email: 'cid@example.com' },
+    ],
+  },
+  ContactBatchResult: {
+    ...{ created: 1, updated: 0, unchanged: 1, rejected: 0 },
+    results: [
+      { index: 0, email: 'bob@example.com', status: 'created', contact_id: IDS.contact },
+      { index: 1, email: 'cid@example.com', status: 'unchanged', contact_id: IDS.other },
+    ],
+  },
+  DeletedContact: { contact_id: IDS.contact, email: 'ann@example.com', is_restorable: false },
   ContactChanges: { attributes: { plan: 'pro', trial_ends: null } },
   ContactSelection: { contact_ids: [IDS.contact] },
   AllContactsDeleted: { deleted: 1_250, restorable_until: '2026-02-04T10:00:00.000Z' },

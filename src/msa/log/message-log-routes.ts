@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { parseNamedAddress } from '../../mail/named-address.js'
@@ -52,7 +52,7 @@ const Filter = {
   ),
   is_sandbox: Type.Optional(Type.Boolean({ description: 'Messages of sandbox keys, or only others.' })),
 }
-const Query = Type.Object({ ...pageQuery, ...Filter }, { additionalProperties: false })
+const Query = Type.Object({ ...cursorQuery, ...Filter }, { additionalProperties: false })
 
 export function messageLogRoutes(reader: Queries): Route[] {
   return [
@@ -71,8 +71,8 @@ export function messageLogRoutes(reader: Queries): Route[] {
       query: Query,
       item: LoggedMessageSchema,
       async handle({ principal, query }, page) {
-        const { items, total } = await listMessages(reader, principal.workspaceId, readFilter(query), page)
-        return { items: items.map(toApi), total }
+        const found = await listMessages(reader, principal.workspaceId, readFilter(query), page)
+        return { ...found, items: found.items.map(toApi) }
       },
     }),
   ]

@@ -69,16 +69,27 @@ export async function listMessages(
       ? undefined
       : { address: filter.to, spellings: await recipientSpellings(db, workspaceId, filter.to) }
   const { status, ...others } = filter
+  const { after, limit } = page
+  const behind = after && String(after.position('text')[0])
   if (status !== undefined && isWaitingState(status))
-    return listWaitingMessages(db, workspaceId, status, { ...others, to }, page)
-  const found = matching(db, workspaceId, { ...others, ...given({ status }), to })
+    return listWaitingMessages(db, workspaceId, status, { ...others, to, behind }, page)
+  const found = matching(db, workspaceId, { ...others, ...given({ status }), to, behind })
   if (filter.tag !== undefined) return listTagged(db, found, filter.tag, page)
+  if (after) {
+    const items = await withSubjects(db, found, limit + 1)
+    const shown = items.slice(0, limit)
+    return { items: shown, total: after.total, end: endOf(shown), hasMore: items.length > limit }
+  }
   const start = await skip(db, found, page.offset)
   if (start.isPastEnd) return { items: [], total: start.skipped }
   const items = await withSubjects(db, olderThan(found, start.after), page.limit)
   const last = items.length < page.limit ? undefined : items.at(-1)
   const beyond = last ? await count(db, olderThan(found, last.id), MOST_COUNTED) : 0
-  return { items, total: page.offset + items.length + beyond }
+  return { items, total: page.offset + items.length + beyond, end: endOf(items) }
+}
+
+function endOf(items: readonly LoggedMessage[]): readonly string[] {
+  return items.slice(-1).map(({ id }) => id)
 }
 
 type Found = SelectQueryBuilder<Tables, 'messages', object>
@@ -114,7 +125,7 @@ async function listWaitingMessages(
 ): Promise<Listing<LoggedMessage>> {
   const found: string[] = []
   const enough = page.offset + page.limit + MOST_COUNTED
-  let beforeId = filter.until === undefined ? undefined : firstIdAt(filter.until + ID_LAG_MS)
+  let beforeId = filter.behind ?? (filter.until === undefined ? undefined : firstIdAt(filter.until + ID_LAG_MS))
   for (let looked = 0; looked < MOST_LOOKED_AT && found.length < enough; looked += WAITING_AT_ONCE) {
     if (looked > 0) await nextTurn()
     const search = { state, workspaceId, since: filter.since, beforeId }
@@ -153,9 +164,11 @@ async function unsettledAmong(
 
 async function pageOfIds(db: Queries, ids: readonly string[], page: Page): Promise<Listing<LoggedMessage>> {
   const shown = ids.slice(page.offset, page.offset + page.limit)
-  if (shown.length === 0) return { items: [], total: ids.length }
+  const total = page.after?.total ?? ids.length
+  if (shown.length === 0) return { items: [], total, hasMore: false }
   const items = await withSubjects(db, db.selectFrom('messages').where('id', 'in', shown), page.limit)
-  return { items, total: ids.length }
+  return { items, total, end: endOf(items), hasMore: ids.length > page.offset + shown.length }
+}
 }
 
 /** Messages whose contents are looked at for a tag before others have their turn. */
@@ -233,6 +246,8 @@ async function count(db: Queries, found: Found, most: number): Promise<number> {
 interface Wanted extends Omit<MessageFilter, 'to' | 'status'> {
   readonly status?: MessageStatus
   readonly to: { readonly address: string; readonly spellings: Spellings } | undefined
+  /** Those before this id only. */
+  readonly behind: string | undefined
 }
 
 /** The index that leaves the fewest candidates: the recipient's, a rare state's, the campaign's, or only the workspace's. */
@@ -284,8 +299,8 @@ function duringCampaign(id: string) {
 /** An identifier is made a moment after the message's own time was read. */
 const ID_LAG_MS = 1_000
 
-function within(db: Queries, workspaceId: string, { since, until }: Wanted): Found {
-  let query = db.selectFrom('messages').where('workspace_id', '=', workspaceId)
+function within(db: Queries, workspaceId: string, { since, until, behind }: Wanted): Found {
+  let query = olderThan(db.selectFrom('messages').where('workspace_id', '=', workspaceId), behind)
   if (since !== undefined) query = query.where('id', '>=', firstIdAt(since)).where('created_at', '>=', since)
   if (until !== undefined)
     query = query.where('id', '<', firstIdAt(until + ID_LAG_MS)).where('created_at', '<', until)

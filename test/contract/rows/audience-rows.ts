@@ -7,6 +7,7 @@ const references = inFile('audience/references-served')
 const forms = inFile('audience/forms-served')
 const bounds = inFile('audience/bounds-served')
 const transfer = inFile('audience/transfer/imports-served')
+const cursors = inFile('http/cursors-served')
 
 const MADE = contacts('a contact is made with what is said of it, and put into a list')
 const ONCE = contacts('an address is a contact once, whatever its case')
@@ -14,6 +15,8 @@ const CHANGED = contacts('only the fields given change; attributes are merged, a
 const REFUSED = contacts('what cannot be a contact is refused by name')
 const MISSING = contacts('a missing contact is a 404 of its own')
 const UPSERT = contacts('an upsert makes a contact, and changes the one that is there')
+const UPSERT_ADDS = contacts('an upsert adds to lists and tags, and takes nothing away')
+const BATCH = contacts('a thousand contacts are upserted at once, each with a result of its own')
 const SEARCH = contacts('contacts are searched by words in address and names, and filtered, newest first')
 const LIST = lists('a list is made, shown, changed and deleted; its members stay')
 const MEMBERS = lists(
@@ -101,6 +104,27 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [SEARCH, FOLLOWS],
   },
   {
+    id: 'contacts.filters',
+    rule: 'GET /contacts filters by email, list_id, tag, segment_id, created_since and updated_since, and sorts',
+    from: ['Contacts > GET /contacts'],
+    answers: ['GET /api/v1/contacts: not_found'],
+    tests: [cursors('contacts are listed by address, list, tag, segment and moment, in the order asked for')],
+  },
+  {
+    id: 'lists.cursor',
+    rule: 'long lists page by an opaque cursor, which belongs to one list, its filters and its order',
+    from: [
+      'decisions: Added after the whole contract was tried from outside > **Idempotency-Key** is accepted on every',
+    ],
+    asserts: ['t.same(rows, whole.data, path)', 't.match(await get(query), refused, query)'],
+    tests: [
+      cursors('every long list is read to its end by cursor, and says the same total on each page'),
+      cursors(
+        'a cursor of another list, order or filter, of another workspace, or one that was changed is refused',
+      ),
+    ],
+  },
+  {
     id: 'contacts.change',
     rule: 'PATCH changes the fields given; null clears a name, attributes are merged, a null attribute goes',
     from: [
@@ -124,6 +148,20 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
     asserts: ['attributes: { a: 1, b: 2 }'],
     tests: [UPSERT],
+  },
+  {
+    id: 'contacts.upsert-adds',
+    rule: 'PUT /contacts adds to lists and tags in the same transaction, and never removes',
+    from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
+    answers: ['PUT /api/v1/contacts: not_found', 'PUT /api/v1/contacts: conflict'],
+    tests: [UPSERT_ADDS],
+  },
+  {
+    id: 'contacts.batch',
+    rule: 'POST /contacts/batch upserts up to 1,000 contacts, each with its own result',
+    from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
+    asserts: ['t.match(body.data, { created: 1, updated: 1, unchanged: 1, rejected: 3 })'],
+    tests: [BATCH],
   },
   {
     id: 'contacts.transfer',
@@ -237,7 +275,10 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     id: 'things.bounds',
     rule: 'a workspace has a bounded number of lists, segments and tags; one more is a 403 limit_reached',
     from: ['Errors > limit_reached'],
-    answers: ['lists', 'segments', 'tags'].map(things => `POST /api/v1/${things}: limit_reached`),
+    answers: [
+      ...['lists', 'segments', 'tags'].map(things => `POST /api/v1/${things}: limit_reached`),
+      'PUT /api/v1/contacts: limit_reached',
+    ],
     asserts: ["code: 'limit_reached', message: `a workspace has at most ${most} ${things}`"],
     tests: [FULL],
   },
