@@ -11,6 +11,7 @@ export interface EventRow {
 
 const SERVED = 'webhooks/events-served'
 const CONTACTS = 'what is done to contacts is told'
+const DELETED = 'deleted contacts are told, alone, in bulk and all together'
 const LISTS = 'who joins and leaves lists is told'
 const FORMS = 'what is sent by a form is told, as what the contact itself wished'
 const MAIL = 'mail is told of as it is handed over and taken'
@@ -41,6 +42,11 @@ export const EVENT_TABLE: readonly EventRow[] = [
       'mail that bounces',
     ],
     test: [SERVED, CONTACTS],
+  },
+  {
+    event: 'contact.deleted',
+    causedBy: ['DELETE /contacts/:id', 'POST /contacts/bulk-delete', 'POST /contacts/delete-all'],
+    test: [SERVED, DELETED],
   },
   {
     event: 'contact.subscribed',

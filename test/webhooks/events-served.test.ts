@@ -46,6 +46,38 @@ t.test('what is done to contacts is told', async t => {
   t.match(await told('contact.subscribed'), [{ contact_id: id, list_id: null, source: 'api' }])
 })
 
+t.test('deleted contacts are told, alone, in bulk and all together', async t => {
+  const { make, told, key, ...postroad } = await open(t)
+  const added = async (email: string) => (await make('/contacts', { email }))['id'] ?? ''
+  const [ann, bob, cid] = [
+    await added('ann@x.example'),
+    await added('bob@x.example'),
+    await added('cid@x.example'),
+  ]
+  await postroad.delete(`/api/v1/contacts/${ann}`, { key })
+  t.same(await told('contact.deleted'), [{ contact_id: ann, email: 'ann@x.example', is_restorable: false }])
+  await make('/contacts/bulk-delete', { contact_ids: [bob] })
+  await make('/contacts/delete-all', { confirm: true })
+  const [, inBulk, withAll] = await told('contact.deleted', 3)
+  t.same(inBulk, { contact_id: bob, email: 'bob@x.example', is_restorable: false })
+  t.same(withAll, { contact_id: cid, email: 'cid@x.example', is_restorable: true })
+})
+
+t.test('a deletion that could not be delivered before the person was erased never is', async t => {
+  const { make, told, receiver, key, pass, ...postroad } = await open(t)
+  const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
+  await told('contact.created')
+  receiver.answers({ status: 500 })
+  await postroad.delete(`/api/v1/contacts/${id}`, { key })
+  const tried = (await receiver.has(1, 'contact.deleted')).length
+  await make('/contacts/erase', { email: 'ann@x.example' })
+  receiver.answers({ status: 200 })
+  await pass(86_400_000)
+  await make('/contacts', { email: 'bob@x.example' })
+  await told('contact.created', 2)
+  t.equal((await receiver.has(tried, 'contact.deleted')).length, tried)
+})
+
 t.test('who joins and leaves lists is told', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })

@@ -35,6 +35,7 @@ const flow = { automationId: AUTOMATION, runId: RUN, contactId: CONTACT, trigger
 const PAYLOADS: Readonly<Record<WebhookEvent, object>> = {
   'contact.created': contact,
   'contact.updated': { ...contact, changed: ['attributes'] },
+  'contact.deleted': { ...about, is_restorable: false },
   'contact.subscribed': { ...about, list_id: LIST, source: 'form' },
   'contact.unsubscribed': { ...about, list_id: null, source: 'one_click' },
   'campaign.sent': campaign,

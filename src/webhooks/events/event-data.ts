@@ -25,6 +25,7 @@ const asTold: ToData = (_, payload) => payload
 const DATA: Readonly<Record<WebhookEvent, ToData>> = {
   'contact.created': asTold,
   'contact.updated': asTold,
+  'contact.deleted': asTold,
   'contact.subscribed': asTold,
   'contact.unsubscribed': asTold,
   'campaign.sent': (_, payload) => campaign(payload),

@@ -67,6 +67,16 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
     },
     { title: 'UpdatedContact' },
   ),
+  'contact.deleted': Type.Object(
+    {
+      contact_id: Id(),
+      email: Address(),
+      is_restorable: Type.Boolean({
+        description: 'Deleted with all contacts: POST /contacts/restore brings it back within 30 days.',
+      }),
+    },
+    { title: 'DeletedContact' },
+  ),
   'contact.subscribed': Type.Object(subscription, { title: 'ContactSubscription' }),
   'contact.unsubscribed': Type.Object(subscription, { title: 'ContactSubscription' }),
   'campaign.sent': Type.Object(campaign, { title: 'SentCampaign' }),

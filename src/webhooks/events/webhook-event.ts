@@ -3,6 +3,8 @@
 export const WEBHOOK_EVENTS = {
   'contact.created': 'A contact was created.',
   'contact.updated': 'Fields of a contact changed.',
+  'contact.deleted':
+    'A contact was deleted, alone or with others. Erasing a person sends no event, and withdraws what was not yet delivered.',
   'contact.subscribed': 'A contact subscribed: to a list, or (`list_id` null) to mail in general again.',
   'contact.unsubscribed':
     'A contact unsubscribed: from a list, or (`list_id` null) from all that is not asked for.',

@@ -37,24 +37,39 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   page: Page,
 ): Promise<Listing<LoggedDelivery>> {
-  const rows = await complete(db)
+  const { after } = page
+  const found = await complete(db)
     .where('subscription_id', '=', subscriptionId)
     .$call(query => narrowed(query, filter))
+    .$if(after !== undefined, query =>
+      query.where('webhook_deliveries.id', '<', String(after?.position('text')[0])),
+    )
     .orderBy('webhook_deliveries.id', 'desc')
-    .limit(page.limit)
+    .limit(page.limit + 1)
     .offset(page.offset)
     .execute()
+  const rows = found.slice(0, page.limit)
+  const total = after?.total ?? (await countDeliveries(db, subscriptionId, filter))
+  const attempts = await attemptsOf(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return {
+    items: rows.map(row => fromRow(row, attempts.get(row.id) ?? [])),
+    total,
+    end: rows.slice(-1).map(({ id }) => id),
+    hasMore: found.length > page.limit,
+  }
+}
+
+async function countDeliveries(db: Queries, subscriptionId: string, filter: DeliveryFilter): Promise<number> {
   const { total } = await db
     .selectFrom('webhook_deliveries')
     .where('subscription_id', '=', subscriptionId)
     .$call(query => narrowed(query, filter))
     .select(e => e.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const attempts = await attemptsOf(
-    db,
-    rows.map(({ id }) => id),
-  )
-  return { items: rows.map(row => fromRow(row, attempts.get(row.id) ?? [])), total }
+  return total
 }
 
 export async function findDelivery(db: Queries, id: string): Promise<LoggedDelivery | undefined> {

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { readMoment } from '../../core/read-moment.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import type { DeliveryWorker } from '../delivery/delivery-worker.js'
@@ -33,7 +33,7 @@ export function deliveryRoutes(parts: DeliveryRouteParts): Route[] {
       summary: 'What was told to a webhook, newest first, with each attempt.',
       params: Params,
       query: Type.Object(
-        { ...pageQuery, status: Type.Optional(DeliveryStatusEnum), ...timeRangeQuery },
+        { ...cursorQuery, status: Type.Optional(DeliveryStatusEnum), ...timeRangeQuery },
         { additionalProperties: false },
       ),
       item: DeliverySchema,
@@ -41,8 +41,8 @@ export function deliveryRoutes(parts: DeliveryRouteParts): Route[] {
       async handle({ principal: { workspaceId }, params, query }, page) {
         const { id } = await requireSubscription(database.reader, workspaceId, params.id)
         const filter = { ...given({ status: query.status }), ...readTimeRange(query) }
-        const { items, total } = await listDeliveries(database.slowReader, id, filter, page)
-        return { items: items.map(deliveryToApi), total }
+        const found = await listDeliveries(database.slowReader, id, filter, page)
+        return { ...found, items: found.items.map(deliveryToApi) }
       },
     }),
     route({
