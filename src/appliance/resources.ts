@@ -30,6 +30,7 @@ import { databaseUpkeep } from '../resource/database-upkeep.js'
 import { eventLog } from '../resource/event-log.js'
 import { erasure } from './erasure/resource.js'
 import { removedWorkspaces } from './purge/purge-workspaces.js'
+import { timeline } from './timeline/resource.js'
 import { References } from '../resource/references.js'
 import type { OpenResource, Resource } from '../resource/resource.js'
 import { subscriptions } from '../tracking/subscription/resource.js'
@@ -60,6 +61,7 @@ const RESOURCES = [
   accounts,
   removedWorkspaces,
   erasure,
+  timeline,
   health,
   metrics,
   inboundMail,

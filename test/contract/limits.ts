@@ -41,6 +41,7 @@ const LISTS = [
   '/contacts',
   '/contacts/imports',
   '/contacts/duplicates',
+  '/contacts/{id}/timeline',
   '/lists',
   '/forms',
   '/lists/{id}/members',

@@ -27,6 +27,7 @@ import {
   eraseOwned,
   eraseRejection,
   KNOWN_BY,
+  mentionOf,
   mentionsAfter,
   MENTIONS,
   messagesToErase,
@@ -39,6 +40,7 @@ import {
   type Mention,
   type MentionTable,
   type Subject,
+  wholeWord,
 } from './erasure-store.js'
 
 export interface ErasureParts {
@@ -222,19 +224,6 @@ async function eraseMentions(
     (text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) ?? []).some(id => messageIds.has(id))
   await walk(MENTIONS.inbound, isAbout, (db, { key, part }) => eraseInbound(db, Number(key), String(part)))
   return counts
-}
-
-/** Whether a text names one of the words as a whole, not `joann@x.example` for `ann@x.example`. */
-function mentionOf(words: readonly string[]): (text: string) => boolean {
-  const named = new RegExp(words.map(wholeWord).join('|'), 'iu')
-  return text => named.test(text)
-}
-
-/** Also right after an escape of JSON, e.g. `\n`. */
-function wholeWord(word: string): string {
-  const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const before = `(?:(?<![\\p{L}\\p{N}!#$%&'*+/=?^_\`{|}~.-])|(?<=\\\\[bfnrt]))`
-  return `${before}${literal}(?![\\p{L}\\p{N}-]|\\.[\\p{L}\\p{N}])`
 }
 
 function replaced(text: string, email: string): string {

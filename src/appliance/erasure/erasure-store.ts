@@ -263,8 +263,21 @@ export async function mentionsAfter(
   return rows
 }
 
-function likeText(word: string): string {
+export function likeText(word: string): string {
   return word.replace(/[!%_]/g, '!$&')
+}
+
+/** Whether a text names one of the words as a whole, not `joann@x.example` for `ann@x.example`. */
+export function mentionOf(words: readonly string[]): (text: string) => boolean {
+  const named = new RegExp(words.map(wholeWord).join('|'), 'iu')
+  return text => named.test(text)
+}
+
+/** Also right after an escape of JSON, e.g. `\n`. */
+export function wholeWord(word: string): string {
+  const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const before = `(?:(?<![\\p{L}\\p{N}!#$%&'*+/=?^_\`{|}~.-])|(?<=\\\\[bfnrt]))`
+  return `${before}${literal}(?![\\p{L}\\p{N}-]|\\.[\\p{L}\\p{N}])`
 }
 
 export async function rewriteEvent(db: Queries, seq: number, payload: string): Promise<void> {

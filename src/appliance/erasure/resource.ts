@@ -1,14 +1,55 @@
-/** `POST /contacts/erase`, in the chapter of contacts: here, since erasing a person takes every table there is. */
+/** `POST /contacts/erase` and `GET /contacts/:id/export`, in the chapter of contacts: here, since both take every table there is. */
 import Type from 'typebox'
 import { checkEmail } from '../../audience/checks.js'
+import { requireContact } from '../../audience/contacts/contacts.js'
 import { keyActor } from '../../events/activity-store.js'
-import { route } from '../../http/route.js'
+import { downloadRoute, route } from '../../http/route.js'
 import { resource } from '../../resource/resource.js'
 import { erasePerson, type ErasureParts } from './erase.js'
+import { exportPerson } from './export-person.js'
+import { SECTIONS } from './personal-tables.js'
+
+const EXPORT_EXAMPLE = JSON.stringify({
+  exported_at: '2026-01-05T10:00:00.000Z',
+  contact: { id: '0192f3a4-5b6c-7d8e-9f01-23456789abcd', email: 'ann@example.com', first_name: 'Ann' },
+  ...Object.fromEntries(SECTIONS.map(section => [section, []])),
+  lists: [{ id: '0192f3a4-5b6c-7d8e-9f01-23456789abce', name: 'News', added_at: '2026-01-05T10:00:00.000Z' }],
+})
 
 export const erasure = resource({
   open: (parts: ErasureParts) => ({
     routes: [
+      downloadRoute({
+        method: 'GET',
+        path: '/contacts/:id/export',
+        access: 'contacts:read',
+        operationId: 'exportContact',
+        chapter: 'Contacts',
+        summary: 'Export all data about a contact.',
+        description:
+          'One JSON document for requests of access and portability (GDPR articles 15 and 20): the contact with its attributes, lists, tags, ' +
+          'suppressions, messages with their delivery attempts (without their texts), bounces, conversions, product views, form submissions, ' +
+          'automation runs, campaigns, and the events (opens, clicks, list joins and leaves, ...), activity and rejected import rows that ' +
+          'name the contact, as far as they are still kept. Covers the present address of the contact. A response that breaks off is ' +
+          'incomplete JSON.',
+        params: Type.Object({ id: Type.String() }),
+        mediaType: 'application/json',
+        exampleAnswer: EXPORT_EXAMPLE,
+        errors: ['contact_not_found'],
+        async handle({ principal: { workspaceId, isSandbox }, params }) {
+          const { database, clock } = parts
+          const contact = await requireContact(database.reader, workspaceId, params.id)
+          return {
+            fileName: `contact-${contact.id}.json`,
+            pieces: gone =>
+              exportPerson(database.exportReader, workspaceId, contact, {
+                now: clock.now(),
+                isSandbox,
+                gone,
+              }),
+          }
+        },
+      }),
       route({
         method: 'POST',
         path: '/contacts/erase',

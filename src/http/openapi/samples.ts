@@ -86,6 +86,16 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
       { index: 1, email: 'cid@example.com', status: 'unchanged', contact_id: IDS.other },
     ],
   },
+  TimelineEntry: {
+    type: 'email.opened',
+    data: {
+      message_id: IDS.message,
+      subject: 'Your order',
+      status: 'opened',
+      campaign_id: null,
+      automation_id: null,
+    },
+  },
   DeletedContact: { contact_id: IDS.contact, email: 'ann@example.com', is_restorable: false },
   ContactChanges: { attributes: { plan: 'pro', trial_ends: null } },
   ContactSelection: { contact_ids: [IDS.contact] },

@@ -125,6 +125,13 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     ],
   },
   {
+    id: 'contacts.person',
+    rule: 'GET /contacts/:id/timeline and GET /contacts/:id/export show what is stored about one contact',
+    from: ['Contacts > GET /contacts/:id'],
+    answers: ['timeline', 'export'].map(what => `GET /api/v1/contacts/{id}/${what}: contact_not_found`),
+    tests: [inFile('appliance/person')('the timeline and the export of a contact are read over HTTP')],
+  },
+  {
     id: 'contacts.change',
     rule: 'PATCH changes the fields given; null clears a name, attributes are merged, a null attribute goes',
     from: [

@@ -1,0 +1,60 @@
+/** `GET /contacts/:id/timeline`, in the chapter of contacts: here, since it reads tables of many resources. */
+import Type from 'typebox'
+import { requireContact } from '../../audience/contacts/contacts.js'
+import { isoTime } from '../../core/moments.js'
+import type { Database } from '../../db/database.js'
+import { Moment } from '../../http/answer/answer-fields.js'
+import { cursorQuery } from '../../http/pagination.js'
+import { listRoute } from '../../http/route.js'
+import { resource } from '../../resource/resource.js'
+import { listTimeline, TIMELINE_TYPES } from './timeline-store.js'
+
+const TimelineEntrySchema = Type.Object(
+  {
+    type: Type.Enum([...TIMELINE_TYPES], { description: 'More may come.' }),
+    occurred_at: Moment(),
+    data: Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        '`email.*`: message_id, subject, status, campaign_id, automation_id; `list.*`: list_id, list_name; `tag.*`: tag_id, tag_name; ' +
+        '`flow.*`: automation_id, automation_name, run_id, trigger_type, status; `form.submitted`: form_id, fields, confirmed; ' +
+        '`suppression.added`: reason, scope; `conversion.created`: conversion_id, value, currency, message_id, campaign_id; ' +
+        '`product.viewed`: product_id and what is known of the product; `contact.created`: empty.',
+    }),
+  },
+  { title: 'TimelineEntry' },
+)
+
+export const timeline = resource({
+  open: ({ database }: { readonly database: Database }) => ({
+    routes: [
+      listRoute({
+        method: 'GET',
+        path: '/contacts/:id/timeline',
+        access: 'contacts:read',
+        operationId: 'getContactTimeline',
+        chapter: 'Contacts',
+        summary: "Get a contact's timeline.",
+        description:
+          'What happened to a contact, newest first: emails to its present address with what became of each, the lists it is in and the tags ' +
+          'it has since when, form submissions, automation runs, conversions, product views and the suppression of its address, as far as ' +
+          'they are still kept. `email.opened` and `email.clicked` are the first of each email. Lists left and tags removed are not part ' +
+          'of it; the events of `GET /contacts/:id/export` name them.',
+        params: Type.Object({ id: Type.String() }),
+        query: Type.Object(cursorQuery, { additionalProperties: false }),
+        item: TimelineEntrySchema,
+        errors: ['contact_not_found'],
+        async handle({ principal: { workspaceId }, params }, page) {
+          const contact = await requireContact(database.reader, workspaceId, params.id)
+          const found = await listTimeline(database.slowReader, workspaceId, contact, page)
+          return {
+            ...found,
+            items: found.items.map(({ type, at, data }) => ({
+              ...{ type, occurred_at: isoTime(at) },
+              data: { ...data },
+            })),
+          }
+        },
+      }),
+    ],
+  }),
+})
