@@ -195,11 +195,12 @@ t.test('an upsert adds to lists and tags, and takes nothing away', async t => {
     },
   })
   t.match(await postroad.get(`/api/v1/lists/${shop}`, { key }), { body: { data: { member_count: 1 } } })
-  const refused = async (body: object, error: object) =>
+  for (const [body, error] of [
+    [{ list_ids: [shop, MADE_UP] }, { code: 'not_found', path: 'list_ids.1' }],
+    [{ list_ids: [dynamic.body.data.id] }, { code: 'conflict', path: 'list_ids.0' }],
+    [{ tags: ['ok', ' '] }, { code: 'validation_error', path: 'tags.1' }],
+  ] as const)
     t.match((await addPut({ email: 'new@x.example', tags: ['unused'], ...body })).body, { error })
-  await refused({ list_ids: [shop, MADE_UP] }, { code: 'not_found', path: 'list_ids.1' })
-  await refused({ list_ids: [dynamic.body.data.id] }, { code: 'conflict', path: 'list_ids.0' })
-  await refused({ tags: ['ok', ' '] }, { code: 'validation_error', path: 'tags.1' })
   t.match(await postroad.get('/api/v1/contacts?email=new@x.example', { key }), { body: { data: [] } })
   t.notMatch(await postroad.get('/api/v1/tags', { key }), { body: { data: [{}, {}, { name: 'unused' }] } })
 })

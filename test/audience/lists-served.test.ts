@@ -60,7 +60,7 @@ t.test('a list is made, shown, changed and deleted; its members stay', async t =
   })
   await make('/lists', { name: 'Old', type: 'dynamic', conditions: LEGACY })
   t.match((await get('/lists?type=dynamic')).body, {
-    data: [{ name: 'Old', member_count: null }],
+    data: [{ name: 'Old', member_count: 0 }],
     pagination: { total: 1 },
   })
   t.match((await get('/lists')).body, { data: [{ name: 'Old' }, { name: 'Letter', member_count: 1 }] })

@@ -14,6 +14,7 @@ import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
 import { readConditions } from '../segments/read-conditions.js'
 import { warningsOf, Warnings } from '../segments/warnings.js'
 import { checkConditions } from '../segments/rule-references.js'
+import { MemberCounts } from './member-counts.js'
 import {
   countLists,
   insertList,
@@ -63,7 +64,8 @@ const ListSchema = Type.Object(
     double_opt_in: Type.Boolean(),
     member_count: IntegerOrNull({
       description:
-        'Of a dynamic list it is counted where one list is asked for, and null in a list of lists.',
+        'Of a dynamic list it is counted when one list is read. In a list of lists it is up to a minute old, and null where counting the ' +
+        'dynamic lists of the page takes longer than a second altogether: read the list itself, or ask again.',
     }),
     is_sandbox: Type.Boolean(),
     created_at: Moment(),
@@ -74,6 +76,7 @@ const ListSchema = Type.Object(
 
 export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
   const { database, clock, newId, references } = parts
+  const memberCounts = new MemberCounts(clock, (list, mayGoOn) => countMembers(parts, list, mayGoOn))
   const shown = async (list: List, isSandbox: boolean) =>
     listToApi(list, isSandbox, list.type === 'static' ? list.memberCount : await countMembers(parts, list))
   const withWarnings = async (list: List, isSandbox: boolean) => ({
@@ -96,8 +99,11 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       async handle({ principal, query: { type } }, page) {
         const filter = type === undefined ? {} : { type }
         const { items, total } = await listLists(database.slowReader, principal.workspaceId, filter, page)
-        const count = (list: List) => (list.type === 'static' ? list.memberCount : null)
-        return { items: items.map(list => listToApi(list, principal.isSandbox, count(list))), total }
+        const counts = await memberCounts.ofPage(items)
+        return {
+          items: items.map(list => listToApi(list, principal.isSandbox, counts.get(list.id) ?? null)),
+          total,
+        }
       },
     }),
     route({
@@ -246,10 +252,11 @@ function refuseUnfit(type: List['type'], conditions: Conditions | undefined): vo
 function countMembers(
   { database, clock }: AudienceParts,
   { workspaceId, conditions }: List,
+  mayGoOn = patience(clock),
 ): Promise<number> {
   if (!conditions) return Promise.resolve(0)
   const asking = { workspaceId, now: clock.now() }
-  return countMatching(database.slowReader, readConditions(conditions), asking, patience(clock))
+  return countMatching(database.slowReader, readConditions(conditions), asking, mayGoOn)
 }
 
 export function listToApi(

@@ -120,7 +120,8 @@ export class RequestFuzz {
     // Dots alone would lead to another path, nothing at all to the list above it.
     const values = ODD_TEXTS.filter(text => text.trim() !== '' && text !== '\ud800')
     const path = pathWith(operation, () => this.pick(values))
-    return operation.pathParameters.length > 0 && this.chance(0.05) ? `${path}%zz` : path
+    // Behind another name it would be no path of the API at all.
+    return /[}]$/.test(operation.path) && this.chance(0.05) ? `${path}%zz` : path
   }
 
   private query(operation: Operation): string {
