@@ -29,6 +29,14 @@ export function checkName(text: string): string {
   return name
 }
 
+/** Characters of the name of a campaign or an automation. */
+const MOST_NAME = 200
+
+/** `Copy of January news`, cut where it would be too long. */
+export function copyName(prefix: string, name: string): string {
+  return Array.from(`${prefix} ${name}`).slice(0, MOST_NAME).join('').trimEnd()
+}
+
 /** Line ends and tabs are text; NUL and the like PostgreSQL would not keep, and no screen would show. */
 // eslint-disable-next-line no-control-regex -- this is what it is for
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/

@@ -238,6 +238,58 @@ t.test('branches lead to the steps that the request calls so, each with an id of
   )
 })
 
+t.test('a duplicate is a draft with the same trigger and steps, whose branches lead to its own', async t => {
+  const { get, post, patch, remove } = await open(t)
+  const list = (await post('/lists', { name: 'L' })).body.data.id
+  const made = await post('/automations', {
+    name: 'Welcome',
+    trigger_type: 'list_joined',
+    trigger_config: { listId: list, frequency: 'every_time' },
+    steps: [
+      { step_type: 'condition', config: { field: 'plan', value: 'pro', trueBranchStepId: 'call' } },
+      { step_type: 'tag', config: { tagName: 'new' } },
+      { step_type: 'delay' },
+      {
+        id: 'call',
+        step_type: 'webhook',
+        config: { url: 'https://hooks.example/x', headers: { Authorization: 'Bearer secret' } },
+      },
+    ],
+  })
+  const { id, steps } = made.body.data
+  t.equal((await patch(`/automations/${id}`, { status: 'active' })).status, 200)
+  await remove(`/automations/${id}/steps/${steps[2].id}`)
+  const copy = await post(`/automations/${id}/duplicate`, {})
+  t.match(copy, {
+    status: 201,
+    body: {
+      data: {
+        ...{ name: 'Copy of Welcome', status: 'draft', activated_at: null, trigger_type: 'list_joined' },
+        ...{ trigger_config: { listId: list, frequency: 'every_time' }, stats: { total: 0 } },
+        steps: [
+          { step_type: 'condition', position: 0 },
+          { step_type: 'tag' },
+          { step_type: 'webhook', position: 2 },
+        ],
+      },
+    },
+  })
+  const { data } = copy.body
+  t.equal(data.steps.length, 3)
+  t.equal(data.steps[0].config.trueBranchStepId, data.steps[2].id)
+  const ids = new Set([...steps, ...data.steps].map((step: { id: string }) => step.id))
+  t.equal(ids.size, 7, 'each step has an id of its own')
+  t.equal((await patch(`/automations/${data.id}`, { status: 'active' })).status, 200)
+  t.match((await get(`/automations/${id}`)).body.data, { name: 'Welcome', steps: { length: 3 } })
+  t.match((await post(`/automations/${id}/duplicate`, { name: 'Second' })).body.data, { name: 'Second' })
+  t.match(await post(`/automations/${id}/duplicate`, { name: ' ' }), refused('validation_error', 'name'))
+  t.match(await post(`/automations/${MADE_UP}/duplicate`, {}), refused('not_found'))
+  await remove(`/lists/${list}?force=true`)
+  const orphan = await post(`/automations/${id}/duplicate`, {})
+  t.equal(orphan.status, 201, 'what it names may be gone')
+  t.match(await patch(`/automations/${orphan.body.data.id}`, { status: 'active' }), refused('conflict'))
+})
+
 t.test('steps are added, changed, reordered all at once, and taken out; positions have no gaps', async t => {
   const { get, post, put, patch, remove } = await open(t)
   const { body } = await post('/automations', {
@@ -530,6 +582,7 @@ t.test('a workspace has at most 500 automations, and one of these at most 200 st
   t.match(await post('/automations', one), {
     ...{ status: 403, body: { error: { code: 'limit_reached', message: 'a workspace has at most 500' } } },
   })
+  t.match(await post(`${path}/duplicate`, {}), { status: 403, body: { error: { code: 'limit_reached' } } })
   t.equal((await remove(path)).status, 200)
   t.equal((await post('/automations', one)).status, 201)
 })

@@ -54,6 +54,67 @@ t.test('a campaign is made as a draft, read, listed, changed and deleted', async
   t.equal((await remove(`/campaigns/${id}`)).status, 404)
 })
 
+t.test(
+  'a duplicate is a draft with the same content, audience and settings, whatever the campaign is',
+  async t => {
+    const { get, post, make, draft, sendIt, campaignOnce, as, makeKey } = await openCampaigns(t)
+    const fields = {
+      ...{
+        from_email: 'Ann <ann@shop.test>',
+        reply_to: 'help@shop.test',
+        track_opens: false,
+        rate_per_hour: 900_000,
+      },
+      send_window: { from: '00:00', until: '23:59' },
+    }
+    const id = await draft(['a@x.test'], fields)
+    await sendIt(id)
+    await campaignOnce(id, 'the end', ({ status }) => status === 'completed')
+    const { data: sent } = (await get(`/campaigns/${id}`)).body
+    const idempotent = { headers: { 'Idempotency-Key': 'copy' } }
+    const copy = await post(`/campaigns/${id}/duplicate`, {}, idempotent)
+    t.match(copy, {
+      status: 201,
+      body: {
+        data: {
+          ...{ ...fields, name: 'Copy of January', subject: 'News', status: 'draft', started_at: null },
+          ...{
+            list_id: sent.list_id,
+            template_id: sent.template_id,
+            total_recipients: 0,
+            stats: { sends: 0 },
+          },
+        },
+      },
+    })
+    t.not(copy.body.data.id, id)
+    t.equal(
+      (await post(`/campaigns/${id}/duplicate`, {}, idempotent)).body.data.id,
+      copy.body.data.id,
+      'once',
+    )
+    t.match(await post(`/campaigns/${id}/duplicate`, { name: 'x' }, idempotent), {
+      status: 409,
+      body: { error: { code: 'idempotency_conflict' } },
+    })
+    t.equal((await get('/campaigns')).body.pagination.total, 2)
+    t.match((await post(`/campaigns/${id}/duplicate`, { name: ' February ' })).body.data, {
+      name: 'February',
+    })
+    t.match((await get('/activity')).body.data[0], { action: 'campaign.created', subject: 'February' })
+    const long = await make('/campaigns', {
+      ...{ name: 'x'.repeat(200), subject: 'x', template_id: sent.template_id, list_id: sent.list_id },
+    })
+    t.equal((await post(`/campaigns/${long}/duplicate`, {})).body.data.name.length, 200)
+    t.match(await post(`/campaigns/${id}/duplicate`, { name: ' ' }), {
+      status: 400,
+      body: { error: { code: 'validation_error', path: 'name' } },
+    })
+    t.equal((await post(`/campaigns/${MADE_UP}/duplicate`, {})).status, 404)
+    t.equal((await as(await makeKey('--sandbox')).post(`/campaigns/${id}/duplicate`, {})).status, 404)
+  },
+)
+
 t.test('what cannot be a campaign is refused by name', async t => {
   const { post, make, patch } = await openCampaigns(t)
   const [template, list] = [

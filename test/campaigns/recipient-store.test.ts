@@ -24,6 +24,7 @@ import {
   nextDueAfter,
   noteSettled,
 } from '../../src/campaigns/records/campaign-store.js'
+import { countAudience, whoOf, whomItMeans } from '../../src/campaigns/sending/whom.js'
 import { fixSome } from '../../src/campaigns/expansion/fix-recipients.js'
 import { PieceSize } from '../../src/db/piece-size.js'
 import { insertList, findList, markListDeleted } from '../../src/audience/lists/list-store.js'
@@ -261,5 +262,57 @@ eachDatabase(
     t.equal(after.recipients, after.pending, 'its recipients are those who were found')
     const takenOff = await database.write(({ db }) => cancelPending(db, seq, 100))
     t.equal(takenOff, after.pending, 'who was found is taken off')
+  },
+)
+
+eachDatabase(
+  t,
+  'recipients who have not opened, or not clicked, are found for a resend',
+  async (t, database) => {
+    const { seqs, seq } = await fill(database, 6)
+    const states = ['delivered', 'delivered', 'opened', 'clicked', 'bounced', 'sent'] as const
+    await database.write(async ({ db }) => {
+      await insertRecipients(db, seq, seqs)
+      await updateRecipients(
+        db,
+        seqs.map((contact, at) => ({
+          ...{ campaign: seq, contact, status: states[at] ?? 'sent', reason: null, messageId: null },
+          ...{ hasOpened: false, hasClicked: false },
+        })),
+      )
+      const resend = { ...NOTHING_SAID, name: 'R', subject: 'x', templateId: 't', resendOf: 'campaign' }
+      const head = { workspaceId: WORKSPACE, isSandbox: false, createdAt: T, updatedAt: T }
+      await insertCampaign(db, { ...resend, ...head, id: 'r1', resendTo: 'not_opened' })
+      await insertCampaign(db, { ...resend, ...head, id: 'r2', resendTo: 'not_clicked' })
+    })
+    const db = database.reader
+    const range = { first: seqs[0] ?? 0, last: seqs.at(-1) ?? 0 }
+    await database.write(({ db }) =>
+      insertSuppression(db, {
+        ...{ workspaceId: WORKSPACE, email: 'c0@x.example', reason: 'manual', scope: 'marketing' },
+        ...{ sourceMessageId: null, createdAt: T },
+      }),
+    )
+    for (const [id, expected] of [
+      ['r1', [0, 1]],
+      ['r2', [0, 1, 2]],
+    ] as const) {
+      const campaign = await findCampaign(db, WORKSPACE, id)
+      const who = await whomItMeans(db, campaign!)
+      t.same(who, { recipientsOf: seq, who: campaign!.resendTo })
+      const meant = await contactsMeant(db, whoOf(who), { workspaceId: WORKSPACE, now: T }, range)
+      t.same(
+        meant.map(one => seqs.indexOf(one.seq)),
+        expected,
+      )
+      t.equal(meant[1]?.fate, 'unsubscribed', 'as contacts are now')
+      const counted = await countAudience(database, new FakeClock(), WORKSPACE, who)
+      t.same(counted, { mailable: expected.length - 2, unsubscribed: 1, bounced: 0, suppressed: 1 })
+    }
+    await database.write(async ({ db }) => {
+      await changeCampaign(db, seq, { finishedAt: T - 1 })
+      while ((await forgetRecipients(db, T, 100)) > 0);
+    })
+    await t.rejects(whomItMeans(db, (await findCampaign(db, WORKSPACE, 'r1'))!), { code: 'not_found' })
   },
 )

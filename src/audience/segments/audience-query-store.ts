@@ -245,21 +245,28 @@ function domainOf(db: Queries, email: RawBuilder<unknown>): RawBuilder<unknown> 
   return sql`substr(${email}, ${sql.raw(dialectOf(db) === 'sqlite' ? 'instr' : 'strpos')}(${email}, '@'))`
 }
 
-/** Conditions, or those who were put into a list. */
-export type Who = Group | { readonly list: number }
+/** Conditions, those who were put into a list, or those of whom a condition of the caller's SQL on `contacts` holds. */
+export type Who = Group | { readonly list: number } | { readonly isMeant: Condition }
+
+/** @param reach whether all contacts of the range are looked at, or some that are known otherwise */
+type Condition = (range: SeqRange, reach: Reach) => RawBuilder<boolean>
 
 /** @returns undefined where there has never been a contact */
 async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | undefined> {
   const audience = await findAudience(db, asking.workspaceId)
   if (!audience) return undefined
-  const conditions =
-    'list' in who ? membersOf(who.list) : await conditionsOf(db, audience.number, who, asking)
+  const conditions = await conditionOf(db, audience, who, asking)
   const where = (range: SeqRange, reach: Reach = 'all') => [
     sql<boolean>`seq between ${range.first} and ${range.last}`,
     sql<boolean>`deleted_at is null`,
     conditions(range, reach),
   ]
-  return { audience, where, pieces: piecesOf(audience, 'list' in who ? 1 : rulesIn(who)) }
+  return { audience, where, pieces: piecesOf(audience, 'parts' in who ? rulesIn(who) : 1) }
+}
+
+async function conditionOf(db: Queries, audience: Audience, who: Who, asking: Asking): Promise<Condition> {
+  if ('isMeant' in who) return who.isMeant
+  return 'list' in who ? membersOf(who.list) : conditionsOf(db, audience.number, who, asking)
 }
 
 function rulesIn({ parts }: Group): number {

@@ -23,12 +23,14 @@ import {
   changeAutomation,
   createAutomation,
   deleteAutomation,
+  duplicateAutomation,
   mustFindAutomation,
   type Owner,
 } from './automations.js'
 import { readFirstSteps } from './edit-steps.js'
 import {
   AutomationChangesBody,
+  AutomationCopyBody,
   AutomationHeadSchema,
   AutomationSchema,
   automationToApi,
@@ -127,6 +129,31 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
         const steps = readFirstSteps(body.steps ?? [], newId)
         const flow = { name, triggerType, triggerConfig, steps }
         const automation = await createAutomation(parts, ownerOf(principal), flow)
+        return tagged(automation, await findSteps(database.reader, automation.seq))
+      },
+    }),
+    route({
+      ...CHAPTER,
+      method: 'POST',
+      path: '/automations/:id/duplicate',
+      access: 'automations:write',
+      operationId: 'duplicateAutomation',
+      hasEtag: true,
+      summary: 'Duplicate an automation',
+      description:
+        'Creates a draft with the same trigger and steps. Steps get new ids and branches lead to the new steps; lists, tags, templates and other ' +
+        'automations that they name stay the same, and so do stored secrets of webhooks. Runs are not copied.',
+      params: AutomationParams,
+      body: AutomationCopyBody,
+      isBodyOptional: true,
+      example: { name: 'Welcome, second version' },
+      exampleAnswer: { ...EXAMPLE_AUTOMATION, name: 'Welcome, second version' },
+      response: AutomationSchema,
+      status: 201,
+      location: ({ id }: Static<typeof AutomationSchema>) => `/automations/${id}`,
+      errors: ['not_found', 'limit_reached'],
+      async handle({ principal, params, body }) {
+        const automation = await duplicateAutomation(parts, ownerOf(principal), params.id, body.name)
         return tagged(automation, await findSteps(database.reader, automation.seq))
       },
     }),

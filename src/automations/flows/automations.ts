@@ -10,7 +10,7 @@
  *
  * Fails: AppError not_found, conflict, validation_error, limit_reached.
  */
-import { checkName, refuseMoreThan } from '../../audience/checks.js'
+import { checkName, copyName, refuseMoreThan } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
@@ -37,6 +37,7 @@ import {
   updateAutomation,
 } from './automation-store.js'
 import { findFlowFault } from './check-flow.js'
+import { copySteps } from './edit-steps.js'
 import { findSteps, insertSteps } from './step-store.js'
 import { readTriggerConfig } from './trigger-fields.js'
 
@@ -105,6 +106,37 @@ export async function createAutomation(
       ...{ workspaceId, actor, action: 'automation.created', subject: name, createdAt: now },
     })
     return mustFindAutomation(tx.db, workspaceId, automation.id)
+  })
+}
+
+/**
+ * A draft with the same trigger and steps. What these name may be gone: that is found when the copy is activated.
+ *
+ * @param written name as the request gave it; absent: after the automation copied
+ */
+export async function duplicateAutomation(
+  { database, clock, newId }: FlowParts,
+  { workspaceId, isSandbox, actor }: Owner,
+  id: string,
+  written: string | undefined,
+): Promise<Automation> {
+  const now = clock.now()
+  return database.write(async tx => {
+    const { seq, triggerType, triggerConfig, ...copied } = await mustFindAutomation(tx.db, workspaceId, id)
+    refuseMoreThan(MOST_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
+    const copy = {
+      ...{ id: newId(), workspaceId, isSandbox, triggerType, triggerConfig },
+      name: written === undefined ? copyName('Copy of', copied.name) : checkName(written),
+      status: 'draft' as const,
+      createdAt: now,
+      updatedAt: now,
+    }
+    const made = await insertAutomation(tx.db, copy)
+    await insertSteps(tx.db, made, copySteps(await findSteps(tx.db, seq), newId))
+    await recordActivity(tx, {
+      ...{ workspaceId, actor, action: 'automation.created', subject: copy.name, createdAt: now },
+    })
+    return mustFindAutomation(tx.db, workspaceId, copy.id)
   })
 }
 

@@ -50,7 +50,18 @@ export function readFirstSteps(said: readonly FirstStep[], newId: NewId): NewSte
   }))
 }
 
-/** With the ids that steps have in place of those that the request gave them. */
+/** The same steps for another automation, with ids of their own; branches lead to the copies. */
+export function copySteps(steps: readonly Step[], newId: NewId): NewStep[] {
+  const ids = new Map(steps.map(({ id }) => [id, newId()]))
+  return steps.map(({ id, type, position, config }) => ({
+    id: ids.get(id) ?? newId(),
+    type,
+    position,
+    config: renamed({ type, config }, ids),
+  }))
+}
+
+/** With other ids of steps in place of these. */
 function renamed({ type, config }: Pick<Step, 'type' | 'config'>, ids: ReadonlyMap<string, string>): Config {
   const changed: Record<string, unknown> = { ...config }
   for (const field of STEP_TYPE[type].branches ?? []) {

@@ -97,6 +97,15 @@ export const AutomationChangesBody = Type.Object(
   { additionalProperties: false, title: 'AutomationChanges' },
 )
 
+export const AutomationCopyBody = Type.Object(
+  {
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Default: `Copy of` and the name.' }),
+    ),
+  },
+  { additionalProperties: false, title: 'AutomationCopy' },
+)
+
 export const StepChangesBody = Type.Object(
   { step_type: Type.Optional(StepType), config: Type.Optional(StepConfig) },
   { additionalProperties: false, title: 'AutomationStepChanges' },

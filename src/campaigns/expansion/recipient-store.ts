@@ -6,6 +6,8 @@
  * campaign in the same transaction (`records/campaign-store.ts`).
  */
 import { sql } from 'kysely'
+import type { SeqRange } from '../../audience/audience-store.js'
+import type { Reach } from '../../audience/segments/conditions-store.js'
 import type { Queries } from '../../db/database.js'
 import { compilable, inLists, inPieces, rowsStatement, statement } from '../../db/statement.js'
 import type { Flag } from '../../db/tables.js'
@@ -237,6 +239,16 @@ export async function listSent(
     .limit(limit)
     .execute()
   return rows.map(recipientFromRow)
+}
+
+/** Whether a contact is a recipient of a campaign and has one of these statuses: a condition of the table `contacts`. */
+export function isRecipient(campaign: number, statuses: readonly RecipientStatus[]) {
+  const isAsked = sql`campaign = ${campaign} and status in (${sql.join(statuses)})`
+  return ({ first, last }: SeqRange, reach: Reach) =>
+    reach === 'all'
+      ? sql<boolean>`seq in (select contact from campaign_recipients
+          where ${isAsked} and contact between ${first} and ${last})`
+      : sql<boolean>`exists (select 1 from campaign_recipients where ${isAsked} and contact = contacts.seq)`
 }
 
 /** Those who wait are not mailed any more. @returns how many, at most `limit` */

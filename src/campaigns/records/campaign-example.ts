@@ -15,6 +15,8 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   id: EXAMPLE_ID,
   ...CAMPAIGN_EXAMPLE,
   segment_id: null,
+  resend_of: null,
+  resend_to: null,
   from_email: null,
   from_name: null,
   reply_to: null,
@@ -53,6 +55,12 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   completed_at: null,
   created_at: MOMENT,
   updated_at: MOMENT,
+}
+
+/** A draft that resends it. */
+export const RESEND_EXAMPLE: ShownCampaign = {
+  ...DRAFT_EXAMPLE,
+  ...{ name: 'Resend of January news', list_id: null, resend_of: EXAMPLE_ID, resend_to: 'not_opened' },
 }
 
 /** The same, sent. */

@@ -1,26 +1,34 @@
 /** Routes of campaigns as records: make, list, read, change and delete. */
 import Type from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
+import { checkName, copyName } from '../../audience/checks.js'
+import { AppError } from '../../core/errors.js'
 import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
+import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import type { CampaignParts } from '../campaign-parts.js'
-import { CAMPAIGN_EXAMPLE, DRAFT_EXAMPLE, SENT_EXAMPLE } from './campaign-example.js'
+import type { Campaign, CampaignFields } from './campaign.js'
+import { CAMPAIGN_EXAMPLE, DRAFT_EXAMPLE, RESEND_EXAMPLE, SENT_EXAMPLE } from './campaign-example.js'
 import {
   CampaignChangesBody,
+  CampaignCopyBody,
   CampaignParams,
+  CampaignResendBody,
   CampaignSchema,
   campaignToApi,
   NewCampaignBody,
   StatusOfCampaign,
+  type ShownCampaign,
 } from './campaign-schema.js'
 import { deleteCampaign, insertCampaign, listCampaigns, updateDraft } from './campaign-store.js'
 import { logAct, requireAct, requireCampaign } from './campaigns.js'
 import { NOTHING_SAID, readFields, requireNamed } from './read-fields.js'
 
-export function campaignRoutes({ send, references }: CampaignParts & ReferenceParts): Route[] {
+export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
+  const { send, references } = parts
   const { database, clock, newId, senders } = send
   return [
     listRoute({
@@ -71,6 +79,61 @@ export function campaignRoutes({ send, references }: CampaignParts & ReferencePa
           const value = campaignToApi(await requireCampaign(tx.db, workspaceId, made.id))
           await keepAnswer(tx.db, claim, { status: 201, value })
           return value
+        })
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/campaigns/:id/duplicate',
+      access: 'campaigns:write',
+      operationId: 'duplicateCampaign',
+      chapter: 'Campaigns',
+      summary: 'Duplicate a campaign',
+      description:
+        'Creates a draft with the same subject, template, audience, sender and settings. The copy starts with no recipients and no statistics. ' +
+        'A template, list or segment that was deleted since is reported when the copy is changed or sent.',
+      params: CampaignParams,
+      body: CampaignCopyBody,
+      isBodyOptional: true,
+      example: { name: 'February news' },
+      exampleAnswer: { ...DRAFT_EXAMPLE, name: 'February news' },
+      response: CampaignSchema,
+      status: 201,
+      location: pathOf,
+      errors: ['not_found'],
+      handle: ({ principal, params, body }) =>
+        copyCampaign(parts, principal, params.id, ({ name }) => ({
+          name: body.name === undefined ? copyName('Copy of', name) : checkName(body.name),
+        })),
+    }),
+    route({
+      method: 'POST',
+      path: '/campaigns/:id/resend',
+      access: 'campaigns:write',
+      operationId: 'resendCampaign',
+      chapter: 'Campaigns',
+      summary: 'Resend a campaign to non-openers',
+      description:
+        'Creates a draft for recipients to whom this campaign was delivered and who have not opened it, or not clicked in it. Change it like any ' +
+        'draft, then send it. Its audience is evaluated when it starts: whoever opened by then is left out, as are contacts who may no longer be ' +
+        'mailed. Opens that a privacy proxy hides (Apple Mail) are unknown, so these readers count as non-openers.\n\n' +
+        'A campaign that has not started is a 409, as is one whose recipients are no longer kept (`retention.campaign_recipients`).',
+      params: CampaignParams,
+      body: CampaignResendBody,
+      isBodyOptional: true,
+      example: { who: 'not_opened', subject: 'In case you missed it' },
+      exampleAnswer: { ...RESEND_EXAMPLE, subject: 'In case you missed it' },
+      response: CampaignSchema,
+      status: 201,
+      location: pathOf,
+      errors: ['not_found', 'conflict'],
+      handle({ principal, params, body }) {
+        const { who = 'not_opened', ...changes } = body
+        const changed = readFields(changes)
+        return copyCampaign(parts, principal, params.id, earlier => {
+          requireRecipients(earlier)
+          const name = copyName('Resend of', earlier.name)
+          return { name, listId: null, segmentId: null, resendOf: earlier.id, resendTo: who, ...changed }
         })
       },
     }),
@@ -141,4 +204,37 @@ export function campaignRoutes({ send, references }: CampaignParts & ReferencePa
         }),
     }),
   ]
+}
+
+/** A draft that begins as a copy. @param changesOf what is other than in the campaign copied */
+function copyCampaign(
+  { send: { database, clock, newId } }: CampaignParts,
+  principal: Principal,
+  id: string,
+  changesOf: (copied: Campaign) => Partial<CampaignFields>,
+): Promise<ShownCampaign> {
+  const { workspaceId } = principal
+  return database.write(async tx => {
+    const copied = await requireCampaign(tx.db, workspaceId, id)
+    const now = clock.now()
+    const copy = { ...copied, ...changesOf(copied), id: newId(), createdAt: now, updatedAt: now }
+    await insertCampaign(tx.db, copy)
+    await logAct(tx, copy, keyActor(principal), 'created', now)
+    return campaignToApi(await requireCampaign(tx.db, workspaceId, copy.id))
+  })
+}
+
+function pathOf({ id }: ShownCampaign): string {
+  return `/campaigns/${id}`
+}
+
+/** @throws AppError conflict */
+function requireRecipients({ startedAt, recipientsPrunedAt }: Campaign): void {
+  if (startedAt === null)
+    throw new AppError('conflict', 'the campaign has not started; send it before you resend it')
+  if (recipientsPrunedAt !== null)
+    throw new AppError(
+      'conflict',
+      'the recipients of this campaign are no longer kept; send to a list or segment',
+    )
 }

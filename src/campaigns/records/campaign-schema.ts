@@ -12,7 +12,7 @@ import {
 } from '../../http/answer/answer-fields.js'
 import { MOST_MAILBOX_CHARACTERS } from '../../mail/named-address.js'
 import { ratesOf, toldStats } from '../results/rates.js'
-import type { Campaign } from './campaign.js'
+import { RESEND_TO, type Campaign } from './campaign.js'
 import { CAMPAIGN_STATUSES } from './campaign-status.js'
 
 export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
@@ -98,6 +98,31 @@ export const CampaignChangesBody = Type.Object(
 )
 export type CampaignChangesBody = Static<typeof CampaignChangesBody>
 
+export const CampaignCopyBody = Type.Object(
+  {
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Default: `Copy of` and the name.' }),
+    ),
+  },
+  { additionalProperties: false, title: 'CampaignCopy' },
+)
+
+export const CampaignResendBody = Type.Object(
+  {
+    who: Type.Optional(
+      Type.Enum([...RESEND_TO], {
+        default: 'not_opened',
+        description: 'Recipients who have not opened it, or not clicked in it. A click counts as an open.',
+      }),
+    ),
+    subject: Type.Optional(Subject),
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Default: `Resend of` and the name.' }),
+    ),
+  },
+  { additionalProperties: false, title: 'CampaignResend' },
+)
+
 export const StatusOfCampaign = Type.Enum([...CAMPAIGN_STATUSES], {
   description: 'One of: draft, scheduled, sending, paused, completed, cancelled, failed.',
 })
@@ -161,6 +186,12 @@ export const CampaignSchema = Type.Object(
     template_id: Id(),
     list_id: IdOrNull(),
     segment_id: IdOrNull(),
+    resend_of: IdOrNull({
+      description: 'The earlier campaign, for a resend; list_id and segment_id are null then.',
+    }),
+    resend_to: orNull(Type.Enum([...RESEND_TO]), {
+      description: 'Which recipients of resend_of are meant: `not_opened` or `not_clicked`.',
+    }),
     from_email: TextOrNull(),
     from_name: TextOrNull(),
     reply_to: TextOrNull(),
@@ -194,6 +225,8 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
     template_id: campaign.templateId,
     list_id: campaign.listId,
     segment_id: campaign.segmentId,
+    resend_of: campaign.resendOf,
+    resend_to: campaign.resendTo,
     from_email: campaign.fromEmail,
     from_name: campaign.fromName,
     reply_to: campaign.replyTo,

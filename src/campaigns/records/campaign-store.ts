@@ -11,7 +11,7 @@ import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { SendWindow } from '../sending/send-window.js'
-import type { Campaign, CampaignFields, SentTo } from './campaign.js'
+import type { Campaign, CampaignFields, ResendTo, SentTo } from './campaign.js'
 import type { CampaignStatus } from './campaign-status.js'
 
 /** Columns that are counts, by what they are in `Campaign`. */
@@ -51,6 +51,8 @@ interface CampaignHeadRow {
   template_id: string
   list_id: string | null
   segment_id: string | null
+  resend_of: string | null
+  resend_to: ResendTo | null
   from_email: string | null
   from_name: string | null
   reply_to: string | null
@@ -128,6 +130,8 @@ function fieldsToRow(fields: CampaignFields) {
     template_id: fields.templateId,
     list_id: fields.listId,
     segment_id: fields.segmentId,
+    resend_of: fields.resendOf,
+    resend_to: fields.resendTo,
     from_email: fields.fromEmail,
     from_name: fields.fromName,
     reply_to: fields.replyTo,
@@ -317,6 +321,8 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     templateId: row.template_id,
     listId: row.list_id,
     segmentId: row.segment_id,
+    resendOf: row.resend_of,
+    resendTo: row.resend_to,
     fromEmail: row.from_email,
     fromName: row.from_name,
     replyTo: row.reply_to,

@@ -8,9 +8,12 @@ export interface CampaignFields {
   readonly name: string
   readonly subject: string
   readonly templateId: string
-  /** One of these two. */
+  /** One of these three says whom it is for. */
   readonly listId: string | null
   readonly segmentId: string | null
+  /** Id of an earlier campaign, some of whose recipients are mailed again; `resendTo` says which. */
+  readonly resendOf: string | null
+  readonly resendTo: ResendTo | null
   /** Null: as the workspace says. */
   readonly fromEmail: string | null
   readonly fromName: string | null
@@ -22,8 +25,15 @@ export interface CampaignFields {
   readonly sendWindow: SendWindow | null
 }
 
-/** Whom it means, as of the moment it started: a static list by its number, or conditions. */
-export type SentTo = { readonly list: number } | { readonly conditions: Conditions }
+/** Recipients to whom an earlier campaign was delivered, and who have not opened it or not clicked in it. A click counts as an open. */
+export const RESEND_TO = ['not_opened', 'not_clicked'] as const
+export type ResendTo = (typeof RESEND_TO)[number]
+
+/** Whom it means, as of the moment it started: a static list by its number, conditions, or recipients of the campaign with a number. */
+export type SentTo =
+  | { readonly list: number }
+  | { readonly conditions: Conditions }
+  | { readonly recipientsOf: number; readonly who: ResendTo }
 
 /** How many recipients there are; each is counted in one of the others. */
 export interface Progress {

@@ -24,6 +24,8 @@ import type { CampaignChangesBody } from './campaign-schema.js'
 export const NOTHING_SAID = {
   listId: null,
   segmentId: null,
+  resendOf: null,
+  resendTo: null,
   fromEmail: null,
   fromName: null,
   replyTo: null,
@@ -62,10 +64,11 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
   })
 }
 
-/** One takes the place of the other. */
+/** Each takes the place of the others. */
 function meant({ list_id: list, segment_id: segment }: CampaignChangesBody) {
-  if (list !== undefined) return { listId: list.toLowerCase(), segmentId: null }
-  return segment === undefined ? {} : { listId: null, segmentId: segment.toLowerCase() }
+  const others = { listId: null, segmentId: null, resendOf: null, resendTo: null }
+  if (list !== undefined) return { ...others, listId: list.toLowerCase() }
+  return segment === undefined ? {} : { ...others, segmentId: segment.toLowerCase() }
 }
 
 function readWindow(window: NonNullable<CampaignChangesBody['send_window']> | null): SendWindow | null {
@@ -79,10 +82,10 @@ function readWindow(window: NonNullable<CampaignChangesBody['send_window']> | nu
 export async function requireNamed(
   db: Queries,
   workspace: ActingWorkspace,
-  fields: Pick<CampaignFields, 'templateId' | 'listId' | 'segmentId'>,
+  fields: Pick<CampaignFields, 'templateId' | 'listId' | 'segmentId' | 'resendOf'>,
 ): Promise<void> {
-  const { listId, segmentId } = fields
-  if (listId === null && segmentId === null)
+  const { listId, segmentId, resendOf } = fields
+  if (listId === null && segmentId === null && resendOf === null)
     throw refusal('list_id', 'give list_id or segment_id: whom the campaign is for')
   await findAskedTemplate(db, workspace, fields.templateId)
   if (listId !== null && !(isUuid(listId) && (await findList(db, workspace.id, listId))))

@@ -1,5 +1,5 @@
 /**
- * Whom a campaign means: its list or segment as it is at a moment, and how many of them may be mailed.
+ * Whom a campaign means: its list or segment as it is at a moment, or recipients of an earlier campaign, and how many of them may be mailed.
  *
  * A static list is meant by its number, a dynamic one and a segment by their conditions. Fails: AppError not_found, naming the field;
  * unavailable where counting takes too long.
@@ -13,13 +13,24 @@ import { patience } from '../../audience/scan-store.js'
 import { AppError } from '../../core/errors.js'
 import type { Database, Queries } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
-import type { Campaign, Excluded, SentTo } from '../records/campaign.js'
+import { isRecipient, type RecipientStatus } from '../expansion/recipient-store.js'
+import type { Campaign, Excluded, ResendTo, SentTo } from '../records/campaign.js'
+import { findCampaign } from '../records/campaign-store.js'
 
 /** @throws AppError not_found where the list or segment was deleted */
 export async function whomItMeans(
   db: Queries,
-  { workspaceId, listId, segmentId }: Pick<Campaign, 'workspaceId' | 'listId' | 'segmentId'>,
+  campaign: Pick<Campaign, 'workspaceId' | 'listId' | 'segmentId' | 'resendOf' | 'resendTo'>,
 ): Promise<SentTo> {
+  const { workspaceId, listId, segmentId, resendOf, resendTo } = campaign
+  if (resendOf !== null && resendTo !== null) {
+    const earlier = await findCampaign(db, workspaceId, resendOf)
+    if (!earlier || earlier.recipientsPrunedAt !== null)
+      throw new AppError('not_found', 'the recipients of the earlier campaign are no longer kept', {
+        path: 'resend_of',
+      })
+    return { recipientsOf: earlier.seq, who: resendTo }
+  }
   if (segmentId !== null) {
     const segment = await findSegment(db, workspaceId, segmentId)
     if (!segment) throw new AppError('not_found', 'the segment is gone', { path: 'segment_id' })
@@ -42,7 +53,14 @@ export async function contactsAsOf(
   return { requestedAt: now, fixedBefore: first, fixedThrough: first + audience.lastContact, fixedAt: null }
 }
 
+/** Statuses of recipients to whom the mail was delivered and who did no more with it. */
+const UNTOUCHED: Readonly<Record<ResendTo, readonly RecipientStatus[]>> = {
+  not_opened: ['delivered'],
+  not_clicked: ['delivered', 'opened'],
+}
+
 export function whoOf(sentTo: SentTo): Who {
+  if ('recipientsOf' in sentTo) return { isMeant: isRecipient(sentTo.recipientsOf, UNTOUCHED[sentTo.who]) }
   return 'list' in sentTo ? sentTo : readConditions(sentTo.conditions)
 }
 

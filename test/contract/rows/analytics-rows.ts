@@ -20,6 +20,13 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     ],
   },
   {
+    id: 'analytics.groups',
+    rule: 'GET /analytics also takes since and until, one of campaign_id, tag and domain, or group_by (additive)',
+    from: [`${TABLE} > GET /analytics`],
+    tests: [report('a report can be narrowed to a tag, a sender domain and a campaign, or grouped by them')],
+    asserts: ["t.match((await report('?group_by=tag')).groups, [{ value: 'receipt', ...mailed }])"],
+  },
+  {
     id: 'analytics.totals',
     rule: 'totals sends, api_sends, delivered, bounces, and daily_api_sends as {date, count}; no sandbox',
     from: [

@@ -82,7 +82,11 @@ export const AUTOMATION_ROWS: readonly Row[] = [
     id: 'automations.limits',
     rule: 'a workspace has at most 500 automations, one of these at most 200 steps',
     from: [],
-    answers: [api('POST', '', 'limit_reached'), api('POST', '/{id}/steps', 'limit_reached')],
+    answers: [
+      api('POST', '', 'limit_reached'),
+      api('POST', '/{id}/duplicate', 'limit_reached'),
+      api('POST', '/{id}/steps', 'limit_reached'),
+    ],
     tests: [BOUNDS],
   },
   {

@@ -96,6 +96,21 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     asserts: ["'nobody twice'", 'stats: { held: COUNT }'],
   },
   {
+    id: 'campaigns.copies',
+    rule: 'duplicate and resend make a draft; a resend is for those who had the mail and have not opened it, or not clicked (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: ['POST /api/v1/campaigns/{id}/resend: conflict'],
+    tests: [
+      records(
+        'a duplicate is a draft with the same content, audience and settings, whatever the campaign is',
+      ),
+      inFile('campaigns/campaign-results')(
+        'a resend goes to those who had it and have not opened it, or not clicked, when it starts',
+      ),
+    ],
+    asserts: ["t.same(await mailed(made.body.data.id), ['c3@x.test', 'c4@x.test'])"],
+  },
+  {
     id: 'campaigns.statuses',
     rule: 'draft, scheduled, sending, paused, completed, cancelled, failed; each act has its statuses, else 409',
     from: [STATUSES],
