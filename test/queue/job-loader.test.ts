@@ -46,6 +46,7 @@ t.test('a job has everything that delivery needs, optional parts only where ther
       },
       signingKeys: [key('d1')],
       submission: { from: 'shop@example.com' },
+      origin: { senderDomain: 'example.com' },
     },
   ])
   t.same((await loader.load([])).jobs, [])

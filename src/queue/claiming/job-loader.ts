@@ -241,7 +241,7 @@ export class JobLoader {
     const facts = {
       signingDomainId,
       createdAt: content.scheduledAt ?? content.createdAt,
-      ...originIn(content),
+      origin: originOf(content),
       submission: { from: content.from.address, ...content.submittedBy },
       hasTags: content.merging !== undefined && [content.subject, content.html, content.text].some(hasTags),
     }
@@ -269,11 +269,6 @@ export class JobLoader {
       bytes: message.length + bytesOf(content),
     }
   }
-}
-
-function originIn(content: MessageContent): { origin?: MailOrigin } {
-  const origin = originOf(content)
-  return Object.keys(origin).length === 0 ? {} : { origin }
 }
 
 function toComposed(content: MessageContent): ComposedContent & JobContent {
