@@ -278,7 +278,7 @@ t.test('a duplicate is a draft with the same trigger and steps, whose branches l
   t.equal(data.steps.length, 3)
   t.equal(data.steps[0].config.trueBranchStepId, data.steps[2].id)
   const ids = new Set([...steps, ...data.steps].map((step: { id: string }) => step.id))
-  t.equal(ids.size, 7, 'each step has an id of its own')
+  t.equal(ids.size, 7, 'no step shares an id')
   t.equal((await patch(`/automations/${data.id}`, { status: 'active' })).status, 200)
   t.match((await get(`/automations/${id}`)).body.data, { name: 'Welcome', steps: { length: 3 } })
   t.match((await post(`/automations/${id}/duplicate`, { name: 'Second' })).body.data, { name: 'Second' })

@@ -12,7 +12,7 @@ import { COUNTER_NAMES, type CounterName } from './daily-counter-store.js'
 export const DIMENSIONS = ['campaign', 'tag', 'domain'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
-/** Values of a workspace, dimension and day with a row of their own. */
+/** Values of a dimension counted separately, for a workspace and day. */
 export const MOST_VALUES = 500
 /** Counts of all values beyond these. No tag, id or domain is empty. */
 export const OTHERS = ''

@@ -42,7 +42,7 @@ type Totals = Record<keyof typeof totals, number>
 
 const Day = Type.String({ format: 'date', description: 'Day in UTC, e.g. 2026-01-05.' })
 
-/** Groups shown with counts of their own. */
+/** Groups listed separately. */
 const MOST_GROUPS = 100
 /** The longest range, as the longest period. */
 const MOST_DAYS = 90

@@ -115,7 +115,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       summary: 'Resend a campaign to non-openers',
       description:
         'Creates a draft for recipients to whom this campaign was delivered and who have not opened it, or not clicked in it. Change it like any ' +
-        'draft, then send it. Its audience is evaluated when it starts: whoever opened by then is left out, as are contacts who may no longer be ' +
+        'draft, then send it. Its audience is evaluated when it starts: recipients who opened by then are left out, as are contacts who may no longer be ' +
         'mailed. Opens that a privacy proxy hides (Apple Mail) are unknown, so these readers count as non-openers.\n\n' +
         'A campaign that has not started is a 409, as is one whose recipients are no longer kept (`retention.campaign_recipients`).',
       params: CampaignParams,

@@ -150,7 +150,9 @@ t.test('an answer with a secret is repeated, and stored sealed', async t => {
 
 t.test('every 201 has a Location, where what was created can be read', async t => {
   // The example adds example.com.
-  const { operations, post, baseUrl, key } = await open(t, 'sender.example')
+  const { operations, post, baseUrl, key, inDatabase } = await open(t, 'sender.example')
+  // Only a campaign that has started can be resent.
+  inDatabase('update campaigns set started_at = created_at')
   const creating = operations.filter(({ responses }) => '201' in responses)
   t.ok(creating.length > 12)
   for (const operation of creating) {
