@@ -42,7 +42,8 @@ export const LOG_EVENTS = {
     'event consumer failed': 'A consumer of the event log could not work. It retries from the same event.',
     'event set aside': 'One event failed repeatedly and was skipped. `postroad event list` shows it.',
     'expired messages not removed': 'Expired messages could not be ended. They are tried again.',
-    'idempotency key not updated': 'The response of a request could not be stored with its Idempotency-Key. The request itself succeeded.',
+    'idempotency key not updated':
+      'The answer of a request could not be stored, or its key not released. A repeat is refused for an hour.',
     'import interrupted': 'An import failed inside the server. It retries from the same row.',
     'import reader exited':
       'The thread that reads an import file crashed. The import is retried once, then fails.',
