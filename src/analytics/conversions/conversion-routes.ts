@@ -119,7 +119,8 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       summary: 'Record that a contact bought something, or did what else counts.',
       description:
         'It is put down to the message that the contact clicked last within seven days, else opened last (`message_id`). ' +
-        "Without a currency it is in the workspace's.",
+        "Without a currency it is in the workspace's. Segment rules on `purchased_product` read `metadata.product_id` and the array " +
+        '`metadata.product_ids`.',
       body: NewConversionBody,
       response: ConversionSchema,
       status: 201,
