@@ -11,7 +11,7 @@
 export const PART_OCTETS = 256 * 1_024
 
 /** Held one by one; more are joined, since octet by octet each would take a hundred times its size. */
-const MOST_PIECES = 256
+const MAX_PIECES = 256
 
 export interface PartStore {
   /** Resolves once the part is stored. @param part 0 for the first that is written, then in order */
@@ -32,12 +32,12 @@ export class MessageSpool {
   }
 
   /** Octets in memory. */
-  get held(): number {
+  get bufferedBytes(): number {
     return this.octets
   }
 
   /** Octets handed to the store. */
-  get written(): number {
+  get writtenBytes(): number {
     return this.octetsInParts
   }
 
@@ -50,12 +50,12 @@ export class MessageSpool {
   add(piece: Buffer): void {
     this.pieces.push(Buffer.from(piece))
     this.octets += piece.length
-    if (this.pieces.length === MOST_PIECES) this.pieces = [joined(this.pieces)]
+    if (this.pieces.length === MAX_PIECES) this.pieces = [concat(this.pieces)]
   }
 
   /** Cuts so many octets off the front, or all that are held. */
   take(octets = this.octets): Buffer {
-    const all = joined(this.pieces)
+    const all = concat(this.pieces)
     // Its own memory: a window would keep what was cut off.
     this.pieces = octets < all.length ? [Buffer.from(all.subarray(octets))] : []
     this.octets = Math.max(0, this.octets - octets)
@@ -85,7 +85,7 @@ export class MessageSpool {
   }
 }
 
-function joined(pieces: readonly Buffer[]): Buffer {
+function concat(pieces: readonly Buffer[]): Buffer {
   const [only] = pieces
   return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
 }

@@ -21,7 +21,7 @@ export interface NamedMailbox extends EmailAddress {
 /** Characters of a display name; what is longer is no name. */
 const MAX_NAME_LENGTH = 255
 /** Characters of the whole; encoded-words take several for one of the name. */
-export const MOST_MAILBOX_CHARACTERS = 1_000
+export const MAX_MAILBOX_LENGTH = 1_000
 
 interface Fault {
   readonly fault: string
@@ -31,8 +31,7 @@ interface Fault {
 
 /** @returns the mailbox, or why it is none */
 export function readNamedAddress(text: string, rules: AddressRules = {}): NamedMailbox | Fault {
-  if (text.length > MOST_MAILBOX_CHARACTERS)
-    return { fault: `is longer than ${MOST_MAILBOX_CHARACTERS} characters` }
+  if (text.length > MAX_MAILBOX_LENGTH) return { fault: `is longer than ${MAX_MAILBOX_LENGTH} characters` }
   if (hasHeaderBreak(text)) return { fault: 'contains control characters' }
   const trimmed = text.trim()
   const bare = readAddress(trimmed, rules)

@@ -2,6 +2,6 @@
 import type { SmtpReply } from './outcome.js'
 
 /** `550 5.1.1 no such user`. */
-export function replyText({ code, enhanced, text }: SmtpReply): string {
+export function formatReply({ code, enhanced, text }: SmtpReply): string {
   return [code, enhanced, text].filter(part => part !== undefined && part !== '').join(' ')
 }

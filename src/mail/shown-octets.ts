@@ -6,6 +6,6 @@
  */
 import { isUtf8 } from 'node:buffer'
 
-export function shownOctets(message: Buffer): string {
+export function octetsToText(message: Buffer): string {
   return message.toString(isUtf8(message) ? 'utf8' : 'latin1')
 }

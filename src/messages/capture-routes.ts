@@ -5,7 +5,7 @@ import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { listBody, pageOf, pageQuery } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
-import { shownOctets } from '../mail/shown-octets.js'
+import { octetsToText } from '../mail/shown-octets.js'
 import { findCapturedMail, listCapturedMails, type CapturedMailHead } from './capture-store.js'
 
 const headFields = {
@@ -49,7 +49,7 @@ export function captureRoutes(reader: Queries): Route[] {
         const mail = await findCapturedMail(reader, params.id)
         if (!mail) throw new AppError('not_found', 'no such mail in the local inbox')
         const raw = Buffer.from(mail.raw)
-        const whole = { raw: shownOctets(raw), raw_base64: raw.toString('base64') }
+        const whole = { raw: octetsToText(raw), raw_base64: raw.toString('base64') }
         return { ...headToApi({ ...mail, size: raw.length }), ...whole }
       },
     }),

@@ -13,7 +13,7 @@ import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { NamedAddress } from '../mail/address.js'
 import type { Attachment } from '../mail/compose/attachment-part.js'
-import type { Addressees, HeaderField } from '../mail/compose/compose.js'
+import type { VisibleRecipients, HeaderField } from '../mail/compose/compose.js'
 import type { SubmittedBy } from './mail-log.js'
 import { isMarketingMail, originOf, type MailOrigin, type OriginFields } from './mail-origin.js'
 
@@ -41,7 +41,7 @@ interface MessageContentRow {
   dsn_envid: string | null
   /** JSON string[]. */
   tags: string | null
-  /** JSON `Addressees`; an address without a name as text alone. */
+  /** JSON `VisibleRecipients`; an address without a name as text alone. */
   addressees: string | null
   /** JSON `{name, value}[]`. */
   headers: string | null
@@ -91,7 +91,7 @@ export interface MessageContent extends OriginFields {
   readonly createdAt: number
   readonly tags?: readonly string[]
   /** Absent where each recipient sees itself alone. */
-  readonly addressees?: Addressees
+  readonly addressees?: VisibleRecipients
   /** The caller's own header fields. */
   readonly headers?: readonly HeaderField[]
   /** Their octets are in `message_parts`. */
@@ -342,13 +342,13 @@ function contentFromRow(row: MessageContentRow): MessageContent {
   }
 }
 
-function addresseesToJson({ to, cc, hasCopies }: Addressees): string {
+function addresseesToJson({ to, cc, hasCopies }: VisibleRecipients): string {
   const short = (list: readonly NamedAddress[]) =>
     list.map(one => (one.name === undefined ? one.address : one))
   return JSON.stringify({ to: short(to), cc: short(cc), hasCopies })
 }
 
-function addresseesFromJson(json: string): Addressees {
+function addresseesFromJson(json: string): VisibleRecipients {
   type Kept = readonly (string | NamedAddress)[]
   const { to, cc, hasCopies = false } = JSON.parse(json) as { to: Kept; cc: Kept; hasCopies?: boolean }
   const whole = (list: Kept) => list.map(one => (typeof one === 'string' ? { address: one } : one))

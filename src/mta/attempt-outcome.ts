@@ -21,7 +21,7 @@ import type {
 } from '../mail/outcome.js'
 import { type Routing, STS_FAILURE } from './routing/choose-endpoints.js'
 import type { FailureKind, SmtpResult } from './smtp-result.js'
-import { replyText } from '../mail/reply-text.js'
+import { formatReply } from '../mail/reply-text.js'
 
 export interface DeliveryAttempt {
   /** One entry per address dialled, in order. Empty only if the shutdown came first. */
@@ -87,7 +87,7 @@ function stsFailureOutcome(common: CommonFields, host: HostTried, { reply }: Smt
 
 /** @param isFinal whether no other host could change the result */
 function replyOutcome(common: CommonFields, result: SmtpResult, reply: SmtpReply, isFinal: boolean): Outcome {
-  const summary = `${common.remoteMta} answered ${replyText(reply)}`
+  const summary = `${common.remoteMta} answered ${formatReply(reply)}`
   if (result.accepted) return { kind: 'delivered', ...common, reply, summary }
   const classification = classifyReply(reply, result.stage)
   if (isFinal && isPermanentReply(result.stage, reply)) {

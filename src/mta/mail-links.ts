@@ -8,7 +8,7 @@ import type { Merging } from '../content/rendering/merging.js'
 import { trackedUrls } from '../content/tracking/tracked-urls.js'
 import type { HeaderField } from '../mail/compose/compose.js'
 import { openLinkKeys } from '../mail/links/link-keys.js'
-import { LinkParts } from '../mail/links/link-parts.js'
+import { LinkPartCache } from '../mail/links/link-parts.js'
 import { linksOf, type LinkedMessage, type Links } from '../mail/links/links.js'
 import type { TokenKey } from '../mail/signed-token.js'
 import { makeUnsubscribeToken, UNSUBSCRIBE_PREFIX } from '../mail/unsubscribe-token.js'
@@ -38,7 +38,7 @@ export function openMailLinks(options: LinkOptions): MailLinks {
   const keys = openLinkKeys(options.secrets.map(withBuffer))
   const mailKey = withBuffer(options.unsubscribeKey)
   const { publicUrl, unsubscribeDomain } = options
-  const parts = new LinkParts(keys)
+  const parts = new LinkPartCache(keys)
   return {
     of: message => linksOf(keys, publicUrl, message),
     tracked: (workspaceId, links, { clicks: parameters = {} }) =>

@@ -8,13 +8,13 @@ import { isAscii } from 'node:buffer'
 import { EMPTY_SUBJECT, isEmptied, renderFilled, valuesOf } from '../content/rendering/mail-plan.js'
 import { describeError } from '../core/errors.js'
 import {
-  composeBehind,
+  composeWithHeader,
   type ComposedContent,
   composeForSigning,
-  type Filled,
+  type MaybeEncoded,
   type Letter,
 } from '../mail/compose/compose.js'
-import { signMessage, UnusableKeyError, type SigningPlace } from '../mail/dkim/dkim-sign.js'
+import { signMessage, UnusableKeyError, type SigningThread } from '../mail/dkim/dkim-sign.js'
 import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
 import { toSevenBit } from '../mail/relay/seven-bit.js'
@@ -34,7 +34,7 @@ export interface RenderParts {
   /** Right side of the Message-ID. */
   readonly hostname: string
   /** Thread that computes signatures; by default the libuv thread pool. */
-  readonly signingPlace?: SigningPlace
+  readonly signingPlace?: SigningThread
   /** Required to render content with merge tags or links. */
   readonly links?: LinkOptions
 }
@@ -97,7 +97,7 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
   function whole(job: DeliveryJob, content: JobContent & RelayedContent): Buffer {
     const { message, letter, merging } = content
     if (!letter) return merging ? finish(job, content, merging) : message
-    return composeBehind(message, merging ? fillIn(job, letter, merging) : letter, job.messageId)
+    return composeWithHeader(message, merging ? fillIn(job, letter, merging) : letter, job.messageId)
   }
 
   function build(job: DeliveryJob): BuiltMessage {
@@ -160,7 +160,7 @@ class EmptySubjectError extends Error {
   }
 }
 
-type Personalize = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => Filled<L>
+type Personalize = <L extends Letter>(job: DeliveryJob, letter: L, merging: Merging) => MaybeEncoded<L>
 
 /** @param mailLinks absent if no delivered mail has links */
 export function openPersonalizer(mailLinks: MailLinks | undefined): Personalize {

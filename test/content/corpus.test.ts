@@ -15,7 +15,7 @@ import { renderTemplate } from '../../src/content/merge/render-template.js'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
 import { readClick } from '../../src/mail/links/click-link.js'
 import { openLinkKeys } from '../../src/mail/links/link-keys.js'
-import { LinkParts } from '../../src/mail/links/link-parts.js'
+import { LinkPartCache } from '../../src/mail/links/link-parts.js'
 import { linksOf } from '../../src/mail/links/links.js'
 import { treeOf, trimmed } from '../support/html-tree.js'
 
@@ -43,7 +43,7 @@ const MERGING: Merging = { brand: BRAND, hasFooter: true, tracking: { opens: tru
 const ROUNDS = Number(process.env['CORPUS_ROUNDS'] ?? 4)
 const FOOTER_TEXT = 'Sent with Postroad'
 const links = linksOf(KEYS, PUBLIC, MESSAGE)
-const parts = new LinkParts(KEYS)
+const parts = new LinkPartCache(KEYS)
 const tracking = trackedUrls({ ...MESSAGE, links, parts, publicUrl: PUBLIC, parameters: {} })
 const values = valuesOf(MERGING, {}, MESSAGE.recipient, 0, links, tracking)
 const CLICK = /https:\/\/mail\.example\.com\/c\/[\w.-]+/g

@@ -5,7 +5,7 @@ import type { Merging } from '../../src/content/rendering/merging.js'
 import { planRelayed } from '../../src/content/rendering/relayed-plan.js'
 import { trackedUrls } from '../../src/content/tracking/tracked-urls.js'
 import { openLinkKeys } from '../../src/mail/links/link-keys.js'
-import { LinkParts } from '../../src/mail/links/link-parts.js'
+import { LinkPartCache } from '../../src/mail/links/link-parts.js'
 import { linksOf } from '../../src/mail/links/links.js'
 import { toSevenBit } from '../../src/mail/relay/seven-bit.js'
 import { mimeCorpus } from '../support/mime-corpus/corpus.js'
@@ -28,7 +28,7 @@ const links = linksOf(KEYS, PUBLIC, MESSAGE)
 const tracking = trackedUrls({
   ...MESSAGE,
   links,
-  parts: new LinkParts(KEYS),
+  parts: new LinkPartCache(KEYS),
   publicUrl: PUBLIC,
   parameters: {},
 })

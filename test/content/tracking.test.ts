@@ -7,14 +7,14 @@ import { trackTemplate } from '../../src/content/tracking/track-template.js'
 import { trackedUrls } from '../../src/content/tracking/tracked-urls.js'
 import { readClick } from '../../src/mail/links/click-link.js'
 import { openLinkKeys } from '../../src/mail/links/link-keys.js'
-import { LinkParts } from '../../src/mail/links/link-parts.js'
+import { LinkPartCache } from '../../src/mail/links/link-parts.js'
 import { linksOf } from '../../src/mail/links/links.js'
 
 const KEYS = openLinkKeys([{ version: 1, secret: Buffer.alloc(32, 1) }])
 const PUBLIC = 'https://mail.example.com'
 const WORKSPACE = '01900000-0000-7000-8000-00000000000a'
 const MESSAGE = '01900000-0000-7000-8000-000000000001'
-const parts = new LinkParts(KEYS)
+const parts = new LinkPartCache(KEYS)
 
 const BOTH = { opens: true, clicks: {} }
 const CLICKS = { opens: false, clicks: {} }

@@ -2,9 +2,9 @@
 import { decode } from 'libqp'
 import t from 'tap'
 import {
-  encodedPiece,
-  LEAST_AHEAD,
-  TextEncoder76,
+  encodePiece,
+  MIN_PIECE_LENGTH,
+  QuotedPrintableWriter,
   type EncodedPiece,
 } from '../../src/mail/compose/encoded-text.js'
 import { canonicalBody } from '../../src/mail/dkim/dkim-canonical.js'
@@ -47,7 +47,7 @@ function textOf(pick: (below: number) => number, bits: number): string {
 }
 
 function encoded(texts: readonly string[], ahead: ReadonlyMap<string, EncodedPiece>) {
-  const encoder = new TextEncoder76(ahead)
+  const encoder = new QuotedPrintableWriter(ahead)
   for (const text of texts) encoder.put(text)
   return encoder.end()
 }
@@ -58,8 +58,8 @@ t.test('what was encoded ahead, and what stands between, is read as the one text
     const pick = numbers(seed)
     const texts = Array.from({ length: pick(9) }, () => textOf(pick, pick(2) === 0 ? pick(3) : 4 + pick(30)))
     const pieces = new Map<string, EncodedPiece>()
-    for (const text of texts.filter(one => one.length >= LEAST_AHEAD)) {
-      const piece = encodedPiece(text)
+    for (const text of texts.filter(one => one.length >= MIN_PIECE_LENGTH)) {
+      const piece = encodePiece(text)
       if (piece) pieces.set(text, piece)
     }
     const { encoded: lines, canonical = lines } = encoded(texts, pieces)
@@ -83,9 +83,9 @@ t.test('what was encoded ahead, and what stands between, is read as the one text
 })
 
 t.test('a text whose edge belongs with what stands beside it is not encoded ahead', t => {
-  const long = 'x'.repeat(LEAST_AHEAD)
+  const long = 'x'.repeat(MIN_PIECE_LENGTH)
   for (const text of [`\n${long}`, `${long}\r`, `\ude00${long}`, `${long}\ud83d`])
-    t.equal(encodedPiece(text), undefined, JSON.stringify(text.replace(long, '…')))
-  t.type(encodedPiece(`\r\n${long}\n`), 'object')
+    t.equal(encodePiece(text), undefined, JSON.stringify(text.replace(long, '…')))
+  t.type(encodePiece(`\r\n${long}\n`), 'object')
   t.end()
 })

@@ -31,18 +31,18 @@ for (const piece of [1_000, 65_536, PART_OCTETS, 700_001])
       // Its memory may be used again.
       buffer.fill(0)
       await spool.writeWholeParts()
-      t.ok(spool.held < PART_OCTETS)
+      t.ok(spool.bufferedBytes < PART_OCTETS)
     }
     t.same(
       parts.map(({ length }) => length),
       [PART_OCTETS, PART_OCTETS, PART_OCTETS],
     )
     t.match(
-      { written: spool.written, partsWritten: spool.partsWritten },
+      { written: spool.writtenBytes, partsWritten: spool.partsWritten },
       { written: 3 * PART_OCTETS, partsWritten: 3 },
     )
     t.ok(Buffer.concat([...parts, spool.take()]).equals(whole))
-    t.equal(spool.held, 0)
+    t.equal(spool.bufferedBytes, 0)
   })
 
 t.test('what is cut off the front and what is written early stay in order', async t => {
@@ -65,12 +65,12 @@ t.test('a message that is given up is forgotten, and its parts are removed if it
   const short = openSpool()
   short.spool.add(message(10))
   await short.spool.discard()
-  t.same([short.spool.held, short.removed], [0, []])
+  t.same([short.spool.bufferedBytes, short.removed], [0, []])
   const long = openSpool()
   long.spool.add(message(PART_OCTETS + 10))
   await long.spool.writeWholeParts()
   await long.spool.discard()
-  t.same([long.spool.held, long.removed], [0, [1]])
+  t.same([long.spool.bufferedBytes, long.removed], [0, [1]])
 })
 
 t.test('parts are removed as well when the last one could not be written', async t => {

@@ -86,7 +86,7 @@ export async function receiveFile(
       await spool.writeWholeParts()
     }
     await spool.write()
-    if (spool.written === 0) throw fileRefusal('the file is empty')
+    if (spool.writtenBytes === 0) throw fileRefusal('the file is empty')
     const { listId, tags = '', mapping = {}, charset: declared, fileName, preset } = wishes()
     const charset = beginning.charset(declared)
     const heading = await beginning.heading(charset, readMapping(mapping), preset, fileName)
@@ -98,11 +98,16 @@ export async function receiveFile(
     }
     await database.write(async tx => {
       if (listId !== undefined) await findStaticList(tx.db, workspaceId, listId, 'list_id')
-      await queueImport(tx.db, seq, { fileName: fileName ?? null, charset, options, octets: spool.written })
+      await queueImport(tx.db, seq, {
+        fileName: fileName ?? null,
+        charset,
+        options,
+        octets: spool.writtenBytes,
+      })
       await recordActivity(tx, {
         ...{ workspaceId, actor, action: 'contacts.imported', createdAt: clock.now() },
         subject: fileName ?? 'contacts',
-        details: { import_id: id, size: spool.written },
+        details: { import_id: id, size: spool.writtenBytes },
       })
     })
     return { id, seq }

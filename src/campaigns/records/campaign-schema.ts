@@ -10,7 +10,7 @@ import {
   orNull,
   TextOrNull,
 } from '../../http/answer/answer-fields.js'
-import { MOST_MAILBOX_CHARACTERS } from '../../mail/named-address.js'
+import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { ratesOf, toldStats } from '../results/rates.js'
 import { RESEND_TO, type Campaign } from './campaign.js'
 import { CAMPAIGN_STATUSES } from './campaign-status.js'
@@ -48,7 +48,7 @@ const SendWindowSchema = Type.Object(
   },
 )
 
-const address = { minLength: 1, maxLength: MOST_MAILBOX_CHARACTERS }
+const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
 const orCleared = <S extends Type.TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]))
 
 /** How a campaign goes out; null is as left out, and in a change takes away what was said. */

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { keyActor } from '../../events/activity-store.js'
 import { MomentOrNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
-import { MOST_MAILBOX_CHARACTERS } from '../../mail/named-address.js'
+import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { EXAMPLE_ID, SEND_EXAMPLE_ANSWER, SendResult } from '../../msa/rest/send-schema.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { SENT_EXAMPLE } from '../records/campaign-example.js'
@@ -45,7 +45,7 @@ const CampaignSent = Type.Object(
   { title: 'CampaignSendResult' },
 )
 
-const Mailbox = Type.String({ minLength: 1, maxLength: MOST_MAILBOX_CHARACTERS })
+const Mailbox = Type.String({ minLength: 1, maxLength: MAX_MAILBOX_LENGTH })
 const CampaignTestBody = Type.Object(
   {
     to: Type.Union([Mailbox, Type.Array(Type.String(), { minItems: 1, maxItems: MOST_TEST_ADDRESSES })], {

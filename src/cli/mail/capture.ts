@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { shownOctets } from '../../mail/shown-octets.js'
+import { octetsToText } from '../../mail/shown-octets.js'
 import { headToApi } from '../../messages/capture-routes.js'
 import { findCapturedMail, listCapturedMails } from '../../messages/capture-store.js'
 import { printMail, showOptions, type ShowOptions } from './show-mail.js'
@@ -37,7 +37,7 @@ export function captureCommands(program: Command, context: CliContext): void {
         const mail = await findCapturedMail(database.reader, id)
         if (!mail) throw new AppError('not_found', `no mail ${id} in the local inbox`)
         const octets = Buffer.from(mail.raw)
-        const raw = shownOctets(octets)
+        const raw = octetsToText(octets)
         const head = headToApi({ ...mail, size: octets.length })
         await printMail(context, options, { octets, json: { ...head, raw }, raw })
       })

@@ -14,7 +14,7 @@ import { readSigningKeys } from '../../deliverability/domains/domain-store.js'
 import type { Principal } from '../../http/principal.js'
 import { SlidingWindow } from '../../http/sliding-window.js'
 import { addressDomain, parseAddress } from '../../mail/address.js'
-import { shownOctets } from '../../mail/shown-octets.js'
+import { octetsToText } from '../../mail/shown-octets.js'
 import { messageWithTrace } from '../../msa/log/message-view.js'
 import { mergingOf, requireReadable } from '../../msa/merged-content.js'
 import { sendEmail } from '../../msa/rest/send-email.js'
@@ -171,7 +171,7 @@ async function dryRun(
     signingKeys: [...(await readSigningKeys(database.reader, keys, domains.seal)).values()].flat(),
   })
   const routing = await findRoute(routerParts(appliance), addressDomain(to.address))
-  const mail = rendering.kind === 'rendered' ? shownOctets(rendering.message) : rendering.summary
+  const mail = rendering.kind === 'rendered' ? octetsToText(rendering.message) : rendering.summary
   const route = routing.kind === 'endpoints' ? routing.endpoints.map(describeEndpoint) : [routing.summary]
   printResult(context, options, { mail, route }, () =>
     [mail, 'would go to:', ...route.map(line => `  ${line}`)].join('\n'),

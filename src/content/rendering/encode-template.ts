@@ -6,9 +6,9 @@
  * for what it remembers, for as long as the template is. Fails: MergeError as rendering does.
  */
 import {
-  encodedPiece,
-  LEAST_AHEAD,
-  TextEncoder76,
+  encodePiece,
+  MIN_PIECE_LENGTH,
+  QuotedPrintableWriter,
   type EncodedPiece,
   type EncodedText,
 } from '../../mail/compose/encoded-text.js'
@@ -31,7 +31,7 @@ const known = new WeakMap<MergeTemplate, Prepared | null>()
 export function renderEncoded(template: MergeTemplate, values: MergeValues): string | EncodedText {
   const prepared = preparedOf(template)
   if (!prepared) return renderTemplate(template, values)
-  const encoder = new TextEncoder76(prepared.pieces)
+  const encoder = new QuotedPrintableWriter(prepared.pieces)
   renderInto(encoder, prepared.template, values)
   return encoder.end()
 }
@@ -55,7 +55,7 @@ function prepare({ nodes, ...template }: MergeTemplate): Prepared | null {
   if (isShorterInBase64(Buffer.from(texts.join('')))) return null
   const pieces = new Map<string, EncodedPiece>()
   for (const text of texts) {
-    const piece = text.length < LEAST_AHEAD ? undefined : encodedPiece(text)
+    const piece = text.length < MIN_PIECE_LENGTH ? undefined : encodePiece(text)
     if (piece) pieces.set(text, piece)
   }
   return { template: { ...template, nodes: copied }, pieces }

@@ -7,7 +7,7 @@
  * it past the bounds when it is rendered.
  */
 import { given } from '../../core/given.js'
-import type { Filled } from '../../mail/compose/compose.js'
+import type { MaybeEncoded } from '../../mail/compose/compose.js'
 import { dateTags } from '../merge/date-tags.js'
 import type { MergePlace, MergeTemplate } from '../merge/merge-tree.js'
 import type { MergeValues, TrackedUrls } from '../merge/merge-values.js'
@@ -120,7 +120,7 @@ export function renderMail(plan: MailPlan, values: MergeValues): MailSource {
 }
 
 /** For delivery, with its texts encoded as far as that could be done ahead. */
-export function renderFilled(plan: MailPlan, values: MergeValues): Filled<MailSource> {
+export function renderFilled(plan: MailPlan, values: MergeValues): MaybeEncoded<MailSource> {
   const planned = plan.body.html?.for(values)
   const html = planned && renderEncoded(planned.template, values)
   const written = typeof html === 'string' ? html : undefined

@@ -13,15 +13,15 @@ import type { MergeValues } from '../merge/merge-values.js'
 import { renderTemplate, type RenderBounds } from '../merge/render-template.js'
 import { planFinishedHtml, planFinishedText, wordsForText, type FinishedPart } from './finished-part.js'
 import type { Merging } from './merging.js'
-import { labelValue } from '../../mail/mime/header-fields.js'
+import { safeLabelValue } from '../../mail/mime/header-fields.js'
 import { readMediaType } from '../../mail/mime/media-type.js'
 import type { MimeEntity } from '../../mail/mime/mime-structure.js'
 import {
-  charactersOf,
+  decodePiece,
   encodePartText,
   needsUtf8Label,
   readPartText,
-  roomFor,
+  makeExtensible,
   type PartText,
 } from '../../mail/relay/part-text.js'
 import { readReadableParts, type ReadablePart } from '../../mail/relay/readable-parts.js'
@@ -89,16 +89,16 @@ class PartPlanner {
       read.text,
       this.merging,
       { isMain, isFirst },
-      piece => charactersOf(piece, read),
+      piece => decodePiece(piece, read),
     )
     return { edits: partEdits(entity, read, template, ''), hasUnsubscribeLink }
   }
 
   private planText({ entity, isMain }: ReadablePart, read: PartText, language: string): PlannedPart[] {
     if (!isMain || !this.merging.hasFooter) return []
-    const characters = charactersOf(read.text, read)
+    const characters = decodePiece(read.text, read)
     const words = wordsForText(characters, this.merging, language)
-    const { part, written } = roomFor(words, read)
+    const { part, written } = makeExtensible(words, read)
     const { template, hasUnsubscribeLink }: FinishedPart = planFinishedText(
       part.text,
       characters,
@@ -127,7 +127,7 @@ function partEdits(entity: MimeEntity, part: PartText, template: MergeTemplate, 
 
 function labelEdit({ fields, type, start, headerEnd }: MimeEntity): Edit {
   const field = fields.find(({ name }) => name === 'content-type')
-  const media = field ? readMediaType(labelValue(field)) : type
+  const media = field ? readMediaType(safeLabelValue(field)) : type
   const label = writeMediaType('Content-Type', {
     value: type.value,
     parameters: [...media.parameters.filter(([name]) => !/^charset(\*|$)/.test(name)), ['charset', 'utf-8']],

@@ -3,7 +3,7 @@
  *
  * Opened for each message by whoever renders it; asked by `merge/render-template.ts`. Pure. Fails: as the links do.
  */
-import type { LinkParts } from '../../mail/links/link-parts.js'
+import type { LinkPartCache } from '../../mail/links/link-parts.js'
 import { LINK_PATHS, type Links } from '../../mail/links/links.js'
 import type { TrackedUrls } from '../merge/merge-values.js'
 import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'
@@ -11,7 +11,7 @@ import { followedUrl, withParameters, type UrlParameters } from './followed-url.
 export interface TrackedMessage {
   readonly workspaceId: string
   readonly links: Links
-  readonly parts: LinkParts
+  readonly parts: LinkPartCache
   /** Without a slash at the end. */
   readonly publicUrl: string
   readonly parameters: UrlParameters
@@ -31,11 +31,11 @@ export function trackedUrls({
     get clickUrl() {
       return links.clickUrl
     },
-    shared: url => (isOurs(url, publicUrl) ? undefined : parts.shared(workspaceId, url)),
+    shared: url => (isOurs(url, publicUrl) ? undefined : parts.getCached(workspaceId, url)),
     own(written) {
       const url = followedUrl(written)
       if (url === undefined || isOurs(url, publicUrl)) return undefined
-      return parts.own(workspaceId, withParameters(url, parameters))
+      return parts.create(workspaceId, withParameters(url, parameters))
     },
   }
 }

@@ -8,7 +8,7 @@
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
-import { recordHoldsKey } from '../../mail/dkim/dkim-record.js'
+import { recordMatchesKey } from '../../mail/dkim/dkim-record.js'
 import type { Resolver } from '../../world/dns/dns.js'
 import { changeFindings, switchKeys } from './dkim-key-store.js'
 import { isRequired, TTL_SECONDS } from '../domains/dns-records.js'
@@ -96,7 +96,7 @@ async function checkStandbys(domain: Domain, parts: DomainParts): Promise<Domain
 /** A CNAME leads to a zone that somebody may have to load again. One that nobody serves is told by verification's rule. */
 async function assertNotStale(name: string, { publicKey }: Selector, dns: Resolver): Promise<void> {
   const text = await dns.txt(name)
-  if (text.kind === 'found' && !text.records.some(record => recordHoldsKey(record, publicKey)))
+  if (text.kind === 'found' && !text.records.some(record => recordMatchesKey(record, publicKey)))
     throw new AppError('conflict', `the standby key ${name} is another one in DNS than here`)
 }
 

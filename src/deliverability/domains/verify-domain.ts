@@ -5,7 +5,7 @@
  * says so. What the domain's owner publishes is what is judged: a CNAME into our zone counts whether or not the
  * operator serves that zone yet.
  */
-import { recordHoldsKey } from '../../mail/dkim/dkim-record.js'
+import { recordMatchesKey } from '../../mail/dkim/dkim-record.js'
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
 import {
   dkimTarget,
@@ -84,7 +84,7 @@ async function findKey(name: string, selector: Selector, dkimZone: string, dns: 
   }
   if (alias.kind === 'unavailable') return judge(alias, false)
   const text = await dns.txt(name)
-  return judge(text, text.kind === 'found' && text.records.some(r => recordHoldsKey(r, selector.publicKey)))
+  return judge(text, text.kind === 'found' && text.records.some(r => recordMatchesKey(r, selector.publicKey)))
 }
 
 const SHOWN_RECORDS = 10

@@ -223,7 +223,7 @@ class InboundTransaction implements MailTransaction {
   abandon(): void {
     if (this.isEnded) return
     this.isEnded = true
-    this.memory.release(this.spool.held)
+    this.memory.release(this.spool.bufferedBytes)
     this.drop()
   }
 

@@ -28,7 +28,7 @@ interface NormalReply {
   readonly stage: Stage | undefined
 }
 
-const LONGEST_TEXT = 1_000
+const MAX_TEXT = 1_000
 
 /** The codes that a multi-line reply repeats in the middle of its sentences. */
 const REPEATED_CODES = /(?<![\d.])(?:[45]\d\d[- ])?[45]\.\d{1,3}\.\d{1,3}(?![\d.])|(?<![\d.])[45]\d\d-/g
@@ -45,8 +45,8 @@ const BEFORE_RECIPIENT: readonly Stage[] = ['connect', 'greeting', 'ehlo', 'star
  */
 export function classifyReply(reply: SmtpReply, stage?: Stage): ReplyClassification {
   const normal = normalise(reply, stage)
-  const rule = REPLY_RULES.find(candidate => holds(candidate, normal))
-  const subtype = possibleAt(stage, rule?.subtype ?? 'unclassified')
+  const rule = REPLY_RULES.find(candidate => matches(candidate, normal))
+  const subtype = subtypeAtStage(stage, rule?.subtype ?? 'unclassified')
   const { cause, scope } = SUBTYPES[subtype]
   const permanence = permanenceOf(normal, subtype)
   const retryAfterMs = permanence === 'permanent' ? undefined : readRetryDelay(normal.text)
@@ -60,7 +60,7 @@ export function classifyReply(reply: SmtpReply, stage?: Stage): ReplyClassificat
 }
 
 function normalise({ code, enhanced, text }: SmtpReply, stage: Stage | undefined): NormalReply {
-  const bounded = text.slice(0, LONGEST_TEXT)
+  const bounded = text.slice(0, MAX_TEXT)
   const found = enhanced === undefined ? readEnhancedStatus(bounded) : undefined
   return {
     code: code === 0 ? '' : String(code),
@@ -75,7 +75,7 @@ function normalise({ code, enhanced, text }: SmtpReply, stage: Stage | undefined
   }
 }
 
-function holds(rule: ReplyRule, { code, enhanced, text, stage }: NormalReply): boolean {
+function matches(rule: ReplyRule, { code, enhanced, text, stage }: NormalReply): boolean {
   return (
     (rule.code?.test(code) ?? true) &&
     (rule.enhanced?.test(enhanced) ?? true) &&
@@ -86,7 +86,7 @@ function holds(rule: ReplyRule, { code, enhanced, text, stage }: NormalReply): b
 }
 
 /** A "user unknown" in answer to MAIL FROM means the sender, in a greeting anything but the recipient. */
-function possibleAt(stage: Stage | undefined, subtype: Subtype): Subtype {
+function subtypeAtStage(stage: Stage | undefined, subtype: Subtype): Subtype {
   if (stage === undefined || !BEFORE_RECIPIENT.includes(stage)) return subtype
   if (SUBTYPES[subtype].cause !== 'recipient') return subtype
   return stage === 'mail' ? 'sender_refused' : 'policy_refused'

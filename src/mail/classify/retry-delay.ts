@@ -5,7 +5,7 @@
  */
 
 /** No server's wish keeps a message waiting for longer. */
-const LONGEST_DELAY_MS = 86_400_000
+const MAX_DELAY_MS = 86_400_000
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
 
@@ -23,7 +23,7 @@ const CLOCK = new RegExp(`\\b${CUE}\\b[^\\d.;]{0,40}\\b(\\d{1,2}):(\\d\\d):(\\d\
  */
 export function readRetryDelay(text: string): number | undefined {
   const ms = readAmount(text) ?? readClock(text)
-  return ms === undefined || ms <= 0 ? undefined : Math.min(ms, LONGEST_DELAY_MS)
+  return ms === undefined || ms <= 0 ? undefined : Math.min(ms, MAX_DELAY_MS)
 }
 
 function readAmount(text: string): number | undefined {

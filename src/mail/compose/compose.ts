@@ -16,7 +16,7 @@ import { readAddress, type EmailAddress, type NamedAddress } from '../address.js
 import { isComposedField } from '../server-fields.js'
 import { foldField, internationalMailbox, mailbox, unstructured, type AddressForm } from './header-field.js'
 import { headerDate } from '../mime/header-date.js'
-import { encodedText, octetsOfText, type EncodedText } from './encoded-text.js'
+import { encodeBody, toCrlfOctets, type EncodedText } from './encoded-text.js'
 import { encodeBase64, isShorterInBase64 } from '../mime/transfer-encoding.js'
 import { hasHeaderBreak } from './header-text.js'
 import { plainTextOf } from './plain-text.js'
@@ -32,7 +32,7 @@ export interface Letter {
 }
 
 /** With its texts as they are or, wherever that could be done ahead, encoded. */
-export type Filled<L extends Letter> = Omit<L, 'html' | 'text'> & {
+export type MaybeEncoded<L extends Letter> = Omit<L, 'html' | 'text'> & {
   readonly html?: string | EncodedText
   readonly text?: string | EncodedText
 }
@@ -43,7 +43,7 @@ export interface ComposedContent extends Letter {
   readonly from: NamedAddress
   readonly replyTo?: NamedAddress
   /** Absent where each recipient sees itself alone. */
-  readonly addressees?: Addressees
+  readonly addressees?: VisibleRecipients
   /** What stands before the @ of the Message-ID, where several messages are copies of one mail; else each has its own. */
   readonly mailId?: string
   readonly attachments?: readonly Attachment[]
@@ -53,7 +53,7 @@ export interface ComposedContent extends Letter {
  * Whom a message names. Where somebody gets a copy, all see all of them; where there are only blind copies, each recipient
  * of `to` sees itself alone and a blind copy shows whom the mail went to. Blind copies are named nowhere.
  */
-export interface Addressees {
+export interface VisibleRecipients {
   readonly to: readonly NamedAddress[]
   readonly cc: readonly NamedAddress[]
   /** Somebody has a copy, open or blind: all recipients have the same mail, with the same Message-ID. */
@@ -66,7 +66,7 @@ export interface HeaderField {
 }
 
 /** What the message of one recipient has of its own. */
-export interface MessageCopy {
+export interface RecipientFields {
   /** Recipient as the header shows it; one address. */
   readonly to: string
   /** Ms since epoch UTC. */
@@ -87,12 +87,15 @@ export interface Composed {
 }
 
 /** @returns the message of `composeForSigning` */
-export async function composeMessage(content: Filled<ComposedContent>, copy: MessageCopy): Promise<Buffer> {
+export async function composeMessage(
+  content: MaybeEncoded<ComposedContent>,
+  copy: RecipientFields,
+): Promise<Buffer> {
   return Promise.resolve(composeForSigning(content, copy).message)
 }
 
-export function composeForSigning(content: Filled<ComposedContent>, copy: MessageCopy): Composed {
-  const fields = [...ownFields(content, copy), ...furtherFields(content), field('MIME-Version', '1.0')]
+export function composeForSigning(content: MaybeEncoded<ComposedContent>, copy: RecipientFields): Composed {
+  const fields = [...standardFields(content, copy), ...extraFields(content), field('MIME-Version', '1.0')]
   return composed(fields.join('\r\n'), bodyOf(content, copy.messageId))
 }
 
@@ -109,7 +112,7 @@ function composed(head: string, { text, canonicalBody, isCanonical }: Entity): C
 }
 
 /** The fields that the header of such a message must not have, lower case. */
-export const LETTER_FIELDS: readonly string[] = [
+export const CONTENT_FIELDS: readonly string[] = [
   'subject',
   'mime-version',
   'content-type',
@@ -125,30 +128,33 @@ export const LETTER_FIELDS: readonly string[] = [
  * @param name makes the boundaries of the message its own
  * @returns the message with a body of ours; octets of the header stay
  */
-export function composeBehind(header: Buffer, letter: Filled<Letter>, name: string): Buffer {
+export function composeWithHeader(header: Buffer, letter: MaybeEncoded<Letter>, name: string): Buffer {
   const fields = [
-    field('Subject', unstructured(checked(letter.subject, 'subject')), 'subject'),
-    ...furtherFields(letter),
+    field('Subject', unstructured(assertNoHeaderBreak(letter.subject, 'subject')), 'subject'),
+    ...extraFields(letter),
     field('MIME-Version', '1.0'),
   ]
   const { message: behind } = composed(fields.join('\r\n'), bodyOf(letter, name))
   return Buffer.concat([header.subarray(0, header.length - '\r\n'.length), behind])
 }
 
-function ownFields(content: Filled<ComposedContent>, copy: MessageCopy): string[] {
+function standardFields(content: MaybeEncoded<ComposedContent>, copy: RecipientFields): string[] {
   const { date, messageId } = copy
   const head = [
-    field('From', ownMailbox(content.from, 'from')),
+    field('From', senderMailbox(content.from, 'from')),
     ...recipientFields(content, copy),
-    field('Subject', unstructured(checked(content.subject, 'subject')), 'subject'),
+    field('Subject', unstructured(assertNoHeaderBreak(content.subject, 'subject')), 'subject'),
     field('Date', headerDate(date)),
-    field('Message-ID', `<${checked(messageId, 'message_id')}>`),
+    field('Message-ID', `<${assertNoHeaderBreak(messageId, 'message_id')}>`),
   ]
-  if (content.replyTo) head.push(field('Reply-To', ownMailbox(content.replyTo, 'reply_to')))
+  if (content.replyTo) head.push(field('Reply-To', senderMailbox(content.replyTo, 'reply_to')))
   return head
 }
 
-function recipientFields({ addressees }: Pick<ComposedContent, 'addressees'>, { to }: MessageCopy): string[] {
+function recipientFields(
+  { addressees }: Pick<ComposedContent, 'addressees'>,
+  { to }: RecipientFields,
+): string[] {
   // Only a server with SMTPUTF8 can take a message for such a recipient at all, and takes its header in UTF-8 as well.
   const form = address(to, 'to').needsSmtpUtf8 ? 'utf8' : 'group'
   if (!addressees) return [field('To', recipients([{ address: to }], 'to', form))]
@@ -170,33 +176,33 @@ function recipients(named: readonly NamedAddress[], path: string, form: AddressF
 /** Why a caller's own field cannot be written; undefined where it can. One phrase that completes "the header ...". */
 export function headerFault({ name, value }: HeaderField): string | undefined {
   try {
-    furtherField({ name, value })
+    extraField({ name, value })
     return undefined
   } catch (error) {
     return error instanceof AppError ? error.message : undefined
   }
 }
 
-function furtherFields({ headers = [] }: Pick<Letter, 'headers'>): string[] {
-  return headers.map(furtherField)
+function extraFields({ headers = [] }: Pick<Letter, 'headers'>): string[] {
+  return headers.map(extraField)
 }
 
-function furtherField({ name, value }: HeaderField): string {
+function extraField({ name, value }: HeaderField): string {
   const path = `headers.${name}`
   if (!FIELD_NAME.test(name)) throw new AppError('validation_error', 'not a header field name', { path })
   if (isComposedField(name))
     throw new AppError('validation_error', 'this header field is set by the server', { path })
-  checked(value, path)
+  assertNoHeaderBreak(value, path)
   // Unknown fields may be structured (List-Unsubscribe is): ASCII stays as it is.
   return field(name, /[^\x20-\x7e\t]/.test(value) ? unstructured(value) : value, path)
 }
 
 /** From and Reply-To have to be answerable, so their local part has to fit into an ASCII header. */
-function ownMailbox({ name, address: text }: NamedAddress, path: string): string {
+function senderMailbox({ name, address: text }: NamedAddress, path: string): string {
   const parsed = address(text, path)
   if (parsed.needsSmtpUtf8)
     throw new AppError('validation_error', `${path}: the part before the @ must be ASCII`, { path })
-  return mailbox(parsed, name === undefined ? undefined : checked(name, `${path}_name`))
+  return mailbox(parsed, name === undefined ? undefined : assertNoHeaderBreak(name, `${path}_name`))
 }
 
 /** Whether single labels are welcome was decided where the address came in. */
@@ -207,7 +213,7 @@ function address(text: string, path: string): EmailAddress {
   return result
 }
 
-function checked(text: string, path: string): string {
+function assertNoHeaderBreak(text: string, path: string): string {
   if (hasHeaderBreak(text))
     throw new AppError('validation_error', `${path} contains a line break or control character`, { path })
   return text
@@ -230,7 +236,10 @@ interface Entity {
 }
 
 /** RFC 2046 §5.1.3, RFC 2387: what the HTML shows stands beside it, what the reader opens beside both. */
-function bodyOf(content: Filled<Letter> & Pick<ComposedContent, 'attachments'>, messageId: string): Entity {
+function bodyOf(
+  content: MaybeEncoded<Letter> & Pick<ComposedContent, 'attachments'>,
+  messageId: string,
+): Entity {
   const { html, attachments = [] } = content
   const text = textPart('plain', content.text ?? (typeof html === 'string' ? plainTextOf(html) : ''))
   // RFC 2046 §5.1.4: the richest form last.
@@ -249,13 +258,13 @@ function bodyOf(content: Filled<Letter> & Pick<ComposedContent, 'attachments'>, 
 /** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary its own */
 function multipart(subtype: string, parts: readonly string[], name: string): Entity {
   const boundary = boundaryOf(name)
-  return { text: multipartHead(subtype, boundary) + delimited(parts, boundary) }
+  return { text: multipartHead(subtype, boundary) + joinParts(parts, boundary) }
 }
 
 /** Of texts alone, of which the canonical form is known. */
 function alternative(parts: readonly TextPart[], name: string): Entity {
   const boundary = boundaryOf(name)
-  const inParts = (text: (part: TextPart) => string) => delimited(parts.map(text), boundary)
+  const inParts = (text: (part: TextPart) => string) => joinParts(parts.map(text), boundary)
   const body = inParts(({ text }) => text)
   const isCanonical = parts.every(({ canonical }) => canonical === undefined)
   return {
@@ -278,7 +287,7 @@ function multipartHead(subtype: string, boundary: string): string {
 }
 
 /** Put together without a copy of each part on the way. */
-function delimited(parts: readonly string[], boundary: string): string {
+function joinParts(parts: readonly string[], boundary: string): string {
   let body = ''
   for (const part of parts) body += `--${boundary}\r\n${part}\r\n`
   return `${body}--${boundary}--\r\n`
@@ -292,9 +301,9 @@ interface TextPart {
 }
 
 function textPart(subtype: 'plain' | 'html', text: string | EncodedText): TextPart {
-  const octets = typeof text === 'string' ? octetsOfText(text) : undefined
+  const octets = typeof text === 'string' ? toCrlfOctets(text) : undefined
   const isBase64 = octets !== undefined && isShorterInBase64(octets)
-  const { encoded, canonical } = inTransfer(text, octets, isBase64)
+  const { encoded, canonical } = transferEncode(text, octets, isBase64)
   const head = [
     `Content-Type: text/${subtype}; charset=utf-8`,
     `Content-Transfer-Encoding: ${isBase64 ? 'base64' : 'quoted-printable'}`,
@@ -303,8 +312,12 @@ function textPart(subtype: 'plain' | 'html', text: string | EncodedText): TextPa
   return canonical === undefined ? whole : { ...whole, canonical: `${head}\r\n\r\n${canonical}` }
 }
 
-function inTransfer(text: string | EncodedText, octets: Buffer | undefined, isBase64: boolean): EncodedText {
+function transferEncode(
+  text: string | EncodedText,
+  octets: Buffer | undefined,
+  isBase64: boolean,
+): EncodedText {
   if (typeof text !== 'string') return text
   if (octets === undefined) return { encoded: '' }
-  return isBase64 ? { encoded: encodeBase64(octets).toString('latin1') } : encodedText(octets)
+  return isBase64 ? { encoded: encodeBase64(octets).toString('latin1') } : encodeBody(octets)
 }

@@ -26,30 +26,30 @@ export interface EncodedPiece extends EncodedText {
 const NEAR_OCTETS = 25
 const SOFT_BREAK = '=\r\n'
 /** Octets of a line that may still go on: the sign of a soft line break has to have room. */
-const MOST_BEFORE_BREAK = ENCODED_LINE - 1
+const MAX_BEFORE_BREAK = ENCODED_LINE - 1
 /** ASCII in one line that does not end in white space: `=` is all that has to be encoded of it. */
 const PLAIN = /^[\x20-\x7e]*[\x21-\x7e]$/
 
 /** RFC 2045 §6.8: a line end is CRLF, however it was written. */
-export function octetsOfText(text: string): Buffer {
+export function toCrlfOctets(text: string): Buffer {
   return Buffer.from(/[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text)
 }
 
-export function encodedText(octets: Buffer): EncodedText {
-  return withCanonical(inShortLines(encodeQuotedPrintable(octets, Infinity).toString('latin1')))
+export function encodeBody(octets: Buffer): EncodedText {
+  return withCanonical(breakLines(encodeQuotedPrintable(octets, Infinity).toString('latin1')))
 }
 
 /** Breaks lines behind words, as far as there are any near: readers of the source and of diffs are glad of it. */
-function inShortLines(encoded: string): string {
+function breakLines(encoded: string): string {
   let lines = ''
   let from = 0
   while (from < encoded.length) {
     const lineEnd = encoded.indexOf('\r\n', from)
     const to = lineEnd < 0 ? encoded.length : lineEnd + 2
     // The last line may have to go on.
-    const [end, fitting] = lineEnd < 0 ? [to, MOST_BEFORE_BREAK] : [lineEnd, ENCODED_LINE]
+    const [end, fitting] = lineEnd < 0 ? [to, MAX_BEFORE_BREAK] : [lineEnd, ENCODED_LINE]
     while (end - from > fitting) {
-      const most = from + MOST_BEFORE_BREAK
+      const most = from + MAX_BEFORE_BREAK
       const space = encoded.lastIndexOf(' ', most - 1) + 1
       const at = space > most - NEAR_OCTETS ? space : most - octetsOfSplit(encoded, most)
       lines += encoded.slice(from, at) + SOFT_BREAK
@@ -62,56 +62,56 @@ function inShortLines(encoded: string): string {
 }
 
 /** @returns undefined for a text whose first or last character belongs with what stands beside it */
-export function encodedPiece(text: string): EncodedPiece | undefined {
+export function encodePiece(text: string): EncodedPiece | undefined {
   if (/^[\n\udc00-\udfff]|[\r\ud800-\udbff]$/.test(text)) return undefined
-  const piece = encodedText(octetsOfText(text))
+  const piece = encodeBody(toCrlfOctets(text))
   return { ...piece, column: piece.encoded.length - (piece.encoded.lastIndexOf('\n') + 1) }
 }
 
-export class TextEncoder76 {
-  private readonly ahead: ReadonlyMap<string, EncodedPiece>
+export class QuotedPrintableWriter {
+  private readonly pieces: ReadonlyMap<string, EncodedPiece>
   private encoded = ''
   /** Where it differs so far. */
   private canonical: string | undefined
   private column = 0
-  private waiting = ''
+  private pending = ''
 
   /** @param ahead by their texts; looked for among texts of `LEAST_AHEAD` and more */
   constructor(ahead: ReadonlyMap<string, EncodedPiece>) {
-    this.ahead = ahead
+    this.pieces = ahead
   }
 
   put(text: string): void {
-    const piece = text.length >= LEAST_AHEAD ? this.ahead.get(text) : undefined
+    const piece = text.length >= MIN_PIECE_LENGTH ? this.pieces.get(text) : undefined
     if (piece === undefined) {
-      this.waiting += text
+      this.pending += text
       return
     }
-    this.encodeWaiting()
+    this.encodePending()
     if (this.column > 0) this.add({ encoded: SOFT_BREAK })
     this.add(piece)
     this.column = piece.column
   }
 
   end(): EncodedText {
-    this.encodeWaiting()
+    this.encodePending()
     const { encoded, canonical } = this
     return canonical === undefined ? { encoded } : { encoded, canonical }
   }
 
-  private encodeWaiting(): void {
-    const text = this.waiting
+  private encodePending(): void {
+    const text = this.pending
     if (text === '') return
-    this.waiting = ''
+    this.pending = ''
     if (PLAIN.test(text)) this.addInLines(text.replaceAll('=', '=3D'))
-    else this.addEncoded(octetsOfText(text))
+    else this.addEncoded(toCrlfOctets(text))
   }
 
   private addInLines(text: string): void {
     let from = 0
     let lines = ''
     for (;;) {
-      const room = MOST_BEFORE_BREAK - this.column
+      const room = MAX_BEFORE_BREAK - this.column
       if (text.length - from <= room) break
       const to = from + room - octetsOfSplit(text, from + room)
       lines += text.slice(from, to) + SOFT_BREAK
@@ -143,7 +143,7 @@ function octetsOfSplit(text: string, at: number): number {
 }
 
 /** UTF-16 units; a shorter text costs less to encode than lines that end before their time. */
-export const LEAST_AHEAD = 80
+export const MIN_PIECE_LENGTH = 80
 
 /** No line ends in white space here, so that runs of it are all that relaxed canonicalization changes. */
 function withCanonical(encoded: string): EncodedText {

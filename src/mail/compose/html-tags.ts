@@ -28,7 +28,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /** @returns the text between the tags, one line per block, without empty lines; links as `text <href>` */
-export function textBetweenTags(html: string): string {
+export function stripHtml(html: string): string {
   const source = html.replace(/[ \t\r\n\f]+/g, ' ')
   const opening = /<(\/?)([a-z][a-z0-9:-]*)|<!--|<[!?]/gi
   const pieces: string[] = []

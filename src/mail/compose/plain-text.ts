@@ -7,7 +7,7 @@
  * Fails: never throws, whatever the HTML.
  */
 import { compile, type DomNode, type FormatCallback } from 'html-to-text'
-import { hasMoreTags, textBetweenTags } from './html-tags.js'
+import { hasMoreTags, stripHtml } from './html-tags.js'
 
 /** Tags, closing ones included; 256 KB of the tersest real markup have some 10,000. */
 const MAX_TAGS = 12_000
@@ -86,5 +86,5 @@ const convert = compile({
 
 /** @returns text with links kept and images left out; lines end in LF and are not wrapped */
 export function plainTextOf(html: string): string {
-  return hasMoreTags(html, MAX_TAGS) ? textBetweenTags(html) : convert(html)
+  return hasMoreTags(html, MAX_TAGS) ? stripHtml(html) : convert(html)
 }

@@ -102,7 +102,7 @@ export function canonicalBody(body: Buffer): Buffer {
   const end = endOfText(body)
   if (end === 0) return body.subarray(0, 0)
   if (end + 2 <= body.length && hasCanonicalSpace(body, end)) return body.subarray(0, end + 2)
-  return rewritten(body, end)
+  return rewrite(body, end)
 }
 
 /** Where the CRLFs begin that end the body. */
@@ -130,7 +130,7 @@ function isLineEnd(body: Buffer, at: number): boolean {
 }
 
 /** @param end where the last line of text ends */
-function rewritten(body: Buffer, end: number): Buffer {
+function rewrite(body: Buffer, end: number): Buffer {
   const canonical = Buffer.allocUnsafe(end + 2)
   let length = 0
   for (let at = 0; at < end; at++) {

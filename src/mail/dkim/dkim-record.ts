@@ -62,7 +62,7 @@ export function parseDkimRecord(txt: string): DkimRecord | undefined {
  *
  * @param publicKeyBase64 as `publicKeyText` gives it
  */
-export function recordHoldsKey(txt: string, publicKeyBase64: string): boolean {
+export function recordMatchesKey(txt: string, publicKeyBase64: string): boolean {
   const record = parseDkimRecord(txt)
   if (!record || record.publicKey === '') return false
   const algorithm = Buffer.byteLength(publicKeyBase64, 'base64') === 32 ? 'ed25519' : 'rsa'

@@ -34,7 +34,7 @@ export interface DkimKey {
  * which is what a main thread that has others to serve wants), or on the `caller`'s own thread, which spares a thread made
  * for this work the way there and back.
  */
-export type SigningPlace = 'pool' | 'caller'
+export type SigningThread = 'pool' | 'caller'
 
 /** A key that cannot be used: the message is right, and goes out once the operator has mended the key. */
 export class UnusableKeyError extends Error {
@@ -81,11 +81,11 @@ export async function signMessage(
   message: Buffer,
   keys: readonly DkimKey[],
   signedAt: number,
-  place: SigningPlace = 'pool',
+  place: SigningThread = 'pool',
   unsigned = '',
   knownBody?: Buffer,
 ): Promise<Buffer> {
-  if (keys.length === 0) return below(unsigned, message)
+  if (keys.length === 0) return prepend(unsigned, message)
   assertSignable(knownBody === undefined ? message : headerOf(message))
   const { fields, body } = splitMessage(message)
   const { names, canonical } = selectFields(fields)
@@ -99,10 +99,10 @@ export async function signMessage(
       return `${foldBase64(field, signature)}\r\n`
     }),
   )
-  return below(signatures.join('') + unsigned, message)
+  return prepend(signatures.join('') + unsigned, message)
 }
 
-function below(fields: string, message: Buffer): Buffer {
+function prepend(fields: string, message: Buffer): Buffer {
   return fields === '' ? message : Buffer.concat([Buffer.from(fields, 'latin1'), message])
 }
 
@@ -173,7 +173,7 @@ function foldBase64(field: string, signature: string): string {
   return field + pieces.join('\r\n\t')
 }
 
-async function signText(text: string, key: DkimKey, place: SigningPlace): Promise<string> {
+async function signText(text: string, key: DkimKey, place: SigningThread): Promise<string> {
   const privateKey = parsedKey(key)
   const octets = Buffer.from(text, 'latin1')
   // RFC 8463 §3: Ed25519 signs the SHA-256 of the text, not the text.

@@ -8,36 +8,36 @@ import { makeLinkPart } from './click-link.js'
 import type { LinkKeys } from './link-keys.js'
 
 /** UTF-16 units of URLs and parts: some ten thousand links. */
-const MOST_UNITS = 4 * 1_024 * 1_024
+const MAX_CHARACTERS = 4 * 1_024 * 1_024
 
-export class LinkParts {
+export class LinkPartCache {
   private readonly keys: LinkKeys
   private readonly byWorkspace = new Map<string, Map<string, string | undefined>>()
-  private units = 0
+  private characters = 0
 
   constructor(keys: LinkKeys) {
     this.keys = keys
   }
 
   /** For a URL that others have as well. @returns undefined where clicks on it cannot be counted */
-  shared(workspaceId: string, url: string): string | undefined {
+  getCached(workspaceId: string, url: string): string | undefined {
     const known = this.byWorkspace.get(workspaceId)
     if (known?.has(url)) return known.get(url)
-    const part = this.own(workspaceId, url)
-    this.keep(workspaceId, url, part)
+    const part = this.create(workspaceId, url)
+    this.add(workspaceId, url, part)
     return part
   }
 
   /** For a URL that one message has. */
-  own(workspaceId: string, url: string): string | undefined {
+  create(workspaceId: string, url: string): string | undefined {
     return makeLinkPart(this.keys, workspaceId, url)
   }
 
-  private keep(workspaceId: string, url: string, part: string | undefined): void {
-    this.units += url.length + (part?.length ?? 0) + workspaceId.length
-    if (this.units > MOST_UNITS) {
+  private add(workspaceId: string, url: string, part: string | undefined): void {
+    this.characters += url.length + (part?.length ?? 0) + workspaceId.length
+    if (this.characters > MAX_CHARACTERS) {
       this.byWorkspace.clear()
-      this.units = url.length
+      this.characters = url.length
     }
     const known = this.byWorkspace.get(workspaceId)
     if (known) known.set(url, part)

@@ -61,23 +61,23 @@ class MessageLinks implements Links {
   }
 
   get unsubscribeUrl(): string {
-    return this.once('unsubscribe', () => this.subscriberTokens().token('unsubscribe'))
+    return this.memoize('unsubscribe', () => this.subscriberTokens().token('unsubscribe'))
   }
 
   get preferencesUrl(): string {
-    return this.once('preferences', () => this.subscriberTokens().token('preferences'))
+    return this.memoize('preferences', () => this.subscriberTokens().token('preferences'))
   }
 
   get viewUrl(): string {
-    return this.once('view', () => this.messageTokens().token('view'))
+    return this.memoize('view', () => this.messageTokens().token('view'))
   }
 
   get pixelUrl(): string {
-    return this.once('open', () => this.messageTokens().token('open') + PIXEL_SUFFIX)
+    return this.memoize('open', () => this.messageTokens().token('open') + PIXEL_SUFFIX)
   }
 
   get clickUrl(): string {
-    return this.once('click', () => `${this.messageTokens().token('click')}.`)
+    return this.memoize('click', () => `${this.messageTokens().token('click')}.`)
   }
 
   private messageTokens(): MessageTokens {
@@ -89,7 +89,7 @@ class MessageLinks implements Links {
     return (this.subscriber ??= new SubscriberTokens(this.keys, this.message))
   }
 
-  private once(path: keyof typeof LINK_PATHS, make: () => string): string {
+  private memoize(path: keyof typeof LINK_PATHS, make: () => string): string {
     const known = this.made.get(path)
     if (known !== undefined) return known
     const url = this.publicUrl + LINK_PATHS[path] + make()

@@ -50,7 +50,7 @@ export class MessageTokens {
   }
 }
 
-export interface NamedMessage {
+export interface TokenMessage {
   readonly messageId: string
   readonly workspaceTag: Buffer
 }
@@ -60,7 +60,7 @@ export function readMessageToken(
   keys: LinkKeys,
   kind: MessageTokenKind,
   text: string,
-): NamedMessage | undefined {
+): TokenMessage | undefined {
   const token = readTokenBytes(text, TOKEN_BYTES, TOKEN_BYTES)
   const key = token && keys.find('message', token.keyVersion)
   if (!token || !key) return undefined

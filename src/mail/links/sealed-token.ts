@@ -22,7 +22,7 @@ const CONTENT_AT = HEADER_BYTES + BLOCK
 const MAX_SEALED_OCTETS = 512
 
 /** One content that is sealed for one use or both. */
-export class Sealing {
+export class SealedContent {
   private readonly key: LinkKey
   private readonly header: Buffer
   private readonly content: Buffer
@@ -39,12 +39,12 @@ export class Sealing {
 
   token(use: SealedUse): string {
     const iv = ivIn(this.digest, use)
-    return Buffer.concat([this.header, iv, inCounterMode(this.key, iv, this.content)]).toString('base64url')
+    return Buffer.concat([this.header, iv, applyCtr(this.key, iv, this.content)]).toString('base64url')
   }
 }
 
 /** @returns what was sealed; undefined where we did not seal it for this use */
-export function openToken(
+export function unsealToken(
   keys: LinkKeys,
   purpose: LinkPurpose,
   use: SealedUse,
@@ -55,7 +55,7 @@ export function openToken(
   if (!token || !key) return undefined
   const header = token.bytes.subarray(0, HEADER_BYTES)
   const iv = token.bytes.subarray(HEADER_BYTES, CONTENT_AT)
-  const content = inCounterMode(key, iv, token.bytes.subarray(CONTENT_AT))
+  const content = applyCtr(key, iv, token.bytes.subarray(CONTENT_AT))
   return timingSafeEqual(iv, ivIn(digestOf(key, header, content), use)) ? content : undefined
 }
 
@@ -68,7 +68,7 @@ function ivIn(digest: Buffer, use: SealedUse): Buffer {
 }
 
 /** Enciphers what is plain and deciphers what is not. The last octets of the IV count blocks, of which there are few. */
-function inCounterMode(key: LinkKey, iv: Buffer, octets: Buffer): Buffer {
+function applyCtr(key: LinkKey, iv: Buffer, octets: Buffer): Buffer {
   const counters = Buffer.alloc(Math.ceil(octets.length / BLOCK) * BLOCK)
   for (let at = 0; at < counters.length; at += BLOCK) {
     iv.copy(counters, at)

@@ -8,7 +8,7 @@
  */
 import type { Subscriber } from '../unsubscribe-token.js'
 import type { LinkKeys } from './link-keys.js'
-import { openToken, Sealing } from './sealed-token.js'
+import { unsealToken, SealedContent } from './sealed-token.js'
 import { bytesToUuid, UUID_BYTES, uuidToBytes } from './token-bytes.js'
 
 /** What somebody asked for by a form, and has to say once more from the mailbox that was named. */
@@ -30,10 +30,10 @@ const USES = { unsubscribe: 0, preferences: 1 } as const
 
 /** The tokens of one subscriber: asked for one by one, signed once. */
 export class SubscriberTokens {
-  private readonly sealing: Sealing
+  private readonly sealing: SealedContent
 
   constructor(keys: LinkKeys, { workspaceId, messageId, recipient }: Subscriber) {
-    this.sealing = new Sealing(keys, 'subscriber', sealed(workspaceId, messageId, recipient))
+    this.sealing = new SealedContent(keys, 'subscriber', encodeContent(workspaceId, messageId, recipient))
   }
 
   token(purpose: SubscriberPurpose): string {
@@ -55,9 +55,9 @@ export function readSubscriberToken(
   purpose: SubscriberPurpose,
   text: string,
 ): Subscriber | undefined {
-  const content = openToken(keys, 'subscriber', USES[purpose], text)
+  const content = unsealToken(keys, 'subscriber', USES[purpose], text)
   if (!content || content.length <= IDS_BYTES) return undefined
-  const { workspaceId, id, recipient } = unsealed(content, 0)
+  const { workspaceId, id, recipient } = decodeContent(content, 0)
   return { workspaceId, messageId: id, recipient }
 }
 
@@ -65,22 +65,22 @@ export function makeConfirmationToken(keys: LinkKeys, confirmation: Confirmation
   const { workspaceId, subjectId, recipient, madeAt } = confirmation
   const moment = Buffer.alloc(MOMENT_BYTES)
   moment.writeUIntBE(madeAt, 0, MOMENT_BYTES)
-  return new Sealing(keys, 'confirm', sealed(workspaceId, subjectId, recipient, moment)).token(0)
+  return new SealedContent(keys, 'confirm', encodeContent(workspaceId, subjectId, recipient, moment)).token(0)
 }
 
 /** @returns undefined where we did not make the token */
 export function readConfirmationToken(keys: LinkKeys, text: string): Confirmation | undefined {
-  const content = openToken(keys, 'confirm', 0, text)
+  const content = unsealToken(keys, 'confirm', 0, text)
   if (!content || content.length <= MOMENT_BYTES + IDS_BYTES) return undefined
-  const { workspaceId, id, recipient } = unsealed(content, MOMENT_BYTES)
+  const { workspaceId, id, recipient } = decodeContent(content, MOMENT_BYTES)
   return { workspaceId, subjectId: id, recipient, madeAt: content.readUIntBE(0, MOMENT_BYTES) }
 }
 
-function sealed(workspaceId: string, id: string, recipient: string, before = Buffer.alloc(0)): Buffer {
+function encodeContent(workspaceId: string, id: string, recipient: string, before = Buffer.alloc(0)): Buffer {
   return Buffer.concat([before, uuidToBytes(workspaceId), uuidToBytes(id), Buffer.from(recipient)])
 }
 
-function unsealed(content: Buffer, from: number) {
+function decodeContent(content: Buffer, from: number) {
   return {
     workspaceId: bytesToUuid(content.subarray(from)),
     id: bytesToUuid(content.subarray(from + UUID_BYTES)),

@@ -21,7 +21,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 }
 
 /** Labels that say nothing which the octets themselves do not say better. */
-const UNTOLD = /^$|^(?:us-)?ascii$|^unknown|^utf-?8$/
+const UNINFORMATIVE = /^$|^(?:us-)?ascii$|^unknown|^utf-?8$/
 const ESCAPE = 0x1b
 // eslint-disable-next-line no-control-regex -- ASCII is what this is about
 const NON_ASCII = /[^\x00-\x7f]/
@@ -43,8 +43,8 @@ export function decodeCharset(octets: Buffer, charset = '', mayAsk = true): stri
   const label = charset.trim().toLowerCase()
   // Seven bits wide and no ASCII all the same: ISO-2022 has ESC, UTF-16 has NUL. Labels alone are often wrong.
   if (isAscii(octets) && !octets.includes(ESCAPE) && !octets.includes(0)) return octets.toString('latin1')
-  const decoder = UNTOLD.test(label) ? undefined : decoderOf(label, mayAsk)
-  return decoder ? decoder.decode(octets) : guessed(octets)
+  const decoder = UNINFORMATIVE.test(label) ? undefined : decoderOf(label, mayAsk)
+  return decoder ? decoder.decode(octets) : decodeGuessed(octets)
 }
 
 /** What is no UTF-8 becomes U+FFFD, and the rest stays readable. */
@@ -53,15 +53,15 @@ export function decodeUtf8(octets: Buffer): string {
 }
 
 /** Whether there is such a charset. Slow where there is none. */
-export function isCharset(label: string): boolean {
-  return UNTOLD.test(label) || decoderOf(label, true) !== undefined
+export function isKnownCharset(label: string): boolean {
+  return UNINFORMATIVE.test(label) || decoderOf(label, true) !== undefined
 }
 
 /** For text that comes in pieces. @returns undefined where there is no such charset; no label is UTF-8 */
 export function streamDecoder(label: string): TextDecoder | undefined {
   const name = label.trim().toLowerCase()
   try {
-    return new TextDecoder(UNTOLD.test(name) ? 'utf-8' : (ALIASES[name] ?? name))
+    return new TextDecoder(UNINFORMATIVE.test(name) ? 'utf-8' : (ALIASES[name] ?? name))
   } catch {
     return undefined
   }
@@ -78,7 +78,7 @@ export function decodeOctets(octets: string, charset = 'windows-1252'): string {
   if (!hasNonAscii(octets)) return octets
   const buffer = Buffer.from(octets, 'latin1')
   if (isUtf8(buffer)) return buffer.toString('utf8')
-  return decoderOf(charset.trim().toLowerCase(), true)?.decode(buffer) ?? guessed(buffer)
+  return decoderOf(charset.trim().toLowerCase(), true)?.decode(buffer) ?? decodeGuessed(buffer)
 }
 
 /** Text of unknown origin: octets as a latin1 string, or characters already, which stay. */
@@ -86,7 +86,7 @@ export function guessCharset(text: string): string {
   return /[\u0100-\uffff]/.test(text) ? text : decodeCharset(Buffer.from(text, 'latin1'))
 }
 
-function guessed(octets: Buffer): string {
+function decodeGuessed(octets: Buffer): string {
   // All ASCII to look at: ESC $ begins Japanese characters, and no text in UTF-8 has reason to hold that.
   if (octets.includes('\x1b$B') || octets.includes('\x1b$@')) {
     const text = decodeAs('iso-2022-jp', octets)

@@ -30,7 +30,7 @@ const SP = 0x20
 const DASH = 0x2d
 
 /** Next line that begins so; kept, so that a search that went far is not made again. */
-interface Sought {
+interface PendingSearch {
   readonly octets: Buffer
   from: number
   /** -1: none from there on. */
@@ -40,19 +40,19 @@ interface Sought {
 export class DelimiterScan {
   private readonly message: Buffer
   private readonly isLenient: boolean
-  private readonly sought: readonly Sought[]
+  private readonly searches: readonly PendingSearch[]
   /** Boundary to level. The outer one wins where two are the same. */
   private readonly open = new Map<string, number>()
   private readonly boundaries = new Map<number, string>()
   /** How many open boundaries begin with each octet: most lines of dashes are no delimiters, and one octet tells most of them. */
-  private readonly begins = new Uint16Array(256)
+  private readonly firstOctets = new Uint16Array(256)
 
   /** @param isLenient takes delimiters that are moved in by one blank, which is not right, but seen */
   constructor(message: Buffer, isLenient: boolean) {
     this.message = message
     this.isLenient = isLenient
     const starts = isLenient ? ['\n--', '\n --'] : ['\n--']
-    this.sought = starts.map(text => ({ octets: Buffer.from(text, 'latin1'), from: Infinity, at: -1 }))
+    this.searches = starts.map(text => ({ octets: Buffer.from(text, 'latin1'), from: Infinity, at: -1 }))
   }
 
   /**
@@ -80,7 +80,7 @@ export class DelimiterScan {
 
   private count(boundary: string, change: 1 | -1): void {
     const octet = boundary.charCodeAt(0) & 0xff
-    this.begins[octet] = (this.begins[octet] ?? 0) + change
+    this.firstOctets[octet] = (this.firstOctets[octet] ?? 0) + change
   }
 
   /** @param from start of a line, where the content begins that the delimiter may end */
@@ -116,7 +116,7 @@ export class DelimiterScan {
     for (let at = from; at < near; at++)
       if (message[at] === LF && message[this.dashesOf(at + 1)] === DASH) return at + 1
     let next = -1
-    for (const sought of this.sought) {
+    for (const sought of this.searches) {
       if (sought.from > near || (sought.at >= 0 && sought.at < near)) {
         sought.from = near
         sought.at = message.indexOf(sought.octets, near)
@@ -130,7 +130,7 @@ export class DelimiterScan {
     const { message } = this
     const dashes = this.dashesOf(lineStart)
     if (message[dashes] !== DASH || message[dashes + 1] !== DASH) return undefined
-    if (!this.begins[message[dashes + 2] ?? 0]) return undefined
+    if (!this.firstOctets[message[dashes + 2] ?? 0]) return undefined
     const lineEnd = this.endOfDelimiter(dashes + 2)
     if (lineEnd < 0) return undefined
     const text = message.toString('latin1', dashes + 2, lineEnd).trimEnd()

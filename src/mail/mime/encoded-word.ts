@@ -6,7 +6,7 @@
  * language).
  * Fails: never throws; what cannot be decoded is shown as it stands. Linear in the length of the text.
  */
-import { decodeCharset, decodeOctets, decodeUtf8, guessCharset, isCharset } from './charset.js'
+import { decodeCharset, decodeOctets, decodeUtf8, guessCharset, isKnownCharset } from './charset.js'
 
 /**
  * One encoded-word. A space inside its text is against RFC 2047 §2, and common. No part can run past the next question
@@ -27,7 +27,7 @@ export function decodeText(value: string, charset?: string): string {
 }
 
 /** The same for a value of any origin: octets as a latin1 string, or characters already. */
-export function decodeForeignText(value: string): string {
+export function decodeUnknownText(value: string): string {
   return decodeWords(guessCharset(value))
 }
 
@@ -80,7 +80,7 @@ function decodeWord(text: string, charset: string, unknown: Set<string>): string
   const octets = Buffer.from(text, 'latin1')
   if (charset === 'utf-8') return decodeUtf8(octets)
   const mayAsk = unknown.size < MAX_UNKNOWN_CHARSETS && !unknown.has(charset)
-  if (mayAsk && !isCharset(charset)) unknown.add(charset)
+  if (mayAsk && !isKnownCharset(charset)) unknown.add(charset)
   return decodeCharset(octets, charset, mayAsk)
 }
 

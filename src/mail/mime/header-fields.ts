@@ -56,7 +56,7 @@ export function unfoldedValue(field: string): string {
  * The unfolded value of a field that labels a MIME part. NUL is replaced, not removed: what it parted may become another
  * label.
  */
-export function labelValue({ raw }: HeaderField): string {
+export function safeLabelValue({ raw }: HeaderField): string {
   return unfoldedValue(raw).replaceAll('\0', '?')
 }
 

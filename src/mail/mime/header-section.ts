@@ -6,7 +6,7 @@
  * Standards: RFC 5322 §2.2 (fields, folding).
  * Fails: never; lines that are no field are passed over. At most 64 KB and 500 fields are looked at.
  */
-import { decodeForeignText } from './encoded-word.js'
+import { decodeUnknownText } from './encoded-word.js'
 import { readFields, type HeaderField } from './header-fields.js'
 
 export const MAX_SECTION = 65_536
@@ -49,7 +49,7 @@ export class HeaderSection {
 
   /** The first of that name, decoded; empty where there is none. */
   text(name: string): string {
-    return decodeForeignText(this.raw(name))
+    return decodeUnknownText(this.raw(name))
   }
 
   /** The first of that name as it was written. */
@@ -67,7 +67,7 @@ export class HeaderSection {
     const map = new Map<string, string>()
     for (const { name, value } of this.#fields) {
       if (map.size >= limit) break
-      if (!map.has(name)) map.set(name, decodeForeignText(value))
+      if (!map.has(name)) map.set(name, decodeUnknownText(value))
     }
     return map
   }

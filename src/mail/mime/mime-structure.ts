@@ -11,7 +11,7 @@
  * out or not taken apart.
  */
 import { AppError } from '../../core/errors.js'
-import { labelValue, readFields, type HeaderField } from './header-fields.js'
+import { safeLabelValue, readFields, type HeaderField } from './header-fields.js'
 import { isFieldName } from './header-section.js'
 import { DelimiterScan, type Delimiter } from './delimiter-scan.js'
 import { parameter, readMediaType, type MediaType } from './media-type.js'
@@ -93,12 +93,12 @@ export function leavesOf(entity: MimeEntity): MimeEntity[] {
 }
 
 /** A part, and what ended it: a delimiter of a multipart around it, or nothing at the end of the message. */
-interface EntityRead {
+interface ParsedEntity {
   readonly entity: MimeEntity
   readonly delimiter: Delimiter | undefined
 }
 
-interface HeaderRead {
+interface ParsedHeader {
   readonly fields: readonly HeaderField[]
   readonly headerEnd: number
   readonly bodyStart: number
@@ -125,9 +125,9 @@ class StructureReader {
     this.scan = new DelimiterScan(message, rules.isLenient)
   }
 
-  readEntity(start: number, depth: number, defaultType: MediaType): EntityRead {
+  readEntity(start: number, depth: number, defaultType: MediaType): ParsedEntity {
     this.parts += 1
-    this.refuseExcess(depth)
+    this.checkLimits(depth)
     const header = this.readHeader(start, depth)
     const { fields, headerEnd, bodyStart, hasBody } = header
     const type = typeOf(fields) ?? defaultType
@@ -148,7 +148,7 @@ class StructureReader {
     return this.rules.isLenient ? this.rules.maxDepth : Infinity
   }
 
-  private refuseExcess(depth: number): void {
+  private checkLimits(depth: number): void {
     const { isLenient, maxDepth, maxParts } = this.rules
     if (isLenient) return
     if (depth > maxDepth) throw refusal(`has parts nested too deep, more than ${maxDepth}`)
@@ -208,7 +208,7 @@ class StructureReader {
     return /^--(\S{1,200})[ \t]{0,80}\r?\ncontent-[a-z-]{1,40}:/im.exec(body)?.[1] ?? ''
   }
 
-  private readHeader(start: number, depth: number): HeaderRead {
+  private readHeader(start: number, depth: number): ParsedHeader {
     const { scan, message } = this
     const { isLenient, maxHeaderOctets } = this.rules
     let at = start
@@ -227,9 +227,9 @@ class StructureReader {
   private toHeader(
     start: number,
     headerEnd: number,
-    how: Omit<HeaderRead, 'fields' | 'headerEnd'>,
+    how: Omit<ParsedHeader, 'fields' | 'headerEnd'>,
     depth: number,
-  ): HeaderRead {
+  ): ParsedHeader {
     const { isLenient, maxHeaderOctets, maxFields, maxFieldsOfAll } = this.rules
     const text = this.message.toString('latin1', start, Math.min(headerEnd, start + maxHeaderOctets))
     const fields = readFields(text, maxFields)
@@ -247,7 +247,7 @@ class StructureReader {
 
 function typeOf(fields: readonly HeaderField[]): MediaType | undefined {
   const field = fields.find(({ name }) => name === 'content-type')
-  const type = field && readMediaType(labelValue(field))
+  const type = field && readMediaType(safeLabelValue(field))
   // RFC 2045 §5.2: what has no valid syntax is plain text.
   return type?.value.includes('/') ? type : undefined
 }
@@ -255,7 +255,7 @@ function typeOf(fields: readonly HeaderField[]): MediaType | undefined {
 function encodingOf(fields: readonly HeaderField[]): string {
   const field = fields.find(({ name }) => name === 'content-transfer-encoding')
   // Some write `8bit;` or add a comment.
-  return field ? (/^[^\s;(]*/.exec(labelValue(field).toLowerCase())?.[0] ?? '') : ''
+  return field ? (/^[^\s;(]*/.exec(safeLabelValue(field).toLowerCase())?.[0] ?? '') : ''
 }
 
 /** @returns where the next line begins if this one is empty, else -1 */

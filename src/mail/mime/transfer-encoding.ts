@@ -47,7 +47,7 @@ export function hasLongLine(octets: Buffer): boolean {
 }
 
 /** Octets that nobody shows: what is not 7-bit becomes a question mark, and long lines are broken. One look at each octet. */
-export function asSevenBitFiller(octets: Buffer): Buffer {
+export function toSevenBitFiller(octets: Buffer): Buffer {
   const filler = Buffer.allocUnsafe(octets.length + 2 * Math.ceil(octets.length / FILLER_LINE))
   let length = 0
   let column = 0

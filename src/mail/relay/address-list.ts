@@ -33,7 +33,7 @@ const PLAIN_RUN = /[^\s"()<>[\]:;,]+/y
 const WHITE_RUN = /\s+/y
 
 /** What has been read of one mailbox so far. */
-interface Pieces {
+interface MailboxState {
   /** Words of a display name or of an address without brackets, quotes taken off. */
   words: string
   /** The same with quotes, for an address. */
@@ -45,7 +45,7 @@ interface Pieces {
 }
 
 /** Thrown and caught in this file. */
-class Unreadable extends Error {}
+class SyntaxFault extends Error {}
 
 /** @param text unfolded, octets decoded to characters, encoded-words still in place */
 export function readAddressList(text: string): AddressList {
@@ -54,7 +54,7 @@ export function readAddressList(text: string): AddressList {
     readElements(text, elements)
     return { elements }
   } catch (thrown) {
-    if (!(thrown instanceof Unreadable)) throw thrown
+    if (!(thrown instanceof SyntaxFault)) throw thrown
     return { elements, fault: thrown.message }
   }
 }
@@ -66,11 +66,11 @@ export function mailboxesOf({ elements }: AddressList): ListedMailbox[] {
 
 function readElements(text: string, elements: (ListedMailbox | ListedGroup)[]): void {
   let members: ListedMailbox[] | undefined
-  let pieces = nothingYet()
+  let pieces = newMailbox()
   const endMailbox = (): void => {
     const mailbox = toMailbox(pieces)
     if (mailbox) (members ?? elements).push(mailbox)
-    pieces = nothingYet()
+    pieces = newMailbox()
   }
   let at = 0
   while (at < text.length) {
@@ -79,10 +79,10 @@ function readElements(text: string, elements: (ListedMailbox | ListedGroup)[]): 
       endMailbox()
       at++
     } else if (character === ':') {
-      if (members) throw new Unreadable('has a group within a group')
+      if (members) throw new SyntaxFault('has a group within a group')
       members = []
       elements.push({ group: decodeWords(pieces.words.trim()), members })
-      pieces = nothingYet()
+      pieces = newMailbox()
       at++
     } else if (character === ';') {
       endMailbox()
@@ -95,16 +95,16 @@ function readElements(text: string, elements: (ListedMailbox | ListedGroup)[]): 
   endMailbox()
 }
 
-function nothingYet(): Pieces {
+function newMailbox(): MailboxState {
   return { words: '', written: '', comment: '', hasBareAt: false }
 }
 
 /** @returns where it goes on */
-function readPiece(text: string, at: number, pieces: Pieces): number {
+function readPiece(text: string, at: number, pieces: MailboxState): number {
   switch (text[at]) {
     case '"': {
       const end = quotedEnd(text, at)
-      if (pieces.angle !== undefined) throw new Unreadable('has text behind an address')
+      if (pieces.angle !== undefined) throw new SyntaxFault('has text behind an address')
       pieces.words += text.slice(at + 1, end - 1).replace(/\\(.)/gs, '$1')
       pieces.written += text.slice(at, end)
       return end
@@ -115,20 +115,20 @@ function readPiece(text: string, at: number, pieces: Pieces): number {
       return end
     }
     case '<': {
-      if (pieces.angle !== undefined) throw new Unreadable('has two addresses without a comma between them')
+      if (pieces.angle !== undefined) throw new SyntaxFault('has two addresses without a comma between them')
       const end = angleEnd(text, at)
       pieces.angle = withoutRoute(text.slice(at + 1, end - 1))
       return end
     }
     case '[': {
       const end = text.indexOf(']', at) + 1
-      if (end === 0) throw new Unreadable('has a bracket that is not closed')
+      if (end === 0) throw new SyntaxFault('has a bracket that is not closed')
       return addWord(pieces, text.slice(at, end), end)
     }
     case ')':
     case '>':
     case ']':
-      throw new Unreadable('has a bracket that was not opened')
+      throw new SyntaxFault('has a bracket that was not opened')
     default: {
       const white = runAt(WHITE_RUN, text, at)
       if (white !== '') {
@@ -143,8 +143,8 @@ function readPiece(text: string, at: number, pieces: Pieces): number {
   }
 }
 
-function addWord(pieces: Pieces, word: string, end: number): number {
-  if (pieces.angle !== undefined) throw new Unreadable('has text behind an address')
+function addWord(pieces: MailboxState, word: string, end: number): number {
+  if (pieces.angle !== undefined) throw new SyntaxFault('has text behind an address')
   pieces.words += word
   pieces.written += word
   return end
@@ -160,7 +160,7 @@ function quotedEnd(text: string, at: number): number {
     if (text[end] === '\\') end++
     else if (text[end] === '"') return end + 1
   }
-  throw new Unreadable('has a quote that is not closed')
+  throw new SyntaxFault('has a quote that is not closed')
 }
 
 function commentEnd(text: string, at: number): number {
@@ -170,7 +170,7 @@ function commentEnd(text: string, at: number): number {
     else if (text[end] === '(') depth++
     else if (text[end] === ')' && --depth === 0) return end + 1
   }
-  throw new Unreadable('has a comment that is not closed')
+  throw new SyntaxFault('has a comment that is not closed')
 }
 
 function angleEnd(text: string, at: number): number {
@@ -179,7 +179,7 @@ function angleEnd(text: string, at: number): number {
     else if (text[end] === '>') return end + 1
     else if (text[end] === '<') break
   }
-  throw new Unreadable('has an angle bracket that is not closed')
+  throw new SyntaxFault('has an angle bracket that is not closed')
 }
 
 /** `@relay.example,@other.example:ann@example.com` (RFC 5322 §4.4) means what is behind the colon. */
@@ -189,12 +189,12 @@ function withoutRoute(angle: string): string {
   return spec.slice(colon + 1).trim()
 }
 
-function toMailbox({ words, written, comment, angle, hasBareAt }: Pieces): ListedMailbox | undefined {
+function toMailbox({ words, written, comment, angle, hasBareAt }: MailboxState): ListedMailbox | undefined {
   if (angle !== undefined) {
     const name = decodeWords(words.trim()) || decodeWords(comment.trim())
     // Readers disagree which of two addresses is meant, unless they are one: many programs give an address for a name.
     if (hasBareAt && words.trim().toLowerCase() !== angle.toLowerCase())
-      throw new Unreadable('has an address for a name that is not the address itself')
+      throw new SyntaxFault('has an address for a name that is not the address itself')
     return name === '' ? { address: angle } : { name, address: angle }
   }
   // RFC 5322 §4.4 lets white space stand around `.` and `@`.

@@ -45,7 +45,7 @@ export function readControls(header: RelayedHeader): RelayControls {
   for (const field of fields) {
     const path = nameOf(field)
     const text = fieldText(header, field)
-    if (seen.has(field.name) && field.name !== 'x-postroad-tag') refuse(path, 'is given more than once')
+    if (seen.has(field.name) && field.name !== 'x-postroad-tag') reject(path, 'is given more than once')
     seen.add(field.name)
     switch (field.name) {
       case 'x-postroad-track':
@@ -55,7 +55,7 @@ export function readControls(header: RelayedHeader): RelayControls {
         controls.tags = readTags(path, text, controls.tags)
         break
       case 'x-postroad-template':
-        if (!UUID.test(text)) refuse(path, 'is not the id of a template')
+        if (!UUID.test(text)) reject(path, 'is not the id of a template')
         controls.templateId = text.toLowerCase()
         break
       case 'x-postroad-data':
@@ -68,7 +68,7 @@ export function readControls(header: RelayedHeader): RelayControls {
         // Of a mail that another appliance, or this one, has sent before; it goes like the others.
         break
       default:
-        refuse(path, 'is not a field that Postroad knows')
+        reject(path, 'is not a field that Postroad knows')
     }
   }
   return controls
@@ -81,7 +81,7 @@ function readTrack(path: string, text: string): { opens: boolean; clicks: boolea
     .map(wish => wish.trim())
   if (wishes.length === 1 && wishes[0] === 'none') return { opens: false, clicks: false }
   if (wishes.length > 2 || !wishes.every(wish => wish === 'opens' || wish === 'clicks'))
-    refuse(path, 'has to be `opens`, `clicks`, `opens,clicks` or `none`')
+    reject(path, 'has to be `opens`, `clicks`, `opens,clicks` or `none`')
   return { opens: wishes.includes('opens'), clicks: wishes.includes('clicks') }
 }
 
@@ -89,26 +89,26 @@ function readTags(path: string, text: string, earlier: readonly string[]): strin
   const tags = new Set(earlier)
   for (const tag of text.split(',').map(each => each.trim())) {
     if (tag === '') continue
-    if (tag.length > MAX_TAG_LENGTH) refuse(path, `has a tag longer than ${MAX_TAG_LENGTH} characters`)
+    if (tag.length > MAX_TAG_LENGTH) reject(path, `has a tag longer than ${MAX_TAG_LENGTH} characters`)
     // eslint-disable-next-line no-control-regex -- control characters are what is refused
-    if (/[\x00-\x1f\x7f]/.test(tag)) refuse(path, 'has a tag with control characters')
+    if (/[\x00-\x1f\x7f]/.test(tag)) reject(path, 'has a tag with control characters')
     tags.add(tag)
-    if (tags.size > MAX_TAGS) refuse(path, `gives more than ${MAX_TAGS} tags`)
+    if (tags.size > MAX_TAGS) reject(path, `gives more than ${MAX_TAGS} tags`)
   }
-  if (tags.size === 0) refuse(path, 'is empty')
+  if (tags.size === 0) reject(path, 'is empty')
   return [...tags]
 }
 
 function readData(path: string, text: string): Record<string, unknown> {
-  if (text.length > MAX_DATA_LENGTH) refuse(path, `is longer than ${MAX_DATA_LENGTH} characters`)
-  if (isDeeperThan(text, MAX_DATA_DEPTH)) refuse(path, `is nested more than ${MAX_DATA_DEPTH} deep`)
+  if (text.length > MAX_DATA_LENGTH) reject(path, `is longer than ${MAX_DATA_LENGTH} characters`)
+  if (isDeeperThan(text, MAX_DATA_DEPTH)) reject(path, `is nested more than ${MAX_DATA_DEPTH} deep`)
   let data: unknown
   try {
     data = JSON.parse(text)
   } catch {
-    refuse(path, 'is not JSON')
+    reject(path, 'is not JSON')
   }
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) refuse(path, 'is not a JSON object')
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) reject(path, 'is not a JSON object')
   return data as Record<string, unknown>
 }
 
@@ -129,7 +129,7 @@ function isDeeperThan(json: string, limit: number): boolean {
 
 function readYesOrNo(path: string, text: string): boolean {
   const answer = text.toLowerCase()
-  if (answer !== 'yes' && answer !== 'no') refuse(path, 'has to be `yes` or `no`')
+  if (answer !== 'yes' && answer !== 'no') reject(path, 'has to be `yes` or `no`')
   return answer === 'yes'
 }
 
@@ -138,6 +138,6 @@ function nameOf({ raw }: HeaderField): string {
   return raw.slice(0, raw.indexOf(':')).trimEnd()
 }
 
-function refuse(path: string, why: string): never {
+function reject(path: string, why: string): never {
   throw new AppError('validation_error', `${path} ${why}`, { path })
 }

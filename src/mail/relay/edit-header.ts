@@ -65,8 +65,8 @@ export function editRelayedHeader(header: RelayedHeader, edits: HeaderEdits): Bu
 /** By name in lower case, each with its CRLF; one for the first field of the name, whose others go. */
 function replacementFields({ fromToSet, senderToSet }: HeaderEdits): Map<string, string> {
   const replacements = new Map<string, string>()
-  if (fromToSet) replacements.set('from', `${written('From', named(fromToSet))}\r\n`)
-  if (senderToSet) replacements.set('sender', `${written('Sender', named(senderToSet))}\r\n`)
+  if (fromToSet) replacements.set('from', `${foldOrThrow('From', formatMailbox(fromToSet))}\r\n`)
+  if (senderToSet) replacements.set('sender', `${foldOrThrow('Sender', formatMailbox(senderToSet))}\r\n`)
   return replacements
 }
 
@@ -95,7 +95,7 @@ function addedFields(header: RelayedHeader, edits: HeaderEdits): string[] {
   if (edits.fromToSet && !isAnswerable) {
     // A local part beyond ASCII has no form that every reader can answer to.
     const authors = header.from.filter(({ address }) => !address.needsSmtpUtf8).map(author)
-    if (authors.length > 0) added.push(`${written('Reply-To', authors.join(', '))}\r\n`)
+    if (authors.length > 0) added.push(`${foldOrThrow('Reply-To', authors.join(', '))}\r\n`)
   }
   return added
 }
@@ -105,14 +105,14 @@ function author({ name, address }: RelayedMailbox): string {
   return mailbox(address, name === undefined || hasHeaderBreak(name) ? undefined : name)
 }
 
-function named({ name, address }: NamedAddress): string {
+function formatMailbox({ name, address }: NamedAddress): string {
   const parsed = parseAddress(address, { allowSingleLabel: true })
   if (!parsed || parsed.needsSmtpUtf8 || (name !== undefined && hasHeaderBreak(name)))
     throw new AppError('validation_error', 'the address cannot stand in From', { path: 'From' })
   return mailbox(parsed, name)
 }
 
-function written(name: string, value: string): string {
+function foldOrThrow(name: string, value: string): string {
   const field = foldField(name, value)
   if (field === undefined)
     throw new AppError('validation_error', `${name} is too long for a header line`, { path: name })

@@ -71,7 +71,7 @@ export function downgradeField(field: HeaderField, rules: DowngradeRules): strin
   const raw = withoutNul(field.raw)
   const name = raw.slice(0, Math.max(raw.indexOf(':'), 0)).trimEnd()
   // A line without a colon, or a name that is none: nothing reads it.
-  if (name === '' || !/^[\x21-\x7e]+$/.test(name)) return brokenAnywhere(raw.replace(/[^\x20-\x7e]+/g, '?'))
+  if (name === '' || !/^[\x21-\x7e]+$/.test(name)) return hardWrap(raw.replace(/[^\x20-\x7e]+/g, '?'))
   const value = unfoldedValue(raw)
   if (!hasNonAscii(raw)) return refolded(name, field.name, value)
   if (PARAMETER_FIELDS.has(field.name))
@@ -80,15 +80,15 @@ export function downgradeField(field: HeaderField, rules: DowngradeRules): strin
     const list = readAddressList(decodeOctets(value, rules.charset))
     if (list.fault === undefined) return addressField(name, list, rules.addresses)
   }
-  return folded(name, unstructured(visible(decodeText(value, rules.charset))))
+  return folded(name, unstructured(withoutControls(decodeText(value, rules.charset))))
 }
 
 /** The field in ASCII and in lines, and nothing more: for what nobody reads, at the cost of one look at it. */
-export function asciiField({ raw }: HeaderField): string {
+export function toAsciiField({ raw }: HeaderField): string {
   const colon = raw.indexOf(':')
   const name = colon > 0 && /^[\x21-\x7e]+$/.test(raw.slice(0, colon)) ? raw.slice(0, colon) : 'X-Unreadable'
   const value = unfoldedValue(raw).replace(/[^\x20-\x7e]+/g, '?')
-  return brokenAnywhere(`${name.slice(0, MAX_SHOWN_NAME)}: ${value}`)
+  return hardWrap(`${name.slice(0, MAX_SHOWN_NAME)}: ${value}`)
 }
 
 /** Folded at the white space there is, which changes nothing; only where there is none is anything added or encoded. */
@@ -103,7 +103,7 @@ function refolded(name: string, key: string, value: string): string {
   }
   // A tag value of RFC 6376 §3.2 may be folded at any semicolon, other lists at any comma.
   const spaced = foldField(name, value.replace(/([;,])(?=[^ \t])/g, '$1 '))
-  return spaced ?? folded(name, unstructured(visible(decodeText(value))))
+  return spaced ?? folded(name, unstructured(withoutControls(decodeText(value))))
 }
 
 function folded(name: string, value: string): string {
@@ -119,12 +119,12 @@ function folded(name: string, value: string): string {
   )
 }
 
-function brokenAnywhere(text: string): string {
+function hardWrap(text: string): string {
   return text.replace(/.{900}/g, '$&\r\n ')
 }
 
 /** Encoded-words can bring control characters; in a header they would be a way to break out of a line once decoded. */
-function visible(text: string): string {
+function withoutControls(text: string): string {
   // eslint-disable-next-line no-control-regex -- control characters are what has to go
   return text.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
 }
@@ -139,7 +139,7 @@ function writtenElement(element: ListedMailbox | ListedGroup, form: AddressForm)
   const isOutside = (member: ListedMailbox): boolean => form === 'group' && isInternational(member)
   const members = element.members.filter(member => !isOutside(member)).map(one => writtenMailbox(one, form))
   const outside = element.members.filter(isOutside).map(one => writtenMailbox(one, form))
-  return [`${displayName(visible(element.group))}: ${members.join(', ')};`, ...outside]
+  return [`${displayName(withoutControls(element.group))}: ${members.join(', ')};`, ...outside]
 }
 
 function isInternational({ address: text }: ListedMailbox): boolean {
@@ -148,7 +148,7 @@ function isInternational({ address: text }: ListedMailbox): boolean {
 }
 
 function writtenMailbox(listed: ListedMailbox, form: AddressForm): string {
-  const name = listed.name === undefined ? undefined : visible(listed.name)
+  const name = listed.name === undefined ? undefined : withoutControls(listed.name)
   const address = readAddress(listed.address, { allowSingleLabel: true })
   if (!('fault' in address)) return internationalMailbox(address, form, name)
   // What we would not send to (a literal, a quoted local part with spaces) may still be shown.

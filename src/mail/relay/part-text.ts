@@ -24,7 +24,7 @@ export interface PartText {
   readonly charset: string
 }
 
-export interface TextWithRoom {
+export interface ExtensibleText {
   readonly part: PartText
   readonly written: (text: string) => string
 }
@@ -46,7 +46,7 @@ export function readPartText(message: Buffer, entity: MimeEntity): PartText | un
 }
 
 /** Characters of a piece of it. */
-export function charactersOf(piece: string, { isOctets, charset }: PartText): string {
+export function decodePiece(piece: string, { isOctets, charset }: PartText): string {
   return isOctets && hasNonAscii(piece) ? decodeCharset(Buffer.from(piece, 'latin1'), charset) : piece
 }
 
@@ -56,7 +56,7 @@ export function charactersOf(piece: string, { isOctets, charset }: PartText): st
  * @param words all characters that may be added
  * @returns `written` brings some of them into the form of `part`
  */
-export function roomFor(words: string, part: PartText): TextWithRoom {
+export function makeExtensible(words: string, part: PartText): ExtensibleText {
   if (!part.isOctets) return { part, written: text => text }
   if (encodeInCharset(words, part.charset))
     return { part, written: text => encodeInCharset(text, part.charset)?.toString('latin1') ?? '' }

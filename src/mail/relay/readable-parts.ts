@@ -9,7 +9,7 @@
  * Fails: never throws; a message beyond the bounds has no such parts. Linear.
  */
 import { AppError } from '../../core/errors.js'
-import { labelValue } from '../mime/header-fields.js'
+import { safeLabelValue } from '../mime/header-fields.js'
 import { parameter, readMediaType } from '../mime/media-type.js'
 import { readMimeStructure, type MimeEntity, type MimeRules } from '../mime/mime-structure.js'
 import { decodeTransfer } from '../mime/transfer-encoding.js'
@@ -56,7 +56,7 @@ const ENCODINGS: ReadonlySet<string> = new Set(['', '7bit', '8bit', 'binary', 'b
 export function readReadableParts(message: Buffer): ReadableMessage | undefined {
   try {
     const root = readMimeStructure(message, RULES)
-    const search = new Search(message)
+    const search = new PartCollector(message)
     search.visit(root, true)
     const { isProtected } = search
     return { root, parts: isProtected ? [] : search.parts, isProtected }
@@ -66,7 +66,7 @@ export function readReadableParts(message: Buffer): ReadableMessage | undefined 
   }
 }
 
-class Search {
+class PartCollector {
   readonly parts: ReadablePart[] = []
   isProtected = false
   private readonly message: Buffer
@@ -113,7 +113,7 @@ function rootOf(parts: readonly MimeEntity[], start: string | undefined): MimeEn
   const id = start.trim()
   return (
     parts.find(({ fields }) =>
-      fields.some(field => field.name === 'content-id' && labelValue(field).trim() === id),
+      fields.some(field => field.name === 'content-id' && safeLabelValue(field).trim() === id),
     ) ?? parts[0]
   )
 }
@@ -123,6 +123,6 @@ function isAttachment({ fields, type }: MimeEntity): boolean {
   if (parameter(type, 'name') !== undefined) return true
   const field = fields.find(({ name }) => name === 'content-disposition')
   if (!field) return false
-  const disposition = readMediaType(labelValue(field))
+  const disposition = readMediaType(safeLabelValue(field))
   return disposition.value === 'attachment' || parameter(disposition, 'filename') !== undefined
 }

@@ -102,7 +102,7 @@ export function readRelayedHeader(message: Buffer): RelayedHeader {
 }
 
 /** @throws AppError for the first fault */
-export function refuseFaulty({ faults: [fault] }: RelayedHeader): void {
+export function assertNoFaults({ faults: [fault] }: RelayedHeader): void {
   if (fault) throw new AppError(fault.code, fault.message, { path: fault.path })
 }
 

@@ -13,13 +13,13 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
-import { asciiField, downgradeField, needsDowngrade, type DowngradeRules } from './field-downgrade.js'
+import { toAsciiField, downgradeField, needsDowngrade, type DowngradeRules } from './field-downgrade.js'
 import { decodeOctets, hasNonAscii } from '../mime/charset.js'
 import { unfoldedValue, type HeaderField } from '../mime/header-fields.js'
 import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
 import { readMimeStructure, type MimeEntity, type MimeRules, type Span } from '../mime/mime-structure.js'
 import {
-  asSevenBitFiller,
+  toSevenBitFiller,
   decodeQuotedPrintable,
   encodeBase64,
   encodeText,
@@ -69,7 +69,7 @@ interface Conversion {
 }
 
 /** What the body of a part asks of its header. */
-interface Relabelling {
+interface LabelChanges {
   readonly encoding?: string
   readonly charset?: string
 }
@@ -91,13 +91,13 @@ const RULES: MimeRules = {
  */
 const MAX_REWRITTEN_OCTETS = 524_288
 /** Signatures of the content, or pieces of a message that make sense only together (RFC 2046 §5.2.2). */
-const KEPT_TYPES: ReadonlySet<string> = new Set([
+const OPAQUE_TYPES: ReadonlySet<string> = new Set([
   'multipart/signed',
   'multipart/encrypted',
   'message/partial',
 ])
 /** Encodings that encode nothing; RFC 2045 §6.1 has 7bit where the field is missing. */
-const IDENTITIES: ReadonlySet<string> = new Set(['', '7bit', '8bit', 'binary'])
+const IDENTITY_ENCODINGS: ReadonlySet<string> = new Set(['', '7bit', '8bit', 'binary'])
 
 /** @param message CRLF line ends only */
 export function toSevenBit(
@@ -117,10 +117,10 @@ export function toSevenBit(
   }
   convertEntity(conversion, readMimeStructure(message, RULES), 'message', 0)
   const { isEightBit, hasLongLines, needsSmtpUtf8 } = conversion
-  return { message: edited(conversion), isEightBit, hasLongLines, needsSmtpUtf8 }
+  return { message: applyEdits(conversion), isEightBit, hasLongLines, needsSmtpUtf8 }
 }
 
-function edited({ message, edits }: Conversion): Buffer {
+function applyEdits({ message, edits }: Conversion): Buffer {
   if (edits.length === 0) return message
   // The label of a part is known only after what is in it.
   edits.sort((one, other) => one.start - other.start || one.end - other.end)
@@ -142,7 +142,7 @@ function convertEntity(conversion: Conversion, entity: MimeEntity, kind: EntityK
   convertHeader(conversion, entity, relabelling, kind, depth)
 }
 
-function convertBody(conversion: Conversion, entity: MimeEntity, depth: number): Relabelling {
+function convertBody(conversion: Conversion, entity: MimeEntity, depth: number): LabelChanges {
   const { type, encoding, parts, bodyStart, end } = entity
   const isMultipart = type.value.startsWith('multipart/')
   if (opens(type.value, encoding)) {
@@ -153,27 +153,27 @@ function convertBody(conversion: Conversion, entity: MimeEntity, depth: number):
     return containerLabel(conversion, encoding, wasEightBit)
   }
   const body = conversion.message.subarray(bodyStart, end)
-  const isKnown = IDENTITIES.has(encoding) || encoding === 'base64' || encoding === 'quoted-printable'
-  if (isKnown && !KEPT_TYPES.has(type.value)) return encodeLeaf(conversion, entity, body, depth)
-  noteProtected(conversion, body)
+  const isKnown = IDENTITY_ENCODINGS.has(encoding) || encoding === 'base64' || encoding === 'quoted-printable'
+  if (isKnown && !OPAQUE_TYPES.has(type.value)) return encodeLeaf(conversion, entity, body, depth)
+  recordUnchanged(conversion, body)
   return {}
 }
 
 /** What is taken apart: all that may not be encoded as a whole (RFC 2045 §6.4), but for what is protected. */
 function opens(type: string, encoding: string): boolean {
-  if (KEPT_TYPES.has(type)) return false
-  return type.startsWith('multipart/') || (type === 'message/rfc822' && IDENTITIES.has(encoding))
+  if (OPAQUE_TYPES.has(type)) return false
+  return type.startsWith('multipart/') || (type === 'message/rfc822' && IDENTITY_ENCODINGS.has(encoding))
 }
 
 /** RFC 2045 §6.4: the label of a container is the widest of what is in it. */
-function containerLabel(conversion: Conversion, encoding: string, wasEightBit: boolean): Relabelling {
+function containerLabel(conversion: Conversion, encoding: string, wasEightBit: boolean): LabelChanges {
   const isSeven = !conversion.isEightBit
   conversion.isEightBit ||= wasEightBit
   return isSeven && (encoding === '8bit' || encoding === 'binary') ? { encoding: '7bit' } : {}
 }
 
 /** What may not be changed, or in an encoding that nobody here knows. */
-function noteProtected(conversion: Conversion, body: Buffer): void {
+function recordUnchanged(conversion: Conversion, body: Buffer): void {
   conversion.isEightBit ||= !isAscii(body) || body.includes(0)
   conversion.hasLongLines ||= hasLongLine(body)
 }
@@ -191,10 +191,10 @@ function convertMultipart(conversion: Conversion, entity: MimeEntity, depth: num
 /** Preamble and epilogue, which no reader shows (RFC 2046 §5.1.1). */
 function replaceFiller(conversion: Conversion, { start, end }: Span): void {
   const filler = conversion.message.subarray(start, end)
-  if (!isSevenBit(filler)) conversion.edits.push({ start, end, octets: asSevenBitFiller(filler) })
+  if (!isSevenBit(filler)) conversion.edits.push({ start, end, octets: toSevenBitFiller(filler) })
 }
 
-function encodeLeaf(conversion: Conversion, entity: MimeEntity, body: Buffer, depth: number): Relabelling {
+function encodeLeaf(conversion: Conversion, entity: MimeEntity, body: Buffer, depth: number): LabelChanges {
   const { type, encoding, bodyStart: start } = entity
   const isWhole = depth === 0
   if (isSevenBit(body)) return encoding === '8bit' || encoding === 'binary' ? { encoding: '7bit' } : {}
@@ -232,7 +232,7 @@ function charsetToDeclare(type: MediaType, content: Buffer): string | undefined 
 function convertHeader(
   conversion: Conversion,
   { fields, type, start, headerEnd }: MimeEntity,
-  label: Relabelling,
+  label: LabelChanges,
   kind: EntityKind,
   depth: number,
 ): void {
@@ -255,7 +255,7 @@ function convertHeader(
 }
 
 /** By name in lower case: what the header has to have and may not. */
-function missingFields(label: Relabelling, kind: EntityKind): Map<string, string> {
+function missingFields(label: LabelChanges, kind: EntityKind): Map<string, string> {
   const missing = new Map<string, string>()
   if (label.encoding !== undefined)
     missing.set('content-transfer-encoding', `Content-Transfer-Encoding: ${label.encoding}`)
@@ -270,7 +270,7 @@ function missingFields(label: Relabelling, kind: EntityKind): Map<string, string
 function convertField(
   conversion: Conversion,
   field: HeaderField,
-  label: Relabelling,
+  label: LabelChanges,
   rules: DowngradeRules & { readonly depth: number },
 ): string | undefined {
   if (field.name === 'content-transfer-encoding' && label.encoding !== undefined)
@@ -286,7 +286,7 @@ function convertField(
   const { depth } = rules
   // The header of the message itself has a bound of its own, and somebody reads it.
   if (depth > 0) conversion.rewrittenOctets += field.raw.length
-  if (depth > 0 && conversion.rewrittenOctets > MAX_REWRITTEN_OCTETS) return asciiField(field)
+  if (depth > 0 && conversion.rewrittenOctets > MAX_REWRITTEN_OCTETS) return toAsciiField(field)
   const downgraded = downgradeField(field, rules)
   conversion.needsSmtpUtf8 ||= hasNonAscii(downgraded)
   return downgraded

@@ -28,12 +28,12 @@ export interface RecipientReport {
   /** More of what the mail says about this recipient, for when the diagnostic alone means nothing. */
   readonly context?: string | undefined
   /** What its form alone means, in words that the classifier knows; asked where no reply is quoted. */
-  readonly means?: string | undefined
+  readonly impliedReason?: string | undefined
   readonly remoteMta?: string | undefined
 }
 
 /** Nothing more is known than the first digit. */
-const SAYS_LITTLE: ReadonlySet<string> = new Set(['unclassified', 'unclassified_delay', 'system_failure'])
+const UNINFORMATIVE: ReadonlySet<string> = new Set(['unclassified', 'unclassified_delay', 'system_failure'])
 
 export function assessRecipient(report: RecipientReport): ReturnedRecipient {
   const diagnostic = fold(report.diagnostic ?? '')
@@ -55,9 +55,10 @@ export function assessRecipient(report: RecipientReport): ReturnedRecipient {
     return quoted === undefined ? facts : { ...facts, status: quoted }
   const isDelayed = report.action === 'delayed'
   const comment = fold(/\((.{3,200}?)\)/.exec(report.status ?? '')?.[1] ?? '')
-  const words = report.means !== undefined && code === 0 ? [report.means] : [diagnostic, comment, context]
+  const words =
+    report.impliedReason !== undefined && code === 0 ? [report.impliedReason] : [diagnostic, comment, context]
   const enhanced = quoted ?? (isDelayed && code === 0 ? '4.0.0' : undefined)
-  const meaning = understand({ words, code, stated, enhanced })
+  const meaning = classifyEvidence({ words, code, stated, enhanced })
   const permanence = isDelayed ? 'transient' : meaning.permanence
   return {
     ...facts,
@@ -79,7 +80,7 @@ interface Evidence {
 }
 
 /** The diagnostic's words; where they mean nothing, those around it; where those do not either, the codes. */
-function understand({ words, code, stated, enhanced }: Evidence): ReplyClassification {
+function classifyEvidence({ words, code, stated, enhanced }: Evidence): ReplyClassification {
   // The rules are written for the text of a reply, without its codes.
   const classify = (text: string) =>
     classifyReply({
@@ -88,7 +89,7 @@ function understand({ words, code, stated, enhanced }: Evidence): ReplyClassific
       ...given({ enhanced }),
     })
   const tries = words.filter(text => text !== '').map(classify)
-  const result = tries.find(({ subtype }) => !SAYS_LITTLE.has(subtype)) ?? tries[0] ?? classify('')
+  const result = tries.find(({ subtype }) => !UNINFORMATIVE.has(subtype)) ?? tries[0] ?? classify('')
   // A relay that gave up on a 4xx reports it as failed; the mailbox is none the worse for it.
   const isTransient = stated?.startsWith('4') === true || (enhanced?.startsWith('4') === true && code < 500)
   return isTransient ? { ...result, permanence: 'transient' } : result

@@ -6,7 +6,7 @@
  */
 
 /** Out of office, on holiday, automatic answer. */
-export const AWAY_SUBJECTS: readonly RegExp[] = [
+export const VACATION_SUBJECTS: readonly RegExp[] = [
   // English
   /^(?:re: ?)?(?:auto(?:matic(?:ally)?|mated)?[ -]?(?:generated )?(?:reply|response|answer|responder|rep)\b|auto ?: |auto-?re(?:ply|sponse)\b)/i,
   /^(?:re: ?)?(?:i am |i'm )?(?:currently )?(?:out of (?:the )?office|ooo\b|away from (?:my|the) (?:office|mail|desk|e-?mail)|on (?:annual leave|vacation|holiday|leave|maternity|parental)|away (?:until|till|from|on)\b|vacation (?:reply|message|notice|response)|holiday (?:reply|message|notice))/i,

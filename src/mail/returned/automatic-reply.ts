@@ -6,7 +6,7 @@
  * Fails: never; undefined for what is no automatic answer.
  */
 import {
-  AWAY_SUBJECTS,
+  VACATION_SUBJECTS,
   CHALLENGE_SUBJECTS,
   CHALLENGE_TEXTS,
   RECEIPT_SUBJECTS,
@@ -48,18 +48,18 @@ export function readAutomaticReply({ header, type, parts }: MimeMessage): Automa
     )
   )
     return 'receipt'
-  if (some(CHALLENGE_SUBJECTS, subject) || some(CHALLENGE_TEXTS, text)) return 'challenge'
-  if (some(AWAY_SUBJECTS, subject)) return 'vacation'
+  if (matchesAny(CHALLENGE_SUBJECTS, subject) || matchesAny(CHALLENGE_TEXTS, text)) return 'challenge'
+  if (matchesAny(VACATION_SUBJECTS, subject)) return 'vacation'
   if (FIELDS.some(([name, value]) => header.all(name).some(one => value.test(one)))) return 'vacation'
-  if (some(RECEIPT_SUBJECTS, subject)) return 'receipt'
+  if (matchesAny(RECEIPT_SUBJECTS, subject)) return 'receipt'
   if (/^auto-replied\b/i.test(header.raw('auto-submitted'))) return 'vacation'
   if (/^(?!no\b)\S/i.test(header.raw('auto-submitted'))) return 'automatic'
   return undefined
 }
 
 /** The subject alone says so: stronger than what a daemon's address makes one think. */
-export function isAwaySubject(subject: string): boolean {
-  return some(AWAY_SUBJECTS, subject.trim())
+export function isVacationSubject(subject: string): boolean {
+  return matchesAny(VACATION_SUBJECTS, subject.trim())
 }
 
 /** RFC 8098 §3: multipart/report with a disposition notification. */
@@ -71,6 +71,6 @@ function isReceipt(header: HeaderSection, type: string, partTypes: readonly stri
   )
 }
 
-function some(patterns: readonly RegExp[], text: string): boolean {
+function matchesAny(patterns: readonly RegExp[], text: string): boolean {
   return text !== '' && patterns.some(pattern => pattern.test(text))
 }

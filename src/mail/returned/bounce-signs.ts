@@ -5,7 +5,7 @@
  * Standards: RFC 5321 §4.5.5 (the empty return path), RFC 3834 §3.3.
  * Fails: never.
  */
-import { isAwaySubject } from './automatic-reply.js'
+import { isVacationSubject } from './automatic-reply.js'
 import type { Notice } from './notices/read-notice.js'
 
 const DAEMON =
@@ -29,7 +29,7 @@ const TEXTS: readonly RegExp[] = [
 /** A daemon sent it, or nobody did, and it says that something could not be delivered. */
 export function looksLikeBounce(notice: Notice): boolean {
   const { header, from, subject, text } = notice
-  if (isAwaySubject(subject)) return false
+  if (isVacationSubject(subject)) return false
   const isNobody = header.all('return-path').some(value => /^<?\s{0,3}>?$/.test(value))
   const isDaemon = DAEMON.test(from) || DAEMON.test(header.raw('return-path'))
   const isStatedBySubject = SUBJECTS.some(pattern => pattern.test(subject))

@@ -117,7 +117,7 @@ function addParagraph(paragraph: readonly [string, string][], message: Fields, g
       if (!message.has(name)) message.set(name, value)
       continue
     }
-    if (group === undefined || beginsNext(group, name)) {
+    if (group === undefined || startsNextGroup(group, name)) {
       if (groups.length >= 2 * MAX_RECIPIENTS) return
       group = new Map()
       groups.push(group)
@@ -131,7 +131,7 @@ function isContinuation(paragraph: readonly [string, string][]): boolean {
 }
 
 /** Groups that no empty line divides: a field that the group has already begins the next. */
-function beginsNext(group: Fields, name: string): boolean {
+function startsNextGroup(group: Fields, name: string): boolean {
   return ['final-recipient', 'original-recipient', 'action', 'status'].includes(name) && group.has(name)
 }
 
@@ -144,9 +144,9 @@ function readGroup(fields: Fields): StatusGroup | undefined {
   const recipient = [final, original, actual].find(isMailbox) ?? final ?? original ?? ''
   const action = ACTIONS[/^\s*([a-z-]{1,20})/i.exec(fields.get('action') ?? '')?.[1]?.toLowerCase() ?? '']
   const diagnostic = [fields.get('diagnostic-code'), fields.get('localized-diagnostic')]
-    .map(value => untyped(value ?? ''))
+    .map(value => withoutType(value ?? ''))
     .find(value => value !== '')
-  const remoteMta = untyped(fields.get('remote-mta') ?? '')
+  const remoteMta = withoutType(fields.get('remote-mta') ?? '')
   const status = fields.get('status')
   return {
     recipient,
@@ -159,6 +159,6 @@ function readGroup(fields: Fields): StatusGroup | undefined {
 }
 
 /** `smtp; 550 ...` without its type. */
-function untyped(value: string): string {
+function withoutType(value: string): string {
   return value.trim().replace(/^[A-Za-z][\w-]{0,29}[ \t]{0,9};\s*/, '')
 }

@@ -9,19 +9,19 @@
  * MIME parts.
  */
 import { given } from '../../core/given.js'
-import { textBetweenTags } from '../compose/html-tags.js'
+import { stripHtml } from '../compose/html-tags.js'
 import { readHeaderSection } from '../mime/header-section.js'
 import { assessRecipient } from './assess-recipient.js'
-import { isAwaySubject, readAutomaticReply } from './automatic-reply.js'
+import { isVacationSubject, readAutomaticReply } from './automatic-reply.js'
 import { looksLikeBounce, looksLikeDelay } from './bounce-signs.js'
 import { readDeliveryStatus, type DeliveryStatus, type StatusGroup } from './delivery-status.js'
 import { headerOfOriginalPart, readFeedbackReport } from './feedback-report.js'
 import { readMimeMessage, type MimeMessage, type MimePart } from './mime-part.js'
-import { NOTICE_FORMS } from './notices/notice-forms.js'
-import { GENERAL_FORM, LAST_FORM } from './notices/notice-forms-general.js'
-import type { NoticeForm } from './notices/notice-form.js'
+import { NOTICE_TEMPLATES } from './notices/notice-forms.js'
+import { GENERAL_TEMPLATE, FALLBACK_TEMPLATE } from './notices/notice-forms-general.js'
+import type { NoticeTemplate } from './notices/notice-form.js'
 import {
-  matchesForm,
+  matchesTemplate,
   readNotice,
   withoutSenders,
   type Notice,
@@ -53,7 +53,7 @@ function readMessage(message: MimeMessage, depth: number): ReturnedMail {
     readNotification(message, withOriginal) ??
     readReport(message, notice, withOriginal) ??
     readNested(message, depth) ??
-    readAnswer(message, notice, withOriginal) ??
+    readAutomaticAnswer(message, notice, withOriginal) ??
     readFreeText(notice, original) ??
     readRemainingAnswer(message, withOriginal) ?? {
       kind: 'other',
@@ -75,7 +75,7 @@ function readTexts({ header, parts }: MimeMessage): { notice: Notice; quoted?: s
   let text = ''
   let quoted: string | undefined
   for (const part of words) {
-    const written = part.type === 'text/html' ? textBetweenTags(part.text.slice(0, MAX_HTML)) : part.text
+    const written = part.type === 'text/html' ? stripHtml(part.text.slice(0, MAX_HTML)) : part.text
     const cut = cutOriginal(written, part === words[0])
     text = `${text}${cut.notice}\n`.slice(0, MAX_NOTICE)
     quoted = cut.original
@@ -111,7 +111,7 @@ function readNotification(message: MimeMessage, original: WithOriginal): Returne
 function readReport(message: MimeMessage, notice: Notice, original: WithOriginal): ReturnedMail | undefined {
   const status = findStatus(message.parts)
   if (!status || status.groups.length === 0) return undefined
-  const said = readNotice(formOf(notice) ?? GENERAL_FORM, notice)
+  const said = readNotice(findTemplate(notice) ?? GENERAL_TEMPLATE, notice)
   const recipients = nameGroups(status.groups, said).map(group =>
     assessGroup(group, said, notice, status.groups.length),
   )
@@ -188,11 +188,15 @@ function readNested({ parts }: MimeMessage, depth: number): ReturnedMail | undef
 }
 
 /** Answers that say so beyond doubt, before a daemon's name makes bounces of them. */
-function readAnswer(message: MimeMessage, notice: Notice, original: WithOriginal): ReturnedMail | undefined {
+function readAutomaticAnswer(
+  message: MimeMessage,
+  notice: Notice,
+  original: WithOriginal,
+): ReturnedMail | undefined {
   const answer = readAutomaticReply(message)
   if (answer === undefined) return undefined
-  const isCertain = answer === 'receipt' || answer === 'challenge' || isAwaySubject(notice.subject)
-  const isBounce = !isCertain && (looksLikeBounce(notice) || formOf(notice) !== undefined)
+  const isCertain = answer === 'receipt' || answer === 'challenge' || isVacationSubject(notice.subject)
+  const isBounce = !isCertain && (looksLikeBounce(notice) || findTemplate(notice) !== undefined)
   return isBounce ? undefined : toAnswer(answer, message, original)
 }
 
@@ -211,20 +215,20 @@ function toAnswer(form: string, { header }: MimeMessage, original: WithOriginal)
   }
 }
 
-function formOf(notice: Notice): NoticeForm | undefined {
-  return NOTICE_FORMS.find(form => matchesForm(form, notice))
+function findTemplate(notice: Notice): NoticeTemplate | undefined {
+  return NOTICE_TEMPLATES.find(form => matchesTemplate(form, notice))
 }
 
 /** The rules of systems first; the general one only for what looks like a bounce. */
 function readFreeText(notice: Notice, original: ReturnedOriginal | undefined): ReturnedMail | undefined {
   const senders = sendersOf(notice, original)
-  for (const form of NOTICE_FORMS) {
-    if (!matchesForm(form, notice)) continue
+  for (const form of NOTICE_TEMPLATES) {
+    if (!matchesTemplate(form, notice)) continue
     const found = withoutSenders(readNotice(form, notice), senders)
     if (found.length > 0) return toBounce(form, found, notice, original)
   }
   if (!looksLikeBounce(notice)) return undefined
-  for (const form of [GENERAL_FORM, LAST_FORM]) {
+  for (const form of [GENERAL_TEMPLATE, FALLBACK_TEMPLATE]) {
     const found = withoutSenders(readNotice(form, notice), senders)
     if (found.length > 0) return toBounce(form, found, notice, original)
   }
@@ -232,11 +236,16 @@ function readFreeText(notice: Notice, original: ReturnedOriginal | undefined): R
   const intended = readAddressList(original?.header.get('to') ?? '', 2)
   const [only] = intended
   if (intended.length !== 1 || only === undefined) return undefined
-  return toBounce(GENERAL_FORM, [{ recipient: only, diagnostic: '', context: notice.text }], notice, original)
+  return toBounce(
+    GENERAL_TEMPLATE,
+    [{ recipient: only, diagnostic: '', context: notice.text }],
+    notice,
+    original,
+  )
 }
 
 function toBounce(
-  form: NoticeForm,
+  form: NoticeTemplate,
   found: readonly NoticeRecipient[],
   notice: Notice,
   original: ReturnedOriginal | undefined,

@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import type { HostTried } from '../../mail/outcome.js'
-import { replyText } from '../../mail/reply-text.js'
+import { formatReply } from '../../mail/reply-text.js'
 import { listAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../../messages/content-store.js'
 import type { Moment } from '../../messages/message-status.js'
@@ -110,7 +110,7 @@ function hostToApi(tried: HostTried): Static<typeof MessageSchema>['trace'][numb
     address: tried.address ?? null,
     port: tried.port,
     stage: tried.stage,
-    reply: tried.reply ? replyText(tried.reply) : null,
+    reply: tried.reply ? formatReply(tried.reply) : null,
     error: tried.error ?? null,
     tls: tls
       ? {

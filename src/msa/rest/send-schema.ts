@@ -1,7 +1,7 @@
 /** What sending takes and gives: single sends, and the messages of a batch. */
 import Type, { type Static } from 'typebox'
 import { Id, Moment } from '../../http/answer/answer-fields.js'
-import { MOST_MAILBOX_CHARACTERS } from '../../mail/named-address.js'
+import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { SkipReasonEnum } from '../log/message-schema.js'
 
 /** Octets in UTF-8. The contract bounds html; plain text is left room for long letters and reports. */
@@ -19,7 +19,7 @@ export const BATCH_BODY_VALUES = 500_000
 export const MOST_BATCH_COPIES = 2_000
 
 const TAGS = 'Merge tags (`{{firstName}}`) are filled in for each recipient.'
-const address = { minLength: 1, maxLength: MOST_MAILBOX_CHARACTERS }
+const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
 const NAMED = '`ann@example.com` or `Ann <ann@example.com>`'
 const COPY =
   'They count among the 100 recipients and as mails against limits, and have the Message-ID of the mail.'

@@ -10,13 +10,13 @@ import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { given } from '../../core/given.js'
 import { AppError } from '../../core/errors.js'
 import type { Principal } from '../../http/principal.js'
-import { LETTER_FIELDS } from '../../mail/compose/compose.js'
+import { CONTENT_FIELDS } from '../../mail/compose/compose.js'
 import { readControls, type RelayControls } from '../../mail/relay/controls.js'
 import { editRelayedHeader, type HeaderEdits } from '../../mail/relay/edit-header.js'
 import { hasDkimSignature, protectionOf } from '../../mail/relay/protection.js'
 import { readReadableParts } from '../../mail/relay/readable-parts.js'
 import { receivedField, transmissionProtocol } from '../../mail/relay/received-field.js'
-import { readRelayedHeader, refuseFaulty, type RelayedHeader } from '../../mail/relay/relayed-header.js'
+import { readRelayedHeader, assertNoFaults, type RelayedHeader } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
 import type { DsnParameters, SubmittedRecipient } from '../mail-submission.js'
 import { findAskedTemplate, mergingOf, requireFilledSubject, requireReadable } from '../merged-content.js'
@@ -64,13 +64,13 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   const { principal, firstPart } = request
   const workspace = await parts.senders.workspace(principal.workspaceId)
   const header = readRelayedHeader(firstPart)
-  refuseFaulty(header)
+  assertNoFaults(header)
   refuseLoop(header)
   const controls = checkedControls(readControls(header))
   const written = await writtenFor(parts, workspace, header, controls, request)
   const added = written ? {} : additionsTo(workspace, header, controls, firstPart)
   const { sender, edits } = await authorOf(parts.senders, workspace, header)
-  const removals = [...(edits.removals ?? []), ...(written ? LETTER_FIELDS : [])]
+  const removals = [...(edits.removals ?? []), ...(written ? CONTENT_FIELDS : [])]
   const edited = editRelayedHeader(header, { ...addedBy(parts, request), ...edits, removals })
   const message = written ? edited : Buffer.concat([edited, firstPart.subarray(header.bodyStart)])
   const content = {

@@ -79,7 +79,7 @@ export class SubmissionTransaction implements MailTransaction {
 
   write(piece: Buffer): Promise<void> | undefined {
     this.spool.add(piece)
-    return this.spool.held > PART_OCTETS ? this.writeParts() : undefined
+    return this.spool.bufferedBytes > PART_OCTETS ? this.writeParts() : undefined
   }
 
   private async writeParts(): Promise<void> {
@@ -109,7 +109,7 @@ export class SubmissionTransaction implements MailTransaction {
       dsn: this.dsn,
       contentId: this.contentId,
       firstPart,
-      laterOctets: this.spool.written,
+      laterOctets: this.spool.writtenBytes,
     })
   }
 

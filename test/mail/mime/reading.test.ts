@@ -1,7 +1,7 @@
 /** Header fields, charsets and transfer encodings that others wrote. */
 import t from 'tap'
 import { decodeCharset, decodeOctets } from '../../../src/mail/mime/charset.js'
-import { decodeForeignText, decodeWords } from '../../../src/mail/mime/encoded-word.js'
+import { decodeUnknownText, decodeWords } from '../../../src/mail/mime/encoded-word.js'
 import { headerDate } from '../../../src/mail/mime/header-date.js'
 import { readFields, unfoldedValue } from '../../../src/mail/mime/header-fields.js'
 import { HeaderSection, readHeaderSection, readMessageHeader } from '../../../src/mail/mime/header-section.js'
@@ -49,8 +49,8 @@ t.test('text of no charset, or of a wrong one, is read as what it is', t => {
   t.equal(decodeCharset(Buffer.from('Grüße', 'latin1'), 'x-martian'), 'Grüße')
   t.equal(decodeCharset(Buffer.from('plain'), 'utf-16'), 'plain')
   t.equal(decodeCharset(Buffer.from('plain', 'utf16le'), 'utf-16le'), 'plain')
-  t.equal(decodeForeignText('\x1b$B$"\x1b(B'), 'あ')
-  t.equal(decodeForeignText('Grüße 漢'), 'Grüße 漢')
+  t.equal(decodeUnknownText('\x1b$B$"\x1b(B'), 'あ')
+  t.equal(decodeUnknownText('Grüße 漢'), 'Grüße 漢')
   t.equal(decodeOctets('Gr\xfc\xdfe', 'utf-8'), 'Gr\ufffd\ufffde', 'an address is no guess')
   t.end()
 })

@@ -1,7 +1,7 @@
 /** Bounces that are written for people: one rule for each system, and a general one for the rest. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
-import { NOTICE_FORMS } from '../../../src/mail/returned/notices/notice-forms.js'
+import { NOTICE_TEMPLATES } from '../../../src/mail/returned/notices/notice-forms.js'
 import { notice } from '../../support/returned/returned-mail.js'
 import { NOTICES } from './notices.js'
 
@@ -90,7 +90,7 @@ t.test('mail that only talks of bounces is none', async t => {
 })
 
 t.test('every rule can match, and no pattern of it keeps a state', async t => {
-  for (const { name, when, recipient } of NOTICE_FORMS) {
+  for (const { name, when, recipient } of NOTICE_TEMPLATES) {
     t.ok(Object.keys(when).length > 0, `${name} has a condition`)
     for (const pattern of recipient) t.notOk(pattern.global || pattern.sticky, `${name}: ${pattern.source}`)
   }

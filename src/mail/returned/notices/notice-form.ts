@@ -7,7 +7,7 @@
  */
 import { ADDRESS } from '../recipient-address.js'
 
-export interface NoticeForm {
+export interface NoticeTemplate {
   /** For logs and the score, lower case. */
   readonly name: string
   /** All conditions that are given have to hold. */
@@ -21,17 +21,17 @@ export interface NoticeForm {
     readonly text?: RegExp
   }
   /** Recipients stand behind the line that matches. */
-  readonly begin?: RegExp
+  readonly start?: RegExp
   /** Over one line: group 1 the address, group 2, where there is one, what is said of it. */
   readonly recipient: readonly RegExp[]
   /** Over one line: group 1 the address that led to the one named before, or to the pipe or file that was. */
   readonly alias?: RegExp
   /** What is said of a recipient stands before its address. */
-  readonly isSaidBefore?: boolean
+  readonly isReasonFirst?: boolean
   /** Not failed yet. */
   readonly action?: 'delayed'
   /** In words that the classifier knows, for systems that give no reason or one in any of forty languages. */
-  readonly means?: string
+  readonly impliedReason?: string
 }
 
 function line(pattern: string): RegExp {

@@ -12,10 +12,10 @@ import {
   WITH_COLON,
   WITH_DATE,
   WITH_REMARK,
-  type NoticeForm,
+  type NoticeTemplate,
 } from './notice-form.js'
 
-export const GATEWAY_FORMS: readonly NoticeForm[] = [
+export const GATEWAY_TEMPLATES: readonly NoticeTemplate[] = [
   // Ipswitch IMail
   {
     name: 'imail',
@@ -26,7 +26,7 @@ export const GATEWAY_FORMS: readonly NoticeForm[] = [
   {
     name: 'mailmarshal',
     when: { text: /could not be delivered because of/i },
-    begin: /following recipients? (?:was|were) affected|could not be delivered because of/i,
+    start: /following recipients? (?:was|were) affected|could not be delivered because of/i,
     recipient: [ALONE, ANGLED_FIRST],
   },
   // Trend Micro InterScan
@@ -79,7 +79,7 @@ export const GATEWAY_FORMS: readonly NoticeForm[] = [
   {
     name: 'mail2000',
     when: { text: /-- ?the following addresses had (?:permanent )?delivery (?:errors|problems)/i },
-    begin: /following addresses had/i,
+    start: /following addresses had/i,
     recipient: [WITH_REMARK, ANGLED_FIRST, ALONE],
   },
   // MailEnable and its like
@@ -108,14 +108,14 @@ export const GATEWAY_FORMS: readonly NoticeForm[] = [
     name: 'content-filter',
     when: { text: /message was not (?:relayed|delivered) to:|blocked by our spam|has not been delivered:/i },
     recipient: [ANGLED_FIRST, /message to:? ?<?([^\s<>]{1,64}@[^\s<>]{1,255})>?()/i, ALONE],
-    means: 'blocked by content filter, spam',
+    impliedReason: 'blocked by content filter, spam',
   },
   // FML, a manager of mailing lists: the list refused the message
   {
     name: 'fml',
     when: { text: /^duplicated message-id in </im },
     recipient: [/^duplicated message-id in <([^\s<>]{1,64}@[^\s<>]{1,255})>()/i],
-    means: 'mail loop',
+    impliedReason: 'mail loop',
   },
   {
     name: 'fml',
@@ -124,13 +124,13 @@ export const GATEWAY_FORMS: readonly NoticeForm[] = [
       text: /not (?:a )?member|mailing list/i,
     },
     recipient: [ANGLED_FIRST, /<([^\s<>]{1,64}@[^\s<>]{1,255})>()/],
-    means: 'recipient not allowed',
+    impliedReason: 'recipient not allowed',
   },
   // `Your Message ... Did not reach the following recipient: ann@example.net`
   {
     name: 'did-not-reach',
     when: { text: /did not reach the following recipient/i },
-    begin: /^\s{0,20}your message\b/i,
+    start: /^\s{0,20}your message\b/i,
     recipient: [
       /did not reach the following recipient(?:\(s\)|s)?: ?<?([^\s<>]{1,64}@[^\s<>]{1,255})>?(.*)$/i,
       WITH_DATE,

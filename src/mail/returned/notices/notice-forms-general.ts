@@ -16,10 +16,10 @@ import {
   WITH_DATE,
   WITH_REMARK,
   WITH_SEMICOLON,
-  type NoticeForm,
+  type NoticeTemplate,
 } from './notice-form.js'
 
-export const GENERAL_FORM: NoticeForm = {
+export const GENERAL_TEMPLATE: NoticeTemplate = {
   name: 'general',
   when: {},
   recipient: [
@@ -38,4 +38,4 @@ export const GENERAL_FORM: NoticeForm = {
 }
 
 /** Where nobody is said to have failed: whom the message that it talks of was for. */
-export const LAST_FORM: NoticeForm = { name: 'general', when: {}, recipient: [TO_LINE] }
+export const FALLBACK_TEMPLATE: NoticeTemplate = { name: 'general', when: {}, recipient: [TO_LINE] }

@@ -11,17 +11,17 @@ import {
   WITH_COLON,
   WITH_DATE,
   WITH_REMARK,
-  type NoticeForm,
+  type NoticeTemplate,
 } from './notice-form.js'
 
-export const GROUPWARE_FORMS: readonly NoticeForm[] = [
+export const GROUPWARE_TEMPLATES: readonly NoticeTemplate[] = [
   // Exchange 5.5 to 2003: `ann@example.net on Thu, 29 Apr 2010 ...`
   {
     name: 'exchange',
     when: {
       text: /did not reach (?:the following recipient|some or all of the intended recipients)|following recipient\(s\) (?:could not|cannot) be reached/i,
     },
-    begin: /following recipient/i,
+    start: /following recipient/i,
     recipient: [WITH_DATE, ALONE, ANGLED_FIRST],
   },
   // Exchange 2007 and later; the words differ by language, the links do not
@@ -44,34 +44,34 @@ export const GROUPWARE_FORMS: readonly NoticeForm[] = [
     when: {
       text: /delivery has failed to these recipients|rejected your message to the following e-?mail addresses|couldn't be delivered to the following recipients|diagnostic information for administrators/i,
     },
-    begin: /following e-?mail addresses|these recipients|following recipients/i,
+    start: /following e-?mail addresses|these recipients|following recipients/i,
     recipient: [MAILTO, ALONE, WITH_REMARK, ANGLED_FIRST],
   },
   // Microsoft's SMTP service: `Delivery to the following recipients failed.`
   {
     name: 'microsoft-smtp-delay',
     when: { text: /delivery to the following recipients? has been delayed/i },
-    begin: /following recipients?/i,
+    start: /following recipients?/i,
     recipient: [ALONE, ANGLED_FIRST],
     action: 'delayed',
   },
   {
     name: 'microsoft-smtp',
     when: { text: /delivery to the following recipients? failed/i },
-    begin: /delivery to the following recipients?/i,
+    start: /delivery to the following recipients?/i,
     recipient: [ALONE, ANGLED_FIRST, WITH_COLON],
   },
   // Lotus Notes and Domino
   {
     name: 'notes',
     when: { text: /--- ?failure reasons/i },
-    begin: /failure reasons/i,
+    start: /failure reasons/i,
     recipient: [ALONE, ANGLED_FIRST],
   },
   {
     name: 'domino',
     when: { text: /was not delivered to:?|n'a pas \u00e9t\u00e9 remis|wurde nicht zugestellt an/i },
-    begin: /not delivered to|pas \u00e9t\u00e9 remis|nicht zugestellt an/i,
+    start: /not delivered to|pas \u00e9t\u00e9 remis|nicht zugestellt an/i,
     recipient: [ALONE, ANGLED_FIRST, WITH_COLON],
   },
   // Novell GroupWise

@@ -3,15 +3,15 @@
  *
  * Read by `read-notice.ts`. Data only, learned from what the providers send.
  */
-import { ALONE, ANGLED_FIRST, NAMED, WITH_COLON, type NoticeForm } from './notice-form.js'
+import { ALONE, ANGLED_FIRST, NAMED, WITH_COLON, type NoticeTemplate } from './notice-form.js'
 
-export const PROVIDER_FORMS: readonly NoticeForm[] = [
+export const PROVIDER_TEMPLATES: readonly NoticeTemplate[] = [
   // Google Groups, in the language of the sender
   {
     name: 'googlegroups',
     when: { field: ['x-failed-recipients', /@googlegroups\.com/i], text: /groups/i },
     recipient: [],
-    means: 'recipient not allowed',
+    impliedReason: 'recipient not allowed',
   },
   {
     name: 'googlegroups',
@@ -20,7 +20,7 @@ export const PROVIDER_FORMS: readonly NoticeForm[] = [
       text: /google\s{1,9}groups|groups\.google\.com|the group you tried to contact/i,
     },
     recipient: [],
-    means: 'recipient not allowed',
+    impliedReason: 'recipient not allowed',
   },
   // Gmail
   {
@@ -29,14 +29,14 @@ export const PROVIDER_FORMS: readonly NoticeForm[] = [
       from: /mail delivery subsystem/i,
       text: /following recipient has been delayed|warning message only/i,
     },
-    begin: /following recipient/i,
+    start: /following recipient/i,
     recipient: [ALONE, ANGLED_FIRST],
     action: 'delayed',
   },
   {
     name: 'gmail',
     when: { text: /delivery to the following recipients? (?:has )?failed permanently/i },
-    begin: /following recipients?/i,
+    start: /following recipients?/i,
     recipient: [ALONE, ANGLED_FIRST],
   },
   {
@@ -108,7 +108,7 @@ export const PROVIDER_FORMS: readonly NoticeForm[] = [
   {
     name: 'biglobe',
     when: { text: /-- ?non-delivered information/i },
-    begin: /had delivery problems/i,
+    start: /had delivery problems/i,
     recipient: [ALONE, ANGLED_FIRST],
   },
 

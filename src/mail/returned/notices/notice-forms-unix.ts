@@ -12,10 +12,10 @@ import {
   TRANSCRIPT,
   WITH_COLON,
   WITH_REMARK,
-  type NoticeForm,
+  type NoticeTemplate,
 } from './notice-form.js'
 
-export const UNIX_FORMS: readonly NoticeForm[] = [
+export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
   // OpenSMTPD, which names itself in one line
   {
     name: 'opensmtpd',
@@ -33,7 +33,7 @@ export const UNIX_FORMS: readonly NoticeForm[] = [
   {
     name: 'james',
     when: { text: /this is the james mail server/i },
-    begin: /^failed recipient/i,
+    start: /^failed recipient/i,
     recipient: [ALONE, ANGLED_FIRST],
   },
   {
@@ -62,12 +62,12 @@ export const UNIX_FORMS: readonly NoticeForm[] = [
       WITH_COLON,
       ALONE,
     ],
-    means: 'malformed address',
+    impliedReason: 'malformed address',
   },
   {
     name: 'exim',
     when: { text: /this message was created automatically by (?:the )?mail delivery (?:software|system)/i },
-    begin:
+    start:
       /following address(?:es|\(es\))?\b|^recipients\. this is a permanent|address\(es\)|^its? recipients|^failed:/i,
     recipient: [
       ALONE,
@@ -119,7 +119,7 @@ export const UNIX_FORMS: readonly NoticeForm[] = [
   {
     name: 'courier',
     when: { text: /running the courier mail server|this is a delivery status notification from/i },
-    begin: /following recipients/i,
+    start: /following recipients/i,
     recipient: [ANGLED_FIRST, ALONE],
   },
 
@@ -127,35 +127,35 @@ export const UNIX_FORMS: readonly NoticeForm[] = [
   {
     name: 'sendmail-delay',
     when: { text: /-- ?the following addresses had transient|\bwarning message only\b/i },
-    begin: /the following addresses had transient|warning message only/i,
+    start: /the following addresses had transient|warning message only/i,
     recipient: [ANGLED_FIRST, ALONE, TRANSCRIPT],
     action: 'delayed',
   },
   {
     name: 'sendmail',
     when: { text: /-- ?the following addresses? (?:had|has)\b/i },
-    begin: /the following addresses? (?:had|has)\b/i,
+    start: /the following addresses? (?:had|has)\b/i,
     recipient: [ANGLED_FIRST, ALONE, WITH_REMARK, TRANSCRIPT],
     alias: /^\s{1,20}\((?:expanded from|alias):? <?([^\s<>()]{1,64}@[^\s<>()]{1,255})>?\)/i,
   },
   {
     name: 'v5sendmail',
     when: { text: /-- ?transcript of session follows/i },
-    begin: /transcript of session follows/i,
-    isSaidBefore: true,
+    start: /transcript of session follows/i,
+    isReasonFirst: true,
     recipient: [TRANSCRIPT, ANGLED_FIRST, ALONE],
   },
   {
     name: 'smail',
     when: { text: /\|-+ (?:message log follows|failed addresses follow)/i },
-    begin: /failed addresses follow/i,
+    start: /failed addresses follow/i,
     recipient: [WITH_REMARK, ANGLED_FIRST, ALONE],
   },
   // MMDF and PMDF, and Sun's, iPlanet's and Oracle's servers after them
   {
     name: 'messagingserver',
     when: { text: /this report relates to a message you sent with the following header fields/i },
-    begin: /following recipients?:/i,
+    start: /following recipients?:/i,
     recipient: [NAMED, ALONE, ANGLED_FIRST],
   },
   {

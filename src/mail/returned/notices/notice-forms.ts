@@ -3,16 +3,16 @@
  *
  * Read by the reader of returned mail. Data only.
  */
-import type { NoticeForm } from './notice-form.js'
-import { GATEWAY_FORMS } from './notice-forms-gateways.js'
-import { GROUPWARE_FORMS } from './notice-forms-groupware.js'
-import { PROVIDER_FORMS } from './notice-forms-providers.js'
-import { UNIX_FORMS } from './notice-forms-unix.js'
+import type { NoticeTemplate } from './notice-form.js'
+import { GATEWAY_TEMPLATES } from './notice-forms-gateways.js'
+import { GROUPWARE_TEMPLATES } from './notice-forms-groupware.js'
+import { PROVIDER_TEMPLATES } from './notice-forms-providers.js'
+import { UNIX_TEMPLATES } from './notice-forms-unix.js'
 
 /** A provider often runs one of the programs, so that its own words are asked for first. */
-export const NOTICE_FORMS: readonly NoticeForm[] = [
-  ...PROVIDER_FORMS,
-  ...UNIX_FORMS,
-  ...GATEWAY_FORMS,
-  ...GROUPWARE_FORMS,
+export const NOTICE_TEMPLATES: readonly NoticeTemplate[] = [
+  ...PROVIDER_TEMPLATES,
+  ...UNIX_TEMPLATES,
+  ...GATEWAY_TEMPLATES,
+  ...GROUPWARE_TEMPLATES,
 ]

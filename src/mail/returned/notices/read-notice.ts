@@ -6,14 +6,14 @@
  */
 import { given } from '../../../core/given.js'
 import type { HeaderSection } from '../../mime/header-section.js'
-import type { NoticeForm } from './notice-form.js'
+import type { NoticeTemplate } from './notice-form.js'
 import { isSameAddress, readAddressList, tidyAddress } from '../recipient-address.js'
 
 const MAX_LINES = 2_000
 const MAX_LINE = 2_000
 const MAX_RECIPIENTS = 100
 /** Of what is said about one recipient, characters. */
-const MAX_SAID = 6_000
+const MAX_SECTION = 6_000
 
 export interface NoticeRecipient {
   readonly recipient: string
@@ -21,7 +21,7 @@ export interface NoticeRecipient {
   readonly diagnostic: string
   /** All that is said about it. */
   readonly context: string
-  readonly means?: string
+  readonly impliedReason?: string
   /** The alias that led to it. */
   readonly originalRecipient?: string
 }
@@ -35,7 +35,7 @@ export interface Notice {
   readonly text: string
 }
 
-export function matchesForm(form: NoticeForm, { header, from, subject, text }: Notice): boolean {
+export function matchesTemplate(form: NoticeTemplate, { header, from, subject, text }: Notice): boolean {
   const { when } = form
   return (
     (when.from?.test(from) ?? true) &&
@@ -47,45 +47,49 @@ export function matchesForm(form: NoticeForm, { header, from, subject, text }: N
 }
 
 /** @returns the recipients that the form finds, none where it finds none */
-export function readNotice(form: NoticeForm, notice: Notice): readonly NoticeRecipient[] {
+export function readNotice(form: NoticeTemplate, notice: Notice): readonly NoticeRecipient[] {
   const lines = notice.text
     .split('\n', MAX_LINES)
     .map(line => line.slice(0, MAX_LINE).replaceAll('\u00a0', ' '))
-  const begin = form.begin === undefined ? 0 : lines.findIndex(line => form.begin?.test(line)) + 1
-  const { preface, said } = gather(form, lines.slice(begin))
+  const begin = form.start === undefined ? 0 : lines.findIndex(line => form.start?.test(line)) + 1
+  const { preface, said } = collectSections(form, lines.slice(begin))
   const named = readAddressList(notice.header.text('x-failed-recipients'), MAX_RECIPIENTS)
   // What the header states goes before what the text lets one guess.
   const recipients = named.length > 0 ? named : [...said.keys()].map(key => said.get(key)?.recipient ?? key)
   return recipients.map(recipient => {
     const own = said.get(recipient.toLowerCase())?.text ?? ''
     const isTheOnlyOne = recipients.length === 1
-    const text = own.trim() !== '' || !isTheOnlyOne ? own : lines.slice(begin).join('\n').slice(0, MAX_SAID)
+    const text =
+      own.trim() !== '' || !isTheOnlyOne ? own : lines.slice(begin).join('\n').slice(0, MAX_SECTION)
     return {
       recipient,
       diagnostic: quotedPart(text),
       context: `${text}\n${preface}`,
-      ...given({ means: form.means }),
+      ...given({ means: form.impliedReason }),
       ...originalOf(said.get(recipient.toLowerCase())),
     }
   })
 }
 
-function originalOf(said: Said | undefined): { originalRecipient?: string } {
+function originalOf(said: RecipientSection | undefined): { originalRecipient?: string } {
   const { originalRecipient } = said ?? {}
   return originalRecipient === undefined ? {} : { originalRecipient }
 }
 
-interface Said {
+interface RecipientSection {
   readonly recipient: string
   originalRecipient?: string
   text: string
 }
 
 /** Every line belongs to the recipient named last; one that holds the address of another belongs to that one. */
-function gather(form: NoticeForm, lines: readonly string[]): { preface: string; said: Map<string, Said> } {
-  const said = new Map<string, Said>()
+function collectSections(
+  form: NoticeTemplate,
+  lines: readonly string[],
+): { preface: string; said: Map<string, RecipientSection> } {
+  const said = new Map<string, RecipientSection>()
   let preface = ''
-  let current: Said | undefined
+  let current: RecipientSection | undefined
   let before = ''
   for (const line of lines) {
     const alias = aliasIn(form, line)
@@ -102,31 +106,31 @@ function gather(form: NoticeForm, lines: readonly string[]): { preface: string; 
         current = { recipient: found.recipient, text: '' }
         said.set(key, current)
       }
-      add(current, form.isSaidBefore ? `${before}${found.rest}` : found.rest)
+      add(current, form.isReasonFirst ? `${before}${found.rest}` : found.rest)
       before = ''
       continue
     }
-    if (form.isSaidBefore && before.length < MAX_SAID) {
+    if (form.isReasonFirst && before.length < MAX_SECTION) {
       before += `${line}\n`
       continue
     }
-    current = mentioned(said, line) ?? current
+    current = findMentioned(said, line) ?? current
     if (current) add(current, line)
-    else if (preface.length < MAX_SAID) preface += `${line}\n`
+    else if (preface.length < MAX_SECTION) preface += `${line}\n`
   }
   return { preface, said }
 }
 
-function aliasIn({ alias }: NoticeForm, line: string): string | undefined {
+function aliasIn({ alias }: NoticeTemplate, line: string): string | undefined {
   const address = alias?.exec(line)?.[1]
   return address === undefined ? undefined : tidyAddress(address)
 }
 
-function add(to: Said, line: string): void {
-  if (to.text.length + line.length < MAX_SAID) to.text += `${line}\n`
+function add(to: RecipientSection, line: string): void {
+  if (to.text.length + line.length < MAX_SECTION) to.text += `${line}\n`
 }
 
-function nameRecipient(form: NoticeForm, line: string): { recipient: string; rest: string } | undefined {
+function nameRecipient(form: NoticeTemplate, line: string): { recipient: string; rest: string } | undefined {
   // The address behind MAIL FROM is the sender's, whatever the sentence around it.
   if (!line.includes('@') || /\bmail from:? {0,3}</i.test(line)) return undefined
   for (const pattern of form.recipient) {
@@ -143,7 +147,10 @@ function nameRecipient(form: NoticeForm, line: string): { recipient: string; res
 }
 
 /** Looked for only in lines that hold an address at all. */
-function mentioned(said: ReadonlyMap<string, Said>, line: string): Said | undefined {
+function findMentioned(
+  said: ReadonlyMap<string, RecipientSection>,
+  line: string,
+): RecipientSection | undefined {
   if (!line.includes('@') || said.size < 2) return undefined
   for (const [, word = ''] of line.matchAll(/([^\s<>()[\]",;:']{1,64}@[\w.-]{1,255})/g)) {
     const known = said.get(word.toLowerCase().replace(/\.$/, ''))

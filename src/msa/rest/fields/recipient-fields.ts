@@ -7,7 +7,7 @@
  * list it is skipped as invalid later on, whatever it holds, so that it fails nobody else's mail (rule 6 of the contract).
  */
 import { normalizedAddress, type NamedAddress } from '../../../mail/address.js'
-import type { Addressees } from '../../../mail/compose/compose.js'
+import type { VisibleRecipients } from '../../../mail/compose/compose.js'
 import { readNamedAddress, toNamedAddress } from '../../../mail/named-address.js'
 import { invalidField } from './field-fault.js'
 
@@ -15,7 +15,7 @@ export interface Recipients {
   /** Each address in the order to, cc, bcc; what is none is shown as it came, made presentable. */
   readonly recipients: readonly string[]
   /** Absent where each recipient sees itself alone, without a name. */
-  readonly addressees?: Addressees
+  readonly addressees?: VisibleRecipients
   /** Why the first entry of cc or bcc that is no address is none, e.g. `cc.1 has no @`. */
   readonly copyFault?: string
 }
