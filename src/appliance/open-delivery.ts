@@ -138,9 +138,7 @@ function routerOptions({ hostname, mta }: Config) {
     ownAddresses: [...mta.sourceAddresses, ...mta.sourcePools.flatMap(({ addresses }) => addresses)],
     routes: mta.routes.map(({ username, password, passwordWithoutVerification, ...route }) => ({
       ...route,
-      ...(username === ''
-        ? {}
-        : { username, password, isPasswordForUnverified: passwordWithoutVerification }),
+      ...(username === '' ? {} : { username, password, allowUnverifiedAuth: passwordWithoutVerification }),
     })),
     tlsSites: mta.sites,
   }

@@ -1,32 +1,30 @@
 /**
- * E-mail addresses as a REST client, an import file or an SMTP session gives them.
+ * Parses and normalizes email addresses from REST requests, imports and SMTP.
  *
- * Called wherever an address enters, before it is stored or compared. Stricter than the grammar where the grammar
- * allows what no mailbox uses and attackers do: no comments, no white space, no address literals, no display name
- * (`named-address.ts` takes those).
- * Pure; never asks DNS whether the domain exists.
+ * Used wherever an address enters the system. Stricter than the RFC grammar about what no real mailbox uses: no
+ * comments, white space, address literals or display names (for those see `named-address.ts`). Never queries DNS. An
+ * invalid address is returned as the reason, a phrase that completes "the address ...".
  * Standards: RFC 5321 §4.1.2 (Mailbox), §4.5.3.1 (sizes); RFC 6531 §3.3 (UTF-8); RFC 5890 (A-labels).
- * Fails: never throws; what is no address comes back as the reason, one phrase that completes "the address ...".
  */
 import { domainToASCII } from 'node:url'
 
 export interface EmailAddress {
-  /** As written, case and quotes included (RFC 5321 §2.4: only its host may interpret it). */
+  /** As written, including case and quotes: only the receiving host may interpret it (RFC 5321 §2.4). */
   readonly local: string
   /** A-labels, lower case, no trailing dot. */
   readonly domain: string
   /** `local@domain`, at most 254 octets. */
   readonly address: string
-  /** Whether the local part has non-ASCII characters, so that only an SMTPUTF8 server can take it (RFC 6531). */
+  /** Whether the local part is non-ASCII, so that only an SMTPUTF8 server accepts it (RFC 6531). */
   readonly needsSmtpUtf8: boolean
 }
 
 export interface AddressRules {
-  /** Lets `root@localhost` and `ann@intranet` through; for networks with their own names. */
+  /** Accepts `root@localhost` and `ann@intranet`. */
   readonly allowSingleLabel?: boolean
 }
 
-/** A mailbox as it stands in a header (RFC 5322 §3.4); `named-address.ts` reads them. */
+/** A mailbox as in a header field (RFC 5322 §3.4); parsed by `named-address.ts`. */
 export interface NamedAddress {
   readonly name?: string
   readonly address: string
@@ -34,27 +32,27 @@ export interface NamedAddress {
 
 /** RFC 5321 §4.5.3.1.1. */
 const MAX_LOCAL_OCTETS = 64
-/** RFC 5321 §4.5.3.1.3 allows a path 256 octets, of which two are the angle brackets. */
+/** RFC 5321 §4.5.3.1.3 allows a path 256 octets, two of them the angle brackets. */
 const MAX_ADDRESS_OCTETS = 254
 /** RFC 1035 §2.3.4. */
 const MAX_LABEL_OCTETS = 63
 
-/** Dot-string of atext (RFC 5321 §4.1.2), with the UTF-8 characters that RFC 6531 §3.3 adds to atext. */
+/** Dot-string of atext (RFC 5321 §4.1.2), with UTF-8 (RFC 6531 §3.3). */
 const DOT_STRING =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10ffff}-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10ffff}-]+)*$/u
-/** Quoted-string (RFC 5321 §4.1.2) without the spaces that it would allow. */
+/** Quoted-string (RFC 5321 §4.1.2), without spaces. */
 const QUOTED_STRING = /^"(?:[\x21\x23-\x5b\x5d-\x7e\u{80}-\u{10ffff}]|\\[\x21-\x7e])*"$/u
-/** Controls, white space, invisible formatting characters and lone surrogates, in any script. */
+/** Controls, white space, invisible formatting characters and lone surrogates. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/u
 const NON_ASCII = /[^\x20-\x7e]/
-/** Letters, digits, hyphen; a hyphen neither first nor last (RFC 1123 §2.1). */
+/** Letters, digits and inner hyphens (RFC 1123 §2.1). */
 const LDH_LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
-/** What nearly every address looks like, for which the rules below have nothing to add but lengths and the validity of A-labels. */
+/** Fast path for most addresses; lengths and A-labels need no further checks. */
 const PLAIN = /^([A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)@((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]+)$/
 const PLAIN_LENGTH = MAX_LABEL_OCTETS
 
-/** @returns the address, or why it is none */
+/** @returns the address, or what is wrong with it */
 export function readAddress(
   text: string,
   rules: AddressRules = {},
@@ -70,7 +68,7 @@ function readPlain(text: string): EmailAddress | undefined {
 }
 
 function readAnyAddress(text: string, rules: AddressRules): EmailAddress | { readonly fault: string } {
-  // First, so that everything below works on a short text.
+  // Checked first, so that everything below handles short text.
   if (text.length > MAX_ADDRESS_OCTETS) return { fault: 'is longer than 254 octets' }
   if (INVISIBLE.test(text)) return { fault: 'contains spaces or control characters' }
   const at = text.lastIndexOf('@')
@@ -82,22 +80,22 @@ function readAnyAddress(text: string, rules: AddressRules): EmailAddress | { rea
   const domain = asciiDomain(text.slice(at + 1), rules)
   if (domain === undefined) return { fault: 'has no valid domain' }
   const address = `${local}@${domain}`
-  // Once more: A-labels are longer than what they stand for.
+  // Checked again, since A-labels are longer than U-labels.
   if (Buffer.byteLength(address) > MAX_ADDRESS_OCTETS) return { fault: 'is longer than 254 octets' }
   return { local, domain, address, needsSmtpUtf8: NON_ASCII.test(local) }
 }
 
-/** `readAddress` for callers that need no reason. */
+/** Like `readAddress`, without the reason. */
 export function parseAddress(text: string, rules: AddressRules = {}): EmailAddress | undefined {
   const result = readAddress(text, rules)
   return 'fault' in result ? undefined : result
 }
 
 /**
- * A host name in the form that DNS and SMTP use.
+ * Converts a host name to the form used in DNS and SMTP.
  *
  * @param text U-labels or A-labels, any case, without trailing dot
- * @returns A-labels in lower case; undefined where it is no host name, an IP address included
+ * @returns A-labels in lower case; undefined if it is not a host name, or an IP address
  */
 export function asciiDomain(text: string, rules: AddressRules = {}): string | undefined {
   const domain = toALabels(text)
@@ -105,12 +103,15 @@ export function asciiDomain(text: string, rules: AddressRules = {}): string | un
   const labels = domain.split('.')
   if (labels.length < 2 && !rules.allowSingleLabel) return undefined
   if (!labels.every(label => label.length <= MAX_LABEL_OCTETS && LDH_LABEL.test(label))) return undefined
-  // No top-level domain is all digits (RFC 3696 §2): this is an IP address.
+  // No top-level domain is numeric (RFC 3696 §2), so this is an IP address.
   if (/^\d+$/.test(labels.at(-1) ?? '')) return undefined
   return domain
 }
 
-/** The URL parser behind domainToASCII also decodes `%41` and reads `0x7f.1` as an address: it sees neither here. */
+/**
+ * The URL parser behind domainToASCII also decodes `%41` and reads `0x7f.1` as an address; the checks keep both from
+ * it.
+ */
 function toALabels(text: string): string | undefined {
   const lower = text.toLowerCase()
   if (/^[a-z0-9.-]*$/.test(lower) && !/(?:^|\.)xn--/.test(lower)) return lower
@@ -118,16 +119,16 @@ function toALabels(text: string): string | undefined {
   return domainToASCII(lower) || undefined
 }
 
-/** The root's dot behind a domain, in any script (RFC 3490 §3.1). */
+/** The root dot after a domain, in any script (RFC 3490 §3.1). */
 const ROOT_DOT = /[.\u3002\uff0e\uff61]$/
 
 /**
- * The form in which addresses, and domains as `@example.com`, are compared, stored as keys and looked up (suppressions,
- * bounces, contacts, duplicates in one request). There is no other: whoever stores or asks goes through here.
+ * The canonical form of an address, or of a domain written as `@example.com`, for comparisons and keys (suppressions,
+ * bounces, contacts, duplicates). There must be no other.
  *
- * Lower case throughout: RFC 5321 §2.4 lets hosts tell `Ann` from `ann`, none that matters does, and a suppression must
- * not be escaped by a capital letter. Nor by quotes that mean nothing (`"ann"@example.com`, RFC 5321 §4.1.2).
- * Domains are A-labels without the root's dot. Text that is neither is lower-cased only.
+ * Lower case: RFC 5321 §2.4 lets hosts distinguish case, but none that matters does, and a capital letter must not
+ * evade a suppression. Redundant quotes are removed (RFC 5321 §4.1.2), domains are A-labels without the root dot. Any
+ * other text is only lower-cased.
  */
 export function normalizedAddress(text: string): string {
   const plain = readPlain(text)
@@ -142,7 +143,7 @@ export function normalizedAddress(text: string): string {
   return `${local.normalize('NFC').toLowerCase()}@${parsed.domain}`
 }
 
-/** Domain part in lower case, as written otherwise; the empty string where there is no @. */
+/** The domain in lower case; '' if there is no @. */
 export function addressDomain(address: string): string {
   const at = address.lastIndexOf('@')
   return at < 0 ? '' : address.slice(at + 1).toLowerCase()
@@ -155,9 +156,10 @@ function unquote(quoted: string): string {
 const DOTLESS = new Set(['gmail.com', 'googlemail.com'])
 
 /**
- * The mailbox that an address most likely leads to, for counting: `a.nn+news@googlemail.com` is `ann@gmail.com`. Never to be mailed.
+ * The mailbox an address probably belongs to, for counting only: `a.nn+news@googlemail.com` is `ann@gmail.com`. Never
+ * send to it.
  *
- * Plus addressing is RFC 5233 §4.1; Gmail ignores dots.
+ * Subaddressing is RFC 5233 §4.1; Gmail ignores dots.
  */
 export function likelyMailbox(address: string): string {
   const at = address.lastIndexOf('@')

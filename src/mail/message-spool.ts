@@ -1,22 +1,21 @@
 /**
- * A message while it arrives: held in memory up to one part, and written away part by part beyond that, so that a message of
- * any size takes little memory.
+ * Buffers an incoming message in memory up to one part, and writes it to a store in parts beyond that, so that
+ * messages of any size need little memory.
  *
- * Used by those who take mail by SMTP (`smtp/receiver.ts`). Knows no database: where parts go is its owner's to say. Calls come
- * one at a time, as those of a `MailTransaction` do. Fails: as the owner's functions do; what was handed to `write` is no longer
- * held then.
+ * Used by the receivers of `smtp/receiver.ts`. Calls are sequential, like those of a `MailTransaction`. Errors of the
+ * store propagate; data passed to it is then no longer buffered.
  */
 
-/** Octets of one part at most; also what a message takes in memory while it arrives. */
+/** Maximum octets of a part, and of memory used per message. */
 export const PART_OCTETS = 256 * 1_024
 
-/** Held one by one; more are joined, since octet by octet each would take a hundred times its size. */
+/** More pieces than this are concatenated: tiny Buffers would take a hundred times their size. */
 const MAX_PIECES = 256
 
 export interface PartStore {
-  /** Resolves once the part is stored. @param part 0 for the first that is written, then in order */
+  /** Resolves once the part is stored. @param part 0, 1, ... in order */
   write(part: number, octets: Buffer): Promise<void>
-  /** Deletes what was written. */
+  /** Deletes all parts. */
   remove(): Promise<void>
 }
 
@@ -31,53 +30,50 @@ export class MessageSpool {
     this.store = store
   }
 
-  /** Octets in memory. */
   get bufferedBytes(): number {
     return this.octets
   }
 
-  /** Octets handed to the store. */
   get writtenBytes(): number {
     return this.octetsInParts
   }
 
-  /** Parts handed to the store; the number of the next one. */
+  /** Also the number of the next part. */
   get partsWritten(): number {
     return this.parts
   }
 
-  /** @param piece is copied: whoever has it may use its memory again */
+  /** @param piece is copied; the caller may reuse its memory */
   add(piece: Buffer): void {
     this.pieces.push(Buffer.from(piece))
     this.octets += piece.length
     if (this.pieces.length === MAX_PIECES) this.pieces = [concat(this.pieces)]
   }
 
-  /** Cuts so many octets off the front, or all that are held. */
+  /** Removes and returns the first `octets` octets, or everything. */
   take(octets = this.octets): Buffer {
     const all = concat(this.pieces)
-    // Its own memory: a window would keep what was cut off.
+    // Copied: a view would keep the removed octets in memory.
     this.pieces = octets < all.length ? [Buffer.from(all.subarray(octets))] : []
     this.octets = Math.max(0, this.octets - octets)
     return all.subarray(0, octets)
   }
 
-  /** Writes all that makes whole parts. */
   async writeWholeParts(): Promise<void> {
     while (this.octets >= PART_OCTETS) await this.write(PART_OCTETS)
   }
 
-  /** Writes so many octets off the front as one part, or all that are held, if any. */
+  /** Writes the first `octets` octets as one part, or everything, if not empty. */
   async write(octets = this.octets): Promise<void> {
     if (octets === 0) return
     const part = this.take(octets)
-    // Counted before: what failed halfway is removed as well.
+    // Counted first, so that a part that failed halfway is removed too.
     this.parts += 1
     this.octetsInParts += part.length
     await this.store.write(this.parts - 1, part)
   }
 
-  /** The message is given up: nothing is held, and what was written is removed. Not for one that was accepted. */
+  /** Drops a message that was not accepted: clears the buffer and deletes stored parts. */
   async discard(): Promise<void> {
     this.pieces = []
     this.octets = 0

@@ -1,10 +1,9 @@
 /**
- * Signed return paths: the envelope sender that brings a bounce back to its message (variable envelope return path).
+ * Signed return paths (VERP): envelope senders that match a bounce to its message.
  *
- * Made when a message is handed to the delivery agent, read by the inbound listener. The local part is a signed token. The MAC
- * binds message and recipient; the recipient itself is not in it and has to come from the stored message, so a made-up token finds
- * nothing to be verified against. Pure. Standards: those of `signed-token.ts`.
- * Fails: reading never throws; making one throws a plain Error for what is no UUID.
+ * The local part is a signed token. Its MAC binds message and recipient, but it does not contain the recipient, which
+ * comes from the stored message; a forged token therefore matches nothing.
+ * Standards: those of `signed-token.ts`. Creating one throws if the id is not a UUID.
  */
 import {
   makeToken,
@@ -15,7 +14,7 @@ import {
   type TokenKey,
 } from './signed-token.js'
 
-/** Its version is 0 to 999,999. */
+/** Versions 0 to 999,999. */
 export type ReturnPathKey = TokenKey
 export type ReturnPathToken = SignedToken
 
@@ -23,30 +22,30 @@ const FORM: TokenForm = { format: 'r1', maxVersionDigits: 6, purpose: 'return-pa
 
 export interface ReturnPathParts {
   readonly messageId: string
-  /** Envelope recipient; compared without regard to case. */
+  /** Envelope recipient, case-insensitive. */
   readonly recipient: string
   readonly key: ReturnPathKey
-  /** Host that takes bounces, e.g. `bounce.mail.example.com`. */
+  /** Bounce host, e.g. `bounce.mail.example.com`. */
   readonly domain: string
 }
 
-/** @returns the whole envelope sender, `local@domain` */
+/** @returns the envelope sender, `local@domain` */
 export function makeReturnPath({ messageId, recipient, key, domain }: ReturnPathParts): string {
   return `${makeToken(FORM, messageId, boundTo(messageId, recipient), key)}@${domain}`
 }
 
 /**
- * @param local what stands before the @, in any case
- * @returns undefined for everything that `makeReturnPath` does not make
+ * @param local the local part, any case
+ * @returns undefined unless `makeReturnPath` could have produced it
  */
 export function parseReturnPathLocal(local: string): ReturnPathToken | undefined {
   return parseToken(FORM, local)
 }
 
 /**
- * Whether the token was made by us for this recipient of this message. Constant time in the MAC.
+ * Whether we made the token for this message and recipient. Constant-time MAC comparison.
  *
- * @param keys every key that is still honoured
+ * @param keys all keys still accepted
  */
 export function verifyReturnPath(
   token: ReturnPathToken,

@@ -1,17 +1,16 @@
 /**
- * Header fields that are not the submitter's to give: what this server writes into a mail, and what servers on its way do.
+ * Header fields that submitters may not set, because this server or servers on the way write them.
  *
- * Read by whoever takes fields from a caller, by the composer, and by the reader and editor of submitted headers. Pure.
  * Standards: RFC 5322 §3.6, RFC 5321 §4.4, RFC 6376, RFC 7208 §9.1, RFC 8601, RFC 8617.
  */
 
-/** Holds what stands before the @ of the return path; written when a mail leaves, read again by `inbound/`. */
+/** Repeats the local part of the return path; `inbound/` reads it from returned mail. */
 export const TOKEN_FIELD = 'X-Postroad-ID'
 
-/** Fields between a submitter and this server alone (and the token), lower case. */
+/** Control fields of submitters (and the token), lower case. */
 export const POSTROAD_PREFIX = 'x-postroad-'
 
-/** Fields that the composer writes itself; a second one of these would be a second opinion. */
+/** Fields that the composer writes. */
 const COMPOSED: ReadonlySet<string> = new Set([
   'from',
   'to',
@@ -26,7 +25,7 @@ const COMPOSED: ReadonlySet<string> = new Set([
   'content-transfer-encoding',
 ])
 
-/** Fields that are added to a finished mail, here or on the way, or that tell of its way. */
+/** Trace fields, and fields added to a finished message here or on the way. */
 const ADDED: ReadonlySet<string> = new Set([
   'sender',
   'return-path',
@@ -48,7 +47,7 @@ export function isComposedField(name: string): boolean {
   return COMPOSED.has(name.toLowerCase())
 }
 
-/** Whether a caller may not give it. @param name in any case */
+/** @param name in any case */
 export function isServerField(name: string): boolean {
   const lower = name.toLowerCase()
   return COMPOSED.has(lower) || ADDED.has(lower) || FAMILIES.some(family => lower.startsWith(family))

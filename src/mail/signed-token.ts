@@ -1,19 +1,18 @@
 /**
- * Tokens that name a message and prove that we made them: `<format>-<key version>-<message id>-<MAC>`.
+ * Signed tokens that identify a message: `<format>-<key version>-<message id>-<MAC>`, and their base32 encoding.
  *
- * Used by return paths and unsubscribe addresses, which say what the MAC binds. Lower-case letters, digits and hyphens, so that a
- * token comes through hosts that fold case or quote oddly, within the 64 octets of a local part. Pure.
- * Standards: RFC 5321 §4.5.3.1.1 (64 octets), RFC 2104 (HMAC), RFC 4648 §6 (base32).
- * Fails: reading never throws; making one throws a plain Error for what is no UUID.
+ * Used in return paths and unsubscribe addresses, which define what the MAC covers. Tokens consist of lower-case
+ * letters, digits and hyphens, so they survive hosts that fold case or quote oddly, and fit the 64 octets of a local
+ * part. Creating a token throws if the id is not a UUID.
+ * Standards: RFC 5321 §4.5.3.1.1 (64 octets), RFC 2104 (HMAC), RFC 4648 §6 (base32, without padding).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { isUuid } from '../core/ids.js'
-import { base32ToUuid, fromBase32, toBase32, uuidToBase32 } from './base32.js'
 
 export interface TokenKey {
-  /** Names the key inside the token, so that mail sent before a rotation still comes home. */
+  /** Identifies the key in the token, so that tokens outlive a key rotation. */
   readonly version: number
-  /** At least 32 random bytes; may be the same for several forms, since the purpose is part of what is signed. */
+  /** At least 32 random bytes. Token forms may share a secret, since the purpose is signed too. */
   readonly secret: Buffer
 }
 
@@ -21,27 +20,26 @@ export interface SignedToken {
   readonly keyVersion: number
   /** UUID, lower case, with hyphens. */
   readonly messageId: string
-  /** Ten bytes, not yet verified. */
+  /** Ten bytes, unverified. */
   readonly mac: Buffer
 }
 
-/** What tells tokens of one use from those of another. */
+/** Distinguishes tokens by use. */
 export interface TokenForm {
-  /** What it begins with; a new layout gets a new letter or digit, and both are read. */
+  /** Token prefix. A new layout gets a new format; old ones remain readable. */
   readonly format: string
-  /** Of a key version in decimal; what is longer would not fit. */
+  /** Longer key versions would not fit the token. */
   readonly maxVersionDigits: number
-  /** Signed with the rest, so that a MAC made for something else under the same secret is worth nothing here. */
+  /** Signed, so that a MAC made for another purpose under the same secret is not valid here. */
   readonly purpose: string
 }
 
-/** 80 bits: one guess in 2^80 succeeds, and every guess costs the guesser a mail. */
+/** 80 bits, and every guess costs an attacker a message. */
 const MAC_BYTES = 10
 const TOKEN = /^([a-z]\d)-(0|[1-9]\d*)-([a-z2-7]{26})-([a-z2-7]{16})$/
-/** No token is longer. */
 const MAX_TOKEN = 64
 
-/** @param bound what the MAC is for, the message id among it, in an order of its own */
+/** @param bound the values the MAC covers, including the message id */
 export function makeToken(
   form: TokenForm,
   messageId: string,
@@ -53,7 +51,7 @@ export function makeToken(
   return `${form.format}-${key.version}-${uuidToBase32(messageId)}-${mac}`
 }
 
-/** @returns undefined for everything that `makeToken` does not make of this form; case does not matter */
+/** @returns undefined unless `makeToken` could have produced it; case-insensitive */
 export function parseToken({ format, maxVersionDigits }: TokenForm, text: string): SignedToken | undefined {
   if (text.length > MAX_TOKEN) return undefined
   const [, written, version = '', id = '', mac = ''] = TOKEN.exec(text.toLowerCase()) ?? []
@@ -65,9 +63,9 @@ export function parseToken({ format, maxVersionDigits }: TokenForm, text: string
 }
 
 /**
- * Whether we made the token for just that. Constant time in the MAC.
+ * Whether we made the token for these values. Constant-time MAC comparison.
  *
- * @param keys every key that is still honoured
+ * @param keys all keys still accepted
  */
 export function verifyToken(
   form: TokenForm,
@@ -83,4 +81,48 @@ export function verifyToken(
 function macOf({ format, purpose }: TokenForm, bound: readonly string[], key: TokenKey): Buffer {
   const signed = [purpose, format, key.version, ...bound].join('\0')
   return createHmac('sha256', key.secret).update(signed).digest().subarray(0, MAC_BYTES)
+}
+
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** @param uuid with hyphens, any case @returns 26 characters */
+function uuidToBase32(uuid: string): string {
+  return toBase32(Buffer.from(uuid.replaceAll('-', ''), 'hex'))
+}
+
+/** @param text 26 characters of the alphabet @returns undefined if `uuidToBase32` never produces it */
+function base32ToUuid(text: string): string | undefined {
+  const bytes = fromBase32(text)
+  // 26 characters hold two bits more than a UUID. They must be zero, so that each token has one spelling.
+  if (toBase32(bytes) !== text) return undefined
+  const hex = bytes.toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}
+
+/** RFC 4648 §6 in lower case, without padding: survives hosts that fold case. */
+function toBase32(bytes: Buffer): string {
+  let text = ''
+  let pending = 0
+  let bits = 0
+  for (const byte of bytes) {
+    pending = (pending << 8) | byte
+    for (bits += 8; bits >= 5; bits -= 5) text += BASE32.charAt((pending >>> (bits - 5)) & 31)
+    pending &= 31
+  }
+  return bits > 0 ? text + BASE32.charAt((pending << (5 - bits)) & 31) : text
+}
+
+/** @param text characters of the alphabet, lower case; incomplete trailing bits are dropped */
+function fromBase32(text: string): Buffer {
+  const bytes: number[] = []
+  let pending = 0
+  let bits = 0
+  for (const character of text) {
+    pending = ((pending << 5) | BASE32.indexOf(character)) & 0xfff
+    bits += 5
+    if (bits < 8) continue
+    bits -= 8
+    bytes.push((pending >>> bits) & 0xff)
+  }
+  return Buffer.from(bytes)
 }

@@ -1,11 +1,10 @@
 /**
- * Signed unsubscribe tokens: what tells who wants no more mail, without a login and for ever.
+ * Signed unsubscribe tokens, which identify a subscriber without a login.
  *
- * Made for the `mailto:` and the link of List-Unsubscribe, read by whatever takes them. Behind `unsubscribe+` a token still is a
- * local part of at most 64 octets. The MAC binds workspace, message and recipient; workspace and recipient come from the stored
- * message. It never expires (people unsubscribe years later), so the keys of every version stay honoured.
- * Pure. Standards: RFC 2369 §3.2, RFC 8058 (what it is used for), and those of `signed-token.ts`.
- * Fails: reading never throws; making one throws a plain Error for what is no UUID.
+ * Used in List-Unsubscribe. `unsubscribe+<token>` fits the 64 octets of a local part. The MAC covers workspace,
+ * message and recipient; workspace and recipient come from the stored message. Tokens never expire, since people
+ * unsubscribe years later, so all key versions stay valid.
+ * Standards: RFC 2369 §3.2, RFC 8058, and those of `signed-token.ts`. Creating one throws if the id is not a UUID.
  */
 import {
   makeToken,
@@ -16,36 +15,36 @@ import {
   type TokenKey,
 } from './signed-token.js'
 
-/** Its version is 0 to 99,999. */
+/** Versions 0 to 99,999. */
 export type UnsubscribeKey = TokenKey
 export type UnsubscribeToken = SignedToken
 
-/** Whose wish it is: as stored with the message, never as a request says. */
+/** As stored with the message, never as claimed by a request. */
 export interface Subscriber {
   readonly workspaceId: string
   readonly messageId: string
-  /** Compared without regard to case. */
+  /** Case-insensitive. */
   readonly recipient: string
 }
 
 const FORM: TokenForm = { format: 'u1', maxVersionDigits: 5, purpose: 'unsubscribe' }
 
-/** Before the token, in the local part of the address that unsubscribes. */
+/** Prefix of the token in the local part of an unsubscribe address. */
 export const UNSUBSCRIBE_PREFIX = 'unsubscribe+'
 
 export function makeUnsubscribeToken(subscriber: Subscriber, key: UnsubscribeKey): string {
   return makeToken(FORM, subscriber.messageId, boundTo(subscriber), key)
 }
 
-/** @returns undefined for everything that `makeUnsubscribeToken` does not make; case does not matter */
+/** @returns undefined unless `makeUnsubscribeToken` could have produced it; case-insensitive */
 export function parseUnsubscribeToken(text: string): UnsubscribeToken | undefined {
   return parseToken(FORM, text)
 }
 
 /**
- * Whether the token was made by us for this recipient of this message. Constant time in the MAC.
+ * Whether we made the token for this recipient of this message. Constant-time MAC comparison.
  *
- * @param keys every key there ever was
+ * @param keys all keys ever used
  */
 export function verifyUnsubscribeToken(
   token: UnsubscribeToken,

@@ -5,7 +5,7 @@ import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { listBody, pageOf, pageQuery } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
-import { octetsToText } from '../mail/shown-octets.js'
+import { octetsToText } from '../mail/mime/charset.js'
 import { findCapturedMail, listCapturedMails, type CapturedMailHead } from './capture-store.js'
 
 const headFields = {

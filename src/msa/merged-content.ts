@@ -21,7 +21,7 @@ import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isUuid } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
-import { hasHeaderBreak } from '../mail/compose/header-text.js'
+import { hasHeaderBreak } from '../mail/compose/header-field.js'
 
 /** A template as mail is made of it. */
 export interface AskedTemplate {

@@ -10,18 +10,18 @@
 import { given } from '../core/given.js'
 import { classifyReply } from '../mail/classify/classify.js'
 import { type Subtype, SUBTYPES } from '../mail/classify/classify-subtypes.js'
-import type {
-  Bounced,
-  Classification,
-  Deferred,
-  HostTried,
-  Outcome,
-  SmtpReply,
-  Stage,
+import {
+  type Bounced,
+  type Classification,
+  type Deferred,
+  formatReply,
+  type HostTried,
+  type Outcome,
+  type SmtpReply,
+  type Stage,
 } from '../mail/outcome.js'
 import { type Routing, STS_FAILURE } from './routing/choose-endpoints.js'
 import type { FailureKind, SmtpResult } from './smtp-result.js'
-import { formatReply } from '../mail/reply-text.js'
 
 export interface DeliveryAttempt {
   /** One entry per address dialled, in order. Empty only if the shutdown came first. */

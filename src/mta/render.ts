@@ -8,18 +8,18 @@ import { isAscii } from 'node:buffer'
 import { EMPTY_SUBJECT, isEmptied, renderFilled, valuesOf } from '../content/rendering/mail-plan.js'
 import { describeError } from '../core/errors.js'
 import {
-  composeWithHeader,
   type ComposedContent,
   composeForSigning,
-  type MaybeEncoded,
+  composeWithHeader,
   type Letter,
+  type MaybeEncoded,
+  type RelayedContent,
 } from '../mail/compose/compose.js'
 import { signMessage, UnusableKeyError, type SigningThread } from '../mail/dkim/dkim-sign.js'
 import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
 import { toSevenBit } from '../mail/relay/seven-bit.js'
 import { TOKEN_FIELD } from '../mail/server-fields.js'
-import type { RelayedContent } from '../mail/relayed-content.js'
 import type { DeliveryJob, JobContent } from '../queue/delivery-agent.js'
 import { type LinkOptions, type MailLinks, openMailLinks } from './mail-links.js'
 import type { Clock } from '../world/time/clock.js'

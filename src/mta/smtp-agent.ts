@@ -28,7 +28,7 @@ import { stsFacts } from './routing/tls-requirement.js'
 
 export type SmtpAgentParts = SessionPoolParts & RouterParts & RenderParts & SourcePools
 
-export interface SourcePools {
+interface SourcePools {
   /** Workspaces with dedicated source addresses. */
   readonly sourcePools?: readonly { readonly workspace: string; readonly addresses: readonly string[] }[]
 }

@@ -21,7 +21,7 @@ export interface Query {
   readonly edns: Edns | undefined
 }
 
-export interface Edns {
+interface Edns {
   /** UDP payload size of the client; at least 512 (RFC 6891 §6.2.3). */
   readonly payload: number
   readonly version: number

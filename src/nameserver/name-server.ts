@@ -38,7 +38,7 @@ export interface ZoneSource {
   find(label: string): Promise<TextRecords | undefined>
 }
 
-export interface NameServerOptions {
+interface NameServerOptions {
   /** Lower case, without the trailing dot. */
   readonly zone: string
   /** The only name server: this machine, under a name outside the zone. */

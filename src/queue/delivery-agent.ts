@@ -6,8 +6,7 @@
  */
 import type { Merging, OwnValues } from '../content/rendering/merging.js'
 import type { Outcome } from '../mail/outcome.js'
-import type { ComposedContent } from '../mail/compose/compose.js'
-import type { RelayedContent } from '../mail/relayed-content.js'
+import type { ComposedContent, RelayedContent } from '../mail/compose/compose.js'
 import type { DkimKey } from '../mail/dkim/dkim-sign.js'
 import type { LoggedSubmission } from '../messages/mail-log.js'
 import type { MailOrigin } from '../messages/mail-origin.js'

@@ -192,20 +192,20 @@ export class Envelope<Identity> {
     }
     const size = Number(digits)
     const isLast = last !== undefined
-    const intake = this.betweenChunks ?? this.newMessage(false)
+    const message = this.betweenChunks ?? this.newMessage(false)
     const missing = this.prerequisiteError()
     if (transaction === undefined || missing !== undefined) {
-      intake.rejection = missing ?? REPLY.mailFirst
-      this.beginChunk(intake, size, isLast)
+      message.rejection = missing ?? REPLY.mailFirst
+      this.beginChunk(message, size, isLast)
     } else if (this.betweenChunks !== undefined) {
-      this.beginChunk(intake, size, isLast)
+      this.beginChunk(message, size, isLast)
     } else {
       session.callReceiver(
         () => transaction.openMessage(),
-        () => this.beginChunk(intake, size, isLast),
+        () => this.beginChunk(message, size, isLast),
         thrown => {
-          this.rejectAtEnd(intake, thrown)
-          this.beginChunk(intake, size, isLast)
+          this.rejectAtEnd(message, thrown)
+          this.beginChunk(message, size, isLast)
         },
       )
     }
@@ -217,20 +217,20 @@ export class Envelope<Identity> {
    * @returns where it ends in `octets`
    */
   receive(octets: Buffer, from: number): number {
-    const { incoming: intake } = this
-    if (intake === undefined) return from
-    const { scanner, remaining } = intake
+    const { incoming: message } = this
+    if (message === undefined) return from
+    const { scanner, remaining } = message
     const isWhole = remaining === undefined || octets.length - from <= remaining
     const end = scanner.scan(isWhole ? octets : octets.subarray(0, from + remaining), from)
-    if (remaining !== undefined) intake.remaining = remaining - (end - from)
-    if (scanner.fault !== undefined && intake.rejection === undefined) {
-      intake.rejection = FAULTS[scanner.fault]
+    if (remaining !== undefined) message.remaining = remaining - (end - from)
+    if (scanner.fault !== undefined && message.rejection === undefined) {
+      message.rejection = FAULTS[scanner.fault]
       this.abandon()
     }
-    if (intake.rejection !== undefined) {
-      this.discard(intake, end - from)
+    if (message.rejection !== undefined) {
+      this.discard(message, end - from)
     } else {
-      this.write(intake, octets.subarray(scanner.keptFrom, scanner.keptTo))
+      this.write(message, octets.subarray(scanner.keptFrom, scanner.keptTo))
     }
     return end
   }
@@ -241,60 +241,60 @@ export class Envelope<Identity> {
     this.incoming = this.betweenChunks = undefined
   }
 
-  private write(intake: IncomingMessage, piece: Buffer): void {
+  private write(message: IncomingMessage, piece: Buffer): void {
     const { transaction } = this
     if (piece.length === 0 || transaction === undefined) {
-      this.checkEnd(intake)
+      this.checkEnd(message)
       return
     }
     this.session.callReceiver(
       () => transaction.write(piece),
-      () => this.checkEnd(intake),
+      () => this.checkEnd(message),
       thrown => {
-        this.rejectAtEnd(intake, thrown)
-        this.checkEnd(intake)
+        this.rejectAtEnd(message, thrown)
+        this.checkEnd(message)
       },
     )
   }
 
-  private discard(intake: IncomingMessage, octets: number): void {
-    intake.discarded += octets
+  private discard(message: IncomingMessage, octets: number): void {
+    message.discarded += octets
     const bound = Math.max(MIN_DISCARDED, this.session.rules.limits.messageSize)
-    if (intake.discarded > bound) this.session.close(intake.rejection ?? REPLY.tooLarge)
-    else this.checkEnd(intake)
+    if (message.discarded > bound) this.session.close(message.rejection ?? REPLY.tooLarge)
+    else this.checkEnd(message)
   }
 
   /** Called after each piece: ends the message or the chunk if it is complete. */
-  private checkEnd(intake: IncomingMessage): void {
-    if (intake.remaining === undefined ? intake.scanner.isComplete : intake.remaining === 0)
-      this.endOfData(intake)
+  private checkEnd(message: IncomingMessage): void {
+    if (message.remaining === undefined ? message.scanner.isComplete : message.remaining === 0)
+      this.endOfData(message)
   }
 
-  private beginChunk(intake: IncomingMessage, size: number, isLast: boolean): void {
+  private beginChunk(message: IncomingMessage, size: number, isLast: boolean): void {
     this.betweenChunks = undefined
-    this.incoming = intake
-    intake.remaining = size
-    intake.isLast = isLast
-    if (size === 0) this.endOfData(intake)
+    this.incoming = message
+    message.remaining = size
+    message.isLast = isLast
+    if (size === 0) this.endOfData(message)
   }
 
-  private endOfData(intake: IncomingMessage): void {
+  private endOfData(message: IncomingMessage): void {
     const { session, transaction } = this
     this.incoming = undefined
     if (session.isOver) return
-    if (intake.remaining !== undefined && intake.isLast) {
-      intake.scanner.end()
-      if (intake.scanner.fault !== undefined) intake.rejection ??= FAULTS[intake.scanner.fault]
+    if (message.remaining !== undefined && message.isLast) {
+      message.scanner.end()
+      if (message.scanner.fault !== undefined) message.rejection ??= FAULTS[message.scanner.fault]
     }
-    if (transaction === undefined || intake.rejection !== undefined) {
+    if (transaction === undefined || message.rejection !== undefined) {
       this.reset()
-      const line = intake.rejection ?? REPLY.failedBdat
-      if (intake.closes) session.close(line)
+      const line = message.rejection ?? REPLY.failedBdat
+      if (message.closes) session.close(line)
       else session.reply(line)
-    } else if (intake.remaining !== undefined && !intake.isLast) {
-      this.betweenChunks = intake
+    } else if (message.remaining !== undefined && !message.isLast) {
+      this.betweenChunks = message
       session.reply(REPLY.chunkOk)
-    } else if (!intake.scanner.isAtLineStart) {
+    } else if (!message.scanner.isAtLineStart) {
       // BDAT may leave the last line open; stored and signed messages end in CRLF (RFC 6376 §3.4.3).
       session.callReceiver(
         () => transaction.write(CR_LF),
@@ -356,10 +356,10 @@ export class Envelope<Identity> {
     else this.session.reply(line)
   }
 
-  private rejectAtEnd(intake: IncomingMessage, thrown: unknown): void {
+  private rejectAtEnd(message: IncomingMessage, thrown: unknown): void {
     const { line, closes } = this.session.refusal(thrown)
-    intake.rejection = line
-    intake.closes = closes
+    message.rejection = line
+    message.closes = closes
     this.abandon()
   }
 

@@ -27,7 +27,7 @@ export interface SmtpServiceOptions {
   readonly greetingDelayMs?: number
 }
 
-export interface SmtpLimits {
+interface SmtpLimits {
   /** Concurrent sessions on all listeners of the service. */
   readonly sessions: number
   /** Concurrent sessions per IPv4 address or IPv6 /64. */
@@ -52,7 +52,7 @@ export interface SmtpLimits {
   readonly transactions: number
 }
 
-export interface SmtpTimeouts {
+interface SmtpTimeouts {
   /** Idle time between commands, ms (RFC 5321 §4.5.3.2.7: at least 5 minutes). */
   readonly commandMs: number
   /** Idle time within a message, ms (RFC 5321 §4.5.3.2.5: 3 minutes). */
@@ -68,7 +68,7 @@ export interface SmtpTimeouts {
   readonly pressureIdleMs: number
 }
 
-export interface SmtpCapabilities {
+interface SmtpCapabilities {
   /** RET, ENVID, NOTIFY and ORCPT (RFC 3461). */
   readonly dsn: boolean
   /** RFC 6531. */
@@ -144,8 +144,8 @@ export function sessionRules(options: SmtpServiceOptions, canAuthenticate: boole
     auth: hasAuth,
     messageSize: limits.messageSize,
   }
-  const inClear = ehloReply(false, false)
-  const inClearWithAuth = ehloReply(false, true)
+  const plaintext = ehloReply(false, false)
+  const plaintextWithAuth = ehloReply(false, true)
   const secure = ehloReply(true, false)
   const secureWithAuth = ehloReply(true, true)
   return {
@@ -163,7 +163,7 @@ export function sessionRules(options: SmtpServiceOptions, canAuthenticate: boole
     ehlo(isSecure, isLoggedIn) {
       const offersAuth = hasAuth && !isLoggedIn && (isSecure || isAuthAllowedInClear)
       if (isSecure) return offersAuth ? secureWithAuth : secure
-      return offersAuth ? inClearWithAuth : inClear
+      return offersAuth ? plaintextWithAuth : plaintext
     },
   }
 }

@@ -68,7 +68,7 @@ export const REPLY = {
   internalError: '451 4.3.0 Internal error, try again later\r\n',
 } as const
 
-export interface RefusalReply {
+interface RefusalReply {
   readonly line: string
   readonly closes: boolean
 }

@@ -24,7 +24,7 @@ export interface SmtpCounts {
   readonly rejected: number
 }
 
-export interface SmtpServiceParts {
+interface SmtpServiceParts {
   readonly clock: Clock
   readonly log: Log
   readonly tcpServer: TcpServer

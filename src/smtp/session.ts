@@ -122,8 +122,8 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
   get activity(): AdmittedConnection['activity'] {
     const isBusy = this.isReceiverBusy && !this.isGreeting && !this.isOver
     if (isBusy || (this.rules.isAuthRequired && this.identity !== undefined)) return 'working'
-    const { isInMessage, acceptedCount: taken } = this.commands.envelope
-    return isInMessage || (!this.rules.isAuthRequired && taken > 0) ? 'sending' : 'silent'
+    const { isInMessage, acceptedCount } = this.commands.envelope
+    return isInMessage || (!this.rules.isAuthRequired && acceptedCount > 0) ? 'sending' : 'silent'
   }
 
   get activeSince(): number {
@@ -189,10 +189,10 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
   }
 
   startAcceptTimer(): () => void {
-    const { clock, onAccepted: onTaken } = this.context
-    if (!onTaken) return () => {}
+    const { clock, onAccepted } = this.context
+    if (!onAccepted) return () => {}
     const since = clock.monotonic()
-    return () => onTaken(clock.monotonic() - since)
+    return () => onAccepted(clock.monotonic() - since)
   }
 
   callReceiver<T>(

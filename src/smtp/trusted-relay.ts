@@ -15,7 +15,7 @@ import {
   type SessionFacts,
 } from './receiver.js'
 
-export interface TrustedRelayParts<Identity> {
+interface TrustedRelayParts<Identity> {
   /** Whether relaying is enabled; checked for each connection. */
   readonly isEnabled: () => boolean
   readonly own: MailReceiver<undefined>
@@ -25,9 +25,9 @@ export interface TrustedRelayParts<Identity> {
 }
 
 export function relayForTrusted<Identity>(parts: TrustedRelayParts<Identity>): MailReceiver<Identity> {
-  const { own, relayed, isEnabled: isOn } = parts
+  const { own, relayed, isEnabled } = parts
   return {
-    connect: session => (isOn() ? relayed.connect?.(session) : undefined),
+    connect: session => (isEnabled() ? relayed.connect?.(session) : undefined),
     keyIdOf: identity => relayed.keyIdOf?.(identity) ?? '',
     beginMail: (session, identity, mail) =>
       identity === undefined

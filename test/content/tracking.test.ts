@@ -5,9 +5,8 @@ import { renderTemplate } from '../../src/content/merge/render-template.js'
 import { withParameters } from '../../src/content/tracking/followed-url.js'
 import { trackTemplate } from '../../src/content/tracking/track-template.js'
 import { trackedUrls } from '../../src/content/tracking/tracked-urls.js'
-import { readClick } from '../../src/mail/links/click-link.js'
+import { LinkPartCache, readClick } from '../../src/mail/links/click-link.js'
 import { openLinkKeys } from '../../src/mail/links/link-keys.js'
-import { LinkPartCache } from '../../src/mail/links/link-parts.js'
 import { linksOf } from '../../src/mail/links/links.js'
 
 const KEYS = openLinkKeys([{ version: 1, secret: Buffer.alloc(32, 1) }])

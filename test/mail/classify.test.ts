@@ -1,7 +1,6 @@
 /** What refusals mean: one line per wording that real servers use. */
 import t, { type Test } from 'tap'
-import { REPLY_RULES } from '../../src/mail/classify/classify-rules.js'
-import { classifyReply, type ReplyClassification } from '../../src/mail/classify/classify.js'
+import { classifyReply, REPLY_RULES, type ReplyClassification } from '../../src/mail/classify/classify.js'
 import { SUBTYPES, type Subtype } from '../../src/mail/classify/classify-subtypes.js'
 import type { Stage } from '../../src/mail/outcome.js'
 

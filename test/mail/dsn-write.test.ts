@@ -98,7 +98,7 @@ t.test('a delay says how long it is tried, and that nothing is to be done', asyn
   } as const
   const { read, part } = await written({ recipients: [delayed] })
   t.match(read.subject, /^Delayed mail/)
-  t.match(read.text, /need not send it again.*until Tue, 06 Jan 2026/s)
+  t.match(read.text, /do not need to resend it.*until Tue, 06 Jan 2026/s)
   t.match(
     part('message/delivery-status'),
     /Action: delayed\r\nStatus: 4\.4\.1\r\nWill-Retry-Until: Tue, 06 Jan 2026 07:08:09 \+0000/,
@@ -124,7 +124,7 @@ t.test('several recipients each have their group; the worst gives the subject', 
     /^Original-Recipient: rfc822; CY@example\.org\r\nFinal-Recipient: rfc822; cy@example\.org/,
   )
   t.notMatch(groups[2], /Will-Retry-Until/)
-  t.equal((await written({ recipients: others })).read.subject?.startsWith('Mail handed on'), true)
+  t.equal((await written({ recipients: others })).read.subject?.startsWith('Mail relayed'), true)
 })
 
 t.test('addresses beyond ASCII are written in the form that needs no SMTPUTF8', async t => {

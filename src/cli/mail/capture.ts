@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { octetsToText } from '../../mail/shown-octets.js'
+import { octetsToText } from '../../mail/mime/charset.js'
 import { headToApi } from '../../messages/capture-routes.js'
 import { findCapturedMail, listCapturedMails } from '../../messages/capture-store.js'
 import { printMail, showOptions, type ShowOptions } from './show-mail.js'

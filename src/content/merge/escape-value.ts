@@ -6,7 +6,7 @@
  * Standards: HTML Living Standard §13.1.2.3 (attributes), RFC 3986 §2 (percent-encoding).
  */
 import { toUSVString } from 'node:util'
-import { stripTags } from '../../mail/compose/header-text.js'
+import { stripTags } from '../../mail/compose/header-field.js'
 import type { HtmlPlace } from './merge-tree.js'
 import { hasRefusedScheme, NO_URL } from './url-scheme.js'
 

@@ -14,7 +14,7 @@ import { renderTemplate, type RenderBounds } from '../merge/render-template.js'
 import { planFinishedHtml, planFinishedText, wordsForText, type FinishedPart } from './finished-part.js'
 import type { Merging } from './merging.js'
 import { safeLabelValue } from '../../mail/mime/header-fields.js'
-import { readMediaType } from '../../mail/mime/media-type.js'
+import { readMediaType, writeMediaType } from '../../mail/mime/media-type.js'
 import type { MimeEntity } from '../../mail/mime/mime-structure.js'
 import {
   decodePiece,
@@ -25,7 +25,6 @@ import {
   type PartText,
 } from '../../mail/relay/part-text.js'
 import { readReadableParts, type ReadablePart } from '../../mail/relay/readable-parts.js'
-import { writeMediaType } from '../../mail/relay/write-media-type.js'
 
 /** What one recipient gets of its own. */
 export interface OwnTexts {

@@ -3,7 +3,7 @@
  *
  * Opened for each message by whoever renders it; asked by `merge/render-template.ts`. Pure. Fails: as the links do.
  */
-import type { LinkPartCache } from '../../mail/links/link-parts.js'
+import type { LinkPartCache } from '../../mail/links/click-link.js'
 import { LINK_PATHS, type Links } from '../../mail/links/links.js'
 import type { TrackedUrls } from '../merge/merge-values.js'
 import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'

@@ -7,8 +7,7 @@
  * Fails: as the database does.
  */
 import type { Tx } from '../../db/database.js'
-import { foldField, unstructured } from '../../mail/compose/header-field.js'
-import { headerDate } from '../../mail/mime/header-date.js'
+import { foldField, headerDate, unstructured } from '../../mail/compose/header-field.js'
 import { encodeBase64 } from '../../mail/mime/transfer-encoding.js'
 import { enqueueSystemMail, type SystemMailParts } from '../../queue/enqueue-system-mail.js'
 import type { InboundMail } from '../inbound-mail-store.js'

@@ -6,7 +6,7 @@
  */
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
-import { readMessageHeader } from '../../mail/mime/header-section.js'
+import { readMessageHeader } from '../../mail/mime/header-fields.js'
 import type { ReturnedMail } from '../../mail/returned/returned-mail.js'
 import { TOKEN_FIELD } from '../../mail/server-fields.js'
 import { readReport, MAX_UNPACKED } from '../reports/read-report.js'

@@ -1,11 +1,11 @@
 /**
- * What codes mean by themselves, for replies whose text no other rule knew: read last.
+ * Classifier rules by code, for replies whose text matched no other rule.
  *
- * Data only; the enhanced code says more than the reply code and is asked first.
+ * Enhanced codes are more specific and come first.
  */
-import type { ReplyRule } from './classify-rule.js'
+import type { ReplyRule } from './classify-subtypes.js'
 
-/** The enhanced code alone, where the text said nothing (RFC 3463 §3, RFC 5248 registry). */
+/** By enhanced code (RFC 3463 §3, RFC 5248 registry). */
 const ENHANCED_RULES: readonly ReplyRule[] = [
   // RFC 3463 §3.2: address status
   { enhanced: /^.\.1\.[01]$/, subtype: 'no_such_mailbox', unless: /sender|from/ },
@@ -14,7 +14,8 @@ const ENHANCED_RULES: readonly ReplyRule[] = [
   { enhanced: /^.\.1\.4$/, subtype: 'no_such_mailbox' },
   { enhanced: /^.\.1\.6$/, subtype: 'mailbox_moved' },
   { enhanced: /^.\.1\.[078]$/, subtype: 'sender_refused' },
-  // RFC 7505 §4.2: 5.1.10 for a null MX (Exchange uses it for unknown recipients, in words), 5.7.27 for a sender without MX
+  // RFC 7505 §4.2: 5.1.10 for a null MX (Exchange uses it for unknown recipients, with a text), 5.7.27 for a sender
+  // without MX
   { enhanced: /^.\.1\.10$/, subtype: 'domain_accepts_no_mail' },
   { enhanced: /^5\.7\.27$/, subtype: 'sender_refused' },
   // RFC 3463 §3.3: mailbox status
@@ -26,7 +27,7 @@ const ENHANCED_RULES: readonly ReplyRule[] = [
   { enhanced: /^5\.2\./, subtype: 'recipient_refused' },
   // RFC 3463 §3.4: mail system status
   { enhanced: /^.\.3\.1$/, subtype: 'system_full' },
-  // RFC 7504 §3: a host that takes no mail at all, whatever enhanced code it has for that
+  // RFC 7504 §3: a host that accepts no mail, whatever the enhanced code
   { enhanced: /^5\.3\.2$/, code: /^(?:521|556)$/, subtype: 'domain_accepts_no_mail' },
   { enhanced: /^.\.3\.2$/, subtype: 'server_busy' },
   { enhanced: /^.\.3\.4$/, subtype: 'message_too_big' },
@@ -39,7 +40,7 @@ const ENHANCED_RULES: readonly ReplyRule[] = [
   { enhanced: /^.\.5\.3$/, subtype: 'too_many_recipients' },
   { enhanced: /^.\.5\./, subtype: 'protocol_error' },
   // RFC 3463 §3.7: content status
-  // RFC 6531 §4.2 (and the registry's X.6.8 to X.6.10), RFC 6152 §3: an extension that is not there
+  // RFC 6531 §4.2 (and X.6.8 to X.6.10 of the registry), RFC 6152 §3: missing extensions
   { enhanced: /^.\.6\.(?:7|8|9|10)$/, subtype: 'smtputf8_unsupported' },
   { enhanced: /^.\.6\.3$/, subtype: '8bitmime_unsupported' },
   { enhanced: /^.\.6\./, subtype: 'content_refused' },
@@ -47,7 +48,7 @@ const ENHANCED_RULES: readonly ReplyRule[] = [
   { enhanced: /^.\.7\.(?:8|9)$/, code: /^53/, subtype: 'authentication_failed' },
   { enhanced: /^.\.7\.(?:10|11)$/, subtype: 'tls_required' },
   { enhanced: /^.\.7\.13$/, subtype: 'mailbox_disabled' },
-  // RFC 7372 §3: DKIM, SPF, reverse DNS, several checks at once; RFC 8616 none; 5.7.9 is DMARC at several large sites
+  // RFC 7372 §3: DKIM, SPF, reverse DNS, multiple checks; 5.7.9 means DMARC at several large sites
   { enhanced: /^.\.7\.(?:20|21|22|23|24|26|9)$/, subtype: 'authentication_policy' },
   { enhanced: /^.\.7\.25$/, subtype: 'reverse_dns' },
   { enhanced: /^.\.7\.28$/, subtype: 'rate_limited', code: /^4/ },
@@ -56,7 +57,7 @@ const ENHANCED_RULES: readonly ReplyRule[] = [
   { enhanced: /^.\.7\./, subtype: 'policy_refused' },
 ]
 
-/** The reply code alone (RFC 5321 §4.2.3). */
+/** By reply code (RFC 5321 §4.2.3). */
 const REPLY_CODE_RULES: readonly ReplyRule[] = [
   { code: /^421$/, subtype: 'server_busy' },
   { code: /^450$/, subtype: 'mailbox_unavailable' },
@@ -64,7 +65,7 @@ const REPLY_CODE_RULES: readonly ReplyRule[] = [
   { code: /^452$/, subtype: 'system_full' },
   { code: /^(?:454|538)$/, subtype: 'tls_required' },
   { code: /^50[0-4]$/, subtype: 'protocol_error' },
-  // RFC 7504 §3 and §4: 521 by the host, 556 by a relay that found it so
+  // RFC 7504 §3 and §4: 521 from the host itself, 556 from a relay
   { code: /^(?:521|556)$/, subtype: 'domain_accepts_no_mail' },
   { code: /^530$/, subtype: 'authentication_required' },
   { code: /^53[45]$/, subtype: 'authentication_failed' },

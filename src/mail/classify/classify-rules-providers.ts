@@ -1,10 +1,10 @@
 /**
- * What single providers and products say in words of their own; read before the general rules of `classify-rules.ts`.
+ * Classifier rules for texts specific to one provider or product; they precede the general rules.
  *
- * Data only, over the normalised text (lower case). Sources: the providers' published pages of postmaster codes, and
- * for products their default messages. A phrase that only one of them uses needs no other mark.
+ * Matched against normalized text (lower case). Sources: the providers' postmaster pages and the products' default
+ * messages. A phrase unique to one provider needs no other condition.
  */
-import type { ReplyRule } from './classify-rule.js'
+import type { ReplyRule } from './classify-subtypes.js'
 
 export const PROVIDER_RULES: readonly ReplyRule[] = [
   // Gmail (support.google.com/a/answer/3726730)
@@ -33,7 +33,7 @@ export const PROVIDER_RULES: readonly ReplyRule[] = [
   { text: [/gsmtp/], enhanced: /^4\.7\.0$/, subtype: 'rate_limited' },
 
   // Exchange Online and Outlook.com (learn.microsoft.com "Email non-delivery reports", postmaster.live.com)
-  // Directory-based blocking answers 5.4.1 for recipients that do not exist.
+  // Directory-based edge blocking replies 5.4.1 for nonexistent recipients.
   { enhanced: /^5\.4\.1$/, text: [/recipient address rejected: access denied/], subtype: 'no_such_mailbox' },
   {
     enhanced: /^5\.1\.10$/,
@@ -108,7 +108,7 @@ export const PROVIDER_RULES: readonly ReplyRule[] = [
   { text: [/\brl0000\d\d\b/], subtype: 'rate_limited' },
   { text: [/\bpr00000\d\b/], subtype: 'reverse_dns' },
 
-  // Charter and Cox, which share a vocabulary
+  // Charter and Cox share a vocabulary
   { text: [/\bcxcnct\b/, /aup#\S{0,10}cnct/], subtype: 'too_many_connections' },
   { text: [/\bcxmxrt\b/, /\bcxthrt\b/, /aup#\S{0,10}mxrt/], subtype: 'rate_limited' },
   { text: [/\bcxdns\b/, /aup#\S{0,10}dns/], subtype: 'reverse_dns' },
@@ -126,7 +126,7 @@ export const PROVIDER_RULES: readonly ReplyRule[] = [
     subtype: 'blocklisted',
   },
 
-  // Orange, SFR, Laposte: the bracketed number is the verdict (postmaster.orange.fr)
+  // Orange, SFR, Laposte: the bracketed number is the reason (postmaster.orange.fr)
   { text: [/\bofr\S{0,4}_104\b/, /\blpn\S{0,4}_(?:104|105)\b/], subtype: 'too_many_connections' },
   { text: [/\bofr\S{0,4}_10[23]\b/], subtype: 'blocklisted' },
   { text: [/\b(?:ofr|lpn)\S{0,4}_426\b/], subtype: 'mailbox_disabled' },
@@ -147,17 +147,17 @@ export const PROVIDER_RULES: readonly ReplyRule[] = [
   { text: [/rejected by header based anti-spoofing policy/], subtype: 'authentication_policy' },
   { text: [/connection rejected by policy \[\d/], subtype: 'blocklisted' },
 
-  // KDDI and other carriers of Japan: a bare refusal of the local part
+  // KDDI and other Japanese carriers
   { text: [/: user unknown in (?:virtual|local|relay)/], subtype: 'no_such_mailbox' },
   { text: [/^[<>]{2,4}:? ?recipient address rejected\.?$/], code: /^550$/, subtype: 'no_such_mailbox' },
 
-  // RFC 7504 §3: a code of its own for a host that takes no mail, in the words that RFC 3463 has for X.3.2
+  // RFC 7504 §3: host that accepts no mail, worded as RFC 3463 X.3.2
   { text: [/system not accepting/], code: /^(?:521|556)$/, subtype: 'domain_accepts_no_mail' },
 
-  // cPanel: what its last router says of a domain that it cannot route
+  // cPanel: default text for a domain it cannot route
   { text: [/account or domain may not exist, they may be blacklisted/], subtype: 'bad_destination' },
 
-  // Facebook (its page of response codes): the letters are the verdict
+  // Facebook (published response codes)
   { text: [/\brcp-p1\b/], subtype: 'no_such_mailbox' },
   { text: [/\brcp-p[2-9]\b/], subtype: 'recipient_refused' },
   { text: [/\brcp-t\d\b/, /\bmsg-t\d\b/], subtype: 'recipient_rate_limited' },

@@ -1,13 +1,13 @@
 /**
- * Wording that many servers share when it is about the recipient, its domain or the receiving system.
+ * Classifier rules for common texts about the recipient, its domain or the receiving system.
  *
- * Data only, over the normalised text (lower case). Read after what is about us; vague phrases ("try again later",
- * "access denied") come last, because others borrow them.
- * Sources: Postfix, Exim, Sendmail, qmail, Exchange, Domino, Cyrus and the like; RFC 5321 §4.2.3, RFC 7504, RFC 7505.
+ * Matched against normalized text (lower case), after the rules about the sender. Vague phrases ("try again later",
+ * "access denied") come last, since other replies contain them too.
+ * Sources: Postfix, Exim, Sendmail, qmail, Exchange, Domino, Cyrus and others; RFC 5321 §4.2.3, RFC 7504, RFC 7505.
  */
-import type { ReplyRule } from './classify-rule.js'
+import type { ReplyRule } from './classify-subtypes.js'
 
-/** Words that turn "address", "account" or "host" into ours. */
+/** Texts where "address", "account" or "host" is ours. */
 const OURS =
   /\b(?:ip|client|sender|sending|from) (?:address|host|account)|\byour (?:ip|host|domain|server|account|address|e?-?mail address)\b/
 
@@ -20,7 +20,7 @@ const TRY_LATER: readonly RegExp[] = [
 ]
 
 export const RECEIVING_RULES: readonly ReplyRule[] = [
-  // Relaying: the host we were led to does not take mail for that domain (Postfix, Sendmail, qmail, Exim, Exchange).
+  // Relaying denied: the host is not responsible for the domain (Postfix, Sendmail, qmail, Exim, Exchange).
   {
     text: [
       /relay(?:ing)?\b.{0,40}\b(?:denied|not permitted|not allowed|prohibited|forbidden|disallowed|refused)/,
@@ -50,7 +50,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     subtype: 'routing_loop',
   },
 
-  // The sender's address.
+  // The sender address.
   {
     text: [
       /(?:sender|mail from|from address|envelope sender|return.?path)\b.{0,60}\b(?:reject|refus|denied|not accepted|invalid|not exist|unknown|blocked|not found|unresolvable|not allowed|verify failed|not permitted)/,
@@ -65,7 +65,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     subtype: 'sender_refused',
   },
 
-  // The mailbox exists no longer, or is closed (Gmail, Yahoo, iCloud, Exchange, Cyrus, Courier).
+  // Mailbox disabled or closed (Gmail, Yahoo, iCloud, Exchange, Cyrus, Courier).
   {
     text: [
       /(?:temporar\w{0,3}) (?:locked|disabled|suspended|inactive|unavailable|blocked|limited|restricted)/,
@@ -106,7 +106,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     unless: /sender|mail from|from address/,
   },
 
-  // Nobody of that name: the wording of some thirty servers. Provider quirks stand in the provider rules.
+  // Unknown user, in the wording of some thirty servers. Provider-specific texts are in the provider rules.
   {
     text: [
       /(?:user|recipient|mailbox|account|address|addressee|local ?part|alias|customer|subscriber|destinataire)s?\b.{0,80}\b(?:unknown|not (?:be )?found|n't found|not known|not exist|n't exist|unrecognized|not recognized|non-?existent|invalid|invalide|not listed|no mailbox|undeliverable|not valid|not a valid|inconnu|not registered|doesn't have)/,
@@ -138,8 +138,8 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     unless: OURS,
   },
   { text: [/mailbox (?:is )?(?:currently )?unavailable/], code: /^4/, subtype: 'mailbox_unavailable' },
-  // RFC 5321 §4.2.3: 550 is "mailbox unavailable (e.g., mailbox not found, no access, or rejected for policy reasons)";
-  // under 5.7.x it is the policy.
+  // RFC 5321 §4.2.3: 550 is "mailbox unavailable (e.g., mailbox not found, no access, or rejected for policy
+  // reasons)"; with 5.7.x it is policy.
   {
     text: [/mailbox (?:is )?(?:currently )?unavailable/],
     code: /^5/,
@@ -148,7 +148,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     unless: OURS,
   },
 
-  // The domain (RFC 7504 and RFC 7505 wording included).
+  // The domain (including RFC 7504 and RFC 7505 wording).
   {
     text: [
       /(?:couldn't|could not|cannot|can't) find (?:a |any )?(?:mail exchanger|mx|host named)/,
@@ -179,7 +179,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     subtype: 'domain_accepts_no_mail',
   },
 
-  // Their trouble.
+  // Problems of the receiving system.
   {
     text: [
       /(?:insufficient|out of|not enough|low on|lack of) (?:system )?(?:disk ?space|storage|disk|space)/,
@@ -231,7 +231,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     ],
     subtype: 'server_busy',
   },
-  // A refusal of one recipient without a reason that would be the recipient's (Postfix check_recipient_access and others).
+  // A recipient rejected for a reason unrelated to the recipient (Postfix check_recipient_access and others).
   {
     text: [
       /recipient address rejected/,

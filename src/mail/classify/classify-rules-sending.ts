@@ -1,15 +1,15 @@
 /**
- * Wording that many servers share when it is about us: our host, our pace, our sender address, what we sent.
+ * Classifier rules for common texts about the sender: our host, rate, sender address or content.
  *
- * Data only, over the normalised text (lower case). Read after the rules of single providers and before those about
- * recipients, because a refusal of our host often names the recipient as well ("recipient address rejected: blocked
- * using ..."), and mistaking it for the recipient's would suppress somebody who did nothing.
+ * Matched against normalized text (lower case), after provider rules and before recipient rules: a rejection of our
+ * host often mentions the recipient ("recipient address rejected: blocked using ..."), and classifying it as the
+ * recipient's fault would suppress an innocent address.
  * Sources: Postfix, Exim, Sendmail, qmail, Exchange and their policy services, RFC 6647, RFC 7372, RFC 7489.
  */
-import type { ReplyRule } from './classify-rule.js'
+import type { ReplyRule } from './classify-subtypes.js'
 
 export const SENDING_RULES: readonly ReplyRule[] = [
-  // A relay that gave up quotes the last obstacle, which is not its verdict (RFC 3463 X.4.7).
+  // A relay that gave up quotes the last error, which is not the reason (RFC 3463 X.4.7).
   { enhanced: /^[45]\.4\.7$/, subtype: 'expired' },
   {
     text: [
@@ -31,7 +31,7 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'expired',
   },
 
-  // Greylisting: postgrey, milter-greylist, sqlgrey, rspamd and their kin (RFC 6647).
+  // Greylisting: postgrey, milter-greylist, sqlgrey, rspamd and others (RFC 6647).
   { text: [/gr[ae]y-? ?list/], subtype: 'greylisted' },
   {
     text: [
@@ -43,7 +43,7 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'greylisted',
   },
 
-  // Lists of hosts: Postfix reject_rbl_client, Exim dnslists, Sendmail dnsbl, and the lists' own pages.
+  // DNS blocklists: Postfix reject_rbl_client, Exim dnslists, Sendmail dnsbl, and the lists' own texts.
   {
     text: [
       /(?:blocked|rejected|listed|refused|denied|found) (?:using|by|in|on|at|through|due to) \S{0,60}(?:dnsbl|rbl|spamhaus|spamcop|sorbs|barracuda|uceprotect|abuseat|surriel|blacklist|blocklist)/,
@@ -113,7 +113,7 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'authentication_policy',
   },
 
-  // How we are named in DNS.
+  // Our DNS names.
   {
     text: [
       /reverse dns/,
@@ -138,7 +138,7 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'helo_refused',
   },
 
-  // Encryption and login that a route may need (RFC 3207 §4, RFC 4954 §6).
+  // TLS and AUTH (RFC 3207 §4, RFC 4954 §6).
   {
     text: [
       /must issue a starttls/,
@@ -169,12 +169,12 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'authentication_required',
   },
 
-  // A quota of messages over time is a pace, not a full mailbox.
+  // A quota of messages over time is a rate limit, not a full mailbox.
   {
     text: [/throttl/, /(?:sending|daily|hourly|per (?:day|hour)) (?:\w{1,20} )?(?:quota|limit)/],
     subtype: 'rate_limited',
   },
-  // The owner of the mailbox can end it.
+  // Mailbox full.
   {
     text: [
       /(?:mailbox|mail box|inbox|account|user|recipient|maildir)\b.{0,60}\b(?:full|over ?quota|over its quota|exceed(?:s|ed|ing)? (?:its |the |their )?(?:\w{1,20} )?(?:quota|storage|space))/,
@@ -200,7 +200,7 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'mailbox_full',
   },
 
-  // Pace, as a recipient, a transaction or a host.
+  // Rate limits per recipient, transaction or host.
   {
     text: [
       /(?:user|recipient|mailbox|account|you are trying to contact)\b.{0,60}\b(?:receiving|received|exceeded|getting) (?:e?mail |messages? |too (?:much|many) )?.{0,40}(?:too quickly|at a rate|rate limit|message rate|too many messages|too much mail)/,
@@ -248,7 +248,7 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'rate_limited',
   },
 
-  // Viruses before spam: many products report both in one sentence.
+  // Viruses before spam, since many products report both in one sentence.
   { text: [/virus/, /malware/, /phish/, /infected/, /trojan/, /malicious/], subtype: 'virus_content' },
   {
     text: [
@@ -296,7 +296,7 @@ export const SENDING_RULES: readonly ReplyRule[] = [
     subtype: 'content_refused',
   },
 
-  // An extension that somebody's server does not offer (RFC 6531 §3.5, RFC 6152 §3), in the words of relays.
+  // Missing extensions as reported by relays (RFC 6531 §3.5, RFC 6152 §3).
   {
     text: [
       /smtputf8\b.{0,40}\b(?:not|required|support|lack)/,

@@ -1,26 +1,26 @@
 /**
- * What a refusal means: whose fault it is, what it is about, whether it will pass.
+ * Classifies rejections: cause, scope, permanence, and requested retry delay.
  *
- * Called by the delivery agent for replies of a session and by the bounce parser for diagnostics of returned mail.
- * Pure; knows neither. The knowledge is in the rules, this file only applies them.
+ * Used for replies of a session and for the diagnostics of returned mail. Never throws: what no rule matches is
+ * `unclassified`, or `unclassified_delay` for a 4xx, and suppresses nobody.
  * Standards: RFC 5321 §4.2 (reply codes), RFC 3463 (enhanced codes).
- * Fails: never; what no rule knows is `unclassified`, or `unclassified_delay` for a 4xx, and suppresses nobody.
  */
 import { given } from '../../core/given.js'
-import type { ReplyRule } from './classify-rule.js'
-import { REPLY_RULES } from './classify-rules.js'
-import { SUBTYPES, type Subtype } from './classify-subtypes.js'
+import { type ReplyRule, type Subtype, SUBTYPES } from './classify-subtypes.js'
 import { formatEnhancedStatus, readEnhancedStatus } from '../enhanced-status.js'
 import type { Classification, Permanence, SmtpReply, Stage } from '../outcome.js'
-import { readRetryDelay } from './retry-delay.js'
+import { CODE_RULES } from './classify-rules-codes.js'
+import { PROVIDER_RULES } from './classify-rules-providers.js'
+import { RECEIVING_RULES } from './classify-rules-receiving.js'
+import { SENDING_RULES } from './classify-rules-sending.js'
 
 export interface ReplyClassification extends Classification {
   readonly subtype: Subtype
-  /** How long the server asked us to wait, ms; only where waiting can help. */
+  /** Delay requested by the server, ms; absent for permanent failures. */
   readonly retryAfterMs?: number
 }
 
-/** A reply in the form the rules are written for. */
+/** A reply in the form that rules match against. */
 interface NormalReply {
   readonly code: string
   readonly enhanced: string
@@ -30,18 +30,21 @@ interface NormalReply {
 
 const MAX_TEXT = 1_000
 
-/** The codes that a multi-line reply repeats in the middle of its sentences. */
+/** Codes repeated within a multi-line reply. */
 const REPEATED_CODES = /(?<![\d.])(?:[45]\d\d[- ])?[45]\.\d{1,3}\.\d{1,3}(?![\d.])|(?<![\d.])[45]\d\d-/g
 
-/** Addresses name the recipient, not the reason: `<spam@example.net>: User unknown`. One provider signs with its own. */
+/**
+ * Addresses name the recipient, not the reason: `<spam@example.net>: User unknown`. t-online.de identifies its
+ * rejections by an address.
+ */
 const ADDRESSES = /[^\s<>()"',;:]{1,64}@(?!rx\.t-online\.de)[a-z0-9.-]{1,253}/g
 
-/** Before RCPT no server has heard of the recipient. */
+/** Before RCPT, the server does not know the recipient. */
 const BEFORE_RECIPIENT: readonly Stage[] = ['connect', 'greeting', 'ehlo', 'starttls', 'auth', 'mail']
 
 /**
- * @param reply `code` 0 where a diagnostic has none
- * @param stage where the dialogue stood, if known: a diagnostic of returned mail seldom says
+ * @param reply `code` is 0 if the diagnostic has none
+ * @param stage of the session, if known; returned mail seldom says
  */
 export function classifyReply(reply: SmtpReply, stage?: Stage): ReplyClassification {
   const normal = normalise(reply, stage)
@@ -85,14 +88,14 @@ function matches(rule: ReplyRule, { code, enhanced, text, stage }: NormalReply):
   )
 }
 
-/** A "user unknown" in answer to MAIL FROM means the sender, in a greeting anything but the recipient. */
+/** "User unknown" in reply to MAIL FROM is about the sender, and before that about neither. */
 function subtypeAtStage(stage: Stage | undefined, subtype: Subtype): Subtype {
   if (stage === undefined || !BEFORE_RECIPIENT.includes(stage)) return subtype
   if (SUBTYPES[subtype].cause !== 'recipient') return subtype
   return stage === 'mail' ? 'sender_refused' : 'policy_refused'
 }
 
-/** RFC 5321 §4.2.1: the first digit decides, but for what is passing by its nature. */
+/** RFC 5321 §4.2.1: the first digit decides, except for subtypes that are transient by nature. */
 function permanenceOf({ code, enhanced }: NormalReply, subtype: Subtype): Permanence {
   const digit = (code || enhanced).charAt(0)
   if (digit === '4') return 'transient'
@@ -100,4 +103,53 @@ function permanenceOf({ code, enhanced }: NormalReply, subtype: Subtype): Perman
   return digit === '5' || permanence === 'transient' || subtype !== 'unclassified'
     ? permanence
     : 'undetermined'
+}
+
+/**
+ * The first match wins: provider texts before general ones, the sender before the recipient, texts before codes.
+ * Patterns match normalized replies of at most 1,000 characters and avoid nested repetition, so that matching is
+ * linear.
+ */
+export const REPLY_RULES: readonly ReplyRule[] = [
+  ...PROVIDER_RULES,
+  ...SENDING_RULES,
+  ...RECEIVING_RULES,
+  ...CODE_RULES,
+]
+
+/** Longer requested delays are cut to this. */
+const MAX_DELAY_MS = 86_400_000
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** Words that make the number a requested delay, rather than a count or past time. */
+const CUE = '(?:try|retry|again|wait|come back|gr[ae]y-?listed|gr[ae]y-?listing)'
+const AMOUNT = new RegExp(
+  `\\b${CUE}\\b[^\\d.;]{0,40}\\b(\\d{1,6}) ?(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\\b`,
+)
+/** `in 00:04:59`, as policy servers write it. */
+const CLOCK = new RegExp(`\\b${CUE}\\b[^\\d.;]{0,40}\\b(\\d{1,2}):(\\d\\d):(\\d\\d)\\b`)
+
+/**
+ * The delay a server requests in its reply text: "try again in 300 seconds", "greylisted for 5 minutes".
+ *
+ * @param text in lower case
+ * @returns ms, at most a day; undefined if the text names none
+ */
+function readRetryDelay(text: string): number | undefined {
+  const ms = readAmount(text) ?? readClock(text)
+  return ms === undefined || ms <= 0 ? undefined : Math.min(ms, MAX_DELAY_MS)
+}
+
+function readAmount(text: string): number | undefined {
+  const [, amount, unit = ''] = AMOUNT.exec(text) ?? []
+  const unitMs = UNIT_MS[unit.charAt(0)]
+  return amount === undefined || unitMs === undefined ? undefined : Number(amount) * unitMs
+}
+
+function readClock(text: string): number | undefined {
+  const [, hours, minutes, seconds] = CLOCK.exec(text) ?? []
+  return hours === undefined
+    ? undefined
+    : ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000
 }

@@ -1,26 +1,26 @@
 /**
- * Attachments as MIME entities: header with name and disposition, body in base64, a message as it is.
+ * Encodes attachments as MIME entities.
  *
- * Called by the composer. Pure; octets in, 7-bit text out. Standards: RFC 2045 §6.8 (base64), RFC 2046 §5.2.1 (a message may not
- * be in base64), RFC 2183 (Content-Disposition), RFC 2231 (parameters beyond ASCII or too long for a line), RFC 2392
- * (Content-ID). Fails: never; values are checked where they enter, and a message that 7-bit lines cannot carry is a file like
- * any other.
+ * Output is 7-bit. Never throws: values are validated on input, and an attached message that does not fit 7-bit lines
+ * is sent as an ordinary file.
+ * Standards: RFC 2045 §6.8 (base64), RFC 2046 §5.2.1 (messages must not be base64), RFC 2183 (Content-Disposition),
+ * RFC 2231 (non-ASCII or long parameters), RFC 2392 (Content-ID).
  */
-import { extendedParameter } from '../mime/extended-parameter.js'
+import { extendedParameter } from '../mime/media-type.js'
 import { encodeBase64 } from '../mime/transfer-encoding.js'
 import { toSevenBit } from '../relay/seven-bit.js'
 
 export interface Attachment {
-  /** At most 255 characters, free of control characters. */
+  /** At most 255 characters, without control characters. */
   readonly filename: string
-  /** E.g. `application/pdf`; parameters may follow. */
+  /** E.g. `application/pdf`, optionally with parameters. */
   readonly contentType: string
-  /** Without angle brackets; what `cid:` in the HTML names. */
+  /** Without angle brackets; referenced by `cid:` in the HTML. */
   readonly contentId?: string
   readonly octets: Uint8Array
 }
 
-/** @param isInline shown within the HTML, not listed beside it */
+/** @param isInline displayed within the HTML instead of listed */
 export function attachmentPart(attachment: Attachment, isInline: boolean): string {
   const { filename, contentId, octets } = attachment
   const { contentType, encoding, body } = encoded(attachment.contentType, octets)
@@ -46,7 +46,7 @@ function encoded(
     : { contentType, encoding: '7bit', body }
 }
 
-/** Of a message in a file, whatever ends its lines. @returns undefined where it is none, or needs more than 7-bit lines */
+/** Accepts any line endings. @returns undefined unless it is a message that fits 7-bit lines */
 function asSevenBitMessage(octets: Uint8Array): string | undefined {
   const text = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString('latin1')
   if (!/^[\x21-\x39\x3b-\x7e]+[ \t]*:/.test(text)) return undefined
@@ -55,7 +55,7 @@ function asSevenBitMessage(octets: Uint8Array): string | undefined {
     const { message, isEightBit, hasLongLines, needsSmtpUtf8 } = sevenBit
     return isEightBit || hasLongLines || needsSmtpUtf8 ? undefined : message.toString('latin1')
   } catch {
-    // Nested too deep, or of too many parts.
+    // Nested too deeply, or too many parts.
     return undefined
   }
 }
@@ -64,7 +64,7 @@ function inBase64(octets: Uint8Array): string {
   return encodeBase64(Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength)).toString('latin1')
 }
 
-/** Characters of a value that stands whole in one line. */
+/** Longest value that is written on one line. */
 const SHORT = 60
 
 function filenameParameter(name: string): string {

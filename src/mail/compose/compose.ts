@@ -1,62 +1,67 @@
 /**
- * Composes a message: content and what is one recipient's own in, the octets that are signed and sent out.
+ * Composes messages from content and the recipient's fields.
  *
- * Called by the delivery agent for every message. What it makes is 7-bit (but for addresses in the header that only SMTPUTF8
- * can carry, in messages that only it can carry), has CRLF line ends and no long lines, and is the same to the octet when
- * composed again: a retry sends what the first attempt sent. Encodings and boundaries are
- * chosen here; text that is encoded already (`encoded-text.ts`) is taken as it is. Never touches files or the network.
- * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047,
- * RFC 6532 (UTF-8 in headers).
- * Fails: rejects with AppError `validation_error`, its path naming the field, for a value that no header can hold.
+ * Output is 7-bit (except UTF-8 addresses in the header, if the message needs SMTPUTF8 anyway), has CRLF line endings
+ * and no long lines, and is byte-identical when composed again, so retries send the same message. Text that is
+ * already encoded (`encoded-text.ts`) is used as is.
+ * Throws AppError `validation_error`, with the field as path, for a value that cannot be written to a header.
+ * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC
+ * 2047, RFC 6532 (UTF-8 headers).
  */
 import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
 import { attachmentPart, type Attachment } from './attachment-part.js'
 import { readAddress, type EmailAddress, type NamedAddress } from '../address.js'
 import { isComposedField } from '../server-fields.js'
-import { foldField, internationalMailbox, mailbox, unstructured, type AddressForm } from './header-field.js'
-import { headerDate } from '../mime/header-date.js'
+import {
+  type AddressForm,
+  foldField,
+  hasHeaderBreak,
+  headerDate,
+  internationalMailbox,
+  mailbox,
+  unstructured,
+} from './header-field.js'
 import { encodeBody, toCrlfOctets, type EncodedText } from './encoded-text.js'
 import { encodeBase64, isShorterInBase64 } from '../mime/transfer-encoding.js'
-import { hasHeaderBreak } from './header-text.js'
 import { plainTextOf } from './plain-text.js'
 
-/** What a message says. */
 export interface Letter {
   readonly subject: string
   readonly html?: string
-  /** Made from the HTML when missing; callers that send one HTML to many do that once (`plainTextOf`). */
+  /** Generated from the HTML if absent; callers sending one HTML to many recipients do that once (`plainTextOf`). */
   readonly text?: string
-  /** Further fields, e.g. List-Unsubscribe; in this order, after the composer's own. */
+  /** Additional fields such as List-Unsubscribe, after the composer's own. */
   readonly headers?: readonly HeaderField[]
 }
 
-/** With its texts as they are or, wherever that could be done ahead, encoded. */
+/** A letter whose texts may already be encoded. */
 export type MaybeEncoded<L extends Letter> = Omit<L, 'html' | 'text'> & {
   readonly html?: string | EncodedText
   readonly text?: string | EncodedText
 }
 
-/** Finished content of one message: merged, links rewritten. */
+/** Final content of one message: merge tags filled in, links rewritten. */
 export interface ComposedContent extends Letter {
   readonly kind: 'composed'
   readonly from: NamedAddress
   readonly replyTo?: NamedAddress
-  /** Absent where each recipient sees itself alone. */
+  /** Absent if each recipient sees only itself. */
   readonly addressees?: VisibleRecipients
-  /** What stands before the @ of the Message-ID, where several messages are copies of one mail; else each has its own. */
+  /** Left side of the Message-ID if several messages are copies of one mail; otherwise each has its own. */
   readonly mailId?: string
   readonly attachments?: readonly Attachment[]
 }
 
 /**
- * Whom a message names. Where somebody gets a copy, all see all of them; where there are only blind copies, each recipient
- * of `to` sees itself alone and a blind copy shows whom the mail went to. Blind copies are named nowhere.
+ * The recipients shown in the header. If anybody gets a copy (Cc), all are shown to all. If there are only blind
+ * copies, each To recipient sees only itself, and blind copies show the To recipients. Bcc recipients are never
+ * shown.
  */
 export interface VisibleRecipients {
   readonly to: readonly NamedAddress[]
   readonly cc: readonly NamedAddress[]
-  /** Somebody has a copy, open or blind: all recipients have the same mail, with the same Message-ID. */
+  /** Whether there are Cc or Bcc recipients: all then get the same mail with the same Message-ID. */
   readonly hasCopies: boolean
 }
 
@@ -65,9 +70,9 @@ export interface HeaderField {
   readonly value: string
 }
 
-/** What the message of one recipient has of its own. */
+/** Fields that differ per recipient. */
 export interface RecipientFields {
-  /** Recipient as the header shows it; one address. */
+  /** One address. */
   readonly to: string
   /** Ms since epoch UTC. */
   readonly date: number
@@ -78,15 +83,13 @@ export interface RecipientFields {
 /** RFC 5322 §2.2: printable ASCII except the colon. */
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/
 
-/** A message, and what a signature says of its body where that is known without a look at each octet. */
 export interface Composed {
-  /** Complete, unsigned, without a Return-Path or Received field. */
+  /** Complete and unsigned, without Return-Path or Received. */
   readonly message: Buffer
-  /** In relaxed canonical form (RFC 6376 §3.4.4); the body it is of can be signed. */
+  /** Relaxed canonical body (RFC 6376 §3.4.4), if known; such a body can be signed. */
   readonly canonicalBody?: Buffer
 }
 
-/** @returns the message of `composeForSigning` */
 export async function composeMessage(
   content: MaybeEncoded<ComposedContent>,
   copy: RecipientFields,
@@ -111,7 +114,7 @@ function composed(head: string, { text, canonicalBody, isCanonical }: Entity): C
   }
 }
 
-/** The fields that the header of such a message must not have, lower case. */
+/** Fields that `composeWithHeader` writes, lower case. */
 export const CONTENT_FIELDS: readonly string[] = [
   'subject',
   'mime-version',
@@ -124,9 +127,9 @@ export const CONTENT_FIELDS: readonly string[] = [
 ]
 
 /**
- * @param header as it was given, with the empty line that ends it and without `LETTER_FIELDS`
- * @param name makes the boundaries of the message its own
- * @returns the message with a body of ours; octets of the header stay
+ * @param header as submitted, including the empty line, without `CONTENT_FIELDS`
+ * @param name makes the boundaries unique
+ * @returns the message; the header's octets are unchanged
  */
 export function composeWithHeader(header: Buffer, letter: MaybeEncoded<Letter>, name: string): Buffer {
   const fields = [
@@ -155,13 +158,13 @@ function recipientFields(
   { addressees }: Pick<ComposedContent, 'addressees'>,
   { to }: RecipientFields,
 ): string[] {
-  // Only a server with SMTPUTF8 can take a message for such a recipient at all, and takes its header in UTF-8 as well.
+  // Only SMTPUTF8 servers can deliver to such a recipient, so the header may use UTF-8 as well.
   const form = address(to, 'to').needsSmtpUtf8 ? 'utf8' : 'group'
   if (!addressees) return [field('To', recipients([{ address: to }], 'to', form))]
   const own = addressees.to.find(one => one.address === to)
   const shown = addressees.cc.length > 0 || !own ? addressees.to : [own]
   return [
-    // RFC 5322 §3.4: an empty group, where none of those named was an address.
+    // RFC 5322 §3.4: an empty group, if no valid address is to be shown.
     field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to', form)),
     ...(addressees.cc.length === 0 ? [] : [field('Cc', recipients(addressees.cc, 'cc', form))]),
   ]
@@ -173,7 +176,7 @@ function recipients(named: readonly NamedAddress[], path: string, form: AddressF
     .join(', ')
 }
 
-/** Why a caller's own field cannot be written; undefined where it can. One phrase that completes "the header ...". */
+/** Why a caller's header field cannot be written: a phrase that completes "the header ...", or undefined. */
 export function headerFault({ name, value }: HeaderField): string | undefined {
   try {
     extraField({ name, value })
@@ -193,11 +196,11 @@ function extraField({ name, value }: HeaderField): string {
   if (isComposedField(name))
     throw new AppError('validation_error', 'this header field is set by the server', { path })
   assertNoHeaderBreak(value, path)
-  // Unknown fields may be structured (List-Unsubscribe is): ASCII stays as it is.
+  // ASCII values are not re-encoded, since the field may be structured (List-Unsubscribe is).
   return field(name, /[^\x20-\x7e\t]/.test(value) ? unstructured(value) : value, path)
 }
 
-/** From and Reply-To have to be answerable, so their local part has to fit into an ASCII header. */
+/** It must be possible to reply to From and Reply-To, so their local part must be ASCII. */
 function senderMailbox({ name, address: text }: NamedAddress, path: string): string {
   const parsed = address(text, path)
   if (parsed.needsSmtpUtf8)
@@ -205,7 +208,7 @@ function senderMailbox({ name, address: text }: NamedAddress, path: string): str
   return mailbox(parsed, name === undefined ? undefined : assertNoHeaderBreak(name, `${path}_name`))
 }
 
-/** Whether single labels are welcome was decided where the address came in. */
+/** Single-label domains were checked when the address was accepted. */
 function address(text: string, path: string): EmailAddress {
   const result = readAddress(text, { allowSingleLabel: true })
   if ('fault' in result)
@@ -226,23 +229,23 @@ function field(name: string, value: string, path = name.toLowerCase()): string {
   return folded
 }
 
-/** Header and body of a part, or of the message behind its other fields. */
+/** Header and body of a part, or of the message after its other fields. */
 interface Entity {
   readonly text: string
-  /** Of the body, where it is known. */
+  /** Of the body, if known. */
   readonly canonicalBody?: string
-  /** Whether that is the body itself. */
+  /** Whether the body is its own canonical form. */
   readonly isCanonical?: boolean
 }
 
-/** RFC 2046 §5.1.3, RFC 2387: what the HTML shows stands beside it, what the reader opens beside both. */
+/** RFC 2046 §5.1.3, RFC 2387: inline images are related to the HTML; other attachments are mixed with the whole. */
 function bodyOf(
   content: MaybeEncoded<Letter> & Pick<ComposedContent, 'attachments'>,
   messageId: string,
 ): Entity {
   const { html, attachments = [] } = content
   const text = textPart('plain', content.text ?? (typeof html === 'string' ? plainTextOf(html) : ''))
-  // RFC 2046 §5.1.4: the richest form last.
+  // RFC 2046 §5.1.4: the richest alternative last.
   const readable =
     html === undefined ? { text: text.text } : alternative([text, textPart('html', html)], messageId)
   const isShown = (one: Attachment) => html !== undefined && one.contentId !== undefined
@@ -255,13 +258,13 @@ function bodyOf(
   return listed.length === 0 ? related : multipart('mixed', [related.text, ...listed], `${messageId} mixed`)
 }
 
-/** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary its own */
+/** The CRLF before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). @param name makes the boundary unique */
 function multipart(subtype: string, parts: readonly string[], name: string): Entity {
   const boundary = boundaryOf(name)
   return { text: multipartHead(subtype, boundary) + joinParts(parts, boundary) }
 }
 
-/** Of texts alone, of which the canonical form is known. */
+/** Text parts only, so that the canonical form is known. */
 function alternative(parts: readonly TextPart[], name: string): Entity {
   const boundary = boundaryOf(name)
   const inParts = (text: (part: TextPart) => string) => joinParts(parts.map(text), boundary)
@@ -275,8 +278,8 @@ function alternative(parts: readonly TextPart[], name: string): Entity {
 }
 
 /**
- * `=_` can stand in no quoted-printable or base64 text (RFC 2045 §6.7), so no such content can hold the boundary; a message that is
- * attached as it is was written before this one had an identifier.
+ * `=_` cannot occur in quoted-printable or base64 (RFC 2045 §6.7), and an attached message cannot contain the hash of
+ * this message's id.
  */
 function boundaryOf(name: string): string {
   return `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
@@ -286,17 +289,17 @@ function multipartHead(subtype: string, boundary: string): string {
   return `Content-Type: multipart/${subtype};\r\n boundary="${boundary}"\r\n\r\n`
 }
 
-/** Put together without a copy of each part on the way. */
+/** Plain concatenation avoids intermediate copies. */
 function joinParts(parts: readonly string[], boundary: string): string {
   let body = ''
   for (const part of parts) body += `--${boundary}\r\n${part}\r\n`
   return `${body}--${boundary}--\r\n`
 }
 
-/** Header and body of one entity; the body ends as the text does, with or without CRLF. */
+/** Header and body of a text part; the body keeps the text's trailing CRLF, if any. */
 interface TextPart {
   readonly text: string
-  /** The same in canonical form; absent where it is the same. */
+  /** Canonical form, if different. */
   readonly canonical?: string
 }
 
@@ -320,4 +323,14 @@ function transferEncode(
   if (typeof text !== 'string') return text
   if (octets === undefined) return { encoded: '' }
   return isBase64 ? { encoded: encodeBase64(octets).toString('latin1') } : encodeBody(octets)
+}
+
+export interface RelayedContent {
+  readonly kind: 'relayed'
+  /** For display in traces and the local inbox. */
+  readonly subject: string
+  /** The whole message with CRLF line endings; may be 8-bit or have long lines. With `letter`, the header only. */
+  readonly message: Buffer
+  /** Content to append to the header, from which the subject and MIME fields were removed. */
+  readonly letter?: Letter
 }

@@ -1,16 +1,14 @@
 /**
- * Writes delivery status notifications: what a submitter is told of mail that failed, waits, or arrived.
+ * Writes delivery status notifications.
  *
- * Called by whoever settles relayed mail. The caller sends it with an empty return path, never to one, and not where NOTIFY
- * says otherwise (RFC 3461 §6.2). What it writes is 7-bit with CRLF line ends, the same for the same facts. Pure.
- * Standards: RFC 3464 (message/delivery-status), RFC 6522 (multipart/report), RFC 6533 §3 (addresses beyond ASCII, in the
- * form that needs no SMTPUTF8), RFC 3461 §4.3 (RET), §6 (contents), RFC 3834 §5 (Auto-Submitted).
- * Fails: plain Error where there is no recipient; an address that is none is shown as far as ASCII holds it.
+ * The caller sends them with an empty return path, never in reply to an empty one, and observes NOTIFY (RFC 3461
+ * §6.2). Output is 7-bit with CRLF line endings and deterministic. Throws if there is no recipient.
+ * Standards: RFC 3464 (message/delivery-status), RFC 6522 (multipart/report), RFC 6533 §3 (non-ASCII addresses
+ * without SMTPUTF8), RFC 3461 §4.3 (RET), §6 (contents), RFC 3834 §5 (Auto-Submitted).
  */
 import { createHash } from 'node:crypto'
 import { parseAddress } from '../address.js'
-import { foldField, internationalMailbox } from './header-field.js'
-import { headerDate } from '../mime/header-date.js'
+import { foldField, headerDate, internationalMailbox } from './header-field.js'
 import { MAX_HEADER_OCTETS, readRelayedHeader } from '../relay/relayed-header.js'
 import { toSevenBit } from '../relay/seven-bit.js'
 import { encodeText, isSevenBit } from '../mime/transfer-encoding.js'
@@ -18,16 +16,14 @@ import { encodeText, isSevenBit } from '../mime/transfer-encoding.js'
 export type DsnAction = 'failed' | 'delayed' | 'delivered' | 'relayed'
 
 export interface DsnRecipient {
-  /** Address that was tried. */
   readonly finalRecipient: string
-  /** ORCPT decoded, with its type: `rfc822;ann@example.com`. */
+  /** ORCPT, decoded, with its type: `rfc822;ann@example.com`. */
   readonly originalRecipient?: string
   readonly action: DsnAction
   /** RFC 3463, e.g. `5.1.1`. */
   readonly status: string
-  /** Host that was talked to. */
   readonly remoteMta?: string
-  /** Its reply, code included; or, without a code, what we have to say ourselves. Any number of lines. */
+  /** The remote server's reply including its code, or our own description without one; may span lines. */
   readonly diagnostic?: string
   /** Ms since epoch UTC. */
   readonly lastAttemptAt?: number
@@ -36,7 +32,7 @@ export interface DsnRecipient {
 }
 
 export interface DsnFacts {
-  /** Our own name. */
+  /** Our own host name. */
   readonly hostname: string
   /** Return path of the original; not empty. */
   readonly to: string
@@ -50,38 +46,39 @@ export interface DsnFacts {
   readonly envelopeId?: string
   /** At least one; tens, not thousands. */
   readonly recipients: readonly DsnRecipient[]
-  /** The original as it was sent, CRLF line ends. */
+  /** As sent, CRLF line endings. */
   readonly original: Buffer
-  /** RET (RFC 3461 §4.3). A message over 64 KB comes back as its header either way. */
+  /** RET (RFC 3461 §4.3). For messages over 64 KB only the header is returned. */
   readonly returns: 'FULL' | 'HDRS'
 }
 
 const MAX_RETURNED_OCTETS = 65_536
-/** Of a diagnostic; servers write novels, and whoever reads needs the first page. */
+/** Some servers send pages of text. */
 const MAX_DIAGNOSTIC = 1_000
 
-/** The worst that happened gives the subject: somebody reads only that. */
+/** The worst action determines the subject. */
 const SUBJECTS: readonly (readonly [DsnAction, string])[] = [
   ['failed', 'Undelivered mail'],
-  ['delayed', 'Delayed mail (still being tried)'],
-  ['relayed', 'Mail handed on to a server that sends no confirmations'],
+  ['delayed', 'Delayed mail (still being retried)'],
+  ['relayed', 'Mail relayed to a server without delivery notifications'],
   ['delivered', 'Successful mail delivery'],
 ]
 
 const SENTENCES: Readonly<Record<DsnAction, string>> = {
-  failed: 'Your message could not be delivered to the following recipients. It will not be tried again.',
+  failed:
+    'Your message could not be delivered to the following recipients. No further attempts will be made.',
   delayed:
-    'Your message has not been delivered to the following recipients yet. It is still being tried; you need not send it again.',
+    'Your message has not been delivered to the following recipients yet. Delivery will be retried; you do not need to resend it.',
   relayed:
-    'Your message was handed on for the following recipients to a server that does not confirm deliveries. This may be the last you hear of it.',
+    'Your message was relayed for the following recipients to a server that does not send delivery notifications. You may receive no further notice.',
   delivered: 'Your message was delivered to the following recipients.',
 }
 
-/** @returns the complete message, unsigned */
+/** @returns the complete, unsigned message */
 export function writeDsn(facts: DsnFacts): Buffer {
   const subject = SUBJECTS.find(([action]) => facts.recipients.some(each => each.action === action))
   if (!subject) throw new Error('a delivery status notification needs a recipient')
-  // `=_` can stand in no quoted-printable or base64 text; the digest keeps it from anything that is returned as it is.
+  // `=_` cannot occur in quoted-printable or base64; the hash distinguishes it from anything in the returned message.
   const boundary = `=_${createHash('sha256').update(facts.messageId).digest('hex').slice(0, 32)}`
   const header = [
     field('From', `Mail Delivery System <mailer-daemon@${facts.hostname}>`),
@@ -109,7 +106,7 @@ function recipientMailbox(text: string): string {
   return internationalMailbox(address, 'group')
 }
 
-/** So that it is shown beside what it is about. */
+/** Shows the notification next to the original in threaded views. */
 function threading(original: Buffer): string[] {
   const { messageId } = readRelayedHeader(original)
   if (messageId === undefined || !/^[\x21-\x7e]{1,250}$/.test(messageId)) return []
@@ -132,11 +129,12 @@ function explained(recipient: DsnRecipient): string[] {
     const host = remoteMta === undefined || !isReply(diagnostic) ? '' : `${printable(remoteMta)} said: `
     lines.push(`    ${host}${oneLine(diagnostic)}`)
   }
-  if (willRetryUntil !== undefined) lines.push(`    It is tried until ${headerDate(willRetryUntil)}.`)
+  if (willRetryUntil !== undefined)
+    lines.push(`    Delivery will be retried until ${headerDate(willRetryUntil)}.`)
   return [...lines, '']
 }
 
-/** RFC 3464 §2.2 (per message), §2.3 (per recipient): groups of fields with an empty line between them. */
+/** RFC 3464 §2.2 (per message), §2.3 (per recipient): groups separated by empty lines. */
 function statusPart(facts: DsnFacts): Buffer {
   const perMessage = [
     ...optional('Original-Envelope-Id', facts.envelopeId && printable(facts.envelopeId)),
@@ -163,7 +161,7 @@ function perRecipient(recipient: DsnRecipient): string[] {
   ]
 }
 
-/** RFC 3464 §2.3.6: the type smtp is for replies. */
+/** RFC 3464 §2.3.6: type smtp is for SMTP replies. */
 function typedDiagnostic(text: string): string {
   return `${isReply(text) ? 'smtp' : 'x-postroad'}; ${printable(text)}`
 }
@@ -172,7 +170,7 @@ function isReply(diagnostic: string): boolean {
   return /^[2-5]\d\d(?: |-|$)/.test(diagnostic)
 }
 
-/** `type; address`. One beyond ASCII gets the type utf-8 and escapes instead (RFC 6533 §3, utf-8-addr-xtext). */
+/** `type; address`. Non-ASCII addresses get type utf-8 and are escaped (RFC 6533 §3, utf-8-addr-xtext). */
 function typedAddress(text: string): string {
   const semicolon = text.indexOf(';')
   const type = semicolon < 0 ? 'rfc822' : text.slice(0, semicolon).trim()
@@ -185,7 +183,7 @@ function typedAddress(text: string): string {
   return `utf-8; ${escaped}`
 }
 
-/** RFC 6522 §3: the message, or its header. */
+/** RFC 6522 §3: the message or its header. */
 function returnedPart({ original, returns }: DsnFacts): Buffer {
   if (returns === 'FULL' && original.length <= MAX_RETURNED_OCTETS) {
     const message = sevenBitOriginal(original)
@@ -195,7 +193,7 @@ function returnedPart({ original, returns }: DsnFacts): Buffer {
   return textPart('text/rfc822-headers', original.subarray(0, Math.min(bodyStart, MAX_HEADER_OCTETS)))
 }
 
-/** @returns undefined where it cannot be 7-bit; its header can be encoded, being text */
+/** @returns undefined if it cannot be converted to 7-bit; its header can always be encoded as text */
 function sevenBitOriginal(original: Buffer): Buffer | undefined {
   try {
     const { message } = toSevenBit(original)
@@ -220,7 +218,7 @@ function date(moment: number | undefined): string | undefined {
   return moment === undefined ? undefined : headerDate(moment)
 }
 
-/** Folded; words that fit into no line are cut. */
+/** Words too long for a line are split. */
 function field(name: string, value: string): string {
   return foldField(name, value) ?? foldField(name, value.replace(/[^ ]{900}/g, '$& ')) ?? `${name}: ?`
 }

@@ -1,36 +1,34 @@
 /**
- * Text in quoted-printable that is put together of pieces, of which those that many mails share are encoded once for all.
+ * Quoted-printable text assembled from pieces; pieces shared by many messages are encoded once.
  *
- * A piece that was encoded ahead begins on a line of its own (a soft line break stands before it, which counts for nothing), so that it
- * is the same wherever it comes; what stands between is encoded when it is there. Beside it the same in the canonical form that DKIM
- * signs is kept, wherever the two differ. Made for mail by whoever renders it; `compose.ts` makes a part of it. Pure.
- * Standards: RFC 2045 §6.7 (quoted-printable; (5): lines of 76), RFC 6376 §3.4.4 (relaxed).
- * Fails: never throws.
+ * A pre-encoded piece starts on a new line (after a soft line break), so that it is the same in every position; text
+ * between pieces is encoded when written. The canonical form for DKIM is tracked alongside where it differs.
+ * Standards: RFC 2045 §6.7 (quoted-printable; rule 5: lines of 76), RFC 6376 §3.4.4 (relaxed).
  */
 import { ENCODED_LINE, encodeQuotedPrintable } from '../mime/transfer-encoding.js'
 
-/** The content of a part, in lines of at most 76 octets; octets as a latin1 string. */
+/** Body of a part, in lines of at most 76 octets; a latin1 string. */
 export interface EncodedText {
   readonly encoded: string
-  /** As DKIM signs it; absent where that is the same. */
+  /** DKIM canonical form, if different. */
   readonly canonical?: string
 }
 
-/** Encoded ahead. */
+/** A pre-encoded piece. */
 export interface EncodedPiece extends EncodedText {
-  /** Octets in the line that it ends with. */
+  /** Octets in its last line. */
   readonly column: number
 }
 
-/** How far before its end a line may be broken for the sake of a word. */
+/** How far before the end of a line it may be broken at a space. */
 const NEAR_OCTETS = 25
 const SOFT_BREAK = '=\r\n'
-/** Octets of a line that may still go on: the sign of a soft line break has to have room. */
+/** A line that continues needs room for the `=` of a soft line break. */
 const MAX_BEFORE_BREAK = ENCODED_LINE - 1
-/** ASCII in one line that does not end in white space: `=` is all that has to be encoded of it. */
+/** One line of ASCII without trailing white space: only `=` needs encoding. */
 const PLAIN = /^[\x20-\x7e]*[\x21-\x7e]$/
 
-/** RFC 2045 §6.8: a line end is CRLF, however it was written. */
+/** RFC 2045 §6.8: line endings become CRLF. */
 export function toCrlfOctets(text: string): Buffer {
   return Buffer.from(/[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text)
 }
@@ -39,14 +37,14 @@ export function encodeBody(octets: Buffer): EncodedText {
   return withCanonical(breakLines(encodeQuotedPrintable(octets, Infinity).toString('latin1')))
 }
 
-/** Breaks lines behind words, as far as there are any near: readers of the source and of diffs are glad of it. */
+/** Breaks lines at spaces where possible, which keeps sources and diffs readable. */
 function breakLines(encoded: string): string {
   let lines = ''
   let from = 0
   while (from < encoded.length) {
     const lineEnd = encoded.indexOf('\r\n', from)
     const to = lineEnd < 0 ? encoded.length : lineEnd + 2
-    // The last line may have to go on.
+    // The last line may be continued by another piece.
     const [end, fitting] = lineEnd < 0 ? [to, MAX_BEFORE_BREAK] : [lineEnd, ENCODED_LINE]
     while (end - from > fitting) {
       const most = from + MAX_BEFORE_BREAK
@@ -61,7 +59,7 @@ function breakLines(encoded: string): string {
   return lines
 }
 
-/** @returns undefined for a text whose first or last character belongs with what stands beside it */
+/** @returns undefined if the first or last character may combine with adjacent text */
 export function encodePiece(text: string): EncodedPiece | undefined {
   if (/^[\n\udc00-\udfff]|[\r\ud800-\udbff]$/.test(text)) return undefined
   const piece = encodeBody(toCrlfOctets(text))
@@ -71,12 +69,12 @@ export function encodePiece(text: string): EncodedPiece | undefined {
 export class QuotedPrintableWriter {
   private readonly pieces: ReadonlyMap<string, EncodedPiece>
   private encoded = ''
-  /** Where it differs so far. */
+  /** Undefined as long as it equals `encoded`. */
   private canonical: string | undefined
   private column = 0
   private pending = ''
 
-  /** @param ahead by their texts; looked for among texts of `LEAST_AHEAD` and more */
+  /** @param pieces by their text; looked up for texts of at least `MIN_PIECE_LENGTH` */
   constructor(ahead: ReadonlyMap<string, EncodedPiece>) {
     this.pieces = ahead
   }
@@ -136,16 +134,16 @@ export class QuotedPrintableWriter {
   }
 }
 
-/** How much of an encoded octet stands before `at`. */
+/** How many characters of an encoded octet are before `at`. */
 function octetsOfSplit(text: string, at: number): number {
   if (text[at - 1] === '=') return 1
   return text[at - 2] === '=' ? 2 : 0
 }
 
-/** UTF-16 units; a shorter text costs less to encode than lines that end before their time. */
+/** UTF-16 units; encoding a shorter text costs less than the additional line break. */
 export const MIN_PIECE_LENGTH = 80
 
-/** No line ends in white space here, so that runs of it are all that relaxed canonicalization changes. */
+/** Lines here never end in white space, so relaxed canonicalization only collapses runs of it. */
 function withCanonical(encoded: string): EncodedText {
   return encoded.includes('  ') || encoded.includes('\t')
     ? { encoded, canonical: encoded.replace(/[ \t]+/g, ' ') }

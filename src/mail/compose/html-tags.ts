@@ -1,23 +1,20 @@
 /**
- * Cuts the tags out of HTML, in one pass and without building a tree.
+ * Strips tags from HTML in one pass, without building a tree.
  *
- * Called by the plain-text converter for HTML that is too much for a real parser. Never judges whether the HTML is
- * valid. Pure.
+ * For HTML too large for a real parser, and for bounces. Never throws; linear in the input.
  * Standards: HTML Living Standard §13.2.5 (tokenization), simplified: a `>` inside an attribute ends the tag.
- * Fails: never throws; linear in the length of the text whatever it holds.
  */
 
-/** Elements whose content is no text for readers. */
 const SKIPPED_ELEMENTS: ReadonlySet<string> = new Set(['script', 'style', 'title'])
 
-/** Elements that run on in the same line; all others begin a new one. */
+/** All other elements start a new line. */
 const INLINE_ELEMENTS: ReadonlySet<string> = new Set(
   'a abbr b bdi bdo big cite code em font i img ins del kbd label mark q s small span strike strong sub sup u var'.split(
     ' ',
   ),
 )
 
-/** The entities that HTML mail is full of; others stay as written. */
+/** The common entities; others are kept as written. */
 const ENTITIES: Readonly<Record<string, string>> = {
   amp: '&',
   lt: '<',
@@ -27,7 +24,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   nbsp: '\u00a0',
 }
 
-/** @returns the text between the tags, one line per block, without empty lines; links as `text <href>` */
+/** @returns the text, one line per block, without empty lines; links as `text <href>` */
 export function stripHtml(html: string): string {
   const source = html.replace(/[ \t\r\n\f]+/g, ' ')
   const opening = /<(\/?)([a-z][a-z0-9:-]*)|<!--|<[!?]/gi
@@ -59,7 +56,7 @@ function hrefOf(tag: string): string {
   return href.startsWith('#') ? '' : href
 }
 
-/** What is not closed reaches to the end of the text. */
+/** An unclosed construct extends to the end of the text. */
 function endAfter(html: string, mark: string, from: number): number {
   const at = html.indexOf(mark, from)
   return at < 0 ? html.length : at + mark.length
@@ -79,7 +76,7 @@ function withoutEntities(text: string): string {
   })
 }
 
-/** Counts every `<`, inside comments and attributes too: the time that parsing takes is what matters. */
+/** Counts every `<`, including those in comments and attributes, as a measure of parsing time. */
 export function hasMoreTags(html: string, limit: number): boolean {
   let count = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1)) if (++count > limit) return true

@@ -1,24 +1,23 @@
 /**
- * The plain-text alternative of an HTML body.
+ * Converts an HTML body to its plain-text alternative.
  *
- * Called by the composer, or once per shared content by whoever sends the same HTML to many. html-to-text does the work
- * within limits: it builds a tree, which takes a second for 256 KB of nothing but tags, and walks it recursively, which
- * overflows the stack for deep ones. HTML with more tags than anybody writes has them cut out instead. Pure.
- * Fails: never throws, whatever the HTML.
+ * html-to-text does the work, within limits: it takes a second for 256 KB of nothing but tags, and recursion
+ * overflows the stack for deep nesting. HTML with more tags than any real mail has its tags stripped instead. Never
+ * throws.
  */
 import { compile, type DomNode, type FormatCallback } from 'html-to-text'
 import { hasMoreTags, stripHtml } from './html-tags.js'
 
-/** Tags, closing ones included; 256 KB of the tersest real markup have some 10,000. */
+/** Including closing tags; 256 KB of terse real markup have some 10,000. */
 const MAX_TAGS = 12_000
-/** Levels of the tree; what is deeper shows as `...`. Layouts of nested tables reach 60. */
+/** Deeper content shows as `...`; nested table layouts reach 60. */
 const MAX_DEPTH = 500
-/** Levels by which the items of nested lists are moved in. */
+/** Maximum indentation of nested lists, in levels. */
 const MAX_INDENT = 4
 
 /**
- * Lists with the marker on the item's first line only. The library indents every line once per level, quotes likewise:
- * 10,000 lines in a hundred of them would become megabytes.
+ * Lists with the marker on the item's first line only. The library indents every line once per level: 10,000 lines
+ * nested a hundred deep would become megabytes.
  */
 function listFormat(marker: (item: number) => string): FormatCallback {
   return (element, walk, builder) => {
@@ -39,11 +38,11 @@ function listFormat(marker: (item: number) => string): FormatCallback {
   }
 }
 
-/** @returns how many lists the list stands in, at most `MAX_INDENT` */
+/** @returns the nesting depth, at most `MAX_INDENT` */
 function listLevel(element: DomNode): number {
   let level = 0
   let outer = element.parent
-  // Each level is a list and an item, give or take a wrapper.
+  // Each level is a list, an item, and perhaps a wrapper.
   for (let steps = 0; outer && steps < 4 * MAX_INDENT; steps++) {
     if (outer.name === 'ul' || outer.name === 'ol') level++
     outer = outer.parent
@@ -52,8 +51,8 @@ function listLevel(element: DomNode): number {
 }
 
 /**
- * `text <href>`, or the text alone where it is the address already. The library's own way of telling sends every word
- * through every link around it: links in links in links took it 8 s.
+ * `text <href>`, or the text alone if it is the address. The library's own check passes every word through every
+ * enclosing link, which took 8 s for nested links.
  */
 const linkFormat: FormatCallback = (element, walk, builder) => {
   walk(element.children, builder)
@@ -66,7 +65,7 @@ const linkFormat: FormatCallback = (element, walk, builder) => {
 }
 
 const convert = compile({
-  // Readers wrap to their own width.
+  // Mail clients wrap to their own width.
   wordwrap: false,
   limits: { maxDepth: MAX_DEPTH },
   formatters: { bullets: listFormat(() => '*'), numbers: listFormat(item => `${item}.`), link: linkFormat },
@@ -76,7 +75,7 @@ const convert = compile({
     { selector: 'ul', format: 'bullets' },
     { selector: 'ol', format: 'numbers' },
     { selector: 'blockquote', format: 'block' },
-    // The library's default is capitals with two empty lines before.
+    // The default is upper case with two empty lines before.
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map(selector => ({
       selector,
       options: { uppercase: false, leadingLineBreaks: 2 },
@@ -84,7 +83,7 @@ const convert = compile({
   ],
 })
 
-/** @returns text with links kept and images left out; lines end in LF and are not wrapped */
+/** @returns text with links, without images; LF line endings, unwrapped */
 export function plainTextOf(html: string): string {
   return hasMoreTags(html, MAX_TAGS) ? stripHtml(html) : convert(html)
 }

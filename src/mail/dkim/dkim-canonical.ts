@@ -1,10 +1,9 @@
 /**
- * What a DKIM signature is computed over: the parts of a message in relaxed canonical form.
+ * Relaxed canonicalization for DKIM, and the check whether a message can be signed.
  *
- * Called by the signer. Works on octets: a body is 7-bit here, and white space is SP and TAB only, whatever a regular
- * expression's `\s` thinks of NBSP, VT and FF. Pure.
- * Standards: RFC 6376 §3.4.2 (header), §3.4.4 (body), §5.3 (what may be signed at all); RFC 5322 §2.1.1 (998 octets).
- * Fails: `assertSignable` throws a plain Error; the rest never throws.
+ * Works on octets: white space is SP and TAB only, unlike `\s` in regular expressions.
+ * Standards: RFC 6376 §3.4.2 (header), §3.4.4 (body), §5.3 (normalization before signing); RFC 5322 §2.1.1 (998
+ * octets).
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
@@ -15,23 +14,23 @@ const CR = 0x0d
 const SP = 0x20
 
 export interface MessageParts {
-  /** Header fields in order, as written: folded, without the CRLF that ends them. Octets as latin1 strings. */
+  /** In order, folded as written, without the terminating CRLF. Octets as latin1 strings. */
   readonly fields: readonly string[]
-  /** Everything after the empty line; shares memory with the message. */
+  /** Everything after the empty line; a view of the message. */
   readonly body: Buffer
 }
 
 /**
- * Throws unless the message would arrive as it leaves: a relay that re-encodes 8-bit text, mends bare line ends or breaks
- * long lines would break the signature (RFC 6376 §5.3). A header in UTF-8 (RFC 6532) is nobody's to re-encode: where it
- * cannot be taken as it is, the message is refused (RFC 6531 §3.5).
+ * Throws unless the message will arrive unchanged: relays that re-encode 8-bit text, repair bare line endings or
+ * break long lines would break the signature (RFC 6376 §5.3). A UTF-8 header (RFC 6532) is safe: servers that cannot
+ * transmit it reject the message (RFC 6531 §3.5).
  */
 export function assertSignable(message: Buffer): void {
   if (!isAscii(message)) assertUtf8Header(message)
   let lineStart = 0
   for (let at = 0; at < message.length; at++) {
     const octet = message[at] as number
-    // One comparison for nearly every octet.
+    // A single comparison for nearly every octet.
     if (octet > CR || (octet !== CR && octet !== LF)) continue
     if (octet === LF || message[at + 1] !== LF) throw new Error('not signable: bare CR or LF in the message')
     if (at - lineStart > MAX_LINE_OCTETS) throw new Error('not signable: line longer than 998 octets')
@@ -49,9 +48,9 @@ function assertUtf8Header(message: Buffer): void {
     throw new Error('not signable: the header is neither ASCII nor UTF-8')
 }
 
-/** Splits at the first empty line; a message without one is all header. */
+/** Splits at the first empty line; without one the message is all header. */
 export function splitMessage(message: Buffer): MessageParts {
-  // An empty header: the empty line comes first.
+  // Empty header.
   if (message[0] === CR && message[1] === LF) return { fields: [], body: message.subarray(2) }
   const end = message.indexOf('\r\n\r\n')
   const header = message.toString('latin1', 0, end < 0 ? message.length : end)
@@ -61,13 +60,13 @@ export function splitMessage(message: Buffer): MessageParts {
   }
 }
 
-/** With the empty line that ends it; all of a message that has none. */
+/** Includes the empty line; the whole message if there is none. */
 export function headerOf(message: Buffer): Buffer {
   const end = message.indexOf('\r\n\r\n')
   return end < 0 ? message : message.subarray(0, end + '\r\n\r\n'.length)
 }
 
-/** @returns name of a header field, lower case */
+/** @returns the name in lower case */
 export function fieldName(field: string): string {
   const colon = field.indexOf(':')
   return field
@@ -77,9 +76,9 @@ export function fieldName(field: string): string {
 }
 
 /**
- * One header field, relaxed (RFC 6376 §3.4.2).
+ * Relaxed header canonicalization (RFC 6376 §3.4.2).
  *
- * @param field as `splitMessage` gives it
+ * @param field as returned by `splitMessage`
  * @returns `name:value`, without CRLF
  */
 export function canonicalField(field: string): string {
@@ -93,10 +92,9 @@ export function canonicalField(field: string): string {
 }
 
 /**
- * The body, relaxed (RFC 6376 §3.4.4): runs of white space become one space, none at line ends, no empty lines at the
- * end, a CRLF at the end unless nothing is left.
+ * Relaxed body canonicalization (RFC 6376 §3.4.4).
  *
- * @returns shares memory with the body where nothing had to change, as in most mail
+ * @returns a view of the body if nothing changed, as for most mail
  */
 export function canonicalBody(body: Buffer): Buffer {
   const end = endOfText(body)
@@ -105,7 +103,7 @@ export function canonicalBody(body: Buffer): Buffer {
   return rewrite(body, end)
 }
 
-/** Where the CRLFs begin that end the body. */
+/** Offset of the trailing CRLFs. */
 function endOfText(body: Buffer): number {
   let end = body.length
   while (end >= 2 && body[end - 1] === LF && body[end - 2] === CR) end -= 2
@@ -115,7 +113,7 @@ function endOfText(body: Buffer): number {
 function hasCanonicalSpace(body: Buffer, end: number): boolean {
   for (let at = 0; at < end; at++) {
     const octet = body[at] as number
-    // One comparison for nearly every octet of nearly every mail.
+    // A single comparison for nearly every octet.
     if (octet > SP) continue
     if (octet === TAB) return false
     if (octet !== SP) continue
@@ -129,7 +127,7 @@ function isLineEnd(body: Buffer, at: number): boolean {
   return body[at] === CR && body[at + 1] === LF
 }
 
-/** @param end where the last line of text ends */
+/** @param end end of the last line of text */
 function rewrite(body: Buffer, end: number): Buffer {
   const canonical = Buffer.allocUnsafe(end + 2)
   let length = 0
@@ -140,10 +138,10 @@ function rewrite(body: Buffer, end: number): Buffer {
       continue
     }
     while (at + 1 < end && (body[at + 1] === SP || body[at + 1] === TAB)) at++
-    // White space at the end of a line, or of the body, is left out.
+    // White space at the end of a line or of the body is dropped.
     if (at + 1 < end && !isLineEnd(body, at + 1)) canonical[length++] = SP
   }
-  // What was white space alone may leave empty lines at the end.
+  // Lines of white space only may have become trailing empty lines.
   while (length >= 2 && canonical[length - 1] === LF && canonical[length - 2] === CR) length -= 2
   return length === 0 ? canonical.subarray(0, 0) : withLineEnd(canonical, length)
 }

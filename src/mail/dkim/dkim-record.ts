@@ -1,28 +1,27 @@
 /**
- * DKIM key records: what has to stand in DNS under `<selector>._domainkey.<domain>`, and whether it does.
+ * DKIM key records: builds, parses and compares the TXT record of `<selector>._domainkey.<domain>`.
  *
- * Called by domain set-up (records to publish), domain verification (records found) and the authoritative DNS
- * listener. Pure; looks nothing up.
+ * Pure; performs no lookups. Text that is not a record parses to undefined.
  * Standards: RFC 6376 §3.6.1 (record), §3.2 (tag list); RFC 8463 §4 (Ed25519); RFC 8301 (SHA-256 only).
- * Fails: reading never throws; text that is no record reads as undefined.
  */
 import type { KeyObject } from 'node:crypto'
 
 export interface DkimRecord {
-  /** `k=`, lower case; rsa where it is missing. */
+  /** `k=`, lower case; defaults to rsa. */
   readonly algorithm: string
-  /** `p=` without white space; empty means that the key was revoked. */
+  /** `p=` without white space; empty if the key was revoked. */
   readonly publicKey: string
-  /** `h=`, lower case; undefined allows every hash. */
+  /** `h=`, lower case; undefined allows all hashes. */
   readonly hashes: readonly string[] | undefined
   /** `s=`, lower case. */
   readonly services: readonly string[]
 }
 
 /**
- * A public key as it stands in `p=`.
+ * A public key as the value of `p=`.
  *
- * @returns base64 of the SubjectPublicKeyInfo for RSA (RFC 6376 §3.6.1), of the bare 32 bytes for Ed25519 (RFC 8463 §4)
+ * @returns base64 of the SubjectPublicKeyInfo for RSA (RFC 6376 §3.6.1), of the 32 key bytes for Ed25519 (RFC 8463
+ * §4)
  */
 export function publicKeyText(publicKey: KeyObject): string {
   const der = publicKey.export({ type: 'spki', format: 'der' })
@@ -30,15 +29,17 @@ export function publicKeyText(publicKey: KeyObject): string {
   return (publicKey.asymmetricKeyType === 'ed25519' ? der.subarray(-32) : der).toString('base64')
 }
 
-/** @returns the record's text; longer than 255 octets for RSA, so it takes several strings in DNS (RFC 6376 §3.6.2.2) */
+/**
+ * @returns the record text; for RSA longer than 255 octets, so it needs several strings in DNS (RFC 6376 §3.6.2.2)
+ */
 export function dkimRecord(algorithm: 'rsa' | 'ed25519', publicKeyBase64: string): string {
   return `v=DKIM1; k=${algorithm}; p=${publicKeyBase64}`
 }
 
 /**
- * Reads a record leniently: any order of tags, any white space, `v=` optional. Unknown tags are ignored.
+ * Lenient: tags in any order, any white space, `v=` optional, unknown tags ignored.
  *
- * @param txt the strings of one TXT record, joined
+ * @param txt the strings of one TXT record, concatenated
  */
 export function parseDkimRecord(txt: string): DkimRecord | undefined {
   const tags = new Map<string, string>()
@@ -57,10 +58,10 @@ export function parseDkimRecord(txt: string): DkimRecord | undefined {
 }
 
 /**
- * Whether signatures made with the key verify against this record: same key, same algorithm, usable with SHA-256, for
- * mail, not revoked.
+ * Whether signatures of the key verify against this record: same key and algorithm, allowed for SHA-256 and email,
+ * not revoked.
  *
- * @param publicKeyBase64 as `publicKeyText` gives it
+ * @param publicKeyBase64 as returned by `publicKeyText`
  */
 export function recordMatchesKey(txt: string, publicKeyBase64: string): boolean {
   const record = parseDkimRecord(txt)

@@ -1,10 +1,9 @@
 /**
- * DKIM signatures: puts one DKIM-Signature field per key in front of a finished message.
+ * Signs messages with DKIM: prepends one DKIM-Signature field per key.
  *
- * Called by the delivery agent, last before SMTP. Signs what it is given and changes nothing in it; never reads DNS.
+ * The last step before SMTP; changes nothing else. Throws an Error for a message that cannot be signed (see
+ * `assertSignable`) or has no From, and `UnusableKeyError` for a bad key. Errors never contain key material.
  * Standards: RFC 6376 (DKIM, relaxed/relaxed), RFC 8463 (Ed25519), RFC 8301 (rsa-sha256 is the only RSA).
- * Fails: plain Errors for a message outside the signer's domain (see `assertSignable`) and one without From, an
- * `UnusableKeyError` for a key; key material is in none of them.
  */
 import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -30,20 +29,19 @@ export interface DkimKey {
 }
 
 /**
- * Where the arithmetic of a signature runs, most of what a message costs: in the `pool` of the process (four threads,
- * which is what a main thread that has others to serve wants), or on the `caller`'s own thread, which spares a thread made
- * for this work the way there and back.
+ * Where signatures are computed, which is most of a message's CPU time: in the libuv `pool`, which keeps a main
+ * thread responsive, or synchronously in the `caller`'s thread, which saves a worker the thread hop.
  */
 export type SigningThread = 'pool' | 'caller'
 
-/** A key that cannot be used: the message is right, and goes out once the operator has mended the key. */
+/** The message is fine and can be sent once the operator has replaced the key. */
 export class UnusableKeyError extends Error {
   override readonly name = 'UnusableKeyError'
 }
 
 /**
- * Named once more than they occur, so that a field added on the way breaks the signature (RFC 6376 §5.4.2, §8.15):
- * everything a reader or a mail client acts on.
+ * Listed once more than they occur, so that adding one breaks the signature (RFC 6376 §5.4.2, §8.15): every field a
+ * reader or mail client acts on.
  */
 const OVERSIGNED_FIELDS = [
   'From',
@@ -60,22 +58,22 @@ const OVERSIGNED_FIELDS = [
   'Content-Transfer-Encoding',
 ] as const
 
-/** Signed where they occur (RFC 6376 §5.4.1); lists and forwarders may rightly add one. */
+/** Signed if present (RFC 6376 §5.4.1); lists and forwarders may legitimately add them. */
 const SIGNED_FIELDS = ['Sender', 'In-Reply-To', 'References', 'List-Id', 'Feedback-ID'] as const
 
 /** RFC 6376 §3.3, RFC 8463 §3. */
 const ALGORITHM_TAGS = { rsa: 'rsa-sha256', ed25519: 'ed25519-sha256' } as const
 
-/** RFC 5322 §2.1.1: lines should not be longer than this. */
+/** RFC 5322 §2.1.1: recommended maximum. */
 const FOLD_AT = 78
 
 /**
- * @param message complete, 7-bit (the header may be UTF-8), CRLF line ends, no line over 998 octets
+ * @param message complete, 7-bit (the header may be UTF-8), CRLF line endings, no line over 998 octets
  * @param keys one signature each, in this order from the top
- * @param signedAt becomes `t=`, ms since epoch UTC
- * @param unsigned header fields, each with its CRLF, that come between signatures and message and are not covered; ASCII
- * @param knownBody the canonical form of the body, where whoever made the message knows it, and that it can be signed
- * @returns the signed message; the message itself when there is neither key nor field
+ * @param signedAt for `t=`, ms since epoch UTC
+ * @param unsigned header fields, each with CRLF, inserted between signatures and message and not covered; ASCII
+ * @param knownBody the canonical body, if the caller knows it and that it can be signed
+ * @returns the signed message; the input if there are neither keys nor fields
  */
 export async function signMessage(
   message: Buffer,
@@ -106,11 +104,7 @@ function prepend(fields: string, message: Buffer): Buffer {
   return fields === '' ? message : Buffer.concat([Buffer.from(fields, 'latin1'), message])
 }
 
-/**
- * Chooses the fields to sign.
- *
- * @returns names for `h=`, and the canonical fields in that order, each with its CRLF
- */
+/** @returns names for `h=`, and the canonical fields in that order, each with CRLF */
 function selectFields(fields: readonly string[]): { names: string[]; canonical: string } {
   const present = new Map<string, string[]>()
   for (const field of fields) {
@@ -124,7 +118,7 @@ function selectFields(fields: readonly string[]): { names: string[]; canonical: 
   const names: string[] = []
   let canonical = ''
   const select = (name: string): void => {
-    // A name that stands several times means the last field, then the one before it (RFC 6376 §5.4.2).
+    // Repeated fields are signed from the last to the first (RFC 6376 §5.4.2).
     for (const field of present.get(name.toLowerCase())?.toReversed() ?? []) {
       names.push(name)
       canonical += `${canonicalField(field)}\r\n`
@@ -138,7 +132,7 @@ function selectFields(fields: readonly string[]): { names: string[]; canonical: 
   return { names, canonical }
 }
 
-/** The field with an empty `b=`, folded, without CRLF at its end: what the signature covers (RFC 6376 §3.5, §3.7). */
+/** The field with an empty `b=`, folded, without CRLF: what the signature covers (RFC 6376 §3.5, §3.7). */
 function signatureField(key: DkimKey, signedAt: number, names: readonly string[], bodyHash: string): string {
   const lines = [
     `DKIM-Signature: v=1; a=${ALGORITHM_TAGS[key.algorithm]}; c=relaxed/relaxed;`,
@@ -151,13 +145,13 @@ function signatureField(key: DkimKey, signedAt: number, names: readonly string[]
   return lines.join('\r\n\t')
 }
 
-/** RFC 6376 §3.5 allows folding white space after each colon of `h=`. */
+/** RFC 6376 §3.5 allows folding after each colon of `h=`. */
 function foldNames(names: readonly string[]): string[] {
   const lines: string[] = []
   let line = 'h='
   names.forEach((name, index) => {
     const piece = index < names.length - 1 ? `${name}:` : `${name};`
-    // One column is the TAB that the line will begin with.
+    // One column is the TAB of the folded line.
     if (line.length + piece.length > FOLD_AT - 1) {
       lines.push(line)
       line = ''
@@ -167,7 +161,7 @@ function foldNames(names: readonly string[]): string[] {
   return [...lines, line]
 }
 
-/** Fills in `b=`; white space inside its value counts for nothing (RFC 6376 §3.5). */
+/** Fills in `b=`, whose white space is ignored (RFC 6376 §3.5). */
 function foldBase64(field: string, signature: string): string {
   const pieces = signature.match(/.{1,75}/g) ?? []
   return field + pieces.join('\r\n\t')
@@ -176,7 +170,7 @@ function foldBase64(field: string, signature: string): string {
 async function signText(text: string, key: DkimKey, place: SigningThread): Promise<string> {
   const privateKey = parsedKey(key)
   const octets = Buffer.from(text, 'latin1')
-  // RFC 8463 §3: Ed25519 signs the SHA-256 of the text, not the text.
+  // RFC 8463 §3: Ed25519 signs the SHA-256 of the text.
   const digest = key.algorithm === 'rsa' ? 'sha256' : null
   const input = key.algorithm === 'rsa' ? octets : createHash('sha256').update(octets).digest()
   const signature =
@@ -186,7 +180,7 @@ async function signText(text: string, key: DkimKey, place: SigningThread): Promi
 
 const signInPool = promisify<string | null, Buffer, KeyObject, Buffer>(sign)
 
-/** Parsing a PEM costs more than signing with it. Least recently used first; keyed by PEM, which rotation changes. */
+/** LRU of parsed keys by PEM: parsing costs more than signing. */
 const parsedKeys = new Map<string, KeyObject>()
 const MAX_PARSED_KEYS = 1_000
 
@@ -205,7 +199,7 @@ function parseKey(key: DkimKey): KeyObject {
   try {
     return createPrivateKey(key.privateKey)
   } catch {
-    // The cause is left out: it belongs to key material.
+    // The original error could contain key material.
     throw new UnusableKeyError(`DKIM key ${key.selector} of ${key.domain} cannot be read`)
   }
 }

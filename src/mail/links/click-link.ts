@@ -1,33 +1,30 @@
 /**
- * Click links: `<message part>.<link part>`, which lead to a URL that stood in mail of that workspace and nowhere else.
+ * Click links: `<message token>.<link part>`.
  *
- * The link part holds the URL, `<header 3><MAC 12><URL>`, and is made once for all messages that have it; the message part is one
- * short token, the same for all links of a message. Both are bound to the workspace, so that nobody's link goes with anybody
- * else's message, and reading them asks no database. Pure.
- * Standards: RFC 2104 (HMAC-SHA256, truncated to 96 bits), RFC 3986 (URLs).
- * Fails: reading never throws; making one throws a plain Error for what is no UUID.
+ * The link part contains the URL, `<header 3><MAC 12><URL>`, and is created once for all messages of a workspace; the
+ * message token is the same for all links of a message. Both are bound to the workspace, so that parts of different
+ * workspaces cannot be combined. Reading them needs no database.
+ * Standards: RFC 2104 (HMAC-SHA256, truncated to 96 bits), RFC 3986 (URLs). Creating one throws if an id is not a
+ * UUID.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { LinkKey, LinkKeys } from './link-keys.js'
-import { readMessageToken, workspaceTag } from './message-token.js'
-import { HEADER_BYTES, readTokenBytes, tokenHeader } from './token-bytes.js'
+import { HEADER_BYTES, readMessageToken, readTokenBytes, tokenHeader, workspaceTag } from './token.js'
 
 const MAC_BYTES = 12
 const URL_AT = HEADER_BYTES + MAC_BYTES
-/** A longer one is left as it stands in the mail: as a click link it would be too long for some that handle it on its way. */
+/** Longer URLs are not tracked: some software on the way could not handle the click link. */
 export const MAX_URL_OCTETS = 2_048
 
-/** Where a click leads, and whose it was. */
 export interface Click {
   readonly messageId: string
-  /** As it stood in the mail. */
+  /** As in the mail. */
   readonly url: string
 }
 
 /**
- * @param url absolute, as it is meant (character references of HTML resolved)
- * @returns undefined where a click on it cannot be followed: another scheme than http(s), a control character or a space in it,
- *   no host, or too long
+ * @param url absolute, with HTML character references resolved
+ * @returns undefined if it cannot be tracked: not http(s), control characters or spaces, no host, or too long
  */
 export function makeLinkPart(keys: LinkKeys, workspaceId: string, url: string): string | undefined {
   const octets = Buffer.from(url)
@@ -38,7 +35,7 @@ export function makeLinkPart(keys: LinkKeys, workspaceId: string, url: string): 
   return Buffer.concat([header, mac, octets]).toString('base64url')
 }
 
-/** @returns undefined where we made neither part, or not for each other */
+/** @returns undefined unless both parts are ours and belong together */
 export function readClick(keys: LinkKeys, text: string): Click | undefined {
   const dot = text.indexOf('.')
   if (dot < 0) return undefined
@@ -65,4 +62,42 @@ function isFollowable(url: string): boolean {
 
 function macOf(key: LinkKey, header: Buffer, tag: Buffer, url: Buffer): Buffer {
   return key.mac(Buffer.concat([header, tag, url])).subarray(0, MAC_BYTES)
+}
+
+/** UTF-16 units of URLs and parts: some ten thousand links. */
+const MAX_CHARACTERS = 4 * 1_024 * 1_024
+
+export class LinkPartCache {
+  private readonly keys: LinkKeys
+  private readonly byWorkspace = new Map<string, Map<string, string | undefined>>()
+  private characters = 0
+
+  constructor(keys: LinkKeys) {
+    this.keys = keys
+  }
+
+  /** For a URL shared by many messages. @returns undefined if it cannot be tracked */
+  getCached(workspaceId: string, url: string): string | undefined {
+    const known = this.byWorkspace.get(workspaceId)
+    if (known?.has(url)) return known.get(url)
+    const part = this.create(workspaceId, url)
+    this.add(workspaceId, url, part)
+    return part
+  }
+
+  /** For a URL that occurs in one message only. */
+  create(workspaceId: string, url: string): string | undefined {
+    return makeLinkPart(this.keys, workspaceId, url)
+  }
+
+  private add(workspaceId: string, url: string, part: string | undefined): void {
+    this.characters += url.length + (part?.length ?? 0) + workspaceId.length
+    if (this.characters > MAX_CHARACTERS) {
+      this.byWorkspace.clear()
+      this.characters = url.length
+    }
+    const known = this.byWorkspace.get(workspaceId)
+    if (known) known.set(url, part)
+    else this.byWorkspace.set(workspaceId, new Map([[url, part]]))
+  }
 }

@@ -1,17 +1,16 @@
 /**
- * The keys that links are signed and sealed with: of each version of the appliance's secret one key for each purpose.
+ * Keys for signing and sealing links: one per version of the link secret and purpose.
  *
- * Opened once by whoever makes or reads links and handed to the other files here. What is made for one purpose is worth nothing for
- * another, since no two have a key in common. Derived when first asked for and kept. Pure.
- * Standards: RFC 5869 (HKDF), RFC 2104 (HMAC).
- * Fails: without any key, or with a version that a token has no room for, opening throws a plain Error.
+ * Keys are derived on first use and cached. Separate keys per purpose keep a token for one purpose invalid for
+ * another.
+ * Standards: RFC 5869 (HKDF), RFC 2104 (HMAC). Throws if there is no key, or a version does not fit a token.
  */
 import { createCipheriv, hash, hkdfSync } from 'node:crypto'
 import type { TokenKey } from '../signed-token.js'
 
 /**
- * `message`: pixel, view and the head of click links. `link`: the URL of a click link. `subscriber`: unsubscribe and preferences.
- * Those of one purpose share an HMAC and have a part of it each, which the other's says nothing of.
+ * `message`: pixel, view and the token of click links. `link`: the URL part of click links. `subscriber`: unsubscribe
+ * and preferences. Uses of one purpose take different parts of one HMAC, which are independent.
  */
 export type LinkPurpose = 'message' | 'link' | 'subscriber' | 'confirm'
 
@@ -19,21 +18,21 @@ export interface LinkKey {
   readonly version: number
   /** HMAC-SHA256, 32 octets. */
   mac(octets: Buffer): Buffer
-  /** Enciphers 16 octets each with AES-256; used by what is sealed. */
+  /** Encrypts blocks of 16 octets with AES-256; used for sealed tokens. */
   encipherBlocks(blocks: Buffer): Buffer
 }
 
 export interface LinkKeys {
-  /** The one that signs. */
+  /** The signing key. */
   newest(purpose: LinkPurpose): LinkKey
-  /** One that verifies. @returns undefined where there never was such a version */
+  /** A verification key. @returns undefined if the version never existed */
   find(purpose: LinkPurpose, version: number): LinkKey | undefined
 }
 
-/** Of a key version in a token: two octets. */
+/** Key versions take two octets in a token. */
 const MAX_VERSION = 0xffff
 
-/** @param secrets every version there ever was, in any order: links in mail are followed years later */
+/** @param secrets all versions ever used, since links are followed years later */
 export function openLinkKeys(secrets: readonly TokenKey[]): LinkKeys {
   const newest = secrets.reduce((most, { version }) => Math.max(most, version), -1)
   if (newest < 0 || newest > MAX_VERSION)
@@ -53,7 +52,7 @@ export function openLinkKeys(secrets: readonly TokenKey[]): LinkKeys {
     find,
     newest(purpose) {
       const key = find(purpose, newest)
-      if (!key) throw new Error('the newest secret of links is gone')
+      if (!key) throw new Error('the newest link secret is missing')
       return key
     },
   }
@@ -61,7 +60,7 @@ export function openLinkKeys(secrets: readonly TokenKey[]): LinkKeys {
 
 function derive({ version, secret }: TokenKey, purpose: LinkPurpose): LinkKey {
   const bytes = Buffer.from(hkdfSync('sha256', secret, '', `postroad link ${purpose}`, 64))
-  // Kept, since making one takes several times as long as using it; with whole blocks it holds nothing back.
+  // Reused, since creating a cipher takes several times longer than using it; with whole blocks it buffers nothing.
   const cipher = createCipheriv('aes-256-ecb', bytes.subarray(32), null).setAutoPadding(false)
   return { version, mac: hmacSha256(bytes.subarray(0, 32)), encipherBlocks: blocks => cipher.update(blocks) }
 }
@@ -69,7 +68,10 @@ function derive({ version, secret }: TokenKey, purpose: LinkPurpose): LinkKey {
 /** Of SHA-256. */
 const BLOCK_OCTETS = 64
 
-/** RFC 2104 §2: two hashes of what is not long, each in one go, take half the time of an Hmac object. @param key a block at most */
+/**
+ * RFC 2104 §2. Two one-shot hashes of a short input take half the time of an Hmac object. @param key at most one
+ * block
+ */
 function hmacSha256(key: Buffer): (octets: Buffer) => Buffer {
   const padded = Buffer.concat([key], BLOCK_OCTETS)
   const inner = padded.map(octet => octet ^ 0x36)

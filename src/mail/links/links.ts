@@ -1,18 +1,18 @@
 /**
- * The links back that a mail carries, and where they lead: one path for each of them below the public URL.
+ * The links of a mail that point back to this server, and the URL paths they use.
  *
- * `linksOf` is called by whatever renders mail; the routes that answer take `LINK_PATHS` and the readers here. Links are made when
- * they are first asked for, with two HMACs at most for a message, and are the same whenever it is rendered again. Pure.
- * Fails: reading never throws; a link for what is no UUID throws a plain Error when it is asked for.
+ * `linksOf` is called when mail is rendered; the routes use `LINK_PATHS` and the readers here. Links are created when
+ * first read, with at most two HMACs per message, and are the same whenever the message is rendered again. Reading
+ * never throws; creating a link throws if an id is not a UUID.
  */
 import type { Subscriber } from '../unsubscribe-token.js'
 import type { LinkKeys } from './link-keys.js'
-import { MessageTokens, readMessageToken } from './message-token.js'
+import { MessageTokens, readMessageToken } from './token.js'
 import { makeConfirmationToken, SubscriberTokens, type Confirmation } from './subscriber-link.js'
 
-/** What stands before the token; one letter each, since links make mail longer. */
+/** Path prefixes before the token; short, since links make mail longer. */
 export const LINK_PATHS = {
-  /** A picture of one pixel: `/o/<token>.gif`. */
+  /** Tracking pixel: `/o/<token>.gif`. */
   open: '/o/',
   click: '/c/',
   unsubscribe: '/u/',
@@ -21,27 +21,26 @@ export const LINK_PATHS = {
   confirm: '/s/',
 } as const
 
-/** Some show a picture only where its name looks like one. */
+/** Some mail clients only load images whose name looks like one. */
 const PIXEL_SUFFIX = '.gif'
 
-/** Longer paths are none of ours: the longest is a click link, 2,048 octets of URL in base64 and what is signed with it. */
+/** The longest link is a click link: 2,048 octets of URL in base64, plus signatures. */
 export const MAX_LINK_PATH = 3_000
 
-/** What the links of a message are made of. */
 export type LinkedMessage = Subscriber
 
 export interface Links {
-  /** GET shows a page, POST acts (RFC 8058). Never expires. */
+  /** GET shows a page, POST unsubscribes (RFC 8058). Never expires. */
   readonly unsubscribeUrl: string
   readonly preferencesUrl: string
-  /** The mail in a browser, as long as it is kept. */
+  /** The mail as a web page, as long as it is stored. */
   readonly viewUrl: string
   readonly pixelUrl: string
-  /** A link part of `makeLinkPart` for the workspace of this message makes a click link of it. */
+  /** Prefix of click links; append a link part of the message's workspace. */
   readonly clickUrl: string
 }
 
-/** @param publicUrl without a slash at the end */
+/** @param publicUrl without a trailing slash */
 export function linksOf(keys: LinkKeys, publicUrl: string, message: LinkedMessage): Links {
   return new MessageLinks(keys, publicUrl, message)
 }
@@ -98,18 +97,18 @@ class MessageLinks implements Links {
   }
 }
 
-/** @param publicUrl without a slash at the end */
+/** @param publicUrl without a trailing slash */
 export function confirmationUrl(keys: LinkKeys, publicUrl: string, confirmation: Confirmation): string {
   return publicUrl + LINK_PATHS.confirm + makeConfirmationToken(keys, confirmation)
 }
 
-/** @param text behind the path, with or without `.gif` @returns the message's id; undefined where we did not make it */
+/** @param text after the path, with or without `.gif` @returns the message id; undefined if the token is not ours */
 export function readOpen(keys: LinkKeys, text: string): string | undefined {
   const token = text.endsWith(PIXEL_SUFFIX) ? text.slice(0, -PIXEL_SUFFIX.length) : text
   return readMessageToken(keys, 'open', token)?.messageId
 }
 
-/** @returns the message's id; undefined where we did not make it */
+/** @returns the message id; undefined if the token is not ours */
 export function readView(keys: LinkKeys, text: string): string | undefined {
   return readMessageToken(keys, 'view', text)?.messageId
 }

@@ -1,23 +1,21 @@
 /**
- * Links that say who follows them: unsubscribe, preferences, and the confirmation of what a form took.
+ * Links that identify their subscriber: unsubscribe, preferences, and form confirmation.
  *
- * What they carry is sealed, so that no address can be read in a URL, in a log of a proxy or in a browser's history. The first
- * two never expire and need no row of their message: people unsubscribe years later. Pure.
- * Standards: those of `sealed-token.ts`; RFC 8058 (what unsubscribe links are used for).
- * Fails: reading never throws; making one throws a plain Error for what is no UUID, or an address too long to be one.
+ * Their content is encrypted, so that no address appears in URLs, proxy logs or browser history. Unsubscribe and
+ * preferences links never expire and need no stored message, since people unsubscribe years later.
+ * Standards: those of `token.ts`; RFC 8058. Creating one throws if an id is not a UUID or the address is too long.
  */
 import type { Subscriber } from '../unsubscribe-token.js'
 import type { LinkKeys } from './link-keys.js'
-import { unsealToken, SealedContent } from './sealed-token.js'
-import { bytesToUuid, UUID_BYTES, uuidToBytes } from './token-bytes.js'
+import { bytesToUuid, SealedContent, unsealToken, UUID_BYTES, uuidToBytes } from './token.js'
 
-/** What somebody asked for by a form, and has to say once more from the mailbox that was named. */
+/** A form submission to be confirmed from the mailbox it named. */
 export interface Confirmation {
   readonly workspaceId: string
-  /** UUID of what waits for it. */
+  /** Id of the submission. */
   readonly subjectId: string
   readonly recipient: string
-  /** When the link was made, ms since epoch UTC: how long it is good for is for the reader to say. */
+  /** Creation time, ms since epoch UTC; the reader decides about expiry. */
   readonly madeAt: number
 }
 
@@ -28,7 +26,7 @@ export type SubscriberPurpose = 'unsubscribe' | 'preferences'
 
 const USES = { unsubscribe: 0, preferences: 1 } as const
 
-/** The tokens of one subscriber: asked for one by one, signed once. */
+/** The tokens of one subscriber, sharing one HMAC. */
 export class SubscriberTokens {
   private readonly sealing: SealedContent
 
@@ -49,7 +47,7 @@ export function makeSubscriberToken(
   return new SubscriberTokens(keys, subscriber).token(purpose)
 }
 
-/** @returns undefined where we did not make the token for this purpose */
+/** @returns undefined unless we made the token for this purpose */
 export function readSubscriberToken(
   keys: LinkKeys,
   purpose: SubscriberPurpose,
@@ -68,7 +66,7 @@ export function makeConfirmationToken(keys: LinkKeys, confirmation: Confirmation
   return new SealedContent(keys, 'confirm', encodeContent(workspaceId, subjectId, recipient, moment)).token(0)
 }
 
-/** @returns undefined where we did not make the token */
+/** @returns undefined unless we made the token */
 export function readConfirmationToken(keys: LinkKeys, text: string): Confirmation | undefined {
   const content = unsealToken(keys, 'confirm', 0, text)
   if (!content || content.length <= MOMENT_BYTES + IDS_BYTES) return undefined

@@ -1,14 +1,15 @@
 /**
- * Octets as characters: charsets that are declared, and text that does not say what it is in.
+ * Decodes and encodes charsets, declared or guessed.
  *
- * Called by the readers of header fields and of MIME parts. Charsets are those of the platform's TextDecoder. Pure.
- * Standards: RFC 2045 §5.2, RFC 2047 §2 (charset of an encoded-word), RFC 6532 (raw UTF-8 in headers), Encoding Standard.
- * Fails: never throws; what cannot be decoded is read as windows-1252, which leaves the ASCII that matters. Linear.
+ * Uses the platform's TextDecoder. Never throws: what cannot be decoded is read as windows-1252, which preserves the
+ * ASCII.
+ * Standards: RFC 2045 §5.2, RFC 2047 §2 (charset of an encoded-word), RFC 6532 (raw UTF-8 in headers), Encoding
+ * Standard.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 
-/** Names that mail uses and the Encoding Standard does not have. */
+/** Labels used in mail that the Encoding Standard lacks. */
 const ALIASES: Readonly<Record<string, string>> = {
   cp932: 'shift_jis',
   'x-ms-cp932': 'shift_jis',
@@ -20,44 +21,42 @@ const ALIASES: Readonly<Record<string, string>> = {
   cp1252: 'windows-1252',
 }
 
-/** Labels that say nothing which the octets themselves do not say better. */
+/** Labels that say no more than the octets do. */
 const UNINFORMATIVE = /^$|^(?:us-)?ascii$|^unknown|^utf-?8$/
 const ESCAPE = 0x1b
 // eslint-disable-next-line no-control-regex -- ASCII is what this is about
 const NON_ASCII = /[^\x00-\x7f]/
 
-/** By label in lower case. Labels that exist are few, so that this does not grow. */
+/** By lower-case label; bounded, since only valid labels are stored. */
 const DECODERS = new Map<string, TextDecoder>()
 
-/** @returns whether the text holds characters, or octets, beyond ASCII */
 export function hasNonAscii(text: string): boolean {
   return NON_ASCII.test(text)
 }
 
 /**
- * @param charset as it was labelled; UTF-8, ASCII or no label is read as UTF-8 where the octets are, else as windows-1252
- * @param mayAsk whether a label that was not met before is looked up: asking for one that does not exist is an exception,
- *   which takes longer than decoding a short text
+ * @param charset as labelled; UTF-8, ASCII or no label means UTF-8 if valid, else windows-1252
+ * @param mayAsk whether an unknown label may be looked up, which is expensive if it does not exist
  */
 export function decodeCharset(octets: Buffer, charset = '', mayAsk = true): string {
   const label = charset.trim().toLowerCase()
-  // Seven bits wide and no ASCII all the same: ISO-2022 has ESC, UTF-16 has NUL. Labels alone are often wrong.
+  // ISO-2022 (with ESC) and UTF-16 (with NUL) are 7-bit and not ASCII; labels alone are often wrong.
   if (isAscii(octets) && !octets.includes(ESCAPE) && !octets.includes(0)) return octets.toString('latin1')
   const decoder = UNINFORMATIVE.test(label) ? undefined : decoderOf(label, mayAsk)
   return decoder ? decoder.decode(octets) : decodeGuessed(octets)
 }
 
-/** What is no UTF-8 becomes U+FFFD, and the rest stays readable. */
+/** Invalid sequences become U+FFFD. */
 export function decodeUtf8(octets: Buffer): string {
   return decodeAs('utf-8', octets)
 }
 
-/** Whether there is such a charset. Slow where there is none. */
+/** Slow for unknown labels. */
 export function isKnownCharset(label: string): boolean {
   return UNINFORMATIVE.test(label) || decoderOf(label, true) !== undefined
 }
 
-/** For text that comes in pieces. @returns undefined where there is no such charset; no label is UTF-8 */
+/** For text that arrives in pieces. @returns undefined for an unknown charset; no label means UTF-8 */
 export function streamDecoder(label: string): TextDecoder | undefined {
   const name = label.trim().toLowerCase()
   try {
@@ -68,11 +67,11 @@ export function streamDecoder(label: string): TextDecoder | undefined {
 }
 
 /**
- * Characters of octets in a header field outside of encoded-words. What the declared charset does not have becomes U+FFFD:
- * nobody's address is to be a guess.
+ * Decodes octets in a header field outside encoded-words. Invalid sequences become U+FFFD: an address must not be
+ * guessed.
  *
  * @param octets latin1 string
- * @param charset what the message declares for its text; used where the octets are no valid UTF-8
+ * @param charset declared by the message; used if the octets are not valid UTF-8
  */
 export function decodeOctets(octets: string, charset = 'windows-1252'): string {
   if (!hasNonAscii(octets)) return octets
@@ -81,13 +80,13 @@ export function decodeOctets(octets: string, charset = 'windows-1252'): string {
   return decoderOf(charset.trim().toLowerCase(), true)?.decode(buffer) ?? decodeGuessed(buffer)
 }
 
-/** Text of unknown origin: octets as a latin1 string, or characters already, which stay. */
+/** Decodes text of unknown origin: a latin1 string of octets, or already decoded characters, which are kept. */
 export function guessCharset(text: string): string {
   return /[\u0100-\uffff]/.test(text) ? text : decodeCharset(Buffer.from(text, 'latin1'))
 }
 
 function decodeGuessed(octets: Buffer): string {
-  // All ASCII to look at: ESC $ begins Japanese characters, and no text in UTF-8 has reason to hold that.
+  // ESC $ starts Japanese text in ISO-2022-JP, and does not occur in UTF-8 text.
   if (octets.includes('\x1b$B') || octets.includes('\x1b$@')) {
     const text = decodeAs('iso-2022-jp', octets)
     if (!text.includes('\ufffd')) return text
@@ -109,4 +108,69 @@ function decoderOf(label: string, mayAsk: boolean): TextDecoder | undefined {
   } catch {
     return undefined
   }
+}
+
+/** By lower-case label; bounded, since only valid labels are stored. */
+const TABLES = new Map<string, ReadonlyMap<string, Buffer>>()
+const HIGH = 0x80
+const FIRST_LEAD = 0x81
+const FIRST_TRAIL = 0x40
+const LAST = 0xff
+const LF = 0x0a
+
+/**
+ * Encodes characters in a legacy charset, which the platform cannot do. The table is built once by decoding all one-
+ * and two-octet sequences; longer ones are not used.
+ *
+ * @param charset one in which single octets below 0x80 are ASCII
+ * @returns undefined if the charset lacks a character
+ */
+export function encodeInCharset(text: string, charset: string): Buffer | undefined {
+  if (!hasNonAscii(text)) return Buffer.from(text, 'latin1')
+  const table = tableOf(charset.trim().toLowerCase())
+  const pieces: Buffer[] = []
+  for (const character of text) {
+    const octets = hasNonAscii(character) ? table?.get(character) : Buffer.from(character, 'latin1')
+    if (!octets) return undefined
+    pieces.push(octets)
+  }
+  return Buffer.concat(pieces)
+}
+
+function tableOf(label: string): ReadonlyMap<string, Buffer> | undefined {
+  const known = TABLES.get(label)
+  if (known) return known
+  const table = readTable(label)
+  if (table) TABLES.set(label, table)
+  return table
+}
+
+function readTable(label: string): ReadonlyMap<string, Buffer> | undefined {
+  const table = new Map<string, Buffer>()
+  for (const sequences of [singles(), pairs()]) {
+    const lines = Buffer.concat(sequences.flatMap(sequence => [sequence, Buffer.of(LF)]))
+    const decoded = streamDecoder(label)?.decode(lines)
+    if (decoded === undefined) return undefined
+    for (const [index, character] of decoded.split('\n').entries()) {
+      const sequence = sequences[index]
+      const isOne = /^.$/u.test(character) && hasNonAscii(character) && character !== '\ufffd'
+      if (sequence && isOne && !table.has(character)) table.set(character, sequence)
+    }
+  }
+  return table
+}
+
+function singles(): Buffer[] {
+  return Array.from({ length: LAST + 1 - HIGH }, (_, index) => Buffer.of(HIGH + index))
+}
+
+function pairs(): Buffer[] {
+  const all: Buffer[] = []
+  for (let lead = FIRST_LEAD; lead < LAST; lead++)
+    for (let trail = FIRST_TRAIL; trail < LAST; trail++) all.push(Buffer.of(lead, trail))
+  return all
+}
+
+export function octetsToText(message: Buffer): string {
+  return message.toString(isUtf8(message) ? 'utf8' : 'latin1')
 }

@@ -1,39 +1,37 @@
 /**
- * Finds the delimiter lines between the parts of a multipart, for all multiparts that are open where a reader stands.
+ * Finds multipart delimiter lines, for all multiparts open at the reader's position.
  *
- * Used by the reader of MIME structure, which goes forward through a message. Every line that begins with `--` is looked at
- * once. Pure but for what it remembers of the way.
- * Standards: RFC 2046 §5.1.1 (delimiters; the line end before one belongs to it).
- * Fails: never throws. Linear in the length of what is passed.
+ * Each line starting with `--` is examined once. Never throws; linear in the input.
+ * Standards: RFC 2046 §5.1.1 (the line ending before a delimiter belongs to it).
  */
 
-/** A line that ends a part. */
+/** A delimiter line. */
 export interface Delimiter {
-  /** Where the content before it ends; its line end is not part of that. */
+  /** End of the content before it, without its line ending. */
   readonly contentEnd: number
-  /** Where the line after it begins. */
+  /** Start of the next line. */
   readonly next: number
-  /** Of the multipart it belongs to. */
+  /** Level of its multipart. */
   readonly level: number
   readonly closes: boolean
 }
 
 /** RFC 2046 §5.1.1 allows 70; some programs write more. */
 const MAX_BOUNDARY = 200
-/** White space behind a boundary, and the two dashes that close. */
+/** White space after a boundary, and the closing dashes. */
 const MAX_BEHIND = 80
-/** Octets that are looked at one by one before a search is begun, which for a short line takes longer than the line. */
+/** Octets examined one by one before a native search, which is slower for short lines. */
 const NEAR = 256
 const LF = 0x0a
 const CR = 0x0d
 const SP = 0x20
 const DASH = 0x2d
 
-/** Next line that begins so; kept, so that a search that went far is not made again. */
+/** A remembered search result, so that a long search is not repeated. */
 interface PendingSearch {
   readonly octets: Buffer
   from: number
-  /** -1: none from there on. */
+  /** -1: no further match. */
   at: number
 }
 
@@ -41,13 +39,13 @@ export class DelimiterScan {
   private readonly message: Buffer
   private readonly isLenient: boolean
   private readonly searches: readonly PendingSearch[]
-  /** Boundary to level. The outer one wins where two are the same. */
+  /** Boundary to level. If two are equal, the outer one wins. */
   private readonly open = new Map<string, number>()
   private readonly boundaries = new Map<number, string>()
-  /** How many open boundaries begin with each octet: most lines of dashes are no delimiters, and one octet tells most of them. */
+  /** Number of open boundaries by first octet, which rules out most lines of dashes. */
   private readonly firstOctets = new Uint16Array(256)
 
-  /** @param isLenient takes delimiters that are moved in by one blank, which is not right, but seen */
+  /** @param isLenient accepts delimiters indented by one space, which is wrong but occurs */
   constructor(message: Buffer, isLenient: boolean) {
     this.message = message
     this.isLenient = isLenient
@@ -56,9 +54,9 @@ export class DelimiterScan {
   }
 
   /**
-   * Opens a multipart. Nothing is opened without a boundary, or where an outer multipart has the same.
+   * Opens a multipart, unless it has no boundary or the same one as an outer multipart.
    *
-   * @param level one more than that of the multipart around it
+   * @param level one more than the enclosing multipart
    * @returns the first delimiter of any open multipart
    */
   openAt(boundary: string, level: number, from: number): Delimiter | undefined {
@@ -83,7 +81,7 @@ export class DelimiterScan {
     this.firstOctets[octet] = (this.firstOctets[octet] ?? 0) + change
   }
 
-  /** @param from start of a line, where the content begins that the delimiter may end */
+  /** @param from start of a line, where the content begins */
   find(from: number): Delimiter | undefined {
     if (this.open.size === 0) return undefined
     const first = this.readAt(from, from)
@@ -95,12 +93,12 @@ export class DelimiterScan {
     return undefined
   }
 
-  /** The delimiter that the line is, with no content before it. @param lineStart start of a line */
+  /** The delimiter at this line, with no content before it. @param lineStart start of a line */
   at(lineStart: number): Delimiter | undefined {
     return this.open.size === 0 ? undefined : this.readAt(lineStart, lineStart)
   }
 
-  /** @returns where the line after the one that holds `at` begins, or the end of the message */
+  /** @returns the start of the line after the one containing `at`, or the end of the message */
   afterLine(at: number): number {
     const { message } = this
     const near = Math.min(at + NEAR, message.length)
@@ -109,7 +107,7 @@ export class DelimiterScan {
     return end < 0 ? message.length : end + 1
   }
 
-  /** @returns start of the first line behind `from` that may be a delimiter, or -1 */
+  /** @returns the start of the next line after `from` that may be a delimiter, or -1 */
   private nextLine(from: number): number {
     const { message } = this
     const near = Math.min(from + NEAR, message.length)
@@ -146,12 +144,12 @@ export class DelimiterScan {
     }
   }
 
-  /** Where the dashes would stand in a line. */
+  /** Offset of the dashes in a delimiter line. */
   private dashesOf(lineStart: number): number {
     return this.isLenient && this.message[lineStart] === SP ? lineStart + 1 : lineStart
   }
 
-  /** @returns where the LF stands, or the end of the message; -1 for a line that is longer than any delimiter */
+  /** @returns the offset of the LF, or the end of the message; -1 if the line is too long for a delimiter */
   private endOfDelimiter(from: number): number {
     const { message } = this
     const most = from + MAX_BOUNDARY + MAX_BEHIND

@@ -1,39 +1,38 @@
 /**
- * Encoded-words: text beyond ASCII in header fields, read and written.
+ * Encoded-words: non-ASCII text in header fields.
  *
- * Called by whatever reads or writes header fields. Pure.
- * Standards: RFC 2047 §2 (syntax), §4 (B and Q), §5 (where they stand), §6.2 (white space between them); RFC 2231 §5 (their
- * language).
- * Fails: never throws; what cannot be decoded is shown as it stands. Linear in the length of the text.
+ * Never throws; undecodable words are kept as written. Linear in the input.
+ * Standards: RFC 2047 §2 (syntax), §4 (B and Q), §5 (placement), §6.2 (white space between them); RFC 2231 §5
+ * (language).
  */
 import { decodeCharset, decodeOctets, decodeUtf8, guessCharset, isKnownCharset } from './charset.js'
 
 /**
- * One encoded-word. A space inside its text is against RFC 2047 §2, and common. No part can run past the next question
- * mark, so that a text full of beginnings is read once.
+ * Spaces inside the text violate RFC 2047 §2 but are common. No part can match beyond the next question mark, so that
+ * a text full of `=?` is scanned once.
  */
 const ENCODED_WORD = /=\?([^?\s*]{1,60})(?:\*[^?\s]{0,40})?\?([BbQq])\?([^?]*)\?=/y
-/** Charsets of one text that turn out to be none; of more than these no label is looked up any more. */
+/** After this many unknown charsets in one text, no further labels are looked up. */
 const MAX_UNKNOWN_CHARSETS = 8
-/** Times that a text changes its charset, or begins a word in ISO-2022; behind them it is shown as it stands. */
+/** Changes of charset, or ISO-2022 words, in one text; the rest is kept as written. */
 const MAX_RUNS = 1_000
-/** Of what one encoded-word of ours encodes: with `=?UTF-8?Q?` and `?=` it is 52 long, and fits behind a field name. */
+/** Encoded characters per word; with `=?UTF-8?Q?` and `?=` a word is 52 long, which fits after a field name. */
 const MAX_Q_CHARACTERS = 40
 const MAX_B_OCTETS = 30
 
-/** An unstructured value as a reader sees it: raw octets and encoded-words decoded. @param charset see `decodeOctets` */
+/** An unstructured value as displayed. @param charset see `decodeOctets` */
 export function decodeText(value: string, charset?: string): string {
   return decodeWords(decodeOctets(value, charset))
 }
 
-/** The same for a value of any origin: octets as a latin1 string, or characters already. */
+/** As `decodeText`, for a value of unknown origin: a latin1 string of octets, or decoded characters. */
 export function decodeUnknownText(value: string): string {
   return decodeWords(guessCharset(value))
 }
 
 /**
- * Encoded-words of a text; neighbours of one charset are put together first, since many split characters between them. Not
- * those of ISO-2022, each of which begins and ends in ASCII (RFC 2047 §3), and whose escapes make no sense one after the other.
+ * Adjacent words of the same charset are joined first, since many programs split characters between them. Not
+ * ISO-2022 words, each of which starts and ends in ASCII (RFC 2047 §3).
  */
 export function decodeWords(text: string): string {
   let at = text.indexOf('=?')
@@ -53,7 +52,7 @@ export function decodeWords(text: string): string {
     if (match) {
       const between = text.slice(plainFrom, at)
       const charset = (match[1] ?? '').toLowerCase()
-      // RFC 2047 §6.2: white space between two encoded-words is not shown.
+      // RFC 2047 §6.2: white space between two encoded-words is ignored.
       if (
         !pending ||
         between.trim() !== '' ||
@@ -90,13 +89,13 @@ function wordOctets(encoding: string, text: string): string {
   const octets = text
     .replaceAll('_', ' ')
     .replace(/=([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
-  // A word that was given raw characters holds what no octet does; they are UTF-8 then.
+  // A word containing raw characters; they are taken as UTF-8.
   return /[^\0-\xff]/.test(octets) ? Buffer.from(octets, 'utf8').toString('latin1') : octets
 }
 
 /**
- * The text in UTF-8, in as many encoded-words as it takes with a blank between them; no character is divided between two
- * (RFC 2047 §5). Q where most of the text is ASCII and stays readable, else B, which is shorter.
+ * Encodes text as UTF-8 encoded-words separated by spaces; no character is split (RFC 2047 §5). Q if most of the text
+ * is ASCII, else B, which is then shorter.
  */
 export function encodeWords(text: string): string {
   const ascii = text.replace(/[^\x20-\x7e]+/g, '').length
@@ -107,7 +106,7 @@ export function encodeWords(text: string): string {
   return words.map(word => `=?UTF-8?${word}?=`).join(' ')
 }
 
-/** RFC 2047 §5 (3): what may stand in a phrase as it is; the strictest of the three places serves all. */
+/** RFC 2047 §5 (3): characters allowed in a phrase, the strictest context. */
 const Q_OCTETS: readonly string[] = Array.from({ length: 256 }, (_, octet) => {
   const character = String.fromCharCode(octet)
   if (/[A-Za-z0-9!*+/-]/.test(character)) return character
@@ -121,7 +120,7 @@ function qPieces(text: string): string[] {
   let character = ''
   for (let at = 0; at < octets.length; at++) {
     const octet = octets[at] as number
-    // Some readers drop a blank at the end, whatever it is written as but for its octet.
+    // Some readers drop a trailing space unless it is encoded as `=20`.
     character += octet === 0x20 && at === octets.length - 1 ? '=20' : (Q_OCTETS[octet] ?? '')
     const isWithin = ((octets[at + 1] ?? 0) & 0xc0) === 0x80
     if (isWithin) continue

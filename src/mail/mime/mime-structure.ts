@@ -1,40 +1,37 @@
 /**
- * Where the parts of a MIME message begin and end, within bounds, whatever the message: the one reader of MIME structure.
+ * Parses the structure of a MIME message within limits: the only MIME parser.
  *
- * Called by the 7-bit conversion of relayed mail (strictly) and by the readers of inbound mail (leniently). Copies nothing
- * and decodes nothing: parts are told by where they stand. Our own and not mailparser, because the input is hostile and
- * mailparser has no bounds, and because what is signed must keep its octets. One pass: each line is looked at once, however
- * deep the parts are nested. Lines end in CRLF or LF. Pure.
- * Standards: RFC 2045 §3 (headers of parts), §5.2 (default type), RFC 2046 §5.1.1 (delimiters; the line end before one
- * belongs to it), §5.1.5 (digest).
- * Fails: strictly, AppError `validation_error` for what is out of bounds; leniently never, and what is out of bounds is left
- * out or not taken apart.
+ * Strict for the 7-bit conversion of relayed mail, lenient for inbound mail. Records positions; copies and decodes
+ * nothing. mailparser is not used: it has no limits for hostile input, and signed parts must keep their octets. One
+ * pass over the lines, whatever the nesting. Lines end in CRLF or LF.
+ * In strict mode, exceeding a limit throws AppError `validation_error`; in lenient mode, the excess is ignored or not
+ * parsed.
+ * Standards: RFC 2045 §3 (part headers), §5.2 (default type), RFC 2046 §5.1.1 (delimiters), §5.1.5 (digest).
  */
 import { AppError } from '../../core/errors.js'
-import { safeLabelValue, readFields, type HeaderField } from './header-fields.js'
-import { isFieldName } from './header-section.js'
+import { type HeaderField, isFieldName, readFields, safeLabelValue } from './header-fields.js'
 import { DelimiterScan, type Delimiter } from './delimiter-scan.js'
 import { parameter, readMediaType, type MediaType } from './media-type.js'
 
-/** A message or a part of one. Positions are octets from the start of what was read. */
+/** A message or a part. Positions are octets from the start of the input. */
 export interface MimeEntity {
-  /** As they stand; positions from `start`. */
+  /** As written; their positions are relative to `start`. */
   readonly fields: readonly HeaderField[]
-  /** As labelled, or what RFC 2045 §5.2 and RFC 2046 §5.1.5 make of no label, or of one without a slash. */
+  /** As labelled, or the default of RFC 2045 §5.2 and RFC 2046 §5.1.5 if absent or without a slash. */
   readonly type: MediaType
-  /** Content-Transfer-Encoding, lower case, without what some add to it; empty where there is none. */
+  /** Content-Transfer-Encoding, lower case, without comments; empty if absent. */
   readonly encoding: string
   readonly start: number
   /** After the last field. */
   readonly headerEnd: number
-  /** False where it ends with its header, without even an empty line. */
+  /** False if it ends with its header, without an empty line. */
   readonly hasBody: boolean
   readonly bodyStart: number
-  /** Of the content; the line end before a delimiter is not part of it. */
+  /** End of the content; the line ending before a delimiter is not included. */
   readonly end: number
-  /** Of a multipart, or the message in a message/rfc822: only where the rules open it, and it has any. */
+  /** Parts of a multipart, or the message in a message/rfc822, if the rules open it. */
   readonly parts: readonly MimeEntity[]
-  /** Of a multipart with parts: what stands before the first delimiter and behind the last, which no reader shows. */
+  /** Text before the first and after the last delimiter, which readers do not show. */
   readonly preamble?: Span
   readonly epilogue?: Span
 }
@@ -46,24 +43,24 @@ export interface Span {
 
 export interface MimeRules {
   /**
-   * Reads what mail systems get wrong as they meant it: empty lines before the header, parts without one, delimiters moved in by a
-   * blank, a boundary that is not the one that is stated.
+   * Accepts common errors: empty lines before the header, parts without a header, indented delimiters, a boundary
+   * other than the declared one.
    */
   readonly isLenient: boolean
   readonly maxDepth: number
-  /** Parts of all levels, the message itself included. */
+  /** On all levels, including the message itself. */
   readonly maxParts: number
-  /** Octets of one header. */
+  /** Octets per header. */
   readonly maxHeaderOctets: number
-  /** Of one header. */
+  /** Per header. */
   readonly maxFields: number
-  /** Of all headers. */
+  /** In all headers. */
   readonly maxFieldsOfAll: number
-  /** Whether a multipart, or a message within the message, is taken apart. */
+  /** Whether to parse into a multipart, or a message within the message. */
   readonly opens: (type: string, encoding: string) => boolean
 }
 
-/** For mail that anybody may have written: its multiparts are taken apart, messages in it are not. */
+/** For mail from anywhere: parses multiparts, but not attached messages. */
 export const LENIENT: MimeRules = {
   isLenient: true,
   maxDepth: 8,
@@ -76,23 +73,23 @@ export const LENIENT: MimeRules = {
 
 const PLAIN: MediaType = { value: 'text/plain', parameters: [] }
 const DIGEST_PART: MediaType = { value: 'message/rfc822', parameters: [] }
-/** Each one goes through a multipart again. */
+/** Each guess rescans a multipart. */
 const MAX_GUESSES = 3
-/** Octets of a multipart in which a delimiter is looked for that its label does not tell. */
+/** Octets of a multipart searched for an undeclared delimiter. */
 const MAX_GUESSED = 65_536
 
-/** @throws AppError validation_error, strictly */
+/** @throws AppError validation_error in strict mode */
 export function readMimeStructure(message: Buffer, rules: MimeRules): MimeEntity {
   const start = rules.isLenient ? afterEmptyLines(message) : 0
   return new StructureReader(message, rules).readEntity(start, 0, PLAIN).entity
 }
 
-/** The parts that hold content, in the order they stand; the message itself where it has no parts. */
+/** Parts with content, in order; the message itself if it has no parts. */
 export function leavesOf(entity: MimeEntity): MimeEntity[] {
   return entity.parts.length === 0 ? [entity] : entity.parts.flatMap(leavesOf)
 }
 
-/** A part, and what ended it: a delimiter of a multipart around it, or nothing at the end of the message. */
+/** An entity and the delimiter that ended it; none at the end of the message. */
 interface ParsedEntity {
   readonly entity: MimeEntity
   readonly delimiter: Delimiter | undefined
@@ -103,7 +100,7 @@ interface ParsedHeader {
   readonly headerEnd: number
   readonly bodyStart: number
   readonly hasBody: boolean
-  /** The part ends with its header. */
+  /** Set if the part ends with its header. */
   readonly delimiter?: Delimiter
 }
 
@@ -143,7 +140,7 @@ class StructureReader {
     return { entity, delimiter }
   }
 
-  /** Strictly, what is nested deeper is looked at and refused. */
+  /** In strict mode, deeper parts are read in order to be rejected. */
   private get openDepth(): number {
     return this.rules.isLenient ? this.rules.maxDepth : Infinity
   }
@@ -151,7 +148,7 @@ class StructureReader {
   private checkLimits(depth: number): void {
     const { isLenient, maxDepth, maxParts } = this.rules
     if (isLenient) return
-    if (depth > maxDepth) throw refusal(`has parts nested too deep, more than ${maxDepth}`)
+    if (depth > maxDepth) throw refusal(`has parts nested more than ${maxDepth} levels deep`)
     if (this.parts > maxParts) throw refusal(`has more than ${maxParts} parts`)
   }
 
@@ -178,7 +175,7 @@ class StructureReader {
     const parts: MimeEntity[] = []
     let delimiter: Delimiter | undefined = first
     while (delimiter?.level === depth && !delimiter.closes) {
-      // The rest is left out, and with it where this one ends.
+      // The remaining parts are ignored.
       if (this.isFull) return { parts, preamble, delimiter: undefined }
       const part = this.readEntity(delimiter.next, depth + 1, partType)
       parts.push(part.entity)
@@ -197,7 +194,8 @@ class StructureReader {
   }
 
   /**
-   * A relay that rewrote one and not the other: the first line that is followed by a part's header is the delimiter.
+   * A relay rewrote the delimiters but not the label: the first `--` line followed by a part's header is taken as
+   * delimiter.
    *
    * @param end the delimiter of an outer multipart that ends this one, if any
    */
@@ -237,7 +235,7 @@ class StructureReader {
     if (!isLenient && fields.length > maxFields) throw headerRefusal(`has more than ${maxFields} fields`)
     if (!isLenient && this.fields > maxFieldsOfAll)
       throw refusal(`has more than ${maxFieldsOfAll} header fields in its parts`)
-    // Whatever stands in place of a header without being one is text that somebody wants read.
+    // Text in place of a header is taken as the body.
     const mayBeText = isLenient && start !== headerEnd && (depth > 0 || !how.hasBody)
     if (mayBeText && !fields.some(({ name }) => isFieldName(name)))
       return { fields: [], headerEnd: start, bodyStart: start, hasBody: true }
@@ -248,7 +246,7 @@ class StructureReader {
 function typeOf(fields: readonly HeaderField[]): MediaType | undefined {
   const field = fields.find(({ name }) => name === 'content-type')
   const type = field && readMediaType(safeLabelValue(field))
-  // RFC 2045 §5.2: what has no valid syntax is plain text.
+  // RFC 2045 §5.2: an invalid type means text/plain.
   return type?.value.includes('/') ? type : undefined
 }
 
@@ -258,7 +256,7 @@ function encodingOf(fields: readonly HeaderField[]): string {
   return field ? (/^[^\s;(]*/.exec(safeLabelValue(field).toLowerCase())?.[0] ?? '') : ''
 }
 
-/** @returns where the next line begins if this one is empty, else -1 */
+/** @returns the start of the next line if this one is empty, else -1 */
 function afterEmptyLine(message: Buffer, at: number): number {
   if (message[at] === 0x0a) return at + 1
   return message[at] === 0x0d && message[at + 1] === 0x0a ? at + 2 : -1

@@ -1,10 +1,8 @@
 /**
- * Transfer encodings at the level of octets: quoted-printable and base64, and what needs them.
+ * Transfer encodings: quoted-printable and base64, octets in and out, and which octets need them.
  *
- * Called by the composers, the 7-bit conversion of relayed mail, and the readers of inbound mail. Octets in, octets out: the
- * charset is nobody's business here. Pure.
+ * Never throws; malformed input is decoded as mail readers do. Linear; output is at most about three times the input.
  * Standards: RFC 2045 §2.7, §2.8 (7bit, 8bit), §6.7 (quoted-printable), §6.8 (base64); RFC 5322 §2.1.1 (998 octets).
- * Fails: never throws; malformed encodings are read as readers do. Linear; a result is at most some three times its input.
  */
 import { isAscii } from 'node:buffer'
 
@@ -15,15 +13,15 @@ const SP = 0x20
 const EQUALS = 0x3d
 const QUESTION_MARK = 0x3f
 
-/** RFC 5322 §2.1.1, CRLF not counted. */
+/** RFC 5322 §2.1.1, without CRLF. */
 export const MAX_LINE_OCTETS = 998
 /** RFC 2045 §6.7 (5), §6.8. */
 export const ENCODED_LINE = 76
-/** Where a line of filler is broken. */
+/** Where filler lines are broken. */
 const FILLER_LINE = 900
 const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
 const NO_DIGIT = -1_000
-/** Of each octet as a hexadecimal digit. */
+/** Value of each octet as a hexadecimal digit. */
 const HEX_VALUES = Int16Array.from({ length: 256 }, (_, octet) => {
   const digit = '0123456789abcdef'.indexOf(String.fromCharCode(octet).toLowerCase())
   return digit < 0 ? NO_DIGIT : digit
@@ -34,10 +32,10 @@ export function isSevenBit(octets: Buffer): boolean {
   return isAscii(octets) && !octets.includes(0) && !hasLongLine(octets)
 }
 
-/** Goes from one line end to the last one within reach, not through each line. */
+/** Skips to the last line ending within reach instead of visiting each line. */
 export function hasLongLine(octets: Buffer): boolean {
   let lineStart = 0
-  // A line of 998 octets has its LF 999 further on, behind the CR.
+  // The LF of a line of 998 octets is 999 further on, after the CR.
   while (octets.length - lineStart > MAX_LINE_OCTETS) {
     const lineEnd = octets.lastIndexOf(LF, lineStart + MAX_LINE_OCTETS + 1)
     if (lineEnd < lineStart) return true
@@ -46,7 +44,7 @@ export function hasLongLine(octets: Buffer): boolean {
   return false
 }
 
-/** Octets that nobody shows: what is not 7-bit becomes a question mark, and long lines are broken. One look at each octet. */
+/** For octets that are not displayed: replaces what is not 7-bit with question marks and breaks long lines. */
 export function toSevenBitFiller(octets: Buffer): Buffer {
   const filler = Buffer.allocUnsafe(octets.length + 2 * Math.ceil(octets.length / FILLER_LINE))
   let length = 0
@@ -67,20 +65,20 @@ export function toSevenBitFiller(octets: Buffer): Buffer {
   return filler.subarray(0, length)
 }
 
-/** The content of a part, its transfer encoding undone. @param encoding lower case; an unknown one leaves the octets as they are */
+/** @param encoding lower case; an unknown one leaves the octets unchanged */
 export function decodeTransfer(octets: Buffer, encoding: string): Buffer {
   if (encoding === 'base64') return Buffer.from(octets.toString('latin1'), 'base64')
   return encoding === 'quoted-printable' ? decodeQuotedPrintable(octets) : octets
 }
 
-/** Text in the shorter of the two encodings. */
+/** Uses the shorter encoding. */
 export function encodeText(octets: Buffer): { encoding: 'quoted-printable' | 'base64'; encoded: Buffer } {
   return isShorterInBase64(octets)
     ? { encoding: 'base64', encoded: encodeBase64(octets) }
     : { encoding: 'quoted-printable', encoded: encodeQuotedPrintable(octets, ENCODED_LINE) }
 }
 
-/** Than in quoted-printable, which makes three octets of one; base64 makes four of three, plus line ends: even at 18 %. */
+/** Quoted-printable turns one octet into three, base64 three into four plus line endings: break-even at 18 %. */
 export function isShorterInBase64(octets: Buffer): boolean {
   let toEncode = 0
   // Indexed: an iterator takes as long as the encoding itself.
@@ -93,10 +91,10 @@ export function isShorterInBase64(octets: Buffer): boolean {
 }
 
 /**
- * CRLF stays a line end; a CR or LF alone is encoded.
+ * CRLF stays a line ending; a bare CR or LF is encoded.
  *
- * @param maxLine octets of a line; longer ones are broken where they have to be. Infinity for a caller that breaks them itself
- * @param startColumn octets that stand in the first line already
+ * @param maxLine octets per line; Infinity for callers that break lines themselves
+ * @param startColumn octets already in the first line
  */
 export function encodeQuotedPrintable(octets: Buffer, maxLine: number, startColumn = 0): Buffer {
   const most = 3 * octets.length
@@ -138,13 +136,13 @@ export function encodeQuotedPrintable(octets: Buffer, maxLine: number, startColu
 }
 
 /**
- * An `=` that encodes nothing is taken literally; white space at line ends was added on the way (RFC 2045 §6.7 (3)). Lines end in
- * CRLF or LF.
+ * An invalid `=` is taken literally; trailing white space was added in transit (RFC 2045 §6.7 (3)). Lines end in CRLF
+ * or LF.
  */
 export function decodeQuotedPrintable(octets: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(octets.length)
   let length = 0
-  // Behind the last octet of the line that is no white space.
+  // After the last non-white-space octet of the line.
   let kept = 0
   for (let at = 0; at < octets.length; at++) {
     const octet = octets[at] as number
@@ -173,7 +171,7 @@ export function decodeQuotedPrintable(octets: Buffer): Buffer {
   return decoded.subarray(0, kept)
 }
 
-/** @returns after the line end if the `=` is the last of its line, or -1 */
+/** @returns the offset after the line ending if the `=` is the last of its line, or -1 */
 function softBreakEnd(octets: Buffer, equals: number): number {
   let at = equals + 1
   while (octets[at] === SP || octets[at] === TAB) at++
@@ -181,17 +179,17 @@ function softBreakEnd(octets: Buffer, equals: number): number {
   return octets[at] === LF ? at + 1 : at >= octets.length ? at : -1
 }
 
-/** @returns far below zero for what is no hexadecimal digit */
+/** @returns a large negative number for a non-digit */
 function hexValue(octet: number | undefined): number {
   return octet === undefined ? NO_DIGIT : (HEX_VALUES[octet] as number)
 }
 
-/** Lines of 76, CRLF between them and none at the end. */
+/** Lines of 76 separated by CRLF, none at the end. */
 export function encodeBase64(octets: Buffer): Buffer {
   return inLines(Buffer.from(octets.toString('base64'), 'latin1'))
 }
 
-/** The same base64 in lines of 76; whatever is none of its characters goes (RFC 2045 §6.8 has readers ignore it). */
+/** Rewraps base64 to lines of 76; other characters are dropped, as RFC 2045 §6.8 requires of decoders. */
 export function rewrapBase64(octets: Buffer): Buffer {
   const kept = Buffer.allocUnsafe(octets.length)
   let length = 0

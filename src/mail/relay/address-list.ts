@@ -1,19 +1,16 @@
 /**
- * Reads the address fields of mail that others wrote: From, To, Cc, Reply-To and their kin.
+ * Parses address fields: From, To, Cc, Reply-To and others.
  *
- * Called by the reader of relayed headers, which is strict about From, and by the 7-bit conversion, which writes such
- * fields anew. Takes the obsolete forms too: routes, comments, empty places in a list. Addresses are told as written;
- * `readAddress` judges them. Pure.
+ * Accepts obsolete syntax: routes, comments, empty list elements. Addresses are returned as written; `readAddress`
+ * validates them. Never throws: an unreadable list has a `fault`, a phrase that completes "the field ...". Linear.
  * Standards: RFC 5322 §3.4 (address-list), §4.4 (obsolete addressing), RFC 6854 (groups in From), RFC 2047 §5.
- * Fails: never throws; a list that cannot be read has a `fault`, one phrase that completes "the field ...". Linear.
  */
 import { decodeWords } from '../mime/encoded-word.js'
 
-/** A mailbox as it stands in a list. */
 export interface ListedMailbox {
-  /** Display name, decoded; a comment where there is no other. */
+  /** Display name, decoded; a comment if there is no other. */
   readonly name?: string
-  /** Between the angle brackets, without route, comments and white space. */
+  /** Without angle brackets, route, comments and white space. */
   readonly address: string
 }
 
@@ -28,13 +25,13 @@ export interface AddressList {
   readonly fault?: string
 }
 
-/** What stands between the characters that mean something. */
+/** Characters without syntactic meaning. */
 const PLAIN_RUN = /[^\s"()<>[\]:;,]+/y
 const WHITE_RUN = /\s+/y
 
-/** What has been read of one mailbox so far. */
+/** State of the mailbox being parsed. */
 interface MailboxState {
-  /** Words of a display name or of an address without brackets, quotes taken off. */
+  /** Words of a display name or bare address, unquoted. */
   words: string
   /** The same with quotes, for an address. */
   written: string
@@ -44,10 +41,9 @@ interface MailboxState {
   hasBareAt: boolean
 }
 
-/** Thrown and caught in this file. */
 class SyntaxFault extends Error {}
 
-/** @param text unfolded, octets decoded to characters, encoded-words still in place */
+/** @param text unfolded and decoded, encoded-words still in place */
 export function readAddressList(text: string): AddressList {
   const elements: (ListedMailbox | ListedGroup)[] = []
   try {
@@ -59,7 +55,7 @@ export function readAddressList(text: string): AddressList {
   }
 }
 
-/** All mailboxes of a list, those of groups included. */
+/** Including members of groups. */
 export function mailboxesOf({ elements }: AddressList): ListedMailbox[] {
   return elements.flatMap(element => ('group' in element ? element.members : [element]))
 }
@@ -79,7 +75,7 @@ function readElements(text: string, elements: (ListedMailbox | ListedGroup)[]): 
       endMailbox()
       at++
     } else if (character === ':') {
-      if (members) throw new SyntaxFault('has a group within a group')
+      if (members) throw new SyntaxFault('has nested groups')
       members = []
       elements.push({ group: decodeWords(pieces.words.trim()), members })
       pieces = newMailbox()
@@ -99,12 +95,12 @@ function newMailbox(): MailboxState {
   return { words: '', written: '', comment: '', hasBareAt: false }
 }
 
-/** @returns where it goes on */
+/** @returns the offset after the piece */
 function readPiece(text: string, at: number, pieces: MailboxState): number {
   switch (text[at]) {
     case '"': {
       const end = quotedEnd(text, at)
-      if (pieces.angle !== undefined) throw new SyntaxFault('has text behind an address')
+      if (pieces.angle !== undefined) throw new SyntaxFault('has text after an address')
       pieces.words += text.slice(at + 1, end - 1).replace(/\\(.)/gs, '$1')
       pieces.written += text.slice(at, end)
       return end
@@ -122,13 +118,13 @@ function readPiece(text: string, at: number, pieces: MailboxState): number {
     }
     case '[': {
       const end = text.indexOf(']', at) + 1
-      if (end === 0) throw new SyntaxFault('has a bracket that is not closed')
+      if (end === 0) throw new SyntaxFault('has an unclosed bracket')
       return addWord(pieces, text.slice(at, end), end)
     }
     case ')':
     case '>':
     case ']':
-      throw new SyntaxFault('has a bracket that was not opened')
+      throw new SyntaxFault('has an unmatched closing bracket')
     default: {
       const white = runAt(WHITE_RUN, text, at)
       if (white !== '') {
@@ -144,7 +140,7 @@ function readPiece(text: string, at: number, pieces: MailboxState): number {
 }
 
 function addWord(pieces: MailboxState, word: string, end: number): number {
-  if (pieces.angle !== undefined) throw new SyntaxFault('has text behind an address')
+  if (pieces.angle !== undefined) throw new SyntaxFault('has text after an address')
   pieces.words += word
   pieces.written += word
   return end
@@ -160,7 +156,7 @@ function quotedEnd(text: string, at: number): number {
     if (text[end] === '\\') end++
     else if (text[end] === '"') return end + 1
   }
-  throw new SyntaxFault('has a quote that is not closed')
+  throw new SyntaxFault('has an unclosed quote')
 }
 
 function commentEnd(text: string, at: number): number {
@@ -170,7 +166,7 @@ function commentEnd(text: string, at: number): number {
     else if (text[end] === '(') depth++
     else if (text[end] === ')' && --depth === 0) return end + 1
   }
-  throw new SyntaxFault('has a comment that is not closed')
+  throw new SyntaxFault('has an unclosed comment')
 }
 
 function angleEnd(text: string, at: number): number {
@@ -179,10 +175,10 @@ function angleEnd(text: string, at: number): number {
     else if (text[end] === '>') return end + 1
     else if (text[end] === '<') break
   }
-  throw new SyntaxFault('has an angle bracket that is not closed')
+  throw new SyntaxFault('has an unclosed angle bracket')
 }
 
-/** `@relay.example,@other.example:ann@example.com` (RFC 5322 §4.4) means what is behind the colon. */
+/** `@relay.example,@other.example:ann@example.com` (RFC 5322 §4.4) means the address after the colon. */
 function withoutRoute(angle: string): string {
   const spec = angle.trim()
   const colon = spec.startsWith('@') ? spec.indexOf(':') : -1
@@ -192,12 +188,12 @@ function withoutRoute(angle: string): string {
 function toMailbox({ words, written, comment, angle, hasBareAt }: MailboxState): ListedMailbox | undefined {
   if (angle !== undefined) {
     const name = decodeWords(words.trim()) || decodeWords(comment.trim())
-    // Readers disagree which of two addresses is meant, unless they are one: many programs give an address for a name.
+    // A name that is an address is ambiguous, unless it is the same address: many programs do that.
     if (hasBareAt && words.trim().toLowerCase() !== angle.toLowerCase())
-      throw new SyntaxFault('has an address for a name that is not the address itself')
+      throw new SyntaxFault('has a display name that is a different address')
     return name === '' ? { address: angle } : { name, address: angle }
   }
-  // RFC 5322 §4.4 lets white space stand around `.` and `@`.
+  // RFC 5322 §4.4 allows white space around `.` and `@`.
   const address = written.trim().replace(/ ?([@.]) ?/g, '$1')
   if (address === '') return undefined
   const name = decodeWords(comment.trim())

@@ -1,25 +1,24 @@
 /**
- * The X-Postroad fields: what an application that only speaks SMTP can ask for.
+ * The X-Postroad control fields of relayed messages.
  *
- * Called by submission with the header of a relayed message; `editRelayedHeader` takes the fields away again. Whether a
- * template exists, or tracking is permitted, is for the caller to find out. Pure.
- * Fails: AppError `validation_error`, its path being the name of the field, for a value that says nothing, a field that
- * is given twice where it may not be, and an X-Postroad field there is none of: a misspelt wish is not ignored.
+ * `editRelayedHeader` removes them afterwards. Whether a template exists, or tracking is allowed, is checked by the
+ * caller. Throws AppError `validation_error`, with the field name as path, for invalid values, repeated fields and
+ * unknown X-Postroad fields, so that a misspelled field is not silently ignored.
  */
 import { AppError } from '../../core/errors.js'
 import type { HeaderField } from '../mime/header-fields.js'
 import { POSTROAD_PREFIX } from '../server-fields.js'
 import { fieldText, type RelayedHeader } from './relayed-header.js'
 
-/** Absent fields leave it to the workspace's settings. */
+/** An absent field means the workspace's setting. */
 export interface RelayControls {
   /** X-Postroad-Track: `opens,clicks`, `opens`, `clicks` or `none`. */
   readonly track?: { readonly opens: boolean; readonly clicks: boolean }
-  /** X-Postroad-Tag: comma-separated, repeatable; without repetitions, in order. */
+  /** X-Postroad-Tag: comma-separated, repeatable; deduplicated, in order. */
   readonly tags: readonly string[]
-  /** X-Postroad-Template: its UUID, lower case. */
+  /** X-Postroad-Template: UUID, lower case. */
   readonly templateId?: string
-  /** X-Postroad-Data: a JSON object, folded as any field may be. */
+  /** X-Postroad-Data: a JSON object, may be folded. */
   readonly mergeData?: Readonly<Record<string, unknown>>
   /** X-Postroad-Footer: `yes` or `no`. */
   readonly footer?: boolean
@@ -30,7 +29,7 @@ const MAX_TAGS = 20
 const MAX_TAG_LENGTH = 100
 /** Characters of JSON. */
 const MAX_DATA_LENGTH = 32_768
-/** Objects and lists within each other; merge tags reach less far. */
+/** Nesting of objects and lists; merge tags cannot reach deeper. */
 const MAX_DATA_DEPTH = 20
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -65,10 +64,10 @@ export function readControls(header: RelayedHeader): RelayControls {
         controls.footer = readYesOrNo(path, text)
         break
       case 'x-postroad-id':
-        // Of a mail that another appliance, or this one, has sent before; it goes like the others.
+        // From a message sent by a Postroad server before; removed like the others.
         break
       default:
-        reject(path, 'is not a field that Postroad knows')
+        reject(path, 'is not a known X-Postroad field')
     }
   }
   return controls
@@ -81,7 +80,7 @@ function readTrack(path: string, text: string): { opens: boolean; clicks: boolea
     .map(wish => wish.trim())
   if (wishes.length === 1 && wishes[0] === 'none') return { opens: false, clicks: false }
   if (wishes.length > 2 || !wishes.every(wish => wish === 'opens' || wish === 'clicks'))
-    reject(path, 'has to be `opens`, `clicks`, `opens,clicks` or `none`')
+    reject(path, 'must be `opens`, `clicks`, `opens,clicks` or `none`')
   return { opens: wishes.includes('opens'), clicks: wishes.includes('clicks') }
 }
 
@@ -93,7 +92,7 @@ function readTags(path: string, text: string, earlier: readonly string[]): strin
     // eslint-disable-next-line no-control-regex -- control characters are what is refused
     if (/[\x00-\x1f\x7f]/.test(tag)) reject(path, 'has a tag with control characters')
     tags.add(tag)
-    if (tags.size > MAX_TAGS) reject(path, `gives more than ${MAX_TAGS} tags`)
+    if (tags.size > MAX_TAGS) reject(path, `has more than ${MAX_TAGS} tags`)
   }
   if (tags.size === 0) reject(path, 'is empty')
   return [...tags]
@@ -112,7 +111,7 @@ function readData(path: string, text: string): Record<string, unknown> {
   return data as Record<string, unknown>
 }
 
-/** Counts brackets outside strings, so that nothing deep is ever built. */
+/** Counts brackets outside strings, so that deeply nested JSON is never parsed. */
 function isDeeperThan(json: string, limit: number): boolean {
   let depth = 0
   let isInString = false
@@ -129,11 +128,11 @@ function isDeeperThan(json: string, limit: number): boolean {
 
 function readYesOrNo(path: string, text: string): boolean {
   const answer = text.toLowerCase()
-  if (answer !== 'yes' && answer !== 'no') reject(path, 'has to be `yes` or `no`')
+  if (answer !== 'yes' && answer !== 'no') reject(path, 'must be `yes` or `no`')
   return answer === 'yes'
 }
 
-/** As the submitter wrote it. */
+/** As written. */
 function nameOf({ raw }: HeaderField): string {
   return raw.slice(0, raw.indexOf(':')).trimEnd()
 }

@@ -1,10 +1,9 @@
 /**
- * Writes a header field again that has octets beyond ASCII or a line that is too long, so that it means the same in 7 bits.
+ * Rewrites header fields with non-ASCII octets or overlong lines in 7 bits, preserving their meaning.
  *
- * Called by the 7-bit conversion for the fields that need it, of a message and of the parts in it. Pure.
- * Standards: RFC 2047 §5 (where encoded-words may stand), RFC 2231 (parameters), RFC 5322 §2.1.1, §2.2.3 (lines),
- * RFC 6857 §3 (downgrading, the form of an address that ASCII cannot hold).
- * Fails: AppError `validation_error` for a field that cannot be broken into lines.
+ * Throws AppError `validation_error` for a field that cannot be folded.
+ * Standards: RFC 2047 §5 (placement of encoded-words), RFC 2231 (parameters), RFC 5322 §2.1.1, §2.2.3 (lines), RFC
+ * 6857 §3 (downgrading).
  */
 import { AppError } from '../../core/errors.js'
 import { asciiDomain, readAddress } from '../address.js'
@@ -19,11 +18,10 @@ import { readAddressList, type AddressList, type ListedGroup, type ListedMailbox
 import { decodeOctets, hasNonAscii } from '../mime/charset.js'
 import { decodeText } from '../mime/encoded-word.js'
 import { unfoldedValue, type HeaderField } from '../mime/header-fields.js'
-import { readMediaType } from '../mime/media-type.js'
+import { readMediaType, writeMediaType } from '../mime/media-type.js'
 import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
-import { writeMediaType } from './write-media-type.js'
 
-/** RFC 5322 §3.6: fields that are lists of addresses, and the ones that other standards added. */
+/** RFC 5322 §3.6: address lists, including fields of other standards. */
 const ADDRESS_FIELDS: ReadonlySet<string> = new Set([
   'from',
   'sender',
@@ -43,34 +41,34 @@ const ADDRESS_FIELDS: ReadonlySet<string> = new Set([
   'mail-reply-to',
 ])
 const PARAMETER_FIELDS: ReadonlySet<string> = new Set(['content-type', 'content-disposition'])
-/** Lists of message-ids, which other programs write without any white space. */
+/** Lists of message ids, which some programs write without white space. */
 const ID_FIELDS: ReadonlySet<string> = new Set(['references', 'in-reply-to'])
 
-/** Of a field name in an error; it may be as long as the header. */
+/** Length of a field name in errors. */
 const MAX_SHOWN_NAME = 76
 
 export interface DowngradeRules {
-  /** Of octets that are no UTF-8. */
+  /** For octets that are not valid UTF-8. */
   readonly charset?: string | undefined
-  /** What becomes of an address with a local part beyond ASCII. */
+  /** How to write addresses with a non-ASCII local part. */
   readonly addresses: AddressForm
 }
 
-/** Whether a field has to be written again: octets beyond ASCII, NUL, or a line over 998. */
+/** Whether a field must be rewritten: non-ASCII octets, NUL, or a line over 998. */
 export function needsDowngrade(raw: string): boolean {
   return hasNonAscii(raw) || raw.includes('\0') || hasLongFieldLine(raw)
 }
 
-/** Replaced, not removed: what it parted may become the name of another field, or an empty line. */
+/** Replaced, not removed: joining the surroundings could form another field name or an empty line. */
 function withoutNul(text: string): string {
   return text.replaceAll('\0', '?')
 }
 
-/** @returns the field without the CRLF at its end, octets as a latin1 string: beyond ASCII only in addresses, in the form `utf8` */
+/** @returns the field without its final CRLF, as a latin1 string; non-ASCII only in addresses, in the form `utf8` */
 export function downgradeField(field: HeaderField, rules: DowngradeRules): string {
   const raw = withoutNul(field.raw)
   const name = raw.slice(0, Math.max(raw.indexOf(':'), 0)).trimEnd()
-  // A line without a colon, or a name that is none: nothing reads it.
+  // No colon or an invalid name: mail software ignores it.
   if (name === '' || !/^[\x21-\x7e]+$/.test(name)) return hardWrap(raw.replace(/[^\x20-\x7e]+/g, '?'))
   const value = unfoldedValue(raw)
   if (!hasNonAscii(raw)) return refolded(name, field.name, value)
@@ -83,7 +81,7 @@ export function downgradeField(field: HeaderField, rules: DowngradeRules): strin
   return folded(name, unstructured(withoutControls(decodeText(value, rules.charset))))
 }
 
-/** The field in ASCII and in lines, and nothing more: for what nobody reads, at the cost of one look at it. */
+/** ASCII and folded, without preserving meaning: cheap, for fields nobody reads. */
 export function toAsciiField({ raw }: HeaderField): string {
   const colon = raw.indexOf(':')
   const name = colon > 0 && /^[\x21-\x7e]+$/.test(raw.slice(0, colon)) ? raw.slice(0, colon) : 'X-Unreadable'
@@ -91,7 +89,7 @@ export function toAsciiField({ raw }: HeaderField): string {
   return hardWrap(`${name.slice(0, MAX_SHOWN_NAME)}: ${value}`)
 }
 
-/** Folded at the white space there is, which changes nothing; only where there is none is anything added or encoded. */
+/** Folds at existing white space, which changes nothing; adds white space or encodes only if there is none. */
 function refolded(name: string, key: string, value: string): string {
   const field = foldField(name, value)
   if (field !== undefined) return field
@@ -101,7 +99,7 @@ function refolded(name: string, key: string, value: string): string {
     const list = readAddressList(value)
     if (list.fault === undefined) return addressField(name, list, 'group')
   }
-  // A tag value of RFC 6376 §3.2 may be folded at any semicolon, other lists at any comma.
+  // Tag lists (RFC 6376 §3.2) may be folded at semicolons, other lists at commas.
   const spaced = foldField(name, value.replace(/([;,])(?=[^ \t])/g, '$1 '))
   return spaced ?? folded(name, unstructured(withoutControls(decodeText(value))))
 }
@@ -123,7 +121,7 @@ function hardWrap(text: string): string {
   return text.replace(/.{900}/g, '$&\r\n ')
 }
 
-/** Encoded-words can bring control characters; in a header they would be a way to break out of a line once decoded. */
+/** A control character from an encoded-word could break out of its line. */
 function withoutControls(text: string): string {
   // eslint-disable-next-line no-control-regex -- control characters are what has to go
   return text.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
@@ -135,7 +133,7 @@ function addressField(name: string, list: AddressList, form: AddressForm): strin
 
 function writtenElement(element: ListedMailbox | ListedGroup, form: AddressForm): string[] {
   if (!('group' in element)) return [writtenMailbox(element, form)]
-  // RFC 5322 §3.4: no group stands in a group. Who can only be shown as one comes behind it.
+  // RFC 5322 §3.4: groups cannot be nested, so members written as groups follow the group.
   const isOutside = (member: ListedMailbox): boolean => form === 'group' && isInternational(member)
   const members = element.members.filter(member => !isOutside(member)).map(one => writtenMailbox(one, form))
   const outside = element.members.filter(isOutside).map(one => writtenMailbox(one, form))
@@ -151,7 +149,7 @@ function writtenMailbox(listed: ListedMailbox, form: AddressForm): string {
   const name = listed.name === undefined ? undefined : withoutControls(listed.name)
   const address = readAddress(listed.address, { allowSingleLabel: true })
   if (!('fault' in address)) return internationalMailbox(address, form, name)
-  // What we would not send to (a literal, a quoted local part with spaces) may still be shown.
+  // An address that we would not send to (a literal, a quoted local part with spaces) may still be displayed.
   const at = listed.address.lastIndexOf('@')
   const domain = asciiDomain(listed.address.slice(at + 1), { allowSingleLabel: true })
   const kept = domain !== undefined && at > 0 ? `${listed.address.slice(0, at)}@${domain}` : listed.address

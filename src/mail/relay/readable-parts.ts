@@ -1,33 +1,38 @@
 /**
- * Which parts of a finished message are what its reader is shown: the HTML and the plain text that a footer or tracking may go into.
+ * Finds the parts of a finished message that mail clients display, where footer and tracking may be added, and
+ * detects protected messages.
  *
- * Called by submission, which tells the submitter where nothing will be added, and by the delivery threads. Attachments, messages in
- * the message and all that is signed or encrypted are no such parts; where something of what is shown is signed or encrypted, there is
- * no part at all. Pure.
- * Standards: RFC 2046 §5.1.3 (mixed, and what is unknown), §5.1.4 (alternative), RFC 2387 §3.2 (root of related), RFC 2183 §2
- * (attachments), RFC 1847, RFC 8551, RFC 3156.
- * Fails: never throws; a message beyond the bounds has no such parts. Linear.
+ * Attachments, attached messages and signed or encrypted parts do not count; if any displayed part is protected, none
+ * is returned. Never throws; a message beyond the limits has no such parts. Linear.
+ * Standards: RFC 2046 §5.1.3 (mixed), §5.1.4 (alternative), RFC 2387 §3.2 (root of related), RFC 2183 §2
+ * (attachments), RFC 1847 (multipart/signed, multipart/encrypted), RFC 8551 (S/MIME), RFC 3156 and RFC 9580 §6
+ * (OpenPGP).
  */
 import { AppError } from '../../core/errors.js'
 import { safeLabelValue } from '../mime/header-fields.js'
 import { parameter, readMediaType } from '../mime/media-type.js'
 import { readMimeStructure, type MimeEntity, type MimeRules } from '../mime/mime-structure.js'
 import { decodeTransfer } from '../mime/transfer-encoding.js'
-import { hasArmour, isProtectingType } from './protection.js'
-import { MAX_HEADER_FIELDS, MAX_HEADER_OCTETS } from './relayed-header.js'
+import {
+  fieldText,
+  findField,
+  MAX_HEADER_FIELDS,
+  MAX_HEADER_OCTETS,
+  type RelayedHeader,
+} from './relayed-header.js'
 
 export interface ReadablePart {
   readonly entity: MimeEntity
   readonly kind: 'html' | 'plain'
-  /** The mail itself, in one of its forms, and not a text that follows it. */
+  /** The mail's own text, as opposed to a text appended to it. */
   readonly isMain: boolean
 }
 
 export interface ReadableMessage {
   readonly root: MimeEntity
-  /** In the order in which they stand. */
+  /** In order. */
   readonly parts: readonly ReadablePart[]
-  /** Something of it is signed or encrypted by its author, and nothing may be changed. */
+  /** The author signed or encrypted a displayed part, so nothing may be changed. */
   readonly isProtected: boolean
 }
 
@@ -40,7 +45,7 @@ const RULES: MimeRules = {
   maxFieldsOfAll: 20_000,
   opens: type => type.startsWith('multipart/') && !isProtectingType(type),
 }
-/** Multiparts that are no text with what belongs to it. */
+/** Multiparts that are not a displayed text with its resources. */
 const CLOSED_TYPES: ReadonlySet<string> = new Set([
   'multipart/digest',
   'multipart/report',
@@ -50,8 +55,8 @@ const CLOSED_TYPES: ReadonlySet<string> = new Set([
 const ENCODINGS: ReadonlySet<string> = new Set(['', '7bit', '8bit', 'binary', 'base64', 'quoted-printable'])
 
 /**
- * @param message CRLF line ends only; its beginning will do
- * @returns undefined where its parts are beyond all bounds
+ * @param message CRLF line endings; a prefix suffices
+ * @returns undefined if the message exceeds the limits
  */
 export function readReadableParts(message: Buffer): ReadableMessage | undefined {
   try {
@@ -75,7 +80,7 @@ class PartCollector {
     this.message = message
   }
 
-  /** @returns whether the main text was in it */
+  /** @returns whether it contained the main text */
   visit(entity: MimeEntity, isMain: boolean): boolean {
     const { value } = entity.type
     if (isProtectingType(value)) this.isProtected = true
@@ -96,14 +101,13 @@ class PartCollector {
     }
     if (type.value === 'multipart/alternative')
       return parts.map(part => this.visit(part, isMain)).some(Boolean)
-    // One text after the other: the first is the mail, what follows was added to it.
+    // The first text is the mail; later ones were appended to it.
     let wasMain = false
     for (const part of parts) wasMain = this.visit(part, isMain && !wasMain) || wasMain
     return wasMain
   }
 }
 
-/** The content, its transfer encoding undone. */
 export function contentOf(message: Buffer, { bodyStart, end, encoding }: MimeEntity): Buffer {
   return decodeTransfer(message.subarray(bodyStart, end), encoding)
 }
@@ -118,11 +122,67 @@ function rootOf(parts: readonly MimeEntity[], start: string | undefined): MimeEn
   )
 }
 
-/** What has a name is a file, whatever its disposition says: no mail program names the text of a mail. */
+/** A named part is a file, whatever its disposition: mail programs do not name the text of a mail. */
 function isAttachment({ fields, type }: MimeEntity): boolean {
   if (parameter(type, 'name') !== undefined) return true
   const field = fields.find(({ name }) => name === 'content-disposition')
   if (!field) return false
   const disposition = readMediaType(safeLabelValue(field))
   return disposition.value === 'attachment' || parameter(disposition, 'filename') !== undefined
+}
+
+/** `pgp-text`: OpenPGP armour in the text. */
+export type Protection = 'signed' | 'encrypted' | 'smime' | 'pgp-text'
+
+const PROTECTING_TYPES: ReadonlyMap<string, Protection> = new Map([
+  ['multipart/signed', 'signed'],
+  ['multipart/encrypted', 'encrypted'],
+  ['application/pkcs7-mime', 'smime'],
+  ['application/x-pkcs7-mime', 'smime'],
+])
+
+/** RFC 9580 §6.2, §7. Key blocks and detached signatures next to a text do not protect it. */
+const ARMOUR = ['-----BEGIN PGP MESSAGE-----', '-----BEGIN PGP SIGNED MESSAGE-----'] as const
+/** Octets of a base64 text decoded to search for armour. */
+const MAX_DECODED = 262_144
+
+/** @param type lower case */
+function isProtectingType(type: string): boolean {
+  return PROTECTING_TYPES.has(type)
+}
+
+/**
+ * Whether the author signed or encrypted the message, so that its body must not be changed. A signed message attached
+ * to another does not count.
+ *
+ * @returns the kind of protection, or undefined
+ */
+export function protectionOf(header: RelayedHeader, message: Buffer): Protection | undefined {
+  const { value } = header.contentType
+  const byType = PROTECTING_TYPES.get(value)
+  if (byType) return byType
+  const body = message.subarray(header.bodyStart)
+  return hasArmour(body) || (value.startsWith('text/') && hasArmour(decoded(header, body)))
+    ? 'pgp-text'
+    : undefined
+}
+
+/** An existing DKIM signature is kept; changing what it covers is the sender's risk. */
+export function hasDkimSignature(header: RelayedHeader): boolean {
+  return findField(header, 'dkim-signature') !== undefined
+}
+
+/** At the start of a line. Quoted-printable does not change the line, since it contains no `=`. */
+function hasArmour(body: Buffer): boolean {
+  return ARMOUR.some(line => {
+    let at = body.indexOf(line, 0, 'latin1')
+    while (at > 0 && body[at - 1] !== 0x0a) at = body.indexOf(line, at + 1, 'latin1')
+    return at >= 0
+  })
+}
+
+function decoded(header: RelayedHeader, body: Buffer): Buffer {
+  const field = findField(header, 'content-transfer-encoding')
+  if (!field || fieldText(header, field).toLowerCase() !== 'base64') return Buffer.alloc(0)
+  return decodeTransfer(body.subarray(0, MAX_DECODED), 'base64')
 }

@@ -1,22 +1,21 @@
 /**
- * The Received field: where a message came from, by whom it was taken, how, and when.
+ * Builds the Received field.
  *
- * Called by the listeners, submission and inbound. Says nothing of recipients: the field goes to all of them. What the
- * client says of itself is cut down to what no reader can take for anything else. Pure.
+ * Names no recipients, since all of them get the field. What the client claims about itself is reduced to safe
+ * characters. Never throws.
  * Standards: RFC 5321 §4.4 (grammar), RFC 3848 and RFC 6531 §4.3 (protocol names).
- * Fails: never throws.
  */
-import { headerDate } from '../mime/header-date.js'
+import { headerDate } from '../compose/header-field.js'
 
 export interface ReceivedFacts {
-  /** What the client called itself in EHLO; any text. */
+  /** Argument of EHLO; any text. */
   readonly helo: string
-  /** IP address; left out where it is not to be told. */
+  /** Client IP address; omit to hide it. */
   readonly peerAddress?: string
-  /** Our own name. */
+  /** Our own host name. */
   readonly hostname: string
   readonly protocol: TransmissionProtocol
-  /** Under which our logs know the message. */
+  /** Id of the message in our logs. */
   readonly id: string
   /** Ms since epoch UTC. */
   readonly date: number
@@ -28,7 +27,7 @@ export type TransmissionProtocol = 'SMTP' | `${'ESMTP' | 'UTF8SMTP'}${'' | 'S' |
 /** RFC 5321 §4.5.3.1.2. */
 const MAX_NAME = 255
 
-/** RFC 3848: S for TLS, A for a login; RFC 6531 §4.3: UTF8SMTP where the transaction used SMTPUTF8. */
+/** RFC 3848: S for TLS, A for AUTH; RFC 6531 §4.3: UTF8SMTP if the transaction used SMTPUTF8. */
 export function transmissionProtocol(how: {
   readonly isEsmtp: boolean
   readonly hasTls: boolean
@@ -40,7 +39,7 @@ export function transmissionProtocol(how: {
   return how.smtpUtf8 ? `UTF8SMTP${suffix}` : `ESMTP${suffix}`
 }
 
-/** @returns folded, without the CRLF at its end */
+/** @returns folded, without the final CRLF */
 export function receivedField(facts: ReceivedFacts): string {
   const { peerAddress, tls } = facts
   const literal = peerAddress === undefined ? undefined : addressLiteral(peerAddress)
@@ -55,15 +54,15 @@ export function receivedField(facts: ReceivedFacts): string {
   return lines.join('\r\n ')
 }
 
-/** RFC 5321 §4.1.3. The address comes from our own socket; its form is checked so that it is never more than one. */
+/** RFC 5321 §4.1.3. The address comes from our own socket; the check only guards against surprises. */
 function addressLiteral(address: string): string | undefined {
   if (/^[0-9.]{7,15}$/.test(address)) return `[${address}]`
-  // A zone (`fe80::1%eth0`) means something on one host only.
+  // A zone id (`fe80::1%eth0`) is local to a host.
   const [bare = ''] = address.split('%', 1)
   return /^[0-9A-Fa-f:.]{2,45}$/.test(bare) && bare.includes(':') ? `[IPv6:${bare}]` : undefined
 }
 
-/** Without anything that could end the clause, open a comment or fold: no name of a host, cipher or message needs it. */
+/** Removes what could end the clause, open a comment or fold; valid names do not need it. */
 function plain(text: string): string {
   return text.slice(0, MAX_NAME).replace(/[^A-Za-z0-9.:_[\]-]/g, '?')
 }

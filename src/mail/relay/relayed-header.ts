@@ -1,12 +1,10 @@
 /**
- * Reads the header of a message that somebody gives us to send: its fields as they stand, and what they say.
+ * Parses the header of a submitted message.
  *
- * Called by submission once for each relayed message, before anything is decided; its result is what the control fields,
- * the editor and the checks of sender and protection work on. The common header of ten ASCII fields takes some
- * microseconds. Pure.
- * Standards: RFC 5322 §3.6 (which fields, how often), §3.6.2 (originator), RFC 6532 (raw UTF-8), RFC 6409 §6.1, §8.
- * Fails: never throws; what has to be refused is among `faults`, and `refuseFaulty` throws the first as AppError
- * `missing_from_email` or `validation_error`, its path naming the field.
+ * Called once per relayed message; the control fields, the editor and the checks of sender and protection work on its
+ * result. Never throws: errors are collected in `faults`, and `assertNoFaults` throws the first as AppError
+ * `missing_from_email` or `validation_error`, with the field as path.
+ * Standards: RFC 5322 §3.6 (fields and their number), §3.6.2 (originator), RFC 6532 (raw UTF-8), RFC 6409 §6.1, §8.
  */
 import { AppError, type ErrorCode } from '../../core/errors.js'
 import { readAddress, type EmailAddress } from '../address.js'
@@ -27,47 +25,50 @@ export interface HeaderFault {
   readonly code: ErrorCode
   /** Name of the field, or `header`. */
   readonly path: string
-  /** Complete, for the submitter to read. */
+  /** Complete error message for the submitter. */
   readonly message: string
 }
 
 export interface RelayedHeader {
-  /** The header block as a latin1 string: every field with its CRLF, without the empty line. Empty if out of bounds. */
+  /** The header as a latin1 string: all fields with their CRLF, without the empty line. Empty if too long. */
   readonly text: string
-  /** Octets of the message before the body, the empty line included. */
+  /** Octets before the body, including the empty line. */
   readonly bodyStart: number
   readonly fields: readonly HeaderField[]
-  /** All of From; more than one only with a Sender (RFC 5322 §3.6.2), or it is a fault. */
+  /** More than one is a fault unless there is a Sender (RFC 5322 §3.6.2). */
   readonly from: readonly RelayedMailbox[]
   readonly sender?: RelayedMailbox
   readonly replyTo: readonly RelayedMailbox[]
-  /** Decoded; empty where there is none. */
+  /** Decoded; empty if absent. */
   readonly subject: string
   /** For display: decoded, unfolded, at most 1,000 characters. */
   readonly to: string
   readonly cc: string
-  /** Value of Date as it stands; absent where it is missing or empty. */
+  /** As written; absent if missing or empty. */
   readonly date?: string
-  /** Without angle brackets; absent where it is missing or empty. */
+  /** Without angle brackets; absent if missing or empty. */
   readonly messageId?: string
-  /** Content-Type; `text/plain` where there is none (RFC 2045 §5.2). */
+  /** Defaults to `text/plain` (RFC 2045 §5.2). */
   readonly contentType: MediaType
   readonly hasMimeVersion: boolean
-  /** Whether some field has octets beyond ASCII. */
+  /** Whether a field has non-ASCII octets. */
   readonly isEightBit: boolean
   readonly faults: readonly HeaderFault[]
 }
 
-/** Octets of a header block. A thousand recipients fit; a field that nobody reads does not grow without end. */
+/** Octets of the header; enough for a thousand recipients. */
 export const MAX_HEADER_OCTETS = 65_536
 export const MAX_HEADER_FIELDS = 1_000
 const MAX_DISPLAYED = 1_000
 
-/** RFC 5322 §2.2: printable ASCII except the colon. White space before the colon (§4.5) hides a field from some readers. */
+/**
+ * RFC 5322 §2.2: printable ASCII except the colon. White space before the colon (§4.5) hides a field from some
+ * readers.
+ */
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+$/
 /**
- * RFC 5322 §3.6: at most one of each. What readers disagree about, filters and readers see differently: two of these are
- * a way to show one thing and to have another checked.
+ * RFC 5322 §3.6: at most one each. Filters and mail clients disagree on which of two counts, so repeating one is a
+ * way to have one checked and another displayed.
  */
 const ONLY_ONCE: ReadonlySet<string> = new Set([
   'from',
@@ -85,7 +86,7 @@ const ONLY_ONCE: ReadonlySet<string> = new Set([
 ])
 const NO_TYPE: MediaType = { value: 'text/plain', parameters: [] }
 
-/** @param message CRLF line ends only; without an empty line it is all header */
+/** @param message CRLF line endings; without an empty line it is all header */
 export function readRelayedHeader(message: Buffer): RelayedHeader {
   const { end, bodyStart } = headerEnd(message)
   const faults: HeaderFault[] = []
@@ -111,7 +112,7 @@ export function findField(header: RelayedHeader, name: string): HeaderField | un
   return header.fields.find(field => field.name === name)
 }
 
-/** The value of a field as a reader sees it: unfolded, raw octets and encoded-words decoded. */
+/** The displayed value: unfolded and decoded. */
 export function fieldText(header: RelayedHeader, field: HeaderField): string {
   return decodeText(unfoldedValue(field.raw), parameter(header.contentType, 'charset'))
 }
@@ -125,7 +126,7 @@ function headerEnd(message: Buffer): { end: number; bodyStart: number } {
     : { end: empty + 2, bodyStart: empty + 4 }
 }
 
-/** First of each name; faults of names and repetitions. */
+/** The first field per name; records faults of names and repetitions. */
 function indexFields(fields: readonly HeaderField[], faults: HeaderFault[]): Map<string, string> {
   const byName = new Map<string, string>()
   for (const { name, raw } of fields) {
@@ -143,7 +144,7 @@ function indexFields(fields: readonly HeaderField[], faults: HeaderFault[]): Map
 function nameFault(raw: string): string {
   if (/^[ \t]/.test(raw)) return 'the header begins with a folded line'
   return raw.includes(':')
-    ? 'the header has a field name with characters that are not allowed in one'
+    ? 'the header has a field name with invalid characters'
     : 'the header has a line without a colon'
 }
 
@@ -164,9 +165,9 @@ function readFacts(byName: ReadonlyMap<string, string>, faults: HeaderFault[]): 
   if (!byName.has('from'))
     faults.push({ code: 'missing_from_email', path: 'From', message: 'the header has no From field' })
   else if (from.length === 0 && !faults.some(({ path }) => path === 'From'))
-    faults.push(invalid('From', 'the From field names no address'))
+    faults.push(invalid('From', 'the From field has no address'))
   else if (from.length > 1 && !sender)
-    faults.push(invalid('From', 'the From field names several addresses and there is no Sender field'))
+    faults.push(invalid('From', 'the From field has several addresses, which requires a Sender field'))
   const date = value('date')
   const messageId = value('message-id')?.replace(/^<|>$/g, '').trim()
   const shown = (name: string, text: string): string => {
@@ -187,7 +188,7 @@ function readFacts(byName: ReadonlyMap<string, string>, faults: HeaderFault[]): 
   }
 }
 
-/** Reply-To is only told where it can be read: a fault there is the reader's to see, and no reason to refuse. */
+/** A fault in Reply-To is ignored: it only affects replies. */
 function readMailboxes(
   name: string,
   value: string | undefined,
@@ -210,14 +211,14 @@ function readMailboxes(
   return mailboxes
 }
 
-/** No octet of a header may be one, but an encoded-word can say it; it is stored decoded, and PostgreSQL keeps no such text. */
+/** Encoded-words can contain NUL, and PostgreSQL cannot store it in the decoded text. */
 function encodedNul(name: string): string {
   return `the ${name} field has a NUL character in an encoded-word`
 }
 
 function displayed(value: string | undefined, charset: string | undefined): string {
   if (value === undefined) return ''
-  // Octets are cut before they are decoded: a list of a thousand recipients is not decoded for its first lines.
+  // Cut before decoding, so that a thousand recipients are not decoded for the first few.
   return decodeText(value.slice(0, 4 * MAX_DISPLAYED), charset).slice(0, MAX_DISPLAYED)
 }
 
@@ -225,7 +226,6 @@ function invalid(path: string, message: string): HeaderFault {
   return { code: 'validation_error', path, message }
 }
 
-/** Of a field whose name is known to be well-formed. */
 function writtenName(raw: string): string {
   return raw.slice(0, raw.indexOf(':'))
 }

@@ -1,22 +1,22 @@
 /**
- * Makes a relayed message 7-bit, with lines of at most 998 octets, and keeps its meaning: DKIM signs nothing else.
+ * Converts a relayed message to 7-bit with lines of at most 998 octets, preserving its meaning, so that DKIM can sign
+ * it.
  *
- * Called by submission before a message is stored for signing. A message that is 7-bit already comes back as it is, after
- * a look that takes microseconds. Otherwise only the parts, fields and labels that need it are written anew; every other
- * octet stays. What is signed or encrypted stays whatever it holds, since a signature covers the transfer encoding too
- * (RFC 1847 §2.1; RFC 3156 §3 demands 7-bit there): the result tells that it can only go out as 8BITMIME. Time is linear
- * in the size: some 10 ms for a megabyte that has to be encoded. Pure.
- * Standards: RFC 2045 §6.4 (only multipart and message/rfc822 stay unencoded), RFC 2046 §5, RFC 2047, RFC 2231, RFC 1428
- * (unknown-8bit), RFC 6376 §5.3.
- * Fails: AppError `validation_error` for nesting beyond 100, more than 10,000 parts or 50,000 fields in them, a multipart without parts that holds
- * 8-bit octets, and headers that fit into no lines. Linear, memory within some four times the message.
+ * A message that is 7-bit already is returned unchanged. Otherwise only the parts, fields and labels that need it are
+ * rewritten. Signed or encrypted parts are never changed, since the signature covers their transfer encoding (RFC
+ * 1847 §2.1; RFC 3156 §3 requires 7-bit there); the result tells whether the message needs 8BITMIME. Linear: some 10
+ * ms for a megabyte to encode; memory about four times the message.
+ * Throws AppError `validation_error` for nesting beyond 100, more than 10,000 parts or 50,000 fields in them, a
+ * multipart without parts that contains 8-bit octets, and headers that cannot be folded.
+ * Standards: RFC 2045 §6.4 (containers are not encoded), RFC 2046 §5, RFC 2047, RFC 2231, RFC 1428 (unknown-8bit),
+ * RFC 6376 §5.3.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
 import { toAsciiField, downgradeField, needsDowngrade, type DowngradeRules } from './field-downgrade.js'
 import { decodeOctets, hasNonAscii } from '../mime/charset.js'
 import { unfoldedValue, type HeaderField } from '../mime/header-fields.js'
-import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
+import { type MediaType, parameter, readMediaType, writeMediaType } from '../mime/media-type.js'
 import { readMimeStructure, type MimeEntity, type MimeRules, type Span } from '../mime/mime-structure.js'
 import {
   toSevenBitFiller,
@@ -28,23 +28,22 @@ import {
   rewrapBase64,
 } from '../mime/transfer-encoding.js'
 import { MAX_HEADER_FIELDS, MAX_HEADER_OCTETS } from './relayed-header.js'
-import { writeMediaType } from './write-media-type.js'
 
 export interface SevenBitMessage {
-  /** The very Buffer that came in where nothing had to change. */
+  /** The input Buffer if nothing changed. */
   readonly message: Buffer
-  /** Octets beyond ASCII, or NUL, remain in a part that must not be changed: to be sent as 8BITMIME (RFC 6152) or not. */
+  /** Non-ASCII octets or NUL remain in a part that must not be changed: needs 8BITMIME (RFC 6152). */
   readonly isEightBit: boolean
   /** Lines over 998 octets remain in such a part. */
   readonly hasLongLines: boolean
-  /** An address of the header stands there in UTF-8: to be sent with SMTPUTF8 (RFC 6531) or not. */
+  /** The header contains a UTF-8 address: needs SMTPUTF8 (RFC 6531). */
   readonly needsSmtpUtf8: boolean
 }
 
 export interface SevenBitRules {
   /**
-   * Whether the message goes where only SMTPUTF8 leads, so that its header names everybody as they are. Otherwise addresses
-   * that ASCII cannot hold become a form that can only be read, but for the author's: nobody may be made of no address.
+   * Whether the recipient requires SMTPUTF8 anyway, so that the header may keep UTF-8 addresses. Otherwise they
+   * become readable but unusable, except for the author's address, which is always kept.
    */
   readonly isInternational?: boolean
 }
@@ -58,9 +57,9 @@ interface Edit {
 interface Conversion {
   readonly message: Buffer
   readonly edits: Edit[]
-  /** Octets of fields that had to be written anew. */
+  /** Octets of rewritten fields. */
   rewrittenOctets: number
-  /** Of the first text that declares one; raw header octets are likely in it too. */
+  /** Charset of the first text part that declares one; raw header octets are probably in it too. */
   charset: string | undefined
   isEightBit: boolean
   hasLongLines: boolean
@@ -68,7 +67,7 @@ interface Conversion {
   needsSmtpUtf8: boolean
 }
 
-/** What the body of a part asks of its header. */
+/** Label changes that follow from converting the body. */
 interface LabelChanges {
   readonly encoding?: string
   readonly charset?: string
@@ -86,20 +85,20 @@ const RULES: MimeRules = {
   opens,
 }
 /**
- * Octets of fields that are read and written anew with all their meaning, a second's work for hostile ones. Real mail has some
- * hundred; beyond it they only become ASCII.
+ * Octets of part header fields that are fully converted, a second's work for hostile input; beyond it they are only
+ * reduced to ASCII. Real mail needs some hundred.
  */
 const MAX_REWRITTEN_OCTETS = 524_288
-/** Signatures of the content, or pieces of a message that make sense only together (RFC 2046 §5.2.2). */
+/** Signed content, or fragments that only make sense together (RFC 2046 §5.2.2). */
 const OPAQUE_TYPES: ReadonlySet<string> = new Set([
   'multipart/signed',
   'multipart/encrypted',
   'message/partial',
 ])
-/** Encodings that encode nothing; RFC 2045 §6.1 has 7bit where the field is missing. */
+/** RFC 2045 §6.1: a missing field means 7bit. */
 const IDENTITY_ENCODINGS: ReadonlySet<string> = new Set(['', '7bit', '8bit', 'binary'])
 
-/** @param message CRLF line ends only */
+/** @param message CRLF line endings only */
 export function toSevenBit(
   message: Buffer,
   { isInternational = false }: SevenBitRules = {},
@@ -122,7 +121,7 @@ export function toSevenBit(
 
 function applyEdits({ message, edits }: Conversion): Buffer {
   if (edits.length === 0) return message
-  // The label of a part is known only after what is in it.
+  // Label edits are added after the edits of the body they precede.
   edits.sort((one, other) => one.start - other.start || one.end - other.end)
   const pieces: Buffer[] = []
   let at = 0
@@ -134,7 +133,7 @@ function applyEdits({ message, edits }: Conversion): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** A part with all that is in it: first the body, which may ask for other labels. */
+/** The body first, since it may require other labels. */
 function convertEntity(conversion: Conversion, entity: MimeEntity, kind: EntityKind, depth: number): void {
   const charset = parameter(entity.type, 'charset')
   if (entity.type.value.startsWith('text/')) conversion.charset ??= charset
@@ -159,20 +158,20 @@ function convertBody(conversion: Conversion, entity: MimeEntity, depth: number):
   return {}
 }
 
-/** What is taken apart: all that may not be encoded as a whole (RFC 2045 §6.4), but for what is protected. */
+/** Containers, which must not be encoded as a whole (RFC 2045 §6.4), except protected ones. */
 function opens(type: string, encoding: string): boolean {
   if (OPAQUE_TYPES.has(type)) return false
   return type.startsWith('multipart/') || (type === 'message/rfc822' && IDENTITY_ENCODINGS.has(encoding))
 }
 
-/** RFC 2045 §6.4: the label of a container is the widest of what is in it. */
+/** RFC 2045 §6.4: a container's encoding is the widest of its parts. */
 function containerLabel(conversion: Conversion, encoding: string, wasEightBit: boolean): LabelChanges {
   const isSeven = !conversion.isEightBit
   conversion.isEightBit ||= wasEightBit
   return isSeven && (encoding === '8bit' || encoding === 'binary') ? { encoding: '7bit' } : {}
 }
 
-/** What may not be changed, or in an encoding that nobody here knows. */
+/** For content that must not be changed, or whose encoding is unknown. */
 function recordUnchanged(conversion: Conversion, body: Buffer): void {
   conversion.isEightBit ||= !isAscii(body) || body.includes(0)
   conversion.hasLongLines ||= hasLongLine(body)
@@ -182,13 +181,13 @@ function convertMultipart(conversion: Conversion, entity: MimeEntity, depth: num
   const { message } = conversion
   const { bodyStart, end, parts, preamble, epilogue } = entity
   if (!preamble && !isSevenBit(message.subarray(bodyStart, end)))
-    throw new AppError('validation_error', 'the message has a multipart without its parts', { path: 'body' })
+    throw new AppError('validation_error', 'the message has a multipart without parts', { path: 'body' })
   if (preamble) replaceFiller(conversion, preamble)
   for (const part of parts) convertEntity(conversion, part, 'part', depth + 1)
   if (epilogue) replaceFiller(conversion, epilogue)
 }
 
-/** Preamble and epilogue, which no reader shows (RFC 2046 §5.1.1). */
+/** Preamble and epilogue, which readers do not show (RFC 2046 §5.1.1). */
 function replaceFiller(conversion: Conversion, { start, end }: Span): void {
   const filler = conversion.message.subarray(start, end)
   if (!isSevenBit(filler)) conversion.edits.push({ start, end, octets: toSevenBitFiller(filler) })
@@ -199,7 +198,7 @@ function encodeLeaf(conversion: Conversion, entity: MimeEntity, body: Buffer, de
   const isWhole = depth === 0
   if (isSevenBit(body)) return encoding === '8bit' || encoding === 'binary' ? { encoding: '7bit' } : {}
   const replace = (octets: Buffer): void => {
-    // Base64 has no line end of its own; the message does.
+    // Base64 does not end in a line ending; the message must.
     const pieces = isWhole && octets.at(-1) !== 0x0a ? [octets, Buffer.from('\r\n')] : [octets]
     conversion.edits.push({ start, end: start + body.length, octets: Buffer.concat(pieces) })
   }
@@ -220,7 +219,7 @@ function encodeLeaf(conversion: Conversion, entity: MimeEntity, body: Buffer, de
   return charset === undefined ? { encoding: chosen } : { encoding: chosen, charset }
 }
 
-/** Other kinds of text than plain tell their charset themselves, or have a default of their own (RFC 6657 §3). */
+/** Other text types declare their charset inside or have their own default (RFC 6657 §3). */
 function charsetToDeclare(type: MediaType, content: Buffer): string | undefined {
   if (!type.value.startsWith('text/') || isAscii(content) || parameter(type, 'charset') !== undefined)
     return undefined
@@ -228,7 +227,7 @@ function charsetToDeclare(type: MediaType, content: Buffer): string | undefined 
   return type.value === 'text/plain' ? 'unknown-8bit' : undefined
 }
 
-/** Fields in 7 bits, and labels for what the body has become: one edit for the whole header. */
+/** Converts fields and labels in a single edit of the header. */
 function convertHeader(
   conversion: Conversion,
   { fields, type, start, headerEnd }: MimeEntity,
@@ -238,7 +237,7 @@ function convertHeader(
 ): void {
   const charset = conversion.charset ?? parameter(type, 'charset')
   if (depth === 0) conversion.isInternational ||= fields.some(field => isInternationalAuthor(field, charset))
-  // A message in a message is to be read and not answered.
+  // An attached message is only read, so its addresses need not be usable.
   const addresses = depth === 0 && conversion.isInternational ? 'utf8' : 'group'
   const missing = missingFields(label, kind)
   const rewritten = fields.map(
@@ -246,7 +245,7 @@ function convertHeader(
   )
   for (const { name } of fields) missing.delete(name)
   if (missing.size === 0 && fields.every(({ raw }, index) => raw === rewritten[index])) return
-  // The last line of a message may have no end.
+  // The last line of a message may lack its line ending.
   const lines = fields.map(
     ({ raw, start, end }, index) => `${rewritten[index] ?? raw}${raw.length === end - start ? '' : '\r\n'}`,
   )
@@ -254,19 +253,19 @@ function convertHeader(
   conversion.edits.push({ start, end: headerEnd, octets: Buffer.from(lines.join(''), 'latin1') })
 }
 
-/** By name in lower case: what the header has to have and may not. */
+/** Required fields by lower-case name; those present are removed from the map. */
 function missingFields(label: LabelChanges, kind: EntityKind): Map<string, string> {
   const missing = new Map<string, string>()
   if (label.encoding !== undefined)
     missing.set('content-transfer-encoding', `Content-Transfer-Encoding: ${label.encoding}`)
   if (label.charset !== undefined)
     missing.set('content-type', `Content-Type: text/plain; charset=${label.charset}`)
-  // Without it the other two mean nothing (RFC 2045 §4).
+  // RFC 2045 §4: the others have no meaning without it.
   if (missing.size > 0 && kind === 'message') missing.set('mime-version', 'MIME-Version: 1.0')
   return missing
 }
 
-/** @returns the field without the CRLF at its end; undefined where it stays */
+/** @returns the field without its final CRLF; undefined if unchanged */
 function convertField(
   conversion: Conversion,
   field: HeaderField,
@@ -284,7 +283,7 @@ function convertField(
   }
   if (!needsDowngrade(field.raw)) return undefined
   const { depth } = rules
-  // The header of the message itself has a bound of its own, and somebody reads it.
+  // The message's own header is bounded separately, and is displayed.
   if (depth > 0) conversion.rewrittenOctets += field.raw.length
   if (depth > 0 && conversion.rewrittenOctets > MAX_REWRITTEN_OCTETS) return toAsciiField(field)
   const downgraded = downgradeField(field, rules)
@@ -292,7 +291,7 @@ function convertField(
   return downgraded
 }
 
-/** Without an address in From nobody has written the message, and no policy of a domain (RFC 7489 §6.6.1) can be asked. */
+/** Without an address in From the message has no author, and no DMARC policy (RFC 7489 §6.6.1) can be found. */
 function isInternationalAuthor(field: HeaderField, charset: string | undefined): boolean {
   if (field.name !== 'from' || !hasNonAscii(field.raw)) return false
   return hasNonAscii(downgradeField(field, { charset, addresses: 'utf8' }))

@@ -1,11 +1,10 @@
 /**
- * Reads delivery status notifications: the fields for the whole message and those of each recipient.
+ * Parses delivery status notifications: per-message and per-recipient fields.
  *
- * Called by the reader of returned mail with the text of a message/delivery-status part, or with any text that holds such
- * fields. Interprets nothing. Pure.
- * Standards: RFC 3464 §2 (fields, groups divided by empty lines), RFC 6533 (UTF-8 forms); and with what is sent instead:
- * groups not divided, divided between each two fields, without a recipient field, continued lines that are not moved in.
- * Fails: never; text without such fields gives no recipients. At most 200 recipients are read.
+ * Input is a message/delivery-status part, or any text with such fields. Tolerates groups without separators, empty
+ * lines between fields, missing recipient fields and continuation lines without indentation. Never throws; reads at
+ * most 200 recipients.
+ * Standards: RFC 3464 §2 (fields and groups), RFC 6533 (UTF-8 forms).
  */
 import { given } from '../../core/given.js'
 import type { ReturnedRecipient } from './returned-mail.js'
@@ -13,12 +12,12 @@ import { isSameAddress, readAddress, readTypedAddress } from './recipient-addres
 
 const MAX_RECIPIENTS = 200
 const MAX_LINES = 6_000
-/** Of one value with its continuation lines. */
+/** Of a value with its continuation lines. */
 const MAX_VALUE = 4_000
 
-/** One per-recipient group as it is written. */
+/** One per-recipient group, as written. */
 export interface StatusGroup {
-  /** Empty where the field holds something else than an address: a file, a pipe. */
+  /** Empty if the field contains no address but a file or pipe. */
   readonly recipient: string
   readonly originalRecipient?: string
   readonly action?: NonNullable<ReturnedRecipient['action']>
@@ -30,13 +29,13 @@ export interface StatusGroup {
 export interface DeliveryStatus {
   readonly envelopeId?: string
   readonly groups: readonly StatusGroup[]
-  /** Fields stood there, though no recipient could be read from them. */
+  /** Whether there were fields, even if no recipient could be read. */
   readonly isPresent: boolean
 }
 
 type Fields = Map<string, string>
 
-/** RFC 3464 §2.2, §2.3, and the X- fields that stand in for them. */
+/** RFC 3464 §2.2, §2.3, and X- fields used in their place. */
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   'original-envelope-id',
   'reporting-mta',
@@ -59,7 +58,7 @@ const RECIPIENT_FIELDS: ReadonlySet<string> = new Set([
   'x-supplementary-info',
   'x-display-name',
 ])
-/** `expired` is no action of RFC 3464, but sent by some; `deliverable` (RFC 3464 errata, probes) says nothing failed. */
+/** Some systems send `expired`, which RFC 3464 does not define. */
 const ACTIONS: Readonly<Record<string, NonNullable<ReturnedRecipient['action']>>> = {
   failed: 'failed',
   failure: 'failed',
@@ -86,7 +85,7 @@ export function readDeliveryStatus(text: string): DeliveryStatus {
   }
 }
 
-/** Fields in the order written, an empty list between paragraphs collapsed; lines that are no field continue the last. */
+/** Lines that are not fields continue the previous field; consecutive empty lines count as one. */
 function readParagraphs(text: string): [string, string][][] {
   const paragraphs: [string, string][][] = [[]]
   let isOpen = false
@@ -110,7 +109,7 @@ function readParagraphs(text: string): [string, string][][] {
 }
 
 function addParagraph(paragraph: readonly [string, string][], message: Fields, groups: Fields[]): void {
-  // A group without a recipient of its own continues the one before it.
+  // A group without a recipient continues the previous one.
   let group = isContinuation(paragraph) ? groups.at(-1) : undefined
   for (const [name, value] of paragraph) {
     if (MESSAGE_FIELDS.has(name)) {
@@ -130,7 +129,7 @@ function isContinuation(paragraph: readonly [string, string][]): boolean {
   return !paragraph.some(([name]) => name === 'final-recipient' || name === 'original-recipient')
 }
 
-/** Groups that no empty line divides: a field that the group has already begins the next. */
+/** Without empty lines between groups, a repeated field starts the next group. */
 function startsNextGroup(group: Fields, name: string): boolean {
   return ['final-recipient', 'original-recipient', 'action', 'status'].includes(name) && group.has(name)
 }

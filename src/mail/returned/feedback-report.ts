@@ -1,13 +1,13 @@
 /**
- * Reads feedback reports: who complained about which message, and of what kind the complaint is.
+ * Parses feedback reports: who complained, and about what.
  *
- * Called by the reader of returned mail before anything else. Pure.
- * Standards: RFC 5965 (ARF), RFC 6591 (auth-failure), RFC 6590 (redaction); Microsoft's JMRP, which is the message alone in
- * a multipart/mixed; reports in plain text; the mail with which mail programs unsubscribe from a list.
- * Fails: never; undefined for what is no report. A recipient that was redacted is the empty text.
+ * Checked before all other kinds of returned mail. Returns undefined if the mail is not a report; a redacted
+ * recipient is the empty string.
+ * Standards: RFC 5965 (ARF), RFC 6591 (auth-failure), RFC 6590 (redaction); also Microsoft JMRP (the message in a
+ * multipart/mixed), plain-text reports, and unsubscribe mails sent by mail clients.
  */
 import { given } from '../../core/given.js'
-import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-section.js'
+import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-fields.js'
 import type { MimeMessage, MimePart } from './mime-part.js'
 import { readAddress, readAddressList } from './recipient-address.js'
 import type { ReturnedRecipient } from './returned-mail.js'
@@ -22,7 +22,7 @@ export interface FeedbackReport {
   readonly originalSender?: string
 }
 
-/** RFC 5965 §7.3 and its registry, RFC 6591 §3.1, and what reporters write instead. */
+/** RFC 5965 §7.3 and its registry, RFC 6591 §3.1, and common variants. */
 const TYPES: Readonly<Record<string, string>> = {
   abuse: 'abuse',
   complaint: 'abuse',
@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
   other: 'other',
 }
 
-/** @param original header of the message that came back, if any */
+/** @param original header of the returned message, if any */
 export function readFeedbackReport(
   message: MimeMessage,
   original: HeaderSection | undefined,
@@ -56,7 +56,7 @@ export function readFeedbackReport(
   return undefined
 }
 
-/** The part of the report that is for machines; some send it as text. */
+/** The machine-readable part; some send it as text. */
 function findReport({ type, header, parts }: MimeMessage): HeaderSection | undefined {
   const part = parts.find(one => one.type === 'message/feedback-report')
   if (part) return readHeaderSection(part.text.replace(/^\n+/, ''))
@@ -65,7 +65,7 @@ function findReport({ type, header, parts }: MimeMessage): HeaderSection | undef
   for (const { text } of parts.filter(one => one.type.startsWith('text/'))) {
     const at = /^feedback-type[ \t]{0,9}:/im.exec(text)?.index
     if (at === undefined) continue
-    // Fields that stand before it belong to it as well.
+    // Fields before it belong to the report too.
     const start = text.lastIndexOf('\n\n', at)
     const end = text.indexOf('\n\n', at)
     return readHeaderSection(text.slice(start < 0 ? 0 : start + 2, end < 0 ? undefined : end))
@@ -105,7 +105,7 @@ function complaint(feedbackType: string, recipient: string | undefined): Returne
   return { recipient: recipient ?? '', feedbackType }
 }
 
-/** Whom the message was for, best source first. */
+/** The original recipients, best source first. */
 function recipientsOf(original: HeaderSection | undefined): readonly string[] {
   if (!original) return []
   return ['x-hmxmroriginalrecipient', 'x-original-to', 'delivered-to', 'to']
@@ -122,7 +122,7 @@ function isRedacted(address: string): boolean {
   )
 }
 
-/** The message itself, and nothing about it; the recipient is in a field of its own. */
+/** The returned message without a report; the recipient is in a header field. */
 function isJunkMailReport({ header, parts }: MimeMessage, original: HeaderSection | undefined): boolean {
   if (!original || !parts.some(isOriginalPart)) return false
   const isMicrosoft = /@(?:[\w.-]{0,60}\.)?(?:hotmail|outlook|live|microsoft)\.com\b/i.test(
@@ -146,7 +146,7 @@ function plainType({ parts }: MimeMessage): string {
   return /opt-out (?:report|complaint)/i.test(firstText(parts).slice(0, 8_000)) ? 'opt-out' : 'abuse'
 }
 
-/** What a mail program sends to the address in List-Unsubscribe (RFC 2369 §3.2). */
+/** Sent by mail clients to the address in List-Unsubscribe (RFC 2369 §3.2). */
 function isUnsubscribeMail({ header, parts }: MimeMessage): boolean {
   return (
     /^\s{0,9}unsubscribe\b/i.test(header.text('subject')) &&
@@ -161,7 +161,6 @@ function firstText(parts: readonly MimePart[]): string {
   return parts.find(part => part.type.startsWith('text/'))?.text ?? ''
 }
 
-/** Header of the returned message, when it came as a part. */
 export function headerOfOriginalPart(parts: readonly MimePart[]): HeaderSection | undefined {
   const part = parts.find(isOriginalPart)
   return part === undefined ? undefined : readMessageHeader(part.text)

@@ -1,32 +1,30 @@
 /**
- * A returned mail as texts: what its MIME leaves say, decoded, in the order they stand.
+ * A returned mail as a list of decoded MIME leaves.
  *
- * Called by the reader of returned mail. Gives raw text of the parts that matter here (message/delivery-status,
- * text/rfc822-headers, message/feedback-report). Nothing is ever unpacked; a message inside the message stays one leaf. Line
- * ends become LF.
- * Standards: RFC 2045, RFC 2046 §5.1 (multipart), read leniently (`mime/mime-structure.ts`).
- * Fails: never; what cannot be taken apart is one text leaf.
+ * Attached messages stay one leaf, and archives are not unpacked. Line endings become LF. Never throws: what cannot
+ * be parsed is one text leaf.
+ * Standards: RFC 2045, RFC 2046 §5.1 (multipart), leniently (`mime/mime-structure.ts`).
  */
 import { decodeCharset } from '../mime/charset.js'
-import { HeaderSection } from '../mime/header-section.js'
+import { HeaderSection } from '../mime/header-fields.js'
 import { parameter } from '../mime/media-type.js'
 import { leavesOf, LENIENT, readMimeStructure, type MimeEntity } from '../mime/mime-structure.js'
 import { decodeTransfer } from '../mime/transfer-encoding.js'
 
-/** Of the source, octets: what a mail system has to say comes before the message that it returns. */
+/** Octets; the report precedes the returned message. */
 const MAX_SOURCE = 262_144
-/** Of one decoded leaf, characters. */
+/** Characters of a decoded leaf. */
 const MAX_LEAF = 131_072
 const MAX_LEAVES = 64
 const LF = 0x0a
 const CR = 0x0d
 
 export interface MimePart {
-  /** Lower case, without parameters; `text/plain` where none was given. */
+  /** Lower case, without parameters; defaults to `text/plain`. */
   readonly type: string
-  /** Header of the part; that of the message for a message without parts. */
+  /** For a message without parts, the message's header. */
   readonly header: HeaderSection
-  /** Transfer encoding and charset decoded; of a message, the transfer encoding only. */
+  /** Transfer encoding and charset decoded; for a message, the transfer encoding only. */
   readonly text: string
 }
 
@@ -36,7 +34,7 @@ export interface MimeMessage {
   readonly parts: readonly MimePart[]
 }
 
-/** @param source a whole message, octets or a latin1 string; its first 256 KB are looked at */
+/** @param source a whole message, octets or a latin1 string; only the first 256 KB are read */
 export function readMimeMessage(source: Buffer | string): MimeMessage {
   const octets = typeof source === 'string' ? Buffer.from(source, 'latin1') : source
   const message = withLineFeeds(octets.subarray(0, MAX_SOURCE))
@@ -50,7 +48,7 @@ export function readMimeMessage(source: Buffer | string): MimeMessage {
   }
 }
 
-/** One for each line end, also for a CR alone, and for the CRs that some relays multiply. */
+/** Converts CRLF, bare CR, and the repeated CRs of some relays. */
 function withLineFeeds(octets: Buffer): Buffer {
   const lines = Buffer.allocUnsafe(octets.length)
   let length = 0
@@ -70,12 +68,12 @@ function readLeaf(message: Buffer, leaf: MimeEntity): MimePart {
   const type = typeOf(leaf)
   const octets = message.subarray(leaf.bodyStart, Math.min(leaf.end, leaf.bodyStart + MAX_LEAF))
   const decoded = decodeTransfer(octets, leaf.encoding)
-  // A message inside the message has charsets of its own.
+  // An attached message has its own charsets.
   const text = /^message\/(?:rfc822|global)$/.test(type)
     ? decoded.toString('latin1')
     : decodeCharset(decoded, parameter(leaf.type, 'charset'))
   return {
-    // A multipart without parts is text that somebody mislabelled.
+    // A multipart without parts is mislabelled text.
     type: type.startsWith('multipart/') ? 'text/plain' : type,
     header: new HeaderSection(leaf.fields),
     text: text.slice(0, MAX_LEAF).replace(/\r\n?/g, '\n'),

@@ -1,45 +1,43 @@
 /**
- * Reads a mail that came back and says what it is: a bounce and of whom, a delay, a complaint, an automatic answer.
+ * Classifies returned mail: bounce, delay, complaint, automatic reply, and for which recipients.
  *
- * Called by the inbound listener for every mail to a return path or feedback address, and by `postroad bounce parse`.
- * Asks in the order of certainty: feedback reports, delivery status notifications, automatic answers, bounces written for
- * people. Decides nothing: which message it is about and what follows from it is the caller's. Pure.
+ * Used by the inbound listener and `postroad bounce parse`. Tried in order of certainty: feedback reports, delivery
+ * status notifications, automatic replies, free-text bounces. Matching it to a message and acting on it is the
+ * caller's job. Never throws; reads the first 256 KB and 64 MIME parts. Anything else is `other`, without recipients.
  * Standards: RFC 3464, RFC 3834, RFC 5965, RFC 6522, RFC 6533.
- * Fails: never, whatever the bytes; what says nothing is `other` without recipients. Looks at the first 256 KB and at 64
- * MIME parts.
  */
 import { given } from '../../core/given.js'
 import { stripHtml } from '../compose/html-tags.js'
-import { readHeaderSection } from '../mime/header-section.js'
+import { readHeaderSection } from '../mime/header-fields.js'
 import { assessRecipient } from './assess-recipient.js'
 import { isVacationSubject, readAutomaticReply } from './automatic-reply.js'
-import { looksLikeBounce, looksLikeDelay } from './bounce-signs.js'
+import {
+  looksLikeBounce,
+  looksLikeDelay,
+  matchesTemplate,
+  type Notice,
+  type NoticeRecipient,
+  readNotice,
+  withoutSenders,
+} from './notices/read-notice.js'
 import { readDeliveryStatus, type DeliveryStatus, type StatusGroup } from './delivery-status.js'
 import { headerOfOriginalPart, readFeedbackReport } from './feedback-report.js'
 import { readMimeMessage, type MimeMessage, type MimePart } from './mime-part.js'
-import { NOTICE_TEMPLATES } from './notices/notice-forms.js'
-import { GENERAL_TEMPLATE, FALLBACK_TEMPLATE } from './notices/notice-forms-general.js'
-import type { NoticeTemplate } from './notices/notice-form.js'
-import {
-  matchesTemplate,
-  readNotice,
-  withoutSenders,
-  type Notice,
-  type NoticeRecipient,
-} from './notices/read-notice.js'
+import { FALLBACK_TEMPLATE, GENERAL_TEMPLATE, NOTICE_TEMPLATES } from './notices/templates.js'
+import type { NoticeTemplate } from './notices/template.js'
 import { isSameAddress, readAddress, readAddressList } from './recipient-address.js'
 import type { ReturnedKind, ReturnedMail, ReturnedOriginal, ReturnedRecipient } from './returned-mail.js'
 import { cutOriginal, isOriginalPart, readOriginal } from './returned-original.js'
 import { readSesNotification } from './ses-notification.js'
 
-/** A report inside a forwarded or filtered mail, and once more. */
+/** Levels of reports inside forwarded or filtered mail. */
 const MAX_NESTING = 2
-/** Of all that a system writes for people, characters. */
+/** Characters of free text. */
 const MAX_NOTICE = 32_768
-/** HTML is read only where there is no plain text. */
+/** HTML is used only if there is no plain text. */
 const MAX_HTML = 131_072
 
-/** @param source the whole message as it was received, of any size; a Buffer, or what a thread is handed of one */
+/** @param source the whole message, of any size; a Buffer, or the Uint8Array a thread receives */
 export function readReturnedMail(source: Uint8Array): ReturnedMail {
   return readMessage(readMimeMessage(Buffer.from(source.buffer, source.byteOffset, source.byteLength)), 0)
 }
@@ -66,7 +64,7 @@ function readMessage(message: MimeMessage, depth: number): ReturnedMail {
 
 type WithOriginal = { readonly original?: ReturnedOriginal }
 
-/** What the system says in words, and what of the original it quotes behind that. */
+/** The text of the notice, and the original message quoted after it. */
 function readTexts({ header, parts }: MimeMessage): { notice: Notice; quoted?: string } {
   const plain = parts.filter(part => part.type === 'text/plain')
   const shown = plain.filter(part => !/^attachment\b/i.test(part.header.raw('content-disposition')))
@@ -107,7 +105,7 @@ function readNotification(message: MimeMessage, original: WithOriginal): Returne
   return { kind, recipients, form: 'ses-notification', ...named }
 }
 
-/** RFC 3464; also where the fields stand in a part that is not labelled so. */
+/** RFC 3464; also if the fields are in a part with another label. */
 function readReport(message: MimeMessage, notice: Notice, original: WithOriginal): ReturnedMail | undefined {
   const status = findStatus(message.parts)
   if (!status || status.groups.length === 0) return undefined
@@ -125,7 +123,7 @@ function readReport(message: MimeMessage, notice: Notice, original: WithOriginal
   }
 }
 
-/** A group whose recipient is a file or a pipe is that of somebody whom only the text names. */
+/** A group whose recipient is a file or pipe is assigned a recipient named only in the text. */
 function nameGroups(groups: readonly StatusGroup[], said: readonly NoticeRecipient[]): StatusGroup[] {
   const others = said
     .map(({ recipient }) => recipient)
@@ -158,7 +156,7 @@ function assessGroup(
   groups: number,
 ): ReturnedRecipient {
   const own = said.find(one => isSameAddress(one.recipient, group.recipient))
-  // Words that stand in the notice are this recipient's when there is no other.
+  // With a single recipient, the whole notice is about it.
   const context = own?.context ?? (groups === 1 ? notice.text.slice(0, 4_000) : undefined)
   const isOnlyNumber = /^\d{0,5}$/.test(group.diagnostic ?? '')
   const diagnostic = isOnlyNumber ? (own?.diagnostic ?? group.diagnostic) : group.diagnostic
@@ -174,7 +172,7 @@ function kindOf(recipients: readonly ReturnedRecipient[]): ReturnedKind {
   return recipients.some(({ action }) => action === 'delayed') ? 'delay' : 'success'
 }
 
-/** A gateway forwards the bounce that it got, as an attachment. */
+/** A gateway attached the bounce it received. */
 function readNested({ parts }: MimeMessage, depth: number): ReturnedMail | undefined {
   if (depth >= MAX_NESTING) return undefined
   for (const part of parts) {
@@ -187,7 +185,7 @@ function readNested({ parts }: MimeMessage, depth: number): ReturnedMail | undef
   return undefined
 }
 
-/** Answers that say so beyond doubt, before a daemon's name makes bounces of them. */
+/** Certain replies are recognized before a daemon's address makes them look like bounces. */
 function readAutomaticAnswer(
   message: MimeMessage,
   notice: Notice,
@@ -219,7 +217,7 @@ function findTemplate(notice: Notice): NoticeTemplate | undefined {
   return NOTICE_TEMPLATES.find(form => matchesTemplate(form, notice))
 }
 
-/** The rules of systems first; the general one only for what looks like a bounce. */
+/** Templates first, the general one only for what looks like a bounce. */
 function readFreeText(notice: Notice, original: ReturnedOriginal | undefined): ReturnedMail | undefined {
   const senders = sendersOf(notice, original)
   for (const form of NOTICE_TEMPLATES) {
@@ -232,7 +230,7 @@ function readFreeText(notice: Notice, original: ReturnedOriginal | undefined): R
     const found = withoutSenders(readNotice(form, notice), senders)
     if (found.length > 0) return toBounce(form, found, notice, original)
   }
-  // Nobody is named: whom the original was for, where that is one.
+  // If nobody is named, the original's only recipient is assumed.
   const intended = readAddressList(original?.header.get('to') ?? '', 2)
   const [only] = intended
   if (intended.length !== 1 || only === undefined) return undefined
@@ -260,7 +258,7 @@ function toBounce(
   }
 }
 
-/** To whom the notice went, and who wrote the original. */
+/** The recipient of the notice, and the original's sender. */
 function sendersOf({ header, from }: Notice, original: ReturnedOriginal | undefined): readonly string[] {
   return [
     header.text('to'),

@@ -1,24 +1,22 @@
 /**
- * Finds mailbox addresses in what mail systems write about them.
+ * Extracts addresses from the text of returned mail.
  *
- * Called by the parsers of returned mail. Far more lenient than `address.ts`: the address is compared and shown, never
- * sent to. Pure.
+ * Much more lenient than `address.ts`: such addresses are compared and shown, never sent to.
  * Standards: RFC 3464 §2.3 (typed addresses), RFC 6533 §3 (utf-8-addr-xtext and unitext).
- * Fails: never; text that holds no address gives undefined.
  */
 
 const MAX_ADDRESS = 320
 
-/** One address without brackets: no white space, nothing that sets it apart in prose. */
+/** An address without brackets, white space or punctuation that separates it from prose. */
 const BARE = '[^\\s<>()\\[\\]",;:\']{1,64}@[^\\s<>()\\[\\]",;:\'/\\\\]{1,255}'
 
-/** For building the patterns of lines that name a recipient; one group, the address. */
+/** For patterns of lines that name a recipient; one group, the address. */
 export const ADDRESS = `(?:smtp:|mailto:)?((?:"[^"\\s]{1,64}"@[^\\s<>()",;:]{1,255})|${BARE})`
 
 const ANGLED = /<\s{0,9}(?:smtp:|mailto:)?([^<>]{1,320}?)\s{0,9}>/i
 const FIRST_BARE = new RegExp(`(?<![^\\s<>()\\[\\]",;:'=])${ADDRESS}`, 'i')
 
-/** Value of Final-Recipient and the like: `rfc822; ann@example.net`, brackets, names and comments removed. */
+/** Value of Final-Recipient and similar fields: `rfc822; ann@example.net`, without brackets, names and comments. */
 export function readTypedAddress(value: string): string | undefined {
   const semicolon = value.indexOf(';')
   const type = semicolon < 0 ? '' : value.slice(0, semicolon).trim().toLowerCase()
@@ -26,12 +24,12 @@ export function readTypedAddress(value: string): string | undefined {
   const rest = (isTyped ? value.slice(semicolon + 1) : value).trim()
   const address = readAddress(rest)
   if (address !== undefined) return type === 'utf-8' ? decodeUnicode(address) : address
-  // Local users have no domain; a path or a pipe is no address.
+  // Local users have no domain; a path or pipe is not an address.
   const word = rest.replace(/^<|>$/g, '')
   return /^[\w.+=-]{1,64}$/.test(word) ? word : undefined
 }
 
-/** The first address in a text, an angle-bracketed one before others. */
+/** Prefers an address in angle brackets. */
 export function readAddress(text: string): string | undefined {
   const bounded = text.slice(0, 2_000)
   const angled = ANGLED.exec(bounded)?.[1]
@@ -40,7 +38,7 @@ export function readAddress(text: string): string | undefined {
   return bare === undefined ? undefined : tidyAddress(bare)
 }
 
-/** All addresses of a list such as To. */
+/** All addresses in a list such as To. */
 export function readAddressList(text: string, limit: number): readonly string[] {
   const found: string[] = []
   for (const piece of text.slice(0, 8_000).split(/[,;]/)) {
@@ -51,7 +49,7 @@ export function readAddressList(text: string, limit: number): readonly string[] 
   return found
 }
 
-/** Full stops and quotes of the sentence around it; @returns undefined where nothing of use is left */
+/** Strips surrounding punctuation and quotes; @returns undefined if no valid address is left */
 export function tidyAddress(text: string): string | undefined {
   const tidy = text
     .trim()
@@ -63,7 +61,7 @@ export function tidyAddress(text: string): string | undefined {
   return tidy
 }
 
-/** Two ways of writing one address; local parts differ in case alone only on paper. */
+/** Case-insensitive, since no relevant host distinguishes case. */
 export function isSameAddress(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }

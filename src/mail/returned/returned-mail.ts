@@ -1,32 +1,30 @@
 /**
- * What a mail that comes back says: which recipients failed and why, or that somebody complained, or neither.
+ * The result of parsing a returned mail.
  *
- * Made by `read-returned-mail.ts`; read by the inbound listener, which finds the message it is about, and by
- * `postroad bounce parse`. Values only.
  * Standards: RFC 3464 (delivery status notifications), RFC 5965 (feedback reports), RFC 3834 (automatic responses).
  */
 import type { Cause, Permanence, Scope } from '../outcome.js'
 
 /**
- * `bounce`: at least one recipient failed. `delay`: still being tried, no bounce. `success`: delivered, relayed or
- * expanded (RFC 3464 §2.3.3). `feedback`: an abuse or other feedback report. `auto_reply`: vacation, challenge, receipt.
+ * `bounce`: at least one recipient failed. `delay`: still being retried. `success`: delivered, relayed or expanded
+ * (RFC 3464 §2.3.3). `feedback`: abuse or other feedback report. `auto_reply`: vacation, challenge-response, receipt.
  */
 export type ReturnedKind = 'bounce' | 'delay' | 'success' | 'feedback' | 'auto_reply' | 'other'
 
 export interface ReturnedRecipient {
-  /** The address that failed or complained, without angle brackets or type; empty where it was redacted. */
+  /** The address that failed or complained, without angle brackets or type; empty if redacted. */
   readonly recipient: string
-  /** The address as it was first given, where a DSN tells it (Original-Recipient) and it differs. */
+  /** Original-Recipient of a DSN, if different. */
   readonly originalRecipient?: string
   /** RFC 3464 §2.3.3; `failed` for free-text bounces. Absent in feedback and auto-replies. */
   readonly action?: 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
-  /** RFC 3463 code: stated, or the one that fits what was said. */
+  /** RFC 3463 code: stated, or derived from the text. */
   readonly status?: string
-  /** Three-digit SMTP reply code, where the diagnostic quotes one. */
+  /** SMTP reply code, if the diagnostic quotes one. */
   readonly replyCode?: number
-  /** What the remote system said, white space folded to one blank; at most 1,000 characters. */
+  /** The remote server's text with white space collapsed; at most 1,000 characters. */
   readonly diagnosticCode?: string
-  /** Host that refused it. */
+  /** The rejecting host. */
   readonly remoteMta?: string
   readonly type?: Permanence
   readonly subtype?: string
@@ -36,11 +34,11 @@ export interface ReturnedRecipient {
   readonly feedbackType?: string
 }
 
-/** The original message as far as it was returned. */
+/** What was returned of the original message. */
 export interface ReturnedOriginal {
-  /** Message-ID without angle brackets. */
+  /** Without angle brackets. */
   readonly messageId?: string
-  /** Header fields by lower-case name, first of each; unfolded and decoded. At most 100. */
+  /** The first field of each name (lower case), unfolded and decoded. At most 100. */
   readonly header: ReadonlyMap<string, string>
 }
 
@@ -52,6 +50,6 @@ export interface ReturnedMail {
   readonly envelopeId?: string
   /** Original-Mail-From of a feedback report (RFC 5965 §3.2), without angle brackets. */
   readonly originalSender?: string
-  /** Name of the form that was recognised, e.g. `rfc3464`, `qmail`, `exim`, `arf`; for logs and the score. */
+  /** Name of the recognized format, e.g. `rfc3464`, `qmail`, `exim`, `arf`; for logs and the parser's score. */
   readonly form: string
 }

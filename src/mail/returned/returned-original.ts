@@ -1,20 +1,20 @@
 /**
- * Finds the message that a bounce or a complaint is about: as a part of its own, or quoted behind the text.
+ * Finds the original message of a bounce or complaint: in its own part, or quoted after the text.
  *
- * Called by the reader of returned mail. Pure.
- * Standards: RFC 3462 §2 (message/rfc822, text/rfc822-headers), RFC 6533 §6 (global forms), RFC 5322 §3.6.4 (Message-ID).
- * Fails: never; undefined where nothing of the original came back.
+ * Returns undefined if nothing of it was returned.
+ * Standards: RFC 3462 §2 (message/rfc822, text/rfc822-headers), RFC 6533 §6 (global forms), RFC 5322 §3.6.4
+ * (Message-ID).
  */
 import { given } from '../../core/given.js'
-import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-section.js'
+import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-fields.js'
 import type { MimePart } from './mime-part.js'
 import type { ReturnedOriginal } from './returned-mail.js'
 
 const MAX_FIELDS = 100
-/** Of a notice; what is longer has no original behind it that matters. */
+/** Lines of a notice searched for the original. */
 const MAX_LINES = 10_000
 
-/** Lines behind which systems put the original, or its header. */
+/** Lines that precede the original or its header. */
 const MARKERS: readonly RegExp[] = [
   /^-{2,} ?(?:below (?:this|the next) line|enclosed|this|attached) is a copy of (?:the|your) (?:original )?message.{0,60}$/i,
   /^[|=*-]{2}[\s|=*-]{0,80}(?:the )?(?:original|returned|unsent|undelivered|rejected) (?:message|mail|e-mail)(?: (?:text|headers?|body|info|information))?(?: (?:follows|is|below|as follows))?\s?[.:]?[\s|=*-]{0,80}$/i,
@@ -32,13 +32,13 @@ const MARKERS: readonly RegExp[] = [
   /^(?:en-t\u00eates (?:du|de) message d'origine|urspr\u00fcngliche nachrichtenkopfzeilen|encabezados de mensajes? originales|intestazioni del messaggio originale|cabe\u00e7alhos (?:originais da mensagem|da mensagem original)|oorspronkelijke berichtkoppen)/i,
 ]
 
-/** Fields that mail systems add and no notice has at the start of a line. */
+/** Header fields added by mail systems; notices have none at the start of a line. */
 const HEADER_LINE = /^(?:received|return-path|message-id|dkim-signature|delivered-to|x-originating-ip)\s?:/i
 
 /**
- * Divides a text part: what the system says, and the original it quotes behind that.
+ * Splits a text part into the notice and the original quoted after it.
  *
- * @param isFirst whether it is the first part; a later one may be the original's header and nothing else
+ * @param isFirst false for later parts, which may be just the original's header
  */
 export function cutOriginal(
   text: string,
@@ -48,7 +48,7 @@ export function cutOriginal(
   let isEmptyBefore = true
   for (const line of text.split('\n', MAX_LINES)) {
     const isMarker = isMarkerLine(line)
-    // A header without a word before it begins after an empty line.
+    // A header without a marker line must follow an empty line.
     if (isMarker || (isEmptyBefore && (at > 0 || !isFirst) && HEADER_LINE.test(line))) {
       const original = text.slice(isMarker ? at + line.length + 1 : at)
       return { notice: text.slice(0, at), ...(original.trim() === '' ? {} : { original }) }
@@ -60,7 +60,7 @@ export function cutOriginal(
 }
 
 function isMarkerLine(line: string): boolean {
-  // Asked first because it is quick: every marker has one of these words.
+  // Cheap check first: every marker contains one of these words.
   if (
     line.length > 200 ||
     !/message|mail|header|copy|nachricht|mensaje|mensagem|messaggio|bericht/i.test(line)
@@ -84,14 +84,14 @@ export function isOriginalPart({ type }: MimePart): boolean {
   return MESSAGE_TYPES.has(type)
 }
 
-/** @param quoted what stood behind the notice, if anything */
+/** @param quoted text after the notice, if any */
 export function readOriginal(
   parts: readonly MimePart[],
   quoted: string | undefined,
   outer: HeaderSection,
 ): ReturnedOriginal | undefined {
   const header = headerOfOriginal(parts, quoted)
-  // Automatic answers name the message that they answer (RFC 3834 §3.1.5), and so do the bounces of large providers.
+  // Automatic replies refer to the original (RFC 3834 §3.1.5), as do bounces of large providers.
   const messageId =
     readMessageId(header?.raw('message-id') ?? '') ??
     readMessageId(outer.raw('in-reply-to')) ??
@@ -116,7 +116,7 @@ function headerOfOriginal(parts: readonly MimePart[], quoted: string | undefined
   }
   const byQuote = quoted === undefined ? undefined : quotedHeader(quoted)
   if (byQuote) return byQuote
-  // A header attached as plain text, under a name of its own.
+  // A header attached as plain text with a file name.
   for (const part of parts.slice(1)) {
     if (!/^(?:text\/plain|application\/octet-stream)$/.test(part.type)) continue
     const header = readMessageHeader(part.text)
@@ -125,7 +125,7 @@ function headerOfOriginal(parts: readonly MimePart[], quoted: string | undefined
   return undefined
 }
 
-/** Lines before the first field are rules, dates and remarks; a header that is moved in is moved back. */
+/** Skips separators and remarks before the first field; removes indentation. */
 function quotedHeader(quoted: string): HeaderSection | undefined {
   const lines = quoted.slice(0, 65_536).split('\n')
   const first = lines.findIndex(line => /^[ \t>]{0,8}[\w-]{2,40}\s?:/.test(line))
@@ -137,7 +137,7 @@ function quotedHeader(quoted: string): HeaderSection | undefined {
   return header.size > 0 ? header : undefined
 }
 
-/** Without angle brackets; several systems write none. */
+/** Without angle brackets, which several systems omit. */
 function readMessageId(value: string): string | undefined {
   const bracketed = /<\s{0,9}([^<>\s\p{Cc}]{1,998})\s{0,9}>/u.exec(value)?.[1]
   return bracketed ?? /^\s{0,9}([^<>\s\p{Cc}@]{1,998}@[^<>\s\p{Cc}@]{1,255})/u.exec(value)?.[1]

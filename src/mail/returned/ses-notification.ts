@@ -1,8 +1,7 @@
 /**
- * Reads what Amazon SES sends by way of its notification service: JSON in the text of a mail.
+ * Parses Amazon SES notifications: JSON in the text of a mail.
  *
- * Called by the reader of returned mail. Pure; the JSON is looked at, never trusted.
- * Fails: never; undefined for text that is no such notification. At most 100 recipients are read.
+ * The JSON is treated as untrusted. Returns undefined for other text; reads at most 100 recipients.
  */
 import { assessRecipient } from './assess-recipient.js'
 import type { ReturnedKind, ReturnedRecipient } from './returned-mail.js'
@@ -48,7 +47,7 @@ function readByType(type: string, json: Json): Omit<SesNotification, 'messageId'
 }
 
 function readBounce(bounce: Json): ReturnedRecipient[] {
-  // `Transient` covers full mailboxes and vacations; the words of the diagnostic say more where there are any.
+  // `Transient` includes full mailboxes and vacations; the diagnostic is more specific if present.
   const isTransient = string(bounce['bounceType'])?.toLowerCase() === 'transient'
   return list(bounce['bouncedRecipients']).map(one =>
     assessRecipient({
@@ -87,7 +86,7 @@ function readDelivery(delivery: Json): ReturnedRecipient[] {
 
 /** The object may be followed by the footer of the notification service. */
 function parse(text: string): Json | undefined {
-  // Sendmail breaks lines that are too long with `!`, in the middle of strings.
+  // Sendmail breaks overlong lines with `!`, even inside strings.
   const whole = text.replace(/!\n {1,2}/g, '')
   for (const end of [whole.length, whole.indexOf('\n\n'), whole.lastIndexOf('}') + 1]) {
     if (end <= 0) continue

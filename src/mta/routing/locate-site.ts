@@ -11,7 +11,7 @@ import type { Resolver } from '../../world/dns/dns.js'
 import { matchesPattern, type Route } from '../mta-options.js'
 
 /** One `[[mta.sites]]` entry: limits for matching MX hosts or recipient domains. */
-export interface SiteRule {
+interface SiteRule {
   /** Has either `mx` or `domain`; both are patterns. */
   readonly mx: string | undefined
   readonly domain: string | undefined

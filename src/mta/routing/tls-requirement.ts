@@ -14,7 +14,7 @@ export type StsRequirement =
   | { readonly mode: 'enforce' | 'testing'; readonly isListed: boolean }
   | { readonly mode: 'unavailable'; readonly reason: string }
 
-export interface TlsRequirement {
+interface TlsRequirement {
   readonly tls: TlsPolicy
   readonly tlsSource: TlsPolicySource
   readonly sts?: StsRequirement

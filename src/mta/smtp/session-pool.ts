@@ -29,10 +29,10 @@ export interface SessionPoolParts extends SessionParts {
   readonly pool: PoolLimits
 }
 
-export type OpenLimits = Pick<OpenOptions, 'deadline' | 'signal'>
+type OpenLimits = Pick<OpenOptions, 'deadline' | 'signal'>
 
 /** One connection that failed to become a session. */
-export interface FailedOpen {
+interface FailedOpen {
   readonly result: SmtpResult
   readonly tls?: TlsFacts
   readonly durationMs: number

@@ -187,9 +187,9 @@ function readExtensions(reply: ReplyLines): Extensions {
   )
 }
 
-function wantsStartTls(endpoint: Endpoint, { skipStartTls: inClear }: OpenOptions): boolean {
+function wantsStartTls(endpoint: Endpoint, { skipStartTls }: OpenOptions): boolean {
   if (endpoint.implicitTls || endpoint.tls === 'none') return false
-  return !(inClear && endpoint.tls === 'opportunistic')
+  return !(skipStartTls && endpoint.tls === 'opportunistic')
 }
 
 /** @returns false to continue in plaintext, which only opportunistic TLS allows */
@@ -255,11 +255,11 @@ async function authenticate(
  */
 function reasonNotToAuthenticate(
   { address, tls: demanded }: Endpoint,
-  { allowUnverified: isForUnverified }: Credentials,
+  { allowUnverified }: Credentials,
   tls: TlsFacts | undefined,
 ): string | undefined {
   if (tls?.verified === true || isLoopbackOrUnspecified(address)) return undefined
-  if (!isForUnverified)
+  if (!allowUnverified)
     return `the password is sent over verified TLS only: ${tls?.unverifiedReason ?? 'no TLS'}`
   if (tls === undefined && demanded !== 'none')
     return 'server does not offer TLS, and the password is not sent in plaintext'

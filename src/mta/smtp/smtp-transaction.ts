@@ -27,7 +27,7 @@ export interface Envelope {
   readonly needsSmtpUtf8?: boolean
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   readonly timeouts: Timeouts
   /** Start with RSET, for a connection that has carried a message before. */
   readonly reset: boolean
@@ -100,10 +100,10 @@ interface Progress {
   isPastFinalDot: boolean
 }
 
-function rejected({ rejection: refusal, stage }: Progress): SmtpResult {
-  if (refusal === undefined)
-    return toSmtpResult(stage, new SmtpFailure('protocol', 'refused without a reply'))
-  return { accepted: false, stage: refusal.stage, reply: refusal.reply }
+function rejected({ rejection, stage }: Progress): SmtpResult {
+  if (rejection === undefined)
+    return toSmtpResult(stage, new SmtpFailure('protocol', 'rejected without a reply'))
+  return { accepted: false, stage: rejection.stage, reply: rejection.reply }
 }
 
 interface Needs {

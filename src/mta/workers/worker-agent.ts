@@ -21,14 +21,14 @@ import { openRenderer, type RenderParts } from '../render.js'
 export type AgentOptions = CaptureOptions | SmtpOptions
 
 /** Delivers everything to the local inbox. */
-export interface CaptureOptions {
+interface CaptureOptions {
   readonly kind: 'capture'
   readonly hostname: string
   readonly links: LinkOptions
 }
 
 /** The plain values among the parts of the SMTP agent. */
-export interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
+interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
   readonly kind: 'smtp'
   readonly dns: {
     /** As `ip:port`; empty: the system's. */

@@ -73,9 +73,9 @@ class JobServer {
     }
   }
 
-  private toJob({ content, signingKeys, ...slip }: JobMessage): DeliveryJob {
+  private toJob({ content, signingKeys, ...job }: JobMessage): DeliveryJob {
     return {
-      ...slip,
+      ...job,
       content: typeof content === 'number' ? this.getShared(content, 'kind') : withBuffer(content),
       signingKeys:
         typeof signingKeys === 'number' ? this.getShared(signingKeys, 'length') : (signingKeys ?? []),

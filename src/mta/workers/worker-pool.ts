@@ -22,7 +22,7 @@ import { shutdownOutcome } from '../attempt-outcome.js'
 import type { AgentOptions } from './worker-agent.js'
 import { DeliveryThread } from './worker-thread.js'
 
-export interface WorkerPoolParts {
+interface WorkerPoolParts {
   readonly clock: Clock
   readonly log: Log
   readonly spawn: SpawnThread
@@ -131,7 +131,7 @@ class ThreadPool implements WorkerPool {
   private stopStarting(): void {
     this.isClosing = true
     for (const { restart } of this.slots) restart?.cancel()
-    for (const { cancel: giveUp } of this.waiting) giveUp()
+    for (const { cancel } of this.waiting) cancel()
   }
 
   private startOneMore(): void {
@@ -215,9 +215,9 @@ class ThreadPool implements WorkerPool {
     return new Promise(resolve => {
       const leave = () => {
         this.waiting.delete(waiting)
-        signal.removeEventListener('abort', giveUp)
+        signal.removeEventListener('abort', cancel)
       }
-      const giveUp = () => {
+      const cancel = () => {
         leave()
         resolve(shutdownOutcome())
       }
@@ -225,10 +225,10 @@ class ThreadPool implements WorkerPool {
         leave()
         resolve(this.dispatch(job, signal))
       }
-      const waiting: Waiting = { begin, cancel: giveUp }
+      const waiting: Waiting = { begin, cancel }
       this.waiting.add(waiting)
-      signal.addEventListener('abort', giveUp, { once: true })
-      if (signal.aborted) giveUp()
+      signal.addEventListener('abort', cancel, { once: true })
+      if (signal.aborted) cancel()
     })
   }
 }
@@ -237,7 +237,7 @@ function noThreadError(): AppError {
   return new AppError('unavailable', 'no rendering thread is available; try again')
 }
 
-export interface ReplaceablePool extends WorkerPool {
+interface ReplaceablePool extends WorkerPool {
   replace(next: WorkerPool): void
 }
 

@@ -13,7 +13,7 @@ import type { SpawnThread, Thread, ThreadEnd } from '../../world/threads.js'
 import type { AgentOptions } from './worker-agent.js'
 import type { Instruction, JobMessage, Report, SharedValue } from './worker-protocol.js'
 
-export interface DeliveryThreadParts {
+interface DeliveryThreadParts {
   readonly spawn: SpawnThread
   readonly agent: AgentOptions
   readonly clock: Clock

@@ -10,9 +10,8 @@ import type { OwnValues } from '../../content/rendering/merging.js'
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
 import type { Queries } from '../../db/database.js'
-import type { ComposedContent } from '../../mail/compose/compose.js'
+import type { ComposedContent, RelayedContent } from '../../mail/compose/compose.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
-import type { RelayedContent } from '../../mail/relayed-content.js'
 import type { Clock } from '../../world/time/clock.js'
 import {
   findContents,

@@ -9,7 +9,7 @@
  */
 import { given } from '../../core/given.js'
 import type { Tx } from '../../db/database.js'
-import { MAX_SECTION, readMessageHeader } from '../../mail/mime/header-section.js'
+import { MAX_SECTION, readMessageHeader } from '../../mail/mime/header-fields.js'
 import type { Bounced, Classification, Deferred, Outcome, Stage } from '../../mail/outcome.js'
 import { insertAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { insertCapturedMails } from '../../messages/capture-store.js'

@@ -111,7 +111,7 @@ t.test('strictly, what is out of bounds is refused', t => {
     (_, level) => `${multipart(`n${level}`)}\r\n\r\n--n${level}\r\n`,
   ).join('')
   const refusals: readonly (readonly [string, string])[] = [
-    [nested, 'nested too deep'],
+    [nested, 'levels deep'],
     [`${multipart('b')}\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(200)}`, 'more than 100 parts'],
     [`Subject: ${'x'.repeat(10_001)}\r\n\r\n`, 'longer than 10000 octets'],
     ['a: b\r\n'.repeat(101), 'more than 100 fields'],

@@ -2,9 +2,14 @@
 import t from 'tap'
 import { decodeCharset, decodeOctets } from '../../../src/mail/mime/charset.js'
 import { decodeUnknownText, decodeWords } from '../../../src/mail/mime/encoded-word.js'
-import { headerDate } from '../../../src/mail/mime/header-date.js'
-import { readFields, unfoldedValue } from '../../../src/mail/mime/header-fields.js'
-import { HeaderSection, readHeaderSection, readMessageHeader } from '../../../src/mail/mime/header-section.js'
+import { headerDate } from '../../../src/mail/compose/header-field.js'
+import {
+  HeaderSection,
+  readFields,
+  readHeaderSection,
+  readMessageHeader,
+  unfoldedValue,
+} from '../../../src/mail/mime/header-fields.js'
 import { decodeTransfer } from '../../../src/mail/mime/transfer-encoding.js'
 
 t.test('fields keep every octet, whichever way their lines end', t => {

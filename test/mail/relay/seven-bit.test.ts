@@ -183,7 +183,7 @@ t.test('nesting and parts have a limit, told in words', async t => {
   const message = Buffer.from(`From: ann@example.com\r\n${nested}`, 'latin1')
   t.throws(
     () => toSevenBit(message),
-    new AppError('validation_error', 'the message has parts nested too deep, more than 100', {
+    new AppError('validation_error', 'the message has parts nested more than 100 levels deep', {
       path: 'body',
     }),
   )
@@ -235,7 +235,7 @@ t.test('what stands around the parts and nobody shows becomes 7-bit, line by lin
   t.match(message.toString('latin1'), /\?{900}\r\n\?{500}\r\nshort \?\r\n/)
 })
 
-t.test('a multipart without its parts is refused where it holds 8-bit octets', async t => {
+t.test('a multipart without parts is refused where it holds 8-bit octets', async t => {
   const header = { 'Content-Type': 'multipart/mixed; boundary=m' }
   t.throws(() => toSevenBit(mail('', header, [utf8('ä')]).message), { code: 'validation_error' })
   const none = { 'Content-Type': 'multipart/mixed' }

@@ -71,7 +71,7 @@ t.test('a wish that cannot be read or kept is refused, not passed over', async t
     ['X-Postroad-Template: 01890a5d-ac96-774b-bcce-b302099a8057', /no template has this id/],
     ['X-Postroad-Data: {"name": "Ann"}', /with X-Postroad-Template only/],
     ['X-Postroad-Data: {broken', /X-Postroad-Data is not JSON/],
-    ['X-Postroad-Trak: none', /X-Postroad-Trak is not a field that Postroad knows/],
+    ['X-Postroad-Trak: none', /X-Postroad-Trak is not a known X-Postroad field/],
   ] as const) {
     const answer = await client.submit(letter(field))
     t.match(answer, /^550 5\.6\.0 /)

@@ -1,37 +1,38 @@
 /**
- * Reads bounces that are written for people: applies the rule of the system that wrote it, or the general one.
+ * Parses free-text bounces with the template of the system that sent them, or the general one.
  *
- * Called by the reader of returned mail for what is no DSN. The knowledge is in `notice-forms.ts`. Pure.
- * Fails: never; undefined where no recipient is named. At most 2,000 lines and 100 recipients are read.
+ * Never throws; reads at most 2,000 lines and 100 recipients.
+ * Standards: RFC 5321 §4.5.5 (the empty return path), RFC 3834 §3.3.
  */
 import { given } from '../../../core/given.js'
-import type { HeaderSection } from '../../mime/header-section.js'
-import type { NoticeTemplate } from './notice-form.js'
+import type { HeaderSection } from '../../mime/header-fields.js'
+import type { NoticeTemplate } from './template.js'
 import { isSameAddress, readAddressList, tidyAddress } from '../recipient-address.js'
+import { isVacationSubject } from '../automatic-reply.js'
 
 const MAX_LINES = 2_000
 const MAX_LINE = 2_000
 const MAX_RECIPIENTS = 100
-/** Of what is said about one recipient, characters. */
+/** Characters of the text about one recipient. */
 const MAX_SECTION = 6_000
 
 export interface NoticeRecipient {
   readonly recipient: string
-  /** The reply or reason as it is quoted; empty where there is none. */
+  /** The quoted reply or reason; empty if there is none. */
   readonly diagnostic: string
-  /** All that is said about it. */
+  /** The whole text about the recipient. */
   readonly context: string
   readonly impliedReason?: string
-  /** The alias that led to it. */
+  /** The alias that was expanded to it. */
   readonly originalRecipient?: string
 }
 
-/** A notice and what stands around it. */
+/** A notice with its header fields. */
 export interface Notice {
   readonly header: HeaderSection
   readonly from: string
   readonly subject: string
-  /** Without the original. */
+  /** Without the original message. */
   readonly text: string
 }
 
@@ -46,7 +47,7 @@ export function matchesTemplate(form: NoticeTemplate, { header, from, subject, t
   )
 }
 
-/** @returns the recipients that the form finds, none where it finds none */
+/** @returns the recipients the template finds; may be empty */
 export function readNotice(form: NoticeTemplate, notice: Notice): readonly NoticeRecipient[] {
   const lines = notice.text
     .split('\n', MAX_LINES)
@@ -54,7 +55,7 @@ export function readNotice(form: NoticeTemplate, notice: Notice): readonly Notic
   const begin = form.start === undefined ? 0 : lines.findIndex(line => form.start?.test(line)) + 1
   const { preface, said } = collectSections(form, lines.slice(begin))
   const named = readAddressList(notice.header.text('x-failed-recipients'), MAX_RECIPIENTS)
-  // What the header states goes before what the text lets one guess.
+  // A header field is more reliable than the text.
   const recipients = named.length > 0 ? named : [...said.keys()].map(key => said.get(key)?.recipient ?? key)
   return recipients.map(recipient => {
     const own = said.get(recipient.toLowerCase())?.text ?? ''
@@ -65,7 +66,7 @@ export function readNotice(form: NoticeTemplate, notice: Notice): readonly Notic
       recipient,
       diagnostic: quotedPart(text),
       context: `${text}\n${preface}`,
-      ...given({ means: form.impliedReason }),
+      ...given({ impliedReason: form.impliedReason }),
       ...originalOf(said.get(recipient.toLowerCase())),
     }
   })
@@ -82,7 +83,7 @@ interface RecipientSection {
   text: string
 }
 
-/** Every line belongs to the recipient named last; one that holds the address of another belongs to that one. */
+/** Each line belongs to the recipient named last, or to the one it mentions. */
 function collectSections(
   form: NoticeTemplate,
   lines: readonly string[],
@@ -131,12 +132,12 @@ function add(to: RecipientSection, line: string): void {
 }
 
 function nameRecipient(form: NoticeTemplate, line: string): { recipient: string; rest: string } | undefined {
-  // The address behind MAIL FROM is the sender's, whatever the sentence around it.
+  // The address after MAIL FROM is the sender's.
   if (!line.includes('@') || /\bmail from:? {0,3}</i.test(line)) return undefined
   for (const pattern of form.recipient) {
     const match = pattern.exec(line)
     if (!match) continue
-    // The address is the first group that is one; in transcripts the reply code stands before it.
+    // The address is the first group that looks like one; in transcripts the reply code precedes it.
     const address = match.slice(1).find(group => /^(?:"[^"]+"|[^\s"]+)@/.test(group)) ?? ''
     const recipient = tidyAddress(address)
     if (recipient === undefined) continue
@@ -146,7 +147,7 @@ function nameRecipient(form: NoticeTemplate, line: string): { recipient: string;
   return undefined
 }
 
-/** Looked for only in lines that hold an address at all. */
+/** Only lines with an @ are searched. */
 function findMentioned(
   said: ReadonlyMap<string, RecipientSection>,
   line: string,
@@ -159,10 +160,10 @@ function findMentioned(
   return undefined
 }
 
-/** Where the words of the remote system begin. */
+/** Start of the remote server's text. */
 const QUOTE =
   /(?<![\w.:/@=-])[45]\d\d(?:[ -](?=[\w<'"(#[])|:\s|,\s)|(?<![\w.])#?[45]\.\d{1,2}\.\d{1,3}(?![\w.]\d)\s/
-/** What systems add behind it. */
+/** Text that systems add after it. */
 const AFTER_QUOTE =
   /\n\s{0,20}\n|giving up on |i'm not going to try again|\(in reply to |\n\s{0,20}-{3,}|no further delivery attempts/i
 
@@ -173,7 +174,7 @@ function quotedPart(text: string): string {
   return quote.slice(0, end).trim()
 }
 
-/** Without what is our own: bounces name the sender as readily as the recipient. */
+/** Removes our own addresses, since bounces often name the sender too. */
 export function withoutSenders(
   recipients: readonly NoticeRecipient[],
   senders: readonly string[],
@@ -182,4 +183,46 @@ export function withoutSenders(
     ({ recipient }) => !senders.some(sender => isSameAddress(sender, recipient)),
   )
   return others.length > 0 ? others : recipients
+}
+
+const DAEMON =
+  /\b(?:mailer-?daemon|mail-?daemon|post_?master|mail(?:er)?[ ._-]?(?:delivery|administrator)|mail[ ._-]deliver(?:y|er)?[ ._-](?:sub)?system|mdaemon|bounces?|mail\.delivery\.system|internet mail delivery|system administrator)\b/i
+
+const SUBJECTS: readonly RegExp[] = [
+  /undeliver(?:able|ed)|not deliver(?:ed|able)|unzustellbar|unable to deliver|could ?n[o']t (?:be )?deliver/i,
+  /deliver(?:y|ing)? (?:status|fail|error|problem|report|notification|has failed|unsuccessful|incomplete|notice)|deliverystatus/i,
+  /fail(?:ure|ed) (?:notice|notification|delivery|to deliver|mail|report)|mail (?:delivery )?(?:system )?(?:fail|error)|returned (?:mail|to sender)|mail returned|message (?:rejected|bounced|blocked)|(?:rejected|blocked|bounced) (?:message|mail|e-?mail)|returning message/i,
+  /there was an error sending your mail|(?:message|mail) you sent blocked|(?:e-?mail|message) (?:not sent|rejected|error)/i,
+  /non remis|non distribu|\u00e9chec|no se (?:ha podido|puede|pudo) entregar|n\u00e3o (?:foi )?entregue|mancato recapito|niet (?:worden )?bezorgd|niet-bezorgbaar|nicht zugestellt|zustellung/i,
+  /\u043d\u0435\u0434\u043e\u0441\u0442\u0430\u0432\u043b\u0435\u043d|\u043d\u0435 \u0434\u043e\u0441\u0442\u0430\u0432\u043b\u0435\u043d|\u914d\u4fe1(?:\u3067\u304d|\u4e0d\u80fd|\u30a8\u30e9\u30fc)|\u9001\u4fe1(?:\u3067\u304d|\u30a8\u30e9\u30fc|\u5931\u6557)|\u9000\u4fe1|\u9000\u4ef6|\u6295\u9012\u5931\u8d25/i,
+]
+
+const TEXTS: readonly RegExp[] = [
+  /(?:could|can|was|were|has|have|is)(?: ?not|n't|n\u2019t) (?:be(?:en)? |able to (?:be )?)?(?:deliver|sent|send|reach|relay)/i,
+  /unable to (?:deliver|send|relay)|undeliverable|delivery (?:has |to .{1,200} )?failed|fail(?:ed|ure) to deliver|did not reach|permanent(?:ly)? (?:error|fail)|mailbox is full|(?:user|recipient|mailbox|address|host|domain) (?:is |was |name )?(?:unknown|not found|invalid)|unknown (?:user|recipient|address|host|domain)|no such (?:user|mailbox|recipient|address|domain)/i,
+  /(?:error|failure) (?:occurred )?(?:while|when|during) (?:trying to )?(?:deliver|send)|rejected by|returned to sender/i,
+]
+
+/** Sent by a mail daemon or from the empty return path (RFC 5321 §4.5.5), and reports a failed delivery. */
+export function looksLikeBounce(notice: Notice): boolean {
+  const { header, from, subject, text } = notice
+  if (isVacationSubject(subject)) return false
+  const isNobody = header.all('return-path').some(value => /^<?\s{0,3}>?$/.test(value))
+  const isDaemon = DAEMON.test(from) || DAEMON.test(header.raw('return-path'))
+  const isStatedBySubject = SUBJECTS.some(pattern => pattern.test(subject))
+  const isStatedByText = TEXTS.some(pattern => pattern.test(text.slice(0, 8_000)))
+  if (header.has('x-failed-recipients')) return true
+  return (isDaemon || isNobody) && (isStatedBySubject || isStatedByText)
+}
+
+/** Whether delivery is still being retried (RFC 3464 §2.3.3 `delayed`). */
+export function looksLikeDelay({ subject, text }: Notice): boolean {
+  return (
+    /\b(?:delay(?:ed)?|warning: (?:message|could not)|still being retried|will (?:be )?retr(?:y|ied))\b/i.test(
+      subject,
+    ) ||
+    /this is a warning (?:message )?only|(?:no action is required|you do not need to resend)|will (?:continue to |keep )?(?:be )?(?:try|trying|retried|retry) /i.test(
+      text.slice(0, 8_000),
+    )
+  )
 }

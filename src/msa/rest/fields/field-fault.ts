@@ -1,6 +1,6 @@
 /** How the readers of a message's fields refuse one: AppError validation_error that names it. Pure. */
 import { AppError } from '../../../core/errors.js'
-import { hasHeaderBreak } from '../../../mail/compose/header-text.js'
+import { hasHeaderBreak } from '../../../mail/compose/header-field.js'
 
 /** @param message names the field itself, so that it can be read without the path */
 export function invalidField(path: string, message: string): AppError {

@@ -6,7 +6,7 @@
  */
 import { AppError } from '../../../core/errors.js'
 import { formatSize } from '../../../core/units.js'
-import { hasHeaderBreak, stripTags } from '../../../mail/compose/header-text.js'
+import { hasHeaderBreak, stripTags } from '../../../mail/compose/header-field.js'
 import { invalidField, refuseControls } from './field-fault.js'
 import { BODY_OCTETS, type MessageFields } from '../send-schema.js'
 

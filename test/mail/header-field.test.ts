@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hasHeaderBreak, stripTags } from '../../src/mail/compose/header-text.js'
+import { hasHeaderBreak, stripTags } from '../../src/mail/compose/header-field.js'
 
 t.test('every control character but TAB is found in a header value', async t => {
   for (let code = 0; code < 0x20; code++)

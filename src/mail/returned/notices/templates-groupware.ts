@@ -1,7 +1,7 @@
 /**
- * Free-text bounces of groupware: Exchange of every age, Office 365, Notes and Domino, GroupWise.
+ * Templates for groupware: Exchange, Office 365, Notes and Domino, GroupWise.
  *
- * Read by `read-notice.ts`. Data only, learned from the products' message templates.
+ * Based on the products' message templates.
  */
 import {
   ALONE,
@@ -12,7 +12,7 @@ import {
   WITH_DATE,
   WITH_REMARK,
   type NoticeTemplate,
-} from './notice-form.js'
+} from './template.js'
 
 export const GROUPWARE_TEMPLATES: readonly NoticeTemplate[] = [
   // Exchange 5.5 to 2003: `ann@example.net on Thu, 29 Apr 2010 ...`
@@ -24,7 +24,7 @@ export const GROUPWARE_TEMPLATES: readonly NoticeTemplate[] = [
     start: /following recipient/i,
     recipient: [WITH_DATE, ALONE, ANGLED_FIRST],
   },
-  // Exchange 2007 and later; the words differ by language, the links do not
+  // Exchange 2007 and later; the text differs by language, the links do not
   {
     name: 'exchange-delay',
     when: {
@@ -47,7 +47,7 @@ export const GROUPWARE_TEMPLATES: readonly NoticeTemplate[] = [
     start: /following e-?mail addresses|these recipients|following recipients/i,
     recipient: [MAILTO, ALONE, WITH_REMARK, ANGLED_FIRST],
   },
-  // Microsoft's SMTP service: `Delivery to the following recipients failed.`
+  // Microsoft SMTP service: `Delivery to the following recipients failed.`
   {
     name: 'microsoft-smtp-delay',
     when: { text: /delivery to the following recipients? has been delayed/i },

@@ -1,7 +1,8 @@
 /**
- * Free-text bounces of filters, gateways and lists: IMail, MailMarshal, InterScan, m-FILTER, MailFoundry, FML ...
+ * Templates for filters, gateways and mailing lists: IMail, MailMarshal, InterScan, m-FILTER, MailFoundry, FML and
+ * others.
  *
- * Read by `read-notice.ts`. Data only, learned from the products' message templates.
+ * Based on the products' message templates.
  */
 import {
   ALONE,
@@ -13,7 +14,7 @@ import {
   WITH_DATE,
   WITH_REMARK,
   type NoticeTemplate,
-} from './notice-form.js'
+} from './template.js'
 
 export const GATEWAY_TEMPLATES: readonly NoticeTemplate[] = [
   // Ipswitch IMail
@@ -22,7 +23,7 @@ export const GATEWAY_TEMPLATES: readonly NoticeTemplate[] = [
     when: { field: ['x-mailer', /^<?smtp32/i] },
     recipient: [AT_END, ALONE, WITH_COLON],
   },
-  // MailMarshal SMTP: the reason first, then whom it concerns
+  // MailMarshal SMTP: the reason precedes the recipients
   {
     name: 'mailmarshal',
     when: { text: /could not be delivered because of/i },
@@ -75,14 +76,14 @@ export const GATEWAY_TEMPLATES: readonly NoticeTemplate[] = [
     when: { text: /transcript of the attempts to send the message follows/i },
     recipient: [NAMED, WITH_COLON],
   },
-  // Mail2000, MOS and others of the kind: `---The following addresses had delivery errors---`
+  // Mail2000, MOS and similar: `---The following addresses had delivery errors---`
   {
     name: 'mail2000',
     when: { text: /-- ?the following addresses had (?:permanent )?delivery (?:errors|problems)/i },
     start: /following addresses had/i,
     recipient: [WITH_REMARK, ANGLED_FIRST, ALONE],
   },
-  // MailEnable and its like
+  // MailEnable and similar
   {
     name: 'x6',
     when: { text: /we had trouble delivering your message\. full details follow/i },
@@ -103,14 +104,14 @@ export const GATEWAY_TEMPLATES: readonly NoticeTemplate[] = [
     when: { from: /mdaemon|mailer-daemon/i, text: /session transcript|failed address/i },
     recipient: [NAMED, ANGLED_FIRST, ALONE, TRANSCRIPT, AT_END],
   },
-  // Barracuda, amavis: with the DSN cut off
+  // Barracuda, amavis, without the DSN
   {
     name: 'content-filter',
     when: { text: /message was not (?:relayed|delivered) to:|blocked by our spam|has not been delivered:/i },
     recipient: [ANGLED_FIRST, /message to:? ?<?([^\s<>]{1,64}@[^\s<>]{1,255})>?()/i, ALONE],
     impliedReason: 'blocked by content filter, spam',
   },
-  // FML, a manager of mailing lists: the list refused the message
+  // FML, a mailing list manager that rejected the message
   {
     name: 'fml',
     when: { text: /^duplicated message-id in </im },

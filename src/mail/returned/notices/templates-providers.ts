@@ -1,12 +1,12 @@
 /**
- * Free-text bounces of large providers: Gmail and Google Groups, Yahoo, GMX, mail.ru, Zoho, the carriers' gateways.
+ * Templates for large providers: Gmail and Google Groups, Yahoo, GMX, mail.ru, Zoho, mobile carriers.
  *
- * Read by `read-notice.ts`. Data only, learned from what the providers send.
+ * Based on bounces these providers send.
  */
-import { ALONE, ANGLED_FIRST, NAMED, WITH_COLON, type NoticeTemplate } from './notice-form.js'
+import { ALONE, ANGLED_FIRST, NAMED, WITH_COLON, type NoticeTemplate } from './template.js'
 
 export const PROVIDER_TEMPLATES: readonly NoticeTemplate[] = [
-  // Google Groups, in the language of the sender
+  // Google Groups, in the sender's language
   {
     name: 'googlegroups',
     when: { field: ['x-failed-recipients', /@googlegroups\.com/i], text: /groups/i },
@@ -51,7 +51,7 @@ export const PROVIDER_TEMPLATES: readonly NoticeTemplate[] = [
     ],
   },
 
-  // Yahoo and others with qmail's manners
+  // Yahoo and others with qmail-like bounces
   {
     name: 'yahoo',
     when: { text: /sorry, we were unable to deliver your message to the following address/i },
@@ -70,7 +70,7 @@ export const PROVIDER_TEMPLATES: readonly NoticeTemplate[] = [
     recipient: [ALONE, WITH_COLON, ANGLED_FIRST],
   },
 
-  // Verizon and the gateways to its phones
+  // Verizon and its phone gateways
   {
     name: 'verizon',
     when: {
@@ -112,7 +112,7 @@ export const PROVIDER_TEMPLATES: readonly NoticeTemplate[] = [
     recipient: [ALONE, ANGLED_FIRST],
   },
 
-  // `<ann@example.net>: 550 ...` of SendGrid: `ann:000000:<ann@example.net> : 192.0.2.1 : ...`
+  // SendGrid: `ann:000000:<ann@example.net> : 192.0.2.1 : ...`
   {
     name: 'sendgrid',
     when: { text: /automatically generated message from sendgrid/i },

@@ -1,8 +1,9 @@
 /**
- * Free-text bounces of mail transfer agents: qmail, Exim, Postfix, Sendmail, Courier, OpenSMTPD, DragonFly, James ...
+ * Templates for mail transfer agents: qmail, Exim, Postfix, Sendmail, Courier, OpenSMTPD, DragonFly, James and
+ * others.
  *
- * Read by `read-notice.ts`. Data only, learned from the programs' message templates. Their modern versions send DSNs as
- * well; these rules are for old ones and for relays that strip the report.
+ * Based on the programs' message templates. Current versions also send DSNs; these templates are for old versions and
+ * for relays that strip the report.
  */
 import {
   ALONE,
@@ -13,10 +14,10 @@ import {
   WITH_COLON,
   WITH_REMARK,
   type NoticeTemplate,
-} from './notice-form.js'
+} from './template.js'
 
 export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
-  // OpenSMTPD, which names itself in one line
+  // OpenSMTPD
   {
     name: 'opensmtpd',
     when: { subject: /^delivery status notification: delay/i, text: /this is the mailer-daemon/i },
@@ -57,7 +58,7 @@ export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
       text: /recipient addresses that were\s{1,9}incorrectly constructed|no recipient addresses could be found/i,
     },
     recipient: [
-      // `name@x <ann@example.net>: malformed address: ...`: all of it was given as one recipient.
+      // `name@x <ann@example.net>: malformed address: ...`: the whole was given as one recipient.
       /^ {1,8}[^<>:]{0,200}<([^\s<>]{1,64}@[^\s<>]{1,255})>:? ?(.*)$/,
       WITH_COLON,
       ALONE,
@@ -87,7 +88,7 @@ export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
     recipient: [/delivering your mail to <?([^\s<>]{1,64}@[^\s<>]{1,255})>?()/i],
   },
 
-  // Postfix and those that kept its words
+  // Postfix and derivatives
   {
     name: 'postfix-delay',
     when: { text: /this is a warning only|your message could not be delivered for more than/i },
@@ -102,7 +103,7 @@ export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
     recipient: [ANGLED_FIRST, WITH_COLON, ALONE],
   },
 
-  // Postfix, to its postmaster: a session with it that broke
+  // Postfix, to its postmaster: a failed session
   {
     name: 'postfix-transcript',
     when: { text: /^transcript of session follows/im, subject: /^postfix smtp server: errors from/i },
@@ -123,7 +124,7 @@ export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
     recipient: [ANGLED_FIRST, ALONE],
   },
 
-  // Sendmail, from version 5 on, and what was made from it
+  // Sendmail from version 5 on, and derivatives
   {
     name: 'sendmail-delay',
     when: { text: /-- ?the following addresses had transient|\bwarning message only\b/i },
@@ -151,7 +152,7 @@ export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
     start: /failed addresses follow/i,
     recipient: [WITH_REMARK, ANGLED_FIRST, ALONE],
   },
-  // MMDF and PMDF, and Sun's, iPlanet's and Oracle's servers after them
+  // MMDF and PMDF, and the Sun, iPlanet and Oracle servers derived from them
   {
     name: 'messagingserver',
     when: { text: /this report relates to a message you sent with the following header fields/i },
