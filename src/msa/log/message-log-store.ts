@@ -169,7 +169,6 @@ async function pageOfIds(db: Queries, ids: readonly string[], page: Page): Promi
   const items = await withSubjects(db, db.selectFrom('messages').where('id', 'in', shown), page.limit)
   return { items, total, end: endOf(items), hasMore: ids.length > page.offset + shown.length }
 }
-}
 
 /** Messages whose contents are looked at for a tag before others have their turn. */
 const CONTENTS_AT_ONCE = 500
