@@ -261,7 +261,8 @@ function locationOf({ head }: Route, value: unknown, params: unknown): string {
   if (head.location) return API_BASE + head.location(value as never, params as never)
   const { id } = value as { readonly id?: unknown }
   if (typeof id !== 'string') throw new Error(`${head.method} ${head.path} does not say where a 201 leads`)
-  return `${API_BASE}${head.path}/${encodeURIComponent(id)}`
+  const [collection = ''] = head.path.split('/:')
+  return `${API_BASE}${collection}/${encodeURIComponent(id)}`
 }
 
 /** Whether a handler's value is the answer as it is. */

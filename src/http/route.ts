@@ -89,7 +89,7 @@ interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> ext
   readonly isReadOnly?: true
   /** The answer shows a secret: stored for repeats, it is sealed. */
   readonly answerHasSecret?: true
-  /** Where a 201 leads, below `/api/v1`, if that is not the route's path with the `id` of the answer. */
+  /** Where a 201 leads, below `/api/v1`, if that is not the path up to its first parameter with the `id` of the answer. */
   readonly location?: (value: never, params: never) => string
   /** Answers are `Tagged`; a GET answers 304 to If-None-Match. */
   readonly hasEtag?: true

@@ -198,6 +198,20 @@ t.test('a POST that changes nothing is executed again', async t => {
   t.equal(kept.size, 0)
 })
 
+t.test('a copy of a thing is found beside it', async t => {
+  const id = '0192f000-0000-7000-8000-00000000000c'
+  const copy = route({
+    ...{ method: 'POST', path: '/orders/:id/duplicate', operationId: 'copy', chapter: 'Email' },
+    ...{ access: 'key', summary: 'Copy an order.', status: 201 },
+    params: Type.Object({ id: Type.String() }),
+    response: Type.Object({ id: Type.String() }),
+    handle: () => Promise.resolve({ id }),
+  })
+  const { ask } = await serveRoutes(t, [copy])
+  const made = await ask({ method: 'POST', path: '/api/v1/orders/7/duplicate' })
+  t.match(made, { status: 201, headers: { location: `/api/v1/orders/${id}` } })
+})
+
 t.test('the description shows the header where it is taken', async t => {
   const { routes } = await serveOrders(t)
   const { paths } = openApiDocument(routes, {

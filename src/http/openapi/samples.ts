@@ -125,7 +125,7 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   SegmentChanges: { name: 'Berlin' },
   SegmentConditions: conditions,
   SegmentEstimate: { count: 1_250, mailable_count: 1_198, warnings: [] },
-  ConditionsEstimate: { count: 1_250, mailable_count: 1_198, warnings: [], sample: [contact] },
+  ConditionsEstimate: { count: 1_250, mailable_count: 1_198, warnings: [] },
   Tag: tag,
   NewTag: { name: 'vip', color: '#3366cc', description: 'Spends most' },
   TagChanges: { color: '#cc3366' },
