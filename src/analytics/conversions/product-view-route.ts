@@ -74,8 +74,8 @@ export function productViewRoute(parts: ProductViewParts): Route {
       { title: 'ProductView' },
     ),
     status: 201,
-    // A view has no page of its own.
-    location: ({ contact_id: id }: { readonly contact_id: string }) => `/contacts/${id}`,
+    // A view is shown in the timeline of its contact alone.
+    location: ({ contact_id: id }: { readonly contact_id: string }) => `/contacts/${id}/timeline`,
     errors: ['contact_not_found'],
     async handle({ principal: { workspaceId, isSandbox }, body }) {
       const { contact_email: email, product_id: productId, ...told } = body
