@@ -1,4 +1,4 @@
-/** What automations are handed, and the events that they add to the event log. Holds no logic. */
+/** Dependencies of automations, and the events they add to the event log. */
 import type { AudienceParts } from '../audience/audience-parts.js'
 import type { Queries } from '../db/database.js'
 import type { SendParts } from '../msa/rest/send-email.js'
@@ -9,18 +9,18 @@ import type { Random } from '../world/random.js'
 export interface AutomationParts extends AudienceParts {
   readonly send: SendParts
   /**
-   * Calls what webhook steps name, within the reach that strangers have.
+   * HTTP client for webhook steps, under the egress policy for URLs that clients give.
    *
    * @param isPermitted whether the workspace's settings allow private addresses
    */
   readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
-  /** Whether the workspace has this campaign; `campaigns/` is of the same floor. */
+  /** Passed in because `campaigns/` is on the same floor and cannot be imported. */
   readonly hasCampaign: (db: Queries, workspaceId: string, id: string) => Promise<boolean>
   readonly log: Log
   readonly random: Random
 }
 
-/** With a way to tell the runner that runs are due. */
+/** Includes the signal that runs may be due. */
 export interface FlowParts extends AutomationParts {
   readonly wakeRunner: () => void
 }
@@ -34,9 +34,9 @@ interface AboutRun {
 
 declare module '../events/event.js' {
   interface ContactEvents {
-    /** A contact has entered an automation. */
+    /** A contact entered an automation. */
     'flow.triggered': ContactEventOf<'flow.triggered', AboutRun>
-    /** It has come to the end of it, or left it for another one. */
+    /** A run completed: the contact reached the end or moved to another automation. */
     'flow.completed': ContactEventOf<'flow.completed', AboutRun & { readonly exitReason: string }>
   }
 }

@@ -1,9 +1,9 @@
-/** The workspace of an automation, as long as there is one: nothing happens in one that was removed, and all goes on when it is restored. */
+/** The workspace of an automation. In a removed workspace nothing runs; everything resumes when it is restored. */
 import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { AutomationParts } from './automation-parts.js'
 
-/** @returns undefined where it was removed */
+/** @returns undefined if it was removed */
 export async function findLiveWorkspace(
   { send }: Pick<AutomationParts, 'send'>,
   id: string,

@@ -1,4 +1,4 @@
-/** Automations as a resource: their routes, what starts their runs, and the runner that brings those on. */
+/** The automations resource: routes, event consumer, trigger scans, the runner and retention. */
 import { deletesOldest } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
@@ -7,19 +7,19 @@ import { automationRoutes } from './flows/automation-routes.js'
 import { automationReferences } from './flows/flow-references.js'
 import { stepRoutes } from './flows/step-routes.js'
 import { runRoutes } from './runs/run-routes.js'
-import { deleteRunsBefore } from './runs/following-store.js'
+import { deleteRunsBefore } from './runs/bulk-run-store.js'
 import { Runner } from './runs/runner.js'
 import { DateTrigger } from './triggers/date-trigger.js'
 import { SegmentTrigger } from './triggers/segment-trigger.js'
 import { triggerConsumer } from './triggers/trigger-consumer.js'
 
 export const automations = resource({
-  chapters: { Automations: 'Steps that contacts go through once something has happened.' },
+  chapters: { Automations: 'Sequences of steps that a trigger starts for a contact.' },
   references: automationReferences,
   kept: {
     automation_runs: {
       default: '180d',
-      description: 'Runs of automations that are at their end, with what became of their steps.',
+      description: 'Ended automation runs with their step logs.',
     },
   },
   open: (given: AutomationParts & ReferenceParts) => {
@@ -32,7 +32,7 @@ export const automations = resource({
       consumers: [triggerConsumer(parts)],
       jobs: [
         {
-          // Lasts as long as the appliance; what a process that is gone had in hand is due again at once.
+          // Runs for the life of the process.
           name: 'run-automations',
           schedule: '* * * * *',
           isRunAtStart: true,

@@ -471,44 +471,44 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
   const step = (step_type: string, config: object) =>
     activate({ steps: [{ step_type: 'delay' }, { step_type, config }] })
   t.match(await step('email', {}), /step 2 \(email, .*\) has no templateId/)
-  t.match(await step('email', { templateId: MADE_UP, subject: 'x' }), /template that is not there/)
+  t.match(await step('email', { templateId: MADE_UP, subject: 'x' }), /template that does not exist/)
   t.match(await step('email', { templateId: template }), /has no subject/)
   t.equal(await step('email', { templateId: template, subject: 'x' }), 'active')
   t.match(await step('condition', {}), /step 2 \(condition, .*\) has no field/)
-  t.match(await step('condition', { field: 'email', operator: 'contains' }), /cannot be asked/)
+  t.match(await step('condition', { field: 'email', operator: 'contains' }), /has an invalid rule/)
   t.match(
     await step('condition', { field: 'a', value: 'b', trueBranchStepId: MADE_UP }),
-    /leads to a step that is not there/,
+    /leads to a step that does not exist/,
   )
   t.match(await step('tag', {}), /has no tagName/)
   t.match(await step('add_to_list', {}), /has no listId/)
-  t.match(await step('add_to_list', { listId: MADE_UP }), /list that is not there/)
+  t.match(await step('add_to_list', { listId: MADE_UP }), /list that does not exist/)
   t.match(await step('remove_from_list', { listId: dynamic }), /dynamic list/)
   t.equal(await step('remove_from_list', { listId: list }), 'active')
   t.match(await step('update_attribute', { attributeValue: 'x' }), /has no attributeName/)
   t.match(await step('webhook', {}), /has no url/)
   t.match(await step('wait_for_event', { timeoutAction: 'branch' }), /has no timeoutBranch/)
   t.match(await step('move_to_flow', {}), /has no targetFlowId/)
-  t.match(await step('move_to_flow', { targetFlowId: MADE_UP }), /automation that is not there/)
+  t.match(await step('move_to_flow', { targetFlowId: MADE_UP }), /automation that does not exist/)
   t.equal(await step('move_to_flow', { targetFlowId: draft }), 'active')
   t.match(await activate({ trigger_type: 'list_joined' }), /the trigger has no listId/)
   t.match(await activate({ trigger_type: 'list_left', trigger_config: { listId: dynamic } }), /dynamic list/)
   t.match(
     await activate({ trigger_type: 'segment_entered', trigger_config: { segmentId: MADE_UP } }),
-    /not there/,
+    /does not exist/,
   )
   const other = await post('/campaigns', { name: 'C', subject: 'x', template_id: template, list_id: list })
   const form = (await post('/forms', { name: 'F', list_ids: [list], fields: [] })).body.data.id
   const trigger = (trigger_type: string, trigger_config: object) => activate({ trigger_type, trigger_config })
   for (const id of [MADE_UP, 'nonsense', foreign.form])
-    t.match(await trigger('form_submitted', { formId: id }), /the trigger names a form that is not there/)
+    t.match(await trigger('form_submitted', { formId: id }), /the trigger refers to a form that does not exist/)
   t.equal(await trigger('form_submitted', { formId: form }), 'active')
   t.equal(await trigger('form_submitted', {}), 'active', 'any form')
   for (const type of ['email_opened', 'email_clicked']) {
     for (const id of [MADE_UP, 'nonsense', foreign.campaign])
-      t.match(await trigger(type, { campaignId: id }), /the trigger names a campaign that is not there/)
+      t.match(await trigger(type, { campaignId: id }), /the trigger refers to a campaign that does not exist/)
     for (const id of [MADE_UP, 'nonsense', foreign.template])
-      t.match(await trigger(type, { templateId: id }), /the trigger names a template that is not there/)
+      t.match(await trigger(type, { templateId: id }), /the trigger refers to a template that does not exist/)
     t.equal(await trigger(type, { campaignId: other.body.data.id, templateId: template }), 'active')
   }
   for (const [type, config] of Object.entries({
@@ -516,9 +516,9 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
     add_to_list: { listId: foreign.list },
     move_to_flow: { targetFlowId: foreign.flow },
   }))
-    t.match(await step(type, config), /is not there|that is not there/, type)
-  t.match(await trigger('list_joined', { listId: foreign.list }), /not there/)
-  t.match(await trigger('segment_entered', { segmentId: foreign.segment }), /not there/)
+    t.match(await step(type, config), /does not exist|is not there/, type)
+  t.match(await trigger('list_joined', { listId: foreign.list }), /does not exist/)
+  t.match(await trigger('segment_entered', { segmentId: foreign.segment }), /does not exist/)
   t.match(await activate({ trigger_type: 'tag_added' }), /the trigger has no tagName/)
   t.match(await activate({ trigger_type: 'date' }), /the trigger has no field/)
   const loop = (between: object) =>

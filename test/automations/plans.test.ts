@@ -9,7 +9,7 @@ import {
   insertRuns,
   listOwnersOfRuns,
 } from '../../src/automations/runs/run-store.js'
-import { wakingQuery } from '../../src/automations/runs/waiting-store.js'
+import { wakingQuery } from '../../src/automations/runs/bulk-run-store.js'
 import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 
 t.test(

@@ -236,10 +236,14 @@ eachDatabase(
     await flows.settle()
     for (const wait of [MINUTE, 5 * MINUTE, 25 * MINUTE]) await flows.pass(1.11 * wait)
     const [, bad] = await flows.runs(flow)
-    t.match(bad, { status: 'failed', exitReason: 'step_failed', error: 'the web server answered 404' })
+    t.match(bad, {
+      status: 'failed',
+      exitReason: 'step_failed',
+      error: 'the web server responded with status 404',
+    })
     t.match(await flows.recordsOf(bad), [
       { outcome: 'retrying', detail: { status_code: 500, body: 'broken' } },
-      { outcome: 'retrying', detail: { error: 'no answer: refused' } },
+      { outcome: 'retrying', detail: { error: 'no response: refused' } },
       { outcome: 'retrying', detail: { status_code: 503 } },
       { outcome: 'failed', detail: { status_code: 404 } },
     ])
@@ -551,7 +555,7 @@ eachDatabase(
     await flows.enter(staying, eve)
     await flows.settle()
     t.match(await flows.recordsOf((await flows.runs(staying))[2]), [
-      { outcome: 'retrying', detail: { error: 'the automation to move to is paused' } },
+      { outcome: 'retrying', detail: { error: 'the target automation is paused, not active' } },
     ])
   },
 )

@@ -11,12 +11,11 @@ import { insertList } from '../../src/audience/lists/list-store.js'
 import type { FlowParts } from '../../src/automations/automation-parts.js'
 import type { Automation, TriggerType } from '../../src/automations/flows/automation.js'
 import { changeAutomation, createAutomation } from '../../src/automations/flows/automations.js'
-import { readFirstSteps, type FirstStep } from '../../src/automations/flows/edit-steps.js'
+import { readNewSteps, type FirstStep } from '../../src/automations/flows/edit-steps.js'
 import { enter, type Entry } from '../../src/automations/runs/enter.js'
 import type { Run, StepRecord } from '../../src/automations/runs/run.js'
-import { findRunBySeq } from '../../src/automations/runs/run-store.js'
+import { findRunBySeq, listStepRecords } from '../../src/automations/runs/run-store.js'
 import { Runner } from '../../src/automations/runs/runner.js'
-import { listRecords } from '../../src/automations/runs/step-log-store.js'
 import { triggerConsumer } from '../../src/automations/triggers/trigger-consumer.js'
 import { PlanCache } from '../../src/content/rendering/plan-cache.js'
 import { RenderDesk } from '../../src/content/rendering/render-desk.js'
@@ -141,7 +140,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     async flow({ trigger = 'manual', config = {}, steps = [] }: Definition): Promise<Automation> {
       const made = await createAutomation(parts, owner, {
         ...{ name: 'x', triggerType: trigger, triggerConfig: config },
-        steps: readFirstSteps(steps, newId),
+        steps: readNewSteps(steps, newId),
       })
       return changeAutomation(parts, owner, made.id, { status: 'active' })
     },
@@ -161,10 +160,10 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
       return runs.filter(run => run !== undefined)
     },
     recordsOf: (run: Run | undefined): Promise<StepRecord[]> =>
-      listRecords(database.reader, run?.seq ?? 0, 10_000),
+      listStepRecords(database.reader, run?.seq ?? 0, 10_000),
     /** `type outcome` of each line. */
     async trace(run: Run | undefined): Promise<string[]> {
-      const records = await listRecords(database.reader, run?.seq ?? 0, 10_000)
+      const records = await listStepRecords(database.reader, run?.seq ?? 0, 10_000)
       return records.map(({ stepType, outcome }) => `${stepType} ${outcome}`)
     },
     async events<Kind extends EventKind>(...kinds: readonly Kind[]): Promise<StoredEvent<Kind>[]> {

@@ -1,4 +1,4 @@
-/** Routes of automations. */
+/** Routes for automations. */
 import Type, { type Static } from 'typebox'
 import { given } from '../../core/given.js'
 import { keyActor } from '../../events/activity-store.js'
@@ -12,8 +12,8 @@ import { describeUses, forceQuery, type References } from '../../resource/refere
 import type { FlowParts } from '../automation-parts.js'
 import {
   AUTOMATION_STATUSES,
-  MOST_AUTOMATIONS,
-  MOST_STEPS,
+  MAX_AUTOMATIONS,
+  MAX_STEPS,
   type Automation,
   type Step,
 } from './automation.js'
@@ -24,10 +24,10 @@ import {
   createAutomation,
   deleteAutomation,
   duplicateAutomation,
-  mustFindAutomation,
+  getAutomation,
   type Owner,
 } from './automations.js'
-import { readFirstSteps } from './edit-steps.js'
+import { readNewSteps } from './edit-steps.js'
 import {
   AutomationChangesBody,
   AutomationCopyBody,
@@ -61,7 +61,7 @@ const EXAMPLE = {
 const ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
 const MOMENT = '2026-01-05T10:00:00.000Z'
 
-/** The example as it is answered. */
+/** The response to EXAMPLE. */
 export const EXAMPLE_AUTOMATION = {
   ...{ id: ID, name: 'Welcome', status: 'draft', trigger_type: 'contact_created' },
   trigger_config: { frequency: 'once' },
@@ -95,7 +95,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       path: '/automations',
       access: 'automations:read',
       operationId: 'listAutomations',
-      summary: 'Automations, newest first, without their steps.',
+      summary: 'List automations.',
       query: Type.Object(
         { ...pageQuery, status: Type.Optional(Type.Enum([...AUTOMATION_STATUSES])) },
         { additionalProperties: false },
@@ -114,10 +114,10 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       access: 'automations:write',
       operationId: 'createAutomation',
       hasEtag: true,
-      summary: 'Make an automation: steps that a contact goes through once something has happened.',
+      summary: 'Create an automation.',
       description:
-        'It is a draft, and does nothing before it is active. Steps may have an `id` of your own, by which branches of other steps lead ' +
-        `to them. An automation has at most ${MOST_STEPS} steps, a workspace at most ${MOST_AUTOMATIONS} automations.`,
+        'Creates a draft; set its status to `active` to start it. Steps may have an `id` of your choice, which branches of other steps ' +
+        `refer to. Limits: ${MAX_STEPS} steps per automation, ${MAX_AUTOMATIONS} automations per workspace.`,
       body: NewAutomationBody,
       example: EXAMPLE,
       exampleAnswer: EXAMPLE_AUTOMATION,
@@ -126,7 +126,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       errors: ['limit_reached'],
       async handle({ principal, body }) {
         const { name, trigger_type: triggerType, trigger_config: triggerConfig = {} } = body
-        const steps = readFirstSteps(body.steps ?? [], newId)
+        const steps = readNewSteps(body.steps ?? [], newId)
         const flow = { name, triggerType, triggerConfig, steps }
         const automation = await createAutomation(parts, ownerOf(principal), flow)
         return tagged(automation, await findSteps(database.reader, automation.seq))
@@ -139,10 +139,10 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       access: 'automations:write',
       operationId: 'duplicateAutomation',
       hasEtag: true,
-      summary: 'Duplicate an automation',
+      summary: 'Duplicate an automation.',
       description:
-        'Creates a draft with the same trigger and steps. Steps get new ids and branches lead to the new steps; lists, tags, templates and other ' +
-        'automations that they name stay the same, and so do stored secrets of webhooks. Runs are not copied.',
+        'Creates a draft with the same trigger and steps. Steps get new ids and branches lead to the new steps; references to lists, tags, ' +
+        'templates and other automations stay the same, and so do stored secrets of webhooks. Runs are not copied.',
       params: AutomationParams,
       body: AutomationCopyBody,
       isBodyOptional: true,
@@ -164,7 +164,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       access: 'automations:read',
       operationId: 'getAutomation',
       hasEtag: true,
-      summary: 'One automation, with its steps and how many runs stand how.',
+      summary: 'Get an automation.',
       description:
         'The `ETag` covers everything but `stats`: a 304 means that name, status, trigger and steps are the same.',
       params: AutomationParams,
@@ -172,7 +172,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       response: AutomationSchema,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        const automation = await mustFindAutomation(database.reader, principal.workspaceId, params.id)
+        const automation = await getAutomation(database.reader, principal.workspaceId, params.id)
         const viewer = { mayWrite: mayDo(principal, 'automations:write') }
         return tagged(automation, await findSteps(database.reader, automation.seq), viewer)
       },
@@ -185,11 +185,12 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       operationId: 'updateAutomation',
       hasEtag: true,
       checksEtag: true,
-      summary: 'Rename an automation, let it begin, pause it, or let it go on.',
+      summary: 'Update, activate or pause an automation.',
       description:
-        'A draft becomes active, an active one paused, a paused one active again; all else is a 409, as is what it names and is not ' +
-        'there, and a loop of steps in which no time passes. What happened before it became active starts nothing. While it is ' +
-        'paused its runs stand still; those that fell due go on when it is active again. Its trigger can be changed while it is not active.',
+        'Status changes: draft to active, active to paused, paused to active. Returns 409 for any other change, if something the ' +
+        'automation refers to does not exist, or if steps form a loop without a delay or wait. Events before the activation start ' +
+        'no runs. Runs of a paused automation are paused; overdue ones continue when it is active again. The trigger can be ' +
+        'changed only while the automation is not active.',
       params: AutomationParams,
       body: AutomationChangesBody,
       example: { name: 'Welcome' },
@@ -211,7 +212,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       access: 'automations:write',
       operationId: 'deleteAutomation',
       checksEtag: true,
-      summary: 'Delete an automation; its runs are cancelled.',
+      summary: 'Delete an automation and cancel its runs.',
       description: describeUses('automation', 'another active automation'),
       params: AutomationParams,
       query: forceQuery,

@@ -1,6 +1,4 @@
-/**
- * SQL of automations. How many runs there are, by how they stand, is counted in the row, in the same transaction as the runs.
- */
+/** SQL of automations. Each row carries its run counts, updated in the transaction that changes the runs. */
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { countRows, newestFirst } from '../../db/listing.js'
@@ -24,6 +22,7 @@ interface AutomationRow {
   runs_cancelled: number
   activated_at: number | null
   scan: string | null
+  /** Set by an activation or deletion until it has been applied to all runs. */
   unsettled_at: number | null
   created_at: number
   updated_at: number
@@ -78,7 +77,7 @@ export async function updateAutomation(db: Queries, seq: number, automation: Cha
   await db.updateTable('automations').set(changingFields(automation)).where('seq', '=', seq).execute()
 }
 
-/** From now on it starts runs, and those that stood still go on. */
+/** The runner resumes its parked runs afterwards. */
 export async function markActivated(db: Queries, seq: number, at: number): Promise<void> {
   await db
     .updateTable('automations')
@@ -87,7 +86,7 @@ export async function markActivated(db: Queries, seq: number, at: number): Promi
     .execute()
 }
 
-/** From now on there is none; its runs end afterwards. */
+/** The runner cancels its runs afterwards. */
 export async function markAutomationDeleted(db: Queries, seq: number, at: number): Promise<void> {
   await db
     .updateTable('automations')
@@ -96,8 +95,8 @@ export async function markAutomationDeleted(db: Queries, seq: number, at: number
     .execute()
 }
 
-/** Those whose runs have to follow what became of them. */
-export async function findUnsettled(db: Queries, limit: number): Promise<Automation[]> {
+/** Automations whose activation or deletion is not yet applied to their runs. */
+export async function findChangedAutomations(db: Queries, limit: number): Promise<Automation[]> {
   const rows = await db
     .selectFrom('automations')
     .selectAll()
@@ -108,7 +107,7 @@ export async function findUnsettled(db: Queries, limit: number): Promise<Automat
   return rows.map(automationFromRow)
 }
 
-export async function markSettled(db: Queries, seq: number): Promise<void> {
+export async function markChangeApplied(db: Queries, seq: number): Promise<void> {
   await db.updateTable('automations').set({ unsettled_at: null }).where('seq', '=', seq).execute()
 }
 
@@ -131,7 +130,7 @@ const selectBySeqs = statement((db, { seqs }: { readonly seqs: readonly number[]
   db.selectFrom('automations').selectAll().where('seq', 'in', seqs),
 )
 
-/** Deleted ones as well. */
+/** Includes deleted ones. */
 export async function findAutomationBySeq(db: Queries, seq: number): Promise<Automation | undefined> {
   const [row] = (await selectBySeqs(db, { seqs: [seq] })).rows
   return row && automationFromRow(row)
@@ -141,7 +140,7 @@ function ofWorkspace(db: Queries, workspaceId: string) {
   return db.selectFrom('automations').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
 }
 
-/** All of a workspace, which are bounded in number. */
+/** At most MAX_AUTOMATIONS. */
 export async function findAllAutomations(db: Queries, workspaceId: string): Promise<Automation[]> {
   return (await ofWorkspace(db, workspaceId).selectAll().orderBy('seq').execute()).map(automationFromRow)
 }
@@ -172,7 +171,6 @@ const selectActiveOf = statement((db, { workspaces }: { readonly workspaces: rea
     .orderBy('seq'),
 )
 
-/** Of these workspaces. */
 export async function findActiveOf(db: Queries, workspaces: readonly string[]): Promise<Automation[]> {
   return (await selectActiveOf(db, { workspaces })).rows.map(automationFromRow)
 }
@@ -186,26 +184,26 @@ const selectActiveTypes = statement(db =>
     .where('deleted_at', 'is', null),
 )
 
-/** What starts runs of any automation, whoever's it is. */
+/** Trigger types with an active automation in any workspace. */
 export async function activeTriggerTypes(db: Queries): Promise<ReadonlySet<TriggerType>> {
   return new Set((await selectActiveTypes(db, {})).rows.map(row => row.trigger_type))
 }
 
 const selectAny = statement(db => db.selectFrom('automations').select('seq').limit(1))
 
-/** Whether there is any, whatever its state: without one no run can wait for anything. */
+/** Whether any automation exists, deleted ones included; without one no run can be waiting. */
 export async function hasAutomations(db: Queries): Promise<boolean> {
   return (await selectAny(db, {})).rows.length > 0
 }
 
-/** An automation, and how far its trigger has looked through the audience: JSON, null where it has not begun. */
-export interface Scanned {
+export interface ScannedAutomation {
   readonly automation: Automation
+  /** Progress of the trigger's scan as JSON; null before the first one. */
   readonly scan: string | null
 }
 
-/** All active ones of a type, whoever's they are. */
-export async function findActiveByTrigger(db: Queries, type: TriggerType): Promise<Scanned[]> {
+/** Active automations of all workspaces. */
+export async function findActiveByTrigger(db: Queries, type: TriggerType): Promise<ScannedAutomation[]> {
   const rows = await db
     .selectFrom('automations')
     .selectAll()
@@ -217,7 +215,7 @@ export async function findActiveByTrigger(db: Queries, type: TriggerType): Promi
   return rows.map(row => ({ automation: automationFromRow(row), scan: row.scan }))
 }
 
-export async function keepScan(db: Queries, seq: number, scan: string): Promise<void> {
+export async function saveScanState(db: Queries, seq: number, scan: string): Promise<void> {
   await db.updateTable('automations').set({ scan }).where('seq', '=', seq).execute()
 }
 
@@ -241,7 +239,7 @@ const addCounts = statement((db, { seq, active, completed, failed, cancelled }: 
     .where('seq', '=', seq),
 )
 
-/** In the transaction that makes or ends the runs. */
+/** Call it in the transaction that creates or ends the runs. */
 export async function changeRunCounts(
   db: Queries,
   seq: number,

@@ -1,4 +1,4 @@
-/** What an automation is: steps that a contact goes through once something has happened. Holds no logic. */
+/** Automations and their steps as data. */
 import type { Conditions } from '../../audience/segments/conditions.js'
 
 export const AUTOMATION_STATUSES = ['draft', 'active', 'paused'] as const
@@ -35,18 +35,18 @@ export const STEP_TYPES = [
 ] as const
 export type StepTypeName = (typeof STEP_TYPES)[number]
 
-/** Of a trigger or a step: names in camelCase, every one of its type. */
+/** Configuration of a trigger or step; keys in camelCase. */
 export type Config = Readonly<Record<string, unknown>>
 
 export type Frequency = 'once' | 'every_time'
 
 export interface TriggerConfig extends Config {
   readonly frequency: Frequency
-  /** Whom it is for; absent: everybody. */
+  /** Contacts must match these to enter; absent: everyone may. */
   readonly conditions?: Conditions
 }
 
-/** Runs by how they stand; what is unfinished is `active`, also while the automation is paused. */
+/** Runs by status. Unfinished runs count as `active` even while the automation is paused. */
 export interface RunCounts {
   readonly active: number
   readonly completed: number
@@ -55,10 +55,8 @@ export interface RunCounts {
 }
 
 export interface Automation {
-  /** By which runs and steps know it. */
   readonly seq: number
   readonly id: string
-  /** Of a sandbox the sandbox's. */
   readonly workspaceId: string
   readonly isSandbox: boolean
   readonly name: string
@@ -66,7 +64,7 @@ export interface Automation {
   readonly triggerType: TriggerType
   readonly triggerConfig: TriggerConfig
   readonly runs: RunCounts
-  /** When it became active last; what happened before starts nothing. Ms since epoch UTC. */
+  /** Latest activation, ms since epoch UTC; earlier events start no runs. */
   readonly activatedAt: number | null
   readonly createdAt: number
   readonly updatedAt: number
@@ -76,21 +74,21 @@ export interface Automation {
 export interface Step {
   readonly seq: number
   readonly id: string
-  /** From 0, without gaps. */
+  /** 0-based, without gaps. */
   readonly position: number
   readonly type: StepTypeName
   readonly config: Config
 }
 
-/** As steps are kept: those that were deleted lead on to the one that then came next. */
-export interface KeptStep extends Step {
+/** A step as stored. Deleted steps are kept because runs and branches may still point at them. */
+export interface StoredStep extends Step {
   readonly deletedAt: number | null
-  /** Number of the step that a run goes on with; null: none came after it. */
+  /** Of a deleted step: `seq` of the step that followed it; null if it was the last. */
   readonly successor: number | null
 }
 
 export type NewStep = Omit<Step, 'seq'>
 
-/** Of one workspace: whoever follows events reads all active ones. */
-export const MOST_AUTOMATIONS = 500
-export const MOST_STEPS = 200
+/** Per workspace; the event consumer reads all active ones. */
+export const MAX_AUTOMATIONS = 500
+export const MAX_STEPS = 200

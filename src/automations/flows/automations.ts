@@ -1,14 +1,14 @@
 /**
- * Making, changing and deleting automations, each with its line in the activity log.
+ * Creates, changes and deletes automations, each with an entry in the activity log.
  *
- * | from   | to     |                                                                                 |
- * |--------|--------|---------------------------------------------------------------------------------|
- * | draft  | active | when nothing is missing; what has happened before starts nothing                |
- * | active | paused | starts no runs; those that there are stand still                                |
- * | paused | active | as from draft; runs go on, those that fell due meanwhile at once                |
- * | any    | deleted | its runs are cancelled                                                         |
+ * | from   | to      | condition and effect                                                       |
+ * |--------|---------|----------------------------------------------------------------------------|
+ * | draft  | active  | only if the flow has no fault; events before the activation start nothing  |
+ * | active | paused  | starts no runs; its runs are parked                                        |
+ * | paused | active  | as from draft; parked runs resume, overdue ones immediately                |
+ * | any    | deleted | its runs are cancelled                                                     |
  *
- * Fails: AppError not_found, conflict, validation_error, limit_reached.
+ * Throws AppError not_found, conflict, validation_error, limit_reached.
  */
 import { checkName, copyName, refuseMoreThan } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
@@ -21,7 +21,7 @@ import { checkConditions } from '../../audience/segments/rule-references.js'
 import type { FlowParts } from '../automation-parts.js'
 import { beginSegmentScan } from '../triggers/segment-trigger.js'
 import {
-  MOST_AUTOMATIONS,
+  MAX_AUTOMATIONS,
   type Automation,
   type AutomationStatus,
   type NewStep,
@@ -41,7 +41,6 @@ import { copySteps } from './edit-steps.js'
 import { findSteps, insertSteps } from './step-store.js'
 import { readTriggerConfig } from './trigger-fields.js'
 
-/** Who acts, on whose automations. */
 export interface Owner {
   readonly workspaceId: string
   readonly isSandbox: boolean
@@ -49,47 +48,47 @@ export interface Owner {
 }
 
 /** @throws AppError not_found */
-export async function mustFindAutomation(db: Queries, workspaceId: string, id: string): Promise<Automation> {
+export async function getAutomation(db: Queries, workspaceId: string, id: string): Promise<Automation> {
   const found = isUuid(id) ? await findAutomation(db, workspaceId, id.toLowerCase()) : undefined
   if (!found) throw new AppError('not_found', 'no such automation')
   return found
 }
 
-/** Of everything but the counts of its runs, which change all the time. */
+/** Covers everything but the run counts, which change all the time. */
 export function automationEtag(automation: Automation, steps: readonly Step[]): string {
   const { id, name, status, triggerType, triggerConfig, activatedAt, updatedAt } = automation
   const flow = steps.map(step => [step.id, step.type, step.config, step.position])
   return etagOf(id, name, status, triggerType, triggerConfig, activatedAt, updatedAt, flow)
 }
 
-/** The automation as it may be changed. @throws AppError not_found, precondition_failed */
-export async function mustFindUnchanged(
+/** @throws AppError not_found, precondition_failed */
+export async function getUnchanged(
   db: Queries,
   workspaceId: string,
   id: string,
   precondition: Precondition | undefined,
 ): Promise<Automation> {
-  const automation = await mustFindAutomation(db, workspaceId, id)
+  const automation = await getAutomation(db, workspaceId, id)
   if (precondition) precondition.check(automationEtag(automation, await findSteps(db, automation.seq)))
   return automation
 }
 
-type Said = Readonly<Record<string, unknown>>
+type Input = Readonly<Record<string, unknown>>
 
 export interface NewFlow {
   readonly name: string
   readonly triggerType: TriggerType
-  readonly triggerConfig: Said
+  readonly triggerConfig: Input
   readonly steps: readonly NewStep[]
 }
 
 export async function createAutomation(
   { database, clock, newId }: FlowParts,
   { workspaceId, isSandbox, actor }: Owner,
-  { name: written, triggerType, triggerConfig, steps }: NewFlow,
+  { name: givenName, triggerType, triggerConfig, steps }: NewFlow,
 ): Promise<Automation> {
   const now = clock.now()
-  const name = checkName(written)
+  const name = checkName(givenName)
   const automation = {
     ...{ id: newId(), workspaceId, isSandbox, name, triggerType },
     status: 'draft' as const,
@@ -99,48 +98,48 @@ export async function createAutomation(
   }
   return database.write(async tx => {
     await checkTrigger(tx, workspaceId, automation.triggerConfig)
-    refuseMoreThan(MOST_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
+    refuseMoreThan(MAX_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
     const seq = await insertAutomation(tx.db, automation)
     await insertSteps(tx.db, seq, steps)
     await recordActivity(tx, {
       ...{ workspaceId, actor, action: 'automation.created', subject: name, createdAt: now },
     })
-    return mustFindAutomation(tx.db, workspaceId, automation.id)
+    return getAutomation(tx.db, workspaceId, automation.id)
   })
 }
 
 /**
- * A draft with the same trigger and steps. What these name may be gone: that is found when the copy is activated.
+ * Creates a draft with the same trigger and steps. References are checked when the copy is activated.
  *
- * @param written name as the request gave it; absent: after the automation copied
+ * @param givenName absent to derive it from the original's name
  */
 export async function duplicateAutomation(
   { database, clock, newId }: FlowParts,
   { workspaceId, isSandbox, actor }: Owner,
   id: string,
-  written: string | undefined,
+  givenName: string | undefined,
 ): Promise<Automation> {
   const now = clock.now()
   return database.write(async tx => {
-    const { seq, triggerType, triggerConfig, ...copied } = await mustFindAutomation(tx.db, workspaceId, id)
-    refuseMoreThan(MOST_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
+    const { seq, triggerType, triggerConfig, ...original } = await getAutomation(tx.db, workspaceId, id)
+    refuseMoreThan(MAX_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
     const copy = {
       ...{ id: newId(), workspaceId, isSandbox, triggerType, triggerConfig },
-      name: written === undefined ? copyName('Copy of', copied.name) : checkName(written),
+      name: givenName === undefined ? copyName('Copy of', original.name) : checkName(givenName),
       status: 'draft' as const,
       createdAt: now,
       updatedAt: now,
     }
-    const made = await insertAutomation(tx.db, copy)
-    await insertSteps(tx.db, made, copySteps(await findSteps(tx.db, seq), newId))
+    const copySeq = await insertAutomation(tx.db, copy)
+    await insertSteps(tx.db, copySeq, copySteps(await findSteps(tx.db, seq), newId))
     await recordActivity(tx, {
       ...{ workspaceId, actor, action: 'automation.created', subject: copy.name, createdAt: now },
     })
-    return mustFindAutomation(tx.db, workspaceId, copy.id)
+    return getAutomation(tx.db, workspaceId, copy.id)
   })
 }
 
-/** @throws AppError validation_error where its conditions name a list or a tag that is not there */
+/** @throws AppError validation_error if its conditions refer to an unknown list or tag */
 async function checkTrigger(
   { db }: Tx,
   workspaceId: string,
@@ -153,7 +152,7 @@ export interface FlowChanges {
   readonly name?: string
   readonly status?: AutomationStatus
   readonly triggerType?: TriggerType
-  readonly triggerConfig?: Said
+  readonly triggerConfig?: Input
 }
 
 export async function changeAutomation(
@@ -165,7 +164,7 @@ export async function changeAutomation(
 ): Promise<Automation> {
   const name = changes.name === undefined ? undefined : checkName(changes.name)
   return parts.database.write(async tx => {
-    const before = await mustFindUnchanged(tx.db, owner.workspaceId, id, precondition)
+    const before = await getUnchanged(tx.db, owner.workspaceId, id, precondition)
     const after: Automation = {
       ...before,
       ...(name === undefined ? {} : { name }),
@@ -175,25 +174,28 @@ export async function changeAutomation(
     if (changes.triggerConfig !== undefined) await checkTrigger(tx, owner.workspaceId, after.triggerConfig)
     await updateAutomation(tx.db, before.seq, after)
     if (changes.status !== undefined) await changeStatus(parts, tx, owner, after, changes.status)
-    return mustFindAutomation(tx.db, owner.workspaceId, id)
+    return getAutomation(tx.db, owner.workspaceId, id)
   })
 }
 
-/** What starts it is settled while it starts nothing. */
+/** A trigger can only be changed while the automation is not active. */
 function changedTrigger(
   before: Automation,
   { triggerType, triggerConfig }: FlowChanges,
 ): Partial<Automation> {
   if (triggerType === undefined && triggerConfig === undefined) return {}
   if (before.status === 'active')
-    throw new AppError('conflict', 'the trigger of an active automation cannot be changed: pause it first')
+    throw new AppError(
+      'conflict',
+      'the trigger of an active automation cannot be changed; pause the automation first',
+    )
   const type = triggerType ?? before.triggerType
   const kept = type === before.triggerType ? before.triggerConfig : {}
   return { triggerType: type, triggerConfig: readTriggerConfig(type, { ...kept, ...triggerConfig }) }
 }
 
-/** Each from which others may come. */
-const FROM: Readonly<Record<AutomationStatus, readonly AutomationStatus[]>> = {
+/** Allowed previous statuses. */
+const PREVIOUS: Readonly<Record<AutomationStatus, readonly AutomationStatus[]>> = {
   draft: [],
   active: ['draft', 'paused'],
   paused: ['active'],
@@ -206,12 +208,12 @@ async function changeStatus(
   automation: Automation,
   status: AutomationStatus,
 ): Promise<void> {
-  if (!FROM[status].includes(automation.status))
-    throw new AppError('conflict', `an automation that is ${automation.status} cannot become ${status}`)
+  if (!PREVIOUS[status].includes(automation.status))
+    throw new AppError('conflict', `the automation is ${automation.status} and cannot become ${status}`)
   const now = parts.clock.now()
   if (status === 'active') {
     const fault = await findFlowFault(parts, tx.db, automation)
-    if (fault !== undefined) throw new AppError('conflict', `it cannot become active: ${fault}`)
+    if (fault !== undefined) throw new AppError('conflict', `the automation cannot become active: ${fault}`)
     await markActivated(tx.db, automation.seq, now)
     if (automation.triggerType === 'segment_entered') await beginSegmentScan(tx.db, automation)
     tx.onCommit(parts.wakeRunner)
@@ -221,7 +223,7 @@ async function changeStatus(
   await recordActivity(tx, { workspaceId, actor, action, subject: automation.name, createdAt: now })
 }
 
-/** @param references absent where it goes even if something uses it */
+/** @param references absent to delete it even if it is in use */
 export async function deleteAutomation(
   parts: FlowParts,
   owner: Owner,
@@ -231,7 +233,7 @@ export async function deleteAutomation(
 ): Promise<void> {
   const { workspaceId, actor } = owner
   await parts.database.write(async tx => {
-    const automation = await mustFindUnchanged(tx.db, workspaceId, id, precondition)
+    const automation = await getUnchanged(tx.db, workspaceId, id, precondition)
     const { seq, name } = automation
     await references?.refuseIfUsed(tx.db, { kind: 'automation', ...automation })
     const now = parts.clock.now()

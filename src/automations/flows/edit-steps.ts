@@ -1,8 +1,8 @@
 /**
- * Adds, changes, moves and deletes steps of an automation, in the transaction of whoever calls. Positions stay without gaps.
+ * Adds, updates, moves and deletes steps within the caller's transaction. Positions stay without gaps.
  *
- * Runs that are under way go on by what stands there when they come to it; a deleted step leads them to the one after it. Whether
- * what a step names is there is asked when the automation becomes active. Fails: AppError validation_error, not_found, limit_reached.
+ * Running automations see edits at each run's next step; runs at a deleted step move to its successor. References are checked only at
+ * activation. Throws AppError validation_error, not_found, limit_reached.
  */
 import { refusal } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
@@ -10,59 +10,62 @@ import type { NewId } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
 import { readConfig } from '../steps/config-fields.js'
 import { STEP_TYPE } from '../steps/step-types.js'
-import { MOST_STEPS, type Config, type NewStep, type Step, type StepTypeName } from './automation.js'
+import { MAX_STEPS, type Config, type NewStep, type Step, type StepTypeName } from './automation.js'
 import { branchesOf } from './check-flow.js'
 import { findSteps, insertSteps, markStepDeleted, updateStep } from './step-store.js'
-import { withKeptSecrets } from '../steps/webhook-secrets.js'
+import { restoreSecrets } from '../steps/webhook-secrets.js'
 
-type Said = Readonly<Record<string, unknown>>
+type Input = Readonly<Record<string, unknown>>
 
 export interface FirstStep {
-  /** What other steps of the request call it. */
+  /** Chosen by the client, for branches of other steps in the request. */
   readonly id?: string
   readonly step_type: StepTypeName
-  readonly config?: Said
+  readonly config?: Input
   readonly position?: number
 }
 
-/** Steps of a new automation, in their order, each with an id of its own. */
-export function readFirstSteps(said: readonly FirstStep[], newId: NewId): NewStep[] {
+/** Reads the steps of a new automation and assigns their ids. */
+export function readNewSteps(input: readonly FirstStep[], newId: NewId): NewStep[] {
   const ids = new Map<string, string>()
-  const read = said.map(({ id: name, step_type: type, config = {}, position }, at) => {
+  const read = input.map(({ id: alias, step_type: type, config = {}, position }, at) => {
     const id = newId()
-    if (name !== undefined) {
-      if (ids.has(name.toLowerCase())) throw refusal(`steps.${at}.id`, `two steps have the id ${name}`)
-      ids.set(name.toLowerCase(), id)
+    if (alias !== undefined) {
+      if (ids.has(alias.toLowerCase())) throw refusal(`steps.${at}.id`, `two steps have the id ${alias}`)
+      ids.set(alias.toLowerCase(), id)
     }
     const path = `steps.${at}.config`
     return {
       id,
       type,
       position,
-      config: readConfig(STEP_TYPE[type].fields, withKeptSecrets(config, undefined, path), path),
+      config: readConfig(STEP_TYPE[type].fields, restoreSecrets(config, undefined, path), path),
     }
   })
-  return arranged(read).map(({ id, type, config }, position) => ({
+  return ordered(read).map(({ id, type, config }, position) => ({
     id,
     type,
     position,
-    config: renamed({ type, config }, ids),
+    config: withBranchIds({ type, config }, ids),
   }))
 }
 
-/** The same steps for another automation, with ids of their own; branches lead to the copies. */
+/** Copies steps for another automation, with new ids; branches lead to the copies. */
 export function copySteps(steps: readonly Step[], newId: NewId): NewStep[] {
   const ids = new Map(steps.map(({ id }) => [id, newId()]))
   return steps.map(({ id, type, position, config }) => ({
     id: ids.get(id) ?? newId(),
     type,
     position,
-    config: renamed({ type, config }, ids),
+    config: withBranchIds({ type, config }, ids),
   }))
 }
 
-/** With other ids of steps in place of these. */
-function renamed({ type, config }: Pick<Step, 'type' | 'config'>, ids: ReadonlyMap<string, string>): Config {
+/** Replaces step ids in branch fields. */
+function withBranchIds(
+  { type, config }: Pick<Step, 'type' | 'config'>,
+  ids: ReadonlyMap<string, string>,
+): Config {
   const changed: Record<string, unknown> = { ...config }
   for (const field of STEP_TYPE[type].branches ?? []) {
     const id = config[field]
@@ -71,8 +74,8 @@ function renamed({ type, config }: Pick<Step, 'type' | 'config'>, ids: ReadonlyM
   return changed
 }
 
-/** Those with a position at it, the others in their order around them. */
-function arranged<T extends { readonly position: number | undefined }>(steps: readonly T[]): T[] {
+/** Places steps with a position there; the others keep their order around them. */
+function ordered<T extends { readonly position: number | undefined }>(steps: readonly T[]): T[] {
   const order = steps.filter(({ position }) => position === undefined)
   const placed = steps.filter(({ position }) => position !== undefined)
   for (const step of placed.sort((a, b) => (a.position ?? 0) - (b.position ?? 0)))
@@ -80,36 +83,36 @@ function arranged<T extends { readonly position: number | undefined }>(steps: re
   return order
 }
 
-/** @returns the new step */
-export async function addStep(db: Queries, automation: number, said: FirstStep, newId: NewId): Promise<Step> {
+export async function addStep(
+  db: Queries,
+  automation: number,
+  input: FirstStep,
+  newId: NewId,
+): Promise<Step> {
   const steps = await findSteps(db, automation)
-  if (steps.length >= MOST_STEPS)
-    throw new AppError('limit_reached', `an automation has at most ${MOST_STEPS} steps`)
-  const { step_type: type, config = {}, position = steps.length } = said
+  if (steps.length >= MAX_STEPS)
+    throw new AppError('limit_reached', `an automation has at most ${MAX_STEPS} steps`)
+  const { step_type: type, config = {}, position = steps.length } = input
   const id = newId()
   const step = {
     id,
     type,
-    config: readConfig(STEP_TYPE[type].fields, withKeptSecrets(config, undefined, 'config'), 'config'),
+    config: readConfig(STEP_TYPE[type].fields, restoreSecrets(config, undefined, 'config'), 'config'),
   }
   const at = Math.min(position, steps.length)
   await insertSteps(db, automation, [{ ...step, position: at }])
   await renumber(db, [...steps.slice(0, at), undefined, ...steps.slice(at)])
-  return mustFindStep(await findSteps(db, automation), id)
+  return getStep(await findSteps(db, automation), id)
 }
 
 export interface StepChange {
   readonly id: string
   readonly step_type?: StepTypeName
-  readonly config?: Said
+  readonly config?: Input
   readonly position?: number
 }
 
-/**
- * All or nothing.
- *
- * @param pathOf of the step at this place in the request @returns all steps, in their order
- */
+/** @param pathOf request path of the step at this index @returns all steps in order */
 export async function changeSteps(
   db: Queries,
   automation: number,
@@ -119,47 +122,47 @@ export async function changeSteps(
   const steps = await findSteps(db, automation)
   const positions = new Map<string, number>()
   for (const [at, change] of changes.entries()) {
-    const step = mustFindStep(steps, change.id)
+    const step = getStep(steps, change.id)
     const path = pathOf(at)
     if (changes.some((other, before) => before < at && other.id.toLowerCase() === step.id))
-      throw refusal(`${path}id`, 'a step stands there twice')
+      throw refusal(`${path}id`, `step ${change.id} is listed twice`)
     if (change.position !== undefined) positions.set(step.id, change.position)
-    const { type, config } = changed(step, change, path)
+    const { type, config } = changedStep(step, change, path)
     if (type !== step.type || config !== step.config) await updateStep(db, step.seq, { type, config })
   }
   if (positions.size > 0)
-    await renumber(db, arranged(steps.map(step => ({ ...step, position: positions.get(step.id) }))), steps)
+    await renumber(db, ordered(steps.map(step => ({ ...step, position: positions.get(step.id) }))), steps)
   return findSteps(db, automation)
 }
 
-/** A step of another type begins with the defaults of that. */
-function changed(step: Step, { step_type: type = step.type, config }: StepChange, path: string) {
+/** A step that changes its type starts with the defaults of the new type. */
+function changedStep(step: Step, { step_type: type = step.type, config }: StepChange, path: string) {
   if (type === step.type && config === undefined) return step
   const { fields } = STEP_TYPE[type]
   const before = type === step.type ? step.config : undefined
-  const said = withKeptSecrets(config ?? {}, before, `${path}config`)
-  return { type, config: readConfig(fields, said, `${path}config`, before) }
+  const input = restoreSecrets(config ?? {}, before, `${path}config`)
+  return { type, config: readConfig(fields, input, `${path}config`, before) }
 }
 
-/** What led to it leads to the one after it. */
+/** Branches to the step are redirected to its successor. */
 export async function removeStep(db: Queries, automation: number, id: string, now: number): Promise<void> {
   const steps = await findSteps(db, automation)
-  const step = mustFindStep(steps, id)
+  const step = getStep(steps, id)
   const successor = steps[step.position + 1]
   await markStepDeleted(db, step.seq, successor?.seq ?? null, now)
   const left = steps.filter(one => one !== step)
   for (const other of left)
     if (successor && branchesOf(other).includes(step.id))
-      await updateStep(db, other.seq, { config: renamed(other, new Map([[step.id, successor.id]])) })
+      await updateStep(db, other.seq, { config: withBranchIds(other, new Map([[step.id, successor.id]])) })
   await renumber(db, left)
 }
 
-type Placed = Pick<Step, 'id' | 'seq'>
+type StepKey = Pick<Step, 'id' | 'seq'>
 
-/** @param order with a gap where one stands that has its position already @param before with the positions they have */
+/** @param order undefined stands for a step that already has that position @param before steps with their current positions */
 async function renumber(
   db: Queries,
-  order: readonly (Placed | undefined)[],
+  order: readonly (StepKey | undefined)[],
   before: readonly Step[] = order.filter((one): one is Step => one !== undefined),
 ): Promise<void> {
   for (const [position, step] of order.entries()) {
@@ -169,8 +172,8 @@ async function renumber(
 }
 
 /** @throws AppError not_found */
-export function mustFindStep(steps: readonly Step[], id: string): Step {
+export function getStep(steps: readonly Step[], id: string): Step {
   const step = steps.find(one => one.id === id.toLowerCase())
-  if (!step) throw new AppError('not_found', 'the automation has no such step')
+  if (!step) throw new AppError('not_found', `the automation has no step ${id}`)
   return step
 }

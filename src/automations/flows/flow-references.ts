@@ -1,7 +1,7 @@
 /**
- * Lists, tags, segments, templates and other automations that automations refer to, in their triggers and steps.
+ * References from automations to lists, tags, segments, templates and other automations, in triggers and steps.
  *
- * Active automations need what they refer to; a new name reaches drafts and paused ones as well. Fails: as the database does.
+ * Only active automations prevent a deletion. A rename is applied to drafts and paused ones too.
  */
 import { fold } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
@@ -17,7 +17,7 @@ import type { Automation, Config, Step, StepTypeName, TriggerConfig, TriggerType
 import { findAllAutomations, updateAutomation } from './automation-store.js'
 import { findSteps, updateStep } from './step-store.js'
 
-/** Fields that name a thing: by its id, but a tag by its name. */
+/** Fields that hold a reference: a tag's name, otherwise an id. */
 const TRIGGER_FIELDS: Partial<Record<TriggerType, Partial<Record<Referenced['kind'], string>>>> = {
   list_joined: { list: 'listId' },
   list_left: { list: 'listId' },
@@ -36,52 +36,52 @@ const STEP_FIELDS: Partial<Record<StepTypeName, Partial<Record<Referenced['kind'
   move_to_flow: { automation: 'targetFlowId' },
 }
 
-function isNamed(config: Config, field: string | undefined, { kind, id, name }: Referenced): boolean {
+function refersTo(config: Config, field: string | undefined, { kind, id, name }: Referenced): boolean {
   const value = field === undefined ? undefined : config[field]
   if (typeof value !== 'string') return false
   return kind === 'tag' ? fold(value.trim()) === fold(name) : value.trim().toLowerCase() === id
 }
 
-/** The rule that a condition step asks. */
 function ruleOf({ type, config }: Pick<Step, 'type' | 'config'>): Rule | undefined {
   return type === 'condition' ? (config as unknown as Rule) : undefined
 }
 
-function triggerNames({ triggerType, triggerConfig }: Automation, thing: Referenced): boolean {
+function triggerRefersTo({ triggerType, triggerConfig }: Automation, thing: Referenced): boolean {
   const { conditions } = triggerConfig
   return (
-    isNamed(triggerConfig, TRIGGER_FIELDS[triggerType]?.[thing.kind], thing) ||
+    refersTo(triggerConfig, TRIGGER_FIELDS[triggerType]?.[thing.kind], thing) ||
     (conditions !== undefined && namesInRules(conditions, thing))
   )
 }
 
-function stepNames(step: Step, thing: Referenced): boolean {
+function stepRefersTo(step: Step, thing: Referenced): boolean {
   const rule = ruleOf(step)
-  return rule ? namesInRule(rule, thing) : isNamed(step.config, STEP_FIELDS[step.type]?.[thing.kind], thing)
+  return rule ? namesInRule(rule, thing) : refersTo(step.config, STEP_FIELDS[step.type]?.[thing.kind], thing)
 }
 
 export const automationReferences: ReferenceHolder = {
   async findUses(db, thing) {
     const uses: Automation[] = []
     for (const automation of await findAllAutomations(db, thing.workspaceId))
-      if (automation.status === 'active' && (await names(db, automation, thing))) uses.push(automation)
+      if (automation.status === 'active' && (await flowRefersTo(db, automation, thing))) uses.push(automation)
     return uses.map(({ id, name }) => ({ what: 'active automation', id, name }))
   },
   async rename(db, thing, name) {
     for (const automation of await findAllAutomations(db, thing.workspaceId)) {
-      if (triggerNames(automation, thing)) {
+      if (triggerRefersTo(automation, thing)) {
         const triggerConfig = renamedTrigger(automation, thing, name)
         await updateAutomation(db, automation.seq, { ...automation, triggerConfig })
       }
       for (const step of await findSteps(db, automation.seq))
-        if (stepNames(step, thing)) await updateStep(db, step.seq, { config: renamedStep(step, thing, name) })
+        if (stepRefersTo(step, thing))
+          await updateStep(db, step.seq, { config: renamedStep(step, thing, name) })
     }
   },
 }
 
-async function names(db: Queries, automation: Automation, thing: Referenced): Promise<boolean> {
-  if (triggerNames(automation, thing)) return true
-  return (await findSteps(db, automation.seq)).some(step => stepNames(step, thing))
+async function flowRefersTo(db: Queries, automation: Automation, thing: Referenced): Promise<boolean> {
+  if (triggerRefersTo(automation, thing)) return true
+  return (await findSteps(db, automation.seq)).some(step => stepRefersTo(step, thing))
 }
 
 function renamedTrigger(
@@ -94,7 +94,7 @@ function renamedTrigger(
   const renamed = conditions && renamedInRules(conditions, thing, name)
   return {
     ...triggerConfig,
-    ...(thing.kind === 'tag' && field !== undefined && isNamed(triggerConfig, field, thing)
+    ...(thing.kind === 'tag' && field !== undefined && refersTo(triggerConfig, field, thing)
       ? { [field]: name }
       : {}),
     ...(renamed ? { conditions: renamed } : {}),

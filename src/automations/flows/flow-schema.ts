@@ -1,11 +1,11 @@
-/** How automations and their steps look in requests and answers. */
+/** Request and response schemas of automations and their steps. */
 import Type, { type Static, type TSchema } from 'typebox'
 import { pascalCase } from '../../core/pascal-case.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import {
   AUTOMATION_STATUSES,
-  MOST_STEPS,
+  MAX_STEPS,
   STEP_TYPES,
   TRIGGER_TYPES,
   type Automation,
@@ -14,7 +14,7 @@ import {
 import { configSchema } from '../steps/config-fields.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { TRIGGER_CONFIG_SCHEMAS } from './trigger-fields.js'
-import { withoutSecrets } from '../steps/webhook-secrets.js'
+import { maskSecrets } from '../steps/webhook-secrets.js'
 
 export const Name = Type.String({ minLength: 1, maxLength: 200 })
 
@@ -22,7 +22,7 @@ const STEP_CONFIG_SCHEMAS = STEP_TYPES.map(type =>
   configSchema(`${pascalCase(type)}StepConfig`, STEP_TYPE[type].fields),
 )
 
-/** An object whose fields its type decides: described as one of the alternatives, checked by the code that knows the type. */
+/** An object whose fields depend on a type: described as one of the alternatives, validated by `readConfig`. */
 const oneOf = (
   alternatives: readonly TSchema[],
   options: { description?: string; examples?: object[] } = {},
@@ -33,29 +33,29 @@ const oneOf = (
 
 const StepConfig = oneOf(STEP_CONFIG_SCHEMAS, {
   description:
-    'The fields of its `step_type`; snake_case is accepted too. A field left out, or null, has its default; an id that is null in a ' +
-    'branch means the next step. Merge tags are filled in `tagName`, `attributeValue`, and the url (after the host, percent-encoded), ' +
-    'headers and body of a webhook. Secrets in headers of a webhook are shown as `********`; send that back to keep them. A key without ' +
-    '`automations:write` sees neither its headers nor its url after the host.',
+    'Fields of the `step_type`, in camelCase or snake_case. A field that is absent or null gets its default; a branch that is null ' +
+    'continues with the next step. Merge tags work in `tagName`, `attributeValue`, and in the url (after the host, percent-encoded), ' +
+    'headers and body of a webhook. Secret header values are shown as `********`; send that back to keep them. Keys without ' +
+    '`automations:write` see neither headers nor the url after its host.',
   examples: [{ duration: 2, unit: 'days' }],
 })
 
 const TriggerFields = oneOf(TRIGGER_CONFIG_SCHEMAS, {
   description:
-    'The fields of its `trigger_type`; snake_case is accepted too. `time` is in the time zone of the workspace. `frequency` defaults ' +
-    'to `once` per contact, for a date repeated yearly to `every_time`.',
+    'Fields of the `trigger_type`, in camelCase or snake_case. `time` is in the time zone of the workspace. `frequency` defaults to ' +
+    '`once`, for a yearly date to `every_time`.',
   examples: [{ frequency: 'once' }],
 })
 
 const StepType = Type.Enum([...STEP_TYPES])
 const TriggerType = Type.Enum([...TRIGGER_TYPES])
-const Position = (description: string) => Type.Integer({ minimum: 0, maximum: MOST_STEPS, description })
+const Position = (description: string) => Type.Integer({ minimum: 0, maximum: MAX_STEPS, description })
 
 export const NewStepBody = Type.Object(
   {
     step_type: StepType,
     config: Type.Optional(StepConfig),
-    position: Type.Optional(Position('From 0; at the end where it is left out.')),
+    position: Type.Optional(Position('0-based; default: at the end.')),
   },
   { additionalProperties: false, title: 'NewAutomationStep' },
 )
@@ -66,13 +66,12 @@ const FirstStep = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description:
-          'A name of your own, by which branches of other steps here lead to it; it gets another id.',
+        description: 'An id of your choice that branches in this request refer to; the step gets a new id.',
       }),
     ),
     step_type: StepType,
     config: Type.Optional(StepConfig),
-    position: Type.Optional(Position('Without one it is where it stands in the list.')),
+    position: Type.Optional(Position('0-based; default: its place in the list.')),
   },
   { additionalProperties: false, title: 'FirstAutomationStep' },
 )
@@ -82,7 +81,7 @@ export const NewAutomationBody = Type.Object(
     name: Name,
     trigger_type: TriggerType,
     trigger_config: Type.Optional(TriggerFields),
-    steps: Type.Optional(Type.Array(FirstStep, { maxItems: MOST_STEPS })),
+    steps: Type.Optional(Type.Array(FirstStep, { maxItems: MAX_STEPS })),
   },
   { additionalProperties: false, title: 'NewAutomation' },
 )
@@ -119,11 +118,11 @@ export const AllStepsBody = Type.Object(
           id: Type.String({ minLength: 1, maxLength: 64 }),
           step_type: Type.Optional(StepType),
           config: Type.Optional(StepConfig),
-          position: Type.Optional(Position('Where it is to stand, from 0.')),
+          position: Type.Optional(Position('New position, 0-based.')),
         },
         { additionalProperties: false, title: 'ChangedAutomationStep' },
       ),
-      { maxItems: MOST_STEPS },
+      { maxItems: MAX_STEPS },
     ),
   },
   { additionalProperties: false, title: 'AutomationStepsChanges' },
@@ -154,9 +153,9 @@ const automationFields = {
       paused: Type.Integer(),
       cancelled: Type.Integer(),
     },
-    { title: 'AutomationStats', description: 'Runs by how they stand.' },
+    { title: 'AutomationStats', description: 'Number of runs by status.' },
   ),
-  activated_at: MomentOrNull({ description: 'When it became active last.' }),
+  activated_at: MomentOrNull({ description: 'Latest activation.' }),
   is_sandbox: Type.Boolean(),
   created_at: Moment(),
   updated_at: Moment(),
@@ -168,12 +167,12 @@ export const AutomationSchema = Type.Object(
   { title: 'Automation' },
 )
 
-/** @param mayWrite whether who is shown it may change automations; otherwise more of a webhook is masked */
+/** @param mayWrite whether the viewer may change automations; if not, more of a webhook is masked */
 export function stepToApi(
   { id, type, config, position }: Step,
   { mayWrite }: { readonly mayWrite: boolean },
 ): Static<typeof StepSchema> {
-  const shown = type === 'webhook' ? withoutSecrets(config, mayWrite) : config
+  const shown = type === 'webhook' ? maskSecrets(config, mayWrite) : config
   return { id, step_type: type, config: shown, position }
 }
 
@@ -197,7 +196,7 @@ export function automationToApi(
   return { ...headToApi(automation), steps: steps.map(step => stepToApi(step, viewer)) }
 }
 
-/** Runs stand still while their automation does. */
+/** Unfinished runs are paused while the automation is. */
 function statsOf({ status, runs }: Automation) {
   const { active: unfinished, completed, failed, cancelled } = runs
   const [active, paused] = status === 'paused' ? [0, unfinished] : [unfinished, 0]

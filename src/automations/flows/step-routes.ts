@@ -1,13 +1,13 @@
-/** Routes of the steps of an automation. */
+/** Routes for the steps of an automation. */
 import Type, { type Static } from 'typebox'
 import { Done } from '../../http/answer/answer-fields.js'
 import { mayDo } from '../../http/principal.js'
 import { route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
 import { AutomationParams, EXAMPLE_AUTOMATION } from './automation-routes.js'
-import { MOST_STEPS } from './automation.js'
-import { mustFindAutomation, mustFindUnchanged } from './automations.js'
-import { addStep, changeSteps, mustFindStep, removeStep } from './edit-steps.js'
+import { MAX_STEPS } from './automation.js'
+import { getAutomation, getUnchanged } from './automations.js'
+import { addStep, changeSteps, getStep, removeStep } from './edit-steps.js'
 import { AllStepsBody, NewStepBody, StepChangesBody, StepSchema, stepToApi } from './flow-schema.js'
 import { findSteps } from './step-store.js'
 
@@ -16,7 +16,7 @@ const StepParams = Type.Object({ id: Type.String(), stepId: Type.String() })
 const CHAPTER = { chapter: 'Automations' }
 const [EXAMPLE_STEP] = EXAMPLE_AUTOMATION.steps
 
-/** Of the routes that need automations:write. */
+/** The viewer in routes that need automations:write. */
 const WRITER = { mayWrite: true }
 
 export function stepRoutes(parts: FlowParts): Route[] {
@@ -29,8 +29,8 @@ export function stepRoutes(parts: FlowParts): Route[] {
       access: 'automations:write',
       operationId: 'createAutomationStep',
       checksEtag: true,
-      summary: 'Add a step, at the end or at a position.',
-      description: `Steps from there on move back by one. An automation has at most ${MOST_STEPS}.`,
+      summary: 'Add a step to an automation.',
+      description: `Added at the end, or at \`position\`; later steps move back by one. An automation has at most ${MAX_STEPS} steps.`,
       params: AutomationParams,
       body: NewStepBody,
       example: { step_type: 'delay', config: { duration: 1, unit: 'days' } },
@@ -42,7 +42,7 @@ export function stepRoutes(parts: FlowParts): Route[] {
       errors: ['not_found', 'limit_reached'],
       handle: ({ principal: { workspaceId }, params, body, precondition }) =>
         database.write(async tx => {
-          const { seq } = await mustFindUnchanged(tx.db, workspaceId, params.id, precondition)
+          const { seq } = await getUnchanged(tx.db, workspaceId, params.id, precondition)
           return stepToApi(await addStep(tx.db, seq, body, newId), WRITER)
         }),
     }),
@@ -53,10 +53,10 @@ export function stepRoutes(parts: FlowParts): Route[] {
       access: 'automations:write',
       operationId: 'updateAutomationSteps',
       checksEtag: true,
-      summary: 'Change or reorder several steps at once, all or none.',
+      summary: 'Update or reorder several steps.',
       description:
-        'Steps that are not named stay as they are, in their order, around those that are given a position. Of a config only the fields ' +
-        'given change; a step that gets another type begins with the defaults of that. It answers all steps.',
+        'All changes apply or none. Steps not listed keep their order around the steps that are given a position. Only the given config ' +
+        'fields change; a step that changes its type starts with the defaults of the new type. Returns all steps.',
       params: AutomationParams,
       body: AllStepsBody,
       example: { steps: [{ id: EXAMPLE_STEP?.id, config: { duration: 1, unit: 'days' }, position: 0 }] },
@@ -65,7 +65,7 @@ export function stepRoutes(parts: FlowParts): Route[] {
       errors: ['not_found'],
       handle: ({ principal: { workspaceId }, params, body, precondition }) =>
         database.write(async tx => {
-          const { seq } = await mustFindUnchanged(tx.db, workspaceId, params.id, precondition)
+          const { seq } = await getUnchanged(tx.db, workspaceId, params.id, precondition)
           return (await changeSteps(tx.db, seq, body.steps, at => `steps.${at}.`)).map(step =>
             stepToApi(step, WRITER),
           )
@@ -77,14 +77,14 @@ export function stepRoutes(parts: FlowParts): Route[] {
       path: '/automations/:id/steps/:stepId',
       access: 'automations:read',
       operationId: 'getAutomationStep',
-      summary: 'Get a step of an automation.',
+      summary: 'Get a step.',
       params: StepParams,
       exampleAnswer: EXAMPLE_STEP,
       response: StepSchema,
       errors: ['not_found'],
       async handle({ principal, params: { id, stepId } }) {
-        const { seq } = await mustFindAutomation(database.reader, principal.workspaceId, id)
-        const step = mustFindStep(await findSteps(database.reader, seq), stepId)
+        const { seq } = await getAutomation(database.reader, principal.workspaceId, id)
+        const step = getStep(await findSteps(database.reader, seq), stepId)
         return stepToApi(step, { mayWrite: mayDo(principal, 'automations:write') })
       },
     }),
@@ -95,7 +95,7 @@ export function stepRoutes(parts: FlowParts): Route[] {
       access: 'automations:write',
       operationId: 'updateAutomationStep',
       checksEtag: true,
-      summary: 'Change the type of a step, or fields of its config.',
+      summary: 'Update a step.',
       params: StepParams,
       body: StepChangesBody,
       example: { config: { duration: 1, unit: 'days' } },
@@ -104,10 +104,10 @@ export function stepRoutes(parts: FlowParts): Route[] {
       errors: ['not_found'],
       handle: ({ principal: { workspaceId }, params: { id, stepId }, body, precondition }) =>
         database.write(async tx => {
-          const { seq } = await mustFindUnchanged(tx.db, workspaceId, id, precondition)
+          const { seq } = await getUnchanged(tx.db, workspaceId, id, precondition)
           const steps = await changeSteps(tx.db, seq, [{ ...body, id: stepId }], () => '')
           const step = steps.find(one => one.id === stepId.toLowerCase())
-          if (!step) throw new Error('a step that was changed is gone')
+          if (!step) throw new Error('the updated step is missing')
           return stepToApi(step, WRITER)
         }),
     }),
@@ -118,14 +118,14 @@ export function stepRoutes(parts: FlowParts): Route[] {
       access: 'automations:write',
       operationId: 'deleteAutomationStep',
       checksEtag: true,
-      summary: 'Take a step out; the others close up.',
-      description: 'Runs that wait in it go on with the one after it, and so does what led to it.',
+      summary: 'Delete a step.',
+      description: 'Runs at this step and branches to it continue with the following step.',
       params: StepParams,
       response: Done,
       errors: ['not_found'],
       handle: ({ principal: { workspaceId }, params: { id, stepId }, precondition }) =>
         database.write(async tx => {
-          const { seq } = await mustFindUnchanged(tx.db, workspaceId, id, precondition)
+          const { seq } = await getUnchanged(tx.db, workspaceId, id, precondition)
           await removeStep(tx.db, seq, stepId, clock.now())
           tx.onCommit(parts.wakeRunner)
           return { success: true as const }

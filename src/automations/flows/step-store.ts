@@ -1,10 +1,8 @@
-/**
- * SQL of steps. One that was deleted stays and names the step that came after it, so that whoever waits on it goes on there.
- */
+/** SQL of steps. Deleted steps stay and name their successor, so that runs at them can continue. */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces } from '../../db/statement.js'
-import type { Config, KeptStep, NewStep, Step, StepTypeName } from './automation.js'
+import type { Config, StoredStep, NewStep, Step, StepTypeName } from './automation.js'
 
 interface StepRow {
   seq: Generated<number>
@@ -14,6 +12,7 @@ interface StepRow {
   step_type: StepTypeName
   config: string
   successor: number | null
+  /** Set by a deletion until all runs at the step have moved on. */
   unsettled_at: number | null
   deleted_at: number | null
 }
@@ -38,7 +37,7 @@ export async function insertSteps(db: Queries, automation: number, steps: readon
   for (const piece of inPieces(rows)) await db.insertInto('automation_steps').values(piece).execute()
 }
 
-/** Of an automation, in their order. */
+/** By position, without deleted ones. */
 export async function findSteps(db: Queries, automation: number): Promise<Step[]> {
   const rows = await db
     .selectFrom('automation_steps')
@@ -51,8 +50,8 @@ export async function findSteps(db: Queries, automation: number): Promise<Step[]
   return rows.map(stepFromRow)
 }
 
-/** Deleted ones as well, in their order where they have one. */
-export async function findKeptSteps(db: Queries, automation: number): Promise<KeptStep[]> {
+/** By position, including deleted ones. */
+export async function findStoredSteps(db: Queries, automation: number): Promise<StoredStep[]> {
   const rows = await db
     .selectFrom('automation_steps')
     .selectAll()
@@ -63,7 +62,7 @@ export async function findKeptSteps(db: Queries, automation: number): Promise<Ke
   return rows.map(row => ({ ...stepFromRow(row), deletedAt: row.deleted_at, successor: row.successor }))
 }
 
-/** Ids by number. */
+/** Ids by `seq`. */
 export async function findStepIds(
   db: Queries,
   seqs: readonly number[],
@@ -93,7 +92,7 @@ export async function updateStep(db: Queries, seq: number, change: Partial<NewSt
     .execute()
 }
 
-/** @param successor number of the step that runs go on with, null at the end */
+/** @param successor `seq` of the step that runs continue with; null if there is none */
 export async function markStepDeleted(
   db: Queries,
   seq: number,
@@ -107,8 +106,8 @@ export async function markStepDeleted(
     .execute()
 }
 
-/** Deleted steps that runs may still wait on. */
-export async function findUnsettledSteps(
+/** Deleted steps that runs may still be at. */
+export async function findDeletedSteps(
   db: Queries,
   limit: number,
 ): Promise<{ readonly seq: number; readonly successor: number | null }[]> {
@@ -121,7 +120,7 @@ export async function findUnsettledSteps(
     .execute()
 }
 
-export async function markStepSettled(db: Queries, seq: number): Promise<void> {
+export async function markDeletionApplied(db: Queries, seq: number): Promise<void> {
   await db.updateTable('automation_steps').set({ unsettled_at: null }).where('seq', '=', seq).execute()
 }
 

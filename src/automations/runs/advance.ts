@@ -1,20 +1,20 @@
 /**
- * Takes one step of one run: what it does and the mark that it was done are one transaction.
+ * Takes one step of one run. The step's effects and the run's new position are written in one transaction.
  *
- * | the run                                             | comes to                                          |
- * |-----------------------------------------------------|---------------------------------------------------|
- * | its automation is paused                            | parked, until that is active again                |
- * | its automation was paused during a request          | the answer counts, then parked                    |
- * | its automation, or its contact, is deleted          | cancelled: `automation_deleted`, `contact_deleted` |
- * | no step is left                                     | completed: `end_of_flow`                          |
- * | the step is done                                    | the next step, due at once                        |
- * | the step waits                                      | due when that is over                             |
- * | the step fails                                      | the same step after a while, four times in all    |
- * | the step fails for the fourth time                  | failed: `step_failed`                             |
- * | the step cannot be done for now (limits, no room)   | the same step later, however often                |
- * | the steps are too many                              | failed: `step_limit`                              |
+ * | situation                                          | result                                             |
+ * |----------------------------------------------------|----------------------------------------------------|
+ * | automation is paused                               | parked until it is active again                    |
+ * | automation was paused during an external request   | the response counts, then parked                   |
+ * | automation or contact is deleted                   | cancelled: `automation_deleted`, `contact_deleted` |
+ * | no step is left                                    | completed: `end_of_flow`                           |
+ * | step succeeds                                      | next step, due immediately                         |
+ * | step waits                                         | due when the wait ends                             |
+ * | step fails                                         | retried with backoff, four attempts in total       |
+ * | step fails for the fourth time                     | failed: `step_failed`                              |
+ * | step is blocked (limits, disk space)               | retried later; does not count as a failure         |
+ * | too many steps taken                               | failed: `step_limit`                               |
  *
- * Called by the runner alone, for one run at a time. Fails: as the database does, and then nothing was done.
+ * Called by the runner. Rejects if the database does; nothing is changed then.
  */
 import { AppError, describeError, type ErrorCode } from '../../core/errors.js'
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
@@ -23,45 +23,82 @@ import type { Queries, Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { isStorageError } from '../../events/set-aside-store.js'
 import type { FlowParts } from '../automation-parts.js'
-import type { Automation, KeptStep } from '../flows/automation.js'
+import type { Automation, StoredStep } from '../flows/automation.js'
 import { changeRunCounts, findAutomationBySeq } from '../flows/automation-store.js'
-import { StepFault, type Detail, type StepOutcome, type Take } from '../steps/step-type.js'
+import { StepError, type Detail, type ExecuteStep, type StepOutcome } from '../steps/step-type.js'
 import { STEP_TYPE } from '../steps/step-types.js'
-import type { Flow } from './flow-cache.js'
-import { MOST_STEPS_OF_A_RUN, type Run, type StepResult } from './run.js'
-import { parkRun } from './following-store.js'
-import { endRuns, findRunBySeq, moveRun, type Ending } from './run-store.js'
-import { recordStep } from './step-log-store.js'
+import { MAX_STEPS_PER_RUN, type Run, type StepResult } from './run.js'
+import { parkRun } from './bulk-run-store.js'
+import { endRuns, findRunBySeq, moveRun, recordStep, type Ending } from './run-store.js'
 
 const RETRY: BackoffPolicy = { firstMs: 60_000, factor: 5, maxMs: 3_600_000 }
-/** Beyond the first attempt. */
-const RETRIES = 3
-/** What is nobody's fault and passes by itself. */
-const POSTPONED: ReadonlySet<ErrorCode> = new Set(['limit_reached', 'rate_limited', 'unavailable'])
-const POSTPONED_MS = 900_000
-/** Until what is unavailable is tried again, where it does not say. */
-export const UNAVAILABLE_MS = 5_000
+const MAX_RETRIES = 3
+/** Errors that block a step without being its fault. */
+const BLOCKING: ReadonlySet<ErrorCode> = new Set(['limit_reached', 'rate_limited', 'unavailable'])
+const BLOCKED_RETRY_MS = 900_000
+/** Used if an `unavailable` error has no `retryAfterMs`. */
+export const UNAVAILABLE_RETRY_MS = 5_000
 
-/** Whether the run can take another step at once. */
-export type Standing = 'goes_on' | 'rests'
+/** `continue`: the run is due and can take another step now. */
+export type Progress = 'continue' | 'stop'
 
-/** @param run as it was read; it is looked at anew before anything is done */
-export async function advance(parts: FlowParts, flow: Flow, run: Run): Promise<Standing> {
+/** An automation with its steps, deleted ones included. */
+export class Flow {
+  readonly automation: Automation
+  private readonly bySeq = new Map<number, StoredStep>()
+  private readonly byId = new Map<string, StoredStep>()
+  /** Without deleted ones, by position. */
+  private readonly steps: readonly StoredStep[]
+
+  constructor(automation: Automation, stored: readonly StoredStep[]) {
+    this.automation = automation
+    this.steps = stored.filter(({ deletedAt }) => deletedAt === null)
+    for (const step of stored) {
+      this.bySeq.set(step.seq, step)
+      this.byId.set(step.id, step)
+    }
+  }
+
+  /** The step with this number, or its successor if it was deleted. @returns undefined at the end of the flow */
+  at(seq: number | null): StoredStep | undefined {
+    // The counter guards against a cycle of successors in damaged data.
+    for (let next = seq, hops = 0; next !== null && hops <= this.bySeq.size; hops += 1) {
+      const step = this.bySeq.get(next)
+      if (step === undefined || step.deletedAt === null) return step
+      next = step.successor
+    }
+    return undefined
+  }
+
+  /** @returns undefined if no step, deleted or not, has the id; null at the end of the flow */
+  withId(id: string): StoredStep | null | undefined {
+    const step = this.byId.get(id)
+    return step && (this.at(step.seq) ?? null)
+  }
+
+  after({ seq }: Pick<StoredStep, 'seq'>, skipCount = 0): StoredStep | undefined {
+    const index = this.steps.findIndex(one => one.seq === seq)
+    return index < 0 ? undefined : this.steps[index + 1 + skipCount]
+  }
+}
+
+/** @param run as it was read; compared with its row before anything is done */
+export async function advance(parts: FlowParts, flow: Flow, run: Run): Promise<Progress> {
   const { database } = parts
   const step = flow.at(run.step)
-  const isOver = run.wait !== null
-  if (!step || isOver || run.stepsDone >= MOST_STEPS_OF_A_RUN)
-    return database.write(tx => new Advance(parts, tx, flow, run, step).take(), { isLong: true })
-  // A request cannot be taken back: nothing is sent for a run that may not act.
-  if (hasOutsideEffects(step) && !(await mayAct(database.reader, run)))
-    return database.write(tx => new Advance(parts, tx, flow, run, step).stop(), { isLong: true })
-  let take: Take
+  const isResuming = run.wait !== null
+  const inTransaction = (work: (advance: Advance) => Promise<Progress>) =>
+    database.write(tx => work(new Advance(parts, tx, flow, run, step)), { isLong: true })
+  if (!step || isResuming || run.stepsDone >= MAX_STEPS_PER_RUN) return inTransaction(it => it.execute())
+  // A request cannot be undone, so none is sent for a run that may not act.
+  if (hasExternalEffects(step) && !(await mayAct(database.reader, run)))
+    return inTransaction(it => it.parkOrCancel())
   try {
-    take = await STEP_TYPE[step.type].prepare({ parts, automation: flow.automation, step, run })
-    return await database.write(tx => new Advance(parts, tx, flow, run, step).take(take), { isLong: true })
+    const execute = await STEP_TYPE[step.type].prepare({ parts, automation: flow.automation, step, run })
+    return await inTransaction(it => it.execute(execute))
   } catch (error) {
     if (isStorageError(error)) throw error
-    return database.write(tx => new Advance(parts, tx, flow, run, step).fail(error), { isLong: true })
+    return inTransaction(it => it.fail(error))
   }
 }
 
@@ -70,10 +107,10 @@ class Advance {
   private readonly tx: Tx
   private readonly flow: Flow
   private readonly run: Run
-  private readonly step: KeptStep | undefined
+  private readonly step: StoredStep | undefined
   private readonly now: number
 
-  constructor(parts: FlowParts, tx: Tx, flow: Flow, run: Run, step: KeptStep | undefined) {
+  constructor(parts: FlowParts, tx: Tx, flow: Flow, run: Run, step: StoredStep | undefined) {
     this.parts = parts
     this.tx = tx
     this.flow = flow
@@ -82,141 +119,127 @@ class Advance {
     this.now = parts.clock.now()
   }
 
-  /** @param take of a step that begins; absent where it waited, or none is taken any more */
-  async take(take?: Take): Promise<Standing> {
+  /** @param prepared the step to execute; absent if the run resumes after a wait, or no step is to be taken */
+  async execute(prepared?: ExecuteStep): Promise<Progress> {
     const { step } = this
     const automation = await this.findAutomation()
-    if (!automation) return 'rests'
+    if (!automation) return 'stop'
     const isPaused = automation.status !== 'active'
-    if (isPaused && !(take && step && hasOutsideEffects(step))) return this.park()
-    const standing = await this.takeStep(automation, take)
-    return isPaused ? this.park() : standing
+    if (isPaused && !(prepared && step && hasExternalEffects(step))) return this.park()
+    const progress = await this.takeStep(automation, prepared)
+    return isPaused ? this.park() : progress
   }
 
-  /** Parks or ends the run where its automation is paused or deleted. */
-  async stop(): Promise<Standing> {
+  async parkOrCancel(): Promise<Progress> {
     const automation = await this.findAutomation()
-    return automation && automation.status !== 'active' ? this.park() : 'rests'
+    return automation && automation.status !== 'active' ? this.park() : 'stop'
   }
 
-  private async takeStep(automation: Automation, take: Take | undefined): Promise<Standing> {
+  async fail(error: unknown): Promise<Progress> {
+    const { step } = this
+    const automation = step && (await this.findAutomation())
+    if (!step || !automation) return 'stop'
+    const isPaused = automation.status !== 'active'
+    if (isPaused && !hasExternalEffects(step)) return this.park()
+    const progress = await this.recordFailure(step, error)
+    return isPaused ? this.park() : progress
+  }
+
+  private async takeStep(automation: Automation, prepared: ExecuteStep | undefined): Promise<Progress> {
     const { parts, tx, run, step, now } = this
     if (!step) return this.end({ status: 'completed', exitReason: 'end_of_flow' })
     const contact = await findContact(tx.db, run.workspaceId, { id: run.contactId })
     if (!contact) return this.end({ status: 'cancelled', exitReason: 'contact_deleted' })
-    const taking = { parts, automation, step, run, tx, contact, now }
-    if (take) return this.follow(step, await take(taking))
+    const execution = { parts, automation, step, run, tx, contact, now }
+    if (prepared) return this.apply(step, await prepared(execution))
     if (run.wait === null) return this.endByLimit()
-    const how = run.wait === 'arrived' ? 'event' : 'time'
-    // Where the step has become another one meanwhile, it was waited for what it was.
-    const type = STEP_TYPE[step.type]
-    const outcome = type.goOn?.(taking, how) ?? { kind: 'done' }
-    return this.follow(step, outcome, 0)
+    const reason = run.wait === 'arrived' ? 'event' : 'time'
+    // The step may have been changed to a type without waits in the meantime.
+    const outcome = STEP_TYPE[step.type].resume?.(execution, reason) ?? { kind: 'done' }
+    return this.apply(step, outcome, 0)
   }
 
-  async fail(error: unknown): Promise<Standing> {
-    const { step } = this
-    const automation = step && (await this.findAutomation())
-    if (!step || !automation) return 'rests'
-    const isPaused = automation.status !== 'active'
-    if (isPaused && !hasOutsideEffects(step)) return this.park()
-    const standing = await this.countFailure(step, error)
-    return isPaused ? this.park() : standing
-  }
-
-  private async countFailure(step: KeptStep, error: unknown): Promise<Standing> {
+  private async recordFailure(step: StoredStep, error: unknown): Promise<Progress> {
     const { parts, tx, run, now } = this
     const message = describeError(error)
-    const detail = { error: message, ...(error instanceof StepFault ? error.detail : {}) }
-    if (error instanceof AppError && POSTPONED.has(error.code)) {
+    const detail = { error: message, ...(error instanceof StepError ? error.detail : {}) }
+    if (error instanceof AppError && BLOCKING.has(error.code)) {
       const isUnavailable = error.code === 'unavailable'
-      const dueAt = now + (error.retryAfterMs ?? (isUnavailable ? UNAVAILABLE_MS : POSTPONED_MS))
-      // The appliance is busy or has no room: the next look is soon, and no reason to write lines about.
+      const dueAt = now + (error.retryAfterMs ?? (isUnavailable ? UNAVAILABLE_RETRY_MS : BLOCKED_RETRY_MS))
+      // Retried within seconds: not worth a record each time.
       if (!isUnavailable) await this.record(step, 'retrying', detail)
       await moveRun(tx.db, run.seq, { ...run, dueAt })
-      return 'rests'
+      return 'stop'
     }
     const failures = run.failures + 1
-    if (failures > RETRIES) {
+    if (failures > MAX_RETRIES) {
       await this.record(step, 'failed', detail)
       return this.end({ status: 'failed', exitReason: 'step_failed', error: message })
     }
     const dueAt = now + retryDelayMs(RETRY, failures, parts.random.fraction())
     await this.record(step, 'retrying', detail)
-    const refusals = run.refusals + (error instanceof StepFault && error.isAnswered ? 1 : 0)
+    const refusals = run.refusals + (error instanceof StepError && error.isAnswered ? 1 : 0)
     await moveRun(tx.db, run.seq, { ...run, failures, refusals, dueAt })
-    return 'rests'
+    return 'stop'
   }
 
-  /** The automation, active or paused, of a run that is still where it was. Ends the run where the automation is deleted. */
+  /** The automation, active or paused, if the run's row is unchanged. Cancels the run if the automation is deleted. */
   private async findAutomation(): Promise<Automation | undefined> {
     const { tx, run } = this
-    const { seq, automation } = run
-    const found = await findRunBySeq(tx.db, seq)
-    if (!found || !isSame(found, run)) return undefined
-    const known = await findAutomationBySeq(tx.db, automation)
-    if (known && known.deletedAt === null) return known
+    const current = await findRunBySeq(tx.db, run.seq)
+    if (!current || !isUnchanged(current, run)) return undefined
+    const automation = await findAutomationBySeq(tx.db, run.automation)
+    if (automation && automation.deletedAt === null) return automation
     await this.end({ status: 'cancelled', exitReason: 'automation_deleted' })
     return undefined
   }
 
-  private async park(): Promise<Standing> {
+  private async park(): Promise<Progress> {
     await parkRun(this.tx.db, this.run.seq)
-    return 'rests'
+    return 'stop'
   }
 
-  /** @param counted steps that this is; what goes on after a wait was counted when it began */
-  private async follow(step: KeptStep, outcome: StepOutcome, counted = 1): Promise<Standing> {
+  /** @param counted 0 for a step that was counted when its wait began */
+  private async apply(step: StoredStep, outcome: StepOutcome, counted = 1): Promise<Progress> {
     const { tx, run, flow, now } = this
     const stepsDone = run.stepsDone + counted
     if (outcome.kind === 'wait') {
       const { until, event, detail } = outcome
       await this.record(step, 'waiting', detail)
       await moveRun(tx.db, run.seq, {
-        ...{
-          step: step.seq,
-          wait: event ? 'event' : 'time',
-          dueAt: until,
-          stepsDone,
-          failures: 0,
-          refusals: 0,
-        },
+        ...{ step: step.seq, wait: event ? 'event' : 'time', dueAt: until, stepsDone },
+        ...{ failures: 0, refusals: 0, lastMessageId: run.lastMessageId },
         ...{ waitEvent: event?.type ?? null, waitMessage: event?.messageId ?? null },
-        lastMessageId: run.lastMessageId,
       })
-      return until <= now ? 'goes_on' : 'rests'
+      return until <= now ? 'continue' : 'stop'
     }
-    await this.record(
-      step,
-      outcome.kind === 'done' && outcome.isSkipped === true ? 'skipped' : 'completed',
-      outcome.detail,
-    )
+    const isSkipped = outcome.kind === 'done' && outcome.isSkipped === true
+    await this.record(step, isSkipped ? 'skipped' : 'completed', outcome.detail)
     if (outcome.kind === 'exit') return this.end({ status: 'completed', exitReason: outcome.exitReason })
-    const next = outcome.goTo === undefined ? flow.after(step, outcome.pass) : flow.named(outcome.goTo)
-    if (next === undefined && outcome.goTo !== undefined)
-      return this.end({
-        ...{ status: 'failed', exitReason: 'step_failed' },
-        error: `the step ${outcome.goTo}, to which it leads, is not there`,
-      })
+    const next = outcome.goTo === undefined ? flow.after(step, outcome.skipCount) : flow.withId(outcome.goTo)
+    if (next === undefined && outcome.goTo !== undefined) {
+      const error = `the branch leads to step ${outcome.goTo}, which does not exist`
+      return this.end({ status: 'failed', exitReason: 'step_failed', error })
+    }
     await moveRun(tx.db, run.seq, {
       ...{ step: next?.seq ?? null, wait: null, waitEvent: null, waitMessage: null, dueAt: now, stepsDone },
       ...{ failures: 0, refusals: 0, lastMessageId: outcome.messageId ?? run.lastMessageId },
     })
-    if (next) return 'goes_on'
+    if (next) return 'continue'
     return this.end({ status: 'completed', exitReason: 'end_of_flow' })
   }
 
-  private endByLimit(): Promise<Standing> {
-    const error = `it has taken ${MOST_STEPS_OF_A_RUN} steps, which is as many as a run may take`
+  private endByLimit(): Promise<Progress> {
+    const error = `the run has taken ${MAX_STEPS_PER_RUN} steps, the most a run may take`
     return this.end({ status: 'failed', exitReason: 'step_limit', error })
   }
 
-  private async end(ending: Ending): Promise<Standing> {
+  private async end(ending: Ending): Promise<Progress> {
     const { tx, run, flow, now, parts } = this
     const { workspaceId, isSandbox, contactId, triggerType } = run
     await endRuns(tx.db, [run.seq], ending, now)
     await changeRunCounts(tx.db, run.automation, { active: -1, [ending.status]: 1 })
-    if (ending.status !== 'completed') return 'rests'
+    if (ending.status !== 'completed') return 'stop'
     const about = { automationId: flow.automation.id, runId: run.id, contactId, triggerType }
     await appendEvents(tx, [
       {
@@ -226,10 +249,10 @@ class Advance {
       },
     ])
     tx.onCommit(parts.onEvents)
-    return 'rests'
+    return 'stop'
   }
 
-  private record({ id, type }: KeptStep, outcome: StepResult, detail?: Detail): Promise<void> {
+  private record({ id, type }: StoredStep, outcome: StepResult, detail?: Detail): Promise<void> {
     const { tx, run, now } = this
     return recordStep(tx.db, run.seq, {
       ...{ stepId: id, stepType: type, outcome, at: now },
@@ -238,31 +261,30 @@ class Advance {
   }
 }
 
-/** Preparing it sends a request to another server, which no transaction can undo. */
-function hasOutsideEffects({ type }: KeptStep): boolean {
+/** Preparing the step sends a request to another server. */
+function hasExternalEffects({ type }: StoredStep): boolean {
   return STEP_TYPE[type].isSlow === true
 }
 
-/** The run is where it was, and its automation is active. */
 async function mayAct(db: Queries, run: Run): Promise<boolean> {
-  const found = await findRunBySeq(db, run.seq)
+  const current = await findRunBySeq(db, run.seq)
   const automation = await findAutomationBySeq(db, run.automation)
   return (
-    found !== undefined &&
-    isSame(found, run) &&
+    current !== undefined &&
+    isUnchanged(current, run) &&
     automation?.deletedAt === null &&
     automation.status === 'active'
   )
 }
 
-/** Neither woken nor moved, ended or parked since it was read. */
-function isSame(one: Run, other: Run): boolean {
+/** Whether the run was neither woken, moved, ended nor parked since it was read. */
+function isUnchanged(current: Run, read: Run): boolean {
   return (
-    one.endedAt === null &&
-    one.dueAt !== null &&
-    one.step === other.step &&
-    one.wait === other.wait &&
-    one.stepsDone === other.stepsDone &&
-    one.failures === other.failures
+    current.endedAt === null &&
+    current.dueAt !== null &&
+    current.step === read.step &&
+    current.wait === read.wait &&
+    current.stepsDone === read.stepsDone &&
+    current.failures === read.failures
   )
 }

@@ -1,9 +1,9 @@
 /**
- * Contacts enter an automation: the one way in, for triggers, the API and other automations.
+ * Starts runs: the only way contacts enter an automation, whether by trigger, API or another automation.
  *
- * In the transaction of whoever brings them, for one as for hundreds: rows, count and events of all are a few statements. Whom its
- * conditions do not mean does not enter, nor, where its frequency is `once`, who has been in it before, nor, where it is `every_time`,
- * who has entered MOST_AN_HOUR times in this hour. The runner does the steps.
+ * Runs in the caller's transaction, with a few statements however many contacts enter. A contact is refused if it does not match the
+ * automation's conditions, has entered before (frequency `once`) or has entered MAX_ENTRIES_PER_HOUR times in the current hour
+ * (frequency `every_time`).
  */
 import { findAudience } from '../../audience/audience-store.js'
 import type { Contact } from '../../audience/contacts/contact.js'
@@ -16,7 +16,7 @@ import type { FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import { changeRunCounts } from '../flows/automation-store.js'
 import { findSteps } from '../flows/step-store.js'
-import { countEntries, enterOnce } from './entry-store.js'
+import { recordEntries, recordFirstEntries } from './entry-store.js'
 import { insertRuns, type NewRun } from './run-store.js'
 
 export interface Entrant {
@@ -24,53 +24,52 @@ export interface Entrant {
   readonly triggerData: Readonly<Record<string, unknown>>
 }
 
-export interface Way {
-  /** What brings them: a type of trigger, `api` or `move_to_flow`. */
+export interface EntrySource {
+  /** A trigger type, `api` or `move_to_flow`. */
   readonly triggerType: string
-  /** Steps that the run has behind it which they come from. */
+  /** Steps taken by the run that the contacts move from. */
   readonly stepsDone?: number
 }
 
-/** Why somebody did not enter. */
 export type Refusal = 'no_contact' | 'conditions' | 'once' | 'too_often'
 
-/** Entries of one contact into an automation that it may enter again; what an automation does may be what starts it. */
-export const MOST_AN_HOUR = 100
+/** Per contact, for automations it may enter repeatedly. */
+export const MAX_ENTRIES_PER_HOUR = 100
 
 export interface Entry {
   readonly entrant: Entrant
-  /** Of the run; undefined where it was refused. */
+  /** Undefined if refused. */
   readonly runId: string | undefined
   readonly refusal: Refusal | undefined
 }
 
 type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner' | 'log'>
 
-/** @returns what became of each, in their order */
+/** @returns one result per entrant, in the same order */
 export async function enter(
   parts: Parts,
   tx: Tx,
   automation: Automation,
   entrants: readonly Entrant[],
-  { triggerType, stepsDone = 0 }: Way,
+  { triggerType, stepsDone = 0 }: EntrySource,
 ): Promise<Entry[]> {
-  const contacts = await findEntering(tx, automation, entrants)
-  const meant = await findAllowed(tx, automation, [...contacts.values()], parts.clock.now())
-  const left = await roomOf(parts, tx, automation, entrants, meant)
+  const contacts = await findContacts(tx, automation, entrants)
+  const matching = await matchingIds(tx, automation, [...contacts.values()], parts.clock.now())
+  const left = await entriesLeft(parts, tx, automation, entrants, matching)
   const entries = entrants.map((entrant): Entry => {
     const id = entrant.contactId.toLowerCase()
-    const room = left.get(id) ?? 0
+    const remaining = left.get(id) ?? 0
     if (!contacts.has(id)) return { entrant, refusal: 'no_contact', runId: undefined }
-    if (!meant.has(id)) return { entrant, refusal: 'conditions', runId: undefined }
-    left.set(id, room - 1)
-    if (room > 0) return { entrant, refusal: undefined, runId: parts.newId() }
+    if (!matching.has(id)) return { entrant, refusal: 'conditions', runId: undefined }
+    left.set(id, remaining - 1)
+    if (remaining > 0) return { entrant, refusal: undefined, runId: parts.newId() }
     return { entrant, refusal: isOnce(automation) ? 'once' : 'too_often', runId: undefined }
   })
   await start(parts, tx, automation, entries, contacts, { triggerType, stepsDone })
   return entries
 }
 
-async function findEntering(
+async function findContacts(
   { db }: Tx,
   { workspaceId }: Automation,
   entrants: readonly Entrant[],
@@ -82,7 +81,7 @@ async function findEntering(
 }
 
 /** @returns ids */
-async function findAllowed(
+async function matchingIds(
   { db }: Tx,
   { workspaceId, triggerConfig: { conditions } }: Automation,
   contacts: readonly Contact[],
@@ -90,44 +89,44 @@ async function findAllowed(
 ): Promise<ReadonlySet<string>> {
   if (!conditions) return new Set(contacts.map(({ id }) => id))
   const seqs = contacts.map(({ seq }) => seq)
-  const meant = await findMatching(db, readConditions(conditions), { workspaceId, now }, seqs)
-  return new Set(contacts.filter(({ seq }) => meant.has(seq)).map(({ id }) => id))
+  const matching = await findMatching(db, readConditions(conditions), { workspaceId, now }, seqs)
+  return new Set(contacts.filter(({ seq }) => matching.has(seq)).map(({ id }) => id))
 }
 
-/** @returns how often each of those who may enter may do so now, by id */
-async function roomOf(
+/** Records the entries. @returns how often each contact may enter now, by id */
+async function entriesLeft(
   { clock, log }: Parts,
   tx: Tx,
   automation: Automation,
   entrants: readonly Entrant[],
-  meant: ReadonlySet<string>,
+  matching: ReadonlySet<string>,
 ): Promise<Map<string, number>> {
   const now = clock.now()
   if (isOnce(automation)) {
-    const fresh = await enterOnce(tx.db, automation.seq, [...meant], now)
+    const fresh = await recordFirstEntries(tx.db, automation.seq, [...matching], now)
     return new Map([...fresh].map(id => [id, 1]))
   }
   const times = new Map<string, number>()
   for (const { contactId } of entrants) {
     const id = contactId.toLowerCase()
-    if (meant.has(id)) times.set(id, (times.get(id) ?? 0) + 1)
+    if (matching.has(id)) times.set(id, (times.get(id) ?? 0) + 1)
   }
-  const counted = await countEntries(tx.db, automation.seq, times, now)
-  const room = new Map<string, number>()
+  const counted = await recordEntries(tx.db, automation.seq, times, now)
+  const remaining = new Map<string, number>()
   for (const [id, entries] of counted) {
     const before = entries - (times.get(id) ?? 0)
-    room.set(id, MOST_AN_HOUR - before)
-    // Once an hour for each.
-    if (before <= MOST_AN_HOUR && entries > MOST_AN_HOUR)
+    remaining.set(id, MAX_ENTRIES_PER_HOUR - before)
+    // Logged once per contact and hour.
+    if (before <= MAX_ENTRIES_PER_HOUR && entries > MAX_ENTRIES_PER_HOUR)
       tx.onCommit(() =>
         log.warn('automation entries limited', {
           automationId: automation.id,
           contactId: id,
-          most: MOST_AN_HOUR,
+          most: MAX_ENTRIES_PER_HOUR,
         }),
       )
   }
-  return room
+  return remaining
 }
 
 function isOnce({ triggerConfig }: Automation): boolean {
@@ -140,7 +139,7 @@ async function start(
   automation: Automation,
   entries: readonly Entry[],
   contacts: ReadonlyMap<string, Contact>,
-  { triggerType, stepsDone }: Required<Way>,
+  { triggerType, stepsDone }: Required<EntrySource>,
 ): Promise<void> {
   const { workspaceId, isSandbox } = automation
   const startedAt = clock.now()

@@ -1,8 +1,8 @@
 /**
- * SQL of who has entered which automation: for good, where each contact enters once; by the hour, where it may enter again and again.
+ * SQL of automation entries: permanent where each contact may enter once, otherwise counted per hour.
  *
- * Called by `enter.ts`, in its transaction. What an automation itself does can be what starts it again (a tag that it takes away and
- * gives): the bound by the hour keeps such a circle from filling the database.
+ * An automation can trigger itself, for example by removing and adding a tag. The hourly limit stops such a loop from filling the
+ * database.
  */
 import type { Queries } from '../../db/database.js'
 import { inPieces, statement } from '../../db/statement.js'
@@ -10,9 +10,8 @@ import { inPieces, statement } from '../../db/statement.js'
 interface EntryRow {
   automation: number
   contact_id: string
-  /** Hours since epoch UTC; what is counted of an earlier one counts no more. */
+  /** Hours since epoch UTC; `entries` counts this hour only. */
   hour: number
-  /** In that hour. */
   entries: number
 }
 
@@ -50,8 +49,8 @@ const addEntries = statement((db, { rows }: { readonly rows: readonly EntryRow[]
     .returning(['contact_id', 'entries']),
 )
 
-/** Notes who enters an automation that each contact enters once. @returns those who have not before */
-export async function enterOnce(
+/** For automations each contact may enter once. @returns ids of contacts that had not entered before */
+export async function recordFirstEntries(
   db: Queries,
   automation: number,
   contactIds: readonly string[],
@@ -65,12 +64,12 @@ export async function enterOnce(
 }
 
 /**
- * Notes who enters an automation that a contact may enter again.
+ * For automations a contact may enter repeatedly.
  *
- * @param times how often each enters now, by its id
- * @returns how often each has entered in this hour, now included
+ * @param times number of new entries by contact id
+ * @returns entries in this hour by contact id, including the new ones
  */
-export async function countEntries(
+export async function recordEntries(
   db: Queries,
   automation: number,
   times: ReadonlyMap<string, number>,

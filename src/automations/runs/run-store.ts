@@ -1,8 +1,8 @@
 /**
- * SQL of runs: one row each, found when it is due, or when what it waits for has happened, along an index.
+ * SQL of single runs and their step logs.
  *
- * A run that is at an end, or whose automation is paused, has no `due_at` and so no place in the index of what is due: those that
- * wait cost nothing, however many. `following-store.ts` has what concerns many runs at once, `waiting-store.ts` what wakes them.
+ * Ended and parked runs have no `due_at`, so the index of due runs holds only runs that can become due. Statements that touch many
+ * runs at once are in `bulk-run-store.ts`.
  */
 import { sql, type Generated, type Insertable, type RawBuilder, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -10,7 +10,7 @@ import { newestFirst } from '../../db/listing.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import type { AwaitedEvent, KeptStatus, Run, Wait } from './run.js'
+import type { AwaitedEvent, StoredStatus, Run, Wait, StepRecord, StepResult } from './run.js'
 
 interface RunRow {
   seq: Generated<number>
@@ -20,7 +20,7 @@ interface RunRow {
   is_sandbox: Flag
   contact_id: string
   contact_email: string
-  status: KeptStatus
+  status: StoredStatus
   step: number | null
   wait: Wait | null
   wait_event: AwaitedEvent | null
@@ -64,7 +64,7 @@ const insertRows = statement((db, { rows }: { readonly rows: readonly Insertable
   db.insertInto('automation_runs').values(rows),
 )
 
-/** Due at once. */
+/** The new runs are due immediately. */
 export async function insertRuns(db: Queries, runs: readonly NewRun[]): Promise<void> {
   const rows = runs.map(run => ({
     id: run.id,
@@ -112,7 +112,7 @@ export function dueQuery(db: Queries, { now, limit }: DueArguments) {
 
 const selectDue = statement((db, given: DueArguments) => dueQuery(db, given))
 
-/** Numbers of runs that go on now, those that have waited longest first. */
+/** Numbers of due runs, longest overdue first. */
 export async function findDue(db: Queries, now: number, limit: number): Promise<number[]> {
   return (await selectDue(db, { now, limit })).rows.map(({ seq }) => seq)
 }
@@ -137,7 +137,7 @@ const selectDueOf = statement(
     dueOfQuery(db, given),
 )
 
-/** The same of one workspace. */
+/** Like `findDue`, for one workspace. */
 export async function findDueOf(
   db: Queries,
   workspaceId: string,
@@ -148,10 +148,9 @@ export async function findDueOf(
 }
 
 /**
- * Workspaces that have runs which wait or are due, in order of their ids: the index is stepped over from one to the next, whatever
- * lies between.
+ * Ids of workspaces with unfinished, unparked runs, in order. Skips along the index from one workspace to the next.
  *
- * @param after '': from the first
+ * @param after exclusive; '' starts at the beginning
  */
 export async function listOwnersOfRuns(db: Queries, after: string, limit: number): Promise<string[]> {
   const next = (owner: RawBuilder<unknown>) =>
@@ -175,7 +174,7 @@ const selectNextDue = statement(db =>
     .limit(1),
 )
 
-/** When the next one goes on, ms since epoch UTC. */
+/** Ms since epoch UTC. */
 export async function nextDueAt(db: Queries): Promise<number | undefined> {
   return (await selectNextDue(db, {})).rows[0]?.due_at ?? undefined
 }
@@ -199,11 +198,11 @@ export async function findRun(db: Queries, automation: number, id: string): Prom
   return row && runFromRow(row)
 }
 
-/** Newest first. @param total as it is counted */
+/** Newest first. @param total from the automation's run counts */
 export async function listRuns(
   db: Queries,
   automation: number,
-  status: KeptStatus | undefined,
+  status: StoredStatus | undefined,
   total: number,
   page: Page,
 ): Promise<Listing<Run>> {
@@ -212,7 +211,7 @@ export async function listRuns(
   return newestFirst(matching, page, runFromRow, 'seq', total)
 }
 
-type Moving = Pick<
+type Position = Pick<
   Run,
   | 'step'
   | 'wait'
@@ -225,11 +224,11 @@ type Moving = Pick<
   | 'lastMessageId'
 >
 
-const moveRow = statement((db, { seq, ...set }: MovingRow) =>
+const moveRow = statement((db, { seq, ...set }: PositionRow) =>
   db.updateTable('automation_runs').set(set).where('seq', '=', seq),
 )
 
-type MovingRow = Pick<
+type PositionRow = Pick<
   Selectable<RunRow>,
   | 'seq'
   | 'step'
@@ -243,8 +242,7 @@ type MovingRow = Pick<
   | 'last_message_id'
 >
 
-/** Where an unfinished run stands from now on. */
-export async function moveRun(db: Queries, seq: number, run: Moving): Promise<void> {
+export async function moveRun(db: Queries, seq: number, run: Position): Promise<void> {
   await moveRow(db, {
     seq,
     step: run.step,
@@ -259,14 +257,13 @@ export async function moveRun(db: Queries, seq: number, run: Moving): Promise<vo
   })
 }
 
-/** How a run ends. */
 export interface Ending {
-  readonly status: Exclude<KeptStatus, 'active'>
+  readonly status: Exclude<StoredStatus, 'active'>
   readonly exitReason: string
   readonly error?: string
 }
 
-/** @returns how many of them were not at an end before */
+/** @returns how many were unfinished */
 export async function endRuns(
   db: Queries,
   seqs: readonly number[],
@@ -319,4 +316,62 @@ function runFromRow(row: Selectable<RunRow>): Run {
     startedAt: row.started_at,
     endedAt: row.ended_at,
   }
+}
+
+interface StepRecordRow {
+  seq: Generated<number>
+  run: number
+  at: number
+  step_id: string
+  step_type: string
+  outcome: StepResult
+  detail: string | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    automation_run_steps: StepRecordRow
+  }
+}
+
+const insertRow = statement((db, row: Omit<StepRecordRow, 'seq'> & Record<string, unknown>) =>
+  db.insertInto('automation_run_steps').values({
+    run: row.run,
+    at: row.at,
+    step_id: row.step_id,
+    step_type: row.step_type,
+    outcome: row.outcome,
+    detail: row.detail,
+  }),
+)
+
+/** Appends to the run's step log. @param run its number */
+export async function recordStep(db: Queries, run: number, record: StepRecord): Promise<void> {
+  const { stepId, stepType, outcome, detail, at } = record
+  await insertRow(db, {
+    run,
+    at,
+    step_id: stepId,
+    step_type: stepType,
+    outcome,
+    detail: detail && JSON.stringify(detail),
+  })
+}
+
+/** Oldest first. */
+export async function listStepRecords(db: Queries, run: number, limit: number): Promise<StepRecord[]> {
+  const rows = await db
+    .selectFrom('automation_run_steps')
+    .selectAll()
+    .where('run', '=', run)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map(row => ({
+    stepId: row.step_id,
+    stepType: row.step_type,
+    outcome: row.outcome,
+    detail: row.detail === null ? null : (JSON.parse(row.detail) as StepRecord['detail']),
+    at: row.at,
+  }))
 }

@@ -1,49 +1,49 @@
-/** What a run is: one contact on its way through an automation. Holds no logic. */
+/** One contact's way through an automation, as data. */
 
 export const RUN_STATUSES = ['active', 'completed', 'failed', 'paused', 'cancelled'] as const
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
-/** As it is kept: that its automation is paused stands with the automation. */
-export type KeptStatus = Exclude<RunStatus, 'paused'>
+/** `paused` is not stored: it follows from the status of the automation. */
+export type StoredStatus = Exclude<RunStatus, 'paused'>
 
 export type AwaitedEvent = 'email_opened' | 'email_clicked' | 'purchase' | 'page_viewed'
 
 /**
- * What a run that has begun its step waits for.
+ * What a run is waiting for in its current step.
  *
- *   time      the delay to be over
- *   event     an event, until the moment that it is due
- *   arrived   nothing more: the event has come
+ *   time      `dueAt`
+ *   event     `waitEvent`, until `dueAt`
+ *   arrived   nothing: the event has arrived
  */
 export type Wait = 'time' | 'event' | 'arrived'
 
 export interface Run {
   readonly seq: number
   readonly id: string
-  /** Number of the automation. */
+  /** `seq` of the automation. */
   readonly automation: number
   readonly workspaceId: string
   readonly isSandbox: boolean
   readonly contactId: string
   readonly contactEmail: string
-  readonly status: KeptStatus
-  /** Number of the step that is next, or that it waits in; null where none is left. */
+  readonly status: StoredStatus
+  /** `seq` of the next step, or of the one it waits in; null at the end of the flow. */
   readonly step: number | null
   readonly wait: Wait | null
   readonly waitEvent: AwaitedEvent | null
-  /** The message that the event has to be about; null: any. */
+  /** The awaited event must be about this message; null: any message. */
   readonly waitMessage: string | null
-  /** When it goes on, ms since epoch UTC; null where it is at an end or stands still. */
+  /** Ms since epoch UTC; null if ended or parked. */
   readonly dueAt: number | null
-  /** The same of one that stands still because its automation is paused. */
+  /** `dueAt` of a parked run: one whose automation is paused. */
   readonly parkedDueAt: number | null
   readonly stepsDone: number
-  /** Of the step that is next, in a row. */
+  /** Consecutive failures of the current step. */
   readonly failures: number
-  /** Of these failures, those that the other side answered. */
+  /** Failures in which the web server answered; part of the idempotency key. */
   readonly refusals: number
   readonly lastMessageId: string | null
-  /** What started it: a type of trigger, `api` or `move_to_flow`. */
+  /** A trigger type, `api` or `move_to_flow`. */
   readonly triggerType: string
   readonly triggerData: Readonly<Record<string, unknown>>
   readonly exitReason: string | null
@@ -52,12 +52,12 @@ export interface Run {
   readonly endedAt: number | null
 }
 
-/** A run executes at most so many steps, those of the flow that it came from counted. */
-export const MOST_STEPS_OF_A_RUN = 1_000
+/** Includes the steps of automations it moved from. */
+export const MAX_STEPS_PER_RUN = 1_000
 
 export type StepResult = 'waiting' | 'completed' | 'skipped' | 'retrying' | 'failed'
 
-/** One line of a run's log. */
+/** One entry of a run's step log. */
 export interface StepRecord {
   readonly stepId: string
   readonly stepType: string

@@ -1,55 +1,74 @@
 /**
- * The runner: takes runs that are due, a bounded group at a time, and brings each on until it waits or ends.
+ * The automation runner: takes due runs in batches and advances each until it waits or ends.
  *
- * A job that lasts as long as the appliance. Runs that wait cost nothing: it sleeps until the next one is due, or until it is told of
- * one, or another process has written. Steps that may take seconds have places of their own, so that nobody waits for somebody else's
- * web server, and where more is due than can be taken at a time workspaces take turns. Whatever it has in hand when the process is gone is due again at the next start. Fails: never; while the database does
- * not write it tries again.
+ * Runs as one job for the life of the process. It sleeps until the next run is due, `wake` is called or another process has written.
+ * Slow steps (web requests) run in separate slots, so one workspace's slow server delays nobody else. If more runs are due than fit
+ * in a batch, workspaces take turns. After a crash every run in progress is due again.
+ * Never rejects; while the database cannot write it retries.
  */
 import { AppError, describeError } from '../../core/errors.js'
+import type { Queries, Tx } from '../../db/database.js'
 import { isStorageError } from '../../events/set-aside-store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { AutomationParts, FlowParts } from '../automation-parts.js'
+import type { Automation } from '../flows/automation.js'
+import {
+  changeRunCounts,
+  findAutomationBySeq,
+  findChangedAutomations,
+  markChangeApplied,
+} from '../flows/automation-store.js'
+import { findDeletedSteps, findStoredSteps, markDeletionApplied } from '../flows/step-store.js'
 import { findLiveWorkspace } from '../live-workspace.js'
 import { STEP_TYPE } from '../steps/step-types.js'
-import { advance, UNAVAILABLE_MS } from './advance.js'
-import { FlowCache, type Flow } from './flow-cache.js'
+import { advance, Flow, UNAVAILABLE_RETRY_MS } from './advance.js'
+import { deleteContactRecords, findUnfinishedRuns, skipDeletedStep, unparkRuns } from './bulk-run-store.js'
 import type { Run } from './run.js'
-import { findDue, findDueOf, findRunBySeq, listOwnersOfRuns, moveRun, nextDueAt } from './run-store.js'
-import { settleSome } from './settle-runs.js'
+import {
+  endRuns,
+  findDue,
+  findDueOf,
+  findRunBySeq,
+  listOwnersOfRuns,
+  moveRun,
+  nextDueAt,
+} from './run-store.js'
 
-/** Runs that are looked for at a time. */
-const AT_ONCE = 64
-/** Of those so many are brought on at a time: as many of their steps share a commit as take some milliseconds. */
-const LINES = 32
-/** Workspaces that share them where more are due. */
-const OWNERS_AT_ONCE = 16
-/** Steps that a run takes in a row before others have their turn. */
-const STEPS_IN_A_ROW = 20
-/** Steps under way that may take seconds, and of one workspace. */
-const MOST_SLOW = 32
-const MOST_SLOW_OF_ONE = 8
-/** Until a run looks again for a place among them. */
-const PLACE_MS = 5_000
-/** Between two groups, ms of real time: nobody waits for one more than for whoever else writes. */
-const REST_MS = 1
-/** Until the clock, which may have been set, and other processes are asked. */
-const LOOK_EVERY_MS = 30_000
-const FOREIGN_EVERY_MS = 1_000
-const AGAIN_AFTER_MS = 5_000
-/** Of a run that has a fault which is no step's. */
-const SET_BACK_MS = 300_000
-/** Of a workspace that was removed and may be restored. */
-const REMOVED_MS = 3_600_000
+/** Due runs read at a time. */
+const BATCH_SIZE = 64
+/** Runs advanced concurrently; their transactions share a group commit of a few milliseconds. */
+const CONCURRENCY = 32
+/** Workspaces that share a batch if more is due than fits. */
+const WORKSPACES_PER_BATCH = 16
+/** Steps of one run before other runs are served. */
+const MAX_STEPS_IN_A_ROW = 20
+/** Concurrent slow steps, in total and per workspace. */
+const SLOW_SLOTS = 32
+const SLOW_SLOTS_PER_WORKSPACE = 8
+/** Base delay until a run tries again to get a slot. */
+const SLOT_RETRY_MS = 5_000
+/** Real time between batches, so that other writers are not starved. */
+const BATCH_PAUSE_MS = 1
+/** Longest sleep: the system clock may have been set. */
+const MAX_SLEEP_MS = 30_000
+/** Interval of the check for commits of other processes. */
+const FOREIGN_CHECK_MS = 1_000
+const RETRY_AFTER_MS = 5_000
+/** Delay of a run after an error that is not its step's. */
+const FAILED_RUN_DELAY_MS = 300_000
+/** Delay of a run whose workspace was removed and may be restored. */
+const REMOVED_WORKSPACE_DELAY_MS = 3_600_000
+/** Rows per transaction when changes of automations are applied to their runs: a few milliseconds. */
+const CHANGE_BATCH_SIZE = 200
 
 export class Runner {
   private readonly parts: FlowParts
   private readonly flows: FlowCache
   /** Runs in slow steps, by number. */
   private readonly slow = new Map<number, { readonly workspaceId: string; readonly done: Promise<void> }>()
-  /** That nothing can be written down, as a slow step has found. */
-  private fault: unknown
-  /** Workspaces up to this one have had their turn. */
+  /** A storage error that a slow step ran into. */
+  private storageError: unknown
+  /** The last workspace served; the next shared batch starts after it. */
   private lastOwner = ''
   private wakes = 0
   private wakeUp: () => void = () => {}
@@ -59,131 +78,131 @@ export class Runner {
     this.flows = new FlowCache(parts.database.reader)
   }
 
-  /** There may be something to do. Cheap. */
+  /** Cheap; call it whenever there may be work. */
   wake(): void {
     this.wakes += 1
     this.wakeUp()
   }
 
-  /** Until the signal comes. */
+  /** Resolves after `stopping` is aborted and all slow steps are done. */
   async run(stopping: AbortSignal): Promise<void> {
     const { log, clock } = this.parts
     try {
       while (!stopping.aborted) {
         const { wakes } = this
         try {
-          if (await this.step(stopping)) await pauseFor(REST_MS)
-          else if (wakes === this.wakes) await this.rest(stopping)
+          if (await this.runBatch(stopping)) await pauseFor(BATCH_PAUSE_MS)
+          else if (wakes === this.wakes) await this.sleep(stopping)
         } catch (error) {
           log.error('automation runner failed', { error: describeError(error) })
-          await clock.sleep(AGAIN_AFTER_MS, stopping)
+          await clock.sleep(RETRY_AFTER_MS, stopping)
         }
       }
     } finally {
-      await Promise.all([...this.slow.values()].map(({ done }) => done))
+      await this.slowStepsDone()
     }
   }
 
-  /** Whatever is to be done at this moment, slow steps included. For tests, which turn the clock themselves. */
+  /** Does everything that is due now, slow steps included. For tests with a fake clock. */
   async runDue(): Promise<void> {
     const never = new AbortController().signal
     do {
-      while (await this.step(never));
-      await Promise.all([...this.slow.values()].map(({ done }) => done))
-    } while (await this.step(never))
+      while (await this.runBatch(never));
+      await this.slowStepsDone()
+    } while (await this.runBatch(never))
+  }
+
+  private async slowStepsDone(): Promise<void> {
+    await Promise.all([...this.slow.values()].map(({ done }) => done))
   }
 
   /** @returns whether there was anything to do */
-  private async step(stopping: AbortSignal): Promise<boolean> {
-    const { fault } = this
-    this.fault = undefined
-    // Whatever a web server was asked would be asked again at once: what it answered cannot be written down.
-    if (fault !== undefined) throw asError(fault)
-    if (await settleSome(this.parts)) return true
+  private async runBatch(stopping: AbortSignal): Promise<boolean> {
+    const { storageError } = this
+    this.storageError = undefined
+    // Backs off before repeating requests whose responses could not be stored.
+    if (storageError !== undefined) throw asError(storageError)
+    if (await applyNextChange(this.parts)) return true
     this.flows.clear()
-    const due = await this.findDue()
-    const free = due.filter(seq => !this.slow.has(seq))
-    const faults: unknown[] = []
+    const due = (await this.findDue()).filter(seq => !this.slow.has(seq))
+    const errors: unknown[] = []
     let next = 0
-    const line = async () => {
-      for (let seq = free[next++]; seq !== undefined && faults.length === 0; seq = free[next++])
+    const worker = async () => {
+      for (let seq = due[next++]; seq !== undefined && errors.length === 0; seq = due[next++])
         try {
-          await this.bringOn(seq, stopping)
+          await this.advanceRun(seq, stopping)
         } catch (error) {
-          await this.setBack(seq, error).catch((thrown: unknown) => faults.push(thrown))
+          await this.reschedule(seq, error).catch((thrown: unknown) => errors.push(thrown))
         }
     }
-    await Promise.all(Array.from({ length: LINES }, line))
-    const [first] = faults
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker))
+    const [first] = errors
     if (first !== undefined) throw asError(first)
-    return free.length > 0
+    return due.length > 0
   }
 
-  /** The oldest of all, or, where that is not all that is due, the oldest of each of some workspaces, and next time of the next. */
+  /** The oldest due runs; if more are due than fit, the oldest of each of the next workspaces. */
   private async findDue(): Promise<number[]> {
     const { reader } = this.parts.database
     const now = this.parts.clock.now()
-    const most = AT_ONCE + this.slow.size
-    const oldest = await findDue(reader, now, most)
-    if (oldest.length < most) return oldest
-    const owners = await listOwnersOfRuns(reader, this.lastOwner, OWNERS_AT_ONCE)
-    this.lastOwner = owners.length < OWNERS_AT_ONCE ? '' : (owners.at(-1) ?? '')
-    const share = Math.ceil(AT_ONCE / Math.max(1, owners.length)) + MOST_SLOW_OF_ONE
+    const limit = BATCH_SIZE + this.slow.size
+    const oldest = await findDue(reader, now, limit)
+    if (oldest.length < limit) return oldest
+    const owners = await listOwnersOfRuns(reader, this.lastOwner, WORKSPACES_PER_BATCH)
+    this.lastOwner = owners.length < WORKSPACES_PER_BATCH ? '' : (owners.at(-1) ?? '')
+    const share = Math.ceil(BATCH_SIZE / Math.max(1, owners.length)) + SLOW_SLOTS_PER_WORKSPACE
     const shared: number[] = []
     for (const owner of owners) shared.push(...(await findDueOf(reader, owner, now, share)))
     return shared.length > 0 ? shared : oldest
   }
 
-  /**
-   * A fault of the database is nobody's, and what is unavailable is tried again soon; of any other a run that has it must not hold up the
-   * others.
-   */
-  private async setBack(seq: number, error: unknown): Promise<void> {
+  /** Postpones a run after an unexpected error, so that it does not block the others. @throws storage errors */
+  private async reschedule(seq: number, error: unknown): Promise<void> {
     if (isStorageError(error)) throw error
     if (error instanceof AppError && error.code === 'unavailable')
-      return this.putOff(seq, error.retryAfterMs ?? UNAVAILABLE_MS)
+      return this.postpone(seq, error.retryAfterMs ?? UNAVAILABLE_RETRY_MS)
     const { log } = this.parts
     log.error('automation run failed, rescheduled', { run: seq, error: describeError(error) })
-    await this.putOff(seq, SET_BACK_MS)
+    await this.postpone(seq, FAILED_RUN_DELAY_MS)
   }
 
-  private async bringOn(seq: number, stopping: AbortSignal): Promise<void> {
-    for (let steps = 0; steps < STEPS_IN_A_ROW && !stopping.aborted; steps += 1) {
+  private async advanceRun(seq: number, stopping: AbortSignal): Promise<void> {
+    for (let steps = 0; steps < MAX_STEPS_IN_A_ROW && !stopping.aborted; steps += 1) {
       const run = await findRunBySeq(this.parts.database.reader, seq)
       if (!run || run.dueAt === null || run.dueAt > this.parts.clock.now()) return
       const flow = await this.flows.get(run.automation)
       if (!flow) return
-      if (!(await findLiveWorkspace(this.parts, run.workspaceId))) return this.putOff(seq, REMOVED_MS)
-      if (isSlow(flow, run)) return this.beginSlow(flow, run)
-      if ((await advance(this.parts, flow, run)) === 'rests') return
+      if (!(await findLiveWorkspace(this.parts, run.workspaceId)))
+        return this.postpone(seq, REMOVED_WORKSPACE_DELAY_MS)
+      if (isSlow(flow, run)) return this.beginSlowStep(flow, run)
+      if ((await advance(this.parts, flow, run)) === 'stop') return
     }
   }
 
-  private async beginSlow(flow: Flow, run: Run): Promise<void> {
+  private async beginSlowStep(flow: Flow, run: Run): Promise<void> {
     const { seq, workspaceId } = run
     const own = [...this.slow.values()].filter(one => one.workspaceId === workspaceId).length
-    if (this.slow.size >= MOST_SLOW || own >= MOST_SLOW_OF_ONE) return this.waitForPlace(run)
-    const done = this.takeSlow(flow, run).finally(() => {
+    if (this.slow.size >= SLOW_SLOTS || own >= SLOW_SLOTS_PER_WORKSPACE) {
+      // Jitter spreads the runs that compete for the slots.
+      const jitter = 1 + Math.floor(4 * this.parts.random.fraction())
+      return this.postpone(seq, SLOT_RETRY_MS * jitter)
+    }
+    const done = this.takeSlowStep(flow, run).finally(() => {
       this.slow.delete(seq)
       this.wake()
     })
     this.slow.set(seq, { workspaceId, done })
   }
 
-  private async takeSlow(flow: Flow, run: Run): Promise<void> {
+  private async takeSlowStep(flow: Flow, run: Run): Promise<void> {
     try {
       await advance(this.parts, flow, run)
     } catch (error) {
-      await this.setBack(run.seq, error).catch((fault: unknown) => (this.fault = fault))
+      await this.reschedule(run.seq, error).catch((thrown: unknown) => (this.storageError = thrown))
     }
   }
 
-  /** All places are taken: those that wait for one look again at different times. */
-  private async waitForPlace({ seq }: Run): Promise<void> {
-    await this.putOff(seq, PLACE_MS * (1 + Math.floor(4 * this.parts.random.fraction())))
-  }
-
-  private async putOff(seq: number, ms: number): Promise<void> {
+  private async postpone(seq: number, ms: number): Promise<void> {
     const { database, clock } = this.parts
     await database.write(async tx => {
       const run = await findRunBySeq(tx.db, seq)
@@ -191,7 +210,7 @@ export class Runner {
     })
   }
 
-  private async rest(stopping: AbortSignal): Promise<void> {
+  private async sleep(stopping: AbortSignal): Promise<void> {
     const { clock, database } = this.parts
     const over = new AbortController()
     const { wakes } = this
@@ -199,19 +218,98 @@ export class Runner {
     this.wakeUp = stop
     stopping.addEventListener('abort', stop, { once: true })
     try {
-      const next = await nextFree(this.parts, this.slow)
-      const end = clock.monotonic() + Math.min(LOOK_EVERY_MS, Math.max(1, next - clock.now()))
+      const next = await this.nextWakeAt()
+      const end = clock.monotonic() + Math.min(MAX_SLEEP_MS, Math.max(1, next - clock.now()))
       const version = database.foreignVersion()
       while (wakes === this.wakes && !over.signal.aborted && !stopping.aborted) {
         const left = end - clock.monotonic()
         if (left <= 0 || version !== database.foreignVersion()) return
-        await clock.sleep(Math.min(FOREIGN_EVERY_MS, left), over.signal)
+        await clock.sleep(Math.min(FOREIGN_CHECK_MS, left), over.signal)
       }
     } finally {
       this.wakeUp = () => {}
       stopping.removeEventListener('abort', stop)
     }
   }
+
+  /** When the next run is due, ms since epoch UTC. Runs in slow steps are due too, but wake the runner when they are done. */
+  private async nextWakeAt(): Promise<number> {
+    const { database, clock } = this.parts
+    const next = await nextDueAt(database.reader)
+    if (next === undefined) return Infinity
+    return this.slow.size > 0 && next <= clock.now() ? clock.now() + FOREIGN_CHECK_MS : next
+  }
+}
+
+/** Reads each flow once per batch. An edit made during a batch takes effect with the next one. */
+class FlowCache {
+  private readonly reader: Queries
+  private readonly flows = new Map<number, Promise<Flow | undefined>>()
+
+  constructor(reader: Queries) {
+    this.reader = reader
+  }
+
+  /** @param seq of the automation */
+  get(seq: number): Promise<Flow | undefined> {
+    const cached = this.flows.get(seq)
+    if (cached) return cached
+    const read = this.read(seq)
+    this.flows.set(seq, read)
+    return read
+  }
+
+  clear(): void {
+    this.flows.clear()
+  }
+
+  private async read(seq: number): Promise<Flow | undefined> {
+    const automation = await findAutomationBySeq(this.reader, seq)
+    return automation && new Flow(automation, await findStoredSteps(this.reader, seq))
+  }
+}
+
+/**
+ * Applies one batch of a change to the runs it affects; there may be a million.
+ *
+ * | change                | effect on runs                                      |
+ * |-----------------------|-----------------------------------------------------|
+ * | automation reactivated | parked runs are due again                          |
+ * | automation deleted    | unfinished runs are cancelled: `automation_deleted` |
+ * | step deleted          | runs at that step move to its successor             |
+ *
+ * The change stays marked as pending until all its runs are done, so a crash loses nothing.
+ *
+ * @returns whether there was anything to do
+ */
+async function applyNextChange({ database, clock }: Pick<FlowParts, 'database' | 'clock'>): Promise<boolean> {
+  const [automation] = await findChangedAutomations(database.reader, 1)
+  const [step] = automation ? [] : await findDeletedSteps(database.reader, 1)
+  if (!automation && !step) return false
+  await database.write(
+    async tx => {
+      const now = clock.now()
+      if (automation) {
+        if (await applyAutomationChange(tx, automation, now)) await markChangeApplied(tx.db, automation.seq)
+      } else if (step) {
+        const { seq, successor } = step
+        if ((await skipDeletedStep(tx.db, seq, successor, now, CHANGE_BATCH_SIZE)) < CHANGE_BATCH_SIZE)
+          await markDeletionApplied(tx.db, seq)
+      }
+    },
+    { isLong: true },
+  )
+  return true
+}
+
+/** @returns whether the change is fully applied */
+async function applyAutomationChange(tx: Tx, { seq, deletedAt }: Automation, now: number): Promise<boolean> {
+  if (deletedAt === null) return (await unparkRuns(tx.db, seq, CHANGE_BATCH_SIZE)) < CHANGE_BATCH_SIZE
+  const runs = await findUnfinishedRuns(tx.db, seq, CHANGE_BATCH_SIZE)
+  if (runs.length === 0) return (await deleteContactRecords(tx.db, seq, CHANGE_BATCH_SIZE)) === 0
+  const ended = await endRuns(tx.db, runs, { status: 'cancelled', exitReason: 'automation_deleted' }, now)
+  if (ended > 0) await changeRunCounts(tx.db, seq, { active: -ended, cancelled: ended })
+  return false
 }
 
 function asError(thrown: unknown): Error {
@@ -221,11 +319,4 @@ function asError(thrown: unknown): Error {
 function isSlow(flow: Flow, run: Run): boolean {
   const step = flow.at(run.step)
   return step !== undefined && run.wait === null && STEP_TYPE[step.type].isSlow === true
-}
-
-/** When the next run is due that is not in hand, ms since epoch UTC; what is in hand wakes us itself. */
-async function nextFree({ database, clock }: FlowParts, slow: ReadonlyMap<number, unknown>): Promise<number> {
-  const next = await nextDueAt(database.reader)
-  if (next === undefined) return Infinity
-  return slow.size > 0 && next <= clock.now() ? clock.now() + FOREIGN_EVERY_MS : next
 }

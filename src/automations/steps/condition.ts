@@ -1,7 +1,4 @@
-/**
- * The step `condition`: the run goes one way or the other, by what is known of the contact at that moment. It asks as a rule of a
- * segment does, so that both mean the same.
- */
+/** The step type `condition`: branches on a rule about the contact. Rules mean the same as in segments. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
@@ -12,15 +9,15 @@ import { choice, reference, text, type ConfigOf, type Field } from './config-fie
 import type { StepType } from './step-type.js'
 
 const OPERATORS = ['equals', 'not_equals', 'contains', 'gt', 'lt', 'gte', 'lte'] as const
-const MOST_TEXT = 1_000
+const MAX_TEXT = 1_000
 
 const value: Field<string | number | boolean> = {
-  usual: '',
-  what: `a text of at most ${MOST_TEXT} characters, a number, true or false`,
-  schema: Type.Union([Type.String({ maxLength: MOST_TEXT }), Type.Number(), Type.Boolean()]),
-  read: (given, path) => {
-    if (typeof given === 'boolean' || (typeof given === 'number' && Number.isFinite(given))) return given
-    return text(MOST_TEXT).read(given, path)
+  default: '',
+  expected: `a string of at most ${MAX_TEXT} characters, a number, true or false`,
+  schema: Type.Union([Type.String({ maxLength: MAX_TEXT }), Type.Number(), Type.Boolean()]),
+  read: (input, path) => {
+    if (typeof input === 'boolean' || (typeof input === 'number' && Number.isFinite(input))) return input
+    return text(MAX_TEXT).read(input, path)
   },
 }
 
@@ -54,7 +51,7 @@ export const condition: StepType = {
       await checkConditions(db, automation.workspaceId, conditionsOf(asked))
       return undefined
     } catch (error) {
-      if (error instanceof AppError) return `cannot be asked: ${error.message}`
+      if (error instanceof AppError) return `has an invalid rule: ${error.message}`
       throw error
     }
   },
@@ -62,8 +59,8 @@ export const condition: StepType = {
     const config = step.config as ConditionConfig
     const rule = ruleOf(config)
     return Promise.resolve(async ({ tx, run, contact, now }) => {
-      const asking = { workspaceId: run.workspaceId, now }
-      const isTrue = (await findMatching(tx.db, rule, asking, [contact.seq])).has(contact.seq)
+      const scope = { workspaceId: run.workspaceId, now }
+      const isTrue = (await findMatching(tx.db, rule, scope, [contact.seq])).has(contact.seq)
       const branch = isTrue ? config.trueBranchStepId : config.falseBranchStepId
       return { kind: 'done', detail: { result: isTrue }, ...(branch === null ? {} : { goTo: branch }) }
     })

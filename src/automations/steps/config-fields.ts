@@ -1,21 +1,19 @@
 /**
- * Reads the `config` of a step or trigger field by field: names in camelCase, as answers have them, or in snake_case.
+ * Reads the `config` of a step or trigger field by field. Names may be in camelCase, as in responses, or in snake_case.
  *
- * Called where requests come in. A field that is left out, or null, has its default. Pure.
- * Fails: AppError validation_error, its path leading to the field.
+ * A field that is absent or null gets its default. Pure. Throws AppError validation_error with the path of the field.
  */
 import { refusal } from '../../audience/checks.js'
 import Type, { type TSchema } from 'typebox'
 import type { Config } from '../flows/automation.js'
 
 export interface Field<T> {
-  /** What it is where nothing is said. */
-  readonly usual: T
-  /** Completes "it must be ...", for the description of the API. */
-  readonly what: string
-  /** For the description of the API; null is accepted everywhere and stands for the default. */
+  readonly default: T
+  /** Completes "must be ..." in errors. */
+  readonly expected: string
+  /** For the API description. Null is always accepted and means the default. */
   readonly schema: TSchema
-  /** @returns undefined where the value is no such thing */
+  /** @returns undefined if the value is invalid */
   read(value: unknown, path: string): T | undefined
 }
 
@@ -25,61 +23,66 @@ export type ConfigOf<F extends Fields> = {
   readonly [Name in keyof F]: F[Name] extends Field<infer T> ? T : never
 }
 
-// eslint-disable-next-line no-control-regex -- this is what it is for
+// eslint-disable-next-line no-control-regex -- matches control characters on purpose
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 
-function textWithin(value: unknown, most: number): string | undefined {
-  return typeof value !== 'string' || value.length > most || CONTROL.test(value) ? undefined : value
+function textWithin(value: unknown, maxLength: number): string | undefined {
+  return typeof value !== 'string' || value.length > maxLength || CONTROL.test(value) ? undefined : value
 }
 
-export function text(most: number): Field<string> {
-  const what = `a text of at most ${most} characters`
-  return { usual: '', what, schema: Type.String({ maxLength: most }), read: value => textWithin(value, most) }
+export function text(maxLength: number): Field<string> {
+  return {
+    default: '',
+    expected: `a string of at most ${maxLength} characters`,
+    schema: Type.String({ maxLength }),
+    read: value => textWithin(value, maxLength),
+  }
 }
 
-/** An id, or nothing. */
+/** The id of something, in lower case. */
 export function reference(): Field<string | null> {
   return {
-    usual: null,
-    what: 'an id or null',
+    default: null,
+    expected: 'an id or null',
     schema: Type.Union([Type.String({ maxLength: 64 }), Type.Null()]),
     read: value => textWithin(value, 64)?.trim().toLowerCase() || undefined,
   }
 }
 
-export function number(usual: number, above: number, most: number): Field<number> {
+/** @param above exclusive lower bound */
+export function number(fallback: number, above: number, max: number): Field<number> {
   return {
-    usual,
-    what: `a number above ${above} and at most ${most}`,
-    schema: Type.Number({ exclusiveMinimum: above, maximum: most }),
-    read: value => (typeof value === 'number' && value > above && value <= most ? value : undefined),
+    default: fallback,
+    expected: `a number above ${above} and at most ${max}`,
+    schema: Type.Number({ exclusiveMinimum: above, maximum: max }),
+    read: value => (typeof value === 'number' && value > above && value <= max ? value : undefined),
   }
 }
 
-export function choice<T extends string>(usual: NoInfer<T>, values: readonly T[]): Field<T> {
+export function choice<T extends string>(fallback: NoInfer<T>, values: readonly T[]): Field<T> {
   return {
-    usual,
-    what: `one of ${values.join(', ')}`,
+    default: fallback,
+    expected: `one of ${values.join(', ')}`,
     schema: Type.Enum([...values]),
     read: value => values.find(one => one === value),
   }
 }
 
-export function truth(usual: boolean): Field<boolean> {
+export function bool(fallback: boolean): Field<boolean> {
   return {
-    usual,
-    what: 'true or false',
+    default: fallback,
+    expected: 'true or false',
     schema: Type.Boolean(),
     read: value => (typeof value === 'boolean' ? value : undefined),
   }
 }
 
-/** Undefined where the request says nothing of it. */
-export function optional<T>({ what, schema, read }: Omit<Field<T>, 'usual'>): Field<T | undefined> {
-  return { usual: undefined, what, schema, read }
+/** A field without a default. */
+export function optional<T>({ expected, schema, read }: Omit<Field<T>, 'default'>): Field<T | undefined> {
+  return { default: undefined, expected, schema, read }
 }
 
-/** With a check of its own beside the form. */
+/** Adds a check that throws. */
 export function checked<T>(field: Field<T>, check: (value: T, path: string) => void): Field<T> {
   return {
     ...field,
@@ -92,39 +95,40 @@ export function checked<T>(field: Field<T>, check: (value: T, path: string) => v
 }
 
 /**
- * @param said as it came @param before what stays where nothing is said; the defaults where absent
+ * @param input fields as the client sent them
  * @param path of the config in the request, e.g. `steps.2.config`
+ * @param before the stored config if it is changed; absent fields keep its values instead of the defaults
  * @throws AppError validation_error
  */
 export function readConfig(
   fields: Fields,
-  said: Readonly<Record<string, unknown>>,
+  input: Readonly<Record<string, unknown>>,
   path: string,
   before?: Config,
 ): Config {
   const config: Record<string, unknown> = {}
-  for (const [name, { usual }] of Object.entries(fields)) {
-    const value = before && Object.hasOwn(before, name) ? before[name] : usual
+  for (const [name, { default: fallback }] of Object.entries(fields)) {
+    const value = before && Object.hasOwn(before, name) ? before[name] : fallback
     if (value !== undefined) config[name] = value
   }
-  for (const [written, value] of Object.entries(said)) {
-    const name = written.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  for (const [key, value] of Object.entries(input)) {
+    const name = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
-    const place = `${path}.${written}`
-    if (!field) throw refusal(place, `${written} is no field of it; there are ${namesOf(fields)}`)
-    const found = value === null ? field.usual : field.read(value, place)
-    if (value !== null && found === undefined) throw refusal(place, `${written} must be ${field.what}`)
+    const fieldPath = `${path}.${key}`
+    if (!field) throw refusal(fieldPath, `${key} is not a known field; known fields are ${namesOf(fields)}`)
+    const found = value === null ? field.default : field.read(value, fieldPath)
+    if (value !== null && found === undefined) throw refusal(fieldPath, `${key} must be ${field.expected}`)
     if (found === undefined) Reflect.deleteProperty(config, name)
     else config[name] = found
   }
   return config
 }
 
-/** The fields as a named schema of the API's description. */
+/** The fields as a named schema of the API description. */
 export function configSchema(title: string, fields: Fields): TSchema {
-  const shown = Object.entries(fields).map(([name, { usual, schema }]) => [
+  const shown = Object.entries(fields).map(([name, { default: value, schema }]) => [
     name,
-    Type.Optional(usual === undefined ? schema : { ...schema, default: usual }),
+    Type.Optional(value === undefined ? schema : { ...schema, default: value }),
   ])
   return Type.Object(Object.fromEntries(shown) as Record<string, TSchema>, { title })
 }

@@ -1,8 +1,8 @@
 /**
- * The step `email`: sends the contact a template, through the same door as all other mail.
+ * The step type `email`: sends the contact a template as marketing mail.
  *
- * It is marketing: who has unsubscribed, or is suppressed otherwise, is passed over, and the run goes on. In a sandbox an outcome is
- * played and nothing leaves. What the run was started with fills merge tags, before what is known of the contact.
+ * Contacts that are unsubscribed or suppressed are skipped. In a sandbox the outcome is simulated. Merge tags are filled from the run's
+ * trigger data first, then from the contact.
  */
 import { createHash } from 'node:crypto'
 import { refusal } from '../../audience/checks.js'
@@ -21,18 +21,23 @@ import { submitAll } from '../../msa/submit.js'
 import type { Step } from '../flows/automation.js'
 import { checked, reference, text, type ConfigOf } from './config-fields.js'
 import { valuesFor } from './merged-text.js'
-import { findStoredMail, keepStoredMail } from './mail-store.js'
-import { StepFault, type Coming, type StepOutcome, type StepType, type Taking } from './step-type.js'
+import { findStepContent, saveStepContent } from './step-content-store.js'
+import {
+  StepError,
+  type StepContext,
+  type StepOutcome,
+  type StepType,
+  type StepExecution,
+} from './step-type.js'
 
-/** A content takes recipients for so long: then it is stored anew, and the old one's text can go. */
-const CONTENT_MS = 3_600_000
+/** A content gets new recipients for this long, then is stored again so that retention can delete the old one. */
+const CONTENT_REUSE_MS = 3_600_000
 
-/** What a request may write as subject. */
-const MOST_SUBJECT = 998
+const MAX_SUBJECT = 998
 
 const fields = {
   templateId: reference(),
-  subject: checked(text(MOST_SUBJECT), (subject, path) => {
+  subject: checked(text(MAX_SUBJECT), (subject, path) => {
     if (hasHeaderBreak(subject)) throw refusal(path, 'subject contains line breaks or control characters')
     requireReadable(subject, 'subject', path)
   }),
@@ -56,38 +61,38 @@ export const email: StepType = {
       return undefined
     } catch (error) {
       if (error instanceof AppError && error.code === 'template_not_found')
-        return 'names a template that is not there'
+        return 'refers to a template that does not exist'
       throw error
     }
   },
-  async prepare(coming) {
-    const mail = await mailOf(coming)
-    coming.parts.database.storage.requireRoom()
-    return taking => send(taking, mail)
+  async prepare(context) {
+    const mail = await cachedMail(context)
+    context.parts.database.storage.requireRoom()
+    return execution => send(execution, mail)
   },
 }
 
-/** All of a mail but its id. */
+/** Everything but the content's id. */
 interface StepMail {
   readonly workspace: SubmissionBatch['workspace']
   readonly content: Omit<SubmittedContent, 'id'>
-  /** The same for contents that are the same. */
+  /** SHA-256 of the content. */
   readonly fingerprint: string
 }
 
-/** By the step as it was read: runs of a group share what is made of it. */
-const made = new WeakMap<Step, Promise<StepMail>>()
+/** Keyed by the step object, which all runs of a batch share. */
+const mails = new WeakMap<Step, Promise<StepMail>>()
 
-function mailOf(coming: Coming): Promise<StepMail> {
-  const known = made.get(coming.step)
-  if (known) return known
-  const mail = makeMail(coming)
-  made.set(coming.step, mail)
+function cachedMail(context: StepContext): Promise<StepMail> {
+  const cached = mails.get(context.step)
+  if (cached) return cached
+  const mail = buildMail(context)
+  mails.set(context.step, mail)
   return mail
 }
 
 /** @throws AppError template_not_found, missing_from_email, domain_invalid */
-async function makeMail({ parts, automation, step }: Coming): Promise<StepMail> {
+async function buildMail({ parts, automation, step }: StepContext): Promise<StepMail> {
   const { senders } = parts.send
   const { templateId, subject: written, previewText } = step.config as EmailConfig
   const workspace = await senders.workspace(automation.workspaceId)
@@ -97,7 +102,7 @@ async function makeMail({ parts, automation, step }: Coming): Promise<StepMail> 
     templateId ?? undefined,
     'templateId',
   )
-  if (!template) throw new StepFault('the step has no templateId', {})
+  if (!template) throw new StepError('the step has no templateId', {})
   const subject = readSubject(written)
   const html = withPreview(template.html, previewText)
   const { trackOpens, trackClicks } = workspace
@@ -114,7 +119,7 @@ async function makeMail({ parts, automation, step }: Coming): Promise<StepMail> 
   return { workspace, content, fingerprint }
 }
 
-/** What mail clients show beside the subject: the first text of the mail, which is not seen in the mail itself. */
+/** Inserts the preview text that mail clients show beside the subject, hidden in the message itself. */
 function withPreview(html: string, preview: string): string {
   if (preview.trim() === '') return html
   const shown = preview
@@ -127,8 +132,8 @@ function withPreview(html: string, preview: string): string {
   return html.slice(0, at) + block + html.slice(at)
 }
 
-async function send(taking: Taking, mail: StepMail): Promise<StepOutcome> {
-  const { parts, tx, run, contact, now } = taking
+async function send(execution: StepExecution, mail: StepMail): Promise<StepOutcome> {
+  const { parts, tx, run, contact, now } = execution
   if (!contact.subscribed) return { kind: 'done', isSkipped: true, detail: { reason: 'unsubscribed' } }
   if (comesOutEmpty(mail.content.subject, brandOf(mail.workspace), valuesFor(run, contact)))
     return { kind: 'done', isSkipped: true, detail: { reason: 'empty_subject' } }
@@ -138,11 +143,11 @@ async function send(taking: Taking, mail: StepMail): Promise<StepOutcome> {
     {
       workspace: mail.workspace,
       isSandbox: run.isSandbox,
-      submissions: [await submissionOf(taking, mail)],
+      submissions: [await submissionOf(execution, mail)],
     },
     now,
   )
-  if (!recipient) throw new Error('no message was made')
+  if (!recipient) throw new Error('submit created no message')
   const { messageId, skip } = recipient
   const detail = { message_id: messageId, to: contact.email }
   return skip === null
@@ -151,17 +156,17 @@ async function send(taking: Taking, mail: StepMail): Promise<StepOutcome> {
 }
 
 async function submissionOf(
-  { parts, tx, step, run, contact, now }: Taking,
+  { parts, tx, step, run, contact, now }: StepExecution,
   mail: StepMail,
 ): Promise<Submission> {
   const { content, fingerprint } = mail
   const data =
     Object.keys(run.triggerData).length === 0 ? undefined : new Map([[contact.email, run.triggerData]])
   const to = [contact.email]
-  const known = await findStoredMail(tx.db, step.seq, fingerprint, now - CONTENT_MS)
-  if (known !== undefined)
-    return { content: { ...content, id: known }, to, isContentStored: true, ...given({ data }) }
+  const stored = await findStepContent(tx.db, step.seq, fingerprint, now - CONTENT_REUSE_MS)
+  if (stored !== undefined)
+    return { content: { ...content, id: stored }, to, isContentStored: true, ...given({ data }) }
   const id = parts.newId()
-  await keepStoredMail(tx.db, step.seq, id, fingerprint, now)
+  await saveStepContent(tx.db, step.seq, id, fingerprint, now)
   return { content: { ...content, id }, to, ...given({ data }) }
 }

@@ -1,9 +1,9 @@
 /**
- * Merge tags in the texts of steps: webhook URLs, headers and bodies, names of tags, values of attributes.
+ * Merge tags in step texts: webhook URLs, headers and bodies, tag names, attribute values.
  *
- * Filled from what started the run, then from the contact. What a contact holds is a stranger's word: in a URL each value is
- * percent-encoded and stands behind the host, and in a header it stays one line. Pure.
- * Fails: AppError validation_error where a text is written; StepFault where one is merged.
+ * Filled from the run's trigger data first, then from the contact. Values are untrusted: in a URL each is percent-encoded and may only
+ * appear after the host; in a header it stays on one line. Pure.
+ * Throws AppError validation_error when a text is saved, StepError when it is merged.
  */
 import { toUSVString } from 'node:util'
 import { refusal } from '../../audience/checks.js'
@@ -17,12 +17,12 @@ import { hasTags } from '../../content/rendering/mail-plan.js'
 import { requireReadable } from '../../msa/merged-content.js'
 import type { Run } from '../runs/run.js'
 import { checked, text, type Field } from './config-fields.js'
-import { StepFault } from './step-type.js'
+import { StepError } from './step-type.js'
 
-const MOST_URL = 4_096
-const MOST_HEADER = 4_000
+const MAX_URL = 4_096
+const MAX_HEADER = 4_000
 
-/** Scheme and host as written, ended by a path, query or fragment: no tag stands in them. */
+/** Scheme and host without merge tags, followed by a path, query or fragment. */
 const FIXED_HOST = /^https?:\/\/[^\s/\\?#{}@]+(?=[/?#])/i
 
 /** A text that may have merge tags. */
@@ -34,36 +34,39 @@ export function valuesFor({ triggerData }: Pick<Run, 'triggerData'>, contact: Co
   return { system: {}, data: triggerData, contact }
 }
 
-/** @throws StepFault */
+/** @throws StepError */
 export function merge(source: string, values: MergeValues): string {
   return hasTags(source) ? render(parse(source), values) : source
 }
 
-/** One line of text without control characters. @throws StepFault */
+/** One line of text without control characters. @throws StepError */
 export function mergeLine(source: string, values: MergeValues): string {
   const text = merge(source, values)
-  // eslint-disable-next-line no-control-regex -- what ends a line is what this is for
+  // eslint-disable-next-line no-control-regex -- matches control characters on purpose
   return text.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
 }
 
-/** A value of an HTTP header (RFC 9110 §5.5): what is not ASCII is percent-encoded UTF-8. @throws StepFault */
+/** A header field value (RFC 9110 §5.5); non-ASCII characters become percent-encoded UTF-8. @throws StepError */
 export function mergeHeader(source: string, values: MergeValues): string {
   if (!hasTags(source)) return source
-  // eslint-disable-next-line no-control-regex -- all beyond ASCII
+  // eslint-disable-next-line no-control-regex -- matches everything but ASCII
   const value = toUSVString(mergeLine(source, values)).replace(/[^\x00-\x7f]+/g, encodeURIComponent)
-  if (value.length > MOST_HEADER)
-    throw new StepFault(`a header has ${value.length} characters after merging; at most ${MOST_HEADER}`, {})
+  if (value.length > MAX_HEADER)
+    throw new StepError(
+      `a header has ${value.length} characters after merging; the limit is ${MAX_HEADER}`,
+      {},
+    )
   return value
 }
 
-/** @throws StepFault */
+/** @throws StepError */
 export function mergeUrl(source: string, values: MergeValues): string {
   if (!hasTags(source)) return source
-  const url = render(asUrl(parse(source)), values)
-  if (url.length > MOST_URL)
-    throw new StepFault(`the url has ${url.length} characters after merging; at most ${MOST_URL}`, {})
+  const url = render(percentEncoded(parse(source)), values)
+  if (url.length > MAX_URL)
+    throw new StepError(`the url has ${url.length} characters after merging; the limit is ${MAX_URL}`, {})
   const fault = findUrlFault(url)
-  if (fault !== undefined) throw new StepFault(`the url ${fault} after merging`, {})
+  if (fault !== undefined) throw new StepError(`the url ${fault} after merging`, {})
   return url
 }
 
@@ -71,13 +74,16 @@ export function mergeUrl(source: string, values: MergeValues): string {
 export function checkUrl(url: string, path: string): void {
   if (url === '') return
   if (!hasTags(url)) {
-    if (!isWebUrl(url)) throw refusal(path, 'url must be an http or https URL without a user')
+    if (!isWebUrl(url)) throw refusal(path, 'url must be an http or https URL without credentials')
     return
   }
   if (!FIXED_HOST.test(url))
-    throw refusal(path, 'merge tags in url must stand behind the host, e.g. https://example.com/{{email}}')
+    throw refusal(
+      path,
+      'merge tags in url are allowed only after the host, e.g. https://example.com/{{email}}',
+    )
   requireReadable(url, 'text', path)
-  const sample = render(asUrl(parse(url)), { system: {}, contact: SAMPLE })
+  const sample = render(percentEncoded(parse(url)), { system: {}, contact: SAMPLE })
   const fault = findUrlFault(sample)
   if (fault !== undefined) throw refusal(path, `url ${fault}`)
 }
@@ -90,17 +96,17 @@ export function isWebUrl(url: string): boolean {
   return read !== undefined && isWeb && read.username === '' && read.password === ''
 }
 
-/** Of a URL with tags: a path segment of two dots would lead out of the path that was written. */
+/** A merged `..` segment would escape the path as written. */
 function findUrlFault(url: string): string | undefined {
-  if (!isWebUrl(url)) return 'is not an http or https URL without a user'
+  if (!isWebUrl(url)) return 'is not an http or https URL without credentials'
   const path = /^https?:\/\/[^/?#]+([^?#]*)/i.exec(url)?.[1] ?? ''
-  const isKept = new URL(url).pathname.split('/').length === (path === '' ? '/' : path).split('/').length
+  const keepsSegments =
+    new URL(url).pathname.split('/').length === (path === '' ? '/' : path).split('/').length
   const hasDots = path.split('/').some(segment => segment === '.' || segment === '..')
-  return isKept && !hasDots ? undefined : "has a path segment '.' or '..'"
+  return keepsSegments && !hasDots ? undefined : "has a path segment '.' or '..'"
 }
 
-/** Every value is percent-encoded as a whole. */
-function asUrl({ nodes, ...template }: MergeTemplate): MergeTemplate {
+function percentEncoded({ nodes, ...template }: MergeTemplate): MergeTemplate {
   return { ...template, nodes: nodes.map(encoded) }
 }
 
@@ -113,7 +119,7 @@ function encoded(node: MergeNode): MergeNode {
       return { ...node, whenTrue: node.whenTrue.map(encoded), whenFalse: node.whenFalse.map(encoded) }
     case 'loop':
       return { ...node, body: node.body.map(encoded), whenEmpty: node.whenEmpty.map(encoded) }
-    // These three stand in HTML alone.
+    // HTML only.
     case 'url':
     case 'link':
     case 'pixel':
@@ -133,6 +139,6 @@ function guarded<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw error instanceof MergeError ? new StepFault(`merging failed: ${error.message}`, {}) : error
+    throw error instanceof MergeError ? new StepError(`merging failed: ${error.message}`, {}) : error
   }
 }

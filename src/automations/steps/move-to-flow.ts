@@ -1,19 +1,19 @@
 /**
- * The step `move_to_flow`: the contact enters another automation, and leaves this one or goes on in both.
+ * The step type `move_to_flow`: starts another automation for the contact and, by default, ends this run.
  *
- * It enters as by a trigger: its frequency and conditions hold, and where the contact is inside already nothing is begun a second
- * time. Steps that this run has taken are counted on, so that automations that lead to each other come to an end.
+ * The target's frequency and conditions apply, and a contact that is already in it does not enter again. The new run inherits the
+ * step count, so automations that lead to each other end at the step limit.
  */
 import { isUuid } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
 import type { Automation } from '../flows/automation.js'
 import { findAutomation } from '../flows/automation-store.js'
 import { enter } from '../runs/enter.js'
-import { isInside } from '../runs/following-store.js'
-import { text, truth, type ConfigOf } from './config-fields.js'
-import type { StepOutcome, StepType, Taking } from './step-type.js'
+import { hasUnfinishedRun } from '../runs/bulk-run-store.js'
+import { text, bool, type ConfigOf } from './config-fields.js'
+import type { StepOutcome, StepType, StepExecution } from './step-type.js'
 
-const fields = { targetFlowId: text(64), exitCurrentFlow: truth(true) }
+const fields = { targetFlowId: text(64), exitCurrentFlow: bool(true) }
 
 type MoveConfig = ConfigOf<typeof fields>
 
@@ -32,29 +32,29 @@ export const moveToFlow: StepType = {
   async findFault(config, { db, automation }) {
     if ((config as MoveConfig).targetFlowId.trim() === '') return 'has no targetFlowId'
     const target = await findTarget(db, automation, config as MoveConfig)
-    if (!target) return 'names an automation that is not there'
-    return target.seq === automation.seq ? 'leads to its own automation' : undefined
+    if (!target) return 'refers to an automation that does not exist'
+    return target.seq === automation.seq ? 'leads back to its own automation' : undefined
   },
   prepare: () =>
-    Promise.resolve(async (taking): Promise<StepOutcome> => {
-      const { exitCurrentFlow } = taking.step.config as MoveConfig
-      const detail = await move(taking)
+    Promise.resolve(async (execution): Promise<StepOutcome> => {
+      const { exitCurrentFlow } = execution.step.config as MoveConfig
+      const detail = await move(execution)
       if (exitCurrentFlow) return { kind: 'exit', exitReason: 'moved_to_flow', detail }
       return { kind: 'done', isSkipped: 'refused' in detail, detail }
     }),
 }
 
-/** @throws Error where there is no automation to move to, or it is not active: the step is tried again */
-async function move({ parts, tx, automation, step, run, contact }: Taking) {
+/** @throws Error if the target does not exist or is not active; the step is retried */
+async function move({ parts, tx, automation, step, run, contact }: StepExecution) {
   const target = await findTarget(tx.db, automation, step.config as MoveConfig)
-  if (!target) throw new Error('the automation to move to is not there')
-  if (target.status !== 'active') throw new Error(`the automation to move to is ${target.status}`)
-  const head = { automation_id: target.id }
-  if (await isInside(tx.db, target.seq, contact.id)) return { ...head, refused: 'inside_already' }
+  if (!target) throw new Error('the target automation does not exist')
+  if (target.status !== 'active') throw new Error(`the target automation is ${target.status}, not active`)
+  const about = { automation_id: target.id }
+  if (await hasUnfinishedRun(tx.db, target.seq, contact.id)) return { ...about, refused: 'inside_already' }
   const entrant = { contactId: contact.id, triggerData: run.triggerData }
-  const way = { triggerType: 'move_to_flow', stepsDone: run.stepsDone + 1 }
-  const [entry] = await enter(parts, tx, target, [entrant], way)
+  const source = { triggerType: 'move_to_flow', stepsDone: run.stepsDone + 1 }
+  const [entry] = await enter(parts, tx, target, [entrant], source)
   return entry?.runId === undefined
-    ? { ...head, refused: entry?.refusal ?? 'no_contact' }
-    : { ...head, run_id: entry.runId }
+    ? { ...about, refused: entry?.refusal ?? 'no_contact' }
+    : { ...about, run_id: entry.runId }
 }

@@ -1,8 +1,8 @@
 /**
- * What a type of step is: its configuration, what it lacks before it can run, and what it does. Holds no logic.
+ * The interface of a step type: its configuration, its check at activation and its execution.
  *
- * A step is prepared outside of any transaction (a template is read, a web server asked) and then taken in one, in which its effects
- * and the mark that it was taken are written together: both are there, or neither is.
+ * `prepare` runs outside any transaction (reads a template, calls a web server). The function it returns runs inside one and writes
+ * the step's effects together with the run's new position.
  */
 import type { Contact } from '../../audience/contacts/contact.js'
 import type { Queries, Tx } from '../../db/database.js'
@@ -10,21 +10,21 @@ import type { FlowParts } from '../automation-parts.js'
 import type { Automation, Step, StepTypeName } from '../flows/automation.js'
 import type { AwaitedEvent, Run } from '../runs/run.js'
 import type { Fields } from './config-fields.js'
+import type { Acting } from '../../audience/audience-parts.js'
 
 export type Detail = Readonly<Record<string, unknown>>
 
-/** What a step came to. */
 export type StepOutcome =
-  /** The run goes on: with the next step where no other is named. */
+  /** The run continues with the next step, unless `goTo` or `skipCount` is given. */
   | {
       readonly kind: 'done'
       readonly isSkipped?: boolean
-      /** Id of the step that it goes on with. */
+      /** Id of the step to continue with. */
       readonly goTo?: string
-      /** Steps after this one that are passed over. */
-      readonly pass?: number
+      /** Number of following steps to skip. */
+      readonly skipCount?: number
       readonly detail?: Detail
-      /** Of the mail that it sent. */
+      /** Id of the message the step sent. */
       readonly messageId?: string
     }
   | {
@@ -34,29 +34,26 @@ export type StepOutcome =
       readonly event?: { readonly type: AwaitedEvent; readonly messageId: string | null }
       readonly detail?: Detail
     }
-  /** The run is at its end. */
+  /** The run ends. */
   | { readonly kind: 'exit'; readonly exitReason: string; readonly detail?: Detail }
 
-/** A step that is about to be taken, outside of the transaction. */
-export interface Coming {
+export interface StepContext {
   readonly parts: FlowParts
   readonly automation: Automation
   readonly step: Step
   readonly run: Run
 }
 
-/** The same, inside of it. */
-export interface Taking extends Coming {
+export interface StepExecution extends StepContext {
   readonly tx: Tx
   readonly contact: Contact
   /** Ms since epoch UTC. */
   readonly now: number
 }
 
-export type Take = (taking: Taking) => Promise<StepOutcome>
+export type ExecuteStep = (execution: StepExecution) => Promise<StepOutcome>
 
-/** What is asked before an automation becomes active. */
-export interface Checking {
+export interface ActivationCheck {
   readonly db: Queries
   readonly parts: FlowParts
   readonly automation: Automation
@@ -65,25 +62,25 @@ export interface Checking {
 export interface StepType {
   readonly name: StepTypeName
   readonly fields: Fields
-  /** Fields that name a step; null or nothing there: the next one. */
+  /** Fields holding the id of a step; null or absent means the next step. */
   readonly branches?: readonly string[]
-  /** Time passes in it: a loop that leads through one is no endless work. */
+  /** Time passes in this step, so a loop through it is allowed. */
   readonly waits?: boolean
-  /** Others do not wait while it is prepared: it may take seconds. */
+  /** `prepare` may take seconds; it runs in a separate slot. */
   readonly isSlow?: boolean
-  /** @returns what is missing, completing "step 3 (email) ..."; undefined where nothing is */
-  findFault(config: Step['config'], checking: Checking): Promise<string | undefined>
-  /** @throws StepFault, or an AppError: the step is tried again later */
-  prepare(coming: Coming): Promise<Take>
-  /** What it waited for has happened, or was waited for long enough. */
-  goOn?(taking: Taking, how: 'time' | 'event'): StepOutcome
+  /** Called at activation. @returns what is wrong, completing "step 3 (email) ..."; undefined if nothing is */
+  findFault(config: Step['config'], check: ActivationCheck): Promise<string | undefined>
+  /** @throws StepError or AppError; the step is retried */
+  prepare(context: StepContext): Promise<ExecuteStep>
+  /** Called when the awaited event has arrived, or the time is over. */
+  resume?(execution: StepExecution, reason: 'time' | 'event'): StepOutcome
 }
 
-/** A step that failed, with what its log shall show. */
-export class StepFault extends Error {
-  override readonly name = 'StepFault'
+/** A failed step; `detail` goes into the step log. */
+export class StepError extends Error {
+  override readonly name = 'StepError'
   readonly detail: Detail
-  /** The other side has answered the request for good; what is sent next is another request. */
+  /** The server gave a final answer, so a retry is a new request with a new idempotency key. */
   readonly isAnswered: boolean
 
   constructor(message: string, detail: Detail, isAnswered = false) {
@@ -91,4 +88,8 @@ export class StepFault extends Error {
     this.detail = detail
     this.isAnswered = isAnswered
   }
+}
+
+export function actingFor({ workspaceId, isSandbox }: Pick<Run, 'workspaceId' | 'isSandbox'>): Acting {
+  return { workspaceId, isSandbox, source: 'automation' }
 }

@@ -1,14 +1,11 @@
-/** The table of step types: one file each. */
+/** All step types by name. */
 import type { StepTypeName } from '../flows/automation.js'
 import { condition } from './condition.js'
-import { delay } from './delay.js'
+import { delay, waitForEvent } from './wait.js'
 import { email } from './email.js'
-import { addToList, removeFromList } from './list-member.js'
+import { addToList, removeFromList, tag, updateAttribute } from './change-contact.js'
 import { moveToFlow } from './move-to-flow.js'
 import type { StepType } from './step-type.js'
-import { tag } from './tag.js'
-import { updateAttribute } from './update-attribute.js'
-import { waitForEvent } from './wait-for-event.js'
 import { webhook } from './webhook.js'
 
 export const STEP_TYPE: Readonly<Record<StepTypeName, StepType>> = {

@@ -1,104 +1,103 @@
 /**
- * Secrets in the config of webhook steps: stored and sent, masked where steps are shown.
+ * Masks secrets in webhook steps when they are shown. Stored and sent values are complete.
  *
- * | what                                                | a key that may write automations | one that may only read them |
- * |-----------------------------------------------------|----------------------------------|-----------------------------|
- * | headers for credentials, by their name              | masked                           | masked                      |
- * | all other headers                                   | shown                            | masked                      |
- * | the URL behind its host, which is often the secret  | shown                            | masked                      |
- * | fields of the body that are named like credentials  | shown                            | masked                      |
+ * | value                                      | key with `automations:write` | read-only key |
+ * |--------------------------------------------|------------------------------|---------------|
+ * | headers whose name suggests a credential   | masked                       | masked        |
+ * | other headers                              | shown                        | masked        |
+ * | URL after the host, often a secret         | shown                        | masked        |
+ * | body fields whose name suggests a credential | shown                      | masked        |
  *
- * Called where steps are shown (`flows/flow-schema.ts`) and changed (`flows/edit-steps.ts`): a mask that is sent back keeps the stored value.
- * Pure. Fails: AppError validation_error for a mask that stands for no stored value.
+ * A mask that a client sends back keeps the stored value. Pure. Throws AppError validation_error for a mask without a stored value.
  */
 import { refusal } from '../../audience/checks.js'
 
 type Config = Readonly<Record<string, unknown>>
 type Headers = Readonly<Record<string, string>>
 
-/** Stands for a value that is not shown. */
-export const HIDDEN = '********'
+export const MASK = '********'
 
-/** By name: what HTTP itself has for credentials (RFC 9110 §11, RFC 6265), and what services call theirs. */
+/** Names of credentials in HTTP (RFC 9110 §11, RFC 6265) and names that services commonly use. */
 const IS_SECRET =
   /^(proxy-)?authorization$|^cookie$|(^|[-_])(token|secret|password|credentials?|signature|(api|access|auth)?[-_]?key|auth)([-_]|$)/i
 
-/** @param mayWrite whether who is shown it may change automations @returns the config as it may be shown */
-export function withoutSecrets(config: Config, mayWrite: boolean): Config {
+/** @param mayWrite whether the viewer may change automations */
+export function maskSecrets(config: Config, mayWrite: boolean): Config {
   const { headers, url, body } = config
   if (!isObject(headers)) return config
   const shown = Object.entries(headers as Headers).map(([name, value]) => [
     name,
-    mayWrite && !IS_SECRET.test(name) ? value : HIDDEN,
+    mayWrite && !IS_SECRET.test(name) ? value : MASK,
   ])
   const masked = { ...config, headers: Object.fromEntries(shown) as Headers }
   if (mayWrite) return masked
   return {
     ...masked,
-    ...(typeof url === 'string' ? { url: maskedUrl(url) } : {}),
-    ...(isObject(body) ? { body: maskedFields(body) } : {}),
+    ...(typeof url === 'string' ? { url: maskUrl(url) } : {}),
+    ...(isObject(body) ? { body: maskFields(body) } : {}),
   }
 }
 
 /**
- * @param before as it is stored; absent where there was none
- * @param path of the config
- * @returns what was said, with the stored values in place of what stands for them
+ * Replaces masks in the input by the stored values.
+ *
+ * @param stored the current config; absent for a new step
+ * @param path of the config in the request
  */
-export function withKeptSecrets(said: Config, before: Config | undefined, path: string): Config {
-  const { headers, url, body } = said
+export function restoreSecrets(input: Config, stored: Config | undefined, path: string): Config {
+  const { headers, url, body } = input
   return {
-    ...said,
-    ...(isObject(headers) ? { headers: keptHeaders(headers, before?.['headers'], path) } : {}),
-    ...(typeof url === 'string' ? { url: keptUrl(url, before?.['url'], path) } : {}),
-    ...(isObject(body) && isObject(before?.['body']) ? { body: keptFields(body, before['body']) } : {}),
+    ...input,
+    ...(isObject(headers) ? { headers: restoreHeaders(headers, stored?.['headers'], path) } : {}),
+    ...(typeof url === 'string' ? { url: restoreUrl(url, stored?.['url'], path) } : {}),
+    ...(isObject(body) && isObject(stored?.['body']) ? { body: restoreFields(body, stored['body']) } : {}),
   }
 }
 
-function keptHeaders(headers: Config, before: unknown, path: string): Config {
+function restoreHeaders(headers: Config, before: unknown, path: string): Config {
   const stored = isObject(before) ? Object.entries(before) : []
   const byName = new Map(stored.map(([name, value]) => [name.toLowerCase(), value]))
   const kept = Object.entries(headers).map(([name, value]) => {
-    if (value !== HIDDEN) return [name, value]
+    if (value !== MASK) return [name, value]
     const known = byName.get(name.toLowerCase())
-    if (known === undefined) throw standsForNothing(`${path}.headers.${name}`)
+    if (known === undefined) throw unknownMask(`${path}.headers.${name}`)
     return [name, known]
   })
   return Object.fromEntries(kept) as Config
 }
 
-function keptUrl(url: string, before: unknown, path: string): string {
-  if (!url.includes(HIDDEN)) return url
-  if (typeof before === 'string' && maskedUrl(before) === url) return before
-  throw standsForNothing(`${path}.url`)
+function restoreUrl(url: string, before: unknown, path: string): string {
+  if (!url.includes(MASK)) return url
+  if (typeof before === 'string' && maskUrl(before) === url) return before
+  throw unknownMask(`${path}.url`)
 }
 
-function maskedUrl(url: string): string {
+function maskUrl(url: string): string {
   const [host = '', rest = ''] = /^([a-z]+:\/\/[^/?#\\]*)(.*)$/is.exec(url)?.slice(1) ?? ['', url]
-  return rest === '' || rest === '/' ? url : `${host}/${HIDDEN}`
+  return rest === '' || rest === '/' ? url : `${host}/${MASK}`
 }
 
-function maskedFields(body: Config): Config {
+function maskFields(body: Config): Config {
   return Object.fromEntries(
     Object.entries(body).map(([name, value]) => [
       name,
-      IS_SECRET.test(name) ? HIDDEN : isObject(value) ? maskedFields(value) : value,
+      IS_SECRET.test(name) ? MASK : isObject(value) ? maskFields(value) : value,
     ]),
   )
 }
 
-function keptFields(body: Config, before: Config): Config {
+function restoreFields(body: Config, before: Config): Config {
   return Object.fromEntries(
     Object.entries(body).map(([name, value]) => {
       const stored = Object.hasOwn(before, name) ? before[name] : undefined
-      if (value === HIDDEN && IS_SECRET.test(name) && stored !== undefined) return [name, stored]
-      return [name, isObject(value) && isObject(stored) ? keptFields(value, stored) : value]
+      if (value === MASK && IS_SECRET.test(name) && stored !== undefined) return [name, stored]
+      return [name, isObject(value) && isObject(stored) ? restoreFields(value, stored) : value]
     }),
   )
 }
 
-function standsForNothing(path: string) {
-  return refusal(path, `${HIDDEN} keeps a stored secret, but none is stored here; send the value itself`)
+function unknownMask(path: string) {
+  return refusal(path, `${MASK} stands for a stored secret, but none is stored here; send the value itself`)
 }
 
 function isObject(value: unknown): value is Config {

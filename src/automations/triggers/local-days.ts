@@ -1,52 +1,48 @@
 /**
- * Days and times of day by the clocks of a place: for triggers that come on a date.
+ * Calendar days and times of day in a time zone.
  *
- * Pure; what a zone's clocks do is told by Intl. Where a time of day does not exist (clocks go forward) it is so much later, and
- * where it comes twice (clocks go back) it is the first. A zone that nobody knows is UTC.
+ * A time that does not exist (clocks go forward) is moved forward by the gap; of one that occurs twice (clocks go back) the first
+ * counts. An unknown zone is treated as UTC. Pure.
  */
 import { zoneTime } from '../../world/time/zone-time.js'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** A day of the calendar, as its midnight in UTC: days are added by adding 86,400,000. */
+/** A calendar day as its midnight in UTC, ms since epoch; add 86,400,000 for the next day. */
 export type Day = number
 
-const shown = zoneTime({
+const formatParts = zoneTime({
   ...{ year: 'numeric', month: 'numeric', day: 'numeric' },
   ...{ hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' },
   ...{ calendar: 'gregory', numberingSystem: 'latn' },
 })
 
-/** What clocks of the zone show, as if it were UTC. @param at ms since epoch UTC */
-function shownAt(at: number, timezone: string): number {
-  const parts = shown(at, timezone)
+/** The zone's wall-clock time, encoded as if it were UTC. @param at ms since epoch UTC */
+function wallClockAt(at: number, timezone: string): number {
+  const parts = formatParts(at, timezone)
   const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts(type))
   return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'))
 }
 
-/** The day that it is there. @param at ms since epoch UTC */
+/** @param at ms since epoch UTC */
 export function dayAt(at: number, timezone: string): Day {
-  return Math.floor(shownAt(at, timezone) / DAY_MS) * DAY_MS
+  return Math.floor(wallClockAt(at, timezone) / DAY_MS) * DAY_MS
 }
 
-/**
- * When it is that time on that day there, ms since epoch UTC.
- *
- * @param time `HH:MM`
- */
+/** @param time `HH:MM` @returns ms since epoch UTC */
 export function momentOf(day: Day, time: string, timezone: string): number {
   const [hours = 0, minutes = 0] = time.split(':').map(Number)
   const wanted = day + (hours * 60 + minutes) * MINUTE_MS
-  const offsetAt = (at: number) => shownAt(at, timezone) - at
-  // What the clocks are ahead by before and after any change near that time.
+  const offsetAt = (at: number) => wallClockAt(at, timezone) - at
+  // UTC offsets before and after any transition near that time.
   const offsets = [offsetAt(wanted - DAY_MS), offsetAt(wanted + DAY_MS)]
-  const fitting = offsets.map(offset => wanted - offset).filter(at => at + offsetAt(at) === wanted)
-  // In the gap that clocks leave when they go forward no moment fits: by the clocks of before it is later.
-  return fitting.length > 0 ? Math.min(...fitting) : wanted - (offsets[0] ?? 0)
+  const matches = offsets.map(offset => wanted - offset).filter(at => at + offsetAt(at) === wanted)
+  // In the gap of a transition nothing matches; the offset before it moves the time forward.
+  return matches.length > 0 ? Math.min(...matches) : wanted - (offsets[0] ?? 0)
 }
 
-/** The day on which a date comes round in that year: the 29th of February is the 28th where there is none. */
+/** The anniversary in the given year; 29 February becomes the 28th outside leap years. */
 export function anniversary(date: Day, year: number): Day {
   const born = new Date(date)
   const [month, day] = [born.getUTCMonth(), born.getUTCDate()]

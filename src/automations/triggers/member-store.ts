@@ -1,16 +1,16 @@
-/** SQL of whom a segment meant when it was looked at last: by that it is known who has come into it since. */
+/** SQL of the contacts in a segment at its last scan, from which a `segment_entered` trigger finds the new ones. */
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import type { SeqRange } from '../../audience/audience-store.js'
 
 declare module '../../db/tables.js' {
   interface Tables {
-    /** Numbers of an automation and a contact. */
+    /** Both are `seq`s. */
     automation_members: { automation: number; contact: number }
   }
 }
 
-/** Numbers of contacts, in their order. */
+/** Numbers of contacts, ascending. */
 export async function listMembers(
   db: Queries,
   automation: number,
@@ -36,7 +36,7 @@ const insertRows = statement(
       .returning('contact'),
 )
 
-/** @returns those that were not there */
+/** @returns those that were added */
 export async function addMembers(
   db: Queries,
   automation: number,

@@ -2,12 +2,12 @@
 import type { Command } from 'commander'
 import { AUTOMATION_STATUSES, type AutomationStatus } from '../../automations/flows/automation.js'
 import { listAutomations } from '../../automations/flows/automation-store.js'
-import { mustFindAutomation } from '../../automations/flows/automations.js'
+import { getAutomation } from '../../automations/flows/automations.js'
 import { automationToApi, headToApi } from '../../automations/flows/flow-schema.js'
 import { findSteps } from '../../automations/flows/step-store.js'
 import { RUN_STATUSES, type RunStatus } from '../../automations/runs/run.js'
 import { given } from '../../core/given.js'
-import { shownRuns } from '../../automations/runs/shown-runs.js'
+import { listShownRuns } from '../../automations/runs/run-routes.js'
 import { UsageError, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
 import { ownedGroup, printsList } from './owned-group.js'
 
@@ -38,7 +38,7 @@ export function automationCommands(program: Command, context: CliContext): void 
   inWorkspace('show <id>', 'one automation, with its steps').action(
     async (id: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
-        const automation = await mustFindAutomation(reader, options.workspace, id)
+        const automation = await getAutomation(reader, options.workspace, id)
         const shown = automationToApi(automation, await findSteps(reader, automation.seq))
         context.print(JSON.stringify(shown, null, 2))
       })
@@ -53,8 +53,8 @@ export function automationCommands(program: Command, context: CliContext): void 
     ),
     ['CONTACT', 'STATUS', 'STARTED', 'NEXT', 'ENDED BY', 'ID'],
     async ({ database: { reader } }, { workspaceId, page, named, options }) => {
-      const automation = await mustFindAutomation(reader, workspaceId, named)
-      const { items } = await shownRuns(reader, automation, options.status, page)
+      const automation = await getAutomation(reader, workspaceId, named)
+      const { items } = await listShownRuns(reader, automation, options.status, page)
       return items.map(shown => ({
         shown,
         cells: [

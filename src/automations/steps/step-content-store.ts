@@ -1,8 +1,4 @@
-/**
- * SQL of the contents that mails of a step share: a hundred thousand runs send the same mail, whose text stands in the database once.
- *
- * A content is gone on with for a while, as long as it is still what the step would make, and its text is still there.
- */
+/** SQL of message contents shared by the emails of a step, so that 100,000 runs store the same content once. */
 import type { Queries } from '../../db/database.js'
 import { statement } from '../../db/statement.js'
 
@@ -21,8 +17,8 @@ const selectMail = statement((db, { step }: { readonly step: number }) =>
     .where('message_contents.pruned_at', 'is', null),
 )
 
-/** @param since stored no earlier, ms since epoch UTC @returns id of the content that can be sent once more */
-export async function findStoredMail(
+/** @param since ms since epoch UTC @returns id of a content with this fingerprint, stored since then and not yet pruned */
+export async function findStepContent(
   db: Queries,
   step: number,
   fingerprint: string,
@@ -32,7 +28,7 @@ export async function findStoredMail(
   return row && row.fingerprint === fingerprint && row.stored_at >= since ? row.content_id : undefined
 }
 
-export async function keepStoredMail(
+export async function saveStepContent(
   db: Queries,
   step: number,
   contentId: string,

@@ -1,22 +1,23 @@
 /**
- * SQL of many runs at once: those of an automation that was paused, goes on or is deleted, of a step or a contact that is gone.
+ * SQL of runs in bulk: those of a paused, resumed or deleted automation, of a deleted step or contact, or waiting for an event.
  *
- * Each statement is of a bounded number of runs, found along an index. Pauses reach runs when they fall due.
+ * Every statement affects a bounded number of rows, found through an index. A run is parked only when it falls due, so pausing an
+ * automation writes nothing here.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { inLists } from '../../db/statement.js'
+import { inLists, compilable, statement } from '../../db/statement.js'
 import { changeRunCounts } from '../flows/automation-store.js'
-import type { KeptStatus } from './run.js'
+import type { StoredStatus, AwaitedEvent } from './run.js'
 
-/** Its automation is paused: it stands still. */
+/** The run's automation is paused. */
 export async function parkRun(db: Queries, seq: number): Promise<void> {
   await sql`
     update automation_runs set parked_due_at = due_at, due_at = null
     where seq = ${seq} and due_at is not null`.execute(db)
 }
 
-/** Those of an automation that stand still go on as they would have. @returns how many, at most `limit` */
+/** @returns how many, at most `limit` */
 export async function unparkRuns(db: Queries, automation: number, limit: number): Promise<number> {
   const result = await sql`
     update automation_runs set due_at = parked_due_at, parked_due_at = null
@@ -26,8 +27,8 @@ export async function unparkRuns(db: Queries, automation: number, limit: number)
   return Number(result.numAffectedRows ?? 0n)
 }
 
-/** Unfinished ones of an automation, the oldest first. */
-export async function findUnfinished(db: Queries, automation: number, limit: number): Promise<number[]> {
+/** Numbers, oldest first. */
+export async function findUnfinishedRuns(db: Queries, automation: number, limit: number): Promise<number[]> {
   const rows = await db
     .selectFrom('automation_runs')
     .select('seq')
@@ -39,8 +40,8 @@ export async function findUnfinished(db: Queries, automation: number, limit: num
   return rows.map(({ seq }) => seq)
 }
 
-/** What is kept of who has been in it, and whom its segment meant. @returns how many rows went, at most twice `limit` */
-export async function forgetContacts(db: Queries, automation: number, limit: number): Promise<number> {
+/** Deletes an automation's entry records and known segment members. @returns number of rows, at most twice `limit` */
+export async function deleteContactRecords(db: Queries, automation: number, limit: number): Promise<number> {
   const entries = await sql`
     delete from automation_entries where automation = ${automation} and contact_id in (
       select contact_id from automation_entries where automation = ${automation} limit ${limit})`.execute(db)
@@ -50,8 +51,7 @@ export async function forgetContacts(db: Queries, automation: number, limit: num
   return Number(entries.numAffectedRows ?? 0n) + Number(members.numAffectedRows ?? 0n)
 }
 
-/** Whether the contact is in it already. */
-export async function isInside(db: Queries, automation: number, contactId: string): Promise<boolean> {
+export async function hasUnfinishedRun(db: Queries, automation: number, contactId: string): Promise<boolean> {
   const row = await db
     .selectFrom('automation_runs')
     .select('seq')
@@ -63,8 +63,8 @@ export async function isInside(db: Queries, automation: number, contactId: strin
   return row !== undefined
 }
 
-/** A step was deleted: runs that wait on it go on with the one that came after it. @returns how many, at most `limit` */
-export async function leaveStep(
+/** Moves runs at a deleted step to its successor. @returns how many, at most `limit` */
+export async function skipDeletedStep(
   db: Queries,
   step: number,
   successor: number | null,
@@ -81,8 +81,8 @@ export async function leaveStep(
   return Number(result.numAffectedRows ?? 0n)
 }
 
-/** Unfinished runs of contacts: numbers by automation. */
-export async function findRunsOf(
+/** Numbers of the contacts' unfinished runs, by automation. */
+export async function findUnfinishedRunsOf(
   db: Queries,
   contactIds: readonly string[],
 ): Promise<ReadonlyMap<number, readonly number[]>> {
@@ -103,7 +103,7 @@ export async function findRunsOf(
   return found
 }
 
-/** Of those that are at an end, with their logs; they are counted no more. @returns how many, at most `limit` */
+/** Deletes ended runs with their step logs and corrects the counts. @returns how many, at most `limit` */
 export async function deleteRunsBefore(db: Queries, before: number, limit: number): Promise<number> {
   const rows = await db
     .selectFrom('automation_runs')
@@ -117,10 +117,46 @@ export async function deleteRunsBefore(db: Queries, before: number, limit: numbe
     await db.deleteFrom('automation_runs').where('seq', 'in', list).execute()
   }
   for (const automation of new Set(rows.map(row => row.automation))) {
-    const count = (status: KeptStatus) =>
+    const count = (status: StoredStatus) =>
       -rows.filter(row => row.automation === automation && row.status === status).length
     const [completed, failed, cancelled] = [count('completed'), count('failed'), count('cancelled')]
     await changeRunCounts(db, automation, { completed, failed, cancelled })
   }
   return rows.length
+}
+
+/** Something a run may be waiting for. */
+export interface ContactAction {
+  readonly contactId: string
+  readonly event: AwaitedEvent
+  /** Null unless the event is about a message. */
+  readonly messageId: string | null
+}
+
+/** Also for `explain query plan`. */
+export function wakingQuery(db: Queries, { contactId, event, messageId }: ContactAction) {
+  return compilable(
+    db,
+    sql`select seq, due_at from automation_runs
+      where contact_id = ${contactId} and wait_event = ${event} and ended_at is null
+        and (wait_message is null or wait_message = ${messageId}) order by seq limit 1000`,
+  )
+}
+
+const selectWaiting = statement<{ contactId: string; event: AwaitedEvent; messageId: string | null }>(
+  (db, given) => wakingQuery(db, given),
+)
+
+/** Makes runs due that wait for this action. @returns how many */
+export async function wakeWaitingRuns(db: Queries, action: ContactAction, now: number): Promise<number> {
+  const { contactId, event, messageId } = action
+  const { rows } = await selectWaiting(db, { contactId, event, messageId })
+  const seqs = (rows as { readonly seq: number }[]).map(({ seq }) => seq)
+  for (const list of inLists(seqs))
+    await sql`
+      update automation_runs set wait = 'arrived', wait_event = null, wait_message = null,
+        due_at = case when due_at is null then null else cast(${now} as bigint) end,
+        parked_due_at = case when parked_due_at is null then null else cast(${now} as bigint) end
+      where seq in (${sql.join(list)})`.execute(db)
+  return seqs.length
 }
