@@ -34,7 +34,7 @@ import { timeline } from './timeline/resource.js'
 import { References } from '../resource/references.js'
 import type { OpenResource, Resource } from '../resource/resource.js'
 import { subscriptions } from '../tracking/subscription/resource.js'
-import { mailViews } from '../tracking/view/resource.js'
+import { mailViews } from '../tracking/view-page.js'
 import { webhooks } from '../webhooks/resource.js'
 
 const RESOURCES = [

@@ -116,10 +116,10 @@ export class ProcessingLoop {
     const { clock, random, log } = parts
     this.loop = new RetryingLoop({
       clock,
-      restMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
-      takeTurn: () => this.takeTurn(),
+      backoffMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
+      runBatch: () => this.takeTurn(),
       // Requests that came meanwhile go first.
-      afterTurn: nextTurn,
+      afterBatch: nextTurn,
       onFailure: (error, retryInMs) => {
         log.error('inbound mail could not be processed', { error: describeError(error), retryInMs })
       },
@@ -161,7 +161,7 @@ export class ProcessingLoop {
     if (end === 'unavailable') throw new Error('the thread that reads inbound mail does not start')
     if (end !== 'read' && lost) await this.recordLost(lost, end)
     this.singleMails = Math.max(0, this.singleMails - 1)
-    this.loop.succeed()
+    this.loop.resetBackoff()
     return true
   }
 

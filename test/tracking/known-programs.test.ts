@@ -1,9 +1,8 @@
 /** Each row of the table of programs, by the real User-Agents and addresses that it is for; and what counts as a burst. */
 import t from 'tap'
-import { isBurst, isKnownMachine, isNearlyAll } from '../../src/tracking/visits/judge-visits.js'
+import { isBurst, isKnownMachine, isNearlyAll, countLinks } from '../../src/tracking/visits/bot-detection.js'
 import { KNOWN_PROGRAMS } from '../../src/tracking/visits/known-programs.js'
-import { countLinks } from '../../src/tracking/visits/count-links.js'
-import type { Visit } from '../../src/tracking/visits/visit.js'
+import type { Visit } from '../../src/tracking/visits/visit-journal.js'
 
 const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36'

@@ -8,10 +8,8 @@ import { readEventsAfter } from '../../src/events/store.js'
 import { insertContent } from '../../src/messages/content-store.js'
 import { findAnyMessage, insertMessages } from '../../src/messages/message-store.js'
 import { VisitCounter } from '../../src/tracking/visits/visit-counter.js'
-import { VisitJournal } from '../../src/tracking/visits/visit-journal.js'
-import { VisitReader } from '../../src/tracking/visits/visit-reader.js'
-import { findCountedPlace } from '../../src/tracking/visits/visit-store.js'
-import type { Visit } from '../../src/tracking/visits/visit.js'
+import { VisitJournal, VisitReader, type Visit } from '../../src/tracking/visits/visit-journal.js'
+import { findCountedPosition } from '../../src/tracking/visits/visit-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -63,13 +61,13 @@ async function addMessages(database: Database, ...ids: string[]): Promise<void> 
 async function openTracking(t: Test, database: Database, folder: string, bounds?: object) {
   const clock = new FakeClock()
   const log = new FakeLog()
-  const counted = await findCountedPlace(database.reader)
+  const counted = await findCountedPosition(database.reader)
   const usual = { fileOctets: 1_000_000, files: 10, waitingUnits: 1_000_000 }
   const journal = await VisitJournal.open({ folder, clock, log }, counted.file, { ...usual, ...bounds })
   const reader = new VisitReader(folder, journal, counted)
   const parts = { database, clock, log, random: new SeededRandom(), journal, reader, onEvents() {} }
   const counter = new VisitCounter(parts, counted)
-  journal.onKept = () => counter.wake()
+  journal.onAppend = () => counter.wake()
   let isClosed = false
   const close = async () => {
     if (isClosed) return
@@ -96,8 +94,8 @@ eachDatabase(
   async (t, database) => {
     await addMessages(database, 'm1', 'm2')
     const { journal } = await openTracking(t, database, ownFolder(t))
-    t.equal(await journal.keep(opening('m1')), true)
-    t.equal(await journal.keep(click('m2', 'https://x.example/?a=ä')), true)
+    t.equal(await journal.append(opening('m1')), true)
+    t.equal(await journal.append(click('m2', 'https://x.example/?a=ä')), true)
     await counts(database, 3)
     t.match(await findAnyMessage(database.reader, 'm1'), { status: 'opened', openedAt: LATE })
     t.match(await findAnyMessage(database.reader, 'm2'), {
@@ -135,7 +133,7 @@ eachDatabase(t, 'a machine is told to the log and moves nothing', async (t, data
     click('m1', 'https://x.example/', { address: '40.107.1.2' }),
     click('m1', 'https://x.example/', { userAgent: 'Mozilla/5.0 (compatible; Googlebot/2.1)' }),
   ]
-  for (const visit of machines) await journal.keep(visit)
+  for (const visit of machines) await journal.append(visit)
   await counts(database, machines.length)
   t.ok((await events(database)).every(event => 'isBot' in event.payload && event.payload.isBot))
   t.match(await findAnyMessage(database.reader, 'm1'), { status: 'sent', openedAt: null, clickedAt: null })
@@ -148,13 +146,13 @@ eachDatabase(
     await addMessages(database, 'm1', 'm2')
     const { journal, counter } = await openTracking(t, database, ownFolder(t))
     // The second that counting stays behind.
-    journal.onKept = () => {}
+    journal.onAppend = () => {}
     const soon = NOW + 5_000
     for (const [n, url] of ['a', 'b', 'c', 'd'].entries())
-      await journal.keep(click('m1', `https://x.example/${url}`, { at: soon + n * 200 }))
+      await journal.append(click('m1', `https://x.example/${url}`, { at: soon + n * 200 }))
     // A person who is quick, and one who clicks twice.
     for (const at of [soon, soon + 300, soon + 4_000])
-      await journal.keep(click('m2', 'https://x.example/a', { at }))
+      await journal.append(click('m2', 'https://x.example/a', { at }))
     counter.wake()
     await counts(database, 8)
     const isBot = (await events(database)).map(({ messageId, payload }) => [
@@ -189,12 +187,12 @@ eachDatabase(
       }
     })
     const { journal, counter } = await openTracking(t, database, ownFolder(t))
-    journal.onKept = () => {}
+    journal.onAppend = () => {}
     for (const id of ['few', 'many'])
       for (let n = 0; n < 4; n += 1)
-        await journal.keep(click(id, `https://x.example/${n}`, { at: NOW + 40_000 + n * 100 }))
+        await journal.append(click(id, `https://x.example/${n}`, { at: NOW + 40_000 + n * 100 }))
     for (let n = 0; n < 3; n += 1)
-      await journal.keep(click('few', `https://x.example/${n}`, { at: NOW + 60_000 + n * 200 }))
+      await journal.append(click('few', `https://x.example/${n}`, { at: NOW + 60_000 + n * 200 }))
     counter.wake()
     await counts(database, 13)
     const isBotAt = (id: string, from: number) =>
@@ -216,17 +214,17 @@ eachDatabase(
     await addMessages(database, 'm1', 'm2')
     const folder = ownFolder(t)
     const before = await openTracking(t, database, folder)
-    await before.journal.keep(opening('m1'))
+    await before.journal.append(opening('m1'))
     await counts(database, 1)
     await before.counter.stop()
-    t.equal(await before.journal.keep(opening('m2')), true)
+    t.equal(await before.journal.append(opening('m2')), true)
     await before.close()
     const [file = ''] = readdirSync(folder)
     appendFileSync(join(folder, file), '["open","m2",17')
 
     const after = await openTracking(t, database, folder)
     await counts(database, 2)
-    t.equal(await after.journal.keep(click('m2', 'https://x.example/')), true)
+    t.equal(await after.journal.append(click('m2', 'https://x.example/')), true)
     await counts(database, 3)
     t.same(
       (await events(database)).map(({ kind, messageId }) => `${kind} ${messageId}`),
@@ -244,7 +242,7 @@ eachDatabase(
     const folder = ownFolder(t)
     const { journal } = await openTracking(t, database, folder, { fileOctets: 300 })
     for (let n = 0; n < 20; n += 1)
-      await journal.keep(click(n % 2 === 0 ? 'm1' : 'gone', `https://x.example/${n}`))
+      await journal.append(click(n % 2 === 0 ? 'm1' : 'gone', `https://x.example/${n}`))
     await counts(database, 10)
     t.equal((await events(database)).length, 10)
     await until('files to be deleted', () => readdirSync(folder).length <= 1)
@@ -257,10 +255,10 @@ t.test('beyond its bounds nothing is kept, and whoever asks is told so at once',
   const bounds = { fileOctets: 200, files: 2, waitingUnits: 1_000 }
   const journal = await VisitJournal.open({ folder: t.testdir(), clock, log }, 0, bounds)
   t.teardown(() => journal.close())
-  const atOnce = await Promise.all(Array.from({ length: 50 }, () => journal.keep(opening('m1'))))
+  const atOnce = await Promise.all(Array.from({ length: 50 }, () => journal.append(opening('m1'))))
   t.ok(atOnce.includes(true) && atOnce.includes(false))
   const inTurn: boolean[] = []
-  for (let n = 0; n < 20; n += 1) inTurn.push(await journal.keep(opening('m1')))
+  for (let n = 0; n < 20; n += 1) inTurn.push(await journal.append(opening('m1')))
   t.equal(inTurn.at(-1), false)
   t.ok(log.lines.length >= 1)
 })

@@ -10,9 +10,9 @@ function loopOf(turns: readonly (() => boolean)[]) {
   let taken = 0
   const loop = new RetryingLoop({
     clock,
-    restMs: failures => 1_000 * failures,
-    takeTurn: () => Promise.resolve((turns[taken++] ?? turns.at(-1) ?? (() => false))()),
-    afterTurn: () => Promise.resolve(),
+    backoffMs: failures => 1_000 * failures,
+    runBatch: () => Promise.resolve((turns[taken++] ?? turns.at(-1) ?? (() => false))()),
+    afterBatch: () => Promise.resolve(),
     onFailure: (_, retryInMs) => rests.push(retryInMs),
   })
   return { clock, loop, rests, taken: () => taken }
@@ -52,7 +52,7 @@ t.test(
   'after failures it rests longer each time, whoever wakes it, and from the first again after a success',
   async t => {
     const succeed = () => {
-      loop.succeed()
+      loop.resetBackoff()
       return fail()
     }
     const { clock, loop, rests, taken } = loopOf([fail, fail, succeed, done])

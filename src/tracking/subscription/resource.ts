@@ -1,4 +1,4 @@
-/** What somebody may do about the mail that comes to them, without a login: unsubscribe, and choose. */
+/** Public unsubscribe and preferences pages. */
 import { resource } from '../../resource/resource.js'
 import { preferencesPages } from './preferences-pages.js'
 import type { SubscriptionParts } from './subscriber.js'

@@ -1,8 +1,7 @@
 /**
- * Who follows a link of List-Unsubscribe or to the preferences: what its token says, and whose mail it is about.
+ * Resolves the token of an unsubscribe or preferences link to its recipient and sender.
  *
- * Called by the pages beside it. The token is all the proof there is; it never expires and needs no row of its message.
- * Fails: with undefined for what we did not make, and for a workspace that was removed.
+ * The token is the only authentication; it never expires and needs no message row. Invalid tokens and removed workspaces give undefined.
  */
 import { findPublicSender, type PublicSender } from '../../accounts/public-sender.js'
 import type { Database } from '../../db/database.js'
@@ -21,19 +20,19 @@ export interface SubscriptionParts {
   readonly clock: Clock
   readonly newId: NewId
   readonly linkKeys: LinkKeys
-  /** The event log has grown. */
+  /** Call after appending events. */
   readonly onEvents: () => void
 }
 
-export interface Follower extends PublicSender {
+export interface LinkHolder extends PublicSender {
   readonly subscriber: Subscriber
 }
 
-export async function findFollower(
+export async function findLinkHolder(
   { database, linkKeys }: Pick<SubscriptionParts, 'database' | 'linkKeys'>,
   purpose: 'unsubscribe' | 'preferences',
   token: string,
-): Promise<Follower | undefined> {
+): Promise<LinkHolder | undefined> {
   const subscriber = readSubscriberToken(linkKeys, purpose, token)
   const found = subscriber && (await findPublicSender(database.reader, subscriber.workspaceId))
   return subscriber && found && { subscriber, ...found }
@@ -43,7 +42,7 @@ export function badLink({ badLink }: PageTexts): PublicAnswer {
   return { page: noticePage(badLink), status: 404 }
 }
 
-/** What is said at the top once something was done; screen readers say it as well. */
+/** Confirmation at the top of the page; `role="status"` makes screen readers announce it. */
 export function doneNote(text: string) {
   return html`<p class="good" role="status">${text}</p>`
 }

@@ -1,10 +1,9 @@
 /**
- * `/u/<token>`: GET is a page with a button, POST unsubscribes.
+ * `/u/<token>`: GET shows a page with a button, POST unsubscribes.
  *
- * Scanners follow the links of every mail, so GET and HEAD change nothing. Mailbox providers POST `List-Unsubscribe=One-Click`
- * without anybody seeing the answer, in whatever coding; what our own page sends says that it does. Twice is as once.
+ * Scanners follow every link in a message, so GET and HEAD change nothing. Mailbox providers POST `List-Unsubscribe=One-Click` in any
+ * encoding, and nobody sees the response; our own page marks its form. Idempotent. Invalid tokens get a page with status 404.
  * Standards: RFC 8058, RFC 9110 §9.2.1 (safe methods).
- * Fails: a token that is none of ours is a page with 404; as the database does.
  */
 import { findSuppression } from '../../deliverability/suppressions/suppression-store.js'
 import { html } from '../../http/public/html.js'
@@ -14,10 +13,10 @@ import { normalizedAddress } from '../../mail/address.js'
 import { LINK_PATHS } from '../../mail/links/links.js'
 import { makeSubscriberToken } from '../../mail/links/subscriber-link.js'
 import { unsubscribeRecipient } from '../../messages/unsubscribe.js'
-import { badLink, doneNote, findFollower, type Follower, type SubscriptionParts } from './subscriber.js'
+import { badLink, doneNote, findLinkHolder, type LinkHolder, type SubscriptionParts } from './subscriber.js'
 
 const PATH = `${LINK_PATHS.unsubscribe}:token`
-/** In what our own page sends. */
+/** Form field that marks our own page. */
 const BY_PAGE = 'by_page'
 
 export function unsubscribePages(parts: SubscriptionParts): PublicRoute[] {
@@ -28,36 +27,36 @@ export function unsubscribePages(parts: SubscriptionParts): PublicRoute[] {
       path: PATH,
       isLimited: true,
       async handle({ params, texts }) {
-        const follower = await findFollower(parts, 'unsubscribe', params['token'] ?? '')
-        if (!follower) return badLink(texts)
-        const { workspaceId, recipient } = follower.subscriber
+        const holder = await findLinkHolder(parts, 'unsubscribe', params['token'] ?? '')
+        if (!holder) return badLink(texts)
+        const { workspaceId, recipient } = holder.subscriber
         const known = await findSuppression(database.reader, workspaceId, normalizedAddress(recipient))
         return known?.reason === 'unsubscribe'
-          ? donePage(parts, follower, texts)
-          : askingPage(follower, texts)
+          ? donePage(parts, holder, texts)
+          : confirmationPage(holder, texts)
       },
     },
     {
       method: 'POST',
       path: PATH,
-      // A mailbox provider asks for thousands of people from one address.
+      // A mailbox provider sends the requests of thousands of recipients from one address.
       isLimited: false,
       takesAnyBody: true,
       async handle({ params, texts, form }) {
-        const follower = await findFollower(parts, 'unsubscribe', params['token'] ?? '')
-        if (!follower) return badLink(texts)
+        const holder = await findLinkHolder(parts, 'unsubscribe', params['token'] ?? '')
+        if (!holder) return badLink(texts)
         const source = form.get(BY_PAGE) === undefined ? 'one_click' : 'preferences'
         await database.write(tx => {
           tx.onCommit(onEvents)
-          return unsubscribeRecipient(tx, { ...follower.subscriber, source, at: clock.now() })
+          return unsubscribeRecipient(tx, { ...holder.subscriber, source, at: clock.now() })
         })
-        return donePage(parts, follower, texts)
+        return donePage(parts, holder, texts)
       },
     },
   ]
 }
 
-function askingPage({ subscriber, sender }: Follower, { unsubscribe }: PageTexts): PublicAnswer {
+function confirmationPage({ subscriber, sender }: LinkHolder, { unsubscribe }: PageTexts): PublicAnswer {
   const content = html`<p>${unsubscribe.question(subscriber.recipient, sender.name)}</p>
     <p class="soft">${unsubscribe.stillComes}</p>
     <form method="post">
@@ -69,10 +68,10 @@ function askingPage({ subscriber, sender }: Follower, { unsubscribe }: PageTexts
 
 function donePage(
   { linkKeys }: SubscriptionParts,
-  { subscriber, sender }: Follower,
+  { subscriber, sender }: LinkHolder,
   { unsubscribe }: PageTexts,
 ): PublicAnswer {
-  // Relative, since a proxy may serve all of this below a path of its own.
+  // Relative: a proxy may serve these pages below a path.
   const preferences = `..${LINK_PATHS.preferences}${makeSubscriberToken(linkKeys, 'preferences', subscriber)}`
   const content = html`${doneNote(unsubscribe.done(subscriber.recipient, sender.name))}
     <p class="soft">${unsubscribe.stillComes}</p>

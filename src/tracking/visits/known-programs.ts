@@ -1,9 +1,10 @@
 /**
- * Programs that fetch pixels and follow links, and whether that shows a person reading the mail. Data alone; `judge-visits.ts` reads it.
+ * Programs that fetch pixels or follow links, and whether such a request means that a person reads the message. Data for
+ * `bot-detection.ts`.
  *
- * The first row that matches decides. A program that says who it is, is found by its User-Agent. A scanner that poses as a browser is
- * found by its network, as far as its maker publishes it; what no row knows counts as a person unless it behaves like a scanner.
- * Each row has its real User-Agents in `test/tracking/known-programs.test.ts`.
+ * The first matching row decides. Honest programs are matched by User-Agent; scanners that pose as browsers by their published
+ * networks. Anything unknown counts as a person unless it behaves like a scanner.
+ * `test/tracking/known-programs.test.ts` has real User-Agents for each row.
  */
 export interface KnownProgram {
   readonly name: string
@@ -14,17 +15,17 @@ export interface KnownProgram {
 }
 
 export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
-  // These fetch when the mail is shown, once for each reader, in place of the reader's own program.
+  // Fetch when the message is displayed, on behalf of the reader's program.
   { name: 'Gmail image proxy', by: 'person', agent: /\bGoogleImageProxy\b|\bggpht\.com\b/ },
   { name: 'Yahoo Mail proxy', by: 'person', agent: /\bYahoo ?MailProxy\b/i },
 
-  // Gmail's prefetcher fetches new mail before anybody opens it, as an Edge of 2015 with one token too many.
+  // Fetches new mail before it is opened, posing as a malformed Edge of 2015.
   {
     name: 'Gmail prefetcher',
     by: 'machine',
     agent: /Chrome\/42\.0\.2311\.135 Safari\/537\.36 Edge\/12\.246(?: Mozilla\/5\.0)?$/,
   },
-  // Loads the pictures of all mail, opened or not, and says no more of itself than this.
+  // Loads the images of all mail, opened or not; this is its entire User-Agent.
   { name: 'Apple Mail Privacy Protection', by: 'machine', agent: /^Mozilla\/5\.0$/ },
   { name: 'no User-Agent', by: 'machine', agent: /^\s*$/ },
 
@@ -72,7 +73,7 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     by: 'machine',
     agent: /SkypeUriPreview|BingPreview|Microsoft Office Existence Discovery/,
   },
-  // Exchange Online Protection, to which Safe Links belongs.
+  // Networks of Exchange Online Protection, which includes Safe Links.
   {
     name: 'Outlook Safe Links',
     by: 'machine',

@@ -1,8 +1,7 @@
 /**
- * Opens what counts clicks and opens: the journal, who counts, the handler before the public pages, and the pages for links that are none.
+ * Opens click and open tracking: the journal, the counter, the request handler, and the pages for invalid tokens.
  *
- * Called by the composition root. Closing: first no listener asks any more, then the journal ends, then counting.
- * Fails: rejects where the journal's folder cannot be made or read.
+ * Close the listeners first, then this. Rejects if the journal folder cannot be created or read.
  */
 import type { Database } from '../../db/database.js'
 import { noticePage } from '../../http/public/document.js'
@@ -14,9 +13,8 @@ import { NetworkList } from '../../world/net/ip-address.js'
 import type { World } from '../../world/world.js'
 import { VisitCounter } from './visit-counter.js'
 import { PIXEL, withVisits } from './visit-handler.js'
-import { VisitJournal, visitsFolder } from './visit-journal.js'
-import { VisitReader } from './visit-reader.js'
-import { findCountedPlace } from './visit-store.js'
+import { VisitJournal, visitsFolder, VisitReader } from './visit-journal.js'
+import { findCountedPosition } from './visit-store.js'
 
 export interface VisitParts extends Pick<World, 'clock' | 'random' | 'log'> {
   readonly database: Database
@@ -24,12 +22,12 @@ export interface VisitParts extends Pick<World, 'clock' | 'random' | 'log'> {
   readonly keys: LinkKeys
   /** Networks of reverse proxies. */
   readonly trustedProxies: readonly string[]
-  /** The event log has grown. */
+  /** Call after appending events. */
   readonly onEvents: () => void
 }
 
 export interface Visits {
-  /** Stands before the pages and leaves to them what is no visit. */
+  /** Handles visits and passes all other requests to the pages. */
   before(pages: PublicApp): PublicApp
   close(): Promise<void>
 }
@@ -37,11 +35,11 @@ export interface Visits {
 export async function openVisits(parts: VisitParts): Promise<Visits> {
   const { database, clock, log, keys, trustedProxies } = parts
   const folder = visitsFolder(parts.dataDir)
-  const counted = await findCountedPlace(database.reader)
+  const counted = await findCountedPosition(database.reader)
   const journal = await VisitJournal.open({ folder, clock, log }, counted.file)
   const reader = new VisitReader(folder, journal, counted)
   const counter = new VisitCounter({ ...parts, journal, reader }, counted)
-  journal.onKept = () => counter.wake()
+  journal.onAppend = () => counter.wake()
   counter.wake()
   const proxies = new NetworkList(trustedProxies)
   return {
@@ -53,7 +51,7 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
   }
 }
 
-/** What is asked for with a token that we did not make. A picture is nothing that could say so. */
+/** Responses to invalid tokens. The pixel is served regardless: an image cannot show an error. */
 export const visitPages: readonly PublicRoute[] = [
   {
     method: 'GET',

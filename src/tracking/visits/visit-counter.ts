@@ -1,9 +1,10 @@
 /**
- * Counts visits: brings what stands in the journal into the history of messages and the event log, each once.
+ * Counts visits: moves them from the journal into message history and the event log, each exactly once.
  *
- * What people did goes through the state machine; what machines did is told to the log alone. How far it has come is written in the
- * transaction that counts. It is a second behind, to see what comes with a visit, and rests after each piece for longer than that took:
- * while thousands come each second they are answered first and counted later, as long as the journal has room. Fails: never; trouble with the database is logged and tried again after a pause.
+ * Visits by people go through the message state machine; those by machines are only logged as events. The counted position is stored
+ * in the same transaction. Counting lags a second behind to see whole bursts, and pauses after each batch in proportion to its duration,
+ * so under load responses come before counting as long as the journal has space.
+ * Never rejects; database errors are logged and retried.
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
@@ -17,12 +18,9 @@ import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import { pauseFor, type Clock, type Timer } from '../../world/time/clock.js'
 import { RetryingLoop } from '../../world/time/retrying-loop.js'
-import { countLinks } from './count-links.js'
-import { BURST_MS, ClickBursts, isBurst, isKnownMachine, isNearlyAll } from './judge-visits.js'
-import type { JournalPlace, VisitJournal } from './visit-journal.js'
-import type { ReadVisit, VisitReader } from './visit-reader.js'
-import { findDeliveryMoments, findWrittenHtml, moveCountedPlace } from './visit-store.js'
-import type { Visit } from './visit.js'
+import { countLinks, BURST_MS, ClickBursts, isBurst, isKnownMachine, isNearlyAll } from './bot-detection.js'
+import type { JournalPosition, VisitJournal, ReadVisit, VisitReader, Visit } from './visit-journal.js'
+import { findDeliveryMoments, findHtmlSource, saveCountedPosition } from './visit-store.js'
 
 export interface CounterParts {
   readonly database: Database
@@ -31,19 +29,17 @@ export interface CounterParts {
   readonly log: Log
   readonly journal: VisitJournal
   readonly reader: VisitReader
-  /** The event log has grown. */
+  /** Call after appending events. */
   readonly onEvents: () => void
 }
 
-/** One transaction's share; the API and the queue wait for it. */
-const VISITS_PER_TURN = 50
-/** Read ahead of what is counted. */
-const MOST_AHEAD = 10_000
-/** After each piece at least. */
-const LEAST_REST_MS = 10
-/** And in proportion to the time that the piece took, which is longer the more others have to do. */
-const REST_PER_MS = 8
-const MOST_REST_MS = 200
+/** Small, because the API and the queue wait for the transaction. */
+const BATCH_SIZE = 50
+const MAX_READ_AHEAD = 10_000
+const MIN_PAUSE_MS = 10
+/** Pause per ms that the batch took; batches take longer under load. */
+const PAUSE_FACTOR = 8
+const MAX_PAUSE_MS = 200
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 export class VisitCounter {
@@ -51,80 +47,80 @@ export class VisitCounter {
   private readonly loop: RetryingLoop
   private readonly bursts = new ClickBursts()
   private readonly ahead: ReadVisit[] = []
-  private counted: JournalPlace
-  private later: Timer | undefined
-  private restMs = LEAST_REST_MS
+  private counted: JournalPosition
+  private delayedWake: Timer | undefined
+  private pauseMs = MIN_PAUSE_MS
 
-  /** @param counted up to where visits were counted */
-  constructor(parts: CounterParts, counted: JournalPlace) {
+  /** @param counted everything before it is counted */
+  constructor(parts: CounterParts, counted: JournalPosition) {
     this.parts = parts
     this.counted = counted
     const { clock, random, log } = parts
     this.loop = new RetryingLoop({
       clock,
-      restMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
-      takeTurn: () => this.takeTurn(),
-      afterTurn: () => pauseFor(this.restMs),
+      backoffMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
+      runBatch: () => this.runBatch(),
+      afterBatch: () => pauseFor(this.pauseMs),
       onFailure: (error, retryInMs) => {
         log.error('visit counting failed', { error: describeError(error), retryInMs })
       },
     })
   }
 
-  /** There are visits in the journal. Cheap. */
+  /** Call after appending to the journal. Cheap. */
   wake(): void {
-    if (this.later === undefined) this.loop.wake()
+    if (this.delayedWake === undefined) this.loop.wake()
   }
 
-  /** What is not counted yet is counted after the next start. */
+  /** Visits not yet counted are counted after the next start. */
   async stop(): Promise<void> {
     this.loop.halt()
-    this.later?.cancel()
+    this.delayedWake?.cancel()
     await this.loop.stop()
   }
 
-  private async takeTurn(): Promise<boolean> {
+  private async runBatch(): Promise<boolean> {
     const { clock, journal } = this.parts
     const begunAt = clock.monotonic()
-    this.restMs = LEAST_REST_MS
+    this.pauseMs = MIN_PAUSE_MS
     await this.readAhead()
     const [first] = this.ahead
     if (!first) return false
-    const isRipe = ({ at }: Visit) => clock.now() - at >= BURST_MS || at > clock.now()
-    const end = this.ahead.slice(0, VISITS_PER_TURN).findIndex(({ visit }) => !isRipe(visit))
-    const ripe = this.ahead.slice(0, end < 0 ? VISITS_PER_TURN : end)
-    const last = ripe.at(-1)
+    const isReady = ({ at }: Visit) => clock.now() - at >= BURST_MS || at > clock.now()
+    const end = this.ahead.slice(0, BATCH_SIZE).findIndex(({ visit }) => !isReady(visit))
+    const ready = this.ahead.slice(0, end < 0 ? BATCH_SIZE : end)
+    const last = ready.at(-1)
     if (!last) {
       this.wakeIn(first.visit.at + BURST_MS - clock.now())
       return false
     }
     await this.count(
-      ripe.map(({ visit }) => visit),
+      ready.map(({ visit }) => visit),
       last.end,
     )
-    this.ahead.splice(0, ripe.length)
-    this.loop.succeed()
+    this.ahead.splice(0, ready.length)
+    this.loop.resetBackoff()
     const took = clock.monotonic() - begunAt
-    if (!journal.isFilling) this.restMs = Math.min(MOST_REST_MS, Math.max(LEAST_REST_MS, REST_PER_MS * took))
+    if (!journal.isFilling) this.pauseMs = Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * took))
     return true
   }
 
   private async readAhead(): Promise<void> {
-    if (this.ahead.length > MOST_AHEAD) return
+    if (this.ahead.length > MAX_READ_AHEAD) return
     for (const read of await this.parts.reader.read()) {
-      this.bursts.note(read.visit, this.ahead[0]?.visit.at ?? read.visit.at)
+      this.bursts.add(read.visit, this.ahead[0]?.visit.at ?? read.visit.at)
       this.ahead.push(read)
     }
   }
 
   private wakeIn(ms: number): void {
-    this.later ??= this.parts.clock.after(ms, () => {
-      this.later = undefined
+    this.delayedWake ??= this.parts.clock.after(ms, () => {
+      this.delayedWake = undefined
       this.loop.wake()
     })
   }
 
-  private async count(visits: readonly Visit[], end: JournalPlace): Promise<void> {
+  private async count(visits: readonly Visit[], end: JournalPosition): Promise<void> {
     const { database, onEvents, reader } = this.parts
     const machines = await this.findMachines(visits)
     const judged = visits.map(visit => transitionOf(visit, machines.has(visit)))
@@ -135,11 +131,11 @@ export class VisitCounter {
           tx,
           judged.filter(({ facts }) => !facts.isBot),
         )
-        await tellLog(
+        await logEvents(
           tx,
           judged.filter(({ facts }) => facts.isBot),
         )
-        await moveCountedPlace(tx.db, end)
+        await saveCountedPosition(tx.db, end)
       },
       { isLong: true },
     )
@@ -163,7 +159,7 @@ export class VisitCounter {
     }
     const linkCounts = new Map<string, number>()
     for (const id of idsOf(undecided.map(({ click }) => click)))
-      linkCounts.set(id, countLinks((await findWrittenHtml(slowReader, id)) ?? ''))
+      linkCounts.set(id, countLinks((await findHtmlSource(slowReader, id)) ?? ''))
     for (const { click, links } of undecided)
       if (isNearlyAll(links, linkCounts.get(click.messageId) ?? 0)) machines.add(click)
     return machines
@@ -186,8 +182,8 @@ function transitionOf(
     : { kind: 'clicked', messageId, at, facts: { ...facts, url } }
 }
 
-/** They change nothing, so the state machine is not asked. */
-async function tellLog(tx: Tx, transitions: readonly VisitTransition[]): Promise<void> {
+/** Visits by machines do not change the message's status. */
+async function logEvents(tx: Tx, transitions: readonly VisitTransition[]): Promise<void> {
   if (transitions.length === 0) return
   const ids = [...new Set(transitions.map(({ messageId }) => messageId))]
   const heads = new Map((await findHeads(tx.db, ids)).map(head => [head.id, head]))

@@ -1,11 +1,10 @@
 /**
- * `/c/<token>` and `/o/<token>`: leads a reader on, or gives the pixel, and keeps the visit to be counted.
+ * Handles `/c/<token>` and `/o/<token>`: redirects to the link or serves the pixel, and records the visit.
  *
- * Stands before the public pages on their listeners, without a framework: a mail to many brings thousands of these a second. It asks no
- * database. The answer waits until the visit is on disk (`visit-journal.ts`); where that is not possible the reader is led on
- * all the same. Leads only to what we signed; everything else is left to the pages, which say what is wrong.
- * Standards: RFC 9110 §15.4.3 (302), §10.2.2 (Location), §9.3.2 (HEAD); Referrer Policy.
- * Fails: never.
+ * Runs before the public pages and without their framework, because a large mailing causes thousands of visits per second. Never uses
+ * the database. The response waits until the visit is in the journal; if it cannot be recorded, the reader is redirected anyway.
+ * Redirects only to URLs that we signed; invalid tokens are left to the pages.
+ * Standards: RFC 9110 §15.4.3 (302), §10.2.2 (Location), §9.3.2 (HEAD); Referrer Policy. Never rejects.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SlidingWindow } from '../../http/sliding-window.js'
@@ -25,13 +24,13 @@ export interface VisitHandlerParts {
   readonly proxies: NetworkList
 }
 
-/** One picture element, nothing in it. */
+/** A transparent 1x1 GIF. */
 export const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
-/** Visits of one message in a minute; who comes oftener is led on and not counted. */
-const MOST_PER_MESSAGE = 120
+/** Counted visits per message and minute. */
+const MAX_PER_MESSAGE = 120
 
-/** As a text it leaves together with its header, in one call of the system. */
+/** As a string it is sent with the headers in one system call. */
 const PIXEL_TEXT = PIXEL.toString('latin1')
 
 const PIXEL_HEADERS = { ...USUAL_HEADERS, 'Content-Type': 'image/gif', 'Content-Length': PIXEL.length }
@@ -40,7 +39,7 @@ interface Visited extends Partial<Pick<Click, 'url'>> {
   readonly messageId: string
 }
 
-/** @param pages answer what is no visit */
+/** @param pages handle everything that is not a visit */
 export function withVisits(parts: VisitHandlerParts, pages: PublicApp): PublicApp {
   const windows = new SlidingWindow(parts.clock)
   return {
@@ -49,15 +48,15 @@ export function withVisits(parts: VisitHandlerParts, pages: PublicApp): PublicAp
     async handle(request, response) {
       const visited = visitedBy(request, parts.keys)
       if (!visited) return pages.handle(request, response)
-      if (windows.take(visited.messageId, 1, MOST_PER_MESSAGE).isAllowed) await keep(parts, request, visited)
-      answer(response, request.method === 'HEAD', visited.url)
+      if (windows.take(visited.messageId, 1, MAX_PER_MESSAGE).isAllowed) await record(parts, request, visited)
+      respond(response, request.method === 'HEAD', visited.url)
     },
   }
 }
 
 function visitedBy({ method, url = '' }: IncomingMessage, keys: LinkKeys): Visited | undefined {
   if ((method !== 'GET' && method !== 'HEAD') || url.length > MAX_LINK_PATH) return undefined
-  // Mail programs and those who forward mail add to links.
+  // Mail clients and forwarders append to links.
   const path = url.split(/[?#]/, 1)[0] ?? ''
   if (path.startsWith(LINK_PATHS.click)) return readClick(keys, path.slice(LINK_PATHS.click.length))
   if (!path.startsWith(LINK_PATHS.open)) return undefined
@@ -65,7 +64,7 @@ function visitedBy({ method, url = '' }: IncomingMessage, keys: LinkKeys): Visit
   return messageId === undefined ? undefined : { messageId }
 }
 
-async function keep(
+async function record(
   { clock, journal, proxies }: VisitHandlerParts,
   request: IncomingMessage,
   { messageId, url }: Visited,
@@ -73,10 +72,10 @@ async function keep(
   const { address, userAgent } = visitorOf(request, proxies)
   const isHead = request.method === 'HEAD'
   const visit = { messageId, at: clock.now(), address, userAgent, isHead }
-  await journal.keep(url === undefined ? { kind: 'open', ...visit } : { kind: 'click', ...visit, url })
+  await journal.append(url === undefined ? { kind: 'open', ...visit } : { kind: 'click', ...visit, url })
 }
 
-function answer(response: ServerResponse, isHead: boolean, url: string | undefined): void {
+function respond(response: ServerResponse, isHead: boolean, url: string | undefined): void {
   if (url === undefined) {
     response.writeHead(200, PIXEL_HEADERS)
     if (isHead) response.end()
@@ -87,7 +86,7 @@ function answer(response: ServerResponse, isHead: boolean, url: string | undefin
   response.end()
 }
 
-/** In ASCII, as a header field has to be; what is so already stays as it was written. */
+/** Percent-encodes non-ASCII characters, which a header field cannot contain. */
 function locationOf(url: string): string {
   if (/^[\x21-\x7e]+$/.test(url)) return url
   return URL.canParse(url) ? new URL(url).href : encodeURI(url)

@@ -1,8 +1,8 @@
-/** SQL of counting visits: up to where the journal was counted, and when messages reached their hosts. */
+/** SQL of counting visits: the counted position in the journal, and delivery times of messages. */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, statement } from '../../db/statement.js'
-import type { JournalPlace } from './visit-journal.js'
+import type { JournalPosition } from './visit-journal.js'
 
 interface VisitPlaceRow {
   /** Always 1: there is one journal. */
@@ -17,13 +17,13 @@ declare module '../../db/tables.js' {
   }
 }
 
-export async function findCountedPlace(db: Queries): Promise<JournalPlace> {
+export async function findCountedPosition(db: Queries): Promise<JournalPosition> {
   const row = await db.selectFrom('visit_places').select(['file', 'octets']).executeTakeFirst()
   return row ?? { file: 0, octets: 0 }
 }
 
-/** In the transaction that counts: each visit is counted once. */
-export async function moveCountedPlace(db: Queries, { file, octets }: JournalPlace): Promise<void> {
+/** Call it in the transaction that counts the visits. */
+export async function saveCountedPosition(db: Queries, { file, octets }: JournalPosition): Promise<void> {
   await db
     .insertInto('visit_places')
     .values({ id: 1, file, octets })
@@ -35,7 +35,7 @@ const selectMoments = statement((db, { ids }: { ids: readonly string[] }) =>
   db.selectFrom('messages').select(['id', 'delivered_at', 'sent_at']).where('id', 'in', ids),
 )
 
-/** When each was delivered, as far as that is known yet, else begun. */
+/** Delivery time by message id, or the time of the first attempt if not yet delivered. */
 export async function findDeliveryMoments(
   db: Queries,
   ids: readonly string[],
@@ -47,15 +47,15 @@ export async function findDeliveryMoments(
   return moments
 }
 
-/** Characters that are read of a mail; longer HTML is judged by its beginning. */
-const MOST_HTML = 262_144
+/** Longer HTML is judged by its beginning. */
+const MAX_HTML = 262_144
 
-/** @returns the beginning of the mail's HTML with its merge tags; undefined where it has none or is no longer kept */
-export async function findWrittenHtml(db: Queries, messageId: string): Promise<string | undefined> {
+/** @returns the beginning of the HTML with its merge tags; undefined if there is none or it was pruned */
+export async function findHtmlSource(db: Queries, messageId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('messages')
     .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
-    .select(sql<string | null>`substr(message_contents.html, 1, ${sql.lit(MOST_HTML)})`.as('html'))
+    .select(sql<string | null>`substr(message_contents.html, 1, ${sql.lit(MAX_HTML)})`.as('html'))
     .where('messages.id', '=', messageId)
     .executeTakeFirst()
   return row?.html ?? undefined

@@ -1,19 +1,18 @@
 /**
- * Work that is woken, takes turns until there is nothing left to do, and after a failure rests, ever longer, before it tries again.
+ * A worker loop: runs batches when woken until there is nothing left, and backs off after failures.
  *
- * Used by whoever works off what stands in the database. A wake that comes while it runs is not lost; one that comes while it
- * rests is kept until the rest is over, since whatever failed would fail again. Fails: never; a failed turn is told to its owner.
+ * A wake during a batch is not lost; a wake during back-off takes effect when it ends. Never rejects; failures go to `onFailure`.
  */
 import type { Clock, Timer } from './clock.js'
 
 export interface RetryingLoopParts {
   readonly clock: Clock
-  /** Length of a rest, ms. @param failures in a row, >= 1 */
-  readonly restMs: (failures: number) => number
-  /** One batch. @returns whether there may be more */
-  readonly takeTurn: () => Promise<boolean>
-  /** Waited for after each turn, so that others have theirs. */
-  readonly afterTurn: () => Promise<void>
+  /** @param failures consecutive failures, >= 1 */
+  readonly backoffMs: (failures: number) => number
+  /** @returns whether there may be more */
+  readonly runBatch: () => Promise<boolean>
+  /** Awaited after each batch, so that other work runs in between. */
+  readonly afterBatch: () => Promise<void>
   readonly onFailure: (error: unknown, retryInMs: number) => void
 }
 
@@ -22,9 +21,9 @@ export class RetryingLoop {
   private running: Promise<void> | undefined
   private isWoken = false
   private stopped = false
-  /** In a row. */
+  /** Consecutive. */
   private failures = 0
-  private rest: Timer | undefined
+  private backoff: Timer | undefined
 
   constructor(parts: RetryingLoopParts) {
     this.parts = parts
@@ -34,29 +33,29 @@ export class RetryingLoop {
     return this.stopped
   }
 
-  /** There may be something to do. Cheap. */
+  /** Cheap; call it whenever there may be work. */
   wake(): void {
     this.isWoken = true
-    if (this.stopped || this.running || this.rest) return
+    if (this.stopped || this.running || this.backoff) return
     this.running = this.run().finally(() => {
       this.running = undefined
-      // For a wake that came after the last look but before the end of the run.
+      // A wake between the last batch and the end of the run.
       if (this.isWoken) this.wake()
     })
   }
 
-  /** Something was done: the next failure is the first again. A turn that found nothing proves nothing. */
-  succeed(): void {
+  /** Resets the back-off. Call it when a batch did work; an empty batch proves nothing. */
+  resetBackoff(): void {
     this.failures = 0
   }
 
-  /** No turn begins any more. */
+  /** Starts no more batches. */
   halt(): void {
     this.stopped = true
-    this.rest?.cancel()
+    this.backoff?.cancel()
   }
 
-  /** Halts, and waits for the turn in hand. */
+  /** Halts and waits for the current batch. */
   async stop(): Promise<void> {
     this.halt()
     await this.running
@@ -67,21 +66,21 @@ export class RetryingLoop {
       let mayHaveMore = true
       while (mayHaveMore && !this.stopped) {
         this.isWoken = false
-        mayHaveMore = await this.parts.takeTurn()
-        await this.parts.afterTurn()
+        mayHaveMore = await this.parts.runBatch()
+        await this.parts.afterBatch()
       }
     } catch (error) {
-      this.restAfter(error)
+      this.backOff(error)
     }
   }
 
-  private restAfter(error: unknown): void {
-    const { clock, restMs, onFailure } = this.parts
+  private backOff(error: unknown): void {
+    const { clock, backoffMs, onFailure } = this.parts
     this.failures += 1
-    const retryInMs = restMs(this.failures)
+    const retryInMs = backoffMs(this.failures)
     onFailure(error, retryInMs)
-    this.rest = clock.after(retryInMs, () => {
-      this.rest = undefined
+    this.backoff = clock.after(retryInMs, () => {
+      this.backoff = undefined
       this.wake()
     })
   }

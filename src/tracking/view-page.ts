@@ -1,40 +1,40 @@
 /**
- * `/v/<token>`: a mail in the browser, rendered again for its recipient until the content expires. Rendered by another
- * thread (`render-desk.ts`), which lets nobody's pages hold up the API.
+ * `/v/<token>`: shows a message in the browser, rendered again for its recipient until the content expires. Linked by `{{view_url}}`.
  *
- * Linked by `{{view_url}}`. It is the html that the workspace wrote, shown from our own origin: the policy puts it into a sandbox
- * without scripts, forms or an origin, so that it can do nothing in our name. Links lead where they were written to, and there is no
- * pixel: who looks at the page has been counted by the link that led here. Mail that has text alone is shown as such.
- * Standards: CSP Level 3 §6.3.2 (`sandbox`), RFC 9110 §9.2.1 (changes nothing).
- * Fails: a token that is none of ours and a mail that is not kept any more are pages with 404; as the database does.
+ * Renders in another thread (`render-desk.ts`), so pages do not hold up the API. The HTML is the workspace's but comes from our origin,
+ * so its policy sandboxes it without scripts, forms or an origin. Links lead directly to their targets and there is no pixel: the link
+ * to this page was already counted as a click. Messages without HTML are shown as text.
+ * Standards: CSP Level 3 §6.3.2 (`sandbox`), RFC 9110 §9.2.1 (safe methods).
+ * Invalid tokens and messages no longer kept get a page with status 404.
  */
-import { findPublicSender } from '../../accounts/public-sender.js'
-import type { MailSource } from '../../content/rendering/mail-plan.js'
-import { renderKey, type RenderDesk } from '../../content/rendering/render-desk.js'
-import type { OwnValues } from '../../content/rendering/merging.js'
-import type { RenderRequest } from '../../content/rendering/render-request.js'
-import { AppError } from '../../core/errors.js'
-import { given } from '../../core/given.js'
-import type { Database } from '../../db/database.js'
-import { noticePage } from '../../http/public/document.js'
-import { html } from '../../http/public/html.js'
-import type { PublicAnswer, PublicRoute } from '../../http/public/public-route.js'
-import type { LinkKeys } from '../../mail/links/link-keys.js'
-import { LINK_PATHS, linksOf, readView } from '../../mail/links/links.js'
-import { findContents, hasStoredBody } from '../../messages/content-store.js'
-import { findAnyMessage, type Message } from '../../messages/message-store.js'
-import { findMergeValues } from '../../queue/claiming/job-loader.js'
-import { addressKey } from '../../world/net/ip-address.js'
+import { findPublicSender } from '../accounts/public-sender.js'
+import type { MailSource } from '../content/rendering/mail-plan.js'
+import { renderKey, type RenderDesk } from '../content/rendering/render-desk.js'
+import type { OwnValues } from '../content/rendering/merging.js'
+import type { RenderRequest } from '../content/rendering/render-request.js'
+import { AppError } from '../core/errors.js'
+import { given } from '../core/given.js'
+import type { Database } from '../db/database.js'
+import { noticePage } from '../http/public/document.js'
+import { html } from '../http/public/html.js'
+import type { PublicAnswer, PublicRoute } from '../http/public/public-route.js'
+import type { LinkKeys } from '../mail/links/link-keys.js'
+import { LINK_PATHS, linksOf, readView } from '../mail/links/links.js'
+import { findContents, hasStoredBody } from '../messages/content-store.js'
+import { findAnyMessage, type Message } from '../messages/message-store.js'
+import { findMergeValues } from '../queue/claiming/job-loader.js'
+import { addressKey } from '../world/net/ip-address.js'
+import { resource } from '../resource/resource.js'
 
 export interface ViewParts {
   readonly database: Database
   readonly linkKeys: LinkKeys
   readonly renderDesk: RenderDesk
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string
 }
 
-/** Pictures and styles are what mail is made of; all else stays out, and links open beside it. */
+/** Allows images, styles and fonts; links open in a new tab. */
 const POLICY =
   "default-src 'none'; img-src https: http: data:; style-src 'unsafe-inline' https:; font-src https:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
@@ -51,8 +51,8 @@ export function viewPage(parts: ViewParts): PublicRoute {
       if (messageId === undefined) return { page: noticePage(texts.badLink), status: 404 }
       const message = await findAnyMessage(database.reader, messageId)
       const isKept = message && (await hasStoredBody(database.reader, message.contentId))
-      const mail = isKept ? await fillIn(parts, message, addressKey(visitor.address)) : undefined
-      if (mail?.html !== undefined) return asDocument(mail.html)
+      const mail = isKept ? await renderMessage(parts, message, addressKey(visitor.address)) : undefined
+      if (mail?.html !== undefined) return documentOf(mail.html)
       const found = message && (await findPublicSender(database.reader, message.workspaceId))
       if (mail?.text === undefined || !found)
         return { page: noticePage(texts.view.gone, found?.sender), status: 404 }
@@ -63,7 +63,11 @@ export function viewPage(parts: ViewParts): PublicRoute {
 }
 
 /** Contacts are read at each request, so a reloaded page shows later changes. */
-async function fillIn(parts: ViewParts, message: Message, network: string): Promise<MailSource | undefined> {
+async function renderMessage(
+  parts: ViewParts,
+  message: Message,
+  network: string,
+): Promise<MailSource | undefined> {
   const { database, renderDesk } = parts
   const { id, workspaceId } = message
   const own = (await findMergeValues(database.reader, [id])).get(id) ?? {}
@@ -82,7 +86,7 @@ async function requestOf(
   own: OwnValues,
 ): Promise<RenderRequest> {
   const [content] = await findContents(database.reader, [contentId])
-  if (!content) throw new AppError('not_found', 'the mail is no longer kept')
+  if (!content) throw new AppError('not_found', 'the message is no longer stored')
   const { subject, html, text, merging, createdAt, scheduledAt = createdAt } = content
   const links = linksOf(linkKeys, publicUrl, { messageId: id, workspaceId, recipient })
   const { unsubscribeUrl, preferencesUrl, viewUrl } = links
@@ -100,10 +104,14 @@ async function requestOf(
   }
 }
 
-function asDocument(text: string): PublicAnswer {
+function documentOf(text: string): PublicAnswer {
   return {
     octets: Buffer.from(text),
     mediaType: 'text/html; charset=utf-8',
     contentSecurityPolicy: POLICY,
   }
 }
+
+export const mailViews = resource({
+  open: (parts: ViewParts) => ({ pages: [viewPage(parts)] }),
+})
