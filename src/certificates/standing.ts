@@ -32,6 +32,10 @@ export function certificateStanding(
   const lifetimeMs = expiresAt - validFrom
   const isNear = lifetimeMs > SHORT_LIVED_MS ? daysLeft < FAULT_BELOW_DAYS : leftMs < lifetimeMs / 6
   const fault =
-    leftMs <= 0 ? 'the certificate has expired' : isNear ? `the certificate expires in ${daysLeft} days` : undefined
+    leftMs <= 0
+      ? 'the certificate has expired'
+      : isNear
+        ? `the certificate expires in ${daysLeft} days`
+        : undefined
   return { isSelfSigned, expiresAt, daysLeft, fault }
 }

@@ -28,7 +28,7 @@ export function watchCertificate({ clock, log, certificate }: WatchParts): Job {
     isRunAtStart: true,
     async run() {
       try {
-        if (await certificate.look())
+        if (await certificate.reloadIfChanged())
           log.info('certificate reloaded', { until: isoTime(certificate.expiresAt) })
       } catch (error) {
         log.error('certificate reload failed', { error: describeError(error) })

@@ -1,8 +1,8 @@
 /**
- * SQL of the activity log: who changed what in a workspace, for the people who share it.
+ * SQL of the activity log: who changed what in a workspace.
  *
- * Whoever makes such a change records it in the same transaction; `GET /activity` reads it. It is no part of the event log:
- * nothing reacts to it. Never holds a secret.
+ * Recorded in the transaction of the change and read by `GET /activity`. Separate from the event log: nothing consumes it. Never
+ * contains secrets.
  */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
@@ -27,7 +27,7 @@ declare module '../db/tables.js' {
   }
 }
 
-/** A key, the operator at the command line, or the appliance by itself. */
+/** An API key, the operator at the command line, or the server itself. */
 export const ACTOR_TYPES = ['api_key', 'operator', 'system'] as const
 type ActorType = (typeof ACTOR_TYPES)[number]
 export type Actor =
@@ -36,7 +36,7 @@ export type Actor =
 
 export const OPERATOR: Actor = { type: 'operator' }
 
-/** The key of a request, by the name that it has now. */
+/** The API key of a request, with its current name. */
 export function keyActor({ keyId, keyName }: { keyId: string; keyName: string }): Actor {
   return { type: 'api_key', id: keyId, name: keyName }
 }
@@ -44,11 +44,10 @@ export function keyActor({ keyId, keyName }: { keyId: string; keyName: string })
 export interface Activity {
   readonly workspaceId: string
   readonly actor: Actor
-  /** What was done to what, e.g. `domain.added`. */
+  /** E.g. `domain.added`. */
   readonly action: `${string}.${string}`
-  /** What it was done to, as a person knows it: a domain, an address, the name of a key. */
+  /** Human-readable object of the action: a domain, an address, the name of a key. */
   readonly subject: string
-  /** A few fields at most. */
   readonly details?: Readonly<Record<string, string | number | boolean | null>>
   /** Ms since epoch UTC. */
   readonly createdAt: number
@@ -76,7 +75,7 @@ export interface RecordedActivity extends Required<Activity> {
   readonly id: number
 }
 
-/** Newest first. @param action of this kind only */
+/** Newest first. @param action only this action */
 export async function listActivities(
   db: Queries,
   workspaceId: string,

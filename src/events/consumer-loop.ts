@@ -1,9 +1,7 @@
 /**
- * One consumer's way along the event log: reads on from its cursor, hands over what concerns it, moves the cursor with it.
+ * Runs one consumer along the event log: reads from its cursor, passes on relevant events, moves the cursor in the same transaction.
  *
- * Used by the dispatcher, one for each consumer, with the end of the log that they share. Only one process at a time runs consumers, and
- * the log is only appended to in the order of commits: how far this one has come is read once and then known. Fails: never; it tries
- * again after a pause.
+ * Only one process runs consumers, so the cursor is read once and then kept in memory. Never rejects; retries with backoff.
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
@@ -26,18 +24,18 @@ export interface LoopParts {
   readonly log: Log
 }
 
-/** At most; fewer where they take longer than a consumer's share of a group commit. */
+/** Reduced if a batch takes longer than a consumer's share of a group commit. */
 const EVENTS_PER_TURN = 100
-const FEWEST_PER_TURN = 10
-/** Events of other kinds that may lie between a stored cursor and what was looked at, to be read again after a restart. */
-const PASSED_BY = 50_000
-/** Between two looks at the log: where much is appended, many events share a turn. */
-const REST_MS = 20
+const MIN_EVENTS_PER_TURN = 10
+/** Irrelevant events after which the cursor is stored anyway, to bound what a restart reads again. */
+const MAX_UNSAVED = 50_000
+/** Pause between reads, so that under load many events share a batch. */
+const PAUSE_MS = 20
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
-/** Of one event alone, before it is set aside: half a minute, so that what passes by itself may pass. */
-const TRIES = 5
+/** Attempts at a single event before it is set aside: about half a minute, for transient errors to pass. */
+const MAX_TRIES = 5
 
-type Taken = readonly StoredEvent<EventKind>[]
+type Batch = readonly StoredEvent<EventKind>[]
 
 export class ConsumerLoop {
   private readonly parts: LoopParts
@@ -47,36 +45,40 @@ export class ConsumerLoop {
   private running: Promise<void> | undefined
   private isWoken = false
   private isStopped = false
-  /** In a row; what is set aside is none that succeeds, so that a consumer that takes nothing is asked ever more rarely. */
+  /** Consecutive failures. Setting an event aside does not reset it, so a consumer that fails on everything backs off. */
   private failures = 0
   private retry: Timer | undefined
-  /** As it stands in the database. */
+  /** As stored. */
   private cursor: number | undefined
-  /** From the cursor up to here there is nothing for this consumer. */
+  /** Events up to here are processed or irrelevant; at least `cursor`. */
   private seen = 0
-  /** One of the events up to here could not be taken with the others: they come one by one. */
-  private doubtedUpTo = 0
-  private doubted: { readonly seq: number; readonly failures: number } | undefined
-  /** What this consumer threw when it was asked whether an event concerns it, by the event's position; of the last refresh. */
-  private readonly unclear = new Map<number, unknown>()
+  /** A batch up to here failed: its events are processed one at a time. */
+  private singlyUpTo = 0
+  private suspect: { readonly seq: number; readonly failures: number } | undefined
+  /** Errors thrown by `concerns` in the last read, by position. */
+  private readonly concernErrors = new Map<number, unknown>()
 
   constructor(parts: LoopParts, tail: EventTail, consumer: AnyConsumer) {
     this.parts = parts
     this.tail = tail
     this.consumer = consumer
-    this.size = new PieceSize(parts.clock, Math.min(FEWEST_PER_TURN, this.eventsPerTurn), this.eventsPerTurn)
+    this.size = new PieceSize(
+      parts.clock,
+      Math.min(MIN_EVENTS_PER_TURN, this.eventsPerTurn),
+      this.eventsPerTurn,
+    )
   }
 
-  /** Settles where it begins. */
+  /** Loads the cursor, or stores that of a new consumer. */
   async open(): Promise<void> {
     const { database } = this.parts
     const { name, startsAt } = this.consumer
     const known = await findCursor(database.reader, name)
-    this.cursor = this.seen = known ?? (startsAt === 'oldest' ? 0 : await this.beginAtNewest())
+    this.cursor = this.seen = known ?? (startsAt === 'oldest' ? 0 : await this.startAtNewest())
   }
 
-  /** Written down at once: what is appended from now on is for it, also after a crash. */
-  private beginAtNewest(): Promise<number> {
+  /** Stored immediately, so that events appended before a crash are not missed. */
+  private startAtNewest(): Promise<number> {
     return this.parts.database.write(async tx => {
       const newest = await newestSeq(tx.db)
       await moveCursor(tx, this.consumer.name, newest)
@@ -84,7 +86,7 @@ export class ConsumerLoop {
     })
   }
 
-  /** How many events of the log it has yet to refresh at, or to take. @param newest read before */
+  /** Number of events not yet examined. @param newest read before the call */
   behind(newest: number): number {
     return Math.max(0, newest - this.seen)
   }
@@ -98,7 +100,7 @@ export class ConsumerLoop {
     })
   }
 
-  /** For a wake that came after the last refresh at the log but before the end of the run. */
+  /** For a wake between the last read and the end of the run. */
   private wakeAgain(): void {
     if (this.isWoken) this.wake()
   }
@@ -109,7 +111,7 @@ export class ConsumerLoop {
     await this.running
   }
 
-  /** A cursor stays behind what does not concern its consumer. @param newest read before */
+  /** The last position this consumer no longer needs, which may be past its cursor. @param newest read before the call */
   async passed(newest: number): Promise<number> {
     const { consumer, parts } = this
     const { reader } = parts.database
@@ -123,32 +125,32 @@ export class ConsumerLoop {
       let mayHaveMore = true
       while (mayHaveMore && !this.isStopped) {
         this.isWoken = false
-        mayHaveMore = await this.takeTurn()
+        mayHaveMore = await this.runBatch()
       }
-      if (!this.isStopped) await pauseFor(REST_MS)
+      if (!this.isStopped) await pauseFor(PAUSE_MS)
     } catch (error) {
       this.pause(describeError(error))
     }
   }
 
-  /** Reads on in the log and takes what it may of it at once. @returns whether there may be more */
-  private async takeTurn(): Promise<boolean> {
+  /** Reads and processes one batch. @returns whether there may be more */
+  private async runBatch(): Promise<boolean> {
     if (this.cursor === undefined) await this.open()
-    const read = await this.readOn()
-    const taken = read.events.slice(0, this.mostAtOnce(read.events))
-    const isCut = taken.length < read.events.length
-    const upTo = isCut ? (taken.at(-1)?.seq ?? read.end) : read.end
-    if (taken.length > 0) await this.handOver(taken, upTo)
-    else await this.passBy(upTo)
+    const read = await this.readNext()
+    const batch = read.events.slice(0, this.batchSizeFor(read.events))
+    const isCut = batch.length < read.events.length
+    const upTo = isCut ? (batch.at(-1)?.seq ?? read.end) : read.end
+    if (batch.length > 0) await this.process(batch, upTo)
+    else await this.skipTo(upTo)
     return isCut || !read.isLast
   }
 
-  /** From where this consumer stands: what concerns it. */
-  private async readOn(): Promise<Read> {
+  /** The next relevant events. */
+  private async readNext(): Promise<Read> {
     const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
     const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
     if (read.events.length > 0) await this.consumer.refresh?.(this.parts.database.reader)
-    this.unclear.clear()
+    this.concernErrors.clear()
     return { ...read, events: read.events.filter(event => this.isFor(event)) }
   }
 
@@ -156,14 +158,13 @@ export class ConsumerLoop {
     return this.consumer.eventsPerTurn ?? EVENTS_PER_TURN
   }
 
-  /** One by one where one of them could not be taken with the others. */
-  private mostAtOnce([first]: Taken): number {
-    return first && first.seq <= this.doubtedUpTo ? 1 : this.size.rows
+  private batchSizeFor([first]: Batch): number {
+    return first && first.seq <= this.singlyUpTo ? 1 : this.size.rows
   }
 
-  /** Nothing up to there is for this consumer, which is worth a write only now and then. */
-  private async passBy(upTo: number): Promise<void> {
-    if (upTo - (this.cursor ?? 0) > PASSED_BY) await this.move(upTo)
+  /** Stores the cursor only now and then: skipping needs no transaction. */
+  private async skipTo(upTo: number): Promise<void> {
+    if (upTo - (this.cursor ?? 0) > MAX_UNSAVED) await this.move(upTo)
     else this.seen = upTo
   }
 
@@ -173,25 +174,25 @@ export class ConsumerLoop {
     try {
       return this.consumer.concerns?.(event as never) ?? true
     } catch (error) {
-      // As if it could not take the event, so that it is set aside in the end.
-      this.unclear.set(event.seq, error)
+      // Treated like an error of `react`, so that the event is set aside in the end.
+      this.concernErrors.set(event.seq, error)
       return true
     }
   }
 
-  private async react(tx: Tx, taken: Taken): Promise<void> {
-    for (const { seq } of taken) if (this.unclear.has(seq)) throw this.unclear.get(seq)
-    await this.consumer.react(tx, taken as never)
+  private async react(tx: Tx, batch: Batch): Promise<void> {
+    for (const { seq } of batch) if (this.concernErrors.has(seq)) throw this.concernErrors.get(seq)
+    await this.consumer.react(tx, batch as never)
   }
 
-  private async handOver(taken: Taken, upTo: number): Promise<void> {
+  private async process(batch: Batch, upTo: number): Promise<void> {
     let thrown: { readonly error: unknown } | undefined
     try {
-      await this.size.measured(taken.length, measure =>
+      await this.size.measured(batch.length, measure =>
         this.move(upTo, async tx => {
           thrown = undefined
           try {
-            await measure(() => this.react(tx, taken))
+            await measure(() => this.react(tx, batch))
           } catch (error) {
             thrown = { error }
             throw error
@@ -200,20 +201,20 @@ export class ConsumerLoop {
       )
       this.failures = 0
     } catch (error) {
-      // A fault of the commit, or of the disk, is no event's.
+      // Errors of the commit or the disk are not the event's fault.
       if (!thrown || isStorageError(thrown.error)) throw error
-      if (!(await this.isSetAside(taken, describeError(thrown.error)))) throw error
+      if (!(await this.countFailure(batch, describeError(thrown.error)))) throw error
     }
   }
 
-  /** Counts a failure against the event that caused it. @returns whether it is out of the way */
-  private async isSetAside(taken: Taken, error: string): Promise<boolean> {
-    this.doubtedUpTo = Math.max(this.doubtedUpTo, taken.at(-1)?.seq ?? 0)
-    const [event, ...others] = taken
+  /** Counts a failure against a single event. @returns whether it was set aside */
+  private async countFailure(batch: Batch, error: string): Promise<boolean> {
+    this.singlyUpTo = Math.max(this.singlyUpTo, batch.at(-1)?.seq ?? 0)
+    const [event, ...others] = batch
     if (!event || others.length > 0) return false
-    const failures = this.doubted?.seq === event.seq ? this.doubted.failures + 1 : 1
-    this.doubted = { seq: event.seq, failures }
-    if (failures < TRIES) return false
+    const failures = this.suspect?.seq === event.seq ? this.suspect.failures + 1 : 1
+    this.suspect = { seq: event.seq, failures }
+    if (failures < MAX_TRIES) return false
     const { clock, log } = this.parts
     const { name: consumer } = this.consumer
     await this.move(event.seq, tx => setAside(tx.db, { consumer, event, error, setAsideAt: clock.now() }))
@@ -222,7 +223,7 @@ export class ConsumerLoop {
     return true
   }
 
-  /** Moves the cursor, together with what led to it. */
+  /** Moves the cursor in the consumer's transaction. */
   private async move(seq: number, react?: (tx: Tx) => Promise<void>): Promise<void> {
     await this.parts.database.write(
       async tx => {

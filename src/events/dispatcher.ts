@@ -1,10 +1,9 @@
 /**
- * Brings the event log to its consumers, each at its own pace and exactly once per event in the database's eyes:
- * what a consumer writes and how far it has come are one transaction.
+ * Delivers the event log to its consumers, each at its own pace. A consumer's writes and its cursor are one transaction, so each event
+ * takes effect exactly once.
  *
- * A consumer only writes rows; what needs a network is done by workers that find those rows. Where it throws it is tried again
- * after a pause, event by event; the others go on. An event that it cannot take is set aside after some tries, and the rest goes
- * on (`set-aside-store.ts`). While the database does not write nobody is at fault, and everything waits.
+ * Consumers only write rows; workers act on them over the network. A consumer that throws is retried with backoff, event by event; the
+ * others continue. An event that keeps failing is set aside (`set-aside-store.ts`). Database errors never set an event aside.
  */
 import { describeError } from '../core/errors.js'
 import { ConsumerLoop, type LoopParts } from './consumer-loop.js'
@@ -27,20 +26,20 @@ export class Dispatcher {
     this.loops = consumers.map(consumer => new ConsumerLoop(parts, this.tail, consumer))
   }
 
-  /** Catches up with what was appended while nobody ran. Resolves once it is settled where each new consumer begins. */
+  /** Starts with the events appended since the last stop. Resolves once the cursor of every new consumer is stored. */
   async start(): Promise<void> {
     for (const loop of this.loops) await loop.open()
     this.wake()
   }
 
-  /** Gives consumers once more what was set aside and somebody wants tried again. @returns how many were taken */
+  /** Retries set-aside events for which a retry was requested. @returns how many succeeded */
   async retrySetAside(): Promise<number> {
-    let taken = 0
+    let succeeded = 0
     for (const { consumer: name, event } of await listRetryRequested(this.parts.database.reader)) {
       const consumer = this.consumers.find(one => one.name === name)
-      if (consumer && (await this.retry(consumer, event))) taken += 1
+      if (consumer && (await this.retry(consumer, event))) succeeded += 1
     }
-    return taken
+    return succeeded
   }
 
   private async retry(consumer: AnyConsumer, event: StoredEvent<EventKind>): Promise<boolean> {
@@ -62,20 +61,20 @@ export class Dispatcher {
     }
   }
 
-  /** Something was appended. Cheap: call it after every commit that appended. */
+  /** Cheap; call it after every commit that appended events. */
   wake(): void {
     this.tail.appended()
     for (const loop of this.loops) loop.wake()
   }
 
-  /** The position up to which no consumer has anything to react to any more. */
+  /** The position that all consumers have passed. */
   async passed(): Promise<number> {
     const newest = await newestSeq(this.parts.database.reader)
     const passed = await Promise.all(this.loops.map(loop => loop.passed(newest)))
     return Math.min(newest, ...passed)
   }
 
-  /** For monitors: how many events each consumer is behind the newest. */
+  /** For monitoring: number of events each consumer lags behind. */
   async lags(): Promise<{ consumer: string; events: number }[]> {
     const newest = await newestSeq(this.parts.database.reader)
     return this.loops.map((loop, at) => ({
@@ -84,7 +83,7 @@ export class Dispatcher {
     }))
   }
 
-  /** Resolves once every consumer has finished what it is at. */
+  /** Resolves once every consumer has finished its current batch. */
   async stop(): Promise<void> {
     await Promise.all(this.loops.map(loop => loop.stop()))
     this.parts.log.debug('event dispatcher stopped')

@@ -1,26 +1,24 @@
 /**
- * The end of the event log, read once for all consumers: what was appended lately is kept in memory for as long as somebody may ask.
+ * The end of the event log, read once for all consumers and kept in bounded memory.
  *
- * Used by the loops of the dispatcher, which all stand near the end nearly always. Who is further behind reads from the database. Events
- * are handed out to several, and nobody changes them. Fails: as the database does, and then the next who asks reads again.
+ * Consumers are nearly always close to the end; one that is further behind reads from the database. The events are shared and must not
+ * be modified. A failed read rejects and is repeated by the next caller.
  */
 import type { Queries } from '../db/database.js'
 import { nextTurn } from '../world/time/clock.js'
 import type { EventKind } from './event.js'
 import { newestSeq, readEventsAfter, readTail, type StoredEvent } from './store.js'
 
-/** Kept at most, by weight: what an import appends while its slowest reader rests, a few times over. Some megabytes. */
-const KEPT = 12_000
-/** What an event about a message weighs: it is kept with all that it says. */
-const OF_A_MESSAGE = 3
-/** Read at a time. */
-const AT_ONCE = 500
+/** Maximum weight kept: a few times what an import appends while its slowest consumer pauses. Some megabytes. */
+const MAX_WEIGHT = 12_000
+/** Weight of an event about a message, which is kept with its payload. Others weigh 1. */
+const MESSAGE_EVENT_WEIGHT = 3
+const BATCH_SIZE = 500
 
-/** What there is after a position. */
 export interface Read {
-  /** Of the kinds asked for, in order. */
+  /** Of the requested kinds, in log order. */
   readonly events: readonly StoredEvent<EventKind>[]
-  /** The position of what was looked at last, whatever its kind. */
+  /** Position of the last event examined, of any kind. */
   readonly end: number
   /** Whether the log ended there. */
   readonly isLast: boolean
@@ -33,7 +31,7 @@ export class EventTail {
   private weight = 0
   private from = Infinity
   private end = 0
-  /** How often something was appended, and how often it had been when all was read. */
+  /** Number of `appended` calls, and its value when the log was last read to the end. */
   private appends = 0
   private readTo = -1
   private reading: Promise<void> | undefined
@@ -42,15 +40,15 @@ export class EventTail {
     this.reader = reader
   }
 
-  /** Something was appended. */
+  /** Call after every commit that appended events. */
   appended(): void {
     this.appends += 1
   }
 
-  /** @param limit how many events at most */
+  /** @param limit maximum number of events */
   async readAfter(seq: number, kinds: readonly EventKind[], limit: number): Promise<Read> {
-    if (this.isStale) await (this.reading ??= this.readOn().finally(() => (this.reading = undefined)))
-    return seq < this.from ? this.readBehind(seq, kinds, limit) : this.fromMemory(seq, kinds, limit)
+    if (this.isStale) await (this.reading ??= this.readBatch().finally(() => (this.reading = undefined)))
+    return seq < this.from ? this.readFromDatabase(seq, kinds, limit) : this.fromMemory(seq, kinds, limit)
   }
 
   /** Whether there may be more in the log. */
@@ -58,17 +56,17 @@ export class EventTail {
     return this.readTo !== this.appends
   }
 
-  private async readOn(): Promise<void> {
+  private async readBatch(): Promise<void> {
     const { appends } = this
     if (this.from === Infinity) this.from = this.end = await newestSeq(this.reader)
-    const read = await readTail(this.reader, this.end, AT_ONCE)
-    if (read.length < AT_ONCE) this.readTo = appends
-    // What else the event loop has to do comes in between.
+    const read = await readTail(this.reader, this.end, BATCH_SIZE)
+    if (read.length < BATCH_SIZE) this.readTo = appends
+    // Let other work run between batches.
     else await nextTurn()
     this.events.push(...read)
     this.end = read.at(-1)?.seq ?? this.end
     this.weight += weightOf(read)
-    if (this.weight <= KEPT) return
+    if (this.weight <= MAX_WEIGHT) return
     this.events = this.events.slice(this.events.length / 2)
     this.weight = weightOf(this.events)
     this.from = (this.events[0]?.seq ?? this.end + 1) - 1
@@ -98,8 +96,8 @@ export class EventTail {
     return low
   }
 
-  private async readBehind(seq: number, kinds: readonly EventKind[], limit: number): Promise<Read> {
-    // Asked first: what is appended between the two reads is read twice at worst, and never passed over.
+  private async readFromDatabase(seq: number, kinds: readonly EventKind[], limit: number): Promise<Read> {
+    // Read first: an event appended between the two reads may be read twice, but is never skipped.
     const newest = await newestSeq(this.reader)
     const events = await readEventsAfter(this.reader, seq, kinds, limit)
     const lastRead = events.at(-1)?.seq ?? 0
@@ -109,5 +107,5 @@ export class EventTail {
 }
 
 function weightOf(events: readonly StoredEvent<EventKind>[]): number {
-  return events.reduce((sum, { messageId }) => sum + (messageId === null ? 1 : OF_A_MESSAGE), 0)
+  return events.reduce((sum, { messageId }) => sum + (messageId === null ? 1 : MESSAGE_EVENT_WEIGHT), 0)
 }

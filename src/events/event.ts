@@ -1,9 +1,8 @@
 /**
- * The kinds of events and what each one tells. Appended in the transaction of the change they report; everything
- * above the queue learns of things by reading them.
+ * All event kinds and their payloads. Events are appended in the transaction of the change they report.
  *
- * What happens to mail stands here, since all floors above tell and hear of it. A resource declares its own kinds beside the
- * code that appends them, with
+ * Kinds about mail are declared here because all higher floors produce or consume them. A resource declares its own kinds beside the
+ * code that appends them:
  *
  *   declare module '../events/event.js' { interface ContactEvents { 'product.viewed': ProductViewed } }
  */
@@ -19,32 +18,32 @@ interface EventHead<Kind extends string, Payload> {
   readonly payload: Payload
 }
 
-/** In every event about a message: who it is for, and what the mail is part of. What does not apply is left out. */
+/** Part of every event about a message. Fields that do not apply are absent. */
 export interface AboutMessage {
   readonly to: string
-  /** Mail that an unsubscribe stops; all other is transactional. */
+  /** Marketing mail, which unsubscribing stops; absent for transactional mail. */
   readonly isMarketing?: boolean
   readonly campaignId?: string
   readonly automationId?: string
   readonly batchId?: string
   readonly templateId?: string
   readonly contactId?: string
-  /** Those that its sender gave it. */
+  /** Tags set by the sender. */
   readonly tags?: readonly string[]
-  /** Domain of its From address, as A-labels in lower case. */
+  /** Domain of the From address: A-labels, lower case. */
   readonly senderDomain?: string
 }
 
 /** Accepted: stored and, unless sandboxed or skipped, queued. */
 export type EmailAccepted = EventHead<'email.accepted', AboutMessage>
-/** First handed to a remote server, whatever that server then said. */
+/** The first delivery attempt reached a remote server, whatever it replied. */
 export type EmailSent = EventHead<'email.sent', AboutMessage>
 /** A remote server took responsibility (2xx after the final dot). */
 export type EmailDelivered = EventHead<
   'email.delivered',
   AboutMessage & {
     readonly remoteMta: string
-    /** What the submitter asked to be told, as in NOTIFY (RFC 3461 §4.1). */
+    /** Notifications requested by the submitter, as in NOTIFY (RFC 3461 §4.1). */
     readonly notify?: string
   }
 >
@@ -60,41 +59,38 @@ export type EmailBounced = EventHead<
     readonly remoteMta?: string
   }
 >
-/** Could not be built or sent, without any server having refused it. */
+/** Could not be built or sent; no server rejected it. */
 export type EmailFailed = EventHead<'email.failed', AboutMessage & { readonly reason: string }>
 
-/** Not mailed: the recipient was suppressed, at acceptance or before hand-off. */
+/** Not sent: the recipient is suppressed, at acceptance or before delivery. */
 export type EmailSuppressed = EventHead<'email.suppressed', AboutMessage>
 
-/** The recipient, or the provider for them, called it spam or worse (RFC 5965 §7.3). */
+/** The recipient or their provider reported it as abuse (RFC 5965 §7.3). */
 export type EmailComplained = EventHead<'email.complained', AboutMessage & { readonly feedbackType: string }>
 
-/**
- * The recipient wants no more of what is not asked for: by the link or address of List-Unsubscribe (RFC 2369, RFC 8058)
- * or by an opt-out report. There may be no contact of that address.
- */
+/** The recipient unsubscribed by List-Unsubscribe (RFC 2369, RFC 8058) or opt-out report. There may be no contact with that address. */
 export type EmailUnsubscribed = EventHead<
   'email.unsubscribed',
   AboutMessage & { readonly source: 'one_click' | 'preferences' }
 >
 
-/** Who or what asked for a tracked picture or link. */
+/** A request for the pixel or a tracked link. */
 interface Visit extends AboutMessage {
   readonly ip: string
   readonly userAgent: string
-  /** A known scanner or prefetcher: it moves neither status nor automations, and is not counted. */
+  /** A scanner or prefetcher: changes no status, triggers no automation and is not counted. */
   readonly isBot: boolean
 }
 export type EmailOpened = EventHead<
   'email.opened',
   Visit & {
-    /** Concluded from a click: no pixel was fetched. */
+    /** Inferred from a click; the pixel was not fetched. */
     readonly isInferred?: boolean
   }
 >
 export type EmailClicked = EventHead<'email.clicked', Visit & { readonly url: string }>
 
-/** What a contact did elsewhere. The message is the one that it is put down to, if any. */
+/** An event about a contact; `messageId` is the message it is attributed to, if any. */
 export interface ContactEventOf<Kind extends string, Payload> extends Omit<
   EventHead<Kind, Payload>,
   'messageId'
@@ -115,7 +111,7 @@ export type Event =
   | EmailOpened
   | EmailClicked
 
-/** About a contact, whether or not a message led to it: by kind, filled by resources. */
+/** Events about contacts by kind; extended by resources. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface ContactEvents {}
 

@@ -1,8 +1,7 @@
 /**
- * SQL of events that a consumer could not take: kept whole, beside the log, until somebody has them tried again or drops them.
+ * SQL of set-aside events: events that a consumer repeatedly failed to process, kept in full until an operator retries or drops them.
  *
- * Written by the dispatcher after some tries, so that one event neither stops its consumer nor holds back retention; read by
- * `postroad event`. Which consumer was at fault is in the log.
+ * Setting one aside lets its consumer and retention move on. Managed with `postroad event`.
  */
 import type { Queries } from '../db/database.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -28,23 +27,22 @@ declare module '../db/tables.js' {
 export interface SetAsideEvent {
   readonly consumer: string
   readonly event: StoredEvent<EventKind>
-  /** What the consumer said the last time. */
+  /** The consumer's last error. */
   readonly error: string
   /** Ms since epoch UTC. */
   readonly setAsideAt: number
 }
 
-/** Which: one of one consumer, or all. */
 export type SetAsideSelection = { readonly consumer: string; readonly seq: number } | { readonly isAll: true }
 
-const RETRIED_AT_ONCE = 100
-/** No error needs more, and one may hold a whole mail. */
-const MOST_ERROR = 2_000
+const RETRY_BATCH_SIZE = 100
+/** Errors may quote a whole message. */
+const MAX_ERROR_LENGTH = 2_000
 
-/** Once more where it was before; it is then tried again only when that is wished for anew. */
+/** Updates an existing entry and clears its retry request. */
 export async function setAside(db: Queries, one: SetAsideEvent): Promise<void> {
   const values = {
-    error: one.error.slice(0, MOST_ERROR),
+    error: one.error.slice(0, MAX_ERROR_LENGTH),
     set_aside_at: one.setAsideAt,
     is_retry_wanted: flag(false),
   }
@@ -80,14 +78,13 @@ export async function countSetAside(db: Queries): Promise<number> {
   return total
 }
 
-/** Those that somebody wants tried again. */
 export async function listRetryRequested(db: Queries): Promise<SetAsideEvent[]> {
   const rows = await db
     .selectFrom('set_aside_events')
     .selectAll()
     .where('is_retry_wanted', '=', 1)
     .orderBy('seq')
-    .limit(RETRIED_AT_ONCE)
+    .limit(RETRY_BATCH_SIZE)
     .execute()
   return rows.map(fromRow)
 }
@@ -108,7 +105,7 @@ export async function dropSetAside(db: Queries, selection: SetAsideSelection): P
   return Number((await deletion.executeTakeFirst()).numDeletedRows)
 }
 
-/** What is as it was thrown by the database for its own reasons (locked, full, unreadable), not for what it was given. */
+/** Whether SQLite failed for reasons of its own (locked, full, I/O), not because of the statement. */
 export function isStorageError(thrown: unknown): boolean {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
   return (
@@ -117,7 +114,7 @@ export function isStorageError(thrown: unknown): boolean {
   )
 }
 
-/** A payload that is damaged in the log cannot be kept; all else that is known of the event is. */
+/** A damaged payload cannot be kept; everything else is. */
 function textOf(event: StoredEvent<EventKind>): string {
   try {
     return JSON.stringify(event)

@@ -1,9 +1,8 @@
 /**
- * SQL of the event log: append, read on from a cursor, move the cursor.
+ * SQL of the event log: append, read from a cursor, move the cursor.
  *
- * The log is append-only. On SQLite sequence order is commit order, since there is one writer at a time. What events about contacts
- * say is read only when somebody asks for it, where that can be done at once: an import appends three for each of its rows, and most
- * often nobody does (`late-payload-store.ts`).
+ * The log is append-only. On SQLite, sequence order is commit order because there is one writer at a time. There, payloads of events
+ * without a message are read only on demand: an import appends three events per row, and mostly nobody needs their payloads.
  */
 import { sql, type Generated } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
@@ -11,8 +10,6 @@ import { rowsInsert } from '../db/insert-rows.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { AnyEvent, Event, EventKind } from './event.js'
-import { LatePayloads } from './late-payload-store.js'
-import { LoggedEvent, type LoggedRow } from './logged-event.js'
 
 interface EventRow {
   seq: Generated<number>
@@ -36,15 +33,15 @@ declare module '../db/tables.js' {
   }
 }
 
-/** With its place in the log; where no kinds are named, one about a message. */
+/** An event with its position in the log; by default one about a message. */
 export type StoredEvent<Kind extends EventKind = Event['kind']> = Extract<
   AnyEvent,
   { readonly kind: Kind }
 > & { readonly seq: number }
 
-const APPENDED = ['kind', 'workspace_id', 'message_id', 'is_sandbox', 'occurred_at', 'payload']
+const COLUMNS = ['kind', 'workspace_id', 'message_id', 'is_sandbox', 'occurred_at', 'payload']
 
-const insertRows = rowsInsert({ table: 'events', columns: () => APPENDED })
+const insertRows = rowsInsert({ table: 'events', columns: () => COLUMNS })
 
 /** Appends in the order given. */
 export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise<void> {
@@ -52,21 +49,21 @@ export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise
   const rows = events.map(({ kind, workspaceId, messageId, isSandbox, occurredAt, payload }) => [
     kind, workspaceId, messageId, flag(isSandbox), occurredAt, JSON.stringify(payload),
   ])
-  for (const run of runsOfOneKind(rows)) await insertRows(tx.db, run)
+  for (const run of splitByKind(rows)) await insertRows(tx.db, run)
 }
 
-/** Rows that are worth a statement of their own. */
-const FEW = 32
+/** Average run length from which separate statements pay off. */
+const MIN_RUN_LENGTH = 32
 
-/** Those of one kind have most in common; where kinds change often all are one run. */
-function runsOfOneKind<Row extends readonly unknown[]>(rows: readonly Row[]): readonly (readonly Row[])[] {
+/** Splits rows where the kind changes, because inserts of one kind share more constants. Short runs stay together. */
+function splitByKind<Row extends readonly unknown[]>(rows: readonly Row[]): readonly (readonly Row[])[] {
   if (rows.length === 0) return []
   const starts = [...rows.keys()].filter(at => at === 0 || rows[at]?.[0] !== rows[at - 1]?.[0])
-  if (rows.length < FEW * starts.length) return [rows]
+  if (rows.length < MIN_RUN_LENGTH * starts.length) return [rows]
   return starts.map((start, at) => rows.slice(start, starts[at + 1]))
 }
 
-/** Without what events about no message say, where that is read later. */
+/** Leaves out payloads that are read on demand. */
 function selectEvents(db: Queries) {
   const payload = db.run ? sql<string | null>`iif(message_id is null, null, payload)` : sql<string>`payload`
   return db
@@ -101,7 +98,7 @@ const selectTail = statement((db, { seq, limit }: { readonly seq: number; readon
   selectEvents(db).where('seq', '>', seq).limit(limit),
 )
 
-/** The next events of whatever kind after a position, oldest first. */
+/** The next events of any kind after a position, oldest first. */
 export async function readTail(db: Queries, seq: number, limit: number): Promise<StoredEvent<EventKind>[]> {
   return fromRows(db, (await selectTail(db, { seq, limit })).rows)
 }
@@ -119,7 +116,7 @@ export async function newestSeq(db: Queries): Promise<number> {
   return rows[0]?.seq ?? 0
 }
 
-/** The position up to which a consumer has reacted; undefined for one that never had anything to react to. */
+/** @returns undefined if the consumer has no cursor yet */
 export async function findCursor(db: Queries, consumer: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('event_cursors')
@@ -141,11 +138,11 @@ export async function moveCursor(tx: Tx, consumer: string, seq: number): Promise
 }
 
 /**
- * The oldest events, up to a position that all consumers have passed.
+ * Deletes the oldest events that all consumers have passed.
  *
- * @param through position of the last one that may go
- * @param limit rows looked at
- * @returns how many were deleted; 0 when those that are left are young
+ * @param through last position that may be deleted
+ * @param limit maximum number of rows examined
+ * @returns how many were deleted; 0 if the remaining ones are too young
  */
 export async function deleteEventsBefore(
   db: Queries,
@@ -163,7 +160,7 @@ export async function deleteEventsBefore(
   return Number(result.numAffectedRows ?? 0n)
 }
 
-/** When the newest event was appended, ms since epoch UTC; undefined in an empty log. */
+/** Time of the newest event, ms since epoch UTC; undefined if the log is empty. */
 export async function lastEventAt(db: Queries): Promise<number | undefined> {
   const row = await db
     .selectFrom('events')
@@ -172,4 +169,92 @@ export async function lastEventAt(db: Queries): Promise<number | undefined> {
     .limit(1)
     .executeTakeFirst()
   return row?.occurred_at
+}
+
+interface LoggedRow {
+  readonly seq: number
+  readonly kind: string
+  readonly workspace_id: string
+  readonly message_id: string | null
+  readonly is_sandbox: number
+  readonly occurred_at: number
+  /** JSON; null if it is read on demand. */
+  readonly payload: string | null
+}
+
+/** An event as read from the log. Parses its payload on first access, because most consumers skip most events. */
+export class LoggedEvent {
+  readonly seq: number
+  readonly kind: string
+  readonly workspaceId: string
+  readonly messageId: string | null
+  readonly isSandbox: boolean
+  /** Ms since epoch UTC. */
+  readonly occurredAt: number
+  #text: string | undefined
+  #parsed: unknown
+  readonly #late: LatePayloads
+
+  constructor(row: LoggedRow, late: LatePayloads) {
+    this.seq = row.seq
+    this.kind = row.kind
+    this.workspaceId = row.workspace_id
+    this.messageId = row.message_id
+    this.isSandbox = row.is_sandbox === 1
+    this.occurredAt = row.occurred_at
+    this.#text = row.payload ?? undefined
+    this.#late = late
+  }
+
+  /** @throws Error if the payload is damaged or can no longer be read */
+  get payload(): unknown {
+    if (this.#parsed === undefined) {
+      this.#parsed = JSON.parse(this.#text ?? this.#late.textOf(this)) as unknown
+      this.#text = undefined
+    }
+    return this.#parsed
+  }
+
+  toJSON(): unknown {
+    const { seq, kind, workspaceId, messageId, isSandbox, occurredAt, payload } = this
+    return { seq, kind, workspaceId, messageId, isSandbox, occurredAt, payload }
+  }
+}
+
+/**
+ * Reads payloads on demand, for all events of a kind that were read together. SQLite only: it needs synchronous reads.
+ *
+ * Safe because an event stays in the log until all consumers have passed it.
+ */
+class LatePayloads {
+  private readonly db: Queries
+  private readonly first: number
+  private readonly last: number
+  private readonly texts = new Map<string, ReadonlyMap<number, string>>()
+
+  /** @param rows read together, in log order */
+  constructor(db: Queries, rows: readonly Pick<LoggedRow, 'seq'>[]) {
+    this.db = db
+    this.first = rows[0]?.seq ?? 0
+    this.last = rows.at(-1)?.seq ?? 0
+  }
+
+  textOf({ seq, kind }: { readonly seq: number; readonly kind: string }): string {
+    const texts = this.texts.get(kind) ?? this.read(kind)
+    this.texts.set(kind, texts)
+    const text = texts.get(seq)
+    if (text === undefined) throw new Error(`event ${seq} is no longer in the log`)
+    return text
+  }
+
+  private read(kind: string): ReadonlyMap<number, string> {
+    const { db, first, last } = this
+    if (!db.run) throw new Error('the transaction in which the event was read has ended')
+    const { rows } = db.run<{ seq: number; payload: string }>(
+      sql`
+        select seq, payload from events
+        where seq between ${first} and ${last} and kind = ${kind} and message_id is null`.compile(db),
+    )
+    return new Map(rows.map(({ seq, payload }) => [seq, payload]))
+  }
 }

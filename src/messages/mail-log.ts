@@ -5,8 +5,7 @@
  * Called after the commit of what they tell, by the door (`msa/`), the queue and inbound mail. Subjects, bodies, header fields and keys
  * themselves never stand in them; a key's id does. Costs a few microseconds a line and no statement. Fails: never.
  */
-import type { Log } from '../world/log.js'
-import type { LogFields } from '../world/log-lines.js'
+import type { Log, LogFields } from '../world/log.js'
 import type { LogEvent } from '../world/log-events.js'
 
 /** Who handed a message in. */

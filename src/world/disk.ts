@@ -1,32 +1,31 @@
 /**
- * What the file system says of itself: whether a file is still the one that was there, how much room there is, when octets are on disk.
+ * File system facts the database depends on: file identity, free space, durable writes.
  *
- * Called by `db/`, which must notice when the ground moves under it. `fake-disk.ts` is the one that tests fill and empty.
- * Fails: a file that is not there has no identity; free space that cannot be told rejects with the system's error.
+ * A missing file has no identity. If free space cannot be determined, `freeSpace` rejects with the system's error.
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 
-/** A file that somebody writes to, and whose octets are to be on disk at certain moments. */
+/** A file opened only to sync it; other code writes to it. */
 export interface SyncedFile {
-  /** All that was written to it, by whomever, is on disk when it returns. The event loop stands meanwhile. @throws the system's error */
+  /** Blocks the event loop until everything written to the file is on disk. @throws the system's error */
   syncInPlace(): void
-  /** The same beside the event loop. */
+  /** The same in the thread pool. */
   sync(): Promise<void>
   close(): void
 }
 
 export interface Disk {
-  /** The same text as long as the same file stands at the path; undefined where there is none. A few microseconds. */
+  /** Changes when another file takes the path; undefined if there is none. Takes microseconds. */
   identityOf(path: string): string | undefined
   /**
-   * Another text as soon as anything was put into the folder, taken out of it or renamed in it, or another folder stands at the path;
-   * undefined where there is none. Changes within one tick of the file system's clock (2 s at most) share a text.
+   * Changes when an entry of the folder is added, removed or renamed, or another folder takes the path; undefined if there is none.
+   * Changes within one tick of the file system's clock (up to 2 s) may give the same value.
    */
   entriesOf(folder: string): string | undefined
-  /** Octets that this user may still write where the folder is. */
+  /** Bytes this user can still write on the folder's file system. */
   freeSpace(folder: string): Promise<number>
-  /** @throws the system's error where there is no such file, or it may not be written */
+  /** @throws the system's error if the file does not exist or is not writable */
   openSynced(path: string): SyncedFile
 }
 

@@ -1,14 +1,14 @@
-/** A disk that tests fill and empty, slow down and break; its files are the real ones. */
+/** A disk for tests that can fill up, slow down and fail; its files are real. */
 import { systemDisk, type Disk, type SyncedFile } from './disk.js'
 
 export class FakeDisk implements Disk {
-  /** Octets left. */
+  /** Free bytes. */
   free = 1_000_000_000_000
-  /** Called with each sync: lets time pass, or throws what a broken disk would. */
+  /** Called on each sync; may advance a clock or throw. */
   onSync: () => void = () => {}
-  /** What a sync beside the event loop waits for. */
+  /** Delays `sync` until resolved. */
   syncing: Promise<void> = Promise.resolve()
-  /** How many syncs beside the event loop were begun. */
+  /** Number of `sync` calls. */
   begun = 0
 
   identityOf(path: string): string | undefined {

@@ -1,6 +1,5 @@
-/** A log that keeps its lines, so that a test can say what the operator would have read. */
-import type { Log } from './log.js'
-import type { LogFields } from './log-lines.js'
+/** A log that keeps its lines for assertions. */
+import type { Log, LogFields } from './log.js'
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
@@ -24,10 +23,10 @@ export class FakeLog implements Log {
     this.lines.push({ level: 'error', event, fields })
   }
   setLevel(): void {
-    // Tests read every level.
+    // Records every level.
   }
   setFormat(): void {
-    // And the fields themselves.
+    // Records fields, not text.
   }
   flush(): Promise<void> {
     return Promise.resolve()

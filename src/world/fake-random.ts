@@ -1,6 +1,6 @@
 /**
- * Repeatable randomness for tests: the same seed gives the same bytes. Key pairs are real ones, made once per
- * process and algorithm and handed out again, since a test seldom cares which key it holds.
+ * Repeatable randomness for tests: the same seed gives the same bytes. Key pairs are real, and generated once per process and
+ * algorithm.
  */
 import { systemRandom, type Random } from './random.js'
 
@@ -17,7 +17,7 @@ export class SeededRandom implements Random {
     return Buffer.from(Array.from({ length: count }, () => Math.floor(this.fraction() * 256)))
   }
 
-  /** mulberry32: small, and good enough for tests. */
+  /** mulberry32. */
   fraction(): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0
     let mixed = this.state

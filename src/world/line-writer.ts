@@ -1,21 +1,20 @@
 /**
- * Lines on their way to a file descriptor, gathered for some milliseconds, so that a line costs its caller no system call.
+ * Buffers log lines for a file descriptor and writes them in the thread pool, so that logging costs the caller no system call.
  *
- * Used by `log.ts`. Writing is left to a thread of the pool: a reader that is slow, as a journal can be, holds nobody up. What
- * waits is bounded; beyond that lines are dropped and counted, since no log is worth a server that stands still. Fails: never;
- * what cannot be written at all (nobody reads any more, the disk is full) is dropped and counted likewise.
+ * A slow reader, such as a journal, blocks nobody. The buffer is bounded; lines beyond it, and lines that cannot be written (closed
+ * pipe, full disk), are dropped and counted. Never throws.
  */
 import { write, writeSync } from 'node:fs'
 
-/** Lines that come within it are one write, which wakes a thread and then the event loop: as much as many lines. */
+/** Lines within this time share a write; a write costs as much as many lines. */
 const GATHER_MS = 50
-const TRY_AGAIN_MS = 10
-/** Characters that wait at most. */
-const MOST_HELD = 4 * 1_024 * 1_024
-/** Tries of the last write, when the process ends and the reader is slow. */
-const LAST_TRIES = 200
+const RETRY_MS = 10
+/** Buffered characters. */
+const MAX_BUFFERED = 4 * 1_024 * 1_024
+/** Attempts of the final write at process exit if the reader is slow. */
+const FINAL_TRIES = 200
 
-/** As `fs.write`, of the octets from an offset on. */
+/** Like `fs.write`, starting at an offset. */
 export type WriteSome = (
   fd: number,
   octets: Buffer,
@@ -32,8 +31,8 @@ export class LineWriter {
   private held = 0
   private dropped = 0
   private timer: NodeJS.Timeout | undefined
-  /** What the pool is writing, from `written` on. */
-  private underWay: { readonly octets: Buffer; written: number } | undefined
+  /** The write in progress. */
+  private current: { readonly octets: Buffer; written: number } | undefined
   private isInPool = false
   private whenIdle: (() => void)[] = []
 
@@ -42,19 +41,19 @@ export class LineWriter {
     this.writeSome = writeSome
   }
 
-  /** @param line without its end @returns false where it was dropped */
+  /** @param line without line break @returns false if dropped */
   add(line: string): boolean {
-    if (this.held + line.length > MOST_HELD) {
+    if (this.held + line.length > MAX_BUFFERED) {
       this.dropped += 1
       return false
     }
     this.waiting.push(line)
     this.held += line.length + 1
-    if (this.underWay === undefined && this.timer === undefined) this.begin(GATHER_MS)
+    if (this.current === undefined && this.timer === undefined) this.begin(GATHER_MS)
     return true
   }
 
-  /** How many lines were dropped since it was last asked. */
+  /** Number of lines dropped since the last call. */
   takeDropped(): number {
     const { dropped } = this
     this.dropped = 0
@@ -62,35 +61,35 @@ export class LineWriter {
   }
 
   get hasRoom(): boolean {
-    return this.held < MOST_HELD / 2
+    return this.held < MAX_BUFFERED / 2
   }
 
-  /** Resolves once all that was added is written or dropped. */
+  /** Resolves once all lines are written or dropped. */
   flush(): Promise<void> {
-    if (this.underWay === undefined && this.waiting.length === 0) return Promise.resolve()
+    if (this.current === undefined && this.waiting.length === 0) return Promise.resolve()
     return new Promise(resolve => {
       this.whenIdle.push(resolve)
-      if (this.underWay === undefined) this.writeWaiting()
+      if (this.current === undefined) this.writeWaiting()
     })
   }
 
-  /** At the end of the process, when nothing asynchronous comes to its end any more. */
+  /** Synchronously writes the rest. Call it on process exit. */
   finish(): void {
     clearTimeout(this.timer)
-    const { underWay } = this
-    // What the pool has in its hands it brings to its end by itself; written again it would stand there twice.
-    const rest = underWay && !this.isInPool ? [underWay.octets.subarray(underWay.written)] : []
-    this.underWay = undefined
+    const { current } = this
+    // The thread pool finishes its write; repeating it would duplicate lines.
+    const rest = current && !this.isInPool ? [current.octets.subarray(current.written)] : []
+    this.current = undefined
     this.writeAll(Buffer.concat([...rest, this.take()]))
   }
 
   private begin(delayMs: number): void {
     this.timer = setTimeout(() => {
       this.timer = undefined
-      if (this.underWay === undefined) this.writeWaiting()
-      else this.writeOn()
+      if (this.current === undefined) this.writeWaiting()
+      else this.continueWrite()
     }, delayMs)
-    // The end of the process writes what is left.
+    // `finish` writes the rest at exit.
     this.timer.unref()
   }
 
@@ -105,32 +104,32 @@ export class LineWriter {
     clearTimeout(this.timer)
     this.timer = undefined
     if (this.waiting.length === 0) {
-      for (const tell of this.whenIdle.splice(0)) tell()
+      for (const resolve of this.whenIdle.splice(0)) resolve()
       return
     }
-    this.underWay = { octets: this.take(), written: 0 }
-    this.writeOn()
+    this.current = { octets: this.take(), written: 0 }
+    this.continueWrite()
   }
 
-  private writeOn(): void {
-    const { underWay } = this
-    if (underWay === undefined) return
+  private continueWrite(): void {
+    const { current } = this
+    if (current === undefined) return
     this.isInPool = true
-    this.writeSome(this.fd, underWay.octets, underWay.written, (error, written) => {
+    this.writeSome(this.fd, current.octets, current.written, (error, written) => {
       this.isInPool = false
-      if (this.underWay !== underWay) return // the process has ended meanwhile
+      if (this.current !== current) return // `finish` was called
       if (error?.code === 'EAGAIN') {
-        this.begin(TRY_AGAIN_MS)
+        this.begin(RETRY_MS)
         return
       }
-      if (error === null) underWay.written += written
+      if (error === null) current.written += written
       else this.dropped += 1
-      if (error === null && underWay.written < underWay.octets.length) {
-        this.writeOn()
+      if (error === null && current.written < current.octets.length) {
+        this.continueWrite()
         return
       }
-      this.underWay = undefined
-      // Somebody waits, or enough has come meanwhile to be worth a write.
+      this.current = undefined
+      // Someone is flushing, or enough lines have arrived.
       if (this.whenIdle.length > 0 || this.held > 16_384) this.writeWaiting()
       else if (this.waiting.length > 0) this.begin(GATHER_MS)
     })
@@ -138,13 +137,13 @@ export class LineWriter {
 
   private writeAll(octets: Buffer): void {
     let [written, tries] = [0, 0]
-    while (written < octets.length && tries < LAST_TRIES) {
+    while (written < octets.length && tries < FINAL_TRIES) {
       try {
         written += writeSync(this.fd, octets, written)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
         tries += 1
-        // Nothing else is left to be done by this process.
+        // Blocking is fine: the process is exiting.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
       }
     }

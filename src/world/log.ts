@@ -1,21 +1,13 @@
 /**
- * The log: lines on standard output, one event each, for journald and whatever reads it.
+ * The log: one event per line on standard output, as JSON or text, with a syslog priority if it goes to the journal.
  *
- * Callers name the event in a few words and give the facts as fields. Secrets, message bodies and whole
- * addresses lists are never handed over. Writing is asynchronous and bounded (`line-writer.ts`): what `kill -9` can cost are the lines of
- * the last 50 milliseconds.
+ * Events are declared in `log-events.ts`; facts go into fields. Never log secrets, message bodies or address lists. Writes are
+ * asynchronous and bounded (`line-writer.ts`); `kill -9` can lose the last 50 ms.
+ * Standards: sd-daemon(3) for priorities, syslog(3) for their numbers.
  */
 import { fstatSync } from 'node:fs'
 import { LineWriter } from './line-writer.js'
 import type { LogEvent } from './log-events.js'
-import {
-  journalPrefix,
-  jsonLine,
-  textLine,
-  type LineLevel,
-  type LogFields,
-  type LogFormat,
-} from './log-lines.js'
 
 export type LogLevel = LineLevel | 'silent'
 
@@ -24,7 +16,6 @@ export interface Log {
   info(event: LogEvent<'info'>, fields?: LogFields): void
   warn(event: LogEvent<'warn'>, fields?: LogFields): void
   error(event: LogEvent<'error'>, fields?: LogFields): void
-  /** The same log with the level changed, as after a SIGHUP. */
   setLevel(level: LogLevel): void
   setFormat(format: LogFormat): void
   /** Resolves once every line so far is written. */
@@ -36,7 +27,7 @@ const ORDER: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 export interface LogOptions {
   readonly level: LogLevel
-  /** `$JOURNAL_STREAM` of systemd: device and inode of the stream that leads to the journal. */
+  /** systemd's `$JOURNAL_STREAM`: device and inode of the journal's stream. */
   readonly journalStream?: string | undefined
 }
 
@@ -91,4 +82,41 @@ function leadsTo(fd: number, journalStream: string): boolean {
   } catch {
     return false
   }
+}
+
+export type LineLevel = 'debug' | 'info' | 'warn' | 'error'
+export type LogFormat = 'json' | 'text'
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
+
+/** Names of syslog(3): LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR. */
+const PRIORITIES: Readonly<Record<LineLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 }
+
+/** @param time ISO 8601 */
+export function jsonLine(level: LineLevel, time: string, event: string, fields: LogFields): string {
+  const shown = JSON.stringify(fields)
+  const head = `{"level":"${level}","time":"${time}","event":${JSON.stringify(event)}`
+  return shown === '{}' ? `${head}}` : `${head},${shown.slice(1)}`
+}
+
+/** E.g. `2026-05-04T10:11:12.013Z info  message delivered: messageId=0190... to=ann@example.net`. */
+export function textLine(level: LineLevel, time: string, event: string, fields: LogFields): string {
+  let line = `${time} ${level.padEnd(5)} ${event}`
+  let isFirst = true
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue
+    line += `${isFirst ? ':' : ''} ${name}=${textValue(value)}`
+    isFirst = false
+  }
+  return line
+}
+
+/** journald strips it and stores it as the priority. */
+export function journalPrefix(level: LineLevel): string {
+  return `<${PRIORITIES[level]}>`
+}
+
+/** Quotes strings that contain spaces, quotes, `=` or control characters, as JSON. */
+function textValue(value: string | number | boolean | null): string {
+  if (typeof value !== 'string') return String(value)
+  return /^[^\s"=\p{Cc}]+$/u.test(value) ? value : JSON.stringify(value)
 }

@@ -1,6 +1,4 @@
-/**
- * Randomness: bytes, fractions and key pairs. `SeededRandom` in `fake-random.ts` is the repeatable one for tests.
- */
+/** Randomness: bytes, fractions and key pairs. Tests use `SeededRandom`. */
 import { generateKeyPair, randomBytes, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 
@@ -18,12 +16,12 @@ const generate = promisify(generateKeyPair)
 /** RFC 8301 §3.2: signers use at least 2048 bits; larger keys overflow a single DNS string. */
 const RSA_BITS = 2048
 
-/** Bytes fetched ahead: asking the system for ten at a time costs ten times as much as the bytes themselves. */
+/** Bytes are fetched in bulk because each system call costs ten times as much as ten bytes. */
 const POOL_BYTES = 8_192
 let pool = Buffer.alloc(0)
 let poolUsed = 0
 
-/** Each byte is given out once, and wiped where it stood. */
+/** Each byte is used once and then wiped from the pool. */
 function fromPool(count: number): Buffer {
   if (count > POOL_BYTES / 16) return randomBytes(count)
   if (poolUsed + count > pool.length) {

@@ -1,9 +1,8 @@
 /**
- * What systemd is told of this process: ready, alive, stopping (sd_notify(3)).
+ * Reports the state of the process to systemd: ready, alive, stopping (sd_notify(3)).
  *
- * Used by `serve`. Writes to the socket that `systemd/start-notified` has connected and names by `$SD_NOTIFY_FD`; without one it
- * does nothing, as on a terminal or in a container. The watchdog is fed by a timer of the event loop, so that a process whose loop
- * stands still is not fed. Fails: never; systemd that does not listen any more is its own affair.
+ * Writes to the socket that `systemd/start-notified` connected and passed in `$SD_NOTIFY_FD`; without it does nothing. The watchdog is
+ * fed by a timer, so a blocked event loop stops feeding it. Never throws; write errors are ignored.
  */
 import { write } from 'node:fs'
 
@@ -16,13 +15,13 @@ export interface ServiceManager {
 export interface ServiceManagerOptions {
   /** `$SD_NOTIFY_FD`. */
   readonly descriptor: string | undefined
-  /** `$WATCHDOG_USEC`: after so long without a word the process is killed; microseconds. */
+  /** `$WATCHDOG_USEC`: microseconds without a notification after which systemd kills the process. */
   readonly watchdog: string | undefined
 }
 
 type Send = (descriptor: number, text: string) => void
 
-// Each write is a datagram, and never waits in the event loop.
+// Each write is one datagram.
 const sendTo: Send = (descriptor, text) => write(descriptor, text, () => undefined)
 
 export function openServiceManager(
@@ -31,16 +30,15 @@ export function openServiceManager(
 ): ServiceManager {
   const number = numberIn(descriptor)
   if (number === undefined) return { ready: () => undefined, stopping: () => undefined }
-  const say = (text: string) => send(number, text)
-  const patienceMs = (numberIn(watchdog) ?? 0) / 1_000
+  const notify = (text: string) => send(number, text)
+  const timeoutMs = (numberIn(watchdog) ?? 0) / 1_000
   return {
     ready(status) {
-      say(`READY=1\nSTATUS=${status.replace(/[\r\n]/g, ' ')}`)
-      // sd_watchdog_enabled(3): half of the time, at least.
-      // It goes on while the appliance drains: that is when a process most easily hangs.
-      if (patienceMs > 0) setInterval(() => say('WATCHDOG=1'), Math.max(100, patienceMs / 3)).unref()
+      notify(`READY=1\nSTATUS=${status.replace(/[\r\n]/g, ' ')}`)
+      // sd_watchdog_enabled(3) recommends at most half the timeout. Continues during shutdown, when hanging is most likely.
+      if (timeoutMs > 0) setInterval(() => notify('WATCHDOG=1'), Math.max(100, timeoutMs / 3)).unref()
     },
-    stopping: () => say('STOPPING=1'),
+    stopping: () => notify('STOPPING=1'),
   }
 }
 

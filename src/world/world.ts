@@ -8,7 +8,7 @@ import { systemTcpServer, type TcpServer } from './net/listen-tcp.js'
 import { openMachine, type Machine } from './machine.js'
 import { openLog, type Log } from './log.js'
 import { systemRandom, type Random } from './random.js'
-import { systemLookup, type SystemLookup } from './dns/system-names.js'
+import { systemLookup, type SystemLookup } from './dns/host-lookup.js'
 
 export interface World {
   readonly clock: Clock

@@ -9,7 +9,7 @@ import { compactFile, openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { shrinkDatabase } from '../../src/resource/database-upkeep.js'
 import { FakeDisk } from '../../src/world/fake-disk.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { isQuietHour } from '../../src/world/time/quiet-hours.js'
+import { isQuietHour } from '../../src/world/time/zone-time.js'
 import { systemClock } from '../../src/world/time/clock.js'
 
 const MB = 1_024 * 1_024

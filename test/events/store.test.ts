@@ -81,7 +81,7 @@ t.test('what was never asked for of an event that is gone meanwhile is an error'
   await database.write(tx => appendEvents(tx, [tagged('c1')]))
   const [event] = await readTail(database.reader, 0, 1)
   await database.write(({ db }) => deleteEventsBefore(db, Infinity, 1, 10))
-  t.throws(() => event?.payload, { message: 'event 1 is not in the log any more' })
+  t.throws(() => event?.payload, { message: 'event 1 is no longer in the log' })
 })
 
 eachDatabase(

@@ -134,7 +134,7 @@ t.test('browsers are held to HTTPS, unless nobody has signed the certificate', a
   const { addresses } = listeners
   const [api, open] = [addresses.https[0]?.port ?? 0, addresses.publicTls[0]?.port ?? 0]
   t.notHas((await get(open)).headers, { 'strict-transport-security': /./ })
-  certificate.take(pair, 'a CA')
+  certificate.use(pair, 'a CA')
   t.match(await get(open), { body: 'pages', headers: { 'strict-transport-security': 'max-age=31536000' } })
   t.match(await get(api), { body: 'api' })
   const plain = await fetch(`http://127.0.0.1:${addresses.http[0]?.port ?? 0}/`)

@@ -304,7 +304,7 @@ t.test('the certificate is read from files, and read again when it was renewed',
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), hostname: 'mx.example' }
   const clock = new FakeClock()
   await t.rejects(openTlsCertificate(files, clock), { message: /cannot read .*cert\.pem/ })
-  await t.rejects(openTlsCertificate({ ...files, key: '' }, clock), { message: /belong together/ })
+  await t.rejects(openTlsCertificate({ ...files, key: '' }, clock), { message: /must be set together/ })
   copyFileSync('test/fixtures/tls/mx.example.cert.pem', files.cert)
   copyFileSync('test/fixtures/tls/mx.example.key.pem', files.key)
   const certificate = await openTlsCertificate(files, clock)

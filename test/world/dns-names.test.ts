@@ -2,7 +2,7 @@
 import t from 'tap'
 import { isLoopbackOrUnspecified } from '../../src/world/net/address-kind.js'
 import { ipVersion, isSameAddress, parseAddressAndPort } from '../../src/world/net/ip-address.js'
-import { systemLookup } from '../../src/world/dns/system-names.js'
+import { systemLookup } from '../../src/world/dns/host-lookup.js'
 
 t.test('localhost is known to the system', async t => {
   const answer = await systemLookup('localhost')

@@ -43,13 +43,13 @@ t.test('what a killed server has left is replaced; what is no socket is not', as
   await left.close(0)
   await next.close(0)
   writeFileSync(path, 'a file')
-  await t.rejects(listen(path), /control\.sock is in the way of the control socket: remove it/)
+  await t.rejects(listen(path), /control\.sock is not a socket and blocks the control socket; remove it/)
 })
 
 t.test('a folder that everybody may write to is refused, and so is a path that would be cut off', async t => {
   const open = folder(t)
   chmodSync(open, 0o777)
-  await t.rejects(listen(join(open, 'control.sock')), /can be written to by everybody: chmod o-w /)
+  await t.rejects(listen(join(open, 'control.sock')), /is writable by everybody; run chmod o-w /)
   const long = join(folder(t), 'x'.repeat(100))
-  await t.rejects(listen(long), /octets, and a socket's may have 107; choose a shorter data_dir/)
+  await t.rejects(listen(long), /bytes, the limit is 107; choose a shorter data_dir/)
 })

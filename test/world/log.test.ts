@@ -1,6 +1,6 @@
 /** The log's lines, and that a reader who is slow, or gone, holds nobody up. */
 import t from 'tap'
-import { journalPrefix, jsonLine, textLine } from '../../src/world/log-lines.js'
+import { journalPrefix, jsonLine, textLine } from '../../src/world/log.js'
 import { LineWriter, type WriteSome } from '../../src/world/line-writer.js'
 
 const TIME = '2026-01-05T10:00:00.000Z'

@@ -48,7 +48,7 @@ export class Renewal {
     const { files, certificate, log } = this.parts
     try {
       const kept = await files.readCertificate()
-      if (kept) certificate.take(kept, files.certificateFile)
+      if (kept) certificate.use(kept, files.certificateFile)
     } catch (error) {
       log.error('stored certificate rejected', { error: describeError(error) })
     }
@@ -102,7 +102,7 @@ export class Renewal {
       // It is in use all the same: another one would be asked for at the next start.
       log.error('certificate not stored', { error: describeError(error) })
     }
-    certificate.take(found, directory)
+    certificate.use(found, directory)
     log.info('certificate obtained', {
       names: names.join(', '),
       until: isoTime(certificate.expiresAt),

@@ -6,7 +6,7 @@
  * turn it reads in memory that both share.
  */
 import type { LogEvent } from '../../world/log-events.js'
-import type { LogFields } from '../../world/log-lines.js'
+import type { LogFields } from '../../world/log.js'
 
 export interface WritingOptions {
   /** Path of the database file. */

@@ -7,7 +7,7 @@
 import type { MxRecord, Resolver } from '../../world/dns/dns.js'
 import { ipVersion } from '../../world/net/ip-address.js'
 import type { Random } from '../../world/random.js'
-import type { SystemLookup } from '../../world/dns/system-names.js'
+import type { SystemLookup } from '../../world/dns/host-lookup.js'
 import {
   chooseEndpoints,
   dnsUnavailable,

@@ -7,7 +7,7 @@
  */
 import { ispName } from '../../deliverability/bounces/isp-name.js'
 import { bounceIdOf } from '../../deliverability/bounces/bounce-store.js'
-import type { LoggedEvent } from '../../events/logged-event.js'
+import type { LoggedEvent } from '../../events/store.js'
 import { addressDomain } from '../../mail/address.js'
 import type { MailFacts } from './mail-facts-store.js'
 import type { WebhookEvent } from './webhook-event.js'

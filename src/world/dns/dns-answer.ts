@@ -1,20 +1,20 @@
 /**
- * Reading a DNS answer: which records it gives for a name, along which aliases, and for how long they may be kept.
+ * Interprets a DNS response: its records along CNAME chains, or a negative answer, and how long it may be cached. Pure.
  *
- * Called by `dns-client.ts`. Pure. Standards: RFC 1034 §3.6.2 (aliases), RFC 2308 (negative answers), RFC 6604 (the
- * response code speaks of the end of the alias chain). Fails: never throws; an answer of no use reads as `useless`.
+ * Standards: RFC 1034 §3.6.2 (aliases), RFC 2308 (negative answers), RFC 6604 (the response code applies to the end of the chain).
+ * Never throws; an unusable response reads as `useless`.
  */
 import type { Answer, DecodedPacket } from 'dns-packet'
 import { responseCode, type Question, type RecordKind } from './dns-wire.js'
 
-/** How many aliases may follow each other in one look-up; more is a loop or an attack. */
+/** Longest chain followed; a longer one is a loop or an attack. */
 export const MAX_ALIASES = 16
 
 /**
- * - `records`: found, perhaps at the end of aliases.
- * - `missing`: there is no such name, or no such record at it, says the zone.
- * - `alias`: the chain is cut: ask again for `target`, with `aliases` already followed.
- * - `useless`: the server could not or would not say; another one may.
+ * - `records`: found, possibly at the end of a CNAME chain.
+ * - `missing`: the zone says the name or record type does not exist.
+ * - `alias`: the chain is incomplete; query `target` next, with `aliases` already followed.
+ * - `useless`: the server could not or would not answer; try another one.
  */
 export type Reading =
   | { readonly kind: 'records'; readonly records: readonly Answer[]; readonly ttlSeconds: number }
@@ -49,7 +49,7 @@ export function readDnsAnswer(packet: DecodedPacket, question: Question): Readin
       aliases: chain.aliases,
       ttlSeconds: chain.ttlSeconds,
     }
-  // RFC 2308 §2.2: name servers without an SOA are a referral, not a denial, unless the zone itself speaks.
+  // RFC 2308 §2.2: NS records without an SOA are a referral, not a denial, unless the answer is authoritative.
   if (!hasSoa && !packet.flag_aa && authorities.some(record => record.type === 'NS'))
     return { kind: 'useless', reason: 'server answered with a referral' }
   return { kind: 'missing', why: 'nodata', ttlSeconds: negativeTtl }
@@ -93,14 +93,14 @@ function ttlOf(record: Answer): number {
   return ttl > 0x7fffffff ? 0 : ttl
 }
 
-/** RFC 2308 §5: the smaller of the SOA's own TTL and its minimum; without an SOA a "no" is not to be kept. */
+/** RFC 2308 §5: the smaller of the SOA's TTL and its MINIMUM field; without an SOA, a negative answer is not cached. */
 function negativeTtlOf(authorities: readonly Answer[]): number {
   for (const record of authorities)
     if (record.type === 'SOA') return Math.min(ttlOf(record), record.data.minimum ?? 0)
   return 0
 }
 
-/** Values of records of one type, in the form that `Resolver` gives them. */
+/** Record data by type, as `Resolver` returns it. */
 export const RECORD_VALUES = {
   A: texts,
   AAAA: texts,
@@ -120,7 +120,7 @@ function texts(records: readonly Answer[]): string[] {
   return records.flatMap(record => ('data' in record && typeof record.data === 'string' ? [record.data] : []))
 }
 
-/** RFC 7208 §3.3: the strings of one record belong together, with nothing between them. */
+/** RFC 7208 §3.3: the strings of a record are concatenated without spaces. */
 function joinStrings(strings: string | Buffer | readonly (string | Buffer)[]): string {
   const parts = Array.isArray(strings)
     ? (strings as readonly (string | Buffer)[])

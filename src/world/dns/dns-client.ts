@@ -1,10 +1,9 @@
 /**
- * The resolver that asks real name servers: recursive ones, those of the system or those of the configuration.
+ * The stub resolver: queries recursive name servers, from the system or the configuration.
  *
- * Opened once by the composition root and once per delivery thread. Answers are kept as long as they say, in bounded
- * memory; identical questions asked at the same time share one query. Never recurses itself, never validates DNSSEC.
- * Standards: RFC 1035, RFC 2308 (keeping "no"), RFC 5452 (forgery). Fails: never rejects; what no server would answer is
- * `unavailable`, which a sender takes as "later" (RFC 5321 §5.1).
+ * Caches answers for their TTL in bounded memory, and shares one query among identical concurrent questions. Does not recurse or
+ * validate DNSSEC. Standards: RFC 1035, RFC 2308 (negative caching), RFC 5452 (forgery). Never rejects; if no server answers, the
+ * result is `unavailable`, which senders treat as temporary (RFC 5321 §5.1).
  */
 import { getServers } from 'node:dns'
 import { setMaxListeners } from 'node:events'
@@ -16,26 +15,26 @@ import { parseAddressAndPort } from '../net/ip-address.js'
 import type { Random } from '../random.js'
 
 export interface ResolverOptions {
-  /** `ip`, `ip:port` or `[v6]:port`; empty means those of the system (/etc/resolv.conf). Text that is neither is left out. */
+  /** `ip`, `ip:port` or `[v6]:port`; empty for the system's (/etc/resolv.conf). Invalid entries are ignored. */
   readonly servers: readonly string[]
-  /** How long one server has for one answer, ms. */
+  /** Per server and attempt. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly random: Random
-  /** Once it aborts, questions under way and all later ones are `unavailable`. */
+  /** After it aborts, current and later lookups are `unavailable`. */
   readonly signal?: AbortSignal | undefined
 }
 
 const DNS_PORT = 53
-/** Cached answers; the one used longest ago gives way. At some 200 octets each this is a few megabytes. */
+/** Cached answers, evicted least recently used; a few megabytes. */
 const MAX_CACHED = 20_000
-const LONGEST_TTL_SECONDS = 3_600
-const LONGEST_NEGATIVE_TTL_SECONDS = 300
-/** Long enough that a queue full of one broken domain asks once, short enough to see the mend. */
+const MAX_TTL_SECONDS = 3_600
+const MAX_NEGATIVE_TTL_SECONDS = 300
+/** Failures are cached briefly, so a queue full of one broken domain queries once but recovery is noticed. */
 const UNAVAILABLE_SECONDS = 5
 
-/** Queries under way at once, each with a socket of its own; more wait their turn. */
-const MAX_UNDER_WAY = 256
+/** Concurrent queries, each with its own socket; others queue. */
+const MAX_CONCURRENT = 256
 
 interface Cached {
   readonly answer: DnsAnswer<unknown>
@@ -45,18 +44,18 @@ interface Cached {
 
 export function openResolver(options: ResolverOptions): Resolver {
   const { clock, signal } = options
-  // Each question under way listens for it.
+  // Every lookup in progress adds a listener.
   if (signal) setMaxListeners(0, signal)
   const servers = nameServers(options.servers)
   const cache = new Map<string, Cached>()
   const underWay = new Map<string, Promise<DnsAnswer<unknown>>>()
-  const turns = new Turns(MAX_UNDER_WAY)
-  /** The server that answered last is asked first, so that a dead one costs its timeout once. */
+  const turns = new Semaphore(MAX_CONCURRENT)
+  /** Queried first: the last server that answered, so a dead one costs one timeout. */
   let preferred = 0
 
   async function lookUp(type: RecordKind, name: string): Promise<DnsAnswer<unknown>> {
     const asked = name.toLowerCase().replace(/\.$/, '')
-    // No zone can hold such a name, and on the wire it would turn into another one.
+    // Not encodable: on the wire it would become another name.
     if (!isAskable(asked)) return { kind: 'missing', why: 'nxdomain', ttlSeconds: 0 }
     const key = `${type} ${asked}`
     const cached = fromCache(key)
@@ -90,11 +89,11 @@ export function openResolver(options: ResolverOptions): Resolver {
     return answer
   }
 
-  /** Asks, and asks again for the target where the answer ends in the middle of aliases. */
+  /** Queries, and follows CNAME chains that the answer leaves incomplete. */
   async function resolve(type: RecordKind, name: string): Promise<DnsAnswer<unknown>> {
     let asked = name
     let aliases = 0
-    let ttlSeconds = LONGEST_TTL_SECONDS
+    let ttlSeconds = MAX_TTL_SECONDS
     for (;;) {
       const reading = await askServers(type, asked)
       if (reading.kind === 'useless')
@@ -106,7 +105,7 @@ export function openResolver(options: ResolverOptions): Resolver {
         return {
           kind: 'missing',
           why: reading.why,
-          ttlSeconds: Math.min(ttlSeconds, LONGEST_NEGATIVE_TTL_SECONDS),
+          ttlSeconds: Math.min(ttlSeconds, MAX_NEGATIVE_TTL_SECONDS),
         }
       asked = reading.target
       aliases += reading.aliases
@@ -115,7 +114,7 @@ export function openResolver(options: ResolverOptions): Resolver {
     }
   }
 
-  /** Every server once, then those that stayed silent once more: a UDP packet may just have been lost. */
+  /** Tries every server, then retries those that timed out, since UDP packets get lost. */
   async function askServers(type: RecordKind, name: string): Promise<Reading> {
     let problem = 'no name server is configured'
     let round = servers.map((_, index) => (preferred + index) % servers.length)
@@ -142,7 +141,7 @@ export function openResolver(options: ResolverOptions): Resolver {
     return { kind: 'useless', reason: problem }
   }
 
-  // The key of the cache holds the type, so that what comes out has the type that went in.
+  // The cache key includes the type, so the value has the requested type.
   return {
     mx: name => lookUp('MX', name) as Promise<DnsAnswer<MxRecord>>,
     ipv4: name => lookUp('A', name) as Promise<DnsAnswer<string>>,
@@ -154,8 +153,8 @@ export function openResolver(options: ResolverOptions): Resolver {
   }
 }
 
-/** Lets a bounded number of tasks run at once. */
-class Turns {
+/** Limits concurrent tasks. */
+class Semaphore {
   private free: number
   private readonly waiting: (() => void)[] = []
 

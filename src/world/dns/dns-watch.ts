@@ -1,21 +1,20 @@
 /**
- * Whether the name servers answer at all, as those see it who ask for their own ends: nobody is asked for this alone.
+ * Detects that the name servers do not answer at all, from regular lookups; it sends no queries of its own.
  *
- * The composition root wraps every resolver of the main thread in one watch; `/health` asks it. That a name does not exist is an
- * answer. One name that fails says something of its own servers, several different ones in a row say something of ours. Memory: a few
- * names. Fails: never.
+ * Wraps all resolvers of the main thread; `/health` reads it. NXDOMAIN counts as an answer. One failing name may be its own servers'
+ * fault; several different names in a row are ours.
  */
 import type { Clock } from '../time/clock.js'
 import type { DnsAnswer, Resolver } from './dns.js'
 
-/** Different names without an answer, and none with one between them. */
-const NAMES = 3
-/** What was learnt longer ago says nothing of now. */
-const FORGOTTEN_MS = 15 * 60_000
+/** Consecutive failures of different names. */
+const MIN_FAILED_NAMES = 3
+/** Older failures are ignored. */
+const MAX_AGE_MS = 15 * 60_000
 
 export class DnsWatch {
   private readonly clock: Clock
-  /** Without an answer since the last answer, with the moment (monotonic). */
+  /** Names that failed since the last answer, with the time (monotonic ms). */
   private readonly failed = new Map<string, number>()
   private lastReason = ''
 
@@ -28,7 +27,7 @@ export class DnsWatch {
       <T>(ask: (name: string) => Promise<DnsAnswer<T>>) =>
       async (name: string) => {
         const answer = await ask(name)
-        this.note(name, answer)
+        this.record(name, answer)
         return answer
       }
     return {
@@ -42,20 +41,21 @@ export class DnsWatch {
     }
   }
 
-  /** Why nothing is answered; undefined where that is not known. */
+  /** The last error if the name servers do not answer, otherwise undefined. */
   get trouble(): string | undefined {
-    const since = this.clock.monotonic() - FORGOTTEN_MS
+    const since = this.clock.monotonic() - MAX_AGE_MS
     for (const [name, at] of this.failed) if (at < since) this.failed.delete(name)
-    return this.failed.size >= NAMES ? this.lastReason : undefined
+    return this.failed.size >= MIN_FAILED_NAMES ? this.lastReason : undefined
   }
 
-  private note(name: string, answer: DnsAnswer<unknown>): void {
+  private record(name: string, answer: DnsAnswer<unknown>): void {
     if (answer.kind !== 'unavailable') {
       this.failed.clear()
       return
     }
     this.lastReason = answer.reason
-    if (this.failed.size < NAMES || this.failed.has(name)) this.failed.set(name, this.clock.monotonic())
+    if (this.failed.size < MIN_FAILED_NAMES || this.failed.has(name))
+      this.failed.set(name, this.clock.monotonic())
     else this.forgetOldestFor(name)
   }
 

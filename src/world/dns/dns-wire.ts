@@ -1,9 +1,8 @@
 /**
- * One DNS question to one server, over UDP and, where the answer was cut off, again over TCP.
+ * One DNS query to one server, over UDP, and over TCP if the answer is truncated. Checks only that the response matches; never retries.
  *
- * Called by `dns-client.ts` only. Never interprets an answer beyond "is it the answer to what was asked"; never retries.
- * Standards: RFC 1035 §4 (format, transport), RFC 5452 §9 (fresh port and random id per query, question checked),
- * RFC 6891 (EDNS0), RFC 7766 (TCP). Fails: rejects with an Error whose message says what happened.
+ * Standards: RFC 1035 §4 (format, transport), RFC 5452 §9 (fresh port and random id per query, question checked), RFC 6891 (EDNS0),
+ * RFC 7766 (TCP). Rejects with an error that says what happened.
  */
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
@@ -12,7 +11,7 @@ import type { Clock } from '../time/clock.js'
 import { ipVersion } from '../net/ip-address.js'
 import type { Random } from '../random.js'
 
-/** The record types that a sender of mail asks for. */
+/** Record types needed to send mail. */
 export type RecordKind = 'MX' | 'A' | 'AAAA' | 'TXT' | 'CNAME' | 'NS' | 'PTR'
 
 export interface Question {
@@ -29,24 +28,24 @@ export interface NameServer {
 export interface WireParts {
   readonly clock: Clock
   readonly random: Random
-  /** How long one server has for one answer, ms; UDP and TCP each. */
+  /** For UDP and TCP each. */
   readonly timeoutMs: number
-  /** Ends questions under way; their sockets are closed. */
+  /** Aborts queries in progress and closes their sockets. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a UDP answer may measure and pass everywhere unfragmented: the DNS flag day 2020 value. */
+/** Largest UDP response that passes unfragmented everywhere (DNS flag day 2020). */
 const UDP_PAYLOAD = 1232
 export const GIVEN_UP = 'no answer before the time for all lookups ended'
 
-/** Asks; an answer that does not fit UDP is fetched over TCP (RFC 7766 §5). */
+/** Falls back to TCP for a truncated answer (RFC 7766 §5). */
 export async function askServer(
   parts: WireParts,
   server: NameServer,
   question: Question,
 ): Promise<DecodedPacket> {
   const answer = await exchange(parts, server, question, true)
-  // RFC 6891 §7: a server that chokes on the OPT record says so and is asked in the old way.
+  // RFC 6891 §7: a server that rejects the OPT record is queried again without it.
   return isRefusalOfEdns(answer) ? exchange(parts, server, question, false) : answer
 }
 
@@ -110,11 +109,10 @@ function overUdp(
     socket.once('error', error => finish(() => reject(error)))
     socket.on('message', message => {
       const answer = readAnswer(message, query)
-      // What does not match may be a forgery: the real answer can still come (RFC 5452 §9.1).
+      // A mismatch may be a forgery; keep waiting for the real answer (RFC 5452 §9.1).
       if (answer !== undefined) finish(() => resolve(answer))
     })
-    // A connected socket takes answers from this server's address and port only. With a callback, a failure to connect
-    // would go to that instead of the error event.
+    // A connected socket accepts datagrams from this server only. Without a callback, connect errors reach the error event.
     socket.once('connect', () => socket.send(encode(query.packet)))
     socket.connect(server.port, server.address)
   })
@@ -143,7 +141,7 @@ function overTcp(
     socket.once('error', fail).once('close', () => fail(new Error('TCP connection closed without an answer')))
     socket.on('data', chunk => {
       received = Buffer.concat([received, chunk])
-      // The two-octet length in front bounds what is kept: 65,535 octets (RFC 1035 §4.2.2).
+      // The two-octet length prefix bounds the buffer (RFC 1035 §4.2.2).
       if (received.length < 2 || received.length < 2 + received.readUInt16BE()) return
       const answer = readAnswer(received.subarray(2, 2 + received.readUInt16BE()), query)
       if (answer === undefined || answer === 'truncated') fail(new Error('answer over TCP is malformed'))
@@ -155,12 +153,12 @@ function overTcp(
 const FLAG_RESPONSE = 0x8000
 const FLAG_TRUNCATED = 0x0200
 
-/** @returns undefined for what is not the answer to this query */
+/** @returns undefined if the message does not answer this query */
 function readAnswer(message: Buffer, query: Query): DecodedPacket | 'truncated' | undefined {
   if (message.length < 12 || message.readUInt16BE(0) !== query.id) return undefined
   const flags = message.readUInt16BE(2)
   if ((flags & FLAG_RESPONSE) === 0) return undefined
-  // The records of a truncated answer may end anywhere, so nothing past its header is looked at.
+  // A truncated answer may end anywhere, so only its header is parsed.
   if ((flags & FLAG_TRUNCATED) !== 0) return 'truncated'
   let packet: DecodedPacket
   try {
@@ -173,7 +171,7 @@ function readAnswer(message: Buffer, query: Query): DecodedPacket | 'truncated' 
 
 function echoes(packet: DecodedPacket, question: Question): boolean {
   const echoed = packet.questions ?? []
-  // A server that could not even read the question sends it back empty.
+  // A server that could not parse the question may return none.
   if (echoed.length === 0) return isRefusalOfEdns(packet)
   const [first] = echoed
   return (
@@ -184,7 +182,7 @@ function echoes(packet: DecodedPacket, question: Question): boolean {
   )
 }
 
-/** The response code, which `dns-packet` reads but its types leave out. */
+/** Missing from the types of `dns-packet`. */
 export function responseCode(packet: DecodedPacket): string {
   return (packet as DecodedPacket & { readonly rcode: string }).rcode
 }

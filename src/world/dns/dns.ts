@@ -1,12 +1,12 @@
 /**
- * DNS as a sender of mail needs it: every answer says whether a "no" is final (RFC 5321 §5.1).
+ * DNS lookups for sending mail. Answers distinguish a definite "no" from a temporary failure (RFC 5321 §5.1).
  *
- * `dns-client.ts` asks real servers, `fake-dns.ts` answers from a declared zone. Nobody else looks names up.
+ * Implemented by `dns-client.ts`; tests use `fake-dns.ts`.
  */
 
 /**
- * One answer. `ttlSeconds` is how long it may be kept. `missing` is definite: the name does not exist
- * (`nxdomain`), or has no record of this type (`nodata`). `unavailable` is temporary: SERVFAIL, timeout, refused.
+ * `missing` is definite: the name does not exist (`nxdomain`) or has no record of this type (`nodata`). `unavailable` is temporary:
+ * SERVFAIL, timeout, refused.
  */
 export type DnsAnswer<T> =
   | { readonly kind: 'found'; readonly records: readonly T[]; readonly ttlSeconds: number }
@@ -19,17 +19,17 @@ export interface MxRecord {
   readonly preference: number
 }
 
-/** Names are given and returned as ASCII (A-labels) without trailing dot. CNAMEs on the way are followed. Never rejects. */
+/** Names are ASCII (A-labels) without trailing dot. CNAMEs are followed. Never rejects. */
 export interface Resolver {
   mx(name: string): Promise<DnsAnswer<MxRecord>>
   ipv4(name: string): Promise<DnsAnswer<string>>
   ipv6(name: string): Promise<DnsAnswer<string>>
   /** Each record's strings joined into one (RFC 7208 §3.3). */
   txt(name: string): Promise<DnsAnswer<string>>
-  /** The CNAME at this very name, not followed. */
+  /** The CNAME at this name, not followed. */
   cname(name: string): Promise<DnsAnswer<string>>
-  /** Names of the name servers of a zone. */
+  /** Name servers of a zone. */
   ns(name: string): Promise<DnsAnswer<string>>
-  /** @param name as `reverseName` makes it of an address */
+  /** @param name from `reverseName` */
   ptr(name: string): Promise<DnsAnswer<string>>
 }

@@ -1,5 +1,5 @@
 /**
- * A resolver that answers from a zone declared in the test, so that the test shows what the world says.
+ * A resolver that answers from a zone declared in the test.
  *
  * ```ts
  * fakeDns({
@@ -11,7 +11,7 @@
  *   'half.example': { A: ['192.0.2.9'], AAAA: 'servfail' },
  * })
  * ```
- * A name that is not declared does not exist; a declared name without the type asked for has no such record.
+ * An undeclared name gives NXDOMAIN; a declared name without the requested type gives NODATA.
  */
 import type { DnsAnswer, MxRecord, Resolver } from './dns.js'
 
@@ -29,13 +29,13 @@ export interface FakeRecords {
 export type FakeZone = Record<string, FakeRecords | 'servfail'>
 
 export interface FakeResolver extends Resolver {
-  /** What was asked, in order, e.g. `MX example.com`. */
+  /** Questions in order, e.g. `MX example.com`. */
   readonly asked: readonly string[]
 }
 
 const TTL_SECONDS = 300
 
-/** @param zone read at each question, so that a test may change it on the way */
+/** @param zone read at each question, so a test may change it */
 export function fakeDns(zone: FakeZone): FakeResolver {
   const asked: string[] = []
 
@@ -45,7 +45,7 @@ export function fakeDns(zone: FakeZone): FakeResolver {
     read: (text: string) => T,
   ): DnsAnswer<T> {
     asked.push(`${type} ${name}`)
-    // Names have no case.
+    // Names are case-insensitive.
     let declared = zone[name] ?? zone[name.toLowerCase()]
     for (let aliases = 0; typeof declared === 'object' && declared.CNAME !== undefined; aliases++) {
       if (aliases === 16) return { kind: 'unavailable', reason: `${name} ${type}: too many aliases` }

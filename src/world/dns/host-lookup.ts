@@ -1,16 +1,14 @@
 /**
- * Addresses of the host in a URL: by our own resolver, and for names that DNS has nothing for by the system (/etc/hosts).
+ * Resolves host names to addresses: for URLs with our resolver first, then the system's; for operator-named hosts with the system's.
  *
- * Handed to the HTTP client for URLs that strangers give, so that their names wait for name servers within the resolver's time and
- * cache, and never for the few threads that the system's own look-up has. What may be dialled is judged by whoever dials.
- * Standards: RFC 6761 §6.3 (localhost is this machine, whatever a name server says).
- * Fails: rejects with code ENOTFOUND, or EAI_AGAIN where nobody could tell.
+ * Our resolver has timeouts and a cache, while the system's lookup occupies one of Node's few pool threads. The caller applies the
+ * egress policy. Standards: RFC 6761 §6.3 (localhost). `HostLookup` rejects with code ENOTFOUND, or EAI_AGAIN on a temporary failure.
  */
 import { isLocalhost, LOCALHOST_ADDRESSES } from '../net/egress-policy.js'
 import type { DnsAnswer, Resolver } from './dns.js'
-import type { SystemLookup } from './system-names.js'
+import { lookup } from 'node:dns/promises'
 
-/** @param host a name as a URL has it, in ASCII, without a dot at the end */
+/** @param host ASCII, without trailing dot */
 export type HostLookup = (host: string) => Promise<readonly string[]>
 
 export function openHostLookup(
@@ -38,4 +36,24 @@ function addressesIn(answers: readonly DnsAnswer<string>[]): string[] {
 
 function failure(code: string, message: string): Error {
   return Object.assign(new Error(message), { code })
+}
+
+export type SystemLookup = (name: string) => Promise<DnsAnswer<string>>
+
+/**
+ * The system's resolver: /etc/hosts, then whatever nsswitch.conf says. TTL is 0 because the system reports none. Never rejects.
+ *
+ * Only for hosts the operator wrote into a route (`localhost`, a LAN name), never for recipient domains: a local name must not decide
+ * where mail goes.
+ */
+export const systemLookup: SystemLookup = async name => {
+  try {
+    const found = await lookup(name, { all: true, verbatim: true })
+    return { kind: 'found', records: found.map(entry => entry.address), ttlSeconds: 0 }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+    return code === 'ENOTFOUND' || code === 'ENODATA'
+      ? { kind: 'missing', why: 'nxdomain', ttlSeconds: 0 }
+      : { kind: 'unavailable', reason: `system look-up of ${name}: ${code}` }
+  }
 }

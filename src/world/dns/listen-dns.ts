@@ -1,15 +1,14 @@
 /**
- * The sockets of a name server: UDP and TCP on one port, with bounds of what their clients may hold.
+ * UDP and TCP sockets of the name server, with limits on what clients may hold.
  *
- * Opened by the composition root. Knows nothing of what is in a message but its length over TCP.
- * Standards: RFC 1035 §4.2 (both ways of transport), RFC 7766 (TCP: several questions on a connection, idle ones closed).
- * Fails: `listenDns` rejects with the address and the reason in words; afterwards never.
+ * Standards: RFC 1035 §4.2 (transport), RFC 7766 (TCP: several queries per connection, idle timeout).
+ * `listenDns` rejects with an error that names the address and the reason; afterwards nothing rejects.
  */
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '../time/clock.js'
 import { addressKey, ipVersion } from '../net/ip-address.js'
-import { listenFaultInWords, type ListenAddress } from '../net/listen.js'
+import { describeListenError, type ListenAddress } from '../net/listen.js'
 
 export interface DnsSender {
   /** IP address. */
@@ -18,26 +17,26 @@ export interface DnsSender {
 }
 
 export interface DnsHandler {
-  /** Never rejects. @returns undefined: there is no answer to give */
+  /** Never rejects. @returns undefined to send no answer */
   answer(message: Buffer, sender: DnsSender): Promise<Buffer | undefined>
 }
 
 export interface DnsListener {
-  /** Where it really listens; tells the port when 0 was asked for. */
+  /** The actual address, with the chosen port for port 0. */
   readonly address: ListenAddress
   close(): Promise<void>
 }
 
-/** Over UDP, being looked up; what comes beyond is dropped, and asked again by whoever wants to know. */
-const MOST_UNDER_WAY = 1_000
-const MOST_CONNECTIONS = 256
-const MOST_CONNECTIONS_PER_ADDRESS = 16
-/** Between two octets that make a message whole, either way (RFC 7766 §6.2.3). */
+/** Concurrent UDP queries; more are dropped, and clients retry. */
+const MAX_CONCURRENT = 1_000
+const MAX_CONNECTIONS = 256
+const MAX_CONNECTIONS_PER_ADDRESS = 16
+/** Idle timeout of a connection (RFC 7766 §6.2.3). */
 const IDLE_MS = 10_000
-/** Of a question; one is seldom longer than 100. */
-const LONGEST_QUESTION = 4_096
-/** The port that is free for TCP may be taken for UDP. */
-const TRIES = 10
+/** Bytes; queries are rarely longer than 100. */
+const MAX_QUERY = 4_096
+/** With port 0, a port free for TCP may be in use for UDP. */
+const PORT_TRIES = 10
 
 /** @throws Error naming the address, e.g. `cannot listen on 0.0.0.0:53: permission denied (...)` */
 export async function listenDns(
@@ -50,8 +49,8 @@ export async function listenDns(
       return await listenOnBoth({ host, port, isIpv6Only }, handler, clock)
     } catch (error) {
       const fault = error as NodeJS.ErrnoException
-      if (port === 0 && fault.code === 'EADDRINUSE' && tries < TRIES) continue
-      throw new Error(`cannot listen on ${host}:${port}: ${listenFaultInWords(fault)}`, { cause: error })
+      if (port === 0 && fault.code === 'EADDRINUSE' && tries < PORT_TRIES) continue
+      throw new Error(`cannot listen on ${host}:${port}: ${describeListenError(fault)}`, { cause: error })
     }
 }
 
@@ -73,7 +72,7 @@ async function listenOnBoth(
     udp.close()
     throw error
   }
-  // Running out of descriptors, or an answer to an address without a route: the next question has its own chance.
+  // E.g. out of file descriptors or no route: affects only this query.
   tcp.on('error', () => {})
   udp.on('error', () => {})
   answerUdp(udp, handler)
@@ -112,8 +111,8 @@ function answerUdp(socket: UdpSocket, handler: DnsHandler): void {
   let isClosed = false
   socket.once('close', () => (isClosed = true))
   socket.on('message', (message, { address, port }) => {
-    // Port 0 is nobody's.
-    if (port === 0 || underWay >= MOST_UNDER_WAY) return
+    // No reply is possible to port 0.
+    if (port === 0 || underWay >= MAX_CONCURRENT) return
     underWay += 1
     void handler.answer(message, { address, transport: 'udp' }).then(answer => {
       underWay -= 1
@@ -122,7 +121,7 @@ function answerUdp(socket: UdpSocket, handler: DnsHandler): void {
   })
 }
 
-/** TCP connections, each with its questions answered one after the other. */
+/** TCP connections; queries on a connection are answered one at a time. */
 class Connections {
   private readonly handler: DnsHandler
   private readonly clock: Clock
@@ -138,7 +137,7 @@ class Connections {
     const address = addressKey(socket.remoteAddress ?? '')
     const theirs = (this.perAddress.get(address) ?? 0) + 1
     socket.on('error', () => socket.destroy())
-    if (this.sockets.size >= MOST_CONNECTIONS || theirs > MOST_CONNECTIONS_PER_ADDRESS) {
+    if (this.sockets.size >= MAX_CONNECTIONS || theirs > MAX_CONNECTIONS_PER_ADDRESS) {
       socket.destroy()
       return
     }
@@ -167,12 +166,12 @@ class Connections {
     wait()
     let received: Buffer = Buffer.alloc(0)
     try {
-      // Reading waits while an answer is made and until it was taken.
+      // Do not read ahead of unanswered queries.
       for await (const chunk of socket as AsyncIterable<Buffer>) {
         received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
         while (received.length >= 2) {
           const length = received.readUInt16BE(0)
-          if (length > LONGEST_QUESTION) return
+          if (length > MAX_QUERY) return
           if (received.length < 2 + length) break
           const answer = await this.handler.answer(received.subarray(2, 2 + length), sender)
           received = received.subarray(2 + length)
@@ -183,7 +182,7 @@ class Connections {
       }
       socket.end()
     } catch {
-      // The client went away.
+      // The client disconnected.
     } finally {
       idle?.cancel()
       socket.destroySoon()

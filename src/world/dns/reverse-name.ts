@@ -1,7 +1,7 @@
-/** Where the names of an address stand in DNS (RFC 1035 §3.5, RFC 3596 §2.5), and where lists of addresses have it. Pure. */
+/** Reverse DNS names of addresses (RFC 1035 §3.5, RFC 3596 §2.5), also used by DNS blocklists. */
 import { ipVersion } from '../net/ip-address.js'
 
-/** @returns e.g. `25.2.0.192.in-addr.arpa`; undefined for what is no address */
+/** @returns e.g. `25.2.0.192.in-addr.arpa`; undefined if not an address */
 export function reverseName(address: string): string | undefined {
   switch (ipVersion(address)) {
     case 4:
@@ -13,12 +13,12 @@ export function reverseName(address: string): string | undefined {
   }
 }
 
-/** Of an IPv4 address, as lists (RFC 5782 §2.1) are asked: `25.2.0.192`. */
+/** `192.0.2.25` as queried in blocklists (RFC 5782 §2.1): `25.2.0.192`. */
 export function reversedOctets(address: string): string {
   return address.split('.').reverse().join('.')
 }
 
-/** Of an IPv6 address: its 32 hexadecimal digits. */
+/** The 32 hexadecimal digits of an IPv6 address. */
 export function nibbles(address: string): string[] {
   const [written = ''] = address.split('%', 1)
   const [head = '', tail] = written.toLowerCase().split('::')

@@ -1,33 +1,32 @@
 /**
- * What the one executable (`make binary`) holds besides its program: the threads' programs and the native part of SQLite.
+ * Files inside the single executable (`make binary`): thread programs and SQLite's native library.
  *
- * Used by `threads.ts` and, in the executable alone, by `native-addon.ts`. Started by Node from files there is nothing of it, and
- * everybody reads files as ever. Fails: throws for a file that the executable was built without, which is a fault of the build.
+ * When started by Node from files, nothing is embedded and files are read from disk. Throws for a file missing from the executable,
+ * which is a build error.
  */
 import { basename } from 'node:path'
 import { getAsset, isSea } from 'node:sea'
 import { compileFunction } from 'node:vm'
 
 /**
- * The text of a thread's program that is in the executable.
+ * The source of a thread's program in the executable.
  *
- * @param entry named as if it were a file; its last part is the name it has in the executable
- * @returns undefined where it is a file
+ * @param entry its last path segment is the name in the executable
+ * @returns undefined if it is a file on disk
  */
 export function embeddedProgram(entry: URL): string | undefined {
   return isSea() ? getAsset(basename(entry.pathname), 'utf8') : undefined
 }
 
-/** @returns octets of a file in the executable; undefined where this is no such executable */
+/** @returns undefined if not running as a single executable */
 export function embeddedFile(name: string): Uint8Array | undefined {
   return isSea() ? new Uint8Array(getAsset(name)) : undefined
 }
 
 /**
- * Runs a CommonJS module that is in the executable, and was left out of its program.
+ * Loads an embedded CommonJS module.
  *
- * @param require how it reaches Node's own modules
- * @returns its exports
+ * @param require for Node's built-in modules
  */
 export function requireEmbedded(name: string, require: (id: string) => unknown): unknown {
   const module = { exports: {} as unknown }

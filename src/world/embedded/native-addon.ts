@@ -1,10 +1,9 @@
 /**
- * Loads the native part of SQLite out of the executable: the system's loader takes libraries from files alone.
+ * Loads SQLite's native library out of the executable. The system loader needs a file, so it is written to an unnamed one.
  *
- * Called in the executable, in place of the package that finds it beside `better-sqlite3` (`packaging/binary/bindings.cjs`), by the main
- * program and by the threads that open the database. The file has no name, or none any more when it is written, and only this
- * process holds it open: nobody can put another in its place, nothing is left behind by a kill, and there is nothing to check that
- * would not have come out of the executable a moment ago. Fails: throws with the folders that were tried and why none would do.
+ * Used only in the executable, instead of the lookup of `better-sqlite3` (`packaging/binary/bindings.cjs`). The file has no name, or its
+ * name is removed before it is written, so no other process can replace it and nothing is left behind after a kill.
+ * Throws with the folders tried and why each failed.
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, openSync, unlinkSync, writeSync } from 'node:fs'
@@ -13,15 +12,15 @@ import { join } from 'node:path'
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { embeddedFile } from './embedded-files.js'
 
-/** Of the value that threads are handed: the path that the main thread has loaded. */
+/** Key under which threads receive the path the main thread loaded. */
 const SHARED = 'postroad.nativeAddon'
-/** A file without a name (open(2)): what Node has no name for is the same on x86-64 and arm64. */
+/** open(2): creates an unnamed file. Missing from Node's constants; the same on x86-64 and arm64. */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY
 const OWNER_ONLY = 0o600
 
 type LoadLibrary = (module: { exports: unknown }, path: string) => void
 
-/** @param env of the process @returns its exports */
+/** @returns the library's exports */
 export function loadNativeAddon(name: string, env: Readonly<Record<string, string | undefined>>): unknown {
   const known: unknown = getEnvironmentData(SHARED)
   const module = { exports: {} as unknown }
@@ -36,8 +35,8 @@ export function loadNativeAddon(name: string, env: Readonly<Record<string, strin
 }
 
 /**
- * @param module gets the library's exports
- * @returns the path that other threads of this process load it by
+ * @param module receives the exports
+ * @returns the path from which other threads load the library
  */
 export function loadFromAnyOf(
   folders: readonly string[],
@@ -53,7 +52,7 @@ export function loadFromAnyOf(
       writeAll(descriptor, octets)
       const path = `/proc/self/fd/${descriptor}`
       load(module, path)
-      // It stays open: by this path threads find the library that is loaded already.
+      // Kept open: threads load the library through this path.
       return path
     } catch (error) {
       if (descriptor !== undefined) closeSync(descriptor)
@@ -65,9 +64,9 @@ export function loadFromAnyOf(
   )
 }
 
-/** What the service manager made for us first; temporary folders may forbid to execute. */
+/** systemd's folders first: temporary folders may be mounted noexec. */
 export function candidateFolders(env: Readonly<Record<string, string | undefined>>): string[] {
-  // Each of systemd's may name several, with colons between (systemd.exec(5)).
+  // Colon-separated lists (systemd.exec(5)).
   const named = [env['RUNTIME_DIRECTORY'], tmpdir(), env['XDG_RUNTIME_DIR'], '/dev/shm', '/tmp', '/var/tmp']
   const last = [env['CACHE_DIRECTORY'], env['STATE_DIRECTORY'], homeFolder(), process.cwd()]
   const all = [...named, ...last].flatMap(one => (one === undefined ? [] : (one.split(':')[0] ?? [])))
@@ -78,7 +77,7 @@ function homeFolder(): string | undefined {
   try {
     return homedir()
   } catch {
-    // An account that is in no list of accounts has none.
+    // The user may have no passwd entry.
     return undefined
   }
 }
@@ -89,7 +88,7 @@ function openUnnamed(folder: string): number {
   } catch (error) {
     if (!isUnsupported(error)) throw error
   }
-  // A file system that knows no files without a name: made where nobody has made it before, and its name taken away at once.
+  // The file system lacks O_TMPFILE: create a file exclusively and unlink it.
   const file = join(folder, `.postroad-${randomBytes(16).toString('hex')}`)
   const { O_CREAT, O_EXCL, O_RDWR, O_NOFOLLOW } = constants
   const descriptor = openSync(file, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, OWNER_ONLY)
@@ -97,7 +96,7 @@ function openUnnamed(folder: string): number {
   return descriptor
 }
 
-/** As kernels and file systems say it that do not know O_TMPFILE. */
+/** Errors of kernels and file systems without O_TMPFILE. */
 function isUnsupported(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException
   return code === 'EOPNOTSUPP' || code === 'ENOTSUP' || code === 'EISDIR' || code === 'EINVAL'

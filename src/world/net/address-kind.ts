@@ -1,16 +1,15 @@
 /**
- * What an IP address is for: the public Internet, or something that only means anything close by.
+ * Classifies IP addresses: public, or one of the special-purpose ranges. Pure.
  *
- * Called by whatever dials where strangers say (`egress-policy.ts`), and by the configuration. Pure.
  * Standards: RFC 6890 and its registries (special-purpose addresses), RFC 4291 §2.5.5.2 (IPv4-mapped), RFC 6052, RFC 8215
- * (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 6598 (carriers' NAT), RFC 4193 (unique local).
- * Fails: never; text that is no IP address is `invalid`.
+ * (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 6598 (embeddings' NAT), RFC 4193 (unique local).
+ * Text that is not an IP address is `invalid`.
  */
 import { ipVersion } from './ip-address.js'
 
 /**
- * `loopback` includes the unspecified address, which leads to this machine as well. `reserved` is all that is set aside for
- * something else than hosts of the public Internet. Addresses for documentation are `public`: they are nobody's, nowhere.
+ * `loopback` includes the unspecified address, which also leads to this machine. `reserved` is everything set aside for other uses than
+ * public hosts. Documentation addresses count as `public`: nobody uses them.
  */
 export type AddressKind =
   | 'public'
@@ -23,7 +22,7 @@ export type AddressKind =
   | 'reserved'
   | 'invalid'
 
-/** The first that fits counts. */
+/** The first match wins. */
 const IPV4_KINDS: readonly (readonly [prefix: string, kind: AddressKind])[] = [
   ['0.0.0.0/8', 'loopback'],
   ['127.0.0.0/8', 'loopback'],
@@ -32,10 +31,10 @@ const IPV4_KINDS: readonly (readonly [prefix: string, kind: AddressKind])[] = [
   ['192.168.0.0/16', 'private'],
   ['169.254.0.0/16', 'link-local'],
   ['100.64.0.0/10', 'carrier NAT'],
-  // Two clouds answer their machines at addresses that are in no registry.
+  // Metadata services of two cloud providers, in no registry.
   ['168.63.129.16/32', 'cloud metadata'],
   ['192.0.0.192/32', 'cloud metadata'],
-  // Anycast addresses of RFC 7723 and RFC 8155; the rest of the block is for protocols between neighbours.
+  // Anycast addresses of RFC 7723 and RFC 8155; the rest of the block is not globally reachable.
   ['192.0.0.9/32', 'public'],
   ['192.0.0.10/32', 'public'],
   ['192.0.0.0/24', 'reserved'],
@@ -52,21 +51,21 @@ const IPV6_KINDS: readonly (readonly [prefix: string, kind: AddressKind])[] = [
   ['fec0::/10', 'private'],
   ['fe80::/10', 'link-local'],
   ['ff00::/8', 'multicast'],
-  // Translation within one network (RFC 8215), whose IPv4 side is anybody's guess.
+  // Local-use NAT64 (RFC 8215): the mapping is unknown.
   ['64:ff9b:1::/48', 'private'],
-  // Of the block for protocols the parts that lead somewhere: anycast (RFC 7723, RFC 8155), AMT, AS112.
+  // Globally reachable parts of the protocol assignments block: anycast (RFC 7723, RFC 8155), AMT, AS112.
   ['2001:1::1/128', 'public'],
   ['2001:1::2/128', 'public'],
   ['2001:3::/32', 'public'],
   ['2001:4:112::/48', 'public'],
   ['2001::/23', 'reserved'],
-  // RFC 4291 §2.4: global unicast, as far as it is given out.
+  // RFC 4291 §2.4: allocated global unicast.
   ['2000::/3', 'public'],
   ['::/0', 'reserved'],
 ]
 
-/** IPv6 prefixes that carry an IPv4 address, where it begins, and whether its bits are turned over: it decides. */
-const CARRIERS: readonly { readonly prefix: string; readonly at: number; readonly isInverted?: true }[] = [
+/** IPv6 prefixes that embed an IPv4 address, which decides: its offset, and whether its bits are inverted. */
+const EMBEDDINGS: readonly { readonly prefix: string; readonly at: number; readonly isInverted?: true }[] = [
   { prefix: '::ffff:0:0/96', at: 12 },
   { prefix: '::ffff:0:0:0/96', at: 12 },
   { prefix: '64:ff9b::/96', at: 12 },
@@ -83,20 +82,19 @@ interface Prefix {
 
 const ipv4Kinds = IPV4_KINDS.map(([prefix, kind]) => ({ ...readPrefix(prefix), kind }))
 const ipv6Kinds = IPV6_KINDS.map(([prefix, kind]) => ({ ...readPrefix(prefix), kind }))
-const carriers = CARRIERS.map(({ prefix, ...carrier }) => ({ ...readPrefix(prefix), ...carrier }))
+const embeddings = EMBEDDINGS.map(({ prefix, ...embedding }) => ({ ...readPrefix(prefix), ...embedding }))
 
-/** @param address as `isIP` takes it; the zone of an IPv6 address (`%eth0`) counts for nothing */
+/** @param address an IPv6 zone (`%eth0`) is ignored */
 export function addressKind(address: string): AddressKind {
   const octets = octetsOf(address)
   if (octets === undefined) return 'invalid'
   if (octets.length === 4) return kindIn(ipv4Kinds, octets)
-  const carrier = carriers.find(each => isWithin(octets, each))
+  const carrier = embeddings.find(each => isWithin(octets, each))
   if (carrier === undefined) return kindIn(ipv6Kinds, octets)
   const carried = octets.slice(carrier.at, carrier.at + 4)
   return kindIn(ipv4Kinds, carrier.isInverted ? carried.map(octet => 255 - octet) : carried)
 }
 
-/** Whether what is sent to this address comes back to this machine, whatever its configuration is. */
 export function isLoopbackOrUnspecified(address: string): boolean {
   return addressKind(address) === 'loopback'
 }
@@ -124,7 +122,7 @@ function octetsOf(text: string): Octets | undefined {
   return version === 4 ? text.split('.').map(Number) : ipv6Octets(text.split('%', 1)[0] ?? '')
 }
 
-/** RFC 4291 §2.2: groups of hexadecimal digits, the last two perhaps as IPv4, a run of zeros left out. */
+/** Parses RFC 4291 §2.2 text. */
 function ipv6Octets(text: string): Octets {
   const [before = '', after] = text.split('::')
   const head = groupOctets(before)

@@ -1,12 +1,9 @@
 /**
- * Which connections a listener admits: how many at a time, from one address, and in a minute.
+ * Connection admission for a listener: limits on all connections, per address and per minute.
  *
- * Once more than half of all places are taken, one address gets at most half of the rest. When all are taken, a newcomer from a
- * network that holds fewer displaces one of the network that holds most (/24 of IPv4, /48 of IPv6), silent ones first, so that no few
- * addresses or networks shut anybody out.
- *
- * Used by the SMTP service and by `http-connections.ts`, for each connection before a word is said. Memory: what is admitted, and a fixed
- * number of addresses. Never throws; a refusal is a value.
+ * Once more than half of the slots are taken, one address gets at most half of the rest. When all are taken, a newcomer from a network
+ * with fewer connections evicts one from the network with the most (IPv4 /24, IPv6 /48), silent ones first, so no few addresses or
+ * networks can lock out everyone else. Memory is bounded by the number of connections and MAX_ADDRESSES. Never throws.
  */
 import type { Clock } from '../time/clock.js'
 import { addressKey, networkOf } from './ip-address.js'
@@ -15,19 +12,18 @@ export type Refusal = 'sessions' | 'sessions-per-address' | 'connections-per-min
 
 export interface AdmissionLimits {
   readonly sessions: number
-  /** From one IPv4 address or one /64 of IPv6. */
+  /** Per IPv4 address or IPv6 /64. */
   readonly sessionsPerAddress: number
-  /** New ones in a minute from one such address; 0 = any number. */
+  /** New connections per minute and address; 0 = unlimited. */
   readonly connectionsPerMinute: number
 }
 
-/** An admitted connection. */
 export interface AdmittedConnection {
-  /** `working`: the server owes it something, or it has proved itself; `sending`: in the middle of a request or message. */
+  /** `working`: the server owes it a response, or it is authenticated; `sending`: in the middle of a request or message. */
   readonly activity: 'working' | 'sending' | 'silent'
-  /** Since when it is that, on the monotonic clock. */
+  /** Start of the current activity, monotonic ms. */
   readonly activeSince: number
-  /** Closes it; its place is free already. */
+  /** Closes the connection; its slot is already free. */
   evict(): void
 }
 
@@ -38,15 +34,15 @@ interface Origin {
 }
 
 interface Entry extends Origin {
-  readonly guest: AdmittedConnection
+  readonly connection: AdmittedConnection
 }
 
-/** Of one address, however many there are: a client that opens a second connection beside its first is nobody's attack. */
-const LEAST_SHARE = 2
+/** Minimum per address even under pressure: a second connection is no attack. */
+const MIN_SHARE = 2
 const MINUTE_MS = 60_000
-/** Addresses remembered within a minute; beyond that the oldest is forgotten. */
-const MOST_ADDRESSES = 65_536
-/** A connection silent for this long gives way even to a network that holds only one less. */
+/** Addresses counted per minute; beyond that the oldest is forgotten. */
+const MAX_ADDRESSES = 65_536
+/** After this time a silent connection is evicted even if the newcomer's network has only one connection less. */
 const SILENT_MS = 5_000
 
 export class Admission {
@@ -57,16 +53,16 @@ export class Admission {
   private readonly perAddress = new Map<string, number>()
   private readonly perNetwork = new Map<string, number>()
   private minute = -1
-  private readonly came = new Map<string, number>()
+  private readonly arrivals = new Map<string, number>()
 
-  /** @param isExempt reverse proxies: many clients behind one address, which is never displaced */
+  /** @param isExempt reverse proxies, which serve many clients from one address and are never evicted */
   constructor(limits: AdmissionLimits, clock: Clock, isExempt: (address: string) => boolean = () => false) {
     this.limits = limits
     this.clock = clock
     this.isExempt = isExempt
   }
 
-  /** From now on; who is in stays. */
+  /** Existing connections stay. */
   setLimits(limits: AdmissionLimits): void {
     this.limits = limits
   }
@@ -75,38 +71,38 @@ export class Admission {
     return this.entries.size
   }
 
-  /** More than half of all places are taken: who holds one and does nothing is waited for less. */
+  /** More than half of the slots are taken. */
   get isUnderPressure(): boolean {
     return this.total * 2 > this.limits.sessions
   }
 
-  /** Those that may be cut under pressure. */
-  *guests(): Iterable<AdmittedConnection> {
-    for (const { guest, isExempt } of this.entries.values()) if (!isExempt) yield guest
+  /** Connections that may be closed under pressure. */
+  *evictable(): Iterable<AdmittedConnection> {
+    for (const { connection, isExempt } of this.entries.values()) if (!isExempt) yield connection
   }
 
-  /** Makes room for a connection if necessary. @returns why it is refused, or undefined */
+  /** Evicts a connection if necessary. @returns why the newcomer is refused, or undefined */
   check(peerAddress: string): Refusal | undefined {
     const newcomer = this.originOf(peerAddress)
-    if (this.comesTooOften(newcomer.address)) return 'connections-per-minute'
+    if (this.exceedsRate(newcomer.address)) return 'connections-per-minute'
     const isOverShare = (this.perAddress.get(newcomer.address) ?? 0) >= this.shareOf(newcomer)
     if (this.total < this.limits.sessions) return isOverShare ? 'sessions-per-address' : undefined
     return isOverShare || !this.makeRoomFor(newcomer) ? 'sessions' : undefined
   }
 
-  /** Counts in what `check` has let pass, until `leave`. */
-  admit(peerAddress: string, guest: AdmittedConnection): void {
+  /** Registers a connection that `check` allowed, until `leave`. */
+  admit(peerAddress: string, connection: AdmittedConnection): void {
     const origin = this.originOf(peerAddress)
-    this.entries.set(guest, { ...origin, guest })
+    this.entries.set(connection, { ...origin, connection })
     add(this.perAddress, origin.address, 1)
     add(this.perNetwork, origin.network, 1)
   }
 
-  /** Of one that was refused or has given way nothing is left. */
-  leave(guest: AdmittedConnection): void {
-    const entry = this.entries.get(guest)
+  /** Idempotent; does nothing for refused or evicted connections. */
+  leave(connection: AdmittedConnection): void {
+    const entry = this.entries.get(connection)
     if (!entry) return
-    this.entries.delete(guest)
+    this.entries.delete(connection)
     add(this.perAddress, entry.address, -1)
     add(this.perNetwork, entry.network, -1)
   }
@@ -116,32 +112,32 @@ export class Admission {
     return { address, network: networkOf(address), isExempt: this.isExempt(peerAddress) }
   }
 
-  /** Places that one address may have now. */
+  /** Slots one address may hold now. */
   private shareOf({ isExempt }: Origin): number {
     const { sessions, sessionsPerAddress } = this.limits
     if (!this.isUnderPressure || isExempt) return sessionsPerAddress
-    return Math.min(sessionsPerAddress, Math.max(LEAST_SHARE, Math.floor((sessions - this.total) / 2)))
+    return Math.min(sessionsPerAddress, Math.max(MIN_SHARE, Math.floor((sessions - this.total) / 2)))
   }
 
   private makeRoomFor(newcomer: Origin): boolean {
     let victim: Entry | undefined
     for (const entry of this.entries.values())
-      if (this.givesWayTo(entry, newcomer) && (!victim || this.isWorse(entry, victim))) victim = entry
+      if (this.isEvictableFor(entry, newcomer) && (!victim || this.isWorse(entry, victim))) victim = entry
     if (!victim) return false
-    this.leave(victim.guest)
-    victim.guest.evict()
+    this.leave(victim.connection)
+    victim.connection.evict()
     return true
   }
 
-  /** Networks are compared with each other, and within one its addresses. */
-  private givesWayTo({ guest, address, network, isExempt }: Entry, newcomer: Origin): boolean {
-    if (isExempt || guest.activity === 'working') return false
+  /** Compares networks, or addresses if both are in the same network. */
+  private isEvictableFor({ connection, address, network, isExempt }: Entry, newcomer: Origin): boolean {
+    if (isExempt || connection.activity === 'working') return false
     const isSame = network === newcomer.network
     const held = isSame ? this.perAddress.get(address) : this.perNetwork.get(network)
     const theirs = isSame ? this.perAddress.get(newcomer.address) : this.perNetwork.get(newcomer.network)
     const more = (held ?? 0) - (newcomer.isExempt ? 0 : (theirs ?? 0))
     const isLongSilent =
-      guest.activity === 'silent' && this.clock.monotonic() - guest.activeSince >= SILENT_MS
+      connection.activity === 'silent' && this.clock.monotonic() - connection.activeSince >= SILENT_MS
     return more >= (isLongSilent ? 1 : 2)
   }
 
@@ -150,26 +146,26 @@ export class Admission {
     if (byNetwork !== 0) return byNetwork > 0
     const byAddress = (this.perAddress.get(one.address) ?? 0) - (this.perAddress.get(other.address) ?? 0)
     if (byAddress !== 0) return byAddress > 0
-    if (one.guest.activity !== other.guest.activity) return one.guest.activity === 'silent'
-    return one.guest.activeSince < other.guest.activeSince
+    if (one.connection.activity !== other.connection.activity) return one.connection.activity === 'silent'
+    return one.connection.activeSince < other.connection.activeSince
   }
 
-  private comesTooOften(key: string): boolean {
+  private exceedsRate(key: string): boolean {
     const { connectionsPerMinute } = this.limits
     if (connectionsPerMinute === 0) return false
     const minute = Math.floor(this.clock.monotonic() / MINUTE_MS)
     if (minute !== this.minute) {
       this.minute = minute
-      this.came.clear()
+      this.arrivals.clear()
     }
-    const count = (this.came.get(key) ?? 0) + 1
+    const count = (this.arrivals.get(key) ?? 0) + 1
     if (count > connectionsPerMinute) return true
-    if (this.came.size >= MOST_ADDRESSES)
-      for (const oldest of this.came.keys()) {
-        this.came.delete(oldest)
+    if (this.arrivals.size >= MAX_ADDRESSES)
+      for (const oldest of this.arrivals.keys()) {
+        this.arrivals.delete(oldest)
         break
       }
-    this.came.set(key, count)
+    this.arrivals.set(key, count)
     return false
   }
 }

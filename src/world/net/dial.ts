@@ -1,9 +1,8 @@
 /**
- * Outgoing connections. The only place that opens a client socket or starts TLS on one.
+ * Outgoing TCP connections for the SMTP client; the only place that opens a client socket or starts TLS on one.
  *
- * Called by the SMTP client. Never looks a name up, never decides whether a certificate will do: it tells what it found; never
- * calls an address that the egress policy refuses (`egress-policy.ts`) unless the operator named it.
- * Fails: rejects with the socket's error, with code ETIMEDOUT, ABORT_ERR or EADDRNOTPUBLIC; the socket is then destroyed.
+ * Takes addresses, never names, and enforces the egress policy unless the operator named the host. Leaves judging certificates to the
+ * caller. Rejects with the socket's error or code ETIMEDOUT, ABORT_ERR or EADDRNOTPUBLIC; the socket is destroyed then.
  */
 import { connect as connectTcp, type Socket } from 'node:net'
 import {
@@ -22,32 +21,32 @@ export type { Socket } from 'node:net'
 export type { TLSSocket } from 'node:tls'
 
 export interface DialTarget extends Named {
-  /** IP address, never a name: look-ups are the resolver's. */
+  /** IP address, never a name. */
   readonly address: string
   readonly port: number
-  /** Source address to bind, if the operator chose one. */
+  /** Source address to bind. */
   readonly localAddress?: string
   readonly timeoutMs: number
-  /** Gives up before the connection stands; afterwards it has no effect. */
+  /** Aborts while connecting; no effect afterwards. */
   readonly signal?: AbortSignal
 }
 
 export interface SecureOptions extends ConnectionOptions {
   readonly timeoutMs: number
-  /** Gives up before the handshake is done; afterwards it has no effect. */
+  /** Aborts the handshake; no effect afterwards. */
   readonly signal?: AbortSignal
 }
 
 export interface Dialler {
   /** Resolves with a connected socket. */
   connect(target: DialTarget): Promise<Socket>
-  /** Starts TLS over a connected socket (STARTTLS and implicit TLS alike). Certificate trust is as the options say. */
+  /** Starts TLS on a connected socket, for STARTTLS and implicit TLS. */
   secure(socket: Socket, options: SecureOptions): Promise<TLSSocket>
 }
 
-/** @param authorities PEM of certification authorities that are believed beside the usual ones; empty for none */
+/** @param authorities PEM of additional trusted certificate authorities; may be empty */
 export function openDialler(clock: Clock, egress: EgressPolicy = PUBLIC_ONLY, authorities = ''): Dialler {
-  const trust = trustIn(authorities)
+  const trust = trustStore(authorities)
   return {
     async connect({ address, port, localAddress, timeoutMs, signal, ...named }) {
       assertAllowed(egress, named, address)
@@ -56,13 +55,13 @@ export function openDialler(clock: Clock, egress: EgressPolicy = PUBLIC_ONLY, au
         port,
         ...(localAddress === undefined ? {} : { localAddress }),
       })
-      // Dialogue is many small writes answered one by one; Nagle's delay would be added to each of them.
+      // SMTP is many small writes, each answered; Nagle's algorithm would delay each.
       socket.setNoDelay(true)
-      return settled(clock, socket, 'connect', timeoutMs, signal)
+      return whenUsable(clock, socket, 'connect', timeoutMs, signal)
     },
     async secure(socket, { timeoutMs, signal, ...options }) {
       try {
-        return await settled(
+        return await whenUsable(
           clock,
           connectTls({ ...options, ...trust(options), socket }),
           'secureConnect',
@@ -77,8 +76,8 @@ export function openDialler(clock: Clock, egress: EgressPolicy = PUBLIC_ONLY, au
   }
 }
 
-/** Waits for the event that says the socket is usable; on error, timeout or abort the socket is destroyed. */
-function settled<S extends Socket>(
+/** Waits for the event that makes the socket usable; destroys the socket on error, timeout or abort. */
+function whenUsable<S extends Socket>(
   clock: Clock,
   socket: S,
   ready: string,
@@ -94,7 +93,7 @@ function settled<S extends Socket>(
         resolve(socket)
         return
       }
-      socket.on('error', () => {}) // an error after this one has nobody left to tell
+      socket.on('error', () => {}) // later errors have no listener
       socket.destroy()
       reject(error)
     }
@@ -112,8 +111,8 @@ function coded(message: string, code: string): Error {
   return Object.assign(new Error(message), { code })
 }
 
-/** Made once for each oldest version: reading a hundred authorities takes some milliseconds. */
-function trustIn(authorities: string) {
+/** One context per minimum TLS version, because parsing the CA list takes milliseconds. */
+function trustStore(authorities: string) {
   const contexts = new Map<string, SecureContext>()
   return ({ minVersion = DEFAULT_MIN_VERSION }: Pick<SecureOptions, 'minVersion'>) => {
     if (authorities === '') return {}

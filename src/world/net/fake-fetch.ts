@@ -1,20 +1,18 @@
 /**
- * Web servers for tests: answers from a script, in order, and remembers what was asked.
+ * An HTTP client for tests: answers from a script, in order, and records requests.
  *
- * A request that the script has no answer for is rejected, so that nothing is called unnoticed; one to an address that the egress policy refuses
- * is, as the real client does it.
+ * Rejects requests the script has no answer for, and requests the egress policy refuses.
  */
 import type { HttpClient, HttpRequest, HttpResponse } from './fetch.js'
 import { assertAllowed, PUBLIC_ONLY } from './egress-policy.js'
 
 export class FakeHttpClient implements HttpClient {
-  /** Requests in the order in which they came. */
   readonly requests: HttpRequest[] = []
-  /** Called while a request is under way. */
+  /** Called during a request. */
   onRequest: () => unknown = () => undefined
   private readonly answers: (Partial<HttpResponse> | Error)[] = []
 
-  /** The next request not yet answered for gets this: a response (200, empty, where it does not say), or a failure. */
+  /** Adds an answer: a response (default 200, empty body) or an error. */
   answer(answer: Partial<HttpResponse> | Error): this {
     this.answers.push(answer)
     return this

@@ -1,13 +1,10 @@
 /**
- * HTTP requests: the only place that sends one.
+ * HTTP client; the only place that sends HTTP requests.
  *
- * For webhooks, MTA-STS policies and whatever else asks a web server; for commands that ask the server beside them. Never follows a redirect, never decodes or
- * interprets a body; keeps connections only in a pool it was handed. `fake-fetch.ts` answers from a script.
- * Standards: RFC 9110; certificates are checked against the URL's host (RFC 9110 §4.3.4), whatever address is dialled.
- * An address that the egress policy refuses (`egress-policy.ts`) is not called unless the operator named it, however it was found; nor is a URL with
- * credentials or the port of another protocol.
- * Fails: rejects with the socket's or TLS error, with code ETIMEDOUT, EADDRNOTPUBLIC or EURLREFUSED, or with a TypeError for a URL that
- * is not http(s).
+ * Never follows redirects and never decodes bodies; pools connections only in a given pool. Certificates are checked against the URL's
+ * host (RFC 9110 §4.3.4), whatever address is dialled. Unless the operator named the host, the egress policy applies to the URL and to
+ * every resolved address.
+ * Rejects with the socket or TLS error, code ETIMEDOUT, EADDRNOTPUBLIC or EURLREFUSED, or a TypeError for a URL that is not http(s).
  */
 import { lookup, type LookupAddress } from 'node:dns'
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
@@ -30,30 +27,27 @@ export interface HttpRequest extends Named {
   readonly method: string
   /** Absolute http or https URL. */
   readonly url: string
-  /** Host and Content-Length are set here. */
+  /** Without Host and Content-Length. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** For everything from the look-up to the last byte of the body, ms. */
+  /** From the lookup to the last byte of the body, ms. */
   readonly timeoutMs: number
-  /** Bytes of the body that are kept; the connection is dropped when more come. */
+  /** Maximum body size; the connection is closed when more arrives. */
   readonly maxBytes: number
-  /**
-   * IP address to dial instead of looking the URL's host up, so that the address that was checked is the one that is
-   * called. Host field, TLS server name and certificate stay the URL's.
-   */
+  /** IP address to dial instead of resolving the host. Host field, TLS server name and certificate check still use the URL. */
   readonly address?: string
-  /** Unix socket to connect to instead; then no name is looked up and no address dialled. */
+  /** Unix socket to connect to instead of the URL's host. */
   readonly socketPath?: string
 }
 
 export interface HttpResponse {
-  /** Any final status; 3xx is an answer like another. */
+  /** Any final status, including 3xx. */
   readonly status: number
-  /** Names in lower case; repeated fields joined by `, `. */
+  /** Lower-case names; repeated fields joined with `, `. */
   readonly headers: Readonly<Record<string, string>>
-  /** The first `maxBytes` bytes, as they came. */
+  /** The first `maxBytes` bytes, undecoded. */
   readonly body: Buffer
-  /** Whether there was more than `maxBytes`. */
+  /** Whether the body was longer. */
   readonly isTruncated: boolean
 }
 
@@ -64,11 +58,11 @@ export interface HttpClient {
 export interface HttpClientOptions {
   /** PEM of certificate authorities to trust instead of the public ones. */
   readonly authorities?: string
-  /** Where requests may go; the public Internet where absent. */
+  /** Default: the public Internet only. */
   readonly egress?: EgressPolicy
-  /** How names are looked up; as the system does where absent. */
+  /** Default: the system's lookup. */
   readonly lookUp?: HostLookup
-  /** Connections to be used again; none where absent. */
+  /** Default: no connection reuse. */
   readonly pool?: HttpPool
 }
 
@@ -80,7 +74,7 @@ export function openHttpClient(
 
   function send(request: HttpRequest, kept: HttpPool | undefined): Promise<HttpResponse> {
     const { protocol, ...options } = optionsOf(request)
-    // Node looks up nothing where it is given an address.
+    // Node does not call the lookup for IP addresses.
     if (ipVersion(options.host) !== 0) assertAllowed(egress, request, options.host)
     else options.lookup = filteredLookup(egress, request, lookUp)
     if (protocol === 'https:') {
@@ -98,13 +92,13 @@ export function openHttpClient(
       const fault = namedBy === 'operator' ? undefined : findTargetFault(request.url)
       if (fault !== undefined && URL.canParse(request.url) && /^https?:/i.test(request.url))
         throw Object.assign(new Error(`the URL ${fault}`), { code: 'EURLREFUSED' })
-      // One that the operator named may lead where others must not: no other request may come upon it.
+      // Never pooled: it may lead where other requests must not go.
       const isShared = namedBy === undefined && address === undefined && socketPath === undefined
       const kept = isShared ? pool : undefined
       try {
         return await send(request, kept)
       } catch (error) {
-        // The other side has ended a connection that lay idle before it saw the request (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+        // The server closed an idle connection before it saw the request; safe to retry (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
         if (kept === undefined || !wasStale(error)) throw error
         return send(request, undefined)
       }
@@ -143,7 +137,7 @@ function optionsOf({
       : { host: name, socketPath }),
     path: `${pathname}${search}`,
     headers: { ...headers, host },
-    // An address is no server name (RFC 6066 §3); without one the certificate is checked against the address dialled.
+    // SNI must not be an address (RFC 6066 §3); without it the certificate is checked against the dialled address.
     ...(ipVersion(name) === 0 ? { servername: name } : {}),
   }
 }
@@ -211,7 +205,7 @@ function exchange(
   })
 }
 
-/** Leaving the loop early destroys the response and with it the connection. */
+/** Leaving the loop early destroys the response and its connection. */
 async function readBody(response: IncomingMessage, maxBytes: number) {
   const chunks: Buffer[] = []
   let length = 0

@@ -1,12 +1,9 @@
 /**
- * What the clients of an HTTP server may hold of it: how many connections, how many requests begun, how long an answer that they
- * do not fetch.
+ * Limits what clients of an HTTP server may hold: connections, pipelined requests, responses they do not read.
  *
- * Called by `listen.ts`. `admission.ts` says who has a place; while more than half are taken, a client that does not finish its request
- * within seconds loses it. Of the requests that a client sends ahead on one connection (RFC 9112 §9.3.2) one is executed at a time,
- * the next when the answer before has left; while many wait nothing more is read. Knows no routes; what is said to whoever
- * speaks no HTTP is made by the handler's owner.
- * Fails: never throws; a connection that goes past a bound is closed, after an answer where one can still be given.
+ * `admission.ts` decides who gets a slot; while more than half are taken, a client that does not finish its request within seconds is
+ * disconnected. Pipelined requests (RFC 9112 §9.3.2) are executed one at a time, each after the previous response was sent; beyond a
+ * bound the socket is not read. Never throws; a connection over a limit is closed, after an error response if possible.
  */
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
@@ -16,17 +13,17 @@ import { Admission, type AdmittedConnection } from './admission.js'
 import { addressKey, NetworkList } from './ip-address.js'
 import { timeForOctets } from './transfer-time.js'
 
-/** What is wrong with a connection, in terms of what its client may do about it. */
+/** Why a connection is closed. */
 export type HttpFault = 'malformed' | 'headers-too-large' | 'too-slow' | 'too-many-connections'
 
 export interface HttpHandler {
-  /** Resolves when all of the answer has been handed over, whether or not it has left. */
+  /** Resolves once the whole response is written to the socket, sent or not. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
-  /** What is said before the connection closes. */
+  /** The response before the connection closes. */
   answerFault(fault: HttpFault, address: string): RawAnswer
 }
 
-/** An answer to what never became a request. */
+/** A response outside any request. */
 export interface RawAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -35,33 +32,33 @@ export interface RawAnswer {
 
 export interface HttpLimits {
   readonly connections: number
-  /** From one address (one /64 of IPv6). */
+  /** Per IPv4 address or IPv6 /64. */
   readonly connectionsPerAddress: number
-  /** Networks of reverse proxies: their connections are never cut for others'. Those of this machine itself always count as one. */
+  /** Networks of reverse proxies, whose connections are never evicted. This machine always counts as one. */
   readonly trustedProxies?: readonly string[]
 }
 
-/** Requests sent ahead on one connection beyond which nothing is read, and beyond which it is closed. */
-const MANY_WAITING = 16
-const MOST_WAITING = 200
-/** For a client to read the answer after which its connection closes. */
+/** Pipelined requests at which reading pauses, and at which the connection is closed. */
+const PAUSE_AT_WAITING = 16
+const MAX_WAITING = 200
+/** Time for the client to read the last response before the socket is destroyed. */
 const LINGER_MS = 2_000
-/** Turned away at a time with an answer; beyond it without. */
-const MOST_TURNED_AWAY = 200
+/** Refused connections that get a response at a time; others are closed without one. */
+const MAX_TURNED_AWAY = 200
 
-/** Under pressure: for a complete request head, from the connection or the answer before, and for each MIN_OCTETS of a body. */
-const PRESSED_MS = 5_000
+/** Under pressure: limit for a complete request head, and for each MIN_OCTETS of a body. */
+const PRESSURE_MS = 5_000
 const MIN_OCTETS = 5_120
-const BEAT_MS = 1_000
+const PRESSURE_CHECK_MS = 1_000
 const OWN_ADDRESSES = ['127.0.0.1/32', '::1/128']
 
 interface Connection {
   readonly socket: Socket
-  readonly guest: ClientConnection
+  readonly client: ClientConnection
   readonly address: string
   readonly waiting: ServerResponse[]
   isPaused: boolean
-  /** Said when the answer under way has left. */
+  /** Reported after the current response. */
   fault: HttpFault | undefined
   isEnding: boolean
 }
@@ -69,10 +66,10 @@ interface Connection {
 class ClientConnection implements AdmittedConnection {
   private readonly clock: Clock
   private readonly socket: Socket
-  /** The answer under way. */
+  /** The response in progress. */
   current: ServerResponse | undefined
   activeSince: number
-  /** Read when `activeSince` was set. */
+  /** `bytesRead` at `activeSince`. */
   private octets: number
 
   constructor(socket: Socket, clock: Clock) {
@@ -85,21 +82,21 @@ class ClientConnection implements AdmittedConnection {
   get activity(): AdmittedConnection['activity'] {
     if (!this.current) return 'silent'
     const { req } = this.current
-    // Unread octets: the client waits for us.
+    // Unread bytes: the client is waiting for us.
     return req.complete || req.readableLength > 0 ? 'working' : 'sending'
   }
 
-  /** @param current the answer that is begun now; undefined: the last one has left */
+  /** @param current undefined once the response was sent */
   setCurrent(current: ServerResponse | undefined): void {
     this.current = current
     this.restart()
   }
 
-  /** Whether its client has sent too little for too long, while others want the place. */
-  isHoldingUp(now: number): boolean {
+  /** Whether the client has sent too little for too long. */
+  isTooSlow(now: number): boolean {
     const { activity } = this
-    if (activity === 'working' || now - this.activeSince < PRESSED_MS) return false
-    // A head may trickle in, a body has to come on.
+    if (activity === 'working' || now - this.activeSince < PRESSURE_MS) return false
+    // A head has one deadline; a body must keep arriving.
     if (activity === 'silent' || this.socket.bytesRead - this.octets < MIN_OCTETS) return true
     this.restart()
     return false
@@ -119,9 +116,9 @@ export class HttpConnections {
   private readonly handler: HttpHandler
   private readonly clock: Clock
   private readonly admission: Admission
-  private beat: Timer | undefined
+  private pressureCheck: Timer | undefined
   private readonly connections = new Map<Socket, Connection>()
-  /** By their other end; each with what ends the counting of it. */
+  /** By remote address and port. */
   private readonly handshakes = new Map<string, { readonly socket: Socket; readonly done: () => void }>()
   private turnedAway = 0
 
@@ -141,7 +138,6 @@ export class HttpConnections {
     this.admission = new Admission(live, clock, address => proxies.contains(address.replace(/^::ffff:/, '')))
   }
 
-  /** Open now. */
   get count(): number {
     return this.connections.size
   }
@@ -151,7 +147,7 @@ export class HttpConnections {
     this.watchRequests(server)
   }
 
-  /** A handshake counts as a connection until it is one; beyond a bound nothing can be said before one. */
+  /** A TLS handshake counts as a connection. Over the limit it is closed without a response. */
   watchSecure(server: TlsServer): void {
     server.prependListener('connection', (socket: Socket) => this.beginHandshake(socket))
     server.on('secureConnection', (socket: Socket) => {
@@ -161,51 +157,52 @@ export class HttpConnections {
     this.watchRequests(server)
   }
 
-  /** Nobody has asked anything there yet. */
+  /** No request has been received on these yet. */
   endHandshakes(): void {
     for (const { socket } of this.handshakes.values()) socket.destroy()
   }
 
   private beginHandshake(socket: Socket): void {
     const end = endOf(socket)
-    const guest = this.admit(socket)
+    const client = this.admit(socket)
     const done = () => {
       if (this.handshakes.get(end)?.socket !== socket) return
       this.handshakes.delete(end)
-      if (guest) this.admission.leave(guest)
+      if (client) this.admission.leave(client)
     }
     this.handshakes.set(end, { socket, done })
     socket.once('close', done)
-    if (!guest) socket.destroy()
+    if (!client) socket.destroy()
   }
 
-  /** @returns undefined where there is no place */
+  /** @returns undefined if refused */
   private admit(socket: Socket): ClientConnection | undefined {
     const { remoteAddress = '' } = socket
     if (this.admission.check(remoteAddress) !== undefined) return undefined
-    const guest = new ClientConnection(socket, this.clock)
-    this.admission.admit(remoteAddress, guest)
-    if (this.admission.isUnderPressure) this.beat ??= this.clock.after(BEAT_MS, () => this.onBeat())
-    return guest
+    const client = new ClientConnection(socket, this.clock)
+    this.admission.admit(remoteAddress, client)
+    if (this.admission.isUnderPressure)
+      this.pressureCheck ??= this.clock.after(PRESSURE_CHECK_MS, () => this.checkPressure())
+    return client
   }
 
-  private onBeat(): void {
-    this.beat = undefined
+  private checkPressure(): void {
+    this.pressureCheck = undefined
     if (!this.admission.isUnderPressure) return
     const now = this.clock.monotonic()
-    for (const guest of [...this.admission.guests()])
-      if (guest instanceof ClientConnection && guest.isHoldingUp(now)) guest.evict()
-    this.beat = this.clock.after(BEAT_MS, () => this.onBeat())
+    for (const client of [...this.admission.evictable()])
+      if (client instanceof ClientConnection && client.isTooSlow(now)) client.evict()
+    this.pressureCheck = this.clock.after(PRESSURE_CHECK_MS, () => this.checkPressure())
   }
 
   private watchRequests(server: Server | TlsServer): void {
     const onRequest = (request: IncomingMessage, response: ServerResponse) =>
       this.take(request.socket, response)
-    // The reader of the body sends 100 Continue; other expectations are ignored.
+    // 100 Continue is sent when the body is read; other expectations are ignored.
     server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_: IncomingMessage, socket: Socket) => {
-      // From here on the socket has no other listener.
+      // After CONNECT, Node removes its own listeners from the socket.
       socket.on('error', () => socket.destroy())
       this.refuse({ code: 'CONNECT' }, socket)
     })
@@ -213,10 +210,10 @@ export class HttpConnections {
   }
 
   private open(socket: Socket): void {
-    const guest = this.admit(socket)
+    const client = this.admit(socket)
     const connection: Connection = {
       socket,
-      guest: guest ?? new ClientConnection(socket, this.clock),
+      client: client ?? new ClientConnection(socket, this.clock),
       address: addressKey(socket.remoteAddress ?? ''),
       waiting: [],
       isPaused: false,
@@ -225,35 +222,35 @@ export class HttpConnections {
     }
     this.connections.set(socket, connection)
     socket.once('close', () => this.forget(connection))
-    if (!guest) this.turnAway(connection)
+    if (!client) this.turnAway(connection)
   }
 
   private turnAway(connection: Connection): void {
     this.turnedAway += 1
     connection.socket.once('close', () => (this.turnedAway -= 1))
-    if (this.turnedAway > MOST_TURNED_AWAY) connection.socket.destroy()
+    if (this.turnedAway > MAX_TURNED_AWAY) connection.socket.destroy()
     else this.endWith(connection, 'too-many-connections')
   }
 
-  private forget({ socket, guest, waiting }: Connection): void {
+  private forget({ socket, client, waiting }: Connection): void {
     waiting.length = 0
     this.connections.delete(socket)
-    this.admission.leave(guest)
+    this.admission.leave(client)
   }
 
   private take(socket: Socket, response: ServerResponse): void {
     const connection = this.connections.get(socket)
     if (!connection || connection.isEnding) return
-    if (!connection.guest.current) this.begin(connection, response)
-    else if (connection.waiting.length === MOST_WAITING) socket.destroy()
+    if (!connection.client.current) this.begin(connection, response)
+    else if (connection.waiting.length === MAX_WAITING) socket.destroy()
     else {
       connection.waiting.push(response)
-      if (connection.waiting.length === MANY_WAITING) this.holdBack(connection)
+      if (connection.waiting.length === PAUSE_AT_WAITING) this.pauseReading(connection)
     }
   }
 
-  /** Once what has come already is parsed, which reads on after each request. */
-  private holdBack(connection: Connection): void {
+  /** Deferred: the parser resumes the socket after each request of the data already read. */
+  private pauseReading(connection: Connection): void {
     connection.isPaused = true
     setImmediate(() => {
       if (connection.isPaused) connection.socket.pause()
@@ -261,7 +258,7 @@ export class HttpConnections {
   }
 
   private begin(connection: Connection, response: ServerResponse): void {
-    connection.guest.setCurrent(response)
+    connection.client.setCurrent(response)
     let stalled: Timer | undefined
     response.once('close', () => {
       stalled?.cancel()
@@ -279,7 +276,6 @@ export class HttpConnections {
     void handled.then(onHandedOver, onHandedOver)
   }
 
-  /** In order, after the answers to earlier requests. */
   private refuseRequest(response: ServerResponse, address: string): Promise<void> {
     const { status, headers, body } = this.handler.answerFault('malformed', address)
     response.writeHead(status, {
@@ -293,18 +289,18 @@ export class HttpConnections {
 
   private next(connection: Connection): void {
     const { socket, waiting } = connection
-    connection.guest.setCurrent(undefined)
+    connection.client.setCurrent(undefined)
     if (socket.destroyed) return
     const response = waiting.shift()
     if (response) this.begin(connection, response)
     else if (connection.fault !== undefined) this.endWith(connection, connection.fault)
-    if (connection.isPaused && waiting.length < MANY_WAITING / 2) {
+    if (connection.isPaused && waiting.length < PAUSE_AT_WAITING / 2) {
       connection.isPaused = false
       socket.resume()
     }
   }
 
-  /** What came is no HTTP, or did not come in time. */
+  /** Malformed or late input. */
   private refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): void {
     const connection = this.connections.get(socket)
     if (!connection || code === 'ECONNRESET' || !socket.writable) {
@@ -312,8 +308,8 @@ export class HttpConnections {
       return
     }
     connection.fault ??= faultOf(code)
-    const { current } = connection.guest
-    // Of a request that is broken off nothing more comes; the answers to those before it are waited for.
+    const { current } = connection.client
+    // Let responses to earlier complete requests finish; the broken request gets no more data.
     if (!current || (!current.req.complete && !current.headersSent))
       this.endWith(connection, connection.fault)
     else if (!current.req.complete) socket.destroy()
@@ -328,19 +324,19 @@ export class HttpConnections {
     socket.once('close', () => cut.cancel())
   }
 
-  /** Between two requests; while one is executed its own bounds hold. */
+  /** Idle between requests; during a request its own limits apply. */
   private endIdle(socket: Socket): void {
-    if (!this.connections.get(socket)?.guest.current) socket.destroy()
+    if (!this.connections.get(socket)?.client.current) socket.destroy()
   }
 }
 
-/** RFC 9112 §3.2: more than one is malformed for every version, none from HTTP/1.1 on. */
+/** RFC 9112 §3.2: at most one Host field, and exactly one since HTTP/1.1. */
 function namesOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
 }
 
-/** What a socket and the TLS over it have in common. */
+/** Identifies a socket and the TLS socket on top of it. */
 function endOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

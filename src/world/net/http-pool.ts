@@ -1,22 +1,21 @@
 /**
- * Connections that are kept for the next request to the same host, within bounds of number, idleness and age.
+ * A pool of HTTP connections, bounded in number, idle time and age.
  *
- * Handed to the HTTP client by whoever sends many requests. What is in it was dialled at an address that was checked then
- * (`fetch.ts`); a connection that is kept leads where it led. It ends after a minute all the same, so that a host that moves is followed.
- * Never holds a connection that the operator named: those may lead where others must not. Fails: never.
+ * Pooled connections were dialled at an address checked by the egress policy. Their age is limited so that DNS changes take effect.
+ * Connections to hosts named by the operator are never pooled, because they may lead where other requests must not go.
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../time/clock.js'
 
-/** Of one host, without a request: as many as are asked at once where much is told, for making one costs as much as a request. */
+/** Idle connections per host; opening one costs as much as a request. */
 const IDLE_PER_HOST = 64
-const IDLE_IN_ALL = 512
+const IDLE_IN_TOTAL = 512
 const IDLE_MS = 10_000
-const OLDEST_MS = 60_000
+const MAX_AGE_MS = 60_000
 
-/** Whether a connection that is done with its request is kept. */
+/** Whether a connection is kept after its request. */
 type Keeps = (socket: Duplex) => boolean
 
 export class HttpPool {
@@ -38,13 +37,13 @@ export class HttpPool {
     this.secure = this.within(new HttpsAgent(options))
   }
 
-  /** Ends all connections, also those with a request under way. */
+  /** Closes all connections, including those in use. */
   close(): void {
     this.plain.destroy()
     this.secure.destroy()
   }
 
-  /** An agent asks these two of itself, for each connection that becomes idle or is taken again (node:http, Agent). */
+  /** Hooks that node:http's Agent calls when a connection becomes idle or is reused. */
   private within<A extends HttpAgent>(agent: A): A {
     const keep = agent.keepSocketAlive.bind(agent) as unknown as Keeps
     const reuse = agent.reuseSocket.bind(agent)
@@ -64,7 +63,7 @@ export class HttpPool {
       this.since.set(socket, now)
       socket.once('close', () => this.idle.delete(socket))
     }
-    return now - since < OLDEST_MS && this.idle.size < IDLE_IN_ALL
+    return now - since < MAX_AGE_MS && this.idle.size < IDLE_IN_TOTAL
   }
 
   private noteIdle(socket: Duplex): true {

@@ -1,17 +1,12 @@
-/**
- * IP addresses as text: which version one is, which are the same, which are in a network. What they are for: `address-kind.ts`.
- *
- * Called by the mail router, the DNS client and the listeners. Pure. Fails: never; text that is no address is version 0 and nobody's.
- */
+/** IP addresses as text: version, equality, network membership. Text that is not an address has version 0. See also `address-kind.ts`. */
 import { BlockList, isIP, SocketAddress } from 'node:net'
 
-/** @returns 4 or 6, or 0 where the text is no IP address */
 export function ipVersion(text: string): 0 | 4 | 6 {
   const version = isIP(text)
   return version === 4 || version === 6 ? version : 0
 }
 
-/** Networks in CIDR notation, to be asked for single addresses. */
+/** A set of networks in CIDR notation. */
 export class NetworkList {
   private readonly list = new BlockList()
 
@@ -29,7 +24,7 @@ export class NetworkList {
   }
 }
 
-/** Whether two spellings mean the same address, e.g. `2001:db8::1` and `2001:DB8:0:0::1`. */
+/** Ignores spelling, e.g. `2001:db8::1` and `2001:DB8:0:0::1`. */
 export function isSameAddress(one: string, other: string): boolean {
   return one === other || (ipVersion(one) !== 0 && canonical(one) === canonical(other))
 }
@@ -40,11 +35,7 @@ function canonical(address: string): string {
   return new SocketAddress({ address, family: 'ipv6' }).address
 }
 
-/**
- * Reads `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1` or `[2001:db8::1]:53`.
- *
- * @returns undefined where the text is none of these
- */
+/** Parses `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1` or `[2001:db8::1]:53`. */
 export function parseAddressAndPort(
   text: string,
   defaultPort: number,
@@ -56,17 +47,17 @@ export function parseAddressAndPort(
   return ipVersion(address) !== 0 && port >= 1 && port <= 65_535 ? { address, port } : undefined
 }
 
-/** What counts as one client: an IPv4 address, or the /64 that a single IPv6 customer has at the least (RFC 6177 §2). */
+/** Key for per-client limits: an IPv4 address, or the /64 that any IPv6 customer has at least (RFC 6177 §2). */
 export function addressKey(given: string): string {
-  // An IPv4 client of a socket that listens on both.
+  // An IPv4 client of a dual-stack socket.
   const address = given.startsWith('::ffff:') ? given.slice(7) : given
   if (!address.includes(':')) return address
-  // A scope (`fe80::1%eth0`) is the link's, not the client's.
+  // The zone (`fe80::1%eth0`) is not part of the client's identity.
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
   const groups = head === '' ? [] : head.split(':')
   if (tail !== undefined) {
     const rest = tail === '' ? [] : tail.split(':')
-    // A dotted IPv4 address at the end stands for two groups.
+    // A trailing dotted IPv4 address counts as two groups.
     const held = groups.length + rest.length + (tail.includes('.') ? 1 : 0)
     for (let missing = 8 - held; missing > 0; missing--) groups.push('0')
     groups.push(...rest)
@@ -77,7 +68,7 @@ export function addressKey(given: string): string {
     .join(':')}::/64`
 }
 
-/** @param key of `addressKey` @returns its /24 of IPv4 or /48 of IPv6: what one hoster or site has at the least */
+/** @param key from `addressKey` @returns its IPv4 /24 or IPv6 /48, the usual minimum of a hosting provider or site */
 export function networkOf(key: string): string {
   const isIpv6 = key.includes(':')
   return isIpv6 ? key.split(':').slice(0, 3).join(':') : key.slice(0, key.lastIndexOf('.'))

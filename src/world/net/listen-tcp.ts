@@ -1,9 +1,8 @@
 /**
- * Incoming TCP connections: listens on an address, and starts TLS on a connection as its server.
+ * TCP listener of the SMTP servers, and server-side TLS on its connections.
  *
- * Called by the SMTP listeners. Knows nothing of what is spoken on a connection and keeps no list of them: whoever takes
- * one ends it. Fails: `listen` rejects with the address and the reason in words; a handshake that fails closes the
- * connection and calls nothing.
+ * Keeps no list of connections; the caller closes them. `listen` rejects with an error that names the address and the reason; a failed
+ * handshake closes the connection.
  */
 import { createServer, type Socket } from 'node:net'
 import { TLSSocket, type SecureContext } from 'node:tls'
@@ -13,9 +12,9 @@ export type { Socket } from 'node:net'
 export type { SecureContext } from 'node:tls'
 
 export interface TcpListener {
-  /** Where it really listens; tells the port when 0 was asked for. */
+  /** The actual address, with the chosen port for port 0. */
   readonly address: ListenAddress
-  /** Takes no new connections from now on. Those taken go on; resolves when the address is free. */
+  /** Stops accepting; existing connections continue. Resolves once the address is free. */
   close(): Promise<void>
 }
 
@@ -31,23 +30,23 @@ export interface TcpServer {
   /** @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:25: address already in use` */
   listen(address: ListenAddress, onConnection: (socket: Socket) => void): Promise<TcpListener>
   /**
-   * Starts a handshake over a connection nobody reads from any more.
+   * Starts a TLS handshake on a connection nobody else reads from.
    *
-   * @param onSecure called once, when TLS stands; never where the handshake fails
-   * @returns the socket under TLS; it closes by itself where the handshake fails
+   * @param onSecure called once the handshake is complete; never if it fails
+   * @returns the TLS socket, which closes if the handshake fails
    */
   secure(socket: Socket, context: SecureContext, onSecure: (secured: SecuredSocket) => void): Socket
 }
 
-/** Connections the system completes ahead of us; Linux cuts it at net.core.somaxconn (4096). */
+/** Linux limits it to net.core.somaxconn (4096). */
 const BACKLOG = 4_096
 
 export const systemTcpServer: TcpServer = {
   async listen(address, onConnection) {
-    // Half-open: who says QUIT and closes his direction still gets his answers.
+    // Half-open: a client that closes its side after QUIT still gets its replies.
     const server = createServer({ noDelay: true, allowHalfOpen: true }, onConnection)
     const bound = await listenOn(server, address, BACKLOG)
-    // Running out of descriptors shows here; the server goes on when there are some again.
+    // E.g. out of file descriptors; the server keeps listening.
     server.on('error', () => {})
     let whenClosed: Promise<void> | undefined
     return {

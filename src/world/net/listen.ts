@@ -1,8 +1,8 @@
 /**
- * Listening sockets: opens an HTTP server on an address, in clear or with TLS, and closes it without cutting off who is being served.
+ * HTTP and HTTPS listeners with graceful shutdown.
  *
- * Called by the composition root. TLS is 1.2 or newer (RFC 9325 §3.1.1); the certificate is asked for at each connection, so that
- * another one counts from the next on and nobody is cut off. Fails: rejects with the address and the reason in words.
+ * TLS 1.2 or newer (RFC 9325 §3.1.1). The certificate is looked up for each connection, so a renewed one applies without a restart.
+ * Rejects with an error that names the address and the reason.
  */
 import { createServer, type Server as HttpServer, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -12,7 +12,7 @@ import type { PemPair } from '../tls/self-signed-certificate.js'
 import { HttpConnections, type HttpHandler, type HttpLimits } from './http-connections.js'
 
 export interface ListenAddress {
-  /** `::` is every address, of IPv4 too, unless `isIpv6Only`. */
+  /** `::` includes IPv4 unless `isIpv6Only`. */
   readonly host: string
   readonly port: number
   readonly isIpv6Only?: boolean
@@ -35,13 +35,13 @@ export function markIpv6Only(
   )
 }
 
-/** What the system says where it has no IPv6. */
+/** Error codes of systems without IPv6. */
 const NO_IPV6 = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'])
 
 /**
- * Resolves once the server listens. Where the machine has no IPv6, `::` is every address of IPv4.
+ * Listens; without IPv6 on the machine, `::` becomes `0.0.0.0`.
  *
- * @returns where it listens, with the port that the system chose for 0
+ * @returns the actual address; port 0 is replaced by the chosen port
  * @throws Error naming the address
  */
 export async function listenOn(
@@ -66,42 +66,40 @@ export async function listenOn(
       return listen(bound)
     })
   } catch (error) {
-    const reason = listenFaultInWords(error as NodeJS.ErrnoException)
+    const reason = describeListenError(error as NodeJS.ErrnoException)
     throw new Error(`cannot listen on ${host}:${port}: ${reason}`, { cause: error })
   }
   return { host: bound, port: (server.address() as AddressInfo).port }
 }
 
 export interface Listener {
-  /** Where it really listens; tells the port when 0 was asked for. */
+  /** The actual address, with the chosen port for port 0. */
   readonly address: ListenAddress
-  /** Connections open now. */
+  /** Open connections. */
   readonly connections: number
-  /** Takes no new connections, waits for requests under way, and after `graceMs` cuts what is left. */
+  /** Stops accepting, waits for requests in progress, and after `graceMs` closes the rest. */
   close(graceMs: number): Promise<void>
 }
 
-/** For the headers of a request, from its first octet or from when the connection was made (slow senders hold sockets). */
+/** For the complete headers of a request. */
 const HEADERS_TIMEOUT_MS = 15_000
-/** Whoever reads a body knows how long it may take; this ends what nobody reads. */
+/** Backstop for bodies nobody reads; body readers have their own limit. */
 const REQUEST_TIMEOUT_MS = 3_600_000
-const LOOK_EVERY_MS = 5_000
-/** Longer than clients keep an idle connection for the next request, so that none is closed under a request on its way. */
+const TIMEOUT_CHECK_MS = 5_000
+/** Longer than clients keep idle connections, so none is closed just as a request arrives. */
 const KEEP_ALIVE_MS = 65_000
-/** Connections the system completes ahead of us; Linux cuts it at net.core.somaxconn (4096). */
+/** Linux limits it to net.core.somaxconn (4096). */
 const BACKLOG = 4_096
-/** From the connection to the end of the handshake. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
-/** Octets of all headers of a request. */
-const HEADERS_OCTETS = 16_384
+const MAX_HEADER_BYTES = 16_384
 
 const OPTIONS: ServerOptions = {
   requestTimeout: REQUEST_TIMEOUT_MS,
   headersTimeout: HEADERS_TIMEOUT_MS,
-  connectionsCheckingInterval: LOOK_EVERY_MS,
+  connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   keepAliveTimeout: KEEP_ALIVE_MS,
-  maxHeaderSize: HEADERS_OCTETS,
-  // `http-connections.ts` looks for it: here the refusal would be an answer without a word.
+  maxHeaderSize: MAX_HEADER_BYTES,
+  // Checked by `http-connections.ts`, which sends a proper error body.
   requireHostHeader: false,
 }
 
@@ -118,11 +116,7 @@ export function listenHttp(
   return listen(server, address, connections, clock)
 }
 
-/**
- * The same with TLS from the first octet.
- *
- * @param pair the certificate to show now: another object when it is another one
- */
+/** @param pair returns the current certificate; a new object when it changed */
 export function listenHttps(
   address: ListenAddress,
   handler: HttpHandler,
@@ -137,7 +131,7 @@ export function listenHttps(
     minVersion: 'TLSv1.2',
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   })
-  // Before the handshake begins.
+  // Before the handshake starts.
   server.prependListener('connection', () => {
     const current = pair()
     if (current === shown) return
@@ -163,7 +157,7 @@ async function listen(
     },
     async close(graceMs) {
       const cut = clock.after(graceMs, () => server.closeAllConnections())
-      // Who asks again on a connection that was busy at this moment would keep it open for as long as he asks.
+      // Otherwise a client could keep a busy connection open with further requests.
       server.prependListener('request', (_, response) => response.setHeader('Connection', 'close'))
       await new Promise<void>(resolve => {
         server.close(() => resolve())
@@ -175,8 +169,8 @@ async function listen(
   }
 }
 
-/** Why an address could not be listened on, for whoever has to change that. */
-export function listenFaultInWords(error: NodeJS.ErrnoException): string {
+/** A listen error in words, with the remedy where there is one. */
+export function describeListenError(error: NodeJS.ErrnoException): string {
   if (error.code === 'EADDRINUSE') return 'address already in use (is another server running?)'
   if (error.code === 'EACCES') return 'permission denied (ports below 1024 need CAP_NET_BIND_SERVICE)'
   if (error.code === 'EADDRNOTAVAIL') return 'this machine has no such address'

@@ -1,30 +1,29 @@
 /**
- * A listening socket that only this machine's operator can reach: a Unix socket in a folder of ours.
+ * The control socket: a Unix socket only the operator of this machine can open.
  *
- * Opened by the composition root for the command line. Whoever may open the file may do everything behind it, so its mode is
- * 0600 from the moment it is there and its folder must not be open to others. Nothing is looked up, no port is taken, and no
- * web page can reach it. Fails: rejects with an Error that says what to change.
+ * Whoever can open it has full control, so it is created with mode 0600 and its folder must not be writable by others. No network or
+ * web page can reach it. Rejects with an error that says what to change.
  */
 import { chmodSync, lstatSync, rmSync, statSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { dirname } from 'node:path'
 import type { Clock } from '../time/clock.js'
 
-/** Octets of `sun_path` without the NUL at its end: Linux has 108. What is longer would be cut off without a word. */
-const LONGEST_PATH = 107
+/** `sun_path` on Linux without its NUL; longer paths would be truncated silently. */
+const MAX_PATH_BYTES = 107
 
 const WRITABLE_BY_OTHERS = 0o002
 
 export interface LocalListener {
   readonly path: string
-  /** Takes no new connections, waits for requests under way, cuts what is left after `graceMs`, and removes the socket. */
+  /** Stops accepting, waits for requests in progress, closes the rest after `graceMs` and removes the socket. */
   close(graceMs: number): Promise<void>
 }
 
 /**
- * Replaces a socket that lies there: call it only where no other process can be listening (it holds a lock on the folder).
+ * Replaces an existing socket, so call it only while holding the lock on the data folder.
  *
- * @param path of the socket; its folder exists
+ * @param path its folder must exist
  */
 export async function listenLocal(
   path: string,
@@ -37,7 +36,7 @@ export async function listenLocal(
   const server = createServer(handler)
   await new Promise<void>((resolve, reject) => {
     server.once('error', error => reject(new Error(`cannot listen on ${path}: ${error.message}`)))
-    // The file is made within the call: at no moment has it another mode.
+    // listen() creates the file synchronously, so it never has another mode.
     const before = process.umask(0o177)
     try {
       server.listen(path, resolve)
@@ -51,7 +50,6 @@ export async function listenLocal(
     async close(graceMs) {
       const cut = clock.after(graceMs, () => server.closeAllConnections())
       await new Promise<void>(resolve => {
-        // Node removes the file.
         server.close(() => resolve())
         server.closeIdleConnections()
       })
@@ -62,9 +60,9 @@ export async function listenLocal(
 
 function checkLength(path: string): void {
   const octets = Buffer.byteLength(path)
-  if (octets > LONGEST_PATH)
+  if (octets > MAX_PATH_BYTES)
     throw new Error(
-      `the path of the control socket is too long: ${path} has ${octets} octets, and a socket's may have ${LONGEST_PATH}; ` +
+      `the path of the control socket is too long: ${path} has ${octets} bytes, the limit is ${MAX_PATH_BYTES}; ` +
         'choose a shorter data_dir',
     )
 }
@@ -73,17 +71,15 @@ function checkFolder(folder: string): void {
   const { mode, uid } = statSync(folder)
   const own = process.geteuid?.() ?? uid
   if (uid !== own && uid !== 0)
-    throw new Error(
-      `${folder} belongs to another user (${uid}): chown it to the user that the server runs as`,
-    )
+    throw new Error(`${folder} belongs to another user (${uid}); chown it to the user the server runs as`)
   if ((mode & WRITABLE_BY_OTHERS) !== 0)
-    throw new Error(`${folder} can be written to by everybody: chmod o-w ${folder}`)
+    throw new Error(`${folder} is writable by everybody; run chmod o-w ${folder}`)
 }
 
-/** Of a server that was killed. */
+/** Left by a server that was killed. */
 function removeStale(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (!found) return
-  if (!found.isSocket()) throw new Error(`${path} is in the way of the control socket: remove it`)
+  if (!found.isSocket()) throw new Error(`${path} is not a socket and blocks the control socket; remove it`)
   rmSync(path)
 }

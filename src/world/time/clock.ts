@@ -1,36 +1,29 @@
-/**
- * Time. The only user of Date.now and of timers; everything else is handed a Clock.
- *
- * `FakeClock` in `fake-clock.ts` is the one that tests turn by hand.
- */
+/** Time: the only user of Date.now and timers. Everything else is given a Clock; tests use `FakeClock`. */
 
 export interface Timer {
-  /** Stops the timer; harmless when it has fired or was cancelled. */
+  /** Idempotent; does nothing after the timer has fired. */
   cancel(): void
 }
 
 export interface Clock {
-  /** Ms since epoch UTC. May jump when the operator sets the machine's clock. */
+  /** Ms since epoch UTC. Jumps when the system clock is set. */
   now(): number
-  /** Ms from an arbitrary start, never going back; for measuring how long something took. */
+  /** Ms from an arbitrary start, never decreasing; for measuring durations. */
   monotonic(): number
   /** Calls back once, after at least `delayMs`. A pending timer does not keep the process alive. */
   after(delayMs: number, callback: () => void): Timer
-  /**
-   * Resolves after `delayMs`, or at once when the signal aborts (it never rejects). Whoever sleeps has something left to
-   * do, so unlike a timer this does keep the process alive.
-   */
+  /** Resolves after `delayMs`, or when the signal aborts; never rejects. Unlike a timer, it keeps the process alive. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>
 }
 
-/** setTimeout treats anything larger as 1 ms. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+/** setTimeout treats larger values as 1 ms. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(delayMs, callback) {
-    const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
+    const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), MAX_TIMER_MS))
     handle.unref()
     return { cancel: () => clearTimeout(handle) }
   },
@@ -39,18 +32,18 @@ export const systemClock: Clock = {
   },
 }
 
-/** The system's, set to a time that it goes on from. */
+/** A system clock that starts at the given time. */
 export function clockFrom(now: number): Clock {
-  const ahead = now - Date.now()
-  return { ...systemClock, now: () => Date.now() + ahead }
+  const offset = now - Date.now()
+  return { ...systemClock, now: () => Date.now() + offset }
 }
 
 function startTimer(delayMs: number, callback: () => void): Timer {
-  const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
+  const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), MAX_TIMER_MS))
   return { cancel: () => clearTimeout(handle) }
 }
 
-/** `sleep` in terms of a timer, shared by the real and the fake clock. */
+/** Implements `sleep` with `after`, for the real and the fake clock. */
 export function sleepOn(start: Clock['after'], delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     if (signal?.aborted) {
@@ -67,12 +60,12 @@ export function sleepOn(start: Clock['after'], delayMs: number, signal?: AbortSi
   })
 }
 
-/** Lets waiting sockets and timers have their turn before a long run of synchronous database work goes on. */
+/** Yields to the event loop, so that sockets and timers are served between synchronous database work. */
 export function nextTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 
-/** Steps aside for some milliseconds of real time, whatever the clock: for gathering what arrives together. */
+/** Waits in real time, whatever the clock; for batching work that arrives together. */
 export function pauseFor(ms: number): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, ms))
 }

@@ -1,10 +1,9 @@
 /**
- * The time by which things expire: the machine's clock, unless that was set forward meanwhile.
+ * The time used for expiry, protected against the system clock being set forward.
  *
- * For what is kept for a while and stamped with a moment in the database (kept answers, whatever retention deletes, keys that
- * retire): who sets the clock forward by mistake must not lose it. It is the earlier of the clock and of the clock as it was
- * at the start plus what has passed since; so after a step forward, or a machine's sleep, things expire late until the next
- * start, and never early. Fails: never.
+ * For rows that expire by a stored moment (stored responses, retention, retired keys): a clock set forward by mistake must not delete
+ * them. It is the earlier of the system clock and of the clock at startup plus the monotonic time elapsed. After a forward step or a
+ * suspend, things expire late until the next start, never early.
  */
 import type { Clock } from './clock.js'
 

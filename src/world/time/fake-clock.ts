@@ -1,6 +1,4 @@
-/**
- * A clock that tests turn by hand. Nothing happens until `advance` is called; then every timer due fires in order.
- */
+/** A clock for tests. Time stands still until `advance` is called; then due timers fire in order. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sleepOn, type Clock, type Timer } from './clock.js'
 
@@ -39,28 +37,25 @@ export class FakeClock implements Clock {
     return sleepOn((ms, callback) => this.after(ms, callback), delayMs, signal)
   }
 
-  /** How many timers wait. */
+  /** Number of pending timers. */
   get waiting(): number {
     return this.pending.size
   }
 
-  /**
-   * The machine slept, or its clock was set: it is another time at once, of which neither timers nor the monotonic clock know
-   * anything. @param ms negative: back
-   */
+  /** Sets the wall clock, as an operator or a suspend would; timers and the monotonic clock are unaffected. @param ms may be negative */
   jump(ms: number): void {
     this.nowMs += ms
     this.startMs += ms
     for (const entry of this.pending) entry.at += ms
   }
 
-  /** Time passes on both clocks without anything falling due: for days in which nothing of interest happens. */
+  /** Advances both clocks without firing timers. */
   skip(ms: number): void {
     this.nowMs += ms
     for (const entry of this.pending) entry.at += ms
   }
 
-  /** Moves time on, firing what falls due on the way; work that a timer starts gets its turn before the next one fires. */
+  /** Advances both clocks and fires due timers; work started by a timer runs before the next one fires. */
   async advance(ms: number): Promise<void> {
     const end = this.nowMs + ms
     await nextTurn()

@@ -1,8 +1,4 @@
-/**
- * How late the event loop comes to what is due: what everybody waits who is served by this thread.
- *
- * Opened by the metrics; costs a timer. `take` tells of the time since it was asked last. Fails: never.
- */
+/** Measures event loop delay: how late timers fire. Costs one timer. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Seconds. */
@@ -13,6 +9,7 @@ export interface LoopDelays {
 }
 
 export interface LoopDelayMeter {
+  /** Delays since the last call. */
   take(): LoopDelays
   close(): void
 }

@@ -1,54 +1,53 @@
 /**
- * Shares the event loop among those who have long work to do on it: pieces of it wait in one line, and in each turn of the loop
- * only so many are done as take some milliseconds, so that however many there are, sockets and timers wait no longer.
+ * Shares the event loop fairly among long computations: their pieces queue, and each turn of the loop runs only a few milliseconds of
+ * them, so sockets and timers are not delayed however many computations there are.
  *
- * Used by `http/` for bodies that are large. A piece is what cannot be divided further; whoever waits here holds no lock and no
- * transaction. Fails: as the piece of work does, to whom it belongs.
+ * Used for large HTTP bodies. Callers must not hold a lock or transaction while waiting. Rejects if the piece throws.
  */
 import type { Clock } from './clock.js'
 
-/** What long work may take of one turn of the loop, beyond the piece that goes past it. */
-const SHARE_MS = 8
+/** Budget per turn of the loop; the last piece may exceed it. */
+const BUDGET_MS = 8
 
 export class LoopShare {
   private readonly clock: Pick<Clock, 'monotonic'>
   private readonly waiting: (() => void)[] = []
   private usedMs = 0
-  private isTurning = false
+  private isTurnScheduled = false
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.clock = clock
   }
 
-  /** Does the piece at once where this turn has room and nobody waits, else when its turn comes. */
+  /** Runs the piece immediately if the budget allows and nothing is queued, otherwise in a later turn. */
   async run<T>(piece: () => T): Promise<T> {
-    if (this.waiting.length > 0 || this.usedMs >= SHARE_MS) await this.queue()
+    if (this.waiting.length > 0 || this.usedMs >= BUDGET_MS) await this.queue()
     const startedAt = this.clock.monotonic()
     try {
       return piece()
     } finally {
       this.usedMs += this.clock.monotonic() - startedAt
-      if (this.usedMs < SHARE_MS) this.waiting.shift()?.()
-      this.turnLater()
+      if (this.usedMs < BUDGET_MS) this.waiting.shift()?.()
+      this.scheduleTurn()
     }
   }
 
   private queue(): Promise<void> {
-    this.turnLater()
+    this.scheduleTurn()
     return new Promise(resolve => this.waiting.push(resolve))
   }
 
-  private turnLater(): void {
-    if (this.isTurning) return
-    this.isTurning = true
+  private scheduleTurn(): void {
+    if (this.isTurnScheduled) return
+    this.isTurnScheduled = true
     setImmediate(() => this.turn())
   }
 
-  /** Wakes one; that one wakes the next when its piece is done, as long as the share lasts. */
+  /** Resumes one piece, which resumes the next when done while the budget lasts. */
   private turn(): void {
-    this.isTurning = false
+    this.isTurnScheduled = false
     this.usedMs = 0
     this.waiting.shift()?.()
-    if (this.waiting.length > 0) this.turnLater()
+    if (this.waiting.length > 0) this.scheduleTurn()
   }
 }

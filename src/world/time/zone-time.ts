@@ -1,26 +1,22 @@
 /**
- * What clocks show in a time zone, by Intl.
+ * Wall-clock time in a time zone, from Intl. An unknown zone is treated as UTC.
  *
- * Called by whoever reads dates or times of day by the clocks of a workspace. A zone that nobody knows is UTC. Pure but for its memory:
- * making a format takes as long as rendering a mail, so that those of the last zones are kept. Fails: never.
+ * Formatters are cached because creating one costs as much as rendering a message.
  */
 
-/** A part of what is shown, as text; empty where it was not asked for. */
+/** Returns a formatted part; empty if it was not requested. */
 export type ShownParts = (part: Intl.DateTimeFormatPartTypes) => string
 
-const MOST_ZONES = 100
+const MAX_ZONES = 100
 
-/**
- * @param options which parts, in English words and Latin digits
- * @returns what is shown @param at ms since epoch UTC
- */
+/** @param options parts to format, in English with Latin digits; the returned function takes ms since epoch UTC */
 export function zoneTime(options: Intl.DateTimeFormatOptions): (at: number, timezone: string) => ShownParts {
   const formats = new Map<string, Intl.DateTimeFormat>()
   return (at, timezone) => {
     const known = formats.get(timezone)
     const format = known ?? formatFor(timezone, options)
     if (!known) {
-      if (formats.size >= MOST_ZONES) formats.clear()
+      if (formats.size >= MAX_ZONES) formats.clear()
       formats.set(timezone, format)
     }
     const shown = format.formatToParts(at)
@@ -34,4 +30,10 @@ function formatFor(timeZone: string, options: Intl.DateTimeFormatOptions): Intl.
   } catch {
     return new Intl.DateTimeFormat('en-US', { ...options, timeZone: 'UTC' })
   }
+}
+
+/** Between 1 and 5 a.m. in the machine's time zone, when few people send mail. @param now ms since epoch UTC */
+export function isQuietHour(now: number): boolean {
+  const hour = new Date(now).getHours()
+  return hour >= 1 && hour < 5
 }

@@ -1,8 +1,8 @@
 /**
- * A request for a certificate, with the key that it is for.
+ * Certificate signing requests (CSR) and their keys, for ACME.
  *
- * Called by the ACME client. Standards: RFC 2986 (PKCS #10), RFC 2985 §5.4.2 (extensionRequest), RFC 5758 §3.2. The subject is
- * empty: names stand in subjectAltName, and what is elsewhere nobody reads (RFC 9525 §2).
+ * Names go into subjectAltName; the subject is empty, since clients ignore it (RFC 9525 §2).
+ * Standards: RFC 2986 (PKCS #10), RFC 2985 §5.4.2 (extensionRequest), RFC 5758 §3.2.
  */
 import { generateKeyPair, sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -21,7 +21,7 @@ const generate = promisify(generateKeyPair)
 
 const EXTENSION_REQUEST = Buffer.from('06092a864886f70d01090e', 'hex')
 
-/** ECDSA P-256, which everybody takes who speaks TLS 1.2. */
+/** ECDSA P-256, supported by every TLS 1.2 client. */
 export function makeCertificateKey(): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
   return generate('ec', { namedCurve: 'P-256' })
 }

@@ -1,8 +1,7 @@
 /**
- * DER as certificates and requests for them are written in, and the little of it that has to be read of one.
+ * Writes the DER structures needed for certificates and CSRs, and reads one extension. Pure.
  *
- * Called within `world/tls/`. Writes a handful of structures; no ASN.1 library is needed for these. Standards: X.690 §8, §10;
- * RFC 5280 §4.2.1.1 (key identifiers), §4.2.1.6 (names). Pure. Fails: what cannot be read is `undefined`.
+ * Standards: X.690 §8, §10; RFC 5280 §4.2.1.1 (key identifiers), §4.2.1.6 (names). Unreadable input gives `undefined`.
  */
 export const INTEGER = 0x02
 export const BIT_STRING = 0x03
@@ -36,23 +35,23 @@ export function der(tag: number, ...contents: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(head), content])
 }
 
-/** The extension that lists the names of a certificate. @param names in ASCII */
+/** The subjectAltName extension. @param names ASCII */
 export function subjectAltNames(names: readonly string[]): Buffer {
   const list = der(SEQUENCE, ...names.map(name => der(DNS_NAME, Buffer.from(name, 'latin1'))))
   return der(SEQUENCE, SUBJECT_ALT_NAME, der(OCTET_STRING, list))
 }
 
-/** The extension that names the key which signed. */
+/** The authorityKeyIdentifier extension. */
 export function authorityKeyIdentifier(octets: Buffer): Buffer {
   const list = der(SEQUENCE, der(KEY_IDENTIFIER, octets))
   return der(SEQUENCE, AUTHORITY_KEY_IDENTIFIER, der(OCTET_STRING, list))
 }
 
-/** @param certificate in DER @returns the key identifier of its authority; undefined where it has none in this plain form */
+/** @param certificate DER @returns undefined if it has none in the usual short form */
 export function readAuthorityKeyIdentifier(certificate: Buffer): Buffer | undefined {
   const at = certificate.indexOf(AUTHORITY_KEY_IDENTIFIER)
   if (at < 0) return undefined
-  // OCTET STRING, SEQUENCE, [0]: each of less than 128 octets.
+  // OCTET STRING, SEQUENCE, [0], each shorter than 128 octets.
   const rest = certificate.subarray(at + AUTHORITY_KEY_IDENTIFIER.length)
   const [octetString, , sequence, , identifier, length = 0] = rest
   if (octetString !== OCTET_STRING || sequence !== SEQUENCE || identifier !== KEY_IDENTIFIER) return undefined
@@ -64,7 +63,7 @@ export function pem(label: string, octets: Buffer): string {
   return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
 }
 
-/** RFC 5280 §4.1.2.5: two digits of the year until 2049, four from 2050 on. */
+/** RFC 5280 §4.1.2.5: two-digit years until 2049, four digits from 2050. */
 export function derTime(ms: number): Buffer {
   const digits = `${new Date(ms).toISOString().replace(/\.\d+/, '').replace(/\D/g, '')}Z`
   return digits < '2050'

@@ -1,8 +1,6 @@
 /**
- * A self-signed X.509 certificate for a host that has none: enough for opportunistic TLS between mail servers, where
- * nobody looks at names (RFC 7435), and for a first start. ECDSA P-256, valid for ten years.
+ * Self-signed X.509 certificates: enough for opportunistic TLS between mail servers (RFC 7435) and a first start. ECDSA P-256, ten years.
  *
- * Called by `tls-certificate.ts`.
  * Standards: RFC 5280 §4.1 (certificate), §4.2.1.6 (subjectAltName), RFC 5758 §3.2 (ecdsa-with-SHA256).
  */
 import { randomBytes, sign, type KeyObject } from 'node:crypto'
@@ -23,20 +21,20 @@ import {
 } from './der.js'
 
 export interface PemPair {
-  /** With its chain behind it, where it has one. */
+  /** Followed by its chain, if any. */
   readonly cert: string
   readonly key: string
 }
 
 const DAY_MS = 86_400_000
 const VALID_DAYS = 3_650
-/** Upper bound of commonName (RFC 5280 appendix A.1). */
+/** Maximum length (RFC 5280 appendix A.1). */
 const MAX_COMMON_NAME = 64
 const COMMON_NAME = Buffer.from('0603550403', 'hex')
 
 /**
- * @param hostname ASCII host name: common name and subjectAltName
- * @param nowMs moment of making, ms since epoch UTC; valid from a day before it, for clocks that are behind
+ * @param hostname ASCII; used as common name and subjectAltName
+ * @param nowMs ms since epoch UTC; valid from a day earlier, for clocks that are behind
  */
 export async function makeSelfSigned(hostname: string, nowMs: number): Promise<PemPair> {
   const { publicKey, privateKey } = await makeCertificateKey()

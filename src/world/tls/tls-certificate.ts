@@ -1,11 +1,9 @@
 /**
- * The certificate that this server shows: read from PEM files, or self-signed where none is configured, and exchanged for another
- * one while connections go on.
+ * The server's TLS certificate: loaded from PEM files, issued by ACME or self-signed, and replaceable at runtime.
  *
- * Opened by the composition root; SMTP and HTTPS listeners ask for it at each handshake, so that a renewed certificate
- * counts from the next connection on. What cannot be used, is over, or is for another name never takes the place of a
- * certificate that is none of that. The key is never logged and stands in no error.
- * Fails: opening, `reload`, `look` and `take` throw an Error that says what is wrong; the former certificate stays in use.
+ * Listeners look it up at each handshake, so a renewed one applies to the next connection. An unreadable, expired or mismatched
+ * certificate never replaces a valid one. The key appears in no log and no error.
+ * Opening, `reload`, `reloadIfChanged` and `use` throw an error that says what is wrong; the current certificate stays in use then.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
@@ -15,27 +13,27 @@ import { makeSelfSigned, type PemPair } from './self-signed-certificate.js'
 
 export interface TlsCertificate {
   secureContext(): SecureContext
-  /** The pair in use; another object as soon as it is another one. */
+  /** The current pair; a new object when it changed. */
   pair(): PemPair
-  /** Validity of the certificate in use, ms since epoch UTC. */
+  /** Ms since epoch UTC. */
   readonly validFrom: number
   readonly expiresAt: number
   readonly isSelfSigned: boolean
-  /** Whether the certificate in use is for this host name. */
+  /** Whether the certificate covers this host name. */
   isFor(name: string): boolean
-  /** Reads the files again, as after SIGHUP; what was not read from files stays what it is. */
+  /** Reloads the files; does nothing without files. */
   reload(): Promise<void>
-  /** Reads the files again where they are others than before. @returns whether another certificate is in use now */
-  look(): Promise<boolean>
-  /** Shows this one from now on. */
-  take(pair: PemPair, origin: string): void
+  /** @returns whether the certificate changed */
+  reloadIfChanged(): Promise<boolean>
+  /** Replaces the certificate. @param origin names the source in errors */
+  use(pair: PemPair, origin: string): void
 }
 
 export interface CertificateFiles {
-  /** Paths of PEM files: the certificate with its chain, and the private key. Both empty: a self-signed one is made. */
+  /** Paths of PEM files (certificate with chain, private key); both empty for a self-signed one. */
   readonly cert: string
   readonly key: string
-  /** The name in the self-signed certificate, and the one that others should be for. */
+  /** The name certificates must cover. */
   readonly hostname: string
 }
 
@@ -50,9 +48,9 @@ interface Loaded {
 export async function openTlsCertificate(files: CertificateFiles, clock: Clock): Promise<TlsCertificate> {
   const hasFiles = files.cert !== '' || files.key !== ''
   if (hasFiles && (files.cert === '' || files.key === ''))
-    throw new Error('tls.cert and tls.key belong together: only one of them is set')
+    throw new Error('tls.cert and tls.key must be set together; only one of them is set')
   let isSelfSigned = !hasFiles
-  let seen = await marksOf(files)
+  let seen = await fingerprintOf(files)
   let loaded = hasFiles
     ? await loadFiles(files)
     : load(await makeSelfSigned(files.hostname, clock.now()), 'the self-signed certificate')
@@ -65,11 +63,11 @@ export async function openTlsCertificate(files: CertificateFiles, clock: Clock):
   }
   const assertNoWorse = (candidate: Loaded, current: Loaded, origin: string): void => {
     const now = clock.now()
-    if (worthOf(candidate, files.hostname, now) >= worthOf(current, files.hostname, now)) return
+    if (rankOf(candidate, files.hostname, now) >= rankOf(current, files.hostname, now)) return
     const reason = !isValidAt(candidate, now)
       ? `it is valid from ${candidate.certificate.validFrom} until ${candidate.certificate.validTo}`
       : `it is not for ${files.hostname}`
-    throw new Error(`${origin}: the certificate in use is better, ${reason}`)
+    throw new Error(`${origin}: not used because ${reason}; the current certificate stays in use`)
   }
 
   return {
@@ -87,18 +85,18 @@ export async function openTlsCertificate(files: CertificateFiles, clock: Clock):
     isFor: name => loaded.certificate.checkHost(name) !== undefined,
     async reload() {
       if (!hasFiles) return
-      seen = await marksOf(files)
-      exchange(await loadFiles(files), inWords(files))
+      seen = await fingerprintOf(files)
+      exchange(await loadFiles(files), describeFiles(files))
     },
-    async look() {
-      const marks = await marksOf(files)
+    async reloadIfChanged() {
+      const marks = await fingerprintOf(files)
       if (!hasFiles || marks === seen) return false
       seen = marks
-      return exchange(await loadFiles(files), inWords(files))
+      return exchange(await loadFiles(files), describeFiles(files))
     },
-    take(pair, origin) {
+    use(pair, origin) {
       const candidate = load(pair, origin)
-      // Whatever somebody has signed is better than what nobody did.
+      // Any issued certificate is better than a self-signed one.
       if (!isSelfSigned) assertNoWorse(candidate, loaded, origin)
       loaded = candidate
       isSelfSigned = false
@@ -106,20 +104,20 @@ export async function openTlsCertificate(files: CertificateFiles, clock: Clock):
   }
 }
 
-const inWords = ({ cert, key }: CertificateFiles): string => `${cert} and ${key}`
+const describeFiles = ({ cert, key }: CertificateFiles): string => `${cert} and ${key}`
 
 function isValidAt({ validFrom, expiresAt }: Loaded, now: number): boolean {
   return validFrom <= now && now < expiresAt
 }
 
-/** That it is valid counts for more than whom it is for: who looks at names looks at dates as well. */
-function worthOf(loaded: Loaded, hostname: string, now: number): number {
+/** Validity outranks the name: clients that check names check dates too. */
+function rankOf(loaded: Loaded, hostname: string, now: number): number {
   const isForHost = loaded.certificate.checkHost(hostname) !== undefined
   return (isValidAt(loaded, now) ? 2 : 0) + (isForHost ? 1 : 0)
 }
 
-/** What tells whether files are others than before, however they were exchanged (certbot changes what a link leads to). */
-async function marksOf({ cert, key }: CertificateFiles): Promise<string> {
+/** Changes when a file is replaced, written or, with certbot, its symlink is redirected. */
+async function fingerprintOf({ cert, key }: CertificateFiles): Promise<string> {
   const marks = [cert, key].map(async file => {
     const found = await stat(file).catch(() => undefined)
     return found ? `${found.ino}/${found.size}/${found.ctimeMs}` : ''
@@ -128,10 +126,10 @@ async function marksOf({ cert, key }: CertificateFiles): Promise<string> {
 }
 
 async function loadFiles(files: CertificateFiles): Promise<Loaded> {
-  // One after the other, so that the fault that is told is the same each time.
+  // Sequential, so the reported error is deterministic.
   const cert = await readPem(files.cert)
   const key = await readPem(files.key)
-  return load({ cert, key }, inWords(files))
+  return load({ cert, key }, describeFiles(files))
 }
 
 async function readPem(file: string): Promise<string> {
@@ -142,14 +140,14 @@ async function readPem(file: string): Promise<string> {
   }
 }
 
-/** For `config check`. @throws Error saying what is wrong with the pair */
+/** For `config check`. @throws Error if certificate and key cannot be used */
 export function assertUsable({ cert, key }: PemPair): void {
   createSecureContext({ cert, key })
 }
 
 function load(pair: PemPair, name: string): Loaded {
   try {
-    // OpenSSL refuses a key that is not the certificate's.
+    // OpenSSL rejects a key that does not match the certificate.
     const context = createSecureContext({ cert: pair.cert, key: pair.key })
     const certificate = new X509Certificate(pair.cert)
     const validFrom = Date.parse(certificate.validFrom)

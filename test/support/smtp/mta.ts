@@ -13,7 +13,7 @@ import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { fakeDns, type FakeZone } from '../../../src/world/dns/fake-dns.js'
 import { SeededRandom } from '../../../src/world/fake-random.js'
 import { assertAllowed, PUBLIC_ONLY, type EgressPolicy } from '../../../src/world/net/egress-policy.js'
-import type { SystemLookup } from '../../../src/world/dns/system-names.js'
+import type { SystemLookup } from '../../../src/world/dns/host-lookup.js'
 
 /** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can tell the two apart. */
 export const timeouts: Timeouts = {
