@@ -49,7 +49,7 @@ const refused = (code: string, path?: string) => ({
 })
 
 t.test(
-  'an automation is made as a draft, shown with steps and run statistics, listed and deleted',
+  'an automation is created as a draft, shown with steps and run statistics, listed and deleted',
   async t => {
     const { get, post, patch, remove } = await open(t)
     const made = await post('/automations', {
@@ -119,7 +119,7 @@ const DEFAULTS: Readonly<Record<string, object>> = {
   move_to_flow: { targetFlowId: '', exitCurrentFlow: true },
 }
 
-t.test('a step without config has the defaults of its type; snake_case is taken as well', async t => {
+t.test('a step without config gets the defaults of its type; snake_case is accepted', async t => {
   const { post } = await open(t)
   const { body } = await post('/automations', { name: 'All', trigger_type: 'manual' })
   const path = `/automations/${body.data.id}/steps`
@@ -172,45 +172,39 @@ const FAULTS: readonly (readonly [string, object, string])[] = [
   ['move_to_flow', { exitCurrentFlow: 'no' }, 'exitCurrentFlow'],
 ]
 
-t.test(
-  'a config that its type does not allow is a 400 that names the field, and nothing is made',
-  async t => {
-    const { get, post } = await open(t)
-    for (const [step_type, config, field] of FAULTS) {
-      const steps = [{ step_type: 'delay' }, { step_type, config }]
-      const answer = await post('/automations', { name: 'x', trigger_type: 'manual', steps })
-      t.match(
-        answer,
-        refused('validation_error', `steps.1.config.${field}`),
-        JSON.stringify([step_type, config]),
-      )
-    }
-    const trigger = (trigger_type: string, trigger_config: object) =>
-      post('/automations', { name: 'x', trigger_type, trigger_config })
-    t.match(await trigger('date', { time: '25:00' }), refused('validation_error', 'trigger_config.time'))
+t.test('an invalid config gives a 400 that names the field, and nothing is created', async t => {
+  const { get, post } = await open(t)
+  for (const [step_type, config, field] of FAULTS) {
+    const steps = [{ step_type: 'delay' }, { step_type, config }]
+    const answer = await post('/automations', { name: 'x', trigger_type: 'manual', steps })
     t.match(
-      await trigger('date', { offsetDays: 0.5 }),
-      refused('validation_error', 'trigger_config.offsetDays'),
+      answer,
+      refused('validation_error', `steps.1.config.${field}`),
+      JSON.stringify([step_type, config]),
     )
-    t.match(
-      await trigger('manual', { listId: MADE_UP }),
-      refused('validation_error', 'trigger_config.listId'),
-    )
-    t.match(
-      await trigger('manual', { frequency: 'often' }),
-      refused('validation_error', 'trigger_config.frequency'),
-    )
-    const conditions = { match: 'all', rules: [{ field: 'email', operator: 'like', value: 'x' }] }
-    t.match(
-      await trigger('manual', { conditions }),
-      refused('validation_error', 'trigger_config.conditions.rules.0.operator'),
-    )
-    t.match(await trigger('birthday', {}), refused('validation_error', 'trigger_type'))
-    t.same((await get('/automations')).body.pagination.total, 0)
-  },
-)
+  }
+  const trigger = (trigger_type: string, trigger_config: object) =>
+    post('/automations', { name: 'x', trigger_type, trigger_config })
+  t.match(await trigger('date', { time: '25:00' }), refused('validation_error', 'trigger_config.time'))
+  t.match(
+    await trigger('date', { offsetDays: 0.5 }),
+    refused('validation_error', 'trigger_config.offsetDays'),
+  )
+  t.match(await trigger('manual', { listId: MADE_UP }), refused('validation_error', 'trigger_config.listId'))
+  t.match(
+    await trigger('manual', { frequency: 'often' }),
+    refused('validation_error', 'trigger_config.frequency'),
+  )
+  const conditions = { match: 'all', rules: [{ field: 'email', operator: 'like', value: 'x' }] }
+  t.match(
+    await trigger('manual', { conditions }),
+    refused('validation_error', 'trigger_config.conditions.rules.0.operator'),
+  )
+  t.match(await trigger('birthday', {}), refused('validation_error', 'trigger_type'))
+  t.same((await get('/automations')).body.pagination.total, 0)
+})
 
-t.test('branches lead to the steps that the request calls so, each with an id of its own', async t => {
+t.test('branches may refer to client-chosen step ids, which are replaced by new ones', async t => {
   const { post } = await open(t)
   const { body } = await post('/automations', {
     name: 'Ways',
@@ -290,7 +284,7 @@ t.test('a duplicate is a draft with the same trigger and steps, whose branches l
   t.match(await patch(`/automations/${orphan.body.data.id}`, { status: 'active' }), refused('conflict'))
 })
 
-t.test('steps are added, changed, reordered all at once, and taken out; positions have no gaps', async t => {
+t.test('steps are added, updated, reordered in one request and deleted; positions have no gaps', async t => {
   const { get, post, put, patch, remove } = await open(t)
   const { body } = await post('/automations', {
     name: 'Order',
@@ -347,7 +341,7 @@ t.test('steps are added, changed, reordered all at once, and taken out; position
 })
 
 t.test(
-  'credentials in the headers of a webhook step are used and never shown; sent back they stay',
+  'credentials in webhook headers are used and shown masked; sending the mask back keeps them',
   async t => {
     const { get, post, put, patch, dataDir } = await open(t)
     const headers = { Authorization: 'Bearer s3cret', 'X-Api-Key': 's3cret', 'X-Shop': 'berlin' }
@@ -386,7 +380,7 @@ t.test(
   },
 )
 
-t.test('a key that only reads automations sees no secrets of a webhook; sent back they stay', async t => {
+t.test('a read-only key sees no secrets of a webhook; sending the mask back keeps them', async t => {
   const postroad = await open(t)
   const { get, post, put, baseUrl } = postroad
   const config = {
@@ -434,24 +428,27 @@ t.test('a key that only reads automations sees no secrets of a webhook; sent bac
   )
 })
 
-t.test('a draft becomes active, an active one paused, a paused one active; all else is a 409', async t => {
-  const { post, patch } = await open(t)
-  const { body } = await post('/automations', { name: 'States', trigger_type: 'manual' })
-  const path = `/automations/${body.data.id}`
-  const to = async (status: string) => (await patch(path, { status })).status
-  t.same([await to('paused'), await to('draft')], [409, 409], 'draft')
-  t.same([await to('active'), await to('active'), await to('draft')], [200, 409, 409], 'active')
-  t.match(await patch(path, { trigger_type: 'contact_created' }), refused('conflict'))
-  t.same([await to('paused'), await to('paused'), await to('draft')], [200, 409, 409], 'paused')
-  t.match(await patch(path, { trigger_type: 'tag_added', trigger_config: { tag_name: 'vip' } }), {
-    status: 200,
-    body: { data: { trigger_type: 'tag_added', trigger_config: { tagName: 'vip' } } },
-  })
-  t.equal(await to('active'), 200)
-  t.equal(await to('deleted'), 400)
-})
+t.test(
+  'status changes other than draft to active, active to paused and paused to active give a 409',
+  async t => {
+    const { post, patch } = await open(t)
+    const { body } = await post('/automations', { name: 'States', trigger_type: 'manual' })
+    const path = `/automations/${body.data.id}`
+    const to = async (status: string) => (await patch(path, { status })).status
+    t.same([await to('paused'), await to('draft')], [409, 409], 'draft')
+    t.same([await to('active'), await to('active'), await to('draft')], [200, 409, 409], 'active')
+    t.match(await patch(path, { trigger_type: 'contact_created' }), refused('conflict'))
+    t.same([await to('paused'), await to('paused'), await to('draft')], [200, 409, 409], 'paused')
+    t.match(await patch(path, { trigger_type: 'tag_added', trigger_config: { tag_name: 'vip' } }), {
+      status: 200,
+      body: { data: { trigger_type: 'tag_added', trigger_config: { tagName: 'vip' } } },
+    })
+    t.equal(await to('active'), 200)
+    t.equal(await to('deleted'), 400)
+  },
+)
 
-t.test('what is missing, and loops in which no time passes, are told of when it is activated', async t => {
+t.test('activation is refused for missing references and for loops without a delay or wait', async t => {
   const { post, patch, get, remove, foreign } = await openTwo(t)
   const html = '<p>Hello</p>'
   const template = (await post('/templates', { name: 'T', html })).body.data.id
@@ -501,7 +498,10 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
   const form = (await post('/forms', { name: 'F', list_ids: [list], fields: [] })).body.data.id
   const trigger = (trigger_type: string, trigger_config: object) => activate({ trigger_type, trigger_config })
   for (const id of [MADE_UP, 'nonsense', foreign.form])
-    t.match(await trigger('form_submitted', { formId: id }), /the trigger refers to a form that does not exist/)
+    t.match(
+      await trigger('form_submitted', { formId: id }),
+      /the trigger refers to a form that does not exist/,
+    )
   t.equal(await trigger('form_submitted', { formId: form }), 'active')
   t.equal(await trigger('form_submitted', {}), 'active', 'any form')
   for (const type of ['email_opened', 'email_clicked']) {
@@ -534,7 +534,7 @@ t.test('what is missing, and loops in which no time passes, are told of when it 
   t.match(await remove(`/automations/${draft}?force=true`), { status: 200 })
 })
 
-t.test('automations of another workspace, and of the sandbox, are not there', async t => {
+t.test('automations of other workspaces and of the sandbox are not found', async t => {
   const { post, get, baseUrl, ...own } = await open(t)
   const postroad = clientOf(baseUrl)
   const { body } = await post('/automations', { name: 'Mine', trigger_type: 'manual' })
@@ -557,7 +557,7 @@ t.test('automations of another workspace, and of the sandbox, are not there', as
   t.equal((await get(`/automations/${body.data.id}`)).status, 200)
 })
 
-t.test('a workspace has at most 500 automations, and one of these at most 200 steps', async t => {
+t.test('a workspace has at most 500 automations with at most 200 steps each', async t => {
   const { post, remove, dataDir, workspaceId } = await open(t)
   const delays = Array.from({ length: 200 }, () => ({ step_type: 'delay' }))
   const { body } = await post('/automations', { name: 'Long', trigger_type: 'manual', steps: delays })

@@ -147,7 +147,7 @@ t.test('a month of delays, waits and branches, step by step', async t => {
   })
 })
 
-t.test('runs are listed by how they stand, cancelled, and shown with what started them', async t => {
+t.test('runs are listed by status, cancelled, and shown with their trigger', async t => {
   const { make, post, flow, enter, get } = await open(t)
   await make('/contacts', { email: 'ann@one.test' })
   const bob = await make('/contacts', { email: 'bob@one.test' })
@@ -187,7 +187,7 @@ t.test('runs are listed by how they stand, cancelled, and shown with what starte
   t.equal((await get(`${path}/runs?status=running`)).status, 400)
 })
 
-t.test('who enters by the API has to be a contact, and the automation active', async t => {
+t.test('the API starts runs only for contacts, and only in active automations', async t => {
   const { make, post, patch, flow } = await open(t)
   const ann = await make('/contacts', { email: 'ann@one.test', attributes: { plan: 'free' } })
   const draft = `/automations/${await make('/automations', { name: 'Draft', trigger_type: 'manual' })}`
@@ -220,7 +220,7 @@ t.test('who enters by the API has to be a contact, and the automation active', a
   t.equal((await post(`${paying}/trigger`, { contact_id: ann })).status, 202)
 })
 
-t.test('runs stand still while their automation is paused, and end when it is deleted', async t => {
+t.test('runs are paused with their automation and cancelled when it is deleted', async t => {
   const { make, patch, remove, flow, enter, pass, get, run, post } = await open(t)
   const ann = await make('/contacts', { email: 'ann@one.test' })
   const path = await flow({
@@ -248,7 +248,7 @@ t.test('runs stand still while their automation is paused, and end when it is de
   t.equal((await get(`${other}/runs`)).status, 404)
 })
 
-t.test('what a contact does starts runs: made, put into a list, tagged, buying, looking', async t => {
+t.test('contact events start runs: created, joined a list, tagged, purchased, viewed a page', async t => {
   const { make, post, patch, flow, get, pass } = await open(t)
   const list = await make('/lists', { name: 'News' })
   const segment = await make('/segments', {
@@ -304,34 +304,31 @@ t.test('what a contact does starts runs: made, put into a list, tagged, buying, 
   t.match(await runsOf(flows.date), [{ trigger_data: { field: 'birthday', date: '2026-01-06' } }])
 })
 
-t.test(
-  'a webhook step leads to no address that is not public: it is tried again, and then the run has failed',
-  async t => {
-    const { make, flow, enter, pass, onceLong, run, get } = await open(t)
-    const ann = await make('/contacts', { email: 'ann@one.test' })
-    const path = await flow({ steps: [{ step_type: 'webhook', config: { url: 'http://127.0.0.1/' } }] })
-    const entering = enter(path, { contact_id: ann })
-    const first = await until('the first try', async () => {
-      const [one] = (await get(`${path}/runs`)).body.data
-      const shown = one && (await run(`${path}/runs/${one.id}`))
-      return shown?.steps.length === 1 && shown
-    })
-    t.match(first.steps, [{ outcome: 'retrying', detail: { error: /not public/, status_code: null } }])
-    for (const [at, wait] of [2 * MINUTE, 6 * MINUTE, 30 * MINUTE].entries()) {
-      await pass(wait)
-      await until('another try', async () => (await run(`${path}/runs/${first.id}`)).steps.length === at + 2)
-    }
-    t.match(await onceLong(await entering, 4), {
-      status: 'failed',
-      exit_reason: 'step_failed',
-      error: /not public/,
-      steps: [{}, {}, { outcome: 'retrying' }, { outcome: 'failed' }],
-    })
-    t.match((await get(path)).body.data.stats, { failed: 1 })
-  },
-)
+t.test('a webhook step to a non-public address is retried, then the run fails', async t => {
+  const { make, flow, enter, pass, onceLong, run, get } = await open(t)
+  const ann = await make('/contacts', { email: 'ann@one.test' })
+  const path = await flow({ steps: [{ step_type: 'webhook', config: { url: 'http://127.0.0.1/' } }] })
+  const entering = enter(path, { contact_id: ann })
+  const first = await until('the first try', async () => {
+    const [one] = (await get(`${path}/runs`)).body.data
+    const shown = one && (await run(`${path}/runs/${one.id}`))
+    return shown?.steps.length === 1 && shown
+  })
+  t.match(first.steps, [{ outcome: 'retrying', detail: { error: /not public/, status_code: null } }])
+  for (const [at, wait] of [2 * MINUTE, 6 * MINUTE, 30 * MINUTE].entries()) {
+    await pass(wait)
+    await until('another try', async () => (await run(`${path}/runs/${first.id}`)).steps.length === at + 2)
+  }
+  t.match(await onceLong(await entering, 4), {
+    status: 'failed',
+    exit_reason: 'step_failed',
+    error: /not public/,
+    steps: [{}, {}, { outcome: 'retrying' }, { outcome: 'failed' }],
+  })
+  t.match((await get(path)).body.data.stats, { failed: 1 })
+})
 
-t.test('in a sandbox runs come to their end at once, without mail, in data of their own', async t => {
+t.test('sandbox runs finish at once, send no mail and use sandbox data', async t => {
   const { make, flow, enter, run, get, client, ...own } = await open(t, '--sandbox')
   const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
   const ann = await make('/contacts', { email: 'opened@simulator.test' })

@@ -31,7 +31,7 @@ const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
 
 eachDatabase(
   t,
-  'lists, tags and attributes of the contact change, and what is so already is passed over',
+  'steps change lists, tags and attributes, and are skipped if nothing changes',
   async (t, database) => {
     const flows = await openFlows(database)
     const list = await flows.list('News')
@@ -93,7 +93,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'a mail is stored once for all runs of a step, filled in for each, and tells its automation',
+  'an email step stores its content once, merges it per run and names its automation',
   async (t, database) => {
     const flows = await openFlows(database)
     const templateId = await flows.template('<html><body class="x"><p>Hi {{plan}}</p></body></html>')
@@ -138,7 +138,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'who has unsubscribed is sent no mail, and the run goes on', async (t, database) => {
+eachDatabase(t, 'an unsubscribed contact gets no email, and the run continues', async (t, database) => {
   const flows = await openFlows(database)
   const mail = {
     step_type: 'email',
@@ -164,7 +164,7 @@ eachDatabase(t, 'who has unsubscribed is sent no mail, and the run goes on', asy
 
 eachDatabase(
   t,
-  'who is deleted in the middle leaves: at once by the event, at the latest with the next step',
+  'the runs of a deleted contact are cancelled by the event, or by the next step at the latest',
   async (t, database) => {
     const flows = await openFlows(database)
     const flow = await flows.flow({
@@ -191,7 +191,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'a webhook step asks once, notes the answer, and is tried three times more where that is a failure',
+  'a webhook step records the response and is retried three times after a failure',
   async (t, database) => {
     const flows = await openFlows(database)
     const config = {
@@ -260,7 +260,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'merge tags fill the url and headers of a webhook, the name of a tag and the value of an attribute',
+  'merge tags work in webhook url and headers, tag names and attribute values',
   async (t, database) => {
     const flows = await openFlows(database)
     const webhook = {
@@ -308,31 +308,35 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'a value cannot lead a webhook out of its path or to another host', async (t, database) => {
-  const flows = await openFlows(database)
-  const flow = await flows.flow({
-    steps: [{ step_type: 'webhook', config: { url: 'https://hooks.example/users/{{id}}/log' } }],
-    config: { frequency: 'every_time' },
-  })
-  const ann = await flows.contact('ann')
-  for (const id of ['/evil', '\\evil', '@evil.example', '%2e%2e', '..%2f', '?x', '#x'])
-    await flows.enter(flow, ann, { id })
-  for (let count = 0; count < 7; count += 1) flows.http.answer({})
-  await flows.settle()
-  for (const { url } of flows.http.requests) {
-    t.equal(new URL(url).host, 'hooks.example')
-    t.match(new URL(url).pathname, /^\/users\/[^/]+\/log$/)
-  }
-  await flows.enter(flow, ann, { id: '..' })
-  await flows.settle()
-  t.equal(flows.http.requests.length, 7)
-  const run = (await flows.runs(flow)).at(-1)
-  t.match((await flows.recordsOf(run))[0], { outcome: 'retrying', detail: { error: /path segment/ } })
-})
+eachDatabase(
+  t,
+  'merged values cannot change the host or escape the path of a webhook url',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const flow = await flows.flow({
+      steps: [{ step_type: 'webhook', config: { url: 'https://hooks.example/users/{{id}}/log' } }],
+      config: { frequency: 'every_time' },
+    })
+    const ann = await flows.contact('ann')
+    for (const id of ['/evil', '\\evil', '@evil.example', '%2e%2e', '..%2f', '?x', '#x'])
+      await flows.enter(flow, ann, { id })
+    for (let count = 0; count < 7; count += 1) flows.http.answer({})
+    await flows.settle()
+    for (const { url } of flows.http.requests) {
+      t.equal(new URL(url).host, 'hooks.example')
+      t.match(new URL(url).pathname, /^\/users\/[^/]+\/log$/)
+    }
+    await flows.enter(flow, ann, { id: '..' })
+    await flows.settle()
+    t.equal(flows.http.requests.length, 7)
+    const run = (await flows.runs(flow)).at(-1)
+    t.match((await flows.recordsOf(run))[0], { outcome: 'retrying', detail: { error: /path segment/ } })
+  },
+)
 
 eachDatabase(
   t,
-  'a mail whose subject comes out empty is skipped, and the run goes on',
+  'an email whose subject merges to nothing is skipped, and the run continues',
   async (t, database) => {
     const flows = await openFlows(database)
     const config = { templateId: await flows.template(), subject: '{{title}} {{first_name}}' }
@@ -360,7 +364,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'a paused automation asks no web server; a request under way at the pause counts and is not repeated',
+  'a paused automation sends no requests; one in progress at the pause counts and is not repeated',
   async (t, database) => {
     const flows = await openFlows(database)
     const steps = [
@@ -411,112 +415,115 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'a step that cannot be done for now waits, and counts as no failure', async (t, database) => {
-  const flows = await openFlows(database, { hourlyLimit: 1 })
-  const config = { templateId: await flows.template(), subject: 'Hello' }
-  const flow = await flows.flow({ steps: [{ step_type: 'email', config }] })
-  for (const name of ['ann', 'bob']) await flows.enter(flow, await flows.contact(name))
-  await flows.settle()
-  t.same(
-    (await flows.runs(flow)).map(({ status, failures }) => [status, failures]),
-    [
-      ['completed', 0],
-      ['active', 0],
-    ],
-  )
-  await flows.pass(HOUR)
-  t.match((await flows.runs(flow))[1], { status: 'completed' })
-})
-
-eachDatabase(t, 'a busy database delays a run by seconds, and counts as no failure', async (t, database) => {
-  let failing = 0
-  const flows = await openFlows({
-    ...withMethods(database),
-    write: (work, options) => {
-      if (failing === 0) return database.write(work, options)
-      failing -= 1
-      return Promise.reject(new AppError('unavailable', 'too busy'))
-    },
-  })
-  const flow = await flows.flow({ steps: [{ step_type: 'tag', config: { tagName: 'x' } }] })
-  const ann = await flows.contact('ann')
-  await flows.settle()
-  for (const refused of [1, 2]) {
-    await flows.enter(flow, refused === 1 ? ann : await flows.contact('bob'))
-    failing = refused
-    await flows.settle()
-    const run = (await flows.runs(flow)).at(-1)
-    t.match(run, { status: 'active', failures: 0, dueAt: flows.clock.now() + 5_000 })
-    t.same(await flows.recordsOf(run), [])
-    await flows.pass(5_000)
-    t.match((await flows.runs(flow)).at(-1), { status: 'completed' })
-  }
-})
-
 eachDatabase(
   t,
-  'a wait goes on with the event, or when it was waited for long enough',
+  'a step blocked by limits or a full disk waits and does not count as a failure',
   async (t, database) => {
-    const flows = await openFlows(database)
-    const wait = (action: string, more: object = {}) => ({
-      step_type: 'wait_for_event' as const,
-      config: { eventType: 'purchase', timeoutDays: 2, timeoutAction: action, ...more },
-    })
-    const tag = (tagName: string) => ({ step_type: 'tag' as const, id: tagName, config: { tagName } })
-    const ways = {
-      continue: ['wait_for_event waiting', 'wait_for_event completed', 'a', 'b'],
-      skip: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
-      branch: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
-    }
-    const ann = await flows.contact('ann')
-    const made = new Map<string, Awaited<ReturnType<typeof flows.flow>>>()
-    for (const action of Object.keys(ways)) {
-      const branch = action === 'branch' ? { timeoutBranch: 'b' } : {}
-      const flow = await flows.flow({ steps: [wait(action, branch), tag(`a`), tag(`b`)] })
-      made.set(action, flow)
-      await flows.enter(flow, ann)
-    }
-    const bob = await flows.contact('bob')
-    const early = await flows.flow({ steps: [wait('skip'), tag('a')] })
-    await flows.enter(early, bob)
+    const flows = await openFlows(database, { hourlyLimit: 1 })
+    const config = { templateId: await flows.template(), subject: 'Hello' }
+    const flow = await flows.flow({ steps: [{ step_type: 'email', config }] })
+    for (const name of ['ann', 'bob']) await flows.enter(flow, await flows.contact(name))
     await flows.settle()
-    await database.write(async tx => {
-      const payload = {
-        ...{ id: flows.parts.newId(), contact_id: bob.id, value: 1, currency: 'EUR', metadata: {} },
-        ...{ message_id: null, campaign_id: null, is_sandbox: false, created_at: '2026-01-05T10:00:00.000Z' },
-      }
-      await appendEvents(tx, [
-        {
-          kind: 'conversion.created',
-          ...{ workspaceId: 'w1', messageId: null, isSandbox: false, occurredAt: flows.clock.now(), payload },
-        },
-      ])
-    })
-    await flows.settle()
-    t.match((await flows.runs(early))[0], { status: 'completed' })
-    t.same(await flows.trace((await flows.runs(early))[0]), [
-      'wait_for_event waiting',
-      'wait_for_event completed',
-      'tag completed',
-    ])
-    await flows.pass(2 * DAY - 1)
-    for (const flow of made.values())
-      t.match((await flows.runs(flow))[0], { status: 'active', wait: 'event' })
-    await flows.pass(1)
-    for (const [action, expected] of Object.entries(ways)) {
-      const [run] = await flows.runs(made.get(action)!)
-      const records = await flows.recordsOf(run)
-      const seen = records.map(({ stepType, outcome, detail }) =>
-        stepType === 'tag' ? String(detail?.['add']) : `${stepType} ${outcome}`,
-      )
-      t.same(seen, expected, action)
-    }
+    t.same(
+      (await flows.runs(flow)).map(({ status, failures }) => [status, failures]),
+      [
+        ['completed', 0],
+        ['active', 0],
+      ],
+    )
+    await flows.pass(HOUR)
+    t.match((await flows.runs(flow))[1], { status: 'completed' })
   },
 )
 
 eachDatabase(
   t,
-  'a contact moves to another flow, and leaves this one or stays in both',
+  'a busy database delays a run by seconds and does not count as a failure',
+  async (t, database) => {
+    let failing = 0
+    const flows = await openFlows({
+      ...withMethods(database),
+      write: (work, options) => {
+        if (failing === 0) return database.write(work, options)
+        failing -= 1
+        return Promise.reject(new AppError('unavailable', 'too busy'))
+      },
+    })
+    const flow = await flows.flow({ steps: [{ step_type: 'tag', config: { tagName: 'x' } }] })
+    const ann = await flows.contact('ann')
+    await flows.settle()
+    for (const refused of [1, 2]) {
+      await flows.enter(flow, refused === 1 ? ann : await flows.contact('bob'))
+      failing = refused
+      await flows.settle()
+      const run = (await flows.runs(flow)).at(-1)
+      t.match(run, { status: 'active', failures: 0, dueAt: flows.clock.now() + 5_000 })
+      t.same(await flows.recordsOf(run), [])
+      await flows.pass(5_000)
+      t.match((await flows.runs(flow)).at(-1), { status: 'completed' })
+    }
+  },
+)
+
+eachDatabase(t, 'a wait ends with the event or after its timeout', async (t, database) => {
+  const flows = await openFlows(database)
+  const wait = (action: string, more: object = {}) => ({
+    step_type: 'wait_for_event' as const,
+    config: { eventType: 'purchase', timeoutDays: 2, timeoutAction: action, ...more },
+  })
+  const tag = (tagName: string) => ({ step_type: 'tag' as const, id: tagName, config: { tagName } })
+  const ways = {
+    continue: ['wait_for_event waiting', 'wait_for_event completed', 'a', 'b'],
+    skip: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
+    branch: ['wait_for_event waiting', 'wait_for_event completed', 'b'],
+  }
+  const ann = await flows.contact('ann')
+  const made = new Map<string, Awaited<ReturnType<typeof flows.flow>>>()
+  for (const action of Object.keys(ways)) {
+    const branch = action === 'branch' ? { timeoutBranch: 'b' } : {}
+    const flow = await flows.flow({ steps: [wait(action, branch), tag(`a`), tag(`b`)] })
+    made.set(action, flow)
+    await flows.enter(flow, ann)
+  }
+  const bob = await flows.contact('bob')
+  const early = await flows.flow({ steps: [wait('skip'), tag('a')] })
+  await flows.enter(early, bob)
+  await flows.settle()
+  await database.write(async tx => {
+    const payload = {
+      ...{ id: flows.parts.newId(), contact_id: bob.id, value: 1, currency: 'EUR', metadata: {} },
+      ...{ message_id: null, campaign_id: null, is_sandbox: false, created_at: '2026-01-05T10:00:00.000Z' },
+    }
+    await appendEvents(tx, [
+      {
+        kind: 'conversion.created',
+        ...{ workspaceId: 'w1', messageId: null, isSandbox: false, occurredAt: flows.clock.now(), payload },
+      },
+    ])
+  })
+  await flows.settle()
+  t.match((await flows.runs(early))[0], { status: 'completed' })
+  t.same(await flows.trace((await flows.runs(early))[0]), [
+    'wait_for_event waiting',
+    'wait_for_event completed',
+    'tag completed',
+  ])
+  await flows.pass(2 * DAY - 1)
+  for (const flow of made.values()) t.match((await flows.runs(flow))[0], { status: 'active', wait: 'event' })
+  await flows.pass(1)
+  for (const [action, expected] of Object.entries(ways)) {
+    const [run] = await flows.runs(made.get(action)!)
+    const records = await flows.recordsOf(run)
+    const seen = records.map(({ stepType, outcome, detail }) =>
+      stepType === 'tag' ? String(detail?.['add']) : `${stepType} ${outcome}`,
+    )
+    t.same(seen, expected, action)
+  }
+})
+
+eachDatabase(
+  t,
+  'a contact moves to another automation, and leaves this one or stays in both',
   async (t, database) => {
     const flows = await openFlows(database)
     const target = await flows.flow({ steps: [{ step_type: 'delay' }] })
@@ -560,7 +567,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'flows that lead to each other come to an end', async (t, database) => {
+eachDatabase(t, 'automations that lead to each other end at the step limit', async (t, database) => {
   const flows = await openFlows(database)
   const config = { frequency: 'every_time' }
   const there = await flows.flow({ config })
@@ -582,80 +589,68 @@ eachDatabase(t, 'flows that lead to each other come to an end', async (t, databa
   t.ok(runs.every(({ stepsDone }) => stepsDone <= 1_000))
 })
 
-eachDatabase(
-  t,
-  'a step that is deleted is gone on from at once, whoever waits on it',
-  async (t, database) => {
-    const flows = await openFlows(database)
-    const steps = [
-      { step_type: 'tag', config: { tagName: 'a' } },
-      { step_type: 'delay', config: { duration: 30 } },
-      { step_type: 'delay', config: { duration: 20 } },
-      { step_type: 'tag', config: { tagName: 'b' } },
-    ] as const
-    const flow = await flows.flow({ steps })
-    await flows.enter(flow, await flows.contact('ann'))
-    await flows.settle()
-    const [, first, second, last] = await findSteps(database.reader, flow.seq)
-    const remove = (id: string | undefined) =>
-      database.write(tx => removeStep(tx.db, flow.seq, id ?? '', flows.clock.now()))
-    await remove(first?.id)
-    await flows.settle()
-    t.match((await flows.runs(flow))[0], {
-      step: second?.seq,
-      wait: 'time',
-      dueAt: flows.clock.now() + 20 * DAY,
-    })
-    await remove(second?.id)
-    await remove(last?.id)
-    await flows.settle()
-    t.match((await flows.runs(flow))[0], { status: 'completed', exitReason: 'end_of_flow' })
-    t.same(await flows.trace((await flows.runs(flow))[0]), [
-      'tag completed',
-      'delay waiting',
-      'delay waiting',
-    ])
-  },
-)
+eachDatabase(t, 'runs at a deleted step continue at once', async (t, database) => {
+  const flows = await openFlows(database)
+  const steps = [
+    { step_type: 'tag', config: { tagName: 'a' } },
+    { step_type: 'delay', config: { duration: 30 } },
+    { step_type: 'delay', config: { duration: 20 } },
+    { step_type: 'tag', config: { tagName: 'b' } },
+  ] as const
+  const flow = await flows.flow({ steps })
+  await flows.enter(flow, await flows.contact('ann'))
+  await flows.settle()
+  const [, first, second, last] = await findSteps(database.reader, flow.seq)
+  const remove = (id: string | undefined) =>
+    database.write(tx => removeStep(tx.db, flow.seq, id ?? '', flows.clock.now()))
+  await remove(first?.id)
+  await flows.settle()
+  t.match((await flows.runs(flow))[0], {
+    step: second?.seq,
+    wait: 'time',
+    dueAt: flows.clock.now() + 20 * DAY,
+  })
+  await remove(second?.id)
+  await remove(last?.id)
+  await flows.settle()
+  t.match((await flows.runs(flow))[0], { status: 'completed', exitReason: 'end_of_flow' })
+  t.same(await flows.trace((await flows.runs(flow))[0]), ['tag completed', 'delay waiting', 'delay waiting'])
+})
 
-eachDatabase(
-  t,
-  'edits reach runs that wait: what they come to is what stands there then',
-  async (t, database) => {
-    const flows = await openFlows(database)
-    const tag = (tagName: string) => ({ step_type: 'tag' as const, config: { tagName } })
-    const flow = await flows.flow({ steps: [{ step_type: 'delay' }, tag('a'), tag('b')] })
-    await flows.enter(flow, await flows.contact('ann'))
-    await flows.settle()
-    const [wait, a, b] = await findSteps(database.reader, flow.seq)
-    await database.write(tx =>
-      changeSteps(
-        tx.db,
-        flow.seq,
-        [
-          { id: wait?.id ?? '', step_type: 'tag', config: { tagName: 'instead' } },
-          { id: b?.id ?? '', position: 1, config: { tagName: 'c' } },
-          { id: a?.id ?? '', position: 2 },
-        ],
-        () => '',
-      ),
-    )
-    await flows.pass(DAY)
-    const records = await flows.recordsOf((await flows.runs(flow))[0])
-    t.same(
-      records.map(({ stepType, detail }) => [stepType, detail?.['add']]),
+eachDatabase(t, 'waiting runs see edits of later steps', async (t, database) => {
+  const flows = await openFlows(database)
+  const tag = (tagName: string) => ({ step_type: 'tag' as const, config: { tagName } })
+  const flow = await flows.flow({ steps: [{ step_type: 'delay' }, tag('a'), tag('b')] })
+  await flows.enter(flow, await flows.contact('ann'))
+  await flows.settle()
+  const [wait, a, b] = await findSteps(database.reader, flow.seq)
+  await database.write(tx =>
+    changeSteps(
+      tx.db,
+      flow.seq,
       [
-        ['delay', undefined],
-        ['tag', undefined],
-        ['tag', 'c'],
-        ['tag', 'a'],
+        { id: wait?.id ?? '', step_type: 'tag', config: { tagName: 'instead' } },
+        { id: b?.id ?? '', position: 1, config: { tagName: 'c' } },
+        { id: a?.id ?? '', position: 2 },
       ],
-      'the wait is over as a wait, whatever its step has become',
-    )
-  },
-)
+      () => '',
+    ),
+  )
+  await flows.pass(DAY)
+  const records = await flows.recordsOf((await flows.runs(flow))[0])
+  t.same(
+    records.map(({ stepType, detail }) => [stepType, detail?.['add']]),
+    [
+      ['delay', undefined],
+      ['tag', undefined],
+      ['tag', 'c'],
+      ['tag', 'a'],
+    ],
+    'the wait is over as a wait, whatever its step has become',
+  )
+})
 
-eachDatabase(t, 'a run takes a thousand steps and no more', async (t, database) => {
+eachDatabase(t, 'a run takes at most a thousand steps', async (t, database) => {
   const flows = await openFlows(database)
   const flow = await flows.flow({
     steps: [
@@ -674,7 +669,7 @@ eachDatabase(t, 'a run takes a thousand steps and no more', async (t, database) 
 
 eachDatabase(
   t,
-  'a pause stops what is due, and what was deleted is cancelled, piece by piece',
+  'a pause parks due runs, and runs of a deleted automation are cancelled in batches',
   async (t, database) => {
     const flows = await openFlows(database)
     const flow = await flows.flow({

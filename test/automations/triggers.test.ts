@@ -31,7 +31,7 @@ function visit(flows: Flows, kind: 'email.opened' | 'email.clicked', messageId: 
   )
 }
 
-eachDatabase(t, 'many who join a list at once are runs together, each once', async (t, database) => {
+eachDatabase(t, 'many contacts joining a list at once start one run each', async (t, database) => {
   const flows = await openFlows(database)
   const list = await flows.list('News')
   const flow = await flows.flow({ trigger: 'list_joined', config: { listId: list } })
@@ -55,7 +55,7 @@ eachDatabase(t, 'many who join a list at once are runs together, each once', asy
 
 eachDatabase(
   t,
-  'an automation whose own step starts it again does so a bounded number of times in an hour',
+  'an automation that triggers itself is limited to a number of entries per hour',
   async (t, database) => {
     const flows = await openFlows(database)
     const tag = (action: string) => ({ step_type: 'tag' as const, config: { action, tagName: 'hot' } })
@@ -78,34 +78,30 @@ eachDatabase(
   },
 )
 
-eachDatabase(
-  t,
-  'openings and clicks start runs where they fit, and those of machines do not',
-  async (t, database) => {
-    const flows = await openFlows(database)
-    const ann = await flows.contact('ann')
-    const often = { frequency: 'every_time' }
-    const templateId = await flows.template()
-    const opened = await flows.flow({ trigger: 'email_opened', config: { ...often, templateId } })
-    const clicked = await flows.flow({
-      trigger: 'email_clicked',
-      config: { ...often, url: 'https://a.test/' },
-    })
-    await visit(flows, 'email.opened', 'm1', { isBot: true, templateId })
-    await visit(flows, 'email.opened', 'm1', { templateId: 'another' })
-    await visit(flows, 'email.opened', 'm1', { templateId, contactId: ann.id })
-    await visit(flows, 'email.clicked', 'm1', { url: 'https://b.test/' })
-    await visit(flows, 'email.clicked', 'm1')
-    await visit(flows, 'email.clicked', 'm1', { to: 'nobody@one.test' })
-    await flows.settle()
-    t.match(await flows.runs(opened), [{ contactId: ann.id, triggerData: { message_id: 'm1' } }])
-    t.match(await flows.runs(clicked), [{ contactId: ann.id, triggerData: { url: 'https://a.test/' } }])
-  },
-)
+eachDatabase(t, 'matching opens and clicks start runs, those of machines do not', async (t, database) => {
+  const flows = await openFlows(database)
+  const ann = await flows.contact('ann')
+  const often = { frequency: 'every_time' }
+  const templateId = await flows.template()
+  const opened = await flows.flow({ trigger: 'email_opened', config: { ...often, templateId } })
+  const clicked = await flows.flow({
+    trigger: 'email_clicked',
+    config: { ...often, url: 'https://a.test/' },
+  })
+  await visit(flows, 'email.opened', 'm1', { isBot: true, templateId })
+  await visit(flows, 'email.opened', 'm1', { templateId: 'another' })
+  await visit(flows, 'email.opened', 'm1', { templateId, contactId: ann.id })
+  await visit(flows, 'email.clicked', 'm1', { url: 'https://b.test/' })
+  await visit(flows, 'email.clicked', 'm1')
+  await visit(flows, 'email.clicked', 'm1', { to: 'nobody@one.test' })
+  await flows.settle()
+  t.match(await flows.runs(opened), [{ contactId: ann.id, triggerData: { message_id: 'm1' } }])
+  t.match(await flows.runs(clicked), [{ contactId: ann.id, triggerData: { url: 'https://a.test/' } }])
+})
 
 eachDatabase(
   t,
-  'a run waits for the mail that it sent last, also where that was opened before it waited',
+  'a run waits for its last message to be opened, even if it was opened before the wait',
   async (t, database) => {
     const flows = await openFlows(database)
     const ann = await flows.contact('ann')
@@ -147,72 +143,64 @@ eachDatabase(
   },
 )
 
-eachDatabase(
-  t,
-  'what happened before an automation was active, or while it was paused, starts nothing',
-  async (t, database) => {
-    const flows = await openFlows(database)
-    await flows.contact('early')
-    flows.clock.skip(1)
-    const flow = await flows.flow({ trigger: 'contact_created' })
-    flows.clock.skip(1)
-    await flows.contact('ann')
+eachDatabase(t, 'events before the activation or during a pause start no runs', async (t, database) => {
+  const flows = await openFlows(database)
+  await flows.contact('early')
+  flows.clock.skip(1)
+  const flow = await flows.flow({ trigger: 'contact_created' })
+  flows.clock.skip(1)
+  await flows.contact('ann')
+  await flows.settle()
+  await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'paused' })
+  await flows.contact('bob')
+  await flows.settle()
+  flows.clock.skip(1)
+  await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'active' })
+  await flows.settle()
+  t.same(
+    (await flows.runs(flow)).map(({ contactEmail }) => contactEmail),
+    ['ann@one.test'],
+  )
+})
+
+eachDatabase(t, 'entering a segment starts a run; being or staying in it does not', async (t, database) => {
+  const flows = await openFlows(database)
+  const segment = {
+    ...{ id: flows.parts.newId(), workspaceId: 'w1', name: 'Pro', createdAt: 0, updatedAt: 0 },
+    conditions: { match: 'all', rules: [{ field: 'plan', operator: 'equals', value: 'pro' }] },
+  }
+  await database.write(tx => insertSegment(tx.db, segment))
+  const pro = { attributes: { plan: 'pro' } }
+  const [ann, bob] = [await flows.contact('ann', pro), await flows.contact('bob')]
+  const flow = await flows.flow({
+    trigger: 'segment_entered',
+    config: { segmentId: segment.id, frequency: 'every_time' },
+  })
+  const eve = await flows.contact('eve', pro)
+  let trigger = new SegmentTrigger(flows.parts)
+  const look = async () => {
+    flows.clock.skip(6 * MINUTE)
+    await trigger.run(never)
     await flows.settle()
-    await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'paused' })
-    await flows.contact('bob')
-    await flows.settle()
-    flows.clock.skip(1)
-    await changeAutomation(flows.parts, flows.owner, flow.id, { status: 'active' })
-    await flows.settle()
-    t.same(
-      (await flows.runs(flow)).map(({ contactEmail }) => contactEmail),
-      ['ann@one.test'],
-    )
-  },
-)
+    return (await flows.runs(flow)).map(({ contactEmail }) => contactEmail.split('@')[0])
+  }
+  const plan = (id: string, value: string) =>
+    database.write(tx => changeContact(flows.parts, tx, flows.acting, id, { attributes: { plan: value } }))
+  t.same(await look(), ['eve'], 'made since it is active')
+  await plan(bob.id, 'pro')
+  t.same(await look(), ['eve', 'bob'])
+  trigger = new SegmentTrigger(flows.parts)
+  t.same(await look(), ['eve', 'bob'], 'a restart forgets nobody')
+  await plan(ann.id, 'free')
+  await look()
+  await plan(ann.id, 'pro')
+  await plan(eve.id, 'free')
+  t.same(await look(), ['eve', 'bob', 'ann'], 'left, and came again')
+})
 
 eachDatabase(
   t,
-  'who comes into a segment starts a run; who is in it already, or stays in it, does not',
-  async (t, database) => {
-    const flows = await openFlows(database)
-    const segment = {
-      ...{ id: flows.parts.newId(), workspaceId: 'w1', name: 'Pro', createdAt: 0, updatedAt: 0 },
-      conditions: { match: 'all', rules: [{ field: 'plan', operator: 'equals', value: 'pro' }] },
-    }
-    await database.write(tx => insertSegment(tx.db, segment))
-    const pro = { attributes: { plan: 'pro' } }
-    const [ann, bob] = [await flows.contact('ann', pro), await flows.contact('bob')]
-    const flow = await flows.flow({
-      trigger: 'segment_entered',
-      config: { segmentId: segment.id, frequency: 'every_time' },
-    })
-    const eve = await flows.contact('eve', pro)
-    let trigger = new SegmentTrigger(flows.parts)
-    const look = async () => {
-      flows.clock.skip(6 * MINUTE)
-      await trigger.run(never)
-      await flows.settle()
-      return (await flows.runs(flow)).map(({ contactEmail }) => contactEmail.split('@')[0])
-    }
-    const plan = (id: string, value: string) =>
-      database.write(tx => changeContact(flows.parts, tx, flows.acting, id, { attributes: { plan: value } }))
-    t.same(await look(), ['eve'], 'made since it is active')
-    await plan(bob.id, 'pro')
-    t.same(await look(), ['eve', 'bob'])
-    trigger = new SegmentTrigger(flows.parts)
-    t.same(await look(), ['eve', 'bob'], 'a restart forgets nobody')
-    await plan(ann.id, 'free')
-    await look()
-    await plan(ann.id, 'pro')
-    await plan(eve.id, 'free')
-    t.same(await look(), ['eve', 'bob', 'ann'], 'left, and came again')
-  },
-)
-
-eachDatabase(
-  t,
-  'a date starts runs at its time by the clocks of the workspace, each once, also when it was slept through',
+  'a date starts one run per contact at its time in the workspace’s zone, even after downtime',
   async (t, database) => {
     const flows = await openFlows(database, { timezone: 'Europe/Berlin' })
     const born = (name: string, birthday: string) => flows.contact(name, { attributes: { birthday } })
@@ -249,43 +237,35 @@ eachDatabase(
   },
 )
 
-eachDatabase(
-  t,
-  'a date that comes every year goes through moments of contacts and the 29th of February as well',
-  async (t, database) => {
-    const flows = await openFlows(database)
-    await flows.contact('ann', { attributes: { birthday: '2024-02-29' } })
-    const config = { frequency: 'every_time', repeat: 'yearly', time: '00:00' }
-    const birthdays = await flows.flow({ trigger: 'date', config: { ...config, field: 'birthday' } })
-    const joined = await flows.flow({
-      trigger: 'date',
-      config: { ...config, field: 'created_at', offsetDays: 1 },
-    })
-    // Each with the two days before it; what lies between is made up for no more.
-    for (const year of [2026, 2027, 2028])
-      for (const day of ['01-06', '02-28', '02-27', '03-02'].sort()) {
-        flows.clock.skip(Date.parse(`${year}-${day}`) + DAY - 1 - flows.clock.now())
-        await new DateTrigger(flows.parts).run(never)
-      }
-    await flows.settle()
-    const days = async (flow: typeof joined) =>
-      (await flows.runs(flow)).map(({ triggerData }) => triggerData['date'])
-    t.same(await days(birthdays), ['2026-02-28', '2027-02-28', '2028-02-29'])
-    t.same(await days(joined), ['2026-01-05', '2027-01-05', '2028-01-05'])
-  },
-)
+eachDatabase(t, 'a yearly date works with timestamps and with 29 February', async (t, database) => {
+  const flows = await openFlows(database)
+  await flows.contact('ann', { attributes: { birthday: '2024-02-29' } })
+  const config = { frequency: 'every_time', repeat: 'yearly', time: '00:00' }
+  const birthdays = await flows.flow({ trigger: 'date', config: { ...config, field: 'birthday' } })
+  const joined = await flows.flow({
+    trigger: 'date',
+    config: { ...config, field: 'created_at', offsetDays: 1 },
+  })
+  // Each with the two days before it; what lies between is made up for no more.
+  for (const year of [2026, 2027, 2028])
+    for (const day of ['01-06', '02-28', '02-27', '03-02'].sort()) {
+      flows.clock.skip(Date.parse(`${year}-${day}`) + DAY - 1 - flows.clock.now())
+      await new DateTrigger(flows.parts).run(never)
+    }
+  await flows.settle()
+  const days = async (flow: typeof joined) =>
+    (await flows.runs(flow)).map(({ triggerData }) => triggerData['date'])
+  t.same(await days(birthdays), ['2026-02-28', '2027-02-28', '2028-02-29'])
+  t.same(await days(joined), ['2026-01-05', '2027-01-05', '2028-01-05'])
+})
 
-eachDatabase(
-  t,
-  'an event that comes twice in one turn starts one run where everybody enters once',
-  async (t, database) => {
-    const flows = await openFlows(database)
-    const flow = await flows.flow({ trigger: 'contact_created' })
-    const ann = await flows.contact('ann')
-    await database.write(tx =>
-      appendEvents(tx, [toldOf('contact.created', flows.acting, ann, flows.clock.now())]),
-    )
-    await flows.settle()
-    t.equal((await flows.runs(flow)).length, 1)
-  },
-)
+eachDatabase(t, 'two events in one batch start one run with frequency once', async (t, database) => {
+  const flows = await openFlows(database)
+  const flow = await flows.flow({ trigger: 'contact_created' })
+  const ann = await flows.contact('ann')
+  await database.write(tx =>
+    appendEvents(tx, [toldOf('contact.created', flows.acting, ann, flows.clock.now())]),
+  )
+  await flows.settle()
+  t.equal((await flows.runs(flow)).length, 1)
+})

@@ -66,7 +66,7 @@ async function seenBy(database: Database, consumer: string): Promise<string[]> {
   return rows.map(row => row.message)
 }
 
-t.test('what was appended while nobody ran is caught up with at the start, in order', async t => {
+t.test('events appended while stopped are processed at the start, in order', async t => {
   const { dispatcher, append, seenBy, hasSeen } = await world(t, [diary('stats')])
   const ids = Array.from({ length: 250 }, (_, n) => `m${n}`)
   await append(...ids)
@@ -75,7 +75,7 @@ t.test('what was appended while nobody ran is caught up with at the start, in or
   t.same(await seenBy('stats'), ids)
 })
 
-t.test('a woken dispatcher brings what is new, and only that', async t => {
+t.test('a woken dispatcher delivers new events only', async t => {
   const { dispatcher, append, seenBy, hasSeen } = await world(t, [diary('stats'), diary('webhooks')])
   await dispatcher.start()
   await append('m1')
@@ -89,7 +89,7 @@ t.test('a woken dispatcher brings what is new, and only that', async t => {
   t.same(await seenBy('webhooks'), ['m1', 'm2'])
 })
 
-t.test('another dispatcher goes on where the last one stopped', async t => {
+t.test('another dispatcher continues where the last one stopped', async t => {
   const { dispatcher, append, seenBy, hasSeen, ...parts } = await world(t, [diary('stats')])
   await append('m1', 'm2')
   await dispatcher.start()
@@ -106,7 +106,7 @@ t.test('another dispatcher goes on where the last one stopped', async t => {
   t.same(await seenBy('stats'), ['m1', 'm2', 'm3'])
 })
 
-t.test('a consumer that fails is tried again later, later each time, while the others go on', async t => {
+t.test('a failing consumer is retried with backoff while the others continue', async t => {
   let failures = 0
   const flaky = diary('flaky', () => {
     if (failures === 3) return
@@ -144,7 +144,7 @@ t.test('a consumer that fails is tried again later, later each time, while the o
   t.same(await seenBy('steady'), ['m1', 'm2', 'm3'])
 })
 
-t.test('a wake while a consumer is at work is not lost', async t => {
+t.test('a wake during processing is not lost', async t => {
   let goOn: () => void = () => undefined
   let isAtWork = false
   const slow = diary('slow', async ids => {
@@ -165,7 +165,7 @@ t.test('a wake while a consumer is at work is not lost', async t => {
   t.same(await seenBy('slow'), ['m1', 'm2'])
 })
 
-t.test('stopping waits for the consumer that is at work, and starts no retry', async t => {
+t.test('stopping waits for the current batch and starts no retry', async t => {
   let goOn: () => void = () => undefined
   let isAtWork = false
   const slow = diary('slow', async () => {
@@ -192,14 +192,14 @@ t.test('stopping waits for the consumer that is at work, and starts no retry', a
   t.equal(log.lines.filter(line => line.level === 'error').length, failures)
 })
 
-t.test('a consumer of rare kinds does not read the same others again and again', async t => {
+t.test('a consumer of rare kinds does not reread other events', async t => {
   const { database, dispatcher, append } = await world(t, [{ ...diary('rare'), kinds: ['email.failed'] }])
   await append(...Array.from({ length: 50_001 }, (_, index) => `m${index}`))
   dispatcher.wake()
   await until('the cursor is past them', async () => (await findCursor(database.reader, 'rare')) === 50_001)
 })
 
-t.test('what a consumer looks up is as it was when its events were appended, or newer', async t => {
+t.test('a consumer refreshes its state after reading events, never before', async t => {
   let wanted = new Set<string>()
   const { database, dispatcher, append, seenBy, hasSeen } = await world(t, [
     {
@@ -223,7 +223,7 @@ t.test('what a consumer looks up is as it was when its events were appended, or 
   t.same(await seenBy('choosy'), ['m1', 'm2', 'm3'])
 })
 
-t.test('a new consumer that begins at the newest event is spared what was before it', async t => {
+t.test('a new consumer that begins at the newest event gets no earlier ones', async t => {
   const { dispatcher: _, append, seenBy, hasSeen, ...parts } = await world(t, [])
   await append('m1', 'm2')
   const webhooks = () => new Dispatcher(parts, [diary('webhooks', undefined, 'newest'), diary('stats')])
@@ -243,7 +243,7 @@ t.test('a new consumer that begins at the newest event is spared what was before
   t.same(await seenBy('webhooks'), ['m3', 'm4'], 'only a new one begins there')
 })
 
-t.test('a crash before its first event loses a new consumer nothing', async t => {
+t.test('a new consumer misses nothing after a crash before its first event', async t => {
   const { dispatcher: _, append, seenBy, hasSeen, ...parts } = await world(t, [])
   await append('m1')
   const crashed = new Dispatcher(parts, [diary('webhooks', undefined, 'newest')])
@@ -265,7 +265,7 @@ async function pass(clock: FakeClock, what: string, isSo: () => boolean | Promis
   })
 }
 
-t.test('an event that a consumer never takes is set aside, shown, and holds up nobody', async t => {
+t.test('an event a consumer keeps failing on is set aside and blocks nothing', async t => {
   let isMended = false
   const picky = diary('picky', ids => {
     if (ids.includes('bad') && !isMended) throw new Error('cannot read this one')
@@ -304,33 +304,30 @@ t.test('an event that a consumer never takes is set aside, shown, and holds up n
   t.equal(await countSetAside(database.reader), 0)
 })
 
-t.test(
-  'an event that is damaged in the log, or whose concern cannot be told, is set aside as well',
-  async t => {
-    const reader: EventConsumer = {
-      ...diary('reader'),
-      concerns: ({ payload, messageId }) => {
-        if (messageId === 'odd') throw new Error('whose is it?')
-        return 'to' in payload
-      },
-    }
-    const { dispatcher, append, seenBy, clock, database } = await world(t, [reader])
-    await append('m1', 'damaged', 'm2', 'odd', 'm3')
-    await database.write(({ db }) =>
-      sql`update events set payload = '{"to' where message_id = 'damaged'`.execute(db),
-    )
-    await dispatcher.start()
-    await pass(clock, 'the others are seen', async () => (await seenBy('reader')).length === 3)
-    t.same(await seenBy('reader'), ['m1', 'm2', 'm3'])
-    t.match(await listSetAside(database.reader, 10), [
-      { event: { seq: 2, messageId: 'damaged', payload: null }, error: /JSON/ },
-      { event: { ...accepted('odd'), seq: 4 }, error: 'whose is it?' },
-    ])
-    t.equal(await dispatcher.passed(), 5, 'retention is not held back')
-  },
-)
+t.test('a damaged event, or one whose relevance check throws, is set aside', async t => {
+  const reader: EventConsumer = {
+    ...diary('reader'),
+    concerns: ({ payload, messageId }) => {
+      if (messageId === 'odd') throw new Error('whose is it?')
+      return 'to' in payload
+    },
+  }
+  const { dispatcher, append, seenBy, clock, database } = await world(t, [reader])
+  await append('m1', 'damaged', 'm2', 'odd', 'm3')
+  await database.write(({ db }) =>
+    sql`update events set payload = '{"to' where message_id = 'damaged'`.execute(db),
+  )
+  await dispatcher.start()
+  await pass(clock, 'the others are seen', async () => (await seenBy('reader')).length === 3)
+  t.same(await seenBy('reader'), ['m1', 'm2', 'm3'])
+  t.match(await listSetAside(database.reader, 10), [
+    { event: { seq: 2, messageId: 'damaged', payload: null }, error: /JSON/ },
+    { event: { ...accepted('odd'), seq: 4 }, error: 'whose is it?' },
+  ])
+  t.equal(await dispatcher.passed(), 5, 'retention is not held back')
+})
 
-t.test('what nobody wants any more is dropped', async t => {
+t.test('set-aside events can be dropped', async t => {
   const broken = diary('broken', () => {
     throw new Error('never')
   })
@@ -343,7 +340,7 @@ t.test('what nobody wants any more is dropped', async t => {
   t.equal(await database.write(({ db }) => dropSetAside(db, { isAll: true })), 1)
 })
 
-t.test('a disk that is full is no fault of an event', async t => {
+t.test('a full disk does not set events aside', async t => {
   let isFull = true
   let tries = 0
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })

@@ -43,7 +43,7 @@ async function world(t: Parameters<typeof sqliteDatabase>[0]) {
 const from = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, at) => first + at)
 
 t.test(
-  'who begins at the oldest, in the middle or at the end gets all that follows, once and in order',
+  'readers at the start, in the middle or at the end get all later events once and in order',
   async t => {
     const { append, readAll } = await world(t)
     await append(250)
@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-t.test('events of other kinds are passed over', async t => {
+t.test('events of other kinds are skipped', async t => {
   const { tail, append, readAll } = await world(t)
   await readAll(0)
   await append(3, messageId => ({ ...accepted(messageId), kind: 'email.suppressed' }))
@@ -67,7 +67,7 @@ t.test('events of other kinds are passed over', async t => {
   t.same((await readAll(0)).seqs, [4])
 })
 
-t.test('those who ask at the same time as something is appended miss nothing', async t => {
+t.test('reads concurrent with an append miss nothing', async t => {
   const { append, readAll } = await world(t)
   await readAll(0)
   const appending = append(5)

@@ -22,23 +22,19 @@ const setAsideBy = (consumer: string, seq: number, error = 'no such contact: "an
   setAsideAt: NOW,
 })
 
-eachDatabase(
-  t,
-  'an event that was set aside reads back whole, oldest first, up to the limit',
-  async (t, database) => {
-    const all = [setAsideBy('contacts', 2), setAsideBy('statistics', 2), setAsideBy('contacts', 9)]
-    await database.write(async tx => {
-      for (const one of [...all].reverse()) await setAside(tx.db, one)
-    })
-    t.same(await listSetAside(database.reader, 10), all)
-    t.same(await listSetAside(database.reader, 1), all.slice(0, 1))
-    t.equal(await countSetAside(database.reader), 3)
-  },
-)
+eachDatabase(t, 'set-aside events are listed in full, oldest first, up to the limit', async (t, database) => {
+  const all = [setAsideBy('contacts', 2), setAsideBy('statistics', 2), setAsideBy('contacts', 9)]
+  await database.write(async tx => {
+    for (const one of [...all].reverse()) await setAside(tx.db, one)
+  })
+  t.same(await listSetAside(database.reader, 10), all)
+  t.same(await listSetAside(database.reader, 1), all.slice(0, 1))
+  t.equal(await countSetAside(database.reader), 3)
+})
 
 eachDatabase(
   t,
-  'one that fails again stands once, with what was said last, and waits to be wanted anew',
+  'an event that fails again is listed once, with its last error and no retry request',
   async (t, database) => {
     await database.write(async tx => {
       await setAside(tx.db, setAsideBy('contacts', 2))
@@ -52,21 +48,17 @@ eachDatabase(
   },
 )
 
-eachDatabase(
-  t,
-  'one is wanted again or dropped by its consumer and place, or all are',
-  async (t, database) => {
-    const [one, other] = [setAsideBy('contacts', 2), setAsideBy('statistics', 2)]
-    await database.write(async tx => {
-      await setAside(tx.db, one)
-      await setAside(tx.db, other)
-    })
-    t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 3 })), 0)
-    t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 2 })), 1)
-    t.same(await listRetryRequested(database.reader), [one])
-    t.equal(await database.write(tx => dropSetAside(tx.db, { consumer: 'contacts', seq: 2 })), 1)
-    t.same(await listSetAside(database.reader, 10), [other])
-    t.equal(await database.write(tx => dropSetAside(tx.db, { isAll: true })), 1)
-    t.equal(await countSetAside(database.reader), 0)
-  },
-)
+eachDatabase(t, 'a retry or drop selects one event of a consumer, or all', async (t, database) => {
+  const [one, other] = [setAsideBy('contacts', 2), setAsideBy('statistics', 2)]
+  await database.write(async tx => {
+    await setAside(tx.db, one)
+    await setAside(tx.db, other)
+  })
+  t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 3 })), 0)
+  t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 2 })), 1)
+  t.same(await listRetryRequested(database.reader), [one])
+  t.equal(await database.write(tx => dropSetAside(tx.db, { consumer: 'contacts', seq: 2 })), 1)
+  t.same(await listSetAside(database.reader, 10), [other])
+  t.equal(await database.write(tx => dropSetAside(tx.db, { isAll: true })), 1)
+  t.equal(await countSetAside(database.reader), 0)
+})

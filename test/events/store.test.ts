@@ -45,7 +45,7 @@ function whole(events: readonly StoredEvent<EventKind>[]): unknown[] {
   return events.map(event => ({ ...event, payload: event.payload }))
 }
 
-eachDatabase(t, 'an event reads back as it was appended, with its place in the log', async (t, database) => {
+eachDatabase(t, 'an event reads back as appended, with its position', async (t, database) => {
   await database.write(tx => appendEvents(tx, [accepted('m1'), failed('m2')]))
   t.same(whole(await readEventsAfter(database.reader, 0, ['email.accepted', 'email.failed'], 10)), [
     { seq: 1, ...accepted('m1') },
@@ -55,7 +55,7 @@ eachDatabase(t, 'an event reads back as it was appended, with its place in the l
 
 eachDatabase(
   t,
-  'what an event about a contact says is there when it is asked for, whatever stands between',
+  'payloads read on demand are correct, whatever lies between the events',
   async (t, database) => {
     const events = [tagged('c1'), accepted('m1'), untagged('c1'), tagged('c2'), failed('m2'), tagged('c3')]
     await database.write(tx => appendEvents(tx, events))
@@ -76,7 +76,7 @@ eachDatabase(
   },
 )
 
-t.test('what was never asked for of an event that is gone meanwhile is an error', async t => {
+t.test('reading the payload of a deleted event throws', async t => {
   const database = await sqliteDatabase(t)
   await database.write(tx => appendEvents(tx, [tagged('c1')]))
   const [event] = await readTail(database.reader, 0, 1)
@@ -86,7 +86,7 @@ t.test('what was never asked for of an event that is gone meanwhile is an error'
 
 eachDatabase(
   t,
-  'only the kinds asked for are read, after the cursor, up to the limit',
+  'only the requested kinds are read, after the cursor, up to the limit',
   async (t, database) => {
     await database.write(tx =>
       appendEvents(tx, [accepted('m1'), failed('m2'), accepted('m3'), accepted('m4'), accepted('m5')]),
@@ -109,12 +109,12 @@ eachDatabase(t, 'thousands of events are appended at once, in order', async (t, 
   )
 })
 
-eachDatabase(t, 'no event at all can be appended', async (t, database) => {
+eachDatabase(t, 'appending no events does nothing', async (t, database) => {
   await database.write(tx => appendEvents(tx, []))
   t.same(await readEventsAfter(database.reader, 0, ['email.accepted'], 10), [])
 })
 
-eachDatabase(t, 'events of a transaction that failed are not in the log', async (t, database) => {
+eachDatabase(t, 'events of a failed transaction are not in the log', async (t, database) => {
   await t.rejects(
     database.write(async tx => {
       await appendEvents(tx, [accepted('m1')])

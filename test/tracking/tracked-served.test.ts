@@ -64,7 +64,7 @@ async function open(t: Test) {
 const hrefs = (html: string) => [...html.matchAll(/href="([^"]*)"/g)].map(([, url = '']) => url)
 const pathOf = (url: string) => new URL(url).pathname
 
-t.test('a link leads on to where it was written to, and a person who follows it is counted once', async t => {
+t.test('a tracked link redirects to its target, and a person is counted once', async t => {
   const postroad = await open(t)
   const { id, html } = await postroad.delivered({
     html: '<p><a href="https://shop.example/tea?a=1&amp;b=2">Tea</a></p>',
@@ -122,7 +122,7 @@ t.test('a click without a loaded pixel is an open for contacts, triggers and wai
   t.ok(await postroad.counted(2, 1), 'a pixel that is loaded later is one more open, not the first')
 })
 
-t.test('the picture at the end of the body tells of an opening', async t => {
+t.test('the pixel at the end of the body records an open', async t => {
   const postroad = await open(t)
   const { id, html } = await postroad.delivered({ html: '<html><body><p>Tea</p></body></html>' })
   const [, pixel = ''] = PIXEL.exec(html) ?? []
@@ -134,7 +134,7 @@ t.test('the picture at the end of the body tells of an opening', async t => {
   t.ok(await postroad.counted(1, 0))
 })
 
-t.test('links that are nobody else’s business stay as they were written', async t => {
+t.test('links to our own pages are not tracked', async t => {
   const postroad = await open(t)
   const kept = ['mailto:ann@one.test', 'tel:+3312', '#top', 'ftp://files.example/', 'sms:+3312']
   const { html } = await postroad.delivered({
@@ -145,7 +145,7 @@ t.test('links that are nobody else’s business stay as they were written', asyn
   t.match(found.slice(kept.length).map(pathOf).slice(0, 2), [/^\/u\//, /^\/p\//])
 })
 
-t.test('machines move neither the status nor the counters', async t => {
+t.test('visits by machines change neither status nor counters', async t => {
   const postroad = await open(t)
   const { id, html } = await postroad.delivered({ html: '<p><a href="https://shop.example/">Tea</a></p>' })
   const [tea = ''] = hrefs(html)
@@ -156,7 +156,7 @@ t.test('machines move neither the status nor the counters', async t => {
   t.ok(await postroad.counted(0, 0))
 })
 
-t.test('a mail that asks for neither has neither', async t => {
+t.test('a message without tracking has no pixel and no tracked links', async t => {
   const postroad = await open(t)
   const { html } = await postroad.delivered({
     html: '<p><a href="https://shop.example/">Tea</a></p>',
@@ -173,7 +173,7 @@ t.test('a mail that asks for neither has neither', async t => {
   t.match(opensOnly.html, PIXEL)
 })
 
-t.test('a link that we did not make leads nowhere', async t => {
+t.test('a forged link redirects nowhere', async t => {
   const postroad = await open(t)
   const { html } = await postroad.delivered({ html: '<p><a href="https://shop.example/">Tea</a></p>' })
   const path = pathOf(hrefs(html)[0] ?? '')

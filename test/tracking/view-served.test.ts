@@ -33,33 +33,30 @@ async function open(t: Test) {
   }
 }
 
-t.test(
-  'the link shows the mail as it was filled in for its recipient, without pixel and detours',
-  async t => {
-    const { post, viewOf, see } = await open(t)
-    await post('/contacts', { email: 'ann@one.test', first_name: 'Ann & Co' })
-    const { path } = await viewOf({
-      html: '<p>Hi {{first_name}}, <a href="https://shop.example/">shop</a> <a href="{{view_url}}">browser</a></p>',
-    })
-    const page = await see(path)
-    t.match(page, { status: 200, headers: { 'content-type': /^text\/html/, 'cache-control': 'no-store' } })
-    t.match(page.text, '<p>Hi Ann &amp; Co, <a href="https://shop.example/">shop</a>')
-    t.match(page.text, '/u/', 'it can be unsubscribed from here too')
-    t.notMatch(page.text, '/o/')
-    const policy = String(page.headers['content-security-policy'])
-    t.match(policy, /default-src 'none'.*sandbox /)
-    t.notMatch(policy, /allow-scripts|allow-same-origin|allow-forms|script-src/)
-  },
-)
+t.test('the view link shows the merged message without pixel and tracked links', async t => {
+  const { post, viewOf, see } = await open(t)
+  await post('/contacts', { email: 'ann@one.test', first_name: 'Ann & Co' })
+  const { path } = await viewOf({
+    html: '<p>Hi {{first_name}}, <a href="https://shop.example/">shop</a> <a href="{{view_url}}">browser</a></p>',
+  })
+  const page = await see(path)
+  t.match(page, { status: 200, headers: { 'content-type': /^text\/html/, 'cache-control': 'no-store' } })
+  t.match(page.text, '<p>Hi Ann &amp; Co, <a href="https://shop.example/">shop</a>')
+  t.match(page.text, '/u/', 'it can be unsubscribed from here too')
+  t.notMatch(page.text, '/o/')
+  const policy = String(page.headers['content-security-policy'])
+  t.match(policy, /default-src 'none'.*sandbox /)
+  t.notMatch(policy, /allow-scripts|allow-same-origin|allow-forms|script-src/)
+})
 
-t.test('mail that is text alone is shown in the frame of all pages, escaped', async t => {
+t.test('a plain text message is shown escaped in the page layout', async t => {
   const { viewOf, see } = await open(t)
   const { path } = await viewOf({ text: 'a < b\n{{view_url}}', subject: 'Tea & milk' })
   const page = await see(path)
   t.match(page, { status: 200, text: /<h1>Tea &amp; milk<\/h1>[^]*a &lt; b/ })
 })
 
-t.test('one address that asks for many pages at once is told to slow down', async t => {
+t.test('many requests from one address are rate limited', async t => {
   const postroad = await open(t)
   const key = await postroad.makeKey()
   const { body } = await postroad.send(key, {
@@ -80,7 +77,7 @@ t.test('one address that asks for many pages at once is told to slow down', asyn
   for (const path of paths) t.equal((await postroad.see(path)).status, 200, 'one after the other')
 })
 
-t.test('what we did not make, or do not keep any more, is told with 404', async t => {
+t.test('invalid tokens and pruned messages give a 404', async t => {
   const { viewOf, see, dataDir } = await open(t)
   const { path } = await viewOf({ html: '<p>{{view_url}}</p>' })
   t.match(await see(`/v/${'A'.repeat(40)}`), { status: 404, text: /This link does not work/ })

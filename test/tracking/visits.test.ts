@@ -90,7 +90,7 @@ const counts = (database: Database, count: number) =>
 
 eachDatabase(
   t,
-  'a click and an opening by a person move the message and are told to the log',
+  'a click and an open by a person change the message and are logged as events',
   async (t, database) => {
     await addMessages(database, 'm1', 'm2')
     const { journal } = await openTracking(t, database, ownFolder(t))
@@ -123,7 +123,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'a machine is told to the log and moves nothing', async (t, database) => {
+eachDatabase(t, 'a visit by a machine is logged as an event and changes nothing', async (t, database) => {
   await addMessages(database, 'm1')
   const { journal } = await openTracking(t, database, ownFolder(t))
   const machines = [
@@ -141,7 +141,7 @@ eachDatabase(t, 'a machine is told to the log and moves nothing', async (t, data
 
 eachDatabase(
   t,
-  'whoever follows all links as soon as the mail is there is a machine, from the first one on',
+  'following all links right after delivery is a machine, from the first click on',
   async (t, database) => {
     await addMessages(database, 'm1', 'm2')
     const { journal, counter } = await openTracking(t, database, ownFolder(t))
@@ -173,7 +173,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'links followed at once long after delivery are a person’s, unless they are nearly all of the mail’s',
+  'a burst long after delivery is a person, unless it covers nearly all links',
   async (t, database) => {
     const links = (count: number) =>
       Array.from({ length: count }, (_, n) => `<a href="https://x.example/${n}">${n}</a>`).join('')
@@ -209,7 +209,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'what was kept before a crash is counted after it, once, and half a line is nothing',
+  'visits recorded before a crash are counted once after it; an incomplete line is ignored',
   async (t, database) => {
     await addMessages(database, 'm1', 'm2')
     const folder = ownFolder(t)
@@ -236,7 +236,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'files begin anew as they grow, and messages that are gone stop nothing',
+  'the journal starts new files as it grows, and deleted messages do not stop counting',
   async (t, database) => {
     await addMessages(database, 'm1')
     const folder = ownFolder(t)
@@ -249,7 +249,7 @@ eachDatabase(
   },
 )
 
-t.test('beyond its bounds nothing is kept, and whoever asks is told so at once', async t => {
+t.test('beyond its bounds the journal drops visits and says so at once', async t => {
   const clock = new FakeClock()
   const log = new FakeLog()
   const bounds = { fileOctets: 200, files: 2, waitingUnits: 1_000 }

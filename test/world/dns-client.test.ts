@@ -91,7 +91,7 @@ t.test('each type of record is found with its time to live', async t => {
   })
 })
 
-t.test('a name that does not exist is told from one without such a record', async t => {
+t.test('NXDOMAIN and NODATA are distinguished', async t => {
   const server = await dnsServer(
     t,
     zone({
@@ -123,7 +123,7 @@ t.test('a referral is no answer', async t => {
   t.match(await resolverOf([server]).ipv4('www.example'), { kind: 'unavailable', reason: /referral/ })
 })
 
-t.test('a silent server is asked twice and then given up', async t => {
+t.test('a silent server is queried twice', async t => {
   const server = await dnsServer(t, () => 'silence')
   const clock = new FakeClock()
   const answer = resolverOf([server], clock).ipv4('www.example')
@@ -146,7 +146,7 @@ t.test('a port where nobody listens is no answer', async t => {
   t.match(await resolver.ipv4('www.example'), { kind: 'unavailable', reason: /ECONNREFUSED/ })
 })
 
-t.test('where one server fails, the next is asked, and from then on first', async t => {
+t.test('after a failure the next server is queried, and first from then on', async t => {
   const broken = await dnsServer(t, () => ({ rcode: RCODE.SERVFAIL }))
   const good = await dnsServer(t, zone({ 'A one.example': { answers: [a('one.example', '192.0.2.1')] } }))
   const resolver = resolverOf([broken, good])
@@ -186,7 +186,7 @@ t.test('aliases are followed inside an answer, and the shortest time to live hol
   })
 })
 
-t.test('where the answer stops in the middle of aliases, the rest is asked for', async t => {
+t.test('an incomplete CNAME chain is followed with another query', async t => {
   const server = await dnsServer(
     t,
     zone({
@@ -219,7 +219,7 @@ t.test('an alias that leads nowhere is missing', async t => {
   t.match(await resolver.ipv4('web.example'), { kind: 'missing', why: 'nodata' })
 })
 
-t.test('aliases in a circle end, whether in one answer or over many', async t => {
+t.test('CNAME loops end, in one answer or across several', async t => {
   const server = await dnsServer(
     t,
     zone({
@@ -235,7 +235,7 @@ t.test('aliases in a circle end, whether in one answer or over many', async t =>
   t.match(await resolver.ipv4('left.example'), { kind: 'unavailable', reason: /too many aliases/ })
 })
 
-t.test('an answer with another id or to another question is not believed', async t => {
+t.test('an answer with a wrong id or question is ignored', async t => {
   const forged = [a('www.example', '203.0.113.66')]
   const server = await dnsServer(t, ({ id }) => [
     { id: (id + 1) & 0xffff, answers: forged },
@@ -246,7 +246,7 @@ t.test('an answer with another id or to another question is not believed', async
   t.match(await resolverOf([server]).ipv4('www.example'), { kind: 'found', records: ['192.0.2.1'] })
 })
 
-t.test('records of other names in an answer are not taken', async t => {
+t.test('unrelated records in an answer are ignored', async t => {
   const server = await dnsServer(t, () => ({
     authoritative: true,
     answers: [a('other.example', '203.0.113.66')],
@@ -254,7 +254,7 @@ t.test('records of other names in an answer are not taken', async t => {
   t.match(await resolverOf([server]).ipv4('www.example'), { kind: 'missing', why: 'nodata' })
 })
 
-t.test('every query has its own port and an id that cannot be counted on', async t => {
+t.test('every query has a random port and id', async t => {
   const server = await dnsServer(t, zone({}))
   const resolver = resolverOf([server])
   for (let count = 0; count < 8; count++) await resolver.ipv4(`name${count}.example`)
@@ -263,14 +263,14 @@ t.test('every query has its own port and an id that cannot be counted on', async
   t.ok(new Set(steps).size > 1, 'ids are not counted')
 })
 
-t.test('a server that does not know EDNS is asked without it', async t => {
+t.test('a server without EDNS is queried again without it', async t => {
   const server = await dnsServer(t, ({ hasEdns }) =>
     hasEdns ? { rcode: RCODE.FORMERR } : { answers: [a('old.example', '192.0.2.1')] },
   )
   t.match(await resolverOf([server]).ipv4('old.example'), { kind: 'found' })
 })
 
-t.test('an answer is kept for its time to live and no longer', async t => {
+t.test('an answer is cached for its TTL', async t => {
   const server = await dnsServer(
     t,
     zone({ 'A www.example': { answers: [a('www.example', '192.0.2.1', 60)] } }),
@@ -287,7 +287,7 @@ t.test('an answer is kept for its time to live and no longer', async t => {
 })
 
 t.test(
-  'an answer is kept for an hour at most, a "no" for five minutes, no answer for five seconds',
+  'answers are cached for an hour at most, negative ones for five minutes, failures for five seconds',
   async t => {
     const server = await dnsServer(
       t,
@@ -313,7 +313,7 @@ t.test(
   },
 )
 
-t.test('a "no" without an SOA is not kept', async t => {
+t.test('a negative answer without an SOA is not cached', async t => {
   const server = await dnsServer(t, zone({}))
   const resolver = resolverOf([server])
   await resolver.ipv4('gone.example')
@@ -329,7 +329,7 @@ t.test('a time to live with its highest bit set counts as zero', async t => {
   t.match(await resolverOf([server]).ipv4('www.example'), { kind: 'found', ttlSeconds: 0 })
 })
 
-t.test('the same question asked by many at once goes out once', async t => {
+t.test('identical concurrent questions share one query', async t => {
   const server = await dnsServer(t, zone({ 'MX example.com': { authorities: [soa(60, 60)] } }))
   const resolver = resolverOf([server])
   const answers = await Promise.all(Array.from({ length: 50 }, () => resolver.mx('example.com')))
@@ -351,7 +351,7 @@ t.test('a thousand questions at once are all answered, with a bounded number of 
   t.equal((await answers).length, 1_000)
 })
 
-t.test('names that no zone can hold are missing without being asked for', async t => {
+t.test('invalid names are missing without a query', async t => {
   const server = await dnsServer(t, zone({}))
   const resolver = resolverOf([server])
   for (const name of [
@@ -366,7 +366,7 @@ t.test('names that no zone can hold are missing without being asked for', async 
   t.same(server.asked, [])
 })
 
-t.test('without a server nothing can be told', async t => {
+t.test('without servers every lookup is unavailable', async t => {
   const resolver = openResolver({
     servers: ['no address'],
     timeoutMs: TIMEOUT,

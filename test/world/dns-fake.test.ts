@@ -25,7 +25,7 @@ t.test('declared records are found, aliases followed', async t => {
   t.match(await resolver.cname('www.example'), { records: ['host.example'] })
 })
 
-t.test('what is not declared is missing, and why is told', async t => {
+t.test('undeclared records are missing, with the reason', async t => {
   t.match(await resolver.ipv4('gone.example'), { kind: 'missing', why: 'nxdomain' })
   t.match(await resolver.ipv4('example.com'), { kind: 'missing', why: 'nodata' })
   t.match(await resolver.cname('example.com'), { kind: 'missing', why: 'nodata' })

@@ -28,7 +28,7 @@ t.test('server addresses are read with and without port', async t => {
     t.equal(parseAddressAndPort(text, 53), undefined, text)
 })
 
-t.test('the version of an address is told, and that of other text is 0', async t => {
+t.test('the version of an address is 4 or 6, of other text 0', async t => {
   t.equal(ipVersion('192.0.2.1'), 4)
   t.equal(ipVersion('2001:db8::1'), 6)
   t.equal(ipVersion('example.com'), 0)

@@ -87,7 +87,7 @@ for (const [kind, addresses] of Object.entries(kinds))
     for (const address of addresses) t.equal(addressKind(address), kind, address || 'nothing')
   })
 
-t.test('a stranger reaches the public Internet only, the operator any host', async t => {
+t.test('clients reach the public Internet only, the operator any host', async t => {
   const taken: string[] = []
   const server = createServer(socket => {
     taken.push(String(socket.remoteAddress))

@@ -68,7 +68,7 @@ t.test('a redirect is an answer and is not followed', async t => {
   t.same(paths, ['/'])
 })
 
-t.test('of a body without end only the agreed bytes are taken', async t => {
+t.test('an endless body is cut at maxBytes', async t => {
   let noteDrop = () => {}
   const dropped = new Promise<void>(resolve => (noteDrop = resolve))
   const port = await serveHttp(t, (_request, response) => {
@@ -84,7 +84,7 @@ t.test('of a body without end only the agreed bytes are taken', async t => {
   await t.resolves(dropped, 'the connection was dropped')
 })
 
-t.test('a body of exactly the agreed length is whole', async t => {
+t.test('a body of exactly maxBytes is complete', async t => {
   const port = await serveHttp(t, (_request, response) => response.end('x'.repeat(1_000)))
   const { body, isTruncated } = await client.request(get(`http://127.0.0.1:${port}/`))
   t.equal(body.length, 1_000)
@@ -127,28 +127,25 @@ t.test('the pinned address is dialled while the host stays the URL’s', async t
   t.equal(response.body.toString(), `hooks.example.test:${port}`)
 })
 
-t.test(
-  'over TLS the certificate has to be right for the URL’s host, whatever address is dialled',
-  async t => {
-    const port = await serve(
-      t,
-      createTlsServer(httpCertificate, (_request, response) => response.end('secret')),
-    )
-    const trusting = openHttpClient(systemClock, { authorities: httpCertificate.cert })
-    const pinned = { address: '127.0.0.1' }
-    const response = await trusting.request(get(`https://hooks.example.test:${port}/`, pinned))
-    t.equal(response.body.toString(), 'secret')
-    await t.rejects(trusting.request(get(`https://other.example.test:${port}/`, pinned)), {
-      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
-    })
-    await t.rejects(trusting.request(get(`https://127.0.0.1:${port}/`)), {
-      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
-    })
-    await t.rejects(client.request(get(`https://hooks.example.test:${port}/`, pinned)), {
-      code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
-    })
-  },
-)
+t.test('the TLS certificate must match the URL’s host, whatever address is dialled', async t => {
+  const port = await serve(
+    t,
+    createTlsServer(httpCertificate, (_request, response) => response.end('secret')),
+  )
+  const trusting = openHttpClient(systemClock, { authorities: httpCertificate.cert })
+  const pinned = { address: '127.0.0.1' }
+  const response = await trusting.request(get(`https://hooks.example.test:${port}/`, pinned))
+  t.equal(response.body.toString(), 'secret')
+  await t.rejects(trusting.request(get(`https://other.example.test:${port}/`, pinned)), {
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  })
+  await t.rejects(trusting.request(get(`https://127.0.0.1:${port}/`)), {
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  })
+  await t.rejects(client.request(get(`https://hooks.example.test:${port}/`, pinned)), {
+    code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+  })
+})
 
 t.test('the stand-in answers in order, remembers requests and refuses what it has no answer for', async t => {
   const fake = new FakeHttpClient()
@@ -165,7 +162,7 @@ t.test('the stand-in answers in order, remembers requests and refuses what it ha
   )
 })
 
-t.test('what a stranger names is called on the public Internet only, by address and by name', async t => {
+t.test('URLs of clients are called on the public Internet only, by address and by name', async t => {
   const port = await serveHttp(t, (_request, response) => response.end('secret'))
   const asStranger = (url: string, more: Partial<HttpRequest> = {}): HttpRequest => {
     const { namedBy: _, ...request } = get(url, more)

@@ -22,12 +22,12 @@ function openServer(t: Test): Server {
   return server
 }
 
-t.test('[::] takes those of IPv4 too', async t => {
+t.test('[::] accepts IPv4 connections', async t => {
   const { port } = await listenOn(openServer(t), { host: '::', port: 0 }, 10)
   t.ok(await answers(port, '127.0.0.1'))
 })
 
-t.test('beside 0.0.0.0 of the same port it leaves IPv4 to that', async t => {
+t.test('beside 0.0.0.0 on the same port, [::] is IPv6 only', async t => {
   t.same(
     markIpv6Only([
       { host: '::', port: 25 },

@@ -25,7 +25,7 @@ const ask = (socketPath: string) =>
     maxBytes: 100,
   })
 
-t.test('it answers, is for its owner alone, and is gone when closed', async t => {
+t.test('the socket answers, has mode 0600, and is removed when closed', async t => {
   const path = join(folder(t), 'control.sock')
   const listener = await listen(path)
   t.equal(statSync(path).mode & 0o7777, 0o600)
@@ -35,7 +35,7 @@ t.test('it answers, is for its owner alone, and is gone when closed', async t =>
   await t.rejects(ask(path), { code: 'ENOENT' })
 })
 
-t.test('what a killed server has left is replaced; what is no socket is not', async t => {
+t.test('a stale socket is replaced; another file is not', async t => {
   const path = join(folder(t), 'control.sock')
   const left = await listen(path)
   const next = await listen(path)
@@ -46,7 +46,7 @@ t.test('what a killed server has left is replaced; what is no socket is not', as
   await t.rejects(listen(path), /control\.sock is not a socket and blocks the control socket; remove it/)
 })
 
-t.test('a folder that everybody may write to is refused, and so is a path that would be cut off', async t => {
+t.test('a world-writable folder and a path that is too long are refused', async t => {
   const open = folder(t)
   chmodSync(open, 0o777)
   await t.rejects(listen(join(open, 'control.sock')), /is writable by everybody; run chmod o-w /)

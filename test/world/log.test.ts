@@ -5,7 +5,7 @@ import { LineWriter, type WriteSome } from '../../src/world/line-writer.js'
 
 const TIME = '2026-01-05T10:00:00.000Z'
 
-t.test('a line is an object of JSON, or words for people, and one line whatever it says', async t => {
+t.test('an event is one line of JSON or text, whatever its fields', async t => {
   const fields = { to: 'ann@x.example', summary: 'said "no"\r\nand more', size: 3, ok: true, none: undefined }
   t.same(JSON.parse(jsonLine('warn', TIME, 'message bounced', fields)), {
     level: 'warn',
@@ -22,7 +22,7 @@ t.test('a line is an object of JSON, or words for people, and one line whatever 
   t.equal(textLine('info', TIME, 'event', { a: '', b: 'x=y' }), `${TIME} info  event: a="" b="x=y"`)
 })
 
-t.test('the journal is told how much a line matters', async t => {
+t.test('lines for the journal carry a priority', async t => {
   t.same((['debug', 'info', 'warn', 'error'] as const).map(journalPrefix), ['<7>', '<6>', '<4>', '<3>'])
 })
 
@@ -53,7 +53,7 @@ function slowReader() {
   }
 }
 
-t.test('lines that come together are one write, and in order', async t => {
+t.test('lines logged together share one write, in order', async t => {
   const { writer, written, take } = slowReader()
   t.ok(writer.add('one'))
   t.ok(writer.add('two'))
@@ -66,30 +66,27 @@ t.test('lines that come together are one write, and in order', async t => {
   t.same(written, ['one\n', 'two\n', 'three\n'])
 })
 
-t.test(
-  'a reader that takes nothing costs lines beyond a bound, which are counted, and no memory',
-  async t => {
-    const { writer, take, written } = slowReader()
-    writer.add('first')
-    void writer.flush()
-    const line = 'x'.repeat(1_023)
-    let kept = 0
-    while (writer.add(line)) kept += 1
-    t.equal(kept, 4 * 1_024)
-    t.notOk(writer.add(line))
-    t.notOk(writer.hasRoom)
-    t.equal(writer.takeDropped(), 2)
-    t.equal(writer.takeDropped(), 0)
-    const flushed = writer.flush()
-    take()
-    take()
-    await flushed
-    t.ok(writer.hasRoom)
-    t.equal(written.join('').length, 6 + kept * 1_024)
-  },
-)
+t.test('with a stalled reader, lines beyond the buffer are dropped and counted', async t => {
+  const { writer, take, written } = slowReader()
+  writer.add('first')
+  void writer.flush()
+  const line = 'x'.repeat(1_023)
+  let kept = 0
+  while (writer.add(line)) kept += 1
+  t.equal(kept, 4 * 1_024)
+  t.notOk(writer.add(line))
+  t.notOk(writer.hasRoom)
+  t.equal(writer.takeDropped(), 2)
+  t.equal(writer.takeDropped(), 0)
+  const flushed = writer.flush()
+  take()
+  take()
+  await flushed
+  t.ok(writer.hasRoom)
+  t.equal(written.join('').length, 6 + kept * 1_024)
+})
 
-t.test('a pipe that is full is tried again, and one that nobody reads any more is let go of', async t => {
+t.test('a full pipe is retried, a closed one is given up', async t => {
   const { writer, written, take, isWriting } = slowReader()
   writer.add('full')
   const flushed = writer.flush()

@@ -20,7 +20,7 @@ t.test('the file has no name, and its owner alone may open it', t => {
   t.end()
 })
 
-t.test('where it cannot be written or not be executed, the next folder is tried', t => {
+t.test('if the file cannot be written or executed, the next folder is tried', t => {
   const folders = ['/nowhere', emptyFolder(), emptyFolder()]
   const tried: string[] = []
   const path = loadFromAnyOf(folders, octets, { exports: {} }, (_module, path) => {
@@ -32,7 +32,7 @@ t.test('where it cannot be written or not be executed, the next folder is tried'
   t.end()
 })
 
-t.test('where no folder will do, it says which were tried and why', t => {
+t.test('if no folder works, the error lists those tried and why', t => {
   const forbid = () => {
     throw new Error('failed to map segment from shared object')
   }

@@ -24,7 +24,7 @@ const fail = (): boolean => {
   throw new Error('the disk is gone')
 }
 
-t.test('turns follow each other while there may be more', async t => {
+t.test('batches follow each other while there may be more', async t => {
   const { loop, taken } = loopOf([more, more, done])
   loop.wake()
   await loop.stop()
@@ -35,7 +35,7 @@ t.test('turns follow each other while there may be more', async t => {
   t.equal(other.taken(), 3)
 })
 
-t.test('a wake during the last turn brings another', async t => {
+t.test('a wake during the last batch starts another', async t => {
   const woken = loopOf([
     () => {
       woken.loop.wake()
@@ -48,23 +48,20 @@ t.test('a wake during the last turn brings another', async t => {
   t.equal(woken.taken(), 2)
 })
 
-t.test(
-  'after failures it rests longer each time, whoever wakes it, and from the first again after a success',
-  async t => {
-    const succeed = () => {
-      loop.resetBackoff()
-      return fail()
-    }
-    const { clock, loop, rests, taken } = loopOf([fail, fail, succeed, done])
-    loop.wake()
-    for (const seen of [1, 2, 3]) {
-      await new Promise(setImmediate)
-      loop.wake()
-      t.equal(taken(), seen, 'it rests')
-      await clock.advance(rests.at(-1) ?? 0)
-    }
+t.test('back-off grows with each failure, ignores wakes, and resets after a success', async t => {
+  const succeed = () => {
+    loop.resetBackoff()
+    return fail()
+  }
+  const { clock, loop, rests, taken } = loopOf([fail, fail, succeed, done])
+  loop.wake()
+  for (const seen of [1, 2, 3]) {
     await new Promise(setImmediate)
-    t.equal(taken(), 4)
-    t.same(rests, [1_000, 2_000, 1_000])
-  },
-)
+    loop.wake()
+    t.equal(taken(), seen, 'it rests')
+    await clock.advance(rests.at(-1) ?? 0)
+  }
+  await new Promise(setImmediate)
+  t.equal(taken(), 4)
+  t.same(rests, [1_000, 2_000, 1_000])
+})

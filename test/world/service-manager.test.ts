@@ -17,7 +17,7 @@ t.test('it is ready, and lives, as often as the watchdog wants', async t => {
   t.ok(said.includes('7: STOPPING=1'))
 })
 
-t.test('without systemd nothing is said', async t => {
+t.test('without systemd nothing is sent', async t => {
   for (const descriptor of [undefined, '', 'x']) {
     const said: string[] = []
     const manager = openServiceManager({ descriptor, watchdog: '1' }, (_, text) => said.push(text))

@@ -47,7 +47,7 @@ async function shown(t: Test, days = 90, name = NAME) {
   return { files, write, first, clock, log, certificate, look: () => job.run(never) }
 }
 
-t.test('renewed files are taken over by themselves, and told once', async t => {
+t.test('renewed files are loaded automatically and logged once', async t => {
   const { write, certificate, look, log } = await shown(t)
   await look()
   t.same(log.lines, [])
@@ -60,7 +60,7 @@ t.test('renewed files are taken over by themselves, and told once', async t => {
   t.equal(log.lines.length, 1)
 })
 
-t.test('a link that leads elsewhere is followed, as certbot makes them', async t => {
+t.test('a redirected symlink is noticed, as certbot uses them', async t => {
   const { files, certificate, look, first } = await shown(t)
   const next = await makePair(NAME, NOW - DAY, NOW + 180 * DAY)
   for (const kind of ['cert', 'key'] as const) {
@@ -72,7 +72,7 @@ t.test('a link that leads elsewhere is followed, as certbot makes them', async t
   t.not(certificate.pair().cert, first.cert)
 })
 
-t.test('a pair that does not belong together is told once, and taken when it does', async t => {
+t.test('a mismatched pair is logged once, and loaded once it matches', async t => {
   const { files, first, certificate, look, log } = await shown(t)
   const next = await makePair(NAME, NOW - DAY, NOW + 180 * DAY)
   writeFileSync(files.cert, next.cert)
@@ -89,28 +89,25 @@ t.test('a pair that does not belong together is told once, and taken when it doe
   t.same(certificate.pair(), next)
 })
 
-t.test(
-  'neither another name, nor an end that is past, nor a beginning to come replaces a right one',
-  async t => {
-    const { write, first, certificate, look, log, files } = await shown(t)
-    for (const [name, from, until, reason] of [
-      ['other.example.com', NOW - DAY, NOW + 90 * DAY, /is not for mail\.example\.com/],
-      [NAME, NOW - 90 * DAY, NOW - DAY, /until/],
-      [NAME, NOW + DAY, NOW + 90 * DAY, /valid from/],
-    ] as const) {
-      write(await makePair(name, from, until))
-      await look()
-      t.same(certificate.pair(), first)
-      t.match(log.lines.at(-1)?.fields['error'], reason)
-      await t.rejects(certificate.reload(), { message: reason })
-    }
-    rmSync(files.cert)
+t.test('a mismatched, expired or not yet valid certificate never replaces a valid one', async t => {
+  const { write, first, certificate, look, log, files } = await shown(t)
+  for (const [name, from, until, reason] of [
+    ['other.example.com', NOW - DAY, NOW + 90 * DAY, /is not for mail\.example\.com/],
+    [NAME, NOW - 90 * DAY, NOW - DAY, /until/],
+    [NAME, NOW + DAY, NOW + 90 * DAY, /valid from/],
+  ] as const) {
+    write(await makePair(name, from, until))
     await look()
-    t.same(certificate.pair(), first, 'nor do files that are gone')
-  },
-)
+    t.same(certificate.pair(), first)
+    t.match(log.lines.at(-1)?.fields['error'], reason)
+    await t.rejects(certificate.reload(), { message: reason })
+  }
+  rmSync(files.cert)
+  await look()
+  t.same(certificate.pair(), first, 'nor do files that are gone')
+})
 
-t.test('where the one in use is wrong itself, another wrong one is taken, and a right one', async t => {
+t.test('an invalid certificate is replaced by another invalid or by a valid one', async t => {
   const { write, certificate, look } = await shown(t, 90, 'old.example.com')
   const other = await makePair('smtp.example.com', NOW - DAY, NOW + 100 * DAY)
   write(other)
@@ -122,7 +119,7 @@ t.test('where the one in use is wrong itself, another wrong one is taken, and a 
   t.same(certificate.pair(), right)
 })
 
-t.test('the end is told from two weeks before, once a day, and no more after it was renewed', async t => {
+t.test('expiry is logged daily from two weeks before, until renewed', async t => {
   const { write, clock, look, log } = await shown(t, 40)
   await look()
   t.same(log.lines, [])

@@ -10,13 +10,7 @@ import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type References } from '../../resource/references.js'
 import type { FlowParts } from '../automation-parts.js'
-import {
-  AUTOMATION_STATUSES,
-  MAX_AUTOMATIONS,
-  MAX_STEPS,
-  type Automation,
-  type Step,
-} from './automation.js'
+import { AUTOMATION_STATUSES, MAX_AUTOMATIONS, MAX_STEPS, type Automation, type Step } from './automation.js'
 import { listAutomations } from './automation-store.js'
 import {
   automationEtag,

@@ -44,9 +44,9 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     rule: 'totals opens and clicks',
     from: ['Other resources > Analytics totals sends campaign_sends api_sends'],
     tests: [
-      inFile('tracking/tracked-served')('the picture at the end of the body tells of an opening'),
+      inFile('tracking/tracked-served')('the pixel at the end of the body records an open'),
       inFile('tracking/tracked-served')(
-        'a link leads on to where it was written to, and a person who follows it is counted once',
+        'a tracked link redirects to its target, and a person is counted once',
       ),
     ],
     asserts: ['postroad.counted(1, 0)', 'postroad.counted(1, 2)'],

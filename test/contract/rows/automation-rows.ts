@@ -5,25 +5,23 @@ const flows = inFile('automations/automations-served')
 const runs = inFile('automations/runs-served')
 
 const MADE = flows(
-  'an automation is made as a draft, shown with steps and run statistics, listed and deleted',
+  'an automation is created as a draft, shown with steps and run statistics, listed and deleted',
 )
-const DEFAULTS = flows('a step without config has the defaults of its type; snake_case is taken as well')
-const FAULTS = flows(
-  'a config that its type does not allow is a 400 that names the field, and nothing is made',
+const DEFAULTS = flows('a step without config gets the defaults of its type; snake_case is accepted')
+const FAULTS = flows('an invalid config gives a 400 that names the field, and nothing is created')
+const BRANCHES = flows('branches may refer to client-chosen step ids, which are replaced by new ones')
+const STEPS = flows('steps are added, updated, reordered in one request and deleted; positions have no gaps')
+const STATES = flows(
+  'status changes other than draft to active, active to paused and paused to active give a 409',
 )
-const BRANCHES = flows('branches lead to the steps that the request calls so, each with an id of its own')
-const STEPS = flows('steps are added, changed, reordered all at once, and taken out; positions have no gaps')
-const STATES = flows('a draft becomes active, an active one paused, a paused one active; all else is a 409')
-const MISSING = flows('what is missing, and loops in which no time passes, are told of when it is activated')
-const BOUNDS = flows('a workspace has at most 500 automations, and one of these at most 200 steps')
+const MISSING = flows('activation is refused for missing references and for loops without a delay or wait')
+const BOUNDS = flows('a workspace has at most 500 automations with at most 200 steps each')
 const MONTH = runs('a month of delays, waits and branches, step by step')
-const LISTED = runs('runs are listed by how they stand, cancelled, and shown with what started them')
-const BY_HAND = runs('who enters by the API has to be a contact, and the automation active')
-const PAUSED = runs('runs stand still while their automation is paused, and end when it is deleted')
-const TRIGGERS = runs('what a contact does starts runs: made, put into a list, tagged, buying, looking')
-const WEBHOOK = runs(
-  'a webhook step leads to no address that is not public: it is tried again, and then the run has failed',
-)
+const LISTED = runs('runs are listed by status, cancelled, and shown with their trigger')
+const BY_HAND = runs('the API starts runs only for contacts, and only in active automations')
+const PAUSED = runs('runs are paused with their automation and cancelled when it is deleted')
+const TRIGGERS = runs('contact events start runs: created, joined a list, tagged, purchased, viewed a page')
+const WEBHOOK = runs('a webhook step to a non-public address is retried, then the run fails')
 
 const at = (method: string, path = '') => `Automations > ${method} /automations${path}`
 const api = (method: string, path: string, code: string) => `${method} /api/v1/automations${path}: ${code}`

@@ -138,7 +138,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     tests: [
       REFUSED,
       inFile('msa/rest/batch')('a message of a batch has the bounds of a single send'),
-      inFile('tracking/tracked-served')('a mail that asks for neither has neither'),
+      inFile('tracking/tracked-served')('a message without tracking has no pixel and no tracked links'),
     ],
     asserts: ["path: 'track_opens'", 't.match(opensOnly.html, PIXEL)'],
   },

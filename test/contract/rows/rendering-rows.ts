@@ -95,8 +95,8 @@ export const RENDERING_ROWS: readonly Row[] = [
     rule: 'links of unsubscribing, preferences, mailto, tel, # and other schemes stay; machines move nothing',
     from: ['decisions: Email > Tracking never rewrites unsubscribe preferences'],
     tests: [
-      tracked('links that are nobody else’s business stay as they were written'),
-      tracked('machines move neither the status nor the counters'),
+      tracked('links to our own pages are not tracked'),
+      tracked('visits by machines change neither status nor counters'),
     ],
     asserts: ['t.same(found.slice(0, kept.length), kept)', 'postroad.counted(0, 0)'],
   },
