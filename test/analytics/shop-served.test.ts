@@ -32,7 +32,10 @@ t.test('a conversion of an unknown contact is a 404 of its own, and is not recor
       status: 404,
       body: { error: { code: 'contact_not_found', path: 'contact_id' } },
     })
-  t.same((await list()).body, { data: [], pagination: { total: 0, limit: 100, offset: 0, has_more: false } })
+  t.same((await list()).body, {
+    data: [],
+    pagination: { total: 0, limit: 100, offset: 0, has_more: false, next_cursor: null },
+  })
 })
 
 t.test('what cannot be a conversion is refused by name before the contact is looked for', async t => {

@@ -8,7 +8,7 @@ import { isoTime } from '../../core/moments.js'
 import type { Database, Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { cursorQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
@@ -99,15 +99,15 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       description:
         'Filter by contact and by when the conversion was recorded. `email` is the address of a contact that exists; conversions of a deleted ' +
         'contact are found by `contact_id`.',
-      query: Type.Object({ ...pageQuery, ...filter, ...timeRangeQuery }, { additionalProperties: false }),
+      query: Type.Object({ ...cursorQuery, ...filter, ...timeRangeQuery }, { additionalProperties: false }),
       item: ConversionSchema,
       async handle({ principal: { workspaceId }, query }, page) {
         const range = readTimeRange(query)
         const contactId = await findFiltered(parts, workspaceId, query)
         if (contactId === NOBODY) return { items: [], total: 0 }
         const asked = { ...range, ...given({ contactId }) }
-        const { items, total } = await listConversions(database.slowReader, workspaceId, asked, page)
-        return { items: items.map(conversionToApi), total }
+        const found = await listConversions(database.slowReader, workspaceId, asked, page)
+        return { ...found, items: found.items.map(conversionToApi) }
       },
     }),
     route({

@@ -84,6 +84,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'contact_imports',
   'contact_sweeps',
   'daily_counters',
+  'daily_group_counters',
   'dkim_keys',
   'domain_reports',
   'domains',

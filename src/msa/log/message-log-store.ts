@@ -125,7 +125,8 @@ async function listWaitingMessages(
 ): Promise<Listing<LoggedMessage>> {
   const found: string[] = []
   const enough = page.offset + page.limit + MOST_COUNTED
-  let beforeId = filter.behind ?? (filter.until === undefined ? undefined : firstIdAt(filter.until + ID_LAG_MS))
+  let beforeId =
+    filter.behind ?? (filter.until === undefined ? undefined : firstIdAt(filter.until + ID_LAG_MS))
   for (let looked = 0; looked < MOST_LOOKED_AT && found.length < enough; looked += WAITING_AT_ONCE) {
     if (looked > 0) await nextTurn()
     const search = { state, workspaceId, since: filter.since, beforeId }
