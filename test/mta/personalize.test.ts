@@ -61,7 +61,7 @@ t.test('each of many readers gets in octets what was filled in for them in text'
         ...makeJob({ content, recipient: contact.email }),
         messageId,
         workspaceId: WORKSPACE,
-        own: { contact },
+        mergeValues: { contact },
       }
       const filled = fillIn(job, content, merging)
       if (typeof filled.html === 'object') ahead += 1
@@ -74,7 +74,7 @@ t.test('each of many readers gets in octets what was filled in for them in text'
       const plan = { subject: planSubject(content.subject, merging), body: planBody({ html }, merging) }
       const meant = renderMail(
         plan,
-        valuesOf(merging, job.own, job.recipient, job.acceptedAt, links, tracking),
+        valuesOf(merging, job.mergeValues, job.recipient, job.acceptedAt, links, tracking),
       )
       const read = await simpleParser(message, { skipTextToHtml: true, skipImageLinks: true })
       const label = `${name} for '${firstName}'`
@@ -97,7 +97,7 @@ t.test('a subject that comes out empty is an error, one that was empty from the 
   const contact = { email: 'ann@x.example', firstName: '', lastName: null, attributes: {} }
   const fill = (subject: string) => {
     const content: ComposedContent & JobContent = { ...withoutText, subject, html: OWN, merging }
-    const job = { ...makeJob({ content, recipient: contact.email }), own: { contact } }
+    const job = { ...makeJob({ content, recipient: contact.email }), mergeValues: { contact } }
     return openPersonalizer(mailLinks)(job, content, merging).subject
   }
   t.throws(() => fill(' {{first_name}} '), { message: 'the subject is empty after merging' })

@@ -132,7 +132,7 @@ export class JobLoader {
     entry: QueueEntry,
     loaded: LoadedContent,
     signingKeys: readonly DkimKey[],
-    own: OwnValues | undefined,
+    mergeValues: OwnValues | undefined,
   ): DeliveryJob {
     return {
       messageId: entry.messageId,
@@ -144,7 +144,7 @@ export class JobLoader {
       content: loaded.content,
       signingKeys,
       submission: loaded.submission,
-      ...given({ origin: loaded.origin, own, dueAt: entry.dueAt }),
+      ...given({ origin: loaded.origin, mergeValues, dueAt: entry.dueAt }),
     }
   }
 

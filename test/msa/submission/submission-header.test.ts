@@ -65,7 +65,7 @@ t.test('a wish that cannot be read or kept is refused, not passed over', async t
   const before = postroad.rowCounts()['messages']
   const client = await loggedIn()
   for (const [field, reply] of [
-    ['X-Postroad-Track: everything', /X-Postroad-Track has to be/],
+    ['X-Postroad-Track: everything', /X-Postroad-Track must be/],
     ['X-Postroad-Tag: ', /X-Postroad-Tag is empty/],
     ['X-Postroad-Template: welcome', /X-Postroad-Template is not the id of a template/],
     ['X-Postroad-Template: 01890a5d-ac96-774b-bcce-b302099a8057', /no template has this id/],

@@ -67,7 +67,7 @@ t.test('several authors need a Sender, who vouches for none of them', async t =>
   const { loggedIn, caught } = await office
   const client = await loggedIn()
   const from = 'From: Ann <ann@elsewhere.test>, bob@elsewhere.test'
-  t.match(await client.submit(letter(from)), /^550 5\.6\.0 .*no Sender/)
+  t.match(await client.submit(letter(from)), /^550 5\.6\.0 .*requires a Sender/)
   for (const field of [
     from,
     'From: App <app@sender.test>, bob@elsewhere.test',
