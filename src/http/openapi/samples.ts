@@ -56,7 +56,12 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
     actor: { type: 'api_key', id: IDS.other, name: 'Website' },
     ...{ action: 'domain.added', subject: 'example.com', details: { domain_id: IDS.domain } },
   },
-  Analytics: { period: '30d', ...total, daily_api_sends: [{ date: today, count: 48 }], daily: [day] },
+  Analytics: {
+    ...{ period: '1d', since: today, until: today, ...total },
+    daily_api_sends: [{ date: today, count: 48 }],
+    daily: [day],
+    groups: [{ value: 'receipt', ...total }],
+  },
   AnalyticsDay: day,
   DailyCount: { date: today, count: 48 },
 
