@@ -8,6 +8,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { systemWorld } from '../../src/world/world.js'
 import { initialise, routeTo, type Initialised } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
+import { openServed } from '../support/smtp/submission.js'
 import { until } from '../support/until.js'
 
 const LETTER = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
@@ -122,7 +123,13 @@ t.test('what a key may do and how often is changed, for the running server too',
 
 t.test('a client that was locked out logs in again once the operator says so', async t => {
   const postroad = await initialise(t)
-  await postroad.serve()
+  const server = await postroad.serve()
+  const client = await openServed(server)
+  for (let guess = 0; guess < 10; guess += 1)
+    t.match(await client.login(`${postroad.key.slice(0, 14)}${guess}`), /^535 /)
+  t.match(await client.login(postroad.key), /^454 /)
+  t.same(await postroad.json('login', 'unlock', '127.0.0.1'), { unlocked: true })
+  t.match(await client.login(postroad.key), /^235 /)
   t.same(await postroad.json('login', 'unlock', '192.0.2.7'), { unlocked: false })
   t.match(await postroad.run('login', 'unlock', '192.0.2.7'), { out: /no failed logins/ })
 })

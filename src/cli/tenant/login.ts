@@ -1,4 +1,4 @@
-/** `postroad login unlock ADDRESS`: lets a client log in again that the running server has locked out. */
+/** `postroad login unlock ADDRESS`: clears the failed logins of a client's address on the running server. */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
 import { LOGIN_UNLOCK_PATH } from '../../msa/submission/login-routes.js'
@@ -15,9 +15,9 @@ import { askServer } from '../running-server.js'
 
 export function loginCommands(program: Command, context: CliContext): void {
   const group = program.command('login').description('logins of SMTP clients')
-  command(group, 'unlock <address>', 'let an IP address log in again that failed too often').action(
+  command(group, 'unlock <address>', 'clear the failed logins of an IP address').action(
     async (address: string, options: CommonOptions) => {
-      if (ipVersion(address) === 0) throw new UsageError(`${address} is no IP address`)
+      if (ipVersion(address) === 0) throw new UsageError(`${address} is not a valid IP address`)
       await withAppliance(context, options, async appliance => {
         const answer = await askServer(appliance, 'POST', LOGIN_UNLOCK_PATH, { address })
         // What it knows of failed logins ends with the server.

@@ -68,14 +68,16 @@ export const SUBMISSION_SECTION = table(
       min: 1,
       max: 1_000,
       default: 10,
-      description: 'Failed logins from one address after which it is locked out for `login_lockout`.',
+      description:
+        'Failed logins with the same start of a key (14 characters) from one address after which that key is refused there for `login_lockout`; ' +
+        'after ten times as many from all addresses it is refused everywhere. A key that has logged in from an address is never refused there.',
     }),
     login_lockout: duration({
       default: '15m',
       min: '1s',
       max: '1d',
       description:
-        'How long an address with too many failed logins is refused; also the time they are counted over.',
+        'How long logins are refused after too many failures; also the period over which failures are counted.',
     }),
   },
   { description: 'SMTP submission for applications (RFC 6409, RFC 8314).' },

@@ -1,85 +1,146 @@
 /**
- * Counts failed logins per client address and locks out who fails too often.
+ * Limits password guessing on the submission listener without locking out clients that share an address with the attacker.
  *
- * Used by the submission receiver. A locked-out address is refused before its password is looked at, so that guessing
- * learns nothing; one customer of an IPv6 provider, who has a /64 of addresses, counts as one. A key that has logged in from an address
- * before is never locked out there, whatever its neighbours behind the same address do. In memory and bounded; a restart forgives.
- * Never throws.
+ * The user name of a login is `apikey` for everybody, so an account is what the password begins with: a key's prefix and six of its 40
+ * random characters. Failures are counted three ways, each over `lockoutMs`:
+ * - per address and account: from `failures` on, the pair is refused before its password is checked;
+ * - per account over all addresses: from ten times `failures` on, it is refused everywhere;
+ * - per address over all accounts: from `failures` on, further failed logins get the reply of a lockout. Passwords are still checked, so
+ *   that a right key logs in at once.
+ * A key that has logged in from an address is never locked out there. An IPv6 /64 counts as one address.
+ * In memory and bounded; a restart clears it. Never throws.
  */
 import { createHash } from 'node:crypto'
 import { addressKey } from '../../world/net/ip-address.js'
 import type { Clock } from '../../world/time/clock.js'
 
 export interface LoginGuardLimits {
-  /** Failures within `lockoutMs` that lock an address out. */
   readonly failures: number
   readonly lockoutMs: number
 }
 
-interface Failures {
-  count: number
-  /** When the first of them was, or when the lock began; ms of the monotonic clock. */
-  since: number
+/** What one failed login led to. */
+export interface FailureEffect {
+  /** This failure locked the account out, at its address or everywhere. */
+  readonly lockedOut?: 'address' | 'everywhere'
+  /** Over 0 if the address had already used up its failures, ms. */
+  readonly throttledForMs: number
 }
 
-/** Addresses remembered; beyond it the one that failed longest ago is forgotten. */
-const MOST_ADDRESSES = 50_000
+/** `ts_live_` and six characters: 36 bits, so guesses at random never meet a real key's account. */
+const ACCOUNT_CHARACTERS = 14
+const FACTOR_EVERYWHERE = 10
+const MAX_RECORDS = 50_000
 
 export class LoginGuard {
-  private readonly clock: Clock
   private readonly limits: LoginGuardLimits
-  private readonly records = new Map<string, Failures>()
-  /** Address and hash of keys that have logged in from there; the least recently used is forgotten first. */
+  private readonly pairs: FailureCounts
+  private readonly accounts: FailureCounts
+  private readonly addresses: FailureCounts
+  /** Address and hash of keys that have logged in from there; the least recently used is evicted first. */
   private readonly known = new Set<string>()
 
   constructor(clock: Clock, limits: LoginGuardLimits) {
-    this.clock = clock
     this.limits = limits
+    this.pairs = new FailureCounts(clock, limits)
+    this.accounts = new FailureCounts(clock, limits, FACTOR_EVERYWHERE)
+    this.addresses = new FailureCounts(clock, limits)
   }
 
   get lockoutMs(): number {
     return this.limits.lockoutMs
   }
 
-  /** @returns for how long this password is refused from the address, ms; 0 when it is not */
+  /** @returns for how long this password is refused from the address, ms; 0 if it is not */
   lockedForMs(address: string, password: string): number {
-    return this.known.has(pairOf(address, password)) ? 0 : this.addressLockedForMs(address)
+    if (this.known.has(knownKey(address, password))) return 0
+    const account = accountOf(password)
+    return Math.max(this.pairs.overForMs(pairKey(address, account)), this.accounts.overForMs(account))
   }
 
-  /** @returns for how long unknown passwords are refused from the address, ms; 0 when they are not */
-  addressLockedForMs(address: string): number {
-    const record = this.current(addressKey(address))
-    if (record === undefined || record.count < this.limits.failures) return 0
-    return record.since + this.limits.lockoutMs - this.clock.monotonic()
+  failed(address: string, password: string): FailureEffect {
+    this.known.delete(knownKey(address, password))
+    const account = accountOf(password)
+    const throttledForMs = this.addresses.overForMs(addressKey(address))
+    this.addresses.add(addressKey(address))
+    const isLockedHere = this.pairs.add(pairKey(address, account))
+    const isLockedEverywhere = this.accounts.add(account)
+    if (isLockedEverywhere) return { throttledForMs, lockedOut: 'everywhere' }
+    return isLockedHere ? { throttledForMs, lockedOut: 'address' } : { throttledForMs }
   }
 
-  failed(address: string, password: string): void {
-    this.known.delete(pairOf(address, password))
-    const name = addressKey(address)
-    const now = this.clock.monotonic()
-    const record = this.current(name) ?? { count: 0, since: now }
-    record.count += 1
-    // The lock lasts from the failure that brought it.
-    if (record.count === this.limits.failures) record.since = now
-    this.records.delete(name)
-    this.records.set(name, record)
-    const [eldest] = this.records.keys()
-    if (this.records.size > MOST_ADDRESSES && eldest !== undefined) this.records.delete(eldest)
-  }
-
-  /** The operator says so. @returns whether there was anything to forget */
+  /** For the operator: clears the failures of an address, and of the accounts that failed there. @returns whether there were any */
   forgive(address: string): boolean {
-    return this.records.delete(addressKey(address))
+    const accounts = this.pairs.deleteStartingWith(pairKey(address, ''))
+    for (const account of accounts) this.accounts.delete(account)
+    return this.addresses.delete(addressKey(address)) || accounts.length > 0
   }
 
-  /** A right password: what was mistyped before does not count. */
+  /** Clears earlier typing errors of the same client, but not the throttling of an address. */
   succeeded(address: string, password: string): void {
-    if (this.addressLockedForMs(address) === 0) this.records.delete(addressKey(address))
-    const pair = pairOf(address, password)
+    if (this.addresses.overForMs(addressKey(address)) === 0) this.addresses.delete(addressKey(address))
+    this.pairs.delete(pairKey(address, accountOf(password)))
+    const pair = knownKey(address, password)
     this.known.delete(pair)
     this.known.add(pair)
     const [eldest] = this.known
-    if (this.known.size > MOST_ADDRESSES && eldest !== undefined) this.known.delete(eldest)
+    if (this.known.size > MAX_RECORDS && eldest !== undefined) this.known.delete(eldest)
+  }
+}
+
+interface Failures {
+  count: number
+  /** The first failure, or the one that reached the limit; ms of the monotonic clock. */
+  since: number
+}
+
+/** Failures by name. At `MAX_RECORDS` names the one that failed longest ago is evicted. */
+class FailureCounts {
+  private readonly clock: Clock
+  private readonly limits: LoginGuardLimits
+  private readonly factor: number
+  private readonly records = new Map<string, Failures>()
+
+  constructor(clock: Clock, limits: LoginGuardLimits, factor = 1) {
+    this.clock = clock
+    this.limits = limits
+    this.factor = factor
+  }
+
+  /** @returns for how long the limit stays reached, ms; 0 if it is not */
+  overForMs(name: string): number {
+    const record = this.current(name)
+    if (record === undefined || record.count < this.limit) return 0
+    return record.since + this.limits.lockoutMs - this.clock.monotonic()
+  }
+
+  /** @returns whether this failure reached the limit */
+  add(name: string): boolean {
+    const now = this.clock.monotonic()
+    const record = this.current(name) ?? { count: 0, since: now }
+    record.count += 1
+    const isReached = record.count === this.limit
+    if (isReached) record.since = now
+    this.records.delete(name)
+    this.records.set(name, record)
+    const [eldest] = this.records.keys()
+    if (this.records.size > MAX_RECORDS && eldest !== undefined) this.records.delete(eldest)
+    return isReached
+  }
+
+  delete(name: string): boolean {
+    return this.records.delete(name)
+  }
+
+  /** @returns what followed the prefix in each deleted name */
+  deleteStartingWith(prefix: string): string[] {
+    const names = [...this.records.keys()].filter(name => name.startsWith(prefix))
+    for (const name of names) this.records.delete(name)
+    return names.map(name => name.slice(prefix.length))
+  }
+
+  private get limit(): number {
+    return this.limits.failures * this.factor
   }
 
   private current(name: string): Failures | undefined {
@@ -90,6 +151,18 @@ export class LoginGuard {
   }
 }
 
-function pairOf(address: string, password: string): string {
-  return `${addressKey(address)} ${createHash('sha256').update(password).digest('base64')}`
+function accountOf(password: string): string {
+  return hashOf(password.slice(0, ACCOUNT_CHARACTERS))
+}
+
+function pairKey(address: string, account: string): string {
+  return `${addressKey(address)} ${account}`
+}
+
+function knownKey(address: string, password: string): string {
+  return `${addressKey(address)} ${hashOf(password)}`
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
 }

@@ -1,4 +1,4 @@
-/** `POST /logins/unlock`, on the control socket only: lets an address log in again that was locked out (`postroad login unlock`). */
+/** `POST /logins/unlock`, on the control socket only: clears the failed logins of an address (`postroad login unlock`). */
 import Type from 'typebox'
 import { openRoute, type Route } from '../../http/route.js'
 import type { LoginGuard } from './login-guard.js'
@@ -12,7 +12,7 @@ export function loginRoutes(guard: LoginGuard): Route[] {
       path: LOGIN_UNLOCK_PATH,
       isAtRoot: true,
       access: 'control',
-      summary: 'Forgets the failed logins of an address.',
+      summary: 'Clear the failed logins of an address.',
       body: Type.Object({ address: Type.String({ maxLength: 64 }) }, { additionalProperties: false }),
       response: Type.Object({ unlocked: Type.Boolean() }),
       handle: ({ body: { address } }) => Promise.resolve({ unlocked: guard.forgive(address) }),

@@ -4,7 +4,7 @@
  * The SMTP engine speaks the protocol (`smtp/`); this decides. A message itself is `submission-transaction.ts`.
  * A session can last for hours, so what its key may do is asked again for each message.
  * Standards: RFC 6409 (message submission), RFC 4954 (AUTH), RFC 8314 §3. Fails: with the reply codes of the error table;
- * 454 4.7.0 for an address that is locked out.
+ * 454 4.7.0 after too many failed logins.
  */
 import { AppError } from '../../core/errors.js'
 import { mayDo, type Authenticate, type Principal } from '../../http/principal.js'
@@ -77,7 +77,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
         guard.succeeded(session.peerAddress, password)
         return { principal, isTrusted: false }
       } catch (error) {
-        if (error instanceof AppError) noteFailure(session, password)
+        if (error instanceof AppError && LOGIN_FAILURES.has(error.code)) refuseFailure(session, password)
         throw error
       }
     },
@@ -93,18 +93,21 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
     },
   }
 
-  function noteFailure({ peerAddress }: SessionFacts, password: string): void {
-    const wasLocked = guard.addressLockedForMs(peerAddress) > 0
-    guard.failed(peerAddress, password)
-    if (!wasLocked && guard.addressLockedForMs(peerAddress) > 0)
+  /** @throws SmtpRefusal where the address is throttled; otherwise the client gets the reason */
+  function refuseFailure({ peerAddress }: SessionFacts, password: string): void {
+    const { lockedOut: where, throttledForMs } = guard.failed(peerAddress, password)
+    if (where !== undefined)
       parts.log.warn('submission login locked', {
-        peer: peerAddress,
-        lockoutMs: guard.lockoutMs,
+        ...{ peer: peerAddress, where, lockoutMs: guard.lockoutMs },
       })
+    if (throttledForMs > 0) throw lockedOut(throttledForMs)
   }
 }
 
-/** 454 and not 535: the password was not looked at (RFC 4954 §6), and the client may try again. */
+/** Errors that say the credentials are wrong; others, e.g. a database that cannot be read, are not the client's. */
+const LOGIN_FAILURES: ReadonlySet<string> = new Set(['unauthorized', 'workspace_not_found'])
+
+/** 454 and not 535 (RFC 4954 §6): the client may try the same password again later. */
 function lockedOut(waitMs: number): SmtpRefusal {
   const minutes = Math.ceil(waitMs / 60_000)
   return new SmtpRefusal(454, '4.7.0', `Too many failed logins, try again in ${minutes} min`, false)

@@ -143,32 +143,69 @@ t.test("the workspace's hourly and daily limits are told for a retry later", asy
   t.match(await later.submit(letter()), /^451 4\.7\.1 .*2 mails per day/)
 })
 
-t.test(
-  'who guesses keys is locked out for a while, even when one is right at last; others are not',
-  async t => {
-    const { postroad, open } = await openSubmissionTest(t, {
-      toml: '[submission]\nlogin_failures = 3\nlogin_lockout = "10m"',
-    })
-    const guesser = await open()
-    for (let guess = 0; guess < 3; guess++)
-      t.match(await guesser.login(`ts_live_${String(guess).repeat(40)}`), /^535 5\.7\.8 /)
-    t.match(await guesser.login(postroad.key), /^454 4\.7\.0 .*10 min/)
-    const another = await open()
-    t.match(await another.login(postroad.key), /^454 4\.7\.0 /, 'a new connection changes nothing')
-    for (const step of [3_600_000, -7_200_000]) {
-      postroad.clock.jump(step)
-      t.match(await another.login(postroad.key), /^454 4\.7\.0 .*10 min/, 'nor does a clock that is set')
-    }
-    const neighbour = await open('implicit TLS', '127.0.0.2')
-    t.match(await neighbour.login(postroad.key), /^235 /)
-    t.equal(postroad.log.lines.filter(({ event }) => event === 'submission login locked').length, 1)
-    await postroad.clock.advance(10 * MINUTE_MS)
-    const returned = await open()
-    t.match(await returned.login(postroad.key), /^235 /)
-  },
-)
+/** Wrong, with the first characters of a right key: a guess at that one. */
+const guessAt = (key: string, guess: number) => key.slice(0, 14) + String(guess).repeat(34).slice(0, 34)
+/** A guess at some other key: all begin differently. */
+const otherGuess = (guess: number) => `ts_live_${String(guess).padStart(6, '0')}${'x'.repeat(34)}`
 
-t.test('a key that has logged in from an address works there whatever its neighbours guess', async t => {
+t.test('a key that is guessed at is locked out at that address for a while, and nowhere else', async t => {
+  const { postroad, open } = await openSubmissionTest(t, {
+    toml: '[submission]\nlogin_failures = 3\nlogin_lockout = "10m"',
+  })
+  const guesser = await open()
+  for (let guess = 0; guess < 3; guess++)
+    t.match(await guesser.login(guessAt(postroad.key, guess)), /^535 5\.7\.8 /)
+  t.match(await guesser.login(postroad.key), /^454 4\.7\.0 .*10 min/)
+  const another = await open()
+  t.match(await another.login(postroad.key), /^454 4\.7\.0 /, 'a new connection changes nothing')
+  for (const step of [3_600_000, -7_200_000]) {
+    postroad.clock.jump(step)
+    t.match(await another.login(postroad.key), /^454 4\.7\.0 .*10 min/, 'nor does setting the clock')
+  }
+  const neighbour = await open('implicit TLS', '127.0.0.2')
+  t.match(await neighbour.login(postroad.key), /^235 /)
+  t.equal(postroad.log.lines.filter(({ event }) => event === 'submission login locked').length, 1)
+  await postroad.clock.advance(10 * MINUTE_MS)
+  const returned = await open()
+  t.match(await returned.login(postroad.key), /^235 /)
+})
+
+t.test('a key logs in for the first time from an address with 1,000 failed logins of others', async t => {
+  const { postroad, open } = await openSubmissionTest(t)
+  const replies = new Map<string, number>()
+  let attacker = await open()
+  for (let guess = 0; guess < 1_000; guess++) {
+    let reply = await attacker.login(otherGuess(guess))
+    if (!/^(535|454) /.test(reply)) {
+      attacker = await open()
+      reply = await attacker.login(otherGuess(guess))
+    }
+    replies.set(reply.slice(0, 3), (replies.get(reply.slice(0, 3)) ?? 0) + 1)
+  }
+  t.same(Object.fromEntries(replies), { '535': 10, '454': 990 })
+  const colleague = await open()
+  t.match(await colleague.login(postroad.key), /^235 /)
+  t.match(await colleague.submit(letter()), /^250 /)
+})
+
+t.test('guesses at one key are limited over all addresses, except where it has logged in before', async t => {
+  const { postroad, open } = await openSubmissionTest(t, { toml: '[submission]\nlogin_failures = 1' })
+  const office = await open('implicit TLS', '127.0.1.1')
+  t.match(await office.login(postroad.key), /^235 /)
+  for (let host = 1; host <= 10; host++) {
+    const guesser = await open('implicit TLS', `127.0.2.${host}`)
+    t.match(await guesser.login(guessAt(postroad.key, host)), /^535 /)
+  }
+  const eleventh = await open('implicit TLS', '127.0.2.11')
+  t.match(await eleventh.login(guessAt(postroad.key, 11)), /^454 /)
+  t.match(await eleventh.login(postroad.key), /^454 /, 'not even checked')
+  const again = await open('implicit TLS', '127.0.1.1')
+  t.match(await again.login(postroad.key), /^235 /)
+  const lockouts = postroad.log.lines.filter(({ event }) => event === 'submission login locked')
+  t.equal(lockouts.filter(({ fields }) => fields['where'] === 'everywhere').length, 1)
+})
+
+t.test('a key that has logged in from an address works there even while it is guessed at', async t => {
   const { postroad, open } = await openSubmissionTest(t, {
     toml: '[submission]\nlogin_failures = 3\nlogin_lockout = "10m"',
   })
@@ -177,10 +214,7 @@ t.test('a key that has logged in from an address works there whatever its neighb
   for (let round = 0; round < 2; round += 1) {
     const guesser = await open()
     for (let guess = 0; guess < 3; guess++)
-      t.match(
-        await guesser.login(`ts_live_${round}${String(guess).repeat(39)}`),
-        round === 0 ? /^535 / : /^454 /,
-      )
+      t.match(await guesser.login(guessAt(postroad.key, guess)), round === 0 ? /^535 / : /^454 /)
     const again = await open()
     t.match(await again.login(postroad.key), /^235 /)
   }
@@ -190,7 +224,7 @@ t.test('a right login forgives what was mistyped before', async t => {
   const { postroad, open } = await openSubmissionTest(t, { toml: '[submission]\nlogin_failures = 2' })
   for (let day = 0; day < 3; day++) {
     const client = await open()
-    t.match(await client.login('mistyped'), /^535 /)
+    t.match(await client.login(guessAt(postroad.key, day)), /^535 /)
     t.match(await client.login(postroad.key), /^235 /)
   }
 })
