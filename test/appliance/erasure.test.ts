@@ -12,13 +12,21 @@ import { findSuppressed } from '../../src/deliverability/suppressions/suppressio
 import { addSuppression, removeSuppression } from '../../src/deliverability/suppressions/suppressions.js'
 import { OPERATOR } from '../../src/events/activity-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { findImportBySeq, listRejections } from '../../src/audience/transfer/import-store.js'
+import { Importer } from '../../src/audience/transfer/importer.js'
+import { appendEvents } from '../../src/events/store.js'
+import { brandOf } from '../../src/content/rendering/merging.js'
+import { NEW_WORKSPACE } from '../../src/accounts/workspace-store.js'
+import { findContents, insertPart } from '../../src/messages/content-store.js'
 import { eachDatabase } from '../support/db/database.js'
-import { NOW } from '../support/mailroom.js'
+import { imported, partsOf, receive } from '../support/imports.js'
+import { addWorkspace, CONTENT, enqueue, NOW } from '../support/mailroom.js'
 import { initialise, routeTo } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
 const ANN = 'ann@x.example'
+const ATTACHMENT = { filename: 'a.txt', contentType: 'text/plain', size: 20 * ANN.length }
 const ACTING = { workspaceId: 'w1', isSandbox: false, source: 'api' } as const
 
 eachDatabase(t, 'a suppression outlives the erasure of its address', async (t: Test, database: Database) => {
@@ -53,6 +61,144 @@ eachDatabase(t, 'a suppression outlives the erasure of its address', async (t: T
     [],
     'nothing is left to erase',
   )
+})
+
+/** Three queued mails to Ann: one alone, one with Joann, one with an attachment; their events, and a conversion. */
+async function withMail(database: Database) {
+  const clock = new FakeClock()
+  let ids = 0
+  const newId = () => uuidv7(clock.now(), Buffer.alloc(10, ++ids))
+  await addWorkspace(database)
+  const parts = { database, clock, newId, dataDir: '', onEvents: () => {} }
+  const { id } = await database.write(tx => createContact(parts, tx, ACTING, { email: ANN }))
+  for (const [content, to] of [
+    ['alone', [ANN]],
+    ['shared', [ANN, 'joann@x.example']],
+    ['parts', [ANN]],
+  ] as const) {
+    const letters = to.map(address => ({ id: newId(), to: address }))
+    await enqueue(database, letters, {
+      id: content,
+      addressees: { to: to.map(address => ({ name: address, address })), cc: [], hasCopies: false },
+      attachments: content === 'parts' ? [ATTACHMENT] : [],
+      merging: { brand: brandOf(NEW_WORKSPACE), hasFooter: false, data: { account: ANN, greeting: 'Hello' } },
+    })
+    await database.write(async tx => {
+      for (let part = 1; content === 'parts' && part <= 20; part += 1)
+        await insertPart(tx.db, content, part, Buffer.from(ANN))
+      await appendEvents(
+        tx,
+        letters.map(({ id: messageId, to: recipient }) => ({
+          ...{ kind: 'email.accepted', workspaceId: 'w1', messageId, isSandbox: false, occurredAt: NOW },
+          payload: { to: recipient },
+        })),
+      )
+    })
+  }
+  await database.write(tx =>
+    tx.db
+      .insertInto('conversions')
+      .values({
+        ...{
+          id: 'conversion',
+          workspace_id: 'w1',
+          contact_id: id,
+          value: 5,
+          currency: 'EUR',
+          metadata: '{}',
+        },
+        ...{ message_id: null, campaign_id: null, is_sandbox: 0, created_at: NOW },
+      })
+      .execute(),
+  )
+  return { parts, contactId: id }
+}
+
+/** Tables with a row that names Ann or her contact. */
+async function mentioning({ reader }: Database, contactId: string): Promise<string[]> {
+  const tables = [
+    'contacts',
+    'messages',
+    'message_contents',
+    'message_parts',
+    'events',
+    'conversions',
+  ] as const
+  const found: string[] = []
+  for (const table of tables) {
+    const rows = await reader.selectFrom(table).selectAll().execute()
+    const texts = rows.map(row =>
+      Object.values(row)
+        .map(value => (value instanceof Uint8Array ? Buffer.from(value).toString() : String(value)))
+        .join(' '),
+    )
+    if (texts.some(text => /(?<!jo)ann@x\.example/.test(text) || text.includes(contactId))) found.push(table)
+  }
+  return found
+}
+
+eachDatabase(
+  t,
+  'mail that others got too no longer names the person, and stays theirs',
+  async (t, database) => {
+    const { parts, contactId } = await withMail(database)
+    const dataDir = t.testdir()
+    t.match(await erasePerson({ ...parts, dataDir }, ANN, OPERATOR, 'w1'), {
+      messages: 3,
+      message_contents: 2,
+    })
+    t.same(await mentioning(database, contactId), [])
+    const [shared, ...others] = await findContents(database.reader, ['alone', 'shared', 'parts'])
+    t.same(others, [])
+    t.match(shared, {
+      html: CONTENT.html,
+      addressees: { to: [{ address: 'joann@x.example' }] },
+      merging: { data: { greeting: 'Hello' } },
+    })
+  },
+)
+
+eachDatabase(t, 'an erasure cut off anywhere is completed by repeating it', async (t, database) => {
+  const { parts, contactId } = await withMail(database)
+  const dataDir = t.testdir()
+  let cutOffs = 0
+  for (let writes = 1; ; writes += 1) {
+    let left = writes
+    const write: Database['write'] = (work, options) => {
+      left -= 1
+      if (left < 0) return Promise.reject(new Error('cut off'))
+      return database.write(work, options)
+    }
+    const dying = Object.assign(Object.create(database) as Database, { write })
+    try {
+      await erasePerson({ ...parts, database: dying, dataDir }, ANN, OPERATOR, 'w1')
+      break
+    } catch (error) {
+      t.match(error, { message: 'cut off' })
+      cutOffs += 1
+    }
+  }
+  t.ok(cutOffs > 2)
+  t.same(await mentioning(database, contactId), [])
+  t.equal((await database.reader.selectFrom('messages').select('id').execute()).length, 1)
+})
+
+eachDatabase(t, 'an import under way does not bring an erased person back', async (t, database) => {
+  const parts = partsOf(database)
+  const rows = ['ann@x.example,Ann', 'ANN@X.example,Ann', 'joann@x.example,Jo', 'nobody,ann@x.example']
+  const seq = await receive(parts, `email,first_name\n${rows.join('\n')}\n`)
+  await erasePerson({ ...parts, dataDir: t.testdir() }, ANN, OPERATOR, 'w1')
+  await new Importer(parts).run(AbortSignal.timeout(60_000))
+  t.match(await findImportBySeq(database.reader, seq), { status: 'completed', created: 1, rejected: 3 })
+  const contacts = await database.reader.selectFrom('contacts').select('email').execute()
+  t.same(contacts, [{ email: 'joann@x.example' }])
+  t.same(
+    await database.reader.selectFrom('contact_import_parts').selectAll().execute(),
+    [],
+    'the file is gone',
+  )
+  t.notMatch(JSON.stringify(await listRejections(database.reader, seq, 0, 10)), /"ann@x|"Ann/i)
+  t.match(await imported(parts, 'email\nann@x.example\n'), { created: 1 }, 'a later file may name them again')
 })
 
 t.test('nothing of an erased person is left, and an older backup does not bring it back', async t => {

@@ -71,6 +71,11 @@ const SANDBOX_CONTENT = {
   created_at: T,
 }
 
+const workspace = (id: string, name: string) => ({
+  ...{ id, name, currency: 'EUR', timezone: 'UTC', attribution: 1, hourly_limit: 0, daily_limit: 0 },
+  ...{ allow_private_webhooks: 0, created_at: T },
+})
+
 const INITIAL: Rows = {
   workspaces: [
     {
@@ -766,5 +771,25 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     after: {
       daily_group_counters: [{ workspace_id: WORKSPACE, dimension: 'tag', day: 0, value: 'a', accepted: 1 }],
     },
+  },
+  '0039-unique-names-and-import-erasures': {
+    before: {
+      workspaces: [
+        { ...workspace('0199-w1', 'Shop'), deleted_at: null },
+        { ...workspace('0199-w2', 'shop'), deleted_at: null },
+        { ...workspace('0199-w3', 'Shop'), deleted_at: null },
+        { ...workspace('0199-w4', 'shop (2)'), deleted_at: null },
+      ],
+    },
+    become: {
+      workspaces: [
+        { id: '0199-w1', name: 'Shop' },
+        { id: '0199-w2', name: 'shop (3)' },
+        { id: '0199-w3', name: 'Shop (4)' },
+        { id: '0199-w4', name: 'shop (2)' },
+      ],
+    },
+    after: { contact_import_erasures: [{ import: 1, email_hash: '0'.repeat(64) }] },
+    changes: ['workspaces.name'],
   },
 }

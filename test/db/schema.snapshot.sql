@@ -277,6 +277,13 @@ CREATE TABLE "captured_mails" (
   "raw" blob not null
 );
 
+CREATE TABLE "contact_import_erasures" (
+  "import" bigint not null,
+  "email_hash" text not null,
+  constraint "contact_import_erasures_pk" primary key ("import",
+  "email_hash")
+);
+
 CREATE TABLE "contact_import_parts" (
   "import" bigint not null,
   "part" integer not null,
@@ -1132,3 +1139,5 @@ CREATE INDEX "webhook_deliveries_by_subscription" on "webhook_deliveries" ("subs
 CREATE INDEX webhook_deliveries_due on webhook_deliveries (subscription_id, next_attempt_at) where next_attempt_at is not null;
 
 CREATE INDEX "webhook_subscriptions_by_workspace" on "webhook_subscriptions" ("workspace_id", "id");
+
+CREATE UNIQUE INDEX workspaces_by_name on workspaces (lower(name)) where deleted_at is null;

@@ -2,46 +2,62 @@
  * Erases a person from one workspace or all of them: `POST /contacts/erase`, `postroad erase`, and `postroad restore` for those erased
  * before.
  *
- * Works in steps of a few rows, each in a separate transaction, so that 100,000 messages do not block the writer. Idempotent: after a
- * crash the same request erases the rest. What survives: a suppression, under the address's SHA-256; figures that name nobody; events about
- * mail, with a placeholder for the address, since consumers still count them. Fails: as the database does.
+ * Works in transactions of a few milliseconds, so that a person with 100,000 messages does not block the writer. Repeatable: whatever is
+ * needed to find a person's rows is deleted after those rows, so after a crash the same request erases the rest. What survives: a
+ * suppression, under the address's SHA-256; figures that name nobody; events about mail, with a placeholder for the address, since
+ * consumers still count them; mail that others received as well, without the address in its recipients and merge data. Imports under way
+ * drop the person's rows; their files are deleted when they end. Fails: as the database does.
  */
-import type { Database } from '../../db/database.js'
+import { eraseFromImports } from '../../audience/transfer/import-store.js'
+import type { Database, Tx } from '../../db/database.js'
+import { PieceSize } from '../../db/piece-size.js'
 import { eraseSuppressions } from '../../deliverability/suppressions/suppression-store.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
 import { recordTransitions } from '../../messages/message-history.js'
-import { nextTurn, type Clock } from '../../world/time/clock.js'
+import { nextTurn, pauseFor, type Clock } from '../../world/time/clock.js'
 import { hashOf, readErased, registerErased } from './erased-register.js'
 import {
   addressesAfter,
   capturedOf,
   contactsToErase,
-  eraseActivities,
   eraseContacts,
   eraseContent,
-  eraseDelivery,
+  eraseContentParts,
   eraseEntries,
-  eraseEvents,
-  eraseInbound,
   eraseMessages,
   eraseOwned,
-  eraseRejection,
+  hideContacts,
   KNOWN_BY,
-  mentionOf,
-  mentionsAfter,
-  MENTIONS,
+  messagesAmong,
   messagesToErase,
   OWNED,
   ownedToErase,
   ownersOf,
   queuedOf,
+  recipientsOf,
+  rewriteRecipients,
+  type ErasedMessage,
+  type Subject,
+} from './erasure-store.js'
+import {
+  eraseActivity,
+  eraseDeliveries,
+  eraseEvent,
+  eraseInbound,
+  eraseRejection,
+  importsOf,
+  keyAtDistance,
+  mentionsBetween,
+  MENTIONS,
+  rejectionsOf,
   rewriteAnswer,
+  rewriteBatchErrors,
   rewriteEvent,
+  mentionOf,
+  wholeWord,
   type Mention,
   type MentionTable,
-  type Subject,
-  wholeWord,
-} from './erasure-store.js'
+} from './mention-store.js'
 
 export interface ErasureParts {
   readonly database: Database
@@ -54,8 +70,15 @@ export type ErasureCounts = Readonly<Record<string, number>>
 
 /** In place of the address, where something has to stay. */
 const PLACEHOLDER = 'erased@erased.invalid'
-const ROWS_AT_ONCE = 100
-const ADDRESSES_AT_ONCE = 2_000
+/** Rows read at once; how many a transaction changes is measured. */
+const ROWS_AT_ONCE = 200
+const FEWEST_ROWS = 5
+const PIECE_MS = 5
+/** Between two transactions: nobody waits for an erasure more than for whoever else writes. */
+const REST_MS = 1
+/** Rows that one statement searches for mentions: it shares the reading threads with everybody's pages. */
+const ROWS_SEARCHED = 5_000
+const ADDRESSES_AT_ONCE = 20_000
 
 /**
  * @param email as `normalizedAddress` writes it
@@ -98,6 +121,11 @@ export async function eraseAgain(parts: ErasureParts): Promise<number> {
   for (const email of found)
     for (const workspaceId of hashes.get(hashOf(email)) ?? [])
       await eraseEverywhere(parts, email, workspaceId)
+  // An import of the backup may be about to bring somebody back whom no table knows yet.
+  for (const { hash, workspaceId } of erased) {
+    const workspaceIds = await ownersOf(parts.database.reader, workspaceId)
+    await parts.database.write(tx => eraseFromImports(tx.db, workspaceIds, hash))
+  }
   return found.size
 }
 
@@ -106,124 +134,235 @@ async function eraseEverywhere(
   email: string,
   workspaceId: string | undefined,
 ): Promise<ErasureCounts> {
-  const { database } = parts
+  const { database, clock } = parts
   const workspaceIds = await ownersOf(database.reader, workspaceId)
-  const contacts = await contactsToErase(database.slowReader, workspaceIds, email)
-  const subject: Subject = { workspaceIds, email, contactIds: contacts.map(({ id }) => id) }
-  const counts: Record<string, number> = { contacts: contacts.length }
+  const known = await contactsToErase(database.slowReader, workspaceIds, email)
+  const subject: Subject = { workspaceIds, email, contactIds: known.map(({ id }) => id) }
+  const counts: Record<string, number> = { contacts: known.length }
   await database.write(async tx => {
     counts['suppressions_hashed'] = await eraseSuppressions(tx.db, workspaceIds, email)
-    await eraseEntries(tx.db, subject)
-    // Looked at again: a request beside this one may have erased them.
-    const left = await contactsToErase(tx.db, workspaceIds, email)
-    await eraseContacts(tx.db, left)
+    await eraseFromImports(tx.db, workspaceIds, hashOf(email))
+    // Rows below are found by the contact's id, so the contact itself is deleted last.
+    await hideContacts(tx.db, await contactsToErase(tx.db, workspaceIds, email), clock.now())
   })
-  const messageIds = new Set<string>()
-  Object.assign(counts, await eraseMail(parts, subject, messageIds))
+  const pieces = new Pieces(parts)
+  const isEverywhere = workspaceId === undefined
+  // Before the messages, which tell whose mail a returned one is about.
+  counts['inbound_mails'] = await eraseInboundMails(parts, pieces, subject, isEverywhere)
+  Object.assign(counts, await eraseMail(parts, pieces, subject))
   for (const owned of OWNED) {
     counts[owned.name] = 0
     for (
       let keys;
       (keys = await ownedToErase(database.slowReader, owned, subject, ROWS_AT_ONCE)).length > 0;
     ) {
-      const some = keys
-      await database.write(tx => eraseOwned(tx.db, owned, some), { isLong: true })
-      counts[owned.name] = (counts[owned.name] ?? 0) + some.length
+      await pieces.run(keys, (tx, some) => eraseOwned(tx.db, owned, some))
+      counts[owned.name] = (counts[owned.name] ?? 0) + keys.length
     }
   }
-  Object.assign(counts, await eraseMentions(parts, subject, messageIds, workspaceId === undefined))
+  Object.assign(counts, await eraseMentions(parts, pieces, subject))
+  await database.write(async tx => {
+    await eraseEntries(tx.db, subject)
+    const left = await contactsToErase(tx.db, workspaceIds, email)
+    // One made since the request is another: the person came back.
+    await eraseContacts(
+      tx.db,
+      left.filter(({ id }) => subject.contactIds.includes(id)),
+    )
+  })
   return counts
 }
 
-async function eraseMail(
-  { database, clock }: ErasureParts,
-  subject: Subject,
-  erased: Set<string>,
-): Promise<ErasureCounts> {
-  const counts = { messages: 0, message_contents: 0, captured_mails: 0 }
-  for (let page; (page = await messagesToErase(database.reader, subject, ROWS_AT_ONCE)).length > 0;) {
-    const messages = page
-    const ids = messages.map(({ id }) => id)
-    const captured = await capturedOf(database.slowReader, ids)
-    await database.write(
-      async tx => {
-        const queued = await queuedOf(tx.db, ids)
-        const at = clock.now()
-        await recordTransitions(
-          tx,
-          queued.map(messageId => ({ kind: 'failed', messageId, at, facts: { reason: 'erased' } })),
-        )
-        await eraseMessages(tx.db, messages, captured)
-      },
-      { isLong: true },
-    )
-    for (const id of ids) erased.add(id)
-    counts.messages += ids.length
-    counts.captured_mails += captured.length
-    for (const contentId of new Set(messages.map(one => one.content_id))) {
-      let result: Awaited<ReturnType<typeof eraseContent>> = 'more'
-      while (result === 'more')
-        result = await database.write(tx => eraseContent(tx.db, contentId), { isLong: true })
-      if (result === 'gone') counts.message_contents += 1
+/** Splits work on rows into transactions of some milliseconds. */
+class Pieces {
+  private readonly database: Database
+  private readonly size: PieceSize
+
+  constructor({ database, clock }: ErasureParts) {
+    this.database = database
+    this.size = new PieceSize(clock, FEWEST_ROWS, ROWS_AT_ONCE, PIECE_MS)
+  }
+
+  async run<Row>(
+    rows: readonly Row[],
+    work: (tx: Tx, some: readonly Row[]) => Promise<unknown>,
+  ): Promise<void> {
+    for (let done = 0; done < rows.length;) {
+      const some = rows.slice(done, done + this.size.rows)
+      await this.size.measured(some.length, measure =>
+        this.database.write(tx => measure(() => work(tx, some)), { isLong: true }),
+      )
+      done += some.length
+      await pauseFor(REST_MS)
     }
   }
+}
+
+async function eraseMail(parts: ErasureParts, pieces: Pieces, subject: Subject): Promise<ErasureCounts> {
+  const { database } = parts
+  const counts = { messages: 0, message_contents: 0, captured_mails: 0 }
+  for (const workspaceId of subject.workspaceIds)
+    for (let after = ''; ;) {
+      const page = await messagesToErase(
+        database.slowReader,
+        { workspaceId, email: subject.email, after },
+        ROWS_AT_ONCE,
+      )
+      await endDelivery(parts, pieces, page)
+      await deleteParts(database, page)
+      const captured = await capturedOf(
+        database.slowReader,
+        page.map(({ id }) => id),
+      )
+      await pieces.run(page, async (tx, some) => {
+        const ids = new Set(some.map(({ id }) => id))
+        await eraseMessages(
+          tx.db,
+          some,
+          captured.filter(one => ids.has(one.messageId)).map(({ seq }) => seq),
+        )
+        for (const contentId of new Set(some.map(one => one.contentId)))
+          if (await eraseContent(tx.db, contentId)) counts.message_contents += 1
+          else await withoutRecipient(tx, contentId, subject)
+      })
+      counts.messages += page.length
+      counts.captured_mails += captured.length
+      after = page.at(-1)?.id ?? after
+      if (page.length < ROWS_AT_ONCE) break
+    }
   return counts
+}
+
+/** Nothing is sent any more. Campaigns count the final event. */
+async function endDelivery(
+  { clock }: ErasureParts,
+  pieces: Pieces,
+  messages: readonly ErasedMessage[],
+): Promise<void> {
+  const queued = messages.filter(({ isQueued }) => isQueued)
+  await pieces.run(queued, async (tx, some) => {
+    const ids = await queuedOf(
+      tx.db,
+      some.map(({ id }) => id),
+    )
+    const at = clock.now()
+    await recordTransitions(
+      tx,
+      ids.map(messageId => ({ kind: 'failed', messageId, at, facts: { reason: 'erased' } })),
+    )
+  })
+}
+
+/** Large contents that nobody else got, step by step; before their messages, by which they are found again after a crash. */
+async function deleteParts(database: Database, messages: readonly ErasedMessage[]): Promise<void> {
+  const ids = messages.map(({ id }) => id)
+  for (const contentId of new Set(messages.filter(one => one.hasParts).map(one => one.contentId)))
+    while (await database.write(tx => eraseContentParts(tx.db, contentId, ids), { isLong: true }));
+}
+
+/** What others got as well: whom it names as recipients, and what it is filled in from. */
+async function withoutRecipient(tx: Tx, contentId: string, { email }: Subject): Promise<void> {
+  const named = await recipientsOf(tx.db, contentId)
+  if (named === undefined) return
+  const addressees = named.addressees === null ? null : withoutAddressee(named.addressees, email)
+  const merging = named.merging === null ? null : replaced(named.merging, email)
+  if (addressees !== named.addressees || merging !== named.merging)
+    await rewriteRecipients(tx.db, contentId, { addressees, merging })
+}
+
+type Addressee = string | { readonly address: string }
+
+/** @param json as `content-store.ts` writes it */
+function withoutAddressee(json: string, email: string): string {
+  const { to, cc, ...rest } = JSON.parse(json) as { to: Addressee[]; cc: Addressee[] }
+  const isOther = (one: Addressee) =>
+    (typeof one === 'string' ? one : one.address).toLowerCase() !== email.toLowerCase()
+  const left = to.filter(isOther)
+  return JSON.stringify({ ...rest, to: left.length > 0 ? left : [PLACEHOLDER], cc: cc.filter(isOther) })
+}
+
+/** Mail that came back belongs to no workspace: it is the person's where it is about one of their messages. */
+async function eraseInboundMails(
+  { database }: ErasureParts,
+  pieces: Pieces,
+  subject: Subject,
+  isEverywhere: boolean,
+): Promise<number> {
+  let count = 0
+  for await (const page of mentions(database, MENTIONS.inbound, subject)) {
+    const idsOf = ({ text }: Mention) =>
+      text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g)?.slice(0, ROWS_AT_ONCE) ?? []
+    const meant: Mention[] = []
+    for (const mention of page)
+      if (isEverywhere || (await messagesAmong(database.slowReader, subject, idsOf(mention))))
+        meant.push(mention)
+    await pieces.run(meant, async (tx, some) => {
+      for (const { key, part } of some) await eraseInbound(tx.db, Number(key), String(part))
+    })
+    count += meant.length
+  }
+  return count
 }
 
 async function eraseMentions(
   { database }: ErasureParts,
+  pieces: Pieces,
   subject: Subject,
-  messageIds: ReadonlySet<string>,
-  isEverywhere: boolean,
 ): Promise<ErasureCounts> {
   const counts: Record<string, number> = {}
-  const words = [subject.email, ...subject.contactIds]
-  const isNamed = mentionOf(words)
-  const walk = async (
-    table: MentionTable,
-    isMeant: (mention: Mention) => boolean,
-    erase: (db: Parameters<typeof eraseEvents>[0], mention: Mention) => Promise<void>,
-  ) => {
-    counts[table.name] = 0
-    for (let after: string | number | undefined; ;) {
-      const page = await mentionsAfter(
-        database.slowReader,
-        table,
-        subject.workspaceIds,
-        words,
-        after,
-        ROWS_AT_ONCE,
-      )
-      const meant = page.filter(mention => isNamed(mention.text) && isMeant(mention))
-      if (meant.length > 0)
-        await database.write(
-          async tx => {
-            for (const mention of meant) await erase(tx.db, mention)
-          },
-          { isLong: true },
-        )
-      counts[table.name] = (counts[table.name] ?? 0) + meant.length
-      after = page.at(-1)?.key
-      if (page.length < ROWS_AT_ONCE) return
+  const walk = async (table: MentionTable, erase: (db: Tx['db'], mention: Mention) => Promise<void>) => {
+    counts[table.name] ??= 0
+    for await (const page of mentions(database, table, subject)) {
+      await pieces.run(page, async (tx, some) => {
+        for (const mention of some) await erase(tx.db, mention)
+      })
+      counts[table.name] = (counts[table.name] ?? 0) + page.length
     }
   }
-  const all = () => true
-  await walk(MENTIONS.events, all, (db, { key, text }) => {
+  await walk(MENTIONS.events, (db, { key, text }) => {
     const rewritten = withoutPerson(text, subject)
-    return rewritten === undefined ? eraseEvents(db, [Number(key)]) : rewriteEvent(db, Number(key), rewritten)
+    return rewritten === undefined ? eraseEvent(db, Number(key)) : rewriteEvent(db, Number(key), rewritten)
   })
-  await walk(MENTIONS.deliveries, all, (db, { key, part }) => eraseDelivery(db, String(key), Number(part)))
-  await walk(MENTIONS.activity, all, (db, { key }) => eraseActivities(db, [Number(key)]))
-  await walk(MENTIONS.rejections, all, (db, { key, part }) => eraseRejection(db, Number(key), Number(part)))
-  await walk(MENTIONS.answers, all, (db, { key, text }) =>
+  await walk(MENTIONS.deliveries, (db, { key, part }) => eraseDeliveries(db, String(key), Number(part)))
+  await walk(MENTIONS.activity, (db, { key }) => eraseActivity(db, Number(key)))
+  counts['import_rejections'] = 0
+  for (const contactImport of await importsOf(database.slowReader, subject.workspaceIds))
+    await walk(rejectionsOf(contactImport), (db, { key }) => eraseRejection(db, contactImport, Number(key)))
+  await walk(MENTIONS.batches, (db, { key, text }) =>
+    rewriteBatchErrors(db, String(key), replaced(text, subject.email)),
+  )
+  await walk(MENTIONS.answers, (db, { key, text }) =>
     rewriteAnswer(db, String(key), replaced(text, subject.email)),
   )
-  // Mail that came back belongs to no workspace: it is the person's where it is about one of the erased messages.
-  const isAbout = ({ text }: Mention) =>
-    isEverywhere ||
-    (text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) ?? []).some(id => messageIds.has(id))
-  await walk(MENTIONS.inbound, isAbout, (db, { key, part }) => eraseInbound(db, Number(key), String(part)))
   return counts
+}
+
+/** Rows that name the person, some at a time; each statement searches a bounded stretch of the table. */
+async function* mentions(
+  database: Database,
+  table: MentionTable,
+  subject: Subject,
+): AsyncGenerator<Mention[]> {
+  const words = [subject.email, ...subject.contactIds]
+  const isNamed = mentionOf(words)
+  for (let after: string | number | undefined; ;) {
+    const end = await keyAtDistance(database.slowReader, table, after, ROWS_SEARCHED)
+    for (let from = after; ;) {
+      const page = await mentionsBetween(
+        database.slowReader,
+        table,
+        { workspaceIds: subject.workspaceIds, words },
+        { after: from, end },
+        ROWS_AT_ONCE,
+      )
+      const named = page.filter(({ text }) => isNamed(text))
+      if (named.length > 0) yield named
+      if (page.length < ROWS_AT_ONCE) break
+      from = page.at(-1)?.key
+    }
+    if (end === undefined) return
+    after = end
+  }
 }
 
 function replaced(text: string, email: string): string {

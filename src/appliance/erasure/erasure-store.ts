@@ -3,7 +3,7 @@
  *
  * Called by `erase.ts`. Whatever takes a scan is looked for on the slow reader, so that the writer only deletes by key.
  */
-import { sql, type RawBuilder } from 'kysely'
+import { sql } from 'kysely'
 import { deleteContactRows } from '../../audience/contacts/contact-store.js'
 import { applyCounts, CountChange } from '../../audience/audience-store.js'
 import { deletePairsOf, recount } from '../../audience/pair-store.js'
@@ -47,6 +47,18 @@ export async function contactsToErase(
   return [...live, ...(await contacts.where('deleted_at', 'is not', null).execute())]
 }
 
+/** From lists, counts and pages, as by deleting them; the rows stay until `eraseContacts`. @param at ms since epoch UTC */
+export async function hideContacts(db: Queries, contacts: readonly ContactKey[], at: number): Promise<void> {
+  for (const { seq, audience, subscribed, is_bounced: bounced, deleted_at: deletedAt } of contacts) {
+    if (deletedAt !== null) continue
+    const change = new CountChange()
+    change.remove({ subscribed: subscribed === 1, bounced: bounced === 1 })
+    await recount(db, [seq], -1)
+    await applyCounts(db, audience, change)
+    await db.updateTable('contacts').set({ deleted_at: at }).where('seq', '=', seq).execute()
+  }
+}
+
 export async function eraseContacts(db: Queries, contacts: readonly ContactKey[]): Promise<void> {
   for (const { seq, audience, subscribed, is_bounced: bounced, deleted_at: deletedAt } of contacts) {
     if (deletedAt === null) {
@@ -63,23 +75,59 @@ export async function eraseContacts(db: Queries, contacts: readonly ContactKey[]
 
 export interface ErasedMessage {
   readonly id: string
-  readonly content_id: string
+  readonly contentId: string
+  readonly isQueued: boolean
+  /** Its content may have rows in `message_parts`. */
+  readonly hasParts: boolean
 }
 
-/** The next ones, queued or not. */
+/** The next ones of a workspace, in the order of their ids. */
 export async function messagesToErase(
   db: Queries,
-  subject: Subject,
+  {
+    workspaceId,
+    email,
+    after,
+  }: { readonly workspaceId: string; readonly email: string; readonly after: string },
   limit: number,
 ): Promise<ErasedMessage[]> {
-  return db
+  const rows = await db
     .selectFrom('messages')
-    .select(['id', 'content_id'])
-    .where('workspace_id', 'in', subject.workspaceIds)
-    .where('recipient_bucket', '=', recipientBucket(subject.email))
-    .where(sql<boolean>`lower(recipient) = ${subject.email}`)
+    .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+    .leftJoin('queue', 'queue.message_id', 'messages.id')
+    .select(['messages.id', 'messages.content_id', 'queue.message_id as queued_id'])
+    .select(e => e.or([e('raw_size', 'is not', null), e('attachments', 'is not', null)]).as('has_parts'))
+    .where('messages.workspace_id', '=', workspaceId)
+    .where('recipient_bucket', '=', recipientBucket(email))
+    .where(sql<boolean>`lower(messages.recipient) = ${email}`)
+    .where('messages.id', '>', after)
+    .orderBy('messages.id')
     .limit(limit)
     .execute()
+  return rows.map(row => ({
+    id: row.id,
+    contentId: row.content_id,
+    isQueued: row.queued_id !== null,
+    hasParts: Boolean(row.has_parts),
+  }))
+}
+
+/** Whether one of the ids is of a message to the person. */
+export async function messagesAmong(
+  db: Queries,
+  { workspaceIds, email }: Subject,
+  ids: readonly string[],
+): Promise<boolean> {
+  if (ids.length === 0) return false
+  const row = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('workspace_id', 'in', workspaceIds)
+    .where(sql<boolean>`lower(recipient) = ${email}`)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Those still queued: they need a final event, since campaigns count it. */
@@ -100,27 +148,73 @@ export async function eraseMessages(
   for (const list of inLists(ids)) await db.deleteFrom('messages').where('id', 'in', list).execute()
 }
 
-export async function capturedOf(db: Queries, ids: readonly string[]): Promise<number[]> {
-  const rows = await db.selectFrom('captured_mails').select('seq').where('message_id', 'in', ids).execute()
-  return rows.map(({ seq }) => seq)
+export async function capturedOf(
+  db: Queries,
+  ids: readonly string[],
+): Promise<{ readonly seq: number; readonly messageId: string }[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('captured_mails')
+    .select(['seq', 'message_id'])
+    .where('message_id', 'in', ids)
+    .execute()
+  return rows.map(row => ({ seq: row.seq, messageId: row.message_id }))
 }
 
 /** Of 256 KB, in one step. */
 const PARTS_AT_ONCE = 16
 
-/** Deletes a step of a content that no message has any more. @returns whether it is gone, or still somebody's */
-export async function eraseContent(db: Queries, contentId: string): Promise<'gone' | 'shared' | 'more'> {
+/** A step of deleting the parts of a content that only these messages have. @returns whether there may be more */
+export async function eraseContentParts(
+  db: Queries,
+  contentId: string,
+  messageIds: readonly string[],
+): Promise<boolean> {
+  const other = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('content_id', '=', contentId)
+    .where('id', 'not in', messageIds)
+    .limit(1)
+    .executeTakeFirst()
+  return other === undefined && (await deletePartsOf(db, contentId, PARTS_AT_ONCE)) === PARTS_AT_ONCE
+}
+
+/** Deletes a content that no message has any more. @returns whether it did */
+export async function eraseContent(db: Queries, contentId: string): Promise<boolean> {
   const other = await db
     .selectFrom('messages')
     .select('id')
     .where('content_id', '=', contentId)
     .limit(1)
     .executeTakeFirst()
-  if (other) return 'shared'
-  if ((await deletePartsOf(db, contentId, PARTS_AT_ONCE)) === PARTS_AT_ONCE) return 'more'
+  if (other) return false
+  await db.deleteFrom('message_parts').where('content_id', '=', contentId).execute()
   await db.deleteFrom('contents_ahead').where('content_id', '=', contentId).execute()
   await db.deleteFrom('message_contents').where('id', '=', contentId).execute()
-  return 'gone'
+  return true
+}
+
+/** What of a content names its recipients, as JSON. */
+interface RecipientTexts {
+  readonly addressees: string | null
+  readonly merging: string | null
+}
+
+export async function recipientsOf(db: Queries, contentId: string): Promise<RecipientTexts | undefined> {
+  return db
+    .selectFrom('message_contents')
+    .select(['addressees', 'merging'])
+    .where('id', '=', contentId)
+    .executeTakeFirst()
+}
+
+export async function rewriteRecipients(
+  db: Queries,
+  contentId: string,
+  texts: RecipientTexts,
+): Promise<void> {
+  await db.updateTable('message_contents').set(texts).where('id', '=', contentId).execute()
 }
 
 /** Tables with a column for the person's address or contact. */
@@ -176,146 +270,6 @@ export async function eraseEntries(db: Queries, { workspaceIds, contactIds }: Su
       e.selectFrom('automations').select('seq').where('workspace_id', 'in', workspaceIds),
     )
     .execute()
-}
-
-/** A row whose text may mention the person. */
-export interface Mention {
-  readonly key: string | number
-  /** A second column of the key, where there is one. */
-  readonly part: string | number | null
-  readonly text: string
-}
-
-/** Tables whose text mentions people, walked along their key. */
-export interface MentionTable {
-  readonly name: string
-  readonly from: RawBuilder<unknown>
-  readonly key: string
-  readonly part?: string
-  readonly text: RawBuilder<string>
-  /** Which rows are the workspaces'; left out where the table does not say. */
-  readonly owner?: (workspaceIds: readonly string[]) => RawBuilder<unknown>
-}
-
-const inWorkspaces = (ids: readonly string[]) => sql`workspace_id in (${sql.join(ids)})`
-
-export const MENTIONS = {
-  events: {
-    name: 'events',
-    from: sql`events`,
-    key: 'seq',
-    text: sql<string>`payload`,
-    owner: inWorkspaces,
-  },
-  activity: {
-    name: 'activity',
-    from: sql`activities`,
-    key: 'seq',
-    text: sql<string>`subject || ' ' || details`,
-    owner: inWorkspaces,
-  },
-  rejections: {
-    name: 'import_rejections',
-    from: sql`contact_import_rejections`,
-    key: 'import',
-    part: 'line',
-    text: sql<string>`cells || ' ' || reason`,
-    owner: ids => sql`import in (select seq from contact_imports where workspace_id in (${sql.join(ids)}))`,
-  },
-  deliveries: {
-    name: 'webhook_deliveries',
-    from: sql`webhook_deliveries inner join webhook_payloads on webhook_payloads.event_seq = webhook_deliveries.event_seq`,
-    key: 'id',
-    part: 'webhook_payloads.event_seq',
-    text: sql<string>`body`,
-    owner: ids =>
-      sql`subscription_id in (select id from webhook_subscriptions where workspace_id in (${sql.join(ids)}))`,
-  },
-  answers: { name: 'idempotency_results', from: sql`kept_answers`, key: 'id', text: sql<string>`value` },
-  inbound: {
-    name: 'inbound_mails',
-    from: sql`inbound_mails`,
-    key: 'seq',
-    part: 'body_id',
-    text: sql<string>`envelope_sender || ' ' || recipients || ' ' || coalesce(findings, '')`,
-  },
-} as const satisfies Readonly<Record<string, MentionTable>>
-
-/** The next rows that may mention one of the words. @param after key of the last one seen */
-export async function mentionsAfter(
-  db: Queries,
-  { from, key, part, text, owner }: MentionTable,
-  workspaceIds: readonly string[],
-  words: readonly string[],
-  after: string | number | undefined,
-  limit: number,
-): Promise<Mention[]> {
-  const isMentioned = sql.join(
-    words.map(word => sql`lower(${text}) like ${`%${likeText(word)}%`} escape '!'`),
-    sql` or `,
-  )
-  const { rows } = await sql<Mention>`
-    select ${sql.ref(key)} as key, ${part === undefined ? sql`null` : sql.ref(part)} as part, ${text} as text
-    from ${from}
-    where (${isMentioned}) ${owner ? sql`and ${owner(workspaceIds)}` : sql``}
-      ${after === undefined ? sql`` : sql`and ${sql.ref(key)} > ${after}`}
-    order by ${sql.ref(key)} limit ${limit}`.execute(db)
-  return rows
-}
-
-export function likeText(word: string): string {
-  return word.replace(/[!%_]/g, '!$&')
-}
-
-/** Whether a text names one of the words as a whole, not `joann@x.example` for `ann@x.example`. */
-export function mentionOf(words: readonly string[]): (text: string) => boolean {
-  const named = new RegExp(words.map(wholeWord).join('|'), 'iu')
-  return text => named.test(text)
-}
-
-/** Also right after an escape of JSON, e.g. `\n`. */
-export function wholeWord(word: string): string {
-  const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const before = `(?:(?<![\\p{L}\\p{N}!#$%&'*+/=?^_\`{|}~.-])|(?<=\\\\[bfnrt]))`
-  return `${before}${literal}(?![\\p{L}\\p{N}-]|\\.[\\p{L}\\p{N}])`
-}
-
-export async function rewriteEvent(db: Queries, seq: number, payload: string): Promise<void> {
-  await db.updateTable('events').set({ payload }).where('seq', '=', seq).execute()
-  await db.deleteFrom('set_aside_events').where('seq', '=', seq).execute()
-}
-
-export async function eraseEvents(db: Queries, seqs: readonly number[]): Promise<void> {
-  if (seqs.length === 0) return
-  await db.deleteFrom('set_aside_events').where('seq', 'in', seqs).execute()
-  await db.deleteFrom('events').where('seq', 'in', seqs).execute()
-}
-
-export async function eraseActivities(db: Queries, seqs: readonly number[]): Promise<void> {
-  await db.deleteFrom('activities').where('seq', 'in', seqs).execute()
-}
-
-export async function eraseRejection(db: Queries, contactImport: number, line: number): Promise<void> {
-  await db
-    .deleteFrom('contact_import_rejections')
-    .where('import', '=', contactImport)
-    .where('line', '=', line)
-    .execute()
-}
-
-export async function eraseDelivery(db: Queries, id: string, eventSeq: number): Promise<void> {
-  await db.deleteFrom('webhook_attempts').where('delivery_id', '=', id).execute()
-  await db.deleteFrom('webhook_deliveries').where('id', '=', id).execute()
-  await db.deleteFrom('webhook_payloads').where('event_seq', '=', eventSeq).execute()
-}
-
-export async function rewriteAnswer(db: Queries, id: string, value: string): Promise<void> {
-  await db.updateTable('kept_answers').set({ value }).where('id', '=', id).execute()
-}
-
-export async function eraseInbound(db: Queries, seq: number, bodyId: string): Promise<void> {
-  await db.deleteFrom('inbound_parts').where('body_id', '=', bodyId).execute()
-  await db.deleteFrom('inbound_mails').where('seq', '=', seq).execute()
 }
 
 /** Every workspace, and every sandbox. @param workspaceId this one and its sandbox only */

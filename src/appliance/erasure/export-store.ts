@@ -9,15 +9,8 @@ import type { Contact } from '../../audience/contacts/contact.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { recipientBucket } from '../../messages/message-store.js'
-import {
-  likeText,
-  mentionOf,
-  MENTIONS,
-  mentionsAfter,
-  OWNED,
-  type OwnedRows,
-  type Subject,
-} from './erasure-store.js'
+import { OWNED, type OwnedRows, type Subject } from './erasure-store.js'
+import { importsOf, likeText, mentionOf, mentionsBetween, rejectionsOf } from './mention-store.js'
 import type { Section } from './personal-tables.js'
 
 export type Shown = Readonly<Record<string, unknown>>
@@ -214,12 +207,20 @@ async function* readLog(
 async function* readRejections(db: Queries, exported: Exported): AsyncGenerator<readonly Shown[]> {
   const { workspaceIds } = exported
   const named = namesPerson(exported)
-  for (let after: string | number | undefined; ;) {
-    const page = await mentionsAfter(db, MENTIONS.rejections, workspaceIds, named.words, after, AT_ONCE)
-    yield page.flatMap(({ text, part }) => (named.isNamed(text) ? { line: part, text } : []))
-    after = page.at(-1)?.key
-    if (page.length < AT_ONCE) return
-  }
+  for (const contactImport of await importsOf(db, workspaceIds))
+    for (let after: string | number | undefined; ;) {
+      const sought = { workspaceIds, words: named.words }
+      const page = await mentionsBetween(
+        db,
+        rejectionsOf(contactImport),
+        sought,
+        { after, end: undefined },
+        AT_ONCE,
+      )
+      yield page.flatMap(({ key, text }) => (named.isNamed(text) ? { line: key, text } : []))
+      after = page.at(-1)?.key
+      if (page.length < AT_ONCE) break
+    }
 }
 
 function namesPerson({ email, contactIds }: Exported) {

@@ -60,8 +60,10 @@ export const erasure = resource({
         description:
           'Removes everything about an address from the workspace: the contact, its messages and their contents, events, automation runs, ' +
           'conversions, product views, form submissions, bounces, webhook deliveries and mentions in the activity log. A suppression ' +
-          'survives as a hash of the address and still applies. The answer counts the erased rows; repeating the request erases nothing. ' +
-          'Restoring an older backup erases the person again.',
+          'survives as a hash of the address and still applies. Mail that others received too stays, without the address in its recipients ' +
+          'and merge data; imports under way drop its rows, and their files are deleted when they end. With 100,000 messages the answer takes ' +
+          'about a minute; if it is cut off, repeat the request to erase the rest. The answer counts the erased rows. Restoring an older ' +
+          'backup erases the person again.',
         body: Type.Object(
           { email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }) },
           { additionalProperties: false, title: 'ErasureRequest' },

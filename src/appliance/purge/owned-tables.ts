@@ -42,6 +42,13 @@ export const CHILDREN: readonly ChildTable[] = [
     parent: 'contact_imports',
     parentKey: 'seq',
   },
+  {
+    table: 'contact_import_erasures',
+    key: ['import', 'email_hash'],
+    column: 'import',
+    parent: 'contact_imports',
+    parentKey: 'seq',
+  },
   { table: 'campaign_letters', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   {
     table: 'campaign_recipients',

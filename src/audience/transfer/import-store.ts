@@ -7,7 +7,7 @@
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { countRows, newestFirst } from '../../db/listing.js'
-import { inPieces, statement } from '../../db/statement.js'
+import { inLists, inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { Import, ImportOptions, ImportStatus, Rejection } from './import.js'
@@ -40,6 +40,13 @@ interface PartRow {
   octets: Uint8Array
 }
 
+/** An address that was erased since the import was begun. */
+interface ErasureRow {
+  import: number
+  /** SHA-256 of the address, hexadecimal. */
+  email_hash: string
+}
+
 interface RejectionRow {
   import: number
   line: number
@@ -52,6 +59,7 @@ declare module '../../db/tables.js' {
     contact_imports: ImportRow
     contact_import_parts: PartRow
     contact_import_rejections: RejectionRow
+    contact_import_erasures: ErasureRow
   }
 }
 
@@ -270,7 +278,44 @@ export async function listRejections(
   return rows.map(row => ({ ...row, cells: JSON.parse(row.cells) as string[] }))
 }
 
+/** Unfinished imports of these workspaces drop the rows of an erased person from now on. @param emailHash SHA-256, hexadecimal */
+export async function eraseFromImports(
+  db: Queries,
+  workspaceIds: readonly string[],
+  emailHash: string,
+): Promise<void> {
+  for (const list of inLists(workspaceIds)) {
+    const imports = await db
+      .selectFrom('contact_imports')
+      .select('seq')
+      .where('finished_at', 'is', null)
+      .where('workspace_id', 'in', list)
+      .execute()
+    const rows = imports.map(({ seq }) => ({ import: seq, email_hash: emailHash }))
+    for (const piece of inPieces(rows))
+      await db
+        .insertInto('contact_import_erasures')
+        .values(piece)
+        .onConflict(conflict => conflict.doNothing())
+        .execute()
+  }
+}
+
+const selectErased = statement((db, { seq }: { seq: number }) =>
+  db.selectFrom('contact_import_erasures').select('email_hash').where('import', '=', seq),
+)
+
+/** Hashes of the addresses whose rows an import drops. */
+export async function erasedDuring(db: Queries, seq: number): Promise<ReadonlySet<string>> {
+  return new Set((await selectErased(db, { seq })).rows.map(row => row.email_hash))
+}
+
+export async function deleteErasures(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('contact_import_erasures').where('import', '=', seq).execute()
+}
+
 export async function deleteImport(db: Queries, seq: number): Promise<void> {
+  await deleteErasures(db, seq)
   await db.deleteFrom('contact_imports').where('seq', '=', seq).execute()
 }
 

@@ -6,9 +6,11 @@
  * same piece one finds that it is done. Imports of several workspaces take turns, those of one wait for each other.
  * Fails: never for what is wrong with a file, which is how its import ends.
  */
+import { createHash } from 'node:crypto'
 import { AppError, describeError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
 import { PieceSize } from '../../db/piece-size.js'
+import { normalizedAddress } from '../../mail/address.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread } from '../../world/threads.js'
 import { pauseFor } from '../../world/time/clock.js'
@@ -16,8 +18,10 @@ import type { AudienceParts } from '../audience-parts.js'
 import { applyRows, attributeText } from './apply-rows.js'
 import type { Import, ImportStatus, Rejection } from './import.js'
 import {
+  deleteErasures,
   deleteImport,
   deleteImportParts,
+  erasedDuring,
   findImportBySeq,
   findImportPart,
   importWithNeedlessParts,
@@ -138,6 +142,7 @@ export class Importer {
     await database.write(
       async tx => {
         await deleteImportParts(tx.db, seq, PARTS_AT_ONCE)
+        await deleteErasures(tx.db, seq)
         const one = await findImportBySeq(tx.db, seq)
         if (one?.status === 'receiving') await deleteImport(tx.db, seq)
       },
@@ -269,10 +274,11 @@ class ActiveImport {
     const { clock, newId, onEvents } = this.parts
     const one = await this.find(tx)
     const at = clock.now()
-    const contacts = rows.filter((row): row is ImportedContact => !('reason' in row))
+    const kept = withoutErased(rows, await erasedDuring(tx.db, one.seq))
+    const contacts = kept.filter((row): row is ImportedContact => !('reason' in row))
     const { counts, refused } = await applyRows(tx, one, contacts, { at, newId })
     const rejections = [
-      ...rows.filter((row): row is Rejection => 'reason' in row),
+      ...kept.filter((row): row is Rejection => 'reason' in row),
       ...refused.map(row => noRoomFor(one, row)),
     ]
     await insertRejections(
@@ -343,6 +349,17 @@ class ActiveImport {
     const { retryAfterMs = 0 } = error instanceof AppError ? error : {}
     await clock.sleep(Math.min(MOST_RETRY_MS, Math.max(RETRY_MS, retryAfterMs)))
   }
+}
+
+/** Rows of people erased since the import was begun are counted as rejected, and nothing of them is kept. */
+function withoutErased(rows: readonly ReadRow[], erased: ReadonlySet<string>): readonly ReadRow[] {
+  if (erased.size === 0) return rows
+  const isErased = (cell: string) => erased.has(createHash('sha256').update(cell).digest('hex'))
+  return rows.map(row => {
+    const isTheirs =
+      'reason' in row ? row.cells.some(cell => isErased(normalizedAddress(cell.trim()))) : isErased(row.email)
+    return isTheirs ? { line: row.line, reason: 'the address was erased', cells: [] } : row
+  })
 }
 
 /** Cells as the file may have had them, to be sent again. */

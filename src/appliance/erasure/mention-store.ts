@@ -1,0 +1,185 @@
+/**
+ * SQL of an erasure for rows that only mention the person in a text: searched on the slow reader, in stretches of the table, and then
+ * deleted or rewritten by key. Called by `erase.ts`.
+ */
+import { sql, type RawBuilder } from 'kysely'
+import type { Queries } from '../../db/database.js'
+
+/** A row whose text may mention the person. */
+export interface Mention {
+  readonly key: string | number
+  /** A second column of the key, where there is one. */
+  readonly part: string | number | null
+  readonly text: string
+}
+
+/** Tables whose text mentions people, walked along their key. */
+export interface MentionTable {
+  readonly name: string
+  readonly from: RawBuilder<unknown>
+  readonly key: string
+  readonly part?: string
+  readonly text: RawBuilder<string>
+  /** Which rows are the workspaces'; left out where the table does not say. */
+  readonly owner?: (workspaceIds: readonly string[]) => RawBuilder<unknown>
+  /** Which rows are looked at; left out for all. */
+  readonly isMeant?: RawBuilder<unknown>
+}
+
+const inWorkspaces = (ids: readonly string[]) => sql`workspace_id in (${sql.join(ids)})`
+
+export const MENTIONS = {
+  events: {
+    name: 'events',
+    from: sql`events`,
+    key: 'seq',
+    text: sql<string>`payload`,
+    owner: inWorkspaces,
+  },
+  activity: {
+    name: 'activity',
+    from: sql`activities`,
+    key: 'seq',
+    text: sql<string>`subject || ' ' || details`,
+    owner: inWorkspaces,
+  },
+  batches: {
+    name: 'email_batches',
+    from: sql`email_batches`,
+    key: 'id',
+    text: sql<string>`errors`,
+    owner: inWorkspaces,
+  },
+  deliveries: {
+    name: 'webhook_deliveries',
+    from: sql`webhook_deliveries inner join webhook_payloads on webhook_payloads.event_seq = webhook_deliveries.event_seq`,
+    key: 'id',
+    part: 'webhook_payloads.event_seq',
+    text: sql<string>`body`,
+    owner: ids =>
+      sql`subscription_id in (select id from webhook_subscriptions where workspace_id in (${sql.join(ids)}))`,
+  },
+  answers: { name: 'idempotency_results', from: sql`kept_answers`, key: 'id', text: sql<string>`value` },
+  inbound: {
+    name: 'inbound_mails',
+    from: sql`inbound_mails`,
+    key: 'seq',
+    part: 'body_id',
+    text: sql<string>`envelope_sender || ' ' || recipients || ' ' || coalesce(findings, '')`,
+  },
+} as const satisfies Readonly<Record<string, MentionTable>>
+
+/** Rows that an import rejected. @param contactImport its `seq` */
+export function rejectionsOf(contactImport: number): MentionTable {
+  return {
+    name: 'import_rejections',
+    from: sql`contact_import_rejections`,
+    key: 'line',
+    text: sql<string>`cells || ' ' || reason`,
+    isMeant: sql`import = ${contactImport}`,
+  }
+}
+
+export async function importsOf(db: Queries, workspaceIds: readonly string[]): Promise<number[]> {
+  const rows = await db
+    .selectFrom('contact_imports')
+    .select('seq')
+    .where('workspace_id', 'in', workspaceIds)
+    .where('rejected', '>', 0)
+    .execute()
+  return rows.map(({ seq }) => seq)
+}
+
+/** @returns the key so many rows further on; undefined where fewer are left */
+export async function keyAtDistance(
+  db: Queries,
+  { from, key, isMeant }: MentionTable,
+  after: string | number | undefined,
+  rows: number,
+): Promise<string | number | undefined> {
+  const found = await sql<{ key: string | number }>`
+    select ${sql.ref(key)} as key from ${from} where ${isMeant ?? sql`1 = 1`}
+      ${after === undefined ? sql`` : sql`and ${sql.ref(key)} > ${after}`}
+    order by ${sql.ref(key)} limit 1 offset ${rows - 1}`.execute(db)
+  return found.rows[0]?.key
+}
+
+/** Rows that may mention one of the words, in the order of their keys. @param between keys, the first left out; undefined is open */
+export async function mentionsBetween(
+  db: Queries,
+  { from, key, part, text, owner, isMeant }: MentionTable,
+  { workspaceIds, words }: { readonly workspaceIds: readonly string[]; readonly words: readonly string[] },
+  { after, end }: Readonly<Record<'after' | 'end', string | number | undefined>>,
+  limit: number,
+): Promise<Mention[]> {
+  const isMentioned = sql.join(
+    words.map(word => sql`lower(${text}) like ${`%${likeText(word)}%`} escape '!'`),
+    sql` or `,
+  )
+  const { rows } = await sql<Mention>`
+    select ${sql.ref(key)} as key, ${part === undefined ? sql`null` : sql.ref(part)} as part, ${text} as text
+    from ${from}
+    where (${isMentioned}) and ${isMeant ?? sql`1 = 1`} ${owner ? sql`and ${owner(workspaceIds)}` : sql``}
+      ${after === undefined ? sql`` : sql`and ${sql.ref(key)} > ${after}`}
+      ${end === undefined ? sql`` : sql`and ${sql.ref(key)} <= ${end}`}
+    order by ${sql.ref(key)} limit ${limit}`.execute(db)
+  return rows
+}
+
+export function likeText(word: string): string {
+  return word.replace(/[!%_]/g, '!$&')
+}
+
+/** Whether a text names one of the words as a whole, not `joann@x.example` for `ann@x.example`. */
+export function mentionOf(words: readonly string[]): (text: string) => boolean {
+  const named = new RegExp(words.map(wholeWord).join('|'), 'iu')
+  return text => named.test(text)
+}
+
+/** Also right after an escape of JSON, e.g. `\n`. */
+export function wholeWord(word: string): string {
+  const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const before = `(?:(?<![\\p{L}\\p{N}!#$%&'*+/=?^_\`{|}~.-])|(?<=\\\\[bfnrt]))`
+  return `${before}${literal}(?![\\p{L}\\p{N}-]|\\.[\\p{L}\\p{N}])`
+}
+
+export async function rewriteEvent(db: Queries, seq: number, payload: string): Promise<void> {
+  await db.updateTable('events').set({ payload }).where('seq', '=', seq).execute()
+  await db.deleteFrom('set_aside_events').where('seq', '=', seq).execute()
+}
+
+export async function eraseEvent(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('set_aside_events').where('seq', '=', seq).execute()
+  await db.deleteFrom('events').where('seq', '=', seq).execute()
+}
+
+export async function eraseActivity(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('activities').where('seq', '=', seq).execute()
+}
+
+export async function rewriteBatchErrors(db: Queries, id: string, errors: string): Promise<void> {
+  await db.updateTable('email_batches').set({ errors }).where('id', '=', id).execute()
+}
+
+export async function eraseRejection(db: Queries, contactImport: number, line: number): Promise<void> {
+  await db
+    .deleteFrom('contact_import_rejections')
+    .where('import', '=', contactImport)
+    .where('line', '=', line)
+    .execute()
+}
+
+export async function eraseDeliveries(db: Queries, id: string, eventSeq: number): Promise<void> {
+  await db.deleteFrom('webhook_attempts').where('delivery_id', '=', id).execute()
+  await db.deleteFrom('webhook_deliveries').where('id', '=', id).execute()
+  await db.deleteFrom('webhook_payloads').where('event_seq', '=', eventSeq).execute()
+}
+
+export async function rewriteAnswer(db: Queries, id: string, value: string): Promise<void> {
+  await db.updateTable('kept_answers').set({ value }).where('id', '=', id).execute()
+}
+
+export async function eraseInbound(db: Queries, seq: number, bodyId: string): Promise<void> {
+  await db.deleteFrom('inbound_parts').where('body_id', '=', bodyId).execute()
+  await db.deleteFrom('inbound_mails').where('seq', '=', seq).execute()
+}
