@@ -7,8 +7,14 @@ TS := $(shell find src test bench -name '*.ts' 2>/dev/null)
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-node_modules/.installed: package.json package-lock.json
-	npm ci
+# In CommonJS of old, so that any Node.js can run it.
+node-version:
+	@node -e 'var v = process.versions.node, n = v.split("."); if (n[0] < 20 || (n[0] == 20 && n[1] < 12)) { console.error("Postroad needs Node.js 20.12 or newer, and this is " + v + " (" + process.execPath + ")"); process.exit(1) }'
+
+node_modules/.installed: package.json package-lock.json | node-version
+	@echo 'installing packages (npm ci) ...'
+	@log=$$(mktemp); npm ci --no-audit --no-fund --no-progress --loglevel=error >"$$log" 2>&1 || status=$$?; \
+	  [ -z "$$status" ] || cat "$$log" >&2; rm -f "$$log"; exit $${status:-0}
 	@touch $@
 
 # One file for the program and one for each kind of thread: reading a thousand small modules is most of a start. What
@@ -21,7 +27,7 @@ BUNDLE := --bundle --external:better-sqlite3 --external:mailparser \
 DEFINE = --define:POSTROAD_VERSION='"$(VERSION)"'
 dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 	@rm -rf dist
-	@$(ESBUILD) src/main.ts $(THREADS) --outdir=dist --entry-names=[name] $(BUNDLE) $(DEFINE)
+	@$(ESBUILD) main=src/check-node.ts postroad=src/main.ts $(foreach file,$(THREADS),$(notdir $(basename $(file)))=$(file)) --outdir=dist --entry-names=[name] $(BUNDLE) $(DEFINE)
 	@touch $@
 
 # Tests and benchmarks run as plain JavaScript: esbuild only strips the types (0.1 s), `make check` proves them. Test files are
@@ -86,4 +92,4 @@ fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may th
 
 include packaging/package.mk
 
-.PHONY: help build run check test test-long test-debian test-pages test-package bench bounce-score fuzz-bounces binary deb
+.PHONY: node-version help build run check test test-long test-debian test-pages test-package bench bounce-score fuzz-bounces binary deb

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The entry: hands the real world to the command line. */
+/** The program: hands the real world to the command line. `check-node.ts` loads it. */
 import { createInterface } from 'node:readline/promises'
 import { runCli } from './cli/program.js'
 import { environment } from './config/environment.js'
@@ -10,10 +10,21 @@ import { systemWorld } from './world/world.js'
 process.umask(0o077)
 limitHeapGrowth()
 
+// `postroad top | head`: whoever read has gone. What is still printed is discarded, and the command ends as it would have.
+let isOutputClosed = false
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  isOutputClosed = true
+})
+process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+})
+
 void runCli(process.argv.slice(2), {
   env: environment,
   world: systemWorld(environment['JOURNAL_STREAM']),
-  print: text => process.stdout.write(`${text}\n`),
+  print: text => void (isOutputClosed || process.stdout.write(`${text}\n`)),
+  isOutputClosed: () => isOutputClosed,
   complain: text => process.stderr.write(`${text}\n`),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
 }).then(status => {

@@ -5,6 +5,7 @@
  * data as another workspace's would. It has no settings and no life of its own: both are the live workspace's, so that it
  * is removed and restored with it and shows in no list of workspaces.
  */
+import { sql } from 'kysely'
 import { uuidOf } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
@@ -141,6 +142,17 @@ export async function findWorkspace(db: Queries, id: string): Promise<Workspace 
   return row && fromRow(row)
 }
 
+/** A live workspace by its name, without regard to case. */
+export async function findWorkspaceByName(db: Queries, name: string): Promise<Workspace | undefined> {
+  const row = await db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where(sql<boolean>`lower(name) = lower(${name})`)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
 const selectActing = statement((db, { id }: { id: string }) =>
   db
     .selectFrom('workspaces')
@@ -210,7 +222,7 @@ export async function listRemovedWorkspaces(db: Queries, now: number): Promise<R
   return rows.map(row => ({ ...fromRow(row), removedAt: row.deleted_at ?? 0 }))
 }
 
-/** Its keys work again. @returns whether there was one that can be had back */
+/** Its keys work again. Its name must be free. @returns whether there was one that can be had back */
 export async function restoreWorkspace(db: Queries, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('workspaces')

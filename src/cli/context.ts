@@ -4,12 +4,19 @@
  * Commands print data to standard output and everything else to standard error. `--json` prints the REST form.
  */
 import type { Command } from 'commander'
-import { findWorkspace, type Workspace } from '../accounts/workspace-store.js'
+import {
+  findWorkspace,
+  findWorkspaceByName,
+  listWorkspaces,
+  type Workspace,
+} from '../accounts/workspace-store.js'
 import { openAppliance, type Appliance, type OpenRequest } from '../appliance/appliance.js'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile, type Environment } from '../config/environment.js'
 import { loadConfig, type LoadedConfig } from '../config/load.js'
+import { nearestName } from '../config/nearest.js'
 import { AppError } from '../core/errors.js'
+import { isUuid } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import type { World } from '../world/world.js'
@@ -22,6 +29,8 @@ export interface CliContext {
   readonly complain: (text: string) => void
   /** Asks the person at the terminal; absent where there is none. */
   readonly ask?: (question: string) => Promise<string>
+  /** Nobody reads standard output any more; what is printed is discarded. */
+  readonly isOutputClosed?: () => boolean
   /** Set by a command that ran but found something wrong. */
   fail: () => void
 }
@@ -53,7 +62,7 @@ export function command(parent: Command, nameAndArgs: string, description: strin
 
 /** The option of a command that works in one workspace. @param what as help shows it */
 export function owned(one: Command, what: string): Command {
-  return one.requiredOption('--workspace <id>', what)
+  return one.requiredOption('--workspace <name|id>', what)
 }
 
 /** The option of a command that prints a list. @param usual how many where nothing is said */
@@ -61,11 +70,25 @@ export function limited(one: Command, usual: number): Command {
   return one.option('--limit <n>', 'at most so many', wholeNumber, usual)
 }
 
-/** @throws AppError not_found */
-export async function mustFindWorkspace(db: Queries, id: string): Promise<Workspace> {
-  const workspace = await findWorkspace(db, id)
-  if (!workspace) throw new AppError('not_found', `no workspace ${id}`)
-  return workspace
+/** @param named its id, or its name in any case @throws AppError not_found */
+export async function mustFindWorkspace(db: Queries, named: string): Promise<Workspace> {
+  const workspace = (await findWorkspace(db, named)) ?? (await findWorkspaceByName(db, named))
+  if (workspace) return workspace
+  const names = isUuid(named) ? [] : (await listWorkspaces(db)).map(({ name }) => name)
+  throw new AppError('not_found', `no workspace ${named}${didYouMean(named, names)}`)
+}
+
+/** @returns empty where no known name is near */
+export function didYouMean(name: string, known: Iterable<string>): string {
+  const nearest = nearestName(name, known)
+  return nearest === undefined ? '' : `; did you mean ${nearest}?`
+}
+
+/** `--workspace` takes a name in place of an id. An id is left to the command, since some work on removed workspaces as well. */
+async function resolveWorkspace({ database }: Appliance, options: CommonOptions): Promise<void> {
+  const given = options as { workspace?: unknown }
+  if (typeof given.workspace !== 'string' || isUuid(given.workspace)) return
+  given.workspace = (await mustFindWorkspace(database.reader, given.workspace)).id
 }
 
 /** @throws ConfigError */
@@ -73,14 +96,17 @@ export function readConfig({ env }: CliContext, options: CommonOptions): LoadedC
   return loadConfig({ schema: CONFIG_SCHEMA, file: chooseConfigFile(options.config, env), env })
 }
 
-/** Opens the appliance for one command and closes it again. */
+/** Opens the appliance for one command and closes it again. `options.workspace` is an id once `work` begins. */
 export async function withAppliance<T>(
   context: CliContext,
   options: CommonOptions,
   work: (appliance: Appliance) => Promise<T>,
 ): Promise<T> {
   const { config } = readConfig(context, options)
-  return withOpened(context, config, work)
+  return withOpened(context, config, async appliance => {
+    await resolveWorkspace(appliance, options)
+    return work(appliance)
+  })
 }
 
 export async function withOpened<T>(

@@ -80,6 +80,7 @@ function firstText(workspace: Workspace, key: string, config: Config): string {
     'Once the server runs, send a mail with:',
     '',
     curlCommand(key, config),
+    ...smtpExample(key, config),
   ]
   if (config.mta.capture)
     lines.push(
@@ -109,6 +110,27 @@ function curlCommand(key: string, config: Config): string {
     `  -H 'Content-Type: application/json' \\`,
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
+}
+
+/** By SMTP, as an application would; nothing where the submission listener is off. */
+function smtpExample(key: string, { submission }: Config): string[] {
+  const [address] = submission.listen
+  if (!address) return []
+  const host = ['0.0.0.0', '::'].includes(address.host) ? 'localhost' : address.host
+  return [
+    '',
+    'or by SMTP (the user name is apikey, the password is the key):',
+    '',
+    `curl smtp://${host.includes(':') ? `[${host}]` : host}:${address.port}${submission.requireTls ? ' --ssl-reqd' : ''} --crlf \\`,
+    `  --user 'apikey:${key}' \\`,
+    "  --mail-from you@example.org --mail-rcpt ann@example.com -T - <<'END'",
+    'From: Postroad <you@example.org>',
+    'To: ann@example.com',
+    'Subject: It works by SMTP',
+    '',
+    'Hello.',
+    'END',
+  ]
 }
 
 function lookCommands(config: Config): string[] {

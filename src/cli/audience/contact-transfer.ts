@@ -103,7 +103,11 @@ export function contactTransferCommands(group: Command, context: CliContext): vo
         const isPrinted = file === undefined || file === '-'
         const write = isPrinted && options.json ? exportContactsAsJson : exportContacts
         const pieces = write(database.reader, options.workspace, filter, world.clock.now())
-        if (isPrinted) for await (const piece of pieces) context.print(piece.replace(/\n$/, ''))
+        if (isPrinted)
+          for await (const piece of pieces) {
+            if (context.isOutputClosed?.()) return
+            context.print(piece.replace(/\n$/, ''))
+          }
         else {
           await pipeline(Readable.from(pieces), createWriteStream(file))
           printResult(context, options, { file }, () => `written to ${file}`)

@@ -53,7 +53,7 @@ export function messageListCommand(group: Command, context: CliContext): void {
     .option('--subject <part>', 'part of the subject')
     .option('--message-id <id>', 'Message-ID of the mail')
     .option('--key <id>', 'submitted with this API key')
-    .option('--workspace <id>', 'of this workspace only')
+    .option('--workspace <name|id>', 'of this workspace only')
     .action(async (options: SearchOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         const search = readSearch(options, world.clock.now())

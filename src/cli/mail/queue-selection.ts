@@ -5,11 +5,12 @@
  * destination. Fails: a UsageError unless exactly one part is named.
  */
 import type { Command } from 'commander'
+import { isUuid } from '../../core/ids.js'
 import type { Appliance } from '../../appliance/appliance.js'
 import { destinationsOf } from '../../queue/operator/queue-status.js'
 import { listDestinations, type QueueSelection } from '../../queue/operator/queue-admin-store.js'
 import { siteLocator } from '../../appliance/open-delivery.js'
-import { UsageError, type CommonOptions } from '../context.js'
+import { mustFindWorkspace, UsageError, type CommonOptions } from '../context.js'
 
 export interface SelectOptions extends CommonOptions {
   readonly domain?: string
@@ -24,7 +25,7 @@ export function selectOptions(command: Command): Command {
   return command
     .option('--domain <domain>', 'all to this domain')
     .option('--site <name>', 'all to this site, as `queue summary --by site` names it')
-    .option('--workspace <id>', 'all of this workspace')
+    .option('--workspace <name|id>', 'all of this workspace')
 }
 
 /** @param fallback what is meant when nothing is named; undefined: something has to be */
@@ -43,8 +44,10 @@ export function readSelection(id: string | undefined, options: SelectOptions, fa
   return selection
 }
 
-/** Turns a site into the queued destinations that it serves now. */
+/** Turns a site into the queued destinations that it serves now, and a workspace's name into its id. */
 export async function resolveSelection(appliance: Appliance, named: Named): Promise<QueueSelection> {
+  if ('workspaceId' in named && !isUuid(named.workspaceId))
+    return { workspaceId: (await mustFindWorkspace(appliance.database.reader, named.workspaceId)).id }
   if (!('site' in named)) return named
   const queued = await listDestinations(appliance.database.reader)
   return { destinations: await destinationsOf(named.site, queued, siteLocator(appliance)) }

@@ -6,7 +6,7 @@
  */
 import { given } from '../../core/given.js'
 import type { Command } from 'commander'
-import { findWorkspace, listWorkspaces, type Workspace } from '../../accounts/workspace-store.js'
+import { listWorkspaces, type Workspace } from '../../accounts/workspace-store.js'
 import type { Appliance } from '../../appliance/appliance.js'
 import { AppError } from '../../core/errors.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
@@ -25,7 +25,14 @@ import { openRenderer } from '../../mta/render.js'
 import { findRoute } from '../../mta/routing/route.js'
 import { findAnyMessage, type Message } from '../../messages/message-store.js'
 import { linkOptions, routerParts } from '../../appliance/open-delivery.js'
-import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
+import {
+  command,
+  mustFindWorkspace,
+  printResult,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+} from '../context.js'
 import { messageText } from './message.js'
 
 interface SendOptions extends CommonOptions {
@@ -49,7 +56,7 @@ export function sendCommand(program: Command, context: CliContext): void {
     .requiredOption('--subject <text>', 'subject')
     .option('--text <text>', 'plain text body')
     .option('--html <html>', 'HTML body')
-    .option('--workspace <id>', 'on behalf of this workspace (default: the oldest)')
+    .option('--workspace <name|id>', 'on behalf of this workspace (default: the oldest)')
     .option('--dry-run', 'show the mail and its route, send nothing')
     .action(async (options: SendOptions) => {
       await withAppliance(context, options, async appliance => {
@@ -61,11 +68,10 @@ export function sendCommand(program: Command, context: CliContext): void {
 }
 
 async function chooseWorkspace({ database }: Appliance, { workspace: id }: SendOptions): Promise<Workspace> {
-  const found =
-    id === undefined ? (await listWorkspaces(database.reader))[0] : await findWorkspace(database.reader, id)
-  if (!found)
-    throw new AppError('not_found', id === undefined ? 'there is no workspace yet' : `no workspace ${id}`)
-  return found
+  if (id !== undefined) return mustFindWorkspace(database.reader, id)
+  const [oldest] = await listWorkspaces(database.reader)
+  if (!oldest) throw new AppError('not_found', 'there is no workspace yet; make one with: postroad init')
+  return oldest
 }
 
 function bodyOf({ text, html }: SendOptions): { text?: string; html?: string } {

@@ -28,7 +28,7 @@ export function topCommand(program: Command, context: CliContext): void {
     .action(async (options: CommonOptions & { once?: boolean }) => {
       await withAppliance(context, options, async appliance => {
         const look = openView(appliance)
-        if (!options.once && !options.json) await drawForever(context, look)
+        if (!options.once && !options.json) return drawUntilClosed(context, look)
         const frame = await look()
         printResult(context, options, frame, () => frameLines(frame).join('\n'))
       })
@@ -41,9 +41,12 @@ const TO_END_OF_SCREEN = '\x1b[J'
 /** Where standard output is no terminal. */
 const USUAL_SIZE = { rows: 50, columns: 200 }
 
-/** Each frame over the last one, cut to the terminal: a line that scrolled would leave the old ones standing. */
-async function drawForever({ print, world }: CliContext, look: () => Promise<Frame>): Promise<never> {
-  for (;;) {
+/** Until Ctrl-C, or until nobody reads on. Each frame over the last one, cut to the terminal: a line that scrolled would leave the old ones standing. */
+async function drawUntilClosed(
+  { print, world, isOutputClosed }: CliContext,
+  look: () => Promise<Frame>,
+): Promise<void> {
+  while (!isOutputClosed?.()) {
     const lines = frameLines(await look())
     const { rows, columns } = { ...USUAL_SIZE, ...terminalSize() }
     const shown = lines.slice(0, rows - 1).map(line => `${line.slice(0, columns)}${TO_END_OF_LINE}`)

@@ -42,7 +42,7 @@ const ZONE_OPTION = 'print the records as zone file text'
 export function domainCommands(program: Command, context: CliContext): void {
   const group = program.command('domain').description('sending domains')
   command(group, 'add <name>', 'add a domain and print the DNS records to publish')
-    .requiredOption('--workspace <id>', 'the workspace that sends from it')
+    .requiredOption('--workspace <name|id>', 'the workspace that sends from it')
     .option('--vouch', 'declare it verified without DNS (LAN domains, trials)')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions & { vouch?: boolean }) => {
@@ -69,7 +69,7 @@ export function domainCommands(program: Command, context: CliContext): void {
     })
   })
   command(group, 'show <name>', 'its records, and what DNS held of each when it was last asked')
-    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions) => {
       await withAppliance(context, options, async appliance => {
@@ -78,7 +78,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       })
     })
   command(group, 'verify <name>', 'ask DNS for the records now; a verified domain keeps its 3 days of grace')
-    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
     .action(async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
@@ -88,7 +88,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       })
     })
   command(group, 'rotate <name>', 'sign with the standby DKIM keys from now on')
-    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
     .option('--force', 'without asking DNS for their records first')
     .action(async (name: string, options: OwnedOptions & { force?: boolean }) => {
       await withAppliance(context, options, async appliance => {
@@ -98,7 +98,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       })
     })
   command(group, 'remove <name>', 'remove a domain')
-    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
     .action(async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         await deleteDomain(

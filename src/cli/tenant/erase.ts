@@ -12,7 +12,7 @@ import { ownedGroup, printsList } from './owned-group.js'
 export function eraseCommand(program: Command, context: CliContext): void {
   confirmable(
     command(program, 'erase <address>', 'erase everything about a person, for good').option(
-      '--workspace <id>',
+      '--workspace <name|id>',
       'in this workspace only',
     ),
   ).action(async (address: string, options: ConfirmOptions & { readonly workspace?: string }) => {

@@ -34,7 +34,7 @@ interface SetOptions extends CommonOptions {
 export function keyCommands(program: Command, context: CliContext): void {
   const group = program.command('key').description('API keys')
   command(group, 'create', 'make a key and print it, this once')
-    .requiredOption('--workspace <id>', 'the workspace it belongs to')
+    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
     .requiredOption('--name <name>', 'what it is for')
     .option('--sandbox', 'nothing sent with it leaves the machine')
     .option(
@@ -82,7 +82,7 @@ export function keyCommands(program: Command, context: CliContext): void {
       })
     })
   command(group, 'list', 'keys, without their secret part')
-    .option('--workspace <id>', 'of this workspace only')
+    .option('--workspace <name|id>', 'of this workspace only')
     .action(async (options: CommonOptions & { workspace?: string }) => {
       await withAppliance(context, options, async ({ database }) => {
         const keys = await listApiKeys(database.reader, options.workspace)

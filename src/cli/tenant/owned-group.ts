@@ -71,8 +71,8 @@ export function printsList<Options = object>(
     // Commander hands over the arguments, the options and the command.
     const options = given.at(-2) as OwnedOptions & ListOptions & Options
     const named = given.length > 2 ? String(given[0]) : ''
-    const { workspace: workspaceId, limit } = options
     await withAppliance(context, options, async appliance => {
+      const { workspace: workspaceId, limit } = options
       await mustFindWorkspace(appliance.database.reader, workspaceId)
       const rows = await read(appliance, { workspaceId, page: { limit, offset: 0 }, options, named })
       const shown = rows.map(row => row.shown)

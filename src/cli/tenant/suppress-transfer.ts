@@ -92,7 +92,10 @@ export function suppressTransferCommands(group: Command, context: CliContext): v
         return
       }
       context.print(csvText([COLUMNS]))
-      for await (const piece of pieces) context.print(csvText(piece.map(cellsOf)))
+      for await (const piece of pieces) {
+        if (context.isOutputClosed?.()) return
+        context.print(csvText(piece.map(cellsOf)))
+      }
     })
   })
 }

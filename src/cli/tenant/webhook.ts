@@ -45,7 +45,7 @@ export function webhookCommands(program: Command, context: CliContext): void {
 
 function listCommand(group: Command, context: CliContext): void {
   limited(command(group, 'list', 'webhooks, newest first, disabled ones as well'), 100)
-    .option('--workspace <id>', 'of this workspace only')
+    .option('--workspace <name|id>', 'of this workspace only')
     .action(async (options: ListOptions & { workspace?: string }) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const { workspace, limit } = options

@@ -1,8 +1,8 @@
-/** `postroad workspace create|list|set|remove|restore`. */
+/** `postroad workspace create|list|show|set|remove|restore`. */
 import type { Command } from 'commander'
 import Type, { type Static } from 'typebox'
 import {
-  findWorkspace,
+  findWorkspaceByName,
   insertWorkspace,
   listRemovedWorkspaces,
   listWorkspaces,
@@ -14,7 +14,8 @@ import {
 } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import type { Tx } from '../../db/database.js'
+import { isUuid } from '../../core/ids.js'
+import type { Queries, Tx } from '../../db/database.js'
 import { OPERATOR, recordActivity, type Activity } from '../../events/activity-store.js'
 import { validator } from '../../http/validate.js'
 import { parseAddress } from '../../mail/address.js'
@@ -24,6 +25,7 @@ import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
 import { changeInBatches } from '../mail/change-queue.js'
 import {
   command,
+  didYouMean,
   mustFindWorkspace,
   printResult,
   table,
@@ -33,32 +35,46 @@ import {
   type CommonOptions,
 } from '../context.js'
 
-const nullableText = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()])
-const limit = Type.Integer({ minimum: 0, maximum: 1_000_000_000 })
+const nullableText = (maxLength: number, description: string) =>
+  Type.Union([Type.String({ maxLength }), Type.Null()], { description })
+const limit = (description: string) => Type.Integer({ minimum: 0, maximum: 1_000_000_000, description })
 
-/** The settings in the form that the command line and the API use. */
+/** The settings in the form that the command line and the API use. `workspace show` prints the descriptions. */
 const Settings = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 100 }),
-    default_from_email: nullableText(254),
-    default_from_name: nullableText(100),
-    company_name: nullableText(200),
-    company_address: nullableText(500),
-    currency: Type.String({ pattern: '^[A-Z]{3}$' }),
-    timezone: Type.String({ minLength: 1, maxLength: 64 }),
-    attribution: Type.Boolean(),
-    hourly_limit: limit,
-    daily_limit: limit,
-    allow_private_webhooks: Type.Boolean(),
-    /** Who unsubscribed gets none of its mail. */
-    marketing: Type.Boolean(),
-    /** Of its public pages, e.g. `#1d5fa8`. */
-    brand_color: Type.Union([Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }), Type.Null()]),
-    track_opens: Type.Boolean(),
-    track_clicks: Type.Boolean(),
-    utm_source: nullableText(100),
-    utm_medium: nullableText(100),
-    utm_campaign: nullableText(100),
+    name: Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'Unique, in any case; commands take it in place of the id.',
+    }),
+    default_from_email: nullableText(254, 'From address of mail whose request names none.'),
+    default_from_name: nullableText(100, 'Name shown beside that address.'),
+    company_name: nullableText(200, 'Shown in the footer of mail; {{company_name}}.'),
+    company_address: nullableText(500, 'Postal address in the footer; {{company_address}}.'),
+    currency: Type.String({
+      pattern: '^[A-Z]{3}$',
+      description: 'ISO 4217 code of conversions that name none.',
+    }),
+    timezone: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'IANA name, for dates in mail and segments.',
+    }),
+    attribution: Type.Boolean({ description: 'Name Postroad in the footer.' }),
+    hourly_limit: limit('Recipients per clock hour, 0 = unlimited.'),
+    daily_limit: limit('Recipients per UTC day, 0 = unlimited.'),
+    allow_private_webhooks: Type.Boolean({
+      description: 'Webhooks may call the networks of webhooks.allow_networks.',
+    }),
+    marketing: Type.Boolean({ description: 'An unsubscribe stops all its mail, single sends too.' }),
+    brand_color: Type.Union([Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }), Type.Null()], {
+      description: 'Color of its public pages, e.g. #1d5fa8.',
+    }),
+    track_opens: Type.Boolean({ description: 'Count opens of mail whose request does not say.' }),
+    track_clicks: Type.Boolean({ description: 'Count clicks of mail whose request does not say.' }),
+    utm_source: nullableText(100, 'utm_source added to counted links.'),
+    utm_medium: nullableText(100, 'utm_medium added to counted links.'),
+    utm_campaign: nullableText(100, 'utm_campaign added to counted links.'),
   },
   { additionalProperties: false },
 )
@@ -74,6 +90,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
         checkSettings({ ...toSettings({ ...NEW_WORKSPACE, name }) }),
       )
       await database.write(async tx => {
+        await requireFreeName(tx.db, workspace)
         await insertWorkspace(tx.db, workspace)
         await record(tx, 'created', workspace, workspace.createdAt)
       })
@@ -103,32 +120,62 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       )
     })
   })
-  command(group, 'set <id> <settings...>', 'change settings, given as key=value (empty value: none)').action(
-    async (id: string, pairs: string[], options: CommonOptions) => {
-      const changes = readPairs(pairs)
-      await withAppliance(context, options, async ({ database, world }) => {
-        const changed = await database.write(async tx => {
-          const workspace = await findWorkspace(tx.db, id)
-          if (!workspace) throw new AppError('not_found', `no workspace ${id}`)
-          const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
-          await updateWorkspace(tx.db, next)
-          const details = changesBetween(toSettings(workspace), toSettings(next))
-          await record(tx, 'changed', next, world.clock.now(), details)
-          return next
-        })
-        printResult(context, options, toJson(changed), () => JSON.stringify(toJson(changed), null, 2))
+  command(group, 'show <workspace>', 'a workspace and its settings: value, type, default, meaning').action(
+    async (named: string, options: CommonOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const workspace = await mustFindWorkspace(database.reader, named)
+        const settings = describeSettings(workspace)
+        printResult(context, options, { ...toJson(workspace), settings }, () =>
+          [
+            `id       ${workspace.id}`,
+            `created  ${isoTime(workspace.createdAt)}`,
+            '',
+            table(
+              ['SETTING', 'VALUE', 'TYPE', 'DEFAULT', 'MEANING'],
+              settings.map(one => [
+                one.name,
+                shown(one.value),
+                one.type,
+                shown(one.default),
+                one.description,
+              ]),
+            ),
+            '',
+            `change one with: postroad workspace set ${workspace.id} SETTING=VALUE`,
+          ].join('\n'),
+        )
       })
     },
   )
+  command(
+    group,
+    'set <workspace> <settings...>',
+    'change settings, given as key=value (empty value: none)',
+  ).action(async (named: string, pairs: string[], options: CommonOptions) => {
+    const changes = readPairs(pairs)
+    await withAppliance(context, options, async ({ database, world }) => {
+      const changed = await database.write(async tx => {
+        const workspace = await mustFindWorkspace(tx.db, named)
+        const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
+        await requireFreeName(tx.db, next)
+        await updateWorkspace(tx.db, next)
+        const details = changesBetween(toSettings(workspace), toSettings(next))
+        await record(tx, 'changed', next, world.clock.now(), details)
+        return next
+      })
+      printResult(context, options, toJson(changed), () => JSON.stringify(toJson(changed), null, 2))
+    })
+  })
   const remove = command(
     group,
-    'remove <id>',
+    'remove <workspace>',
     'remove a workspace: its keys stop working, its queue is held; it can be restored for 30 days',
   )
-  confirmable(remove).action(async (id: string, options: ConfirmOptions) => {
+  confirmable(remove).action(async (named: string, options: ConfirmOptions) => {
     await withAppliance(context, options, async appliance => {
       const { database, world } = appliance
-      const workspace = await mustFindWorkspace(database.reader, id)
+      const workspace = await mustFindWorkspace(database.reader, named)
+      const { id } = workspace
       await confirm(context, options, `This removes the workspace ${workspace.name} with all that is in it.`)
       await database.write(async tx => {
         const now = world.clock.now()
@@ -146,14 +193,17 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       )
     })
   })
-  command(group, 'restore <id>', 'bring back a workspace that was removed in the last 30 days').action(
-    async (id: string, options: CommonOptions) => {
+  command(group, 'restore <workspace>', 'bring back a workspace that was removed in the last 30 days').action(
+    async (named: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
-        await database.write(async tx => {
+        const id = await database.write(async tx => {
           const now = world.clock.now()
-          if (!(await restoreWorkspace(tx.db, id, now)))
-            throw new AppError('not_found', `no workspace ${id} was removed in the last 30 days`)
-          await record(tx, 'restored', await mustFindWorkspace(tx.db, id), now)
+          const removed = await mustFindRemoved(tx.db, named, now)
+          const { id } = removed
+          await requireFreeName(tx.db, removed)
+          if (!(await restoreWorkspace(tx.db, id, now))) throw new AppError('not_found', noneRemoved(named))
+          await record(tx, 'restored', removed, now)
+          return id
         })
         printResult(context, options, { success: true }, () =>
           [
@@ -164,6 +214,76 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       })
     },
   )
+}
+
+/** @throws AppError duplicate, validation_error */
+async function requireFreeName(db: Queries, { id, name }: Pick<Workspace, 'id' | 'name'>): Promise<void> {
+  if (isUuid(name))
+    throw new AppError('validation_error', `${name} looks like an id; choose another name`, { path: 'name' })
+  const other = await findWorkspaceByName(db, name)
+  if (other && other.id !== id)
+    throw new AppError(
+      'duplicate',
+      `the workspace ${other.id} is named ${other.name}; names are unique: rename one of them first`,
+      { path: 'name' },
+    )
+}
+
+function noneRemoved(named: string): string {
+  return `no workspace ${named} was removed in the last 30 days`
+}
+
+/** @throws AppError not_found, conflict (several of that name) */
+async function mustFindRemoved(db: Queries, named: string, now: number): Promise<Workspace> {
+  const removed = await listRemovedWorkspaces(db, now)
+  const found = removed.filter(({ id, name }) => id === named || name.toLowerCase() === named.toLowerCase())
+  const [first] = found
+  if (!first) throw new AppError('not_found', noneRemoved(named))
+  if (found.length > 1)
+    throw new AppError(
+      'conflict',
+      `${found.length} removed workspaces are named ${named}; name one by its id`,
+    )
+  return first
+}
+
+interface DescribedSetting {
+  readonly name: string
+  readonly value: string | number | boolean | null
+  readonly type: string
+  /** Null: none. */
+  readonly default: string | number | boolean | null
+  readonly description: string
+}
+
+function describeSettings(workspace: Workspace): DescribedSetting[] {
+  const values: Record<string, DescribedSetting['value']> = toSettings(workspace)
+  const defaults: Record<string, DescribedSetting['value']> = toSettings({ ...NEW_WORKSPACE, name: '' })
+  return Object.entries(settingSchemas()).map(([name, { type = 'text', description = '' }]) => ({
+    name,
+    value: values[name] ?? null,
+    type: TYPE_NAMES[type] ?? type,
+    default: name === 'name' ? null : (defaults[name] ?? null),
+    description,
+  }))
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: 'text',
+  text: 'text or none',
+  integer: 'whole number',
+  boolean: 'true or false',
+}
+
+/** `type` is absent where null is allowed as well. */
+function settingSchemas(): Readonly<
+  Record<string, { readonly type?: string; readonly description?: string }>
+> {
+  return Settings.properties as unknown as Record<string, { type?: string; description?: string }>
+}
+
+function shown(value: DescribedSetting['value']): string {
+  return value === null ? '(none)' : String(value)
 }
 
 async function record(
@@ -190,13 +310,15 @@ function changesBetween(before: Settings, after: Settings): Record<string, strin
 
 /** Values are text on the command line; numbers, truth values and "none" are told by the setting's own type. */
 function readPairs(pairs: readonly string[]): Record<string, unknown> {
-  const kinds = Settings.properties as unknown as Record<string, { type?: string }>
+  const kinds = settingSchemas()
   return Object.fromEntries(
     pairs.map((pair): [string, unknown] => {
       const equals = pair.indexOf('=')
       if (equals < 1) throw new UsageError(`${pair} is not key=value`)
       const key = pair.slice(0, equals)
       const text = pair.slice(equals + 1)
+      if (!Object.hasOwn(kinds, key))
+        throw new UsageError(`unknown setting ${key}${didYouMean(key, Object.keys(kinds))}`)
       const type = kinds[key]?.type
       if (type === 'integer' && /^\d{1,10}$/.test(text)) return [key, Number(text)]
       if (type === 'boolean' && (text === 'true' || text === 'false')) return [key, text === 'true']
