@@ -9,6 +9,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import type { Clock } from '../time/clock.js'
 import type { PemPair } from '../tls/self-signed-certificate.js'
+import { SERVER_TLS } from '../tls/server-tls.js'
 import { HttpConnections, type HttpHandler, type HttpLimits } from './http-connections.js'
 
 export interface ListenAddress {
@@ -128,7 +129,7 @@ export function listenHttps(
   const server = createTlsServer({
     ...OPTIONS,
     ...shown,
-    minVersion: 'TLSv1.2',
+    ...SERVER_TLS,
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   })
   // Before the handshake starts.
@@ -136,7 +137,7 @@ export function listenHttps(
     const current = pair()
     if (current === shown) return
     shown = current
-    server.setSecureContext({ ...current, minVersion: 'TLSv1.2' })
+    server.setSecureContext({ ...current, ...SERVER_TLS })
   })
   const connections = new HttpConnections(handler, limits, clock)
   connections.watchSecure(server)

@@ -10,6 +10,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../time/clock.js'
 import { makeSelfSigned, type PemPair } from './self-signed-certificate.js'
+import { SERVER_TLS } from './server-tls.js'
 
 export interface TlsCertificate {
   secureContext(): SecureContext
@@ -142,13 +143,13 @@ async function readPem(file: string): Promise<string> {
 
 /** For `config check`. @throws Error if certificate and key cannot be used */
 export function assertUsable({ cert, key }: PemPair): void {
-  createSecureContext({ cert, key })
+  createSecureContext({ ...SERVER_TLS, cert, key })
 }
 
 function load(pair: PemPair, name: string): Loaded {
   try {
     // OpenSSL rejects a key that does not match the certificate.
-    const context = createSecureContext({ cert: pair.cert, key: pair.key })
+    const context = createSecureContext({ ...SERVER_TLS, cert: pair.cert, key: pair.key })
     const certificate = new X509Certificate(pair.cert)
     const validFrom = Date.parse(certificate.validFrom)
     return { pair, context, certificate, validFrom, expiresAt: Date.parse(certificate.validTo) }
