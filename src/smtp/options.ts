@@ -36,6 +36,8 @@ interface SmtpLimits {
   readonly connectionsPerMinute: number
   /** Octets of a message, after dot-unstuffing. */
   readonly messageSize: number
+  /** The same for clients recognised by `connect`; defaults to `messageSize`. */
+  readonly knownClientMessageSize?: number
   /** Recipients per message (RFC 5321 §4.5.3.1.8: at least 100). */
   readonly recipients: number
   /** Octets of a command line, CRLF included. AUTH lines may have 12,288 (RFC 4954 §4). */
@@ -118,8 +120,22 @@ export interface SessionRules {
   ehlo(isSecure: boolean, isLoggedIn: boolean): string
 }
 
-/** @param canAuthenticate whether the receiver supports AUTH */
-export function sessionRules(options: SmtpServiceOptions, canAuthenticate: boolean): SessionRules {
+/** Rules of sessions in general, and of clients recognised by `connect`. @param canAuthenticate whether the receiver supports AUTH */
+export function sessionRules(
+  options: SmtpServiceOptions,
+  canAuthenticate: boolean,
+): { readonly rules: SessionRules; readonly knownClientRules: SessionRules } {
+  const { limits } = options
+  const rules = rulesOf(options, canAuthenticate)
+  const messageSize = limits?.knownClientMessageSize
+  if (messageSize === undefined) return { rules, knownClientRules: rules }
+  return {
+    rules,
+    knownClientRules: rulesOf({ ...options, limits: { ...limits, messageSize } }, canAuthenticate),
+  }
+}
+
+function rulesOf(options: SmtpServiceOptions, canAuthenticate: boolean): SessionRules {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const capabilities = { dsn: true, smtpUtf8: true, chunking: true, ...options.capabilities }
   const isAuthAllowedInClear = options.auth?.isAllowedInClear ?? false

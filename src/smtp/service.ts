@@ -88,8 +88,8 @@ class Service<Identity> implements SmtpService {
   constructor(options: SmtpServiceOptions, receiver: MailReceiver<Identity>, parts: SmtpServiceParts) {
     this.parts = parts
     this.started = Math.floor(parts.clock.now() / 1_000).toString(36)
-    const rules = sessionRules(options, receiver.authenticate !== undefined)
-    this.context = { ...parts, rules, receiver, onClosed: session => this.remove(session) }
+    const { rules, knownClientRules } = sessionRules(options, receiver.authenticate !== undefined)
+    this.context = { ...parts, rules, knownClientRules, receiver, onClosed: session => this.remove(session) }
     this.admission = new Admission(rules.limits, parts.clock)
   }
 
@@ -99,10 +99,10 @@ class Service<Identity> implements SmtpService {
 
   reconfigure(options: SmtpServiceOptions): void {
     const { receiver } = this.context
-    const rules = sessionRules(options, receiver.authenticate !== undefined)
+    const next = sessionRules(options, receiver.authenticate !== undefined)
     // A new object: existing sessions keep their options.
-    this.context = { ...this.context, rules }
-    this.admission.setLimits(rules.limits)
+    this.context = { ...this.context, ...next }
+    this.admission.setLimits(next.rules.limits)
   }
 
   get counts(): SmtpCounts {

@@ -28,6 +28,8 @@ import { ServerConnection, type ConnectionOwner } from './server-connection.js'
 /** Shared by all sessions of a service. */
 export interface SessionContext<Identity> {
   readonly rules: SessionRules
+  /** Of clients recognised by `connect`. */
+  readonly knownClientRules: SessionRules
   readonly receiver: MailReceiver<Identity>
   readonly clock: Clock
   readonly log: Log
@@ -45,7 +47,7 @@ const HANDSHAKE_MS = 60_000
 const UNREAD_REPLIES_MS = 60_000
 
 export class Session<Identity> implements ConnectionOwner, CommandSession<Identity>, AdmittedConnection {
-  readonly rules: SessionRules
+  rules: SessionRules
   readonly receiver: MailReceiver<Identity>
   readonly facts: { -readonly [K in keyof SessionFacts]: SessionFacts[K] }
   identity: Identity | undefined
@@ -327,6 +329,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
       () => receiver.connect?.(this.facts),
       identity => {
         this.identity = this.networkIdentity = identity
+        if (identity !== undefined) this.rules = this.context.knownClientRules
         this.isGreeting = false
         this.reply(this.rules.greeting)
         this.connection.flush()

@@ -100,7 +100,10 @@ export async function openMailListeners(
   }
 }
 
-function inboundOptions({ hostname, inbound }: Config, certificate: TlsCertificate): SmtpServiceOptions {
+function inboundOptions(
+  { hostname, inbound, limits }: Config,
+  certificate: TlsCertificate,
+): SmtpServiceOptions {
   return {
     hostname,
     secureContext: () => certificate.secureContext(),
@@ -109,6 +112,8 @@ function inboundOptions({ hostname, inbound }: Config, certificate: TlsCertifica
       sessionsPerAddress: inbound.sessionsPerAddress,
       connectionsPerMinute: inbound.connectionsPerMinute,
       messageSize: inbound.messageSizeBytes,
+      // A scan is as large on this port as on 587; what is for the appliance itself has its own bound in the receiver.
+      knownClientMessageSize: limits.messageSizeBytes,
       recipients: inbound.maxRecipients,
       refusals: MOST_REFUSALS,
       transactions: 0,

@@ -110,7 +110,8 @@ export const INBOUND_SECTION = table(
       default: '10MB',
       min: '64KB',
       max: '1GB',
-      description: 'Largest message taken; returned mail is seldom more than a few KB.',
+      description:
+        'Largest message taken; returned mail is seldom more than a few KB. Clients that may relay (`relay_trusted`) have `limits.message_size`.',
     }),
     unsigned_message_size: size({
       default: '2MB',

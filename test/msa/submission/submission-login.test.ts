@@ -1,6 +1,7 @@
 /** Who may hand in mail by SMTP: logins, permissions, limits, the lock on guessers, and networks that need no login. */
 import t from 'tap'
 import { initialise } from '../../support/program/process.js'
+import { SmtpClient } from '../../support/smtp/smtp-service.js'
 import { idsOf, letter, openSubmissionTest } from '../../support/smtp/submission.js'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
@@ -270,6 +271,34 @@ t.test('a trusted network sends without a login, with the rights of its key', as
   await postroad.clock.advance(2_000)
   t.match(await printer.submit(letter()), /^535 5\.7\.8 /)
 })
+
+t.test(
+  'a scanner that relays on port 25 has the size limit of 587, everybody else that of port 25',
+  async t => {
+    const copy = await initialise(t)
+    const [key] = await copy.json<{ id: string }[]>('key', 'list', '--workspace', copy.workspaceId)
+    const { postroad } = await openSubmissionTest(t, {
+      toml:
+        '[limits]\nmessage_size = "1MB"\n[inbound]\nrelay_trusted = true\ngreeting_delay = "0"\nmessage_size = "64KB"\n' +
+        `[[submission.trusted_networks]]\nnetwork = "127.0.0.2"\nkey = "${key?.id ?? ''}"`,
+    })
+    const offered = async (localAddress: string) => {
+      const client = await SmtpClient.connect(postroad.addresses.inbound[0]?.port ?? 0, false, localAddress)
+      t.teardown(() => client.cut())
+      await client.readReply()
+      return { client, size: /SIZE (\d+)/.exec((await client.ehlo()).join(' '))?.[1] }
+    }
+    t.equal((await offered('127.0.0.3')).size, '65536')
+    const { client: scanner, size } = await offered('127.0.0.2')
+    t.equal(size, '1048576')
+    for (const line of ['MAIL FROM:<scan@sender.test> SIZE=300000', 'RCPT TO:<ann@one.test>', 'DATA']) {
+      scanner.send(`${line}\r\n`)
+      t.match((await scanner.readReply()).join(' '), /^(250|354) /)
+    }
+    scanner.send(`${letter()}${`${'x'.repeat(70)}\r\n`.repeat(4_000)}.\r\n`)
+    t.match((await scanner.readReply()).join(' '), /^250 2\.0\.0 Accepted/)
+  },
+)
 
 t.test('a domain or limit that is changed meanwhile counts for the next message of a session', async t => {
   const { postroad, loggedIn, addDomain } = await openSubmissionTest(t)
