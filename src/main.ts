@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The program: hands the real world to the command line. `check-node.ts` loads it. */
+import { fstatSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { runCli } from './cli/program.js'
 import { environment } from './config/environment.js'
@@ -25,11 +26,22 @@ void runCli(process.argv.slice(2), {
   world: systemWorld(environment['JOURNAL_STREAM']),
   print: text => void (isOutputClosed || process.stdout.write(`${text}\n`)),
   isOutputClosed: () => isOutputClosed,
+  ...(isPipedIn() ? { input: () => process.stdin } : {}),
   complain: text => process.stderr.write(`${text}\n`),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
 }).then(status => {
   process.exitCode = status
 })
+
+/** A pipe or a file: not a terminal, and not /dev/null, which services and cron jobs have. */
+function isPipedIn(): boolean {
+  try {
+    const input = fstatSync(0)
+    return input.isFIFO() || input.isFile() || input.isSocket()
+  } catch {
+    return false
+  }
+}
 
 /** On standard error, since standard output may be led elsewhere. */
 async function ask(question: string): Promise<string> {

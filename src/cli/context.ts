@@ -29,6 +29,8 @@ export interface CliContext {
   readonly complain: (text: string) => void
   /** Asks the person at the terminal; absent where there is none. */
   readonly ask?: (question: string) => Promise<string>
+  /** Standard input; absent where nothing is piped in. */
+  readonly input?: () => AsyncIterable<Buffer | string>
   /** Nobody reads standard output any more; what is printed is discarded. */
   readonly isOutputClosed?: () => boolean
   /** Set by a command that ran but found something wrong. */

@@ -1,5 +1,5 @@
 /**
- * `postroad send`: one test mail, with its trace.
+ * `postroad send`: one test mail, with its trace; written from options, or read from standard input.
  *
  * It goes through the same door and the same queue as every other mail, so what it shows is what happens to them; a
  * running server delivers it while this command looks on. `--dry-run` shows the mail and its route and sends nothing.
@@ -29,16 +29,18 @@ import {
   command,
   mustFindWorkspace,
   printResult,
+  UsageError,
   withAppliance,
   type CliContext,
   type CommonOptions,
 } from '../context.js'
 import { messageText } from './message.js'
+import { readInput, sendMessage } from './send-input.js'
 
 interface SendOptions extends CommonOptions {
-  readonly from: string
-  readonly to: string
-  readonly subject: string
+  readonly from?: string
+  readonly to?: string
+  readonly subject?: string
   readonly text?: string
   readonly html?: string
   readonly workspace?: string
@@ -50,19 +52,32 @@ const LOOK_ON_MS = 30_000
 const LOOK_EVERY_MS = 200
 
 export function sendCommand(program: Command, context: CliContext): void {
-  command(program, 'send', 'send one test mail and show its trace')
-    .requiredOption('--from <address>', 'sender')
-    .requiredOption('--to <address>', 'recipient')
-    .requiredOption('--subject <text>', 'subject')
-    .option('--text <text>', 'plain text body')
+  command(program, 'send', 'send one mail and show its trace')
+    .option('--from <address>', 'sender')
+    .option('--to <address>', 'recipient')
+    .option('--subject <text>', 'subject')
+    .option('--text <text>', 'plain text body; - reads it from standard input')
     .option('--html <html>', 'HTML body')
     .option('--workspace <name|id>', 'on behalf of this workspace (default: the oldest)')
     .option('--dry-run', 'show the mail and its route, send nothing')
+    .addHelpText(
+      'after',
+      [
+        '',
+        'With --subject, the body is --text, --html, or what is piped in: echo Hello | postroad send --from A --to B --subject S',
+        'Without --subject, a whole message is piped in: postroad send <message.eml',
+        '  --from and --to are its envelope then; without them its From, and its To, Cc and Bcc, are.',
+      ].join('\n'),
+    )
     .action(async (options: SendOptions) => {
       await withAppliance(context, options, async appliance => {
         const workspace = await chooseWorkspace(appliance, options)
-        if (options.dryRun) await dryRun(appliance, workspace, context, options)
-        else await send(appliance, workspace, context, options)
+        if (options.subject === undefined) await sendGiven(appliance, workspace, context, options)
+        else {
+          const mail = await mailOf(appliance, context, options)
+          if (options.dryRun) await dryRun(appliance, workspace, context, mail)
+          else await send(appliance, workspace, context, mail)
+        }
       })
     })
 }
@@ -74,6 +89,45 @@ async function chooseWorkspace({ database }: Appliance, { workspace: id }: SendO
   return oldest
 }
 
+type Mail = SendOptions & { readonly from: string; readonly to: string; readonly subject: string }
+
+/** What the options say, with the text that is piped in. */
+async function mailOf(
+  { config }: Appliance,
+  { input }: CliContext,
+  { from, to, subject, ...options }: SendOptions,
+): Promise<Mail> {
+  if (from === undefined || to === undefined || subject === undefined)
+    throw new UsageError('--subject goes with --from and --to')
+  const mail = { ...options, from, to, subject }
+  const isAsked = options.text === '-'
+  if (isAsked && !input) throw new UsageError('--text - reads standard input, and nothing is piped in')
+  if (!input || (!isAsked && (options.text !== undefined || options.html !== undefined))) return mail
+  const text = (await readInput(input(), config.limits.messageSizeBytes)).toString()
+  return text === '' ? mail : { ...mail, text }
+}
+
+/** A whole message from standard input. */
+async function sendGiven(
+  appliance: Appliance,
+  workspace: Workspace,
+  context: CliContext,
+  options: SendOptions,
+): Promise<void> {
+  const { text, html, dryRun: isDry, from, to } = options
+  if (text !== undefined || html !== undefined || isDry)
+    throw new UsageError('--text, --html and --dry-run go with --from, --to and --subject')
+  if (!context.input)
+    throw new UsageError('give --from, --to and --subject, or pipe a message in: postroad send <message.eml')
+  const octets = await readInput(context.input(), appliance.config.limits.messageSizeBytes)
+  const ids = await sendMessage(appliance, submitParts(appliance), operatorOf(workspace), {
+    octets,
+    from,
+    to,
+  })
+  await showOutcome(appliance, context, options, ids)
+}
+
 function bodyOf({ text, html }: SendOptions): { text?: string; html?: string } {
   if (text === undefined && html === undefined) return { text: 'This is a test mail.\n' }
   return { ...given({ text, html }) }
@@ -83,33 +137,53 @@ async function send(
   appliance: Appliance,
   workspace: Workspace,
   context: CliContext,
-  options: SendOptions,
+  options: Mail,
 ): Promise<void> {
-  const { config, world, database, newId, watch } = appliance
   const { value } = await sendEmail(
-    {
-      database,
-      clock: world.clock,
-      newId,
-      emailWindows: new SlidingWindow(world.clock),
-      expireMs: config.mta.retry.expireMs,
-      onEnqueued: () => {}, // the server notices by itself
-      senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
-      messageLimit: config.limits.messageSizeBytes,
-    },
+    { ...submitParts(appliance), messageLimit: appliance.config.limits.messageSizeBytes },
     operatorOf(workspace),
     { to: options.to, subject: options.subject, from_email: options.from, ...bodyOf(options) },
   )
   const id = 'results' in value ? (value.results[0]?.message_id ?? '') : value.message_id
-  if (!isServing(config.dataDir)) context.complain('the server does not run: the mail waits in the queue')
-  else await lookOn(appliance, id)
-  const message = await mustFind(appliance, id)
-  const view = await messageWithTrace(database.reader, message)
-  printResult(context, options, view, () => messageText(view, appliance.returnPath(id, message.recipient)))
-  if (message.status === 'sent')
+  await showOutcome(appliance, context, options, [id])
+}
+
+function submitParts({ config, world, database, newId, watch }: Appliance) {
+  return {
+    database,
+    clock: world.clock,
+    newId,
+    emailWindows: new SlidingWindow(world.clock),
+    expireMs: config.mta.retry.expireMs,
+    onEnqueued: () => {}, // the server notices by itself
+    senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
+  }
+}
+
+/** Each recipient's message with its trace; an array in JSON where there are several. */
+async function showOutcome(
+  appliance: Appliance,
+  context: CliContext,
+  options: CommonOptions,
+  ids: readonly string[],
+): Promise<void> {
+  if (!isServing(appliance.config.dataDir))
+    context.complain('the server does not run: the mail waits in the queue')
+  else for (const id of ids) await lookOn(appliance, id)
+  const messages: Message[] = []
+  for (const id of ids) messages.push(await mustFind(appliance, id))
+  const views: Awaited<ReturnType<typeof messageWithTrace>>[] = []
+  for (const message of messages) views.push(await messageWithTrace(appliance.database.reader, message))
+  printResult(context, options, views.length === 1 ? views[0] : views, () =>
+    views
+      .map((view, at) =>
+        messageText(view, appliance.returnPath(ids[at] ?? '', messages[at]?.recipient ?? '')),
+      )
+      .join('\n\n'),
+  )
+  if (messages.some(({ status }) => status === 'sent'))
     context.complain('not delivered yet: it waits in the queue and is tried again')
-  if (message.status === 'bounced' || message.status === 'failed' || message.status === 'suppressed')
-    context.fail()
+  if (messages.some(({ status }) => ['bounced', 'failed', 'suppressed'].includes(status))) context.fail()
 }
 
 /** Until the message has a final status or a first attempt behind it. */
@@ -135,7 +209,7 @@ async function dryRun(
   appliance: Appliance,
   workspace: Workspace,
   context: CliContext,
-  options: SendOptions,
+  options: Mail,
 ): Promise<void> {
   const { config, world, database, domains, newId, returnPath } = appliance
   const to = parseAddress(options.to)
