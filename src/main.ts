@@ -24,7 +24,9 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
 void runCli(process.argv.slice(2), {
   env: environment,
   world: systemWorld(environment['JOURNAL_STREAM']),
-  print: text => void (isOutputClosed || process.stdout.write(`${text}\n`)),
+  print: text => {
+    if (!isOutputClosed) process.stdout.write(`${text}\n`)
+  },
   isOutputClosed: () => isOutputClosed,
   ...(isPipedIn() ? { input: () => process.stdin } : {}),
   complain: text => process.stderr.write(`${text}\n`),

@@ -41,10 +41,7 @@ cp packaging/debian/copyright "$doc/copyright"
 node packaging/third-party.js dist/program.json dist/mailparser.json >"$doc/third-party-licences.txt"
 gzip -9n "$doc/third-party-licences.txt"
 gzip -9nc CHANGELOG.md >"$doc/NEWS.gz"
-cp README.md "$doc/README.md"
-cp -r docs "$doc/docs"
-cp -r config "$doc/config"
-rm "$doc/config/dev.toml" "$doc/config/starter.toml"
+node packaging/documentation.js "$doc"
 gzip -9nc >"$doc/changelog.gz" <<END
 postroad ($version) stable; urgency=medium
 
