@@ -104,7 +104,7 @@ export const LOG_EVENTS = {
     'smtp client spoke before the greeting': 'The connection was closed.',
     'smtp commands injected behind STARTTLS':
       'The client sent plaintext after STARTTLS. The connection was closed.',
-    'submission login locked': 'Too many failed logins from an address.',
+    'submission login locked': 'Too many failed logins with one key, from an address or from everywhere.',
     'the clock was set back; due times are corrected': 'The system clock was set back by `byMs`.',
     'trusted network key rejected': 'The key configured for a trusted network does not exist or was revoked.',
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
