@@ -44,6 +44,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   'server.ts': 7,
   cli: 8,
   'main.ts': 8,
+  'check-node.ts': 8,
 }
 
 /** Of the folders on one floor most know nothing of each other; these may. */
@@ -240,9 +241,11 @@ t.test('what passes between two folders passes through the door made for it', as
 
 t.test('every import leads to a file in src/', async t => {
   const paths = new Set(sources.map(source => source.path))
-  const broken = findings(function* ({ imports }) {
+  const broken = findings(function* ({ path, imports }) {
     for (const { target, isOwn, line } of imports)
-      if ((isOwn && !paths.has(target)) || target === '(computed)') yield [line, `imports ${target}`]
+      // `check-node.ts` loads the program where it is built.
+      if ((isOwn && !paths.has(target)) || (target === '(computed)' && path !== 'check-node.ts'))
+        yield [line, `imports ${target}`]
   })
   t.same(broken, [])
 })

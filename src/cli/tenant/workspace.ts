@@ -134,9 +134,9 @@ export function workspaceCommands(program: Command, context: CliContext): void {
               ['SETTING', 'VALUE', 'TYPE', 'DEFAULT', 'MEANING'],
               settings.map(one => [
                 one.name,
-                shown(one.value),
+                String(one.value ?? '(none)'),
                 one.type,
-                shown(one.default),
+                String(one.default ?? '(none)'),
                 one.description,
               ]),
             ),
@@ -251,7 +251,6 @@ interface DescribedSetting {
   readonly name: string
   readonly value: string | number | boolean | null
   readonly type: string
-  /** Null: none. */
   readonly default: string | number | boolean | null
   readonly description: string
 }
@@ -275,15 +274,10 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 }
 
-/** `type` is absent where null is allowed as well. */
 function settingSchemas(): Readonly<
   Record<string, { readonly type?: string; readonly description?: string }>
 > {
   return Settings.properties as unknown as Record<string, { type?: string; description?: string }>
-}
-
-function shown(value: DescribedSetting['value']): string {
-  return value === null ? '(none)' : String(value)
 }
 
 async function record(
@@ -346,8 +340,7 @@ function checkChange(settings: unknown): Settings {
 
 function isTimezone(name: string): boolean {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
+    return Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
   } catch {
     return false
   }
