@@ -1,6 +1,7 @@
 /** What is stored of one contact: its timeline, and the export of all of it. */
 import t, { type Test } from 'tap'
-import { KNOWN_BY, MENTIONS, OWNED } from '../../src/appliance/erasure/erasure-store.js'
+import { KNOWN_BY, OWNED } from '../../src/appliance/erasure/erasure-store.js'
+import { MENTIONS } from '../../src/appliance/erasure/mention-store.js'
 import { IMPERSONAL, PERSONAL, SECTIONS } from '../../src/appliance/erasure/personal-tables.js'
 import { listTimeline, TIMELINE_TYPES } from '../../src/appliance/timeline/timeline-store.js'
 import { exportPerson } from '../../src/appliance/erasure/export-person.js'

@@ -9,7 +9,7 @@ import { AppError } from '../../core/errors.js'
 import type { Principal } from '../../http/principal.js'
 import { unfoldedValue } from '../../mail/mime/header-fields.js'
 import { mailboxesOf, readAddressList } from '../../mail/relay/address-list.js'
-import { readRelayedHeader, refuseFaulty } from '../../mail/relay/relayed-header.js'
+import { readRelayedHeader, assertNoFaults } from '../../mail/relay/relayed-header.js'
 import { SubmissionGatherer } from '../../msa/submission/submission-gatherer.js'
 import { SubmissionTransaction } from '../../msa/submission/submission-transaction.js'
 import type { SenderCache } from '../../msa/sender-cache.js'
@@ -55,7 +55,7 @@ export async function sendMessage(
     'latin1',
   )
   const header = readRelayedHeader(message)
-  refuseFaulty(header)
+  assertNoFaults(header)
   const named = to === undefined ? header.fields.filter(({ name }) => ['to', 'cc', 'bcc'].includes(name)) : []
   const recipients = to === undefined ? named.flatMap(({ raw }) => addressesIn(unfoldedValue(raw))) : [to]
   if (recipients.length === 0)
