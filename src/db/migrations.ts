@@ -38,7 +38,7 @@ import { up as attributeTraits } from './migrations/0034-attribute-traits.js'
 import { up as suspendedContacts } from './migrations/0035-suspended-contacts.js'
 import { up as contactOrders } from './migrations/0036-contact-orders.js'
 import { up as reports } from './migrations/0037-reports.js'
-import { up as uniqueNames } from './migrations/0039-unique-names-and-import-erasures.js'
+import { up as uniqueNames } from './migrations/0038-unique-names-and-import-erasures.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -80,5 +80,5 @@ export const MIGRATIONS: Readonly<Record<string, MigrateUp>> = {
   '0035-suspended-contacts': suspendedContacts,
   '0036-contact-orders': contactOrders,
   '0037-reports': reports,
-  '0039-unique-names-and-import-erasures': uniqueNames,
+  '0038-unique-names-and-import-erasures': uniqueNames,
 }

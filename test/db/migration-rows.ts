@@ -772,7 +772,7 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
       daily_group_counters: [{ workspace_id: WORKSPACE, dimension: 'tag', day: 0, value: 'a', accepted: 1 }],
     },
   },
-  '0039-unique-names-and-import-erasures': {
+  '0038-unique-names-and-import-erasures': {
     before: {
       workspaces: [
         { ...workspace('0199-w1', 'Shop'), deleted_at: null },
