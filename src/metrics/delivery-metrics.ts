@@ -42,7 +42,7 @@ export function deliveryMetrics({ registry }: Metrics): OnAttempt {
     attempts.inc({ destination: 'other', outcome }, 0)
   return ({ job, startedAt, finishedAt, outcome, verdict }) => {
     const destination = classOf(addressDomain(job.recipient))
-    const kind = verdict.kind === 'over' ? 'deferred' : verdict.kind
+    const kind = verdict.kind === 'gone' ? 'deferred' : verdict.kind
     attempts.inc({ destination, outcome: kind })
     durations.observe({ outcome: kind }, Math.max(0, finishedAt - startedAt) / 1_000)
     if (kind === 'delivered') delivered.observe({ destination }, delaySeconds(job, finishedAt))

@@ -1,9 +1,10 @@
 /**
- * Notices when the wall clock is set (or the machine slept) while the program runs, by the monotonic clock, and knows how far
- * it was set since a moment.
+ * Wall-clock changes and the due times they invalidate.
  *
- * Used by the queue: due times are moments of the wall clock, ages are not. Only in memory: what was set while the program did
- * not run cannot be told from the time that passed. Slewing (NTP) is no step. Bounded in steps remembered.
+ * `ClockSteps` compares the wall clock with the monotonic clock and remembers each step. Slewing (NTP) is not a step.
+ * Steps made while the server was down cannot be detected. `correctDueTimes` runs when the clock was set back, or at
+ * start-up if the event log is ahead of the clock. It moves due times that no retry delay can explain, page by page
+ * with a commit each. Scheduled messages keep the time their sender named.
  */
 import type { Clock } from '../world/time/clock.js'
 import { JITTER, retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
@@ -11,13 +12,13 @@ import type { Database } from '../db/database.js'
 import { correctDueTime, selectWaiting, type Waiting } from './queue-store.js'
 
 interface Step {
-  /** How far, ms; negative: back. */
+  /** Ms; negative if the clock was set back. */
   readonly byMs: number
-  /** What the wall clock said right after it. */
+  /** Wall clock right after the step, ms since epoch UTC. */
   readonly after: number
 }
 
-/** Less than that is drift between two looks, or a slow machine between two readings. */
+/** Smaller differences are drift or a delay between the two clock reads. */
 const MIN_STEP_MS = 5_000
 const MAX_STEPS = 100
 
@@ -32,7 +33,7 @@ export class ClockSteps {
     this.offset = clock.now() - clock.monotonic()
   }
 
-  /** @returns how far the wall clock was set since this was last asked, ms; 0 when it was not, negative when it was set back */
+  /** @returns ms the wall clock was set since the last call; 0 if it was not, negative if it was set back */
   takeStep(): number {
     this.measure()
     const byMs = this.unreportedMs
@@ -41,9 +42,8 @@ export class ClockSteps {
   }
 
   /**
-   * How far the wall clock has been set, in sum, since that moment (ms since epoch UTC, as it was read then): so much more than
-   * the time that passed does the difference to now show. In doubt, where a clock that was set back has shown a moment twice,
-   * the step does not count.
+   * Sum of all steps since a moment (ms since epoch UTC, as read then): the amount by which `now - moment` overstates
+   * the elapsed time. If a clock that was set back has shown the moment twice, the step is not counted.
    */
   since(moment: number): number {
     this.measure()
@@ -71,16 +71,15 @@ export interface DueTimesParts {
   readonly retry: BackoffPolicy
 }
 
-/** How the clock was found. */
 export interface ClockSetBack {
   readonly now: number
-  /** How far it was set back, ms; 0 where nobody knows. */
+  /** Ms; 0 if unknown. */
   readonly byMs: number
 }
 
 const PAGE = 200
 
-/** @param onCorrected something of this lane falls due then */
+/** @param onCorrected called after each commit with the earliest corrected due time of the lane */
 export async function correctDueTimes(
   parts: DueTimesParts,
   lanes: readonly string[],
@@ -105,7 +104,7 @@ export async function correctDueTimes(
   }
 }
 
-/** Message ids by due time. */
+/** @returns message ids by corrected due time */
 function correctionsOf(
   page: readonly Waiting[],
   retry: BackoffPolicy,
@@ -122,7 +121,7 @@ function correctionsOf(
   return corrections
 }
 
-/** The longest that the row can have been put off for by a clock that was right. */
+/** The longest delay that a correct clock could have given the row. */
 function longestWaitMs(
   { isScheduled, attempts, ...row }: Waiting,
   retry: BackoffPolicy,
@@ -130,6 +129,6 @@ function longestWaitMs(
 ): number {
   if (isScheduled) return Infinity
   if (attempts > 0) return retryDelayMs(retry, attempts, 0.5) * (1 + JITTER)
-  // Not tried yet: a message of a batch may be put off so that the batch keeps to its rate.
+  // Before the first attempt only batch pacing delays a message.
   return row.enqueuedAt > now ? row.nextAttemptAt - row.enqueuedAt : Infinity
 }

@@ -1,8 +1,7 @@
 /**
- * The interface between the queue and whatever delivers: `mta/` implements it, tests script it.
+ * The interface between the queue and the MTA: `mta/` implements it, tests script it.
  *
- * The queue hands over a job that is complete, so that the agent needs no database, and gets an Outcome back, so that
- * the queue needs no SMTP.
+ * Jobs are complete, so the agent needs no database; outcomes are values, so the queue needs no SMTP.
  */
 import type { Merging, OwnValues } from '../content/rendering/merging.js'
 import type { Outcome } from '../mail/outcome.js'
@@ -11,9 +10,9 @@ import type { DkimKey } from '../mail/dkim/dkim-sign.js'
 import type { LoggedSubmission } from '../messages/mail-log.js'
 import type { MailOrigin } from '../messages/mail-origin.js'
 
-/** What the recipients of a content share: the same object for all their jobs, as long as it is remembered. */
+/** Content shared by all recipients of a submission; the same object for all their jobs while it is cached. */
 export type JobContent = (ComposedContent | RelayedContent) & {
-  /** Subject, html and text are still to be filled in. */
+  /** Subject, HTML and text contain merge tags. */
   readonly merging?: Merging
 }
 
@@ -26,41 +25,41 @@ export interface DeliveryJob {
   readonly recipient: string
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** Becomes the Date field: the moment the message was accepted, ms since epoch UTC. */
+  /** Value of the Date field: when the message was accepted, ms since epoch UTC. */
   readonly acceptedAt: number
   readonly content: JobContent
-  /** What it is filled from, where its content is filled in for each recipient. */
+  /** Merge values of this recipient, if the content has merge tags. */
   readonly mergeValues?: OwnValues
-  /** One signature per key, in this order; empty leaves the mail unsigned. */
+  /** One signature per key, in this order; none if empty. */
   readonly signingKeys: readonly DkimKey[]
-  /** What the mail is part of; absent for a single send or relayed mail. */
+  /** Campaign, automation or batch; absent for a single send or relayed mail. */
   readonly origin?: MailOrigin
-  /** For the log; no agent needs it. */
+  /** Only logged. */
   readonly submission?: LoggedSubmission
-  /** When this attempt fell due, ms since epoch UTC; for the log. */
+  /** When this attempt fell due, ms since epoch UTC; only logged. */
   readonly dueAt?: number
 }
 
 export interface DeliveryAgent {
   /**
-   * One attempt: render, sign, route, speak SMTP. Never rejects.
+   * Makes one delivery attempt: renders, signs, routes and sends. Never rejects.
    *
-   * @param signal aborts what is not past the final dot; the outcome is then `deferred`
+   * @param signal aborts the attempt unless the final dot was sent; the outcome is then `deferred`
    */
   deliver(job: DeliveryJob, signal: AbortSignal): Promise<Outcome>
-  /** Ends idle connections. Call it when no delivery is under way. */
+  /** Closes idle connections. Call it when no delivery is in progress. */
   close(): Promise<void>
 }
 
-/** Where mail for a destination goes, as far as pacing is concerned. */
+/** The mail hosts that serve a destination, as pacing sees them. */
 export interface SiteFacts {
-  /** Equal for destinations that share hosts, e.g. `*.google.com`. */
+  /** Same for all destinations that share hosts, e.g. `*.google.com`. */
   readonly name: string
-  /** Deliveries at a time, >= 1. */
+  /** Concurrent deliveries, at least 1. */
   readonly connections: number
   /** 0 = no limit. */
   readonly messagesPerMinute: number
 }
 
-/** Finds the site of a destination (a recipient domain). Never rejects: a domain DNS is silent about is its own site. */
+/** Finds the site of a recipient domain. Never rejects: if DNS does not answer, the domain is its own site. */
 export type LocateSite = (destination: string) => Promise<SiteFacts>

@@ -1,10 +1,9 @@
 /**
- * Puts a finished message of the appliance itself into the queue: delivery reports to submitters, mail to postmaster@
- * and abuse@ that is forwarded.
+ * Enqueues mail the server writes itself: delivery reports and forwarded postmaster@ and abuse@ mail.
  *
- * Called in the transaction of what it reports. Such mail leaves with the null return path, so that nothing can ever come
- * back about it (RFC 5321 §4.5.5). It is no workspace's mail, whatever it reports of: it passes no door, counts against no
- * limit, stands in nobody's message log, and a consumer of the event log hears of it only where it asks for that. Fails: throws a plain Error for a recipient that is no address.
+ * Call it in the transaction of the event it reports. It is sent with the null return path, so it never causes bounces
+ * (RFC 5321 §4.5.5). It belongs to no workspace: no sending limits apply and no message log shows it. Throws if the
+ * recipient is not a valid address.
  */
 import type { NewId } from '../core/ids.js'
 import { APPLIANCE } from '../core/owner.js'
@@ -18,30 +17,30 @@ import { insertQueueEntries } from './queue-store.js'
 
 export interface SystemMailParts {
   readonly newId: NewId
-  /** How long it is tried, ms. */
+  /** Retry period, ms. */
   readonly expireMs: number
-  /** Tells the queue that mail in this lane was committed. */
+  /** Called after the commit. */
   readonly onEnqueued: (lane: string, dueAt: number) => void
 }
 
 export interface SystemMail {
-  /** For a report that must not be made twice: the same each time. A new one where absent. */
+  /** Makes the insert idempotent: pass the same id for the same report. Default: a new id. */
   readonly contentId?: string
   readonly from: string
   readonly to: string
   readonly subject: string
-  /** Finished, CRLF line ends; at most one part long. */
+  /** Complete message with CRLF line endings, at most one part long. */
   readonly message: Buffer
-  /** Whose DKIM keys sign it; null for nobody. */
+  /** Domain whose DKIM keys sign it; null leaves it unsigned. */
   readonly signingDomainId: string | null
   /** Ms since epoch UTC. */
   readonly createdAt: number
 }
 
-/** @returns the id of its message */
+/** @returns the message id */
 export async function enqueueSystemMail(tx: Tx, parts: SystemMailParts, mail: SystemMail): Promise<string> {
   const recipient = parseAddress(mail.to)
-  if (!recipient) throw new Error('mail of the appliance needs an address to go to')
+  if (!recipient) throw new Error(`invalid recipient of system mail: ${mail.to}`)
   const { createdAt, message } = mail
   const workspaceId = APPLIANCE
   const { contentId = parts.newId() } = mail

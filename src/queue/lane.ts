@@ -1,11 +1,11 @@
 /**
- * Lanes: the queue's rows grouped by what decides their turn, which is destination, priority, workspace, whether they are
- * large, and the campaign they belong to, so that a paused campaign holds its lanes and no row has to change.
+ * Lanes: queue rows that are scheduled together.
  *
- * The database is asked lane by lane; in memory a lane is a few hundred bytes, whatever the number of its messages.
- * The key is one text, so that one index gives both the lanes there are and what is due in each.
+ * A lane is one combination of destination, priority, workspace, large or not, and campaign. Pausing a campaign
+ * therefore holds lanes and updates no rows. Memory per lane is a few hundred bytes, however many messages it has. The
+ * key is a single text so that one index lists the lanes and finds what is due in each.
  *
- *   waiting ──due, site unknown──> locating ──> in line ──turn──> looked at ──> waiting
+ *   waiting ──due, site unknown──> locating ──> queued ──turn──> claiming ──> waiting
  *      └────────due, site known────────────────────^
  */
 import { PRIORITIES, type Priority } from '../messages/mail-origin.js'
@@ -13,10 +13,10 @@ import { PRIORITIES, type Priority } from '../messages/mail-origin.js'
 const LARGE_MARK = 'large'
 
 /**
- * `waiting`: nothing due that is known of. `locating`: due, its site is being found. `in line`: due, it waits for a turn of
- * its site. `looked at`: out of the line, somebody looks into the database.
+ * `waiting`: for its due time. `locating`: for a DNS lookup of its site. `queued`: for a slot at its site.
+ * `claiming`: a claim is reading its rows.
  */
-export type LaneState = 'waiting' | 'locating' | 'in line' | 'looked at'
+export type LaneState = 'waiting' | 'locating' | 'queued' | 'claiming'
 
 export interface Lane {
   readonly key: string
@@ -25,12 +25,11 @@ export interface Lane {
   readonly priority: Priority
   readonly workspaceId: string
   readonly isLarge: boolean
-  /** Undefined for mail of no campaign. */
   readonly campaignId: string | undefined
   state: LaneState
-  /** Earliest due time noted since the last look, ms since epoch UTC; Infinity when there is none. A hint, at worst too early. */
+  /** Earliest known due time, ms since epoch UTC; Infinity if none. May be too early, never too late. */
   dueAt: number
-  /** Messages claimed and not yet settled. */
+  /** Claimed messages whose outcome is not yet committed. */
   claimedCount: number
 }
 

@@ -1,9 +1,8 @@
 /**
- * The queue manager: has what is due claimed (`claimer.ts`) and delivered (`delivery-runner.ts`), as far as there is room.
+ * The queue manager: claims due messages (`claimer.ts`) and delivers them (`delivery-runner.ts`) while slots are free.
  *
- * Knows no SMTP (that is the delivery agent's) and holds no more messages than are under way; everything else waits in
- * the database. It is woken when mail is enqueued, when a slot is freed, when something falls due, and, since the
- * command line writes to the same database, when another process has changed it.
+ * Knows no SMTP. Memory holds only messages in progress; all others stay in the database. It wakes up when mail is
+ * enqueued, a slot is freed, a message falls due, or another process (the command line) has written to the database.
  */
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { BackoffPolicy } from '../core/backoff.js'
@@ -30,7 +29,7 @@ import type { SiteState, Site } from './pacing/site.js'
 
 export interface QueuePolicy {
   readonly retry: BackoffPolicy
-  /** Deliveries under way at once, over all sites; the limits of each are the site's. */
+  /** Concurrent deliveries over all sites; each site has its own limit as well. */
   readonly connections: number
 }
 
@@ -43,26 +42,26 @@ export interface QueueManagerParts {
   readonly jobs: JobLoader
   readonly locateSite: LocateSite
   readonly policy: QueuePolicy
-  /** Names this run of the process: what is in hand bears it. */
+  /** Identifies this run of the process; stored in every claim. */
   readonly incarnation: string
-  /** A restored copy sends nothing until it is released. */
+  /** While held, a restored copy of a server sends nothing. */
   readonly hold?: RestoreHold
-  /** Outcomes have been committed; the event log has grown. */
+  /** Called after outcomes and their events were committed. */
   readonly onSettled: () => void
-  /** For monitors. */
+  /** For metrics. */
   readonly onAttempt?: OnAttempt
 }
 
-/** From so many deliveries under way on, slots are freed so fast that a few ms gather a batch. */
+/** With this many deliveries in progress, waiting a few ms gathers a batch of claims. */
 const BUSY = 16
-/** Of messages longer than one part, or with as much in attachments, under way at the same time. */
+/** Memory for large messages in progress, bytes: those longer than one part, and large attachments. */
 const LARGE_MEMORY = 64 * 1_024 * 1_024
-/** A timer stands still while the machine sleeps, and knows nothing of a clock that is set. */
+/** Timers do not advance while the machine sleeps and do not notice clock changes, so none waits longer. */
 const MAX_TIMER_MS = 60_000
-/** Another process may have written; the clock may have been set. */
+/** Interval of checks for writes by other processes and clock changes. */
 const WATCH_MS = 1_000
 const FAILURE_PAUSE_MS = 1_000
-/** Between two looks for connections that can be taken from sites that do not answer. */
+/** Interval of checks for overdue deliveries while sites wait for connections. */
 const OVERDUE_CHECK_MS = 250
 
 export class QueueManager {
@@ -73,20 +72,20 @@ export class QueueManager {
   private readonly deliveries: DeliveryRunner
   private readonly steps: ClockSteps
   private readonly holds: CampaignHolds
-  /** Holds of campaigns may have changed, and could not be read. */
+  /** Reading the campaign holds failed; retried by the watch timer. */
   private areHoldsStale = false
-  /** The rounds under way, or the last ones. */
+  /** Settles when the current claim rounds end. */
   private rounds: Promise<void> = Promise.resolve()
   private isClaiming = false
   private isRoundRequested = false
   private isStopping = false
-  /** After trouble with the database nothing is begun for a moment: what fails now would only fail again. */
+  /** After a database error no claim starts for a moment. */
   private pause: Timer | undefined
   private dueTimer: Timer | undefined
   private overdueTimer: Timer | undefined
   private watchTimer: Timer | undefined
   private correcting: Promise<void> = Promise.resolve()
-  /** When an attempt last came to its end, on the monotonic clock. */
+  /** Monotonic, ms. */
   private lastAttemptEndAt: number
 
   constructor(parts: QueueManagerParts) {
@@ -134,13 +133,13 @@ export class QueueManager {
     this.watch()
   }
 
-  /** Mail in this lane was committed to the queue and is due then. */
+  /** Call it after messages of this lane were committed. */
   noteEnqueued(lane: string, dueAt: number): void {
     this.schedule.note(lane, dueAt)
     this.wake()
   }
 
-  /** A campaign was held or released; it has been committed. */
+  /** Call it after a campaign was held or released and the change was committed. */
   reloadHolds(): void {
     this.applyHolds()
       .then(async hasReleased => {
@@ -152,15 +151,12 @@ export class QueueManager {
       })
   }
 
-  /** Deliveries under way. */
+  /** Deliveries in progress. */
   get activeCount(): number {
     return this.deliveries.activeCount
   }
 
-  /**
-   * For how long mail that is due has waited while no attempt came to an end, ms; 0 where the queue moves, has nothing to do, or is
-   * held.
-   */
+  /** How long due mail has waited without any attempt ending, ms; 0 if the queue moves, is empty or is held. */
   get standstillMs(): number {
     const { clock, hold } = this.parts
     const dueAt = this.schedule.oldestDueAt
@@ -168,26 +164,26 @@ export class QueueManager {
     return Math.max(0, Math.min(clock.now() - dueAt, clock.monotonic() - this.lastAttemptEndAt))
   }
 
-  /** For the operator: the sites with mail due, under way or at rest, and their pace. */
+  /** Sites with due mail, deliveries in progress or a back-off, for the operator. */
   listSites(): SiteState[] {
     return this.schedule.listSites()
   }
 
-  /** The configuration was read again: which site a destination belongs to is asked anew. */
+  /** Call it after a configuration reload: the site of every destination is looked up again. */
   invalidateSites(): void {
     this.schedule.invalidateSites()
     this.wake()
   }
 
-  /** The operator wants it tried now: looks at the queue again and ends the rests of sites. @param destinations all, or these */
+  /** Resets site back-offs and reloads the queue, for `queue retry`. @param destinations default: all */
   async retryNow(destinations?: ReadonlySet<string>): Promise<void> {
     this.schedule.resetBackoff(destinations)
     await this.reload()
   }
 
   /**
-   * Begins nothing more, waits for the deliveries under way, and after `graceMs` breaks off those that are not past
-   * the final dot; they stay queued and are due at once when the server starts again.
+   * Starts no more deliveries and waits for those in progress. After `graceMs` it aborts those that have not sent the
+   * final dot; they stay queued, due immediately at the next start.
    */
   async stop(graceMs: number): Promise<void> {
     this.isStopping = true
@@ -203,8 +199,8 @@ export class QueueManager {
   }
 
   /**
-   * The last thing before the end, where `stop` would take too long: what is past the final dot was perhaps taken by its
-   * server, so the next start does not try it at once but when its next attempt was planned.
+   * Last resort if `stop` takes too long. A server may have accepted what is past the final dot, so these messages keep
+   * their planned retry time instead of being due immediately at the next start.
    */
   async clearActiveClaims(): Promise<void> {
     const ids = this.deliveries.inProgressIds
@@ -222,7 +218,7 @@ export class QueueManager {
     await this.loadLanes()
   }
 
-  /** @returns whether a campaign was released: its lanes must be noted again */
+  /** @returns whether a campaign was released, so that its lanes must be loaded again */
   private async applyHolds(): Promise<boolean> {
     this.areHoldsStale = false
     const { hasHeld, hasReleased } = await this.holds.reload()
@@ -249,7 +245,7 @@ export class QueueManager {
       look
         .catch((error: unknown) => {
           this.areHoldsStale = true
-          log.error('queue could not be read', { error: describeError(error) })
+          log.error('queue not read', { error: describeError(error) })
         })
         .finally(() => {
           if (!this.isStopping) this.watch()
@@ -257,10 +253,10 @@ export class QueueManager {
     })
   }
 
-  /** The clock was set back. @param byMs 0 where nobody knows how far */
+  /** @param byMs how far the clock was set back; 0 if unknown */
   private correctDueTimes(byMs: number): void {
     const { database, clock, policy, log } = this.parts
-    log.warn('the clock was set back; due times are corrected', { byMs: Math.round(byMs) })
+    log.warn('clock set back, correcting due times', { byMs: Math.round(byMs) })
     const work = async () => {
       const lanes = (await listLanes(database.reader)).map(({ lane }) => lane)
       const onCorrected = (lane: string, dueAt: number) => this.noteEnqueued(lane, dueAt)
@@ -271,7 +267,7 @@ export class QueueManager {
       .catch((error: unknown) => log.error('due times not corrected', { error: describeError(error) }))
   }
 
-  /** Starts what can be started. Calls that come while a round is under way are answered by one more. */
+  /** Starts a claim round. A call during a round causes one more. */
   private wake(): void {
     this.isRoundRequested = true
     if (this.isClaiming || this.isStopping || this.pause || this.parts.hold?.isHeld === true) return
@@ -288,26 +284,25 @@ export class QueueManager {
       if (kind === 'failed') this.pauseAfterFailure()
       if (kind !== 'nothing') this.isRoundRequested = true
     }
-    // In one step with the last look at the wish: a call that comes from here on begins rounds of its own.
+    // No await since `isRoundRequested` was checked, so no request is lost.
     this.isClaiming = false
     this.armTimers()
   }
 
   private async begin(ready: readonly ReadyMessage[]): Promise<void> {
-    // A campaign may have been held while its mail was being claimed.
+    // A campaign may have been held during the claim.
     const isHeld = ({ turn }: ReadyMessage) => this.isStopping || this.holds.isHeld(turn.lane)
     for (const one of ready) if (!isHeld(one)) this.deliveries.start(one)
     await this.releaseClaims(ready.filter(isHeld))
   }
 
-  /** What was ready and shall not begin now. */
   private async releaseClaims(ready: readonly ReadyMessage[]): Promise<void> {
     for (const { freeMemory: release } of ready) release()
     const claimed = ready.map(({ turn, job: { messageId } }) => ({ turn, messageId }))
     await this.claimer.release(claimed, this.parts.clock.now())
   }
 
-  /** Outcomes that wait to be written take slots as well, so that a database that does not write stops the queue. */
+  /** Outcomes that wait for a commit count as well, so a database that cannot write stops the queue. */
   private get freeSlots(): number {
     const { connections } = this.parts.policy
     const { activeCount, unsettledCount } = this.deliveries
@@ -326,7 +321,7 @@ export class QueueManager {
     const { clock } = this.parts
     const { idleMs } = this.schedule
     this.dueTimer?.cancel()
-    // With every connection busy no clock can help: what ends next wakes.
+    // With all connections busy, the next ended delivery wakes the queue.
     if (idleMs !== undefined && this.freeSlots > 0)
       this.dueTimer = clock.after(Math.min(idleMs, MAX_TIMER_MS), () => this.wake())
     if (this.schedule.shortages.length > 0)
@@ -336,7 +331,7 @@ export class QueueManager {
       })
   }
 
-  /** Sites wait for connections: those that do not answer have had theirs for long enough. */
+  /** Sites wait for connections: aborts deliveries to unresponsive sites that have used up their time. */
   private abortOverdue(): void {
     for (const { standing, waiting } of this.schedule.shortages)
       this.deliveries.abortOverdue(standing === 'proven' ? ['proven'] : ['new', 'doubtful'], waiting)

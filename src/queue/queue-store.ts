@@ -1,8 +1,10 @@
 /**
  * SQL of the queue: one row per message that is still to be delivered.
  *
- * Every statement touches a bounded number of rows through the index `queue_due (lane, next_attempt_at)`, or
- * the primary key; none scans the queue, however long it is.
+ * Every statement touches a bounded number of rows through the index `queue_due (lane, next_attempt_at)`, the index
+ * `queue_claimed` or the primary key; none scans the queue. A claimed row carries the incarnation (run) of the process
+ * that claimed it, so no one claims it again before its outcome is committed. `queue_claimed` holds claimed rows only:
+ * finding what a crash left costs the same however long the queue is.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
@@ -27,9 +29,9 @@ interface QueueRow {
   recipient: string
   dsn_notify: string | null
   is_withdrawn: Flag
-  /** The run of a server process that has it in hand. */
+  /** Incarnation of the process that claimed it. */
   claimed_by: string | null
-  /** Processes in a row that ended with it in hand. */
+  /** Consecutive crashes while it was claimed. */
   crashes: number
 }
 
@@ -45,24 +47,24 @@ export interface QueueEntry {
   /** The recipient's domain as A-labels. */
   readonly destination: string
   readonly priority: Priority
-  /** Attempts begun so far. */
+  /** Attempts started so far. */
   readonly attempts: number
   readonly nextAttemptAt: number
-  /** From here on a further deferral is final. */
+  /** A deferral after this moment is final; ms since epoch UTC. */
   readonly expiresAt: number
-  /** Held back by the operator. */
+  /** Held by the operator. */
   readonly isHeld: boolean
-  /** Whether a remote server was ever offered it (email.sent is told once). */
+  /** Whether a server was ever offered the message; `email.sent` is emitted once. */
   readonly wasOffered: boolean
   readonly enqueuedAt: number
   readonly contentId: string
   /** Envelope recipient; domain as A-labels. */
   readonly recipient: string
-  /** What its submitter asked to be told, as in NOTIFY (RFC 3461 §4.1). */
+  /** The submitter's NOTIFY parameter (RFC 3461 §4.1). */
   readonly notify?: string
-  /** Deleted by the operator while it was being delivered: it is not tried again. */
+  /** Deleted by the operator during a delivery: not retried. */
   readonly isWithdrawn: boolean
-  /** Of one that was just claimed: when the attempt that begins fell due. */
+  /** Set by a claim: when this attempt fell due. */
   readonly dueAt?: number
 }
 
@@ -79,7 +81,7 @@ export type NewQueueEntry = Pick<
   | 'recipient'
   | 'notify'
 > & {
-  /** Its content is large (`isLargeContent`). */
+  /** See `isLargeContent`. */
   readonly isLarge?: boolean
   readonly campaignId?: string | undefined
 }
@@ -112,8 +114,8 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
 }
 
 /**
- * The lanes that have anything unheld that is not in hand, each with its earliest due time, in steps from one index entry to
- * the next lane: its cost is the number of lanes, not of messages.
+ * Lanes with messages that are neither held nor claimed, with the earliest due time of each. A recursive walk along the
+ * index: it costs one step per lane, not per message.
  */
 export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: number }[]> {
   const { rows } = await sql<{ lane: string; due_at: number | null }>`
@@ -143,7 +145,7 @@ const selectLane = statement((db, { lane, now, limit }: { lane: string; now: num
     .limit(limit),
 )
 
-/** The lane's entries that are due, neither held nor in hand, longest due first. */
+/** Due entries of a lane that are neither held nor claimed, longest due first. */
 export async function selectDue(
   db: Queries,
   lane: string,
@@ -166,13 +168,13 @@ const selectNextDue = statement((db, { lane, after }: { lane: string; after: num
     .limit(1),
 )
 
-/** When, after that moment, the lane's next entry falls due that is neither held nor in hand; undefined when there is none. */
+/** When the lane's next entry after `after` falls due that is neither held nor claimed. */
 export async function nextDueAt(db: Queries, lane: string, after: number): Promise<number | undefined> {
   const { rows } = await selectNextDue(db, { lane, after })
   return rows[0]?.next_attempt_at
 }
 
-/** No longer in hand: its outcome is known. */
+/** Releases the claim and sets the time of the next attempt. */
 export async function deferEntry(
   db: Queries,
   id: string,
@@ -195,7 +197,7 @@ const deleteRows = statement((db, { ids }: { ids: readonly string[] }) =>
   db.deleteFrom('queue').where('message_id', 'in', ids).returningAll(),
 )
 
-/** @returns as they were; those that an operator deleted meanwhile are missing */
+/** @returns the removed entries; those an operator deleted meanwhile are missing */
 export async function removeEntries(db: Queries, ids: readonly string[]): Promise<QueueEntry[]> {
   const entries: QueueEntry[] = []
   for (const list of inLists(ids))
@@ -207,7 +209,7 @@ const selectRows = statement((db, { ids }: { ids: readonly string[] }) =>
   db.selectFrom('queue').selectAll().where('message_id', 'in', ids),
 )
 
-/** Which of these are still queued: an operator may have deleted some meanwhile. */
+/** Entries an operator deleted meanwhile are missing. */
 export async function findEntries(db: Queries, ids: readonly string[]): Promise<QueueEntry[]> {
   const entries: QueueEntry[] = []
   for (const list of inLists(ids))
@@ -251,7 +253,9 @@ const countAttempt = statement((db, { ids, retryAt, incarnation }: Beginning) =>
     .where('message_id', 'in', ids),
 )
 
-/** Counts the attempt, says who has it in hand, and when the next one would be, before anything is dialled. */
+/**
+ * Claims entries: counts the attempt and sets the retry time, so that a crash during the attempt leaves a valid row.
+ */
 export async function claimEntries(
   db: Queries,
   ids: readonly string[],
@@ -261,7 +265,7 @@ export async function claimEntries(
   for (const list of inLists(ids)) await countAttempt(db, { ids: list, retryAt, incarnation })
 }
 
-/** Takes back `beginAttempt` for what was never dialled. */
+/** Reverts `claimEntries` for messages that were not offered to a server. */
 export async function releaseClaims(db: Queries, ids: readonly string[], dueAt: number): Promise<void> {
   for (const list of inLists(ids))
     await db
@@ -271,20 +275,20 @@ export async function releaseClaims(db: Queries, ids: readonly string[], dueAt: 
       .execute()
 }
 
-/** No longer in hand, and due when `beginAttempt` said: what came of the attempt is not known. */
+/** Clears claims of attempts whose outcome is unknown; they stay counted and due at the retry time. */
 export async function clearClaims(db: Queries, ids: readonly string[]): Promise<void> {
   for (const list of inLists(ids))
     await db.updateTable('queue').set({ claimed_by: null }).where('message_id', 'in', list).execute()
 }
 
-/** A row that a process had in hand when it ended. */
+/** A row that was claimed by a process that is gone. */
 export interface Orphan {
   readonly messageId: string
-  /** Processes in a row that ended with it in hand, before this one. */
+  /** Consecutive crashes before this one. */
   readonly crashes: number
 }
 
-/** What processes that are gone had in hand. Bounded by what one process has under way. */
+/** Rows claimed by other incarnations; at most what one process has in progress. */
 export async function findOrphans(db: Queries, incarnation: string): Promise<Orphan[]> {
   const rows = await db
     .selectFrom('queue')
@@ -296,7 +300,7 @@ export async function findOrphans(db: Queries, incarnation: string): Promise<Orp
   return rows.map(row => ({ messageId: row.message_id, crashes: row.crashes }))
 }
 
-/** One more crash, and due then. */
+/** Counts a crash, releases the claim and sets the due time. */
 export async function requeueOrphans(db: Queries, ids: readonly string[], dueAt: number): Promise<void> {
   for (const list of inLists(ids))
     await db
@@ -306,24 +310,24 @@ export async function requeueOrphans(db: Queries, ids: readonly string[], dueAt:
       .execute()
 }
 
-/** What says how far ahead a row may be due. */
+/** What bounds a row's due time. */
 export interface Waiting {
   readonly messageId: string
   readonly attempts: number
   readonly nextAttemptAt: number
   readonly enqueuedAt: number
-  /** Whether it waits for the time that its sender named. */
+  /** The sender scheduled it. */
   readonly isScheduled: boolean
 }
 
 export interface WaitingPage {
   readonly lane: string
-  /** Rows due after this moment, or at it with a greater id. */
+  /** Keyset of the previous page's last row. */
   readonly after: { readonly dueAt: number; readonly messageId: string }
   readonly limit: number
 }
 
-/** Of one lane, soonest first; neither held nor in hand. */
+/** Rows of one lane that are neither held nor claimed, soonest first. */
 export async function selectWaiting(db: Queries, { lane, after, limit }: WaitingPage): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('queue')
@@ -352,7 +356,7 @@ export async function selectWaiting(db: Queries, { lane, after, limit }: Waiting
   }))
 }
 
-/** Those that nobody has taken in hand meanwhile. */
+/** Skips rows that were claimed meanwhile. */
 export async function correctDueTime(db: Queries, ids: readonly string[], dueAt: number): Promise<void> {
   for (const list of inLists(ids))
     await db

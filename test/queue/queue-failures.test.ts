@@ -317,7 +317,7 @@ t.test('when claiming fails it is tried again a little later', async t => {
   await until('the failure is logged', () => log.lines.length > 0)
   t.match(log.lines[0], {
     level: 'error',
-    event: 'queue could not be claimed',
+    event: 'queue not claimed',
     fields: { error: 'the disk is full' },
   })
   isFull = false

@@ -1,9 +1,9 @@
 /**
- * Holds of campaigns: while one is open, none of the campaign's mail is delivered, whatever is due.
+ * SQL of campaign holds: while a campaign is held, none of its mail is delivered.
  *
- * Opened when a campaign is paused or cancelled, in that transaction. Independent of the operator's hold of single rows
- * (`queue.is_held`): neither undoes the other. The queue keeps the open ones in memory (`CampaignHolds`) and looks again when a hold
- * changes or another process has written. Fails: as the database does.
+ * Pausing or cancelling a campaign adds the hold in the same transaction. It is independent of the operator's hold on
+ * single rows (`queue.is_held`). `CampaignHolds` caches the open holds; it is reloaded when one changes or another
+ * process has written.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -13,9 +13,9 @@ import type { Lane } from '../lane.js'
 interface CampaignHoldRow {
   campaign_id: string
   workspace_id: string
-  /** Ms since epoch UTC; null once it was released. */
+  /** Ms since epoch UTC; null if released. */
   held_at: number | null
-  /** How long earlier holds lasted together, ms. */
+  /** Total duration of earlier holds, ms. */
   held_ms: number
 }
 
@@ -30,7 +30,7 @@ export interface HeldCampaign {
   readonly workspaceId: string
 }
 
-/** An open hold stays unchanged. */
+/** Holding a held campaign changes nothing. */
 export async function holdCampaign(
   db: Queries,
   { id, workspaceId }: HeldCampaign,
@@ -47,7 +47,7 @@ export async function holdCampaign(
     .execute()
 }
 
-/** How long it was held is kept: its mail expires so much later. */
+/** Keeps the duration of the hold: the campaign's mail expires that much later. */
 export async function releaseCampaign(db: Queries, id: string, now: number): Promise<void> {
   const lasted = sql<number>`case when held_at < ${now} then ${now} - held_at else 0 end`
   await db
@@ -58,7 +58,7 @@ export async function releaseCampaign(db: Queries, id: string, now: number): Pro
     .execute()
 }
 
-/** The campaign is over and nothing of it has to be held any more. */
+/** For a campaign that has ended. */
 export async function deleteHold(db: Queries, id: string): Promise<void> {
   await db.deleteFrom('campaign_holds').where('campaign_id', '=', id).execute()
 }
@@ -72,7 +72,7 @@ export async function listHeldCampaigns(db: Queries): Promise<ReadonlySet<string
   return new Set(rows.map(row => row.campaign_id))
 }
 
-/** How long each of these campaigns was held until now, ms; those that never were are missing. */
+/** Total time each campaign was held until now, ms; campaigns that never were are missing. */
 export async function findHeldMs(
   db: Queries,
   campaignIds: readonly string[],
@@ -91,7 +91,6 @@ export async function findHeldMs(
   return found
 }
 
-/** What a reload has changed. */
 export interface HoldChanges {
   readonly hasHeld: boolean
   readonly hasReleased: boolean
@@ -110,7 +109,7 @@ export class CampaignHolds {
     return campaignId !== undefined && this.held.has(campaignId)
   }
 
-  /** Reloads the holds. Reloads run one after the other, so the last one started wins. */
+  /** Reloads are serialized, so the last one started wins. */
   reload(): Promise<HoldChanges> {
     const look = this.looking.then(() => this.read())
     this.looking = look.catch(() => undefined)

@@ -1,6 +1,9 @@
 /**
- * Claims due messages for delivery: one transaction that picks them and commits, before anything is dialled, who has them in
- * hand and when each would be tried again. Until its outcome is on disk no other look finds a claimed message.
+ * Steps of a claim, all before anything is dialled.
+ *
+ * `claim` picks due messages and records the claim and the retry time. `dropWithdrawn` fails messages that the operator
+ * deleted during an earlier attempt. `dropSuppressed` fails messages whose recipient was suppressed after they were
+ * accepted.
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Queries, Tx } from '../../db/database.js'
@@ -14,18 +17,18 @@ import { recordTransitions } from '../../messages/message-history.js'
 
 export interface Claimed {
   readonly turn: Turn
-  /** With the attempt counted and `nextAttemptAt` set to the retry. */
+  /** With this attempt counted and `nextAttemptAt` set to the retry. */
   readonly entries: readonly QueueEntry[]
-  /** When the next one of this lane that is not in hand falls due; undefined when nothing else waits. */
+  /** When the lane's next unclaimed message falls due; undefined if nothing waits. */
   readonly nextDueAt: number | undefined
 }
 
 export interface ClaimTerms {
   readonly now: number
   readonly retry: BackoffPolicy
-  /** For the jitter of the retry times: uniform in [0, 1). */
+  /** Jitter of the retry times: uniform in [0, 1). */
   readonly fraction: number
-  /** Names this run of the process. */
+  /** Identifies this run of the process. */
   readonly incarnation: string
 }
 
@@ -61,7 +64,7 @@ export async function claim(
 
 interface LaneClaim {
   readonly turn: Turn
-  /** As many as there are slots, at most. */
+  /** At most `turn.slots`. */
   readonly due: readonly QueueEntry[]
   readonly nextDueAt: number | undefined
 }
@@ -74,12 +77,12 @@ async function claimLane(db: Queries, turn: Turn, now: number): Promise<LaneClai
   return { turn, due, nextDueAt: next ? next.nextAttemptAt : await nextDueAt(db, key, now) }
 }
 
-/** Whether it may have been scheduled: what is sent at once is due from the moment it is queued. */
+/** Mail that was not scheduled is due from the moment it was enqueued. */
 function mayBeScheduled({ attempts, nextAttemptAt, enqueuedAt }: QueueEntry): boolean {
   return attempts === 0 && nextAttemptAt > enqueuedAt
 }
 
-/** Message ids; entries with the same count share one statement and one delay. */
+/** Message ids by attempts so far: each group shares one retry time and one statement. */
 function byAttempts(entries: readonly QueueEntry[]): Map<number, string[]> {
   const groups = new Map<number, string[]>()
   for (const { attempts, messageId } of entries) {
@@ -90,7 +93,7 @@ function byAttempts(entries: readonly QueueEntry[]): Map<number, string[]> {
   return groups
 }
 
-/** Which of these jobs' recipients their workspace has suppressed since. */
+/** Jobs whose recipient the workspace has suppressed since acceptance. An unsubscribe stops marketing mail only. */
 export async function findSuppressedJobs(
   db: Queries,
   jobs: readonly DeliveryJob[],
@@ -106,7 +109,7 @@ export async function findSuppressedJobs(
   return suppressed
 }
 
-/** Between two attempts they were sent already, and are only not sent again. */
+/** Messages that were already offered to a server keep their `sent_at`. */
 export async function dropSuppressed(tx: Tx, jobs: readonly DeliveryJob[], now: number): Promise<void> {
   const entries = await removeEntries(
     tx.db,
@@ -122,7 +125,7 @@ export async function dropSuppressed(tx: Tx, jobs: readonly DeliveryJob[], now: 
   )
 }
 
-/** By what decides which suppressions count: workspace and kind of mail. */
+/** By workspace and by whether an unsubscribe applies. */
 function groupBySuppression(jobs: readonly DeliveryJob[]): Iterable<readonly DeliveryJob[]> {
   const groups = new Map<string, DeliveryJob[]>()
   for (const job of jobs) {
@@ -138,10 +141,16 @@ function isMarketing({ origin }: DeliveryJob): boolean {
   return origin?.isMarketing ?? false
 }
 
-/** Why a message that the operator deleted was not delivered. */
+/** Reason of `email.failed`, for a message the operator deleted from the queue. */
 export const DELETED_BY_OPERATOR = 'deleted from the queue by the operator'
 
-/** @param onDropped the event log has grown @returns what is to be delivered */
+/**
+ * A message deleted during its delivery is marked and keeps its row: the delivery may still succeed, and its outcome
+ * decides. If it has no outcome (released, or lost in a crash), the next claim drops it here.
+ *
+ * @param onDropped called after the commit if events were appended
+ * @returns the claims without the dropped messages
+ */
 export async function dropWithdrawn(
   tx: Tx,
   claimed: readonly Claimed[],

@@ -1,9 +1,9 @@
 /**
- * The claimer: asks the schedule whose turn it is, claims that mail and makes complete jobs of it.
+ * Claims due messages and turns them into delivery jobs.
  *
- * Used by the queue manager, one round at a time. What it hands over is claimed on disk, and every claim ends in exactly one of
- * three ways: handed over, dropped because its row is gone, or handed back (due again, the attempt not counted). Never begins
- * a delivery. Fails: a round that the database refuses is told to the schedule as if nothing had been found.
+ * The queue manager runs one round at a time. A claim is committed before its job is returned. Each claim ends in
+ * exactly one way: passed to the delivery runner, dropped (its row no longer exists), or released (due again, attempt
+ * not counted). Never delivers anything itself. If the database rejects a round, the schedule treats it as empty.
  */
 import type { BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
@@ -23,15 +23,15 @@ import type { Schedule } from '../pacing/schedule.js'
 import type { Site, Turn } from '../pacing/site.js'
 import { recordTransitions } from '../../messages/message-history.js'
 
-/** A message that is claimed and complete. */
+/** A claimed message with its delivery job. */
 export interface ReadyMessage {
   readonly job: DeliveryJob
   readonly turn: Turn
-  /** Octets that are still to be read of its message. */
+  /** Octets of the body that are still to be read. */
   readonly octets: number
-  /** Why it cannot be delivered now; it is put off without asking the agent. */
+  /** Why it cannot be sent now; it is deferred without calling the agent. */
   readonly fault: string | undefined
-  /** Gives back the memory that was set apart for it. */
+  /** Frees the memory reserved for the body. */
   readonly freeMemory: () => void
 }
 
@@ -45,21 +45,20 @@ export interface ClaimerParts {
   readonly memory: OctetSemaphore<Site>
   readonly retry: BackoffPolicy
   readonly incarnation: string
-  /** Something was settled without a delivery; the event log has grown. */
+  /** Called when messages ended without a delivery attempt and events were appended. */
   readonly onSettled: () => void
 }
 
 export interface ClaimRound {
-  /** `nothing`: there was no turn to give. `failed`: the database had trouble; what fails now would only fail again. */
+  /** `nothing`: no lane had a turn. `failed`: the database failed; wait before the next round. */
   readonly kind: 'nothing' | 'done' | 'failed'
   readonly ready: readonly ReadyMessage[]
 }
 
-/** Lanes looked at in one claiming transaction. */
+/** Lanes read in one transaction. */
 const LANES_PER_CLAIM = 40
-/** A large message among small ones that finds no memory lets those behind it go first. */
+/** A large message in a lane of small ones that finds no memory lets the others go first. */
 const MEMORY_RETRY_MS = 5_000
-/** Between two tries to hand back what was claimed. */
 const RELEASE_RETRY_MS = 1_000
 
 interface ClaimedMessage {
@@ -69,7 +68,7 @@ interface ClaimedMessage {
 
 type Unloaded = ClaimedMessage & { readonly entry: QueueEntry }
 
-const WITHOUT_CONTENT = 'its content is missing'
+const WITHOUT_CONTENT = 'message content is missing'
 
 export class Claimer {
   private readonly parts: ClaimerParts
@@ -79,10 +78,10 @@ export class Claimer {
   }
 
   /**
-   * Turns are given out when the transaction begins, so that they are for all slots that were freed until then.
+   * Claims the next messages. Turns are assigned when the transaction begins, so they use every slot freed until then.
    *
-   * @param freeSlots deliveries that may begin
-   * @param isBusy whether so much is under way that waiting a few ms for company costs nobody anything
+   * @param freeSlots how many deliveries may start
+   * @param isBusy whether waiting a few ms for a larger batch costs nothing
    */
   async claimNext(freeSlots: () => number, isBusy: boolean): Promise<ClaimRound> {
     const { database, clock, random, retry, schedule, incarnation, log, onSettled } = this.parts
@@ -99,7 +98,7 @@ export class Claimer {
         { canWait: isBusy },
       )
     } catch (error) {
-      log.error('queue could not be claimed', { error: describeError(error) })
+      log.error('queue not claimed', { error: describeError(error) })
       for (const turn of turns) schedule.claimEnded(turn, 0, clock.now())
       return { kind: 'failed', ready: [] }
     }
@@ -107,11 +106,11 @@ export class Claimer {
     return turns.length === 0 ? { kind: 'nothing', ready: [] } : this.loadClaimed(claimed)
   }
 
-  /** Gives back what was claimed and not begun: due again, the attempt not counted. Tries until the database takes it. */
+  /** Releases claims that were not started: due again, attempt not counted. Retries until it is committed. */
   async release(claimed: readonly ClaimedMessage[], dueAt: number): Promise<void> {
     if (claimed.length === 0) return
     const ids = claimed.map(({ messageId }) => messageId)
-    await this.writeUntilDone('queue could not be handed back', db => releaseClaims(db, ids, dueAt))
+    await this.writeUntilDone('claims not released', db => releaseClaims(db, ids, dueAt))
     for (const { turn } of claimed) this.parts.schedule.released(turn, dueAt)
   }
 
@@ -140,7 +139,7 @@ export class Claimer {
       await this.retryLater(await this.expire(gone))
       return { kind: 'done', ready }
     } catch (error) {
-      this.parts.log.error('queue could not be read', { error: describeError(error) })
+      this.parts.log.error('claimed messages not loaded', { error: describeError(error) })
       await this.release(inHand, this.parts.clock.now())
       return { kind: 'failed', ready: [] }
     }
@@ -154,7 +153,7 @@ export class Claimer {
     return release && { job, turn, octets, fault, freeMemory: release }
   }
 
-  /** They hold no connection and no place; their lane waits for memory, where it is one of large messages only. */
+  /** A lane of large messages waits for memory as a whole; in other lanes only these messages wait. */
   private async releaseWithoutMemory(claimed: readonly ClaimedMessage[]): Promise<void> {
     const now = this.parts.clock.now()
     await this.release(
@@ -167,11 +166,7 @@ export class Claimer {
     )
   }
 
-  /**
-   * Fails messages past their expiry whose content is missing: no attempt ever ends them.
-   *
-   * @returns the others
-   */
+  /** Fails expired messages whose content is missing: no delivery attempt will ever expire them. */
   private async expire(claimed: readonly Unloaded[]): Promise<readonly Unloaded[]> {
     const { database, clock, log, schedule, onSettled } = this.parts
     const now = clock.now()
@@ -201,11 +196,11 @@ export class Claimer {
     return claimed.filter(({ entry }) => entry.expiresAt > now)
   }
 
-  /** An operator took the row away while it was being claimed, or its content is not there: it is tried again later. */
+  /** Their row was deleted or their content is missing: keeps the counted attempt and its retry time. */
   private async retryLater(claimed: readonly Unloaded[]): Promise<void> {
     if (claimed.length === 0) return
     const ids = claimed.map(({ messageId }) => messageId)
-    await this.writeUntilDone('queue could not be handed back', db => clearClaims(db, ids))
+    await this.writeUntilDone('claims not released', db => clearClaims(db, ids))
     for (const { turn, entry } of claimed) this.parts.schedule.released(turn, entry.nextAttemptAt)
   }
 
@@ -221,9 +216,9 @@ export class Claimer {
     return suppressed
   }
 
-  /** What is in hand has to be let go of: nobody else may take it. */
+  /** A claim that is not released blocks its message until a restart, so this retries until the write succeeds. */
   private async writeUntilDone(
-    complaint: LogEvent<'error'>,
+    event: LogEvent<'error'>,
     work: (db: Parameters<typeof clearClaims>[0]) => Promise<void>,
   ): Promise<void> {
     const { database, clock, log } = this.parts
@@ -232,7 +227,7 @@ export class Claimer {
         await database.write(tx => work(tx.db))
         return
       } catch (error) {
-        log.error(complaint, { error: describeError(error) })
+        log.error(event, { error: describeError(error) })
         await clock.sleep(RELEASE_RETRY_MS)
       }
   }

@@ -1,15 +1,13 @@
 /**
- * What a process that is gone had in hand falls due again at the next start.
+ * Requeues messages that were claimed when a process ended.
  *
- * Called once by the queue manager, before it looks at the queue. A message that was in hand when the process ended is most
- * likely innocent and due at once; one that was in hand at several ends in a row may be their cause and waits, longer each
- * time and each for a time of its own, so that those that were in hand together are not in hand together again. The first
- * waits are short: what goes to a slow server is in hand at most ends, whatever their cause, and other mail needs no more than
- * some seconds between two of them. An attempt whose outcome was written down is a clean end and forgets all that. Fails: as
- * the database does.
+ * Runs once, before the queue is first read. A message that was in progress during one or two crashes is due
+ * immediately; one that was in progress during more of them may be the cause and waits, longer each time and with
+ * jitter, so that suspects are not retried together. The first waits are short because mail to a slow server is in
+ * progress at most crashes, whatever their cause. A committed outcome resets the count.
  *
- *   crashes in a row   1, 2        3       4       5      ...
- *   due                at once    5 s     10 s    20 s    ... up to `mta.retry.max`
+ *   consecutive crashes   1, 2        3       4       5      ...
+ *   due                   at once     5 s     10 s    20 s   ... up to `mta.retry.max`
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Database } from '../../db/database.js'
@@ -23,12 +21,12 @@ export interface RecoveryParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** Names this run of the process. */
+  /** Identifies this run of the process. */
   readonly incarnation: string
   readonly retry: BackoffPolicy
 }
 
-/** Ends of the process that say nothing about the message yet. */
+/** Crashes that are not yet held against the message. */
 const HARMLESS_CRASHES = 2
 const FIRST_WAIT_MS = 5_000
 
@@ -45,9 +43,9 @@ export async function recoverOrphans(parts: RecoveryParts): Promise<void> {
   await database.write(async tx => {
     for (const [dueAt, ids] of waits) await requeueOrphans(tx.db, ids, dueAt)
   })
-  log.info('messages were in hand when the server ended', {
+  log.info('claims of a crashed process released', {
     dueNow: waits.get(now)?.length ?? 0,
-    putOff: orphans.length - (waits.get(now)?.length ?? 0),
+    deferred: orphans.length - (waits.get(now)?.length ?? 0),
   })
 }
 

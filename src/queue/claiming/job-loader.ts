@@ -1,9 +1,8 @@
 /**
- * Makes complete delivery jobs of claimed queue entries: content, keys, return path.
+ * Builds delivery jobs from claimed queue entries: content, DKIM keys, return path and merge values.
  *
- * What many messages share (content, keys) is read once and kept for a while, bounded in bytes and time; what was accepted
- * a moment ago need not be read at all. Fails: a message whose content or keys cannot be had is a fault of its own and
- * does not keep the others of its claim.
+ * Content and keys are shared by many messages and cached, bounded in bytes and time. Just-accepted content is cached
+ * without being read. If keys cannot be loaded, only the messages they sign are affected.
  */
 import { hasTags } from '../../content/rendering/mail-plan.js'
 import type { OwnValues } from '../../content/rendering/merging.js'
@@ -34,28 +33,26 @@ import { findMergeSources } from '../../messages/message-store.js'
 export interface JobLoaderParts {
   readonly reader: Queries
   readonly clock: Clock
-  /** Envelope sender for a message and its recipient. */
   readonly returnPath: (messageId: string, recipient: string) => string
-  /** The keys that sign for these domains (by domain id). @throws Error where one cannot be opened */
+  /** Signing keys by domain id. @throws Error if a key cannot be decrypted */
   readonly readSigningKeys: (domainIds: readonly string[]) => Promise<Map<string, DkimKey[]>>
 }
 
 export interface Loaded {
-  /** In no particular order. An entry whose content is gone gives neither job nor fault. */
+  /** In no particular order; entries whose content is missing have none. */
   readonly jobs: DeliveryJob[]
-  /** Why a message cannot be delivered now, by message id; for the trace, so without secrets. */
+  /** Why a message cannot be sent now, by message id. Shown in the trace, so it contains no secrets. */
   readonly faults: ReadonlyMap<string, string>
 }
 
 interface LoadedContent {
   readonly content: JobContent
-  /** Its messages are filled from more than what it holds itself. */
+  /** It has merge tags, so each message needs its own merge values. */
   readonly hasTags: boolean
   readonly signingDomainId: string | null
   readonly createdAt: number
-  /** The appliance's own reports go out from `<>` (RFC 3464 §2: no report about a report). */
+  /** System mail is sent from `<>` (RFC 3464 §2: no report about a report). */
   readonly hasNullReturnPath: boolean
-  /** Absent where it is part of nothing. */
   readonly origin?: MailOrigin
   readonly submission: LoggedSubmission
   readonly bytes: number
@@ -67,15 +64,15 @@ interface CachedKeys {
   readonly until: number
 }
 
-/** What is still to be read of a message. */
+/** The part of a message that is not in memory. */
 interface UnreadBody {
-  /** Octets that it takes in memory. */
+  /** Octets in memory once it is read. */
   readonly size: number
   read(): Promise<DeliveryJob['content']>
 }
 
 const CONTENT_CACHE_BYTES = 16 * 1_024 * 1_024
-/** A rotation takes effect within this time. */
+/** A key rotation takes effect within this time. */
 const KEY_CACHE_MS = 5_000
 
 export class JobLoader {
@@ -83,16 +80,16 @@ export class JobLoader {
   private readonly contents = new Map<string, LoadedContent>()
   private contentBytes = 0
   private readonly keys = new Map<string, CachedKeys>()
-  /** Whose message is longer than what the content holds. */
+  /** Contents whose attachments or later parts are still in the database. */
   private readonly incomplete = new WeakMap<DeliveryJob['content'], UnreadBody>()
 
   constructor(parts: JobLoaderParts) {
     this.parts = parts
   }
 
-  /** Keeps a content that was just committed: its messages are likely to be next. */
+  /** Caches content that was just committed: its messages are likely to be claimed next. */
   cache(content: MessageContent): void {
-    // A newsletter's content is the same object for all its messages; what is larger than a part is read when needed.
+    // Parts and attachments are not cached; they are read for each delivery.
     if (!this.contents.has(content.id)) this.add(content.id, this.toLoaded(content))
     this.evict()
   }
@@ -117,12 +114,12 @@ export class JobLoader {
     return { jobs, faults }
   }
 
-  /** Octets of its message that are still to be read, and will be in memory then. */
+  /** Octets that `complete` will read into memory. */
   unreadOctets(job: DeliveryJob): number {
     return this.incomplete.get(job.content)?.size ?? 0
   }
 
-  /** The job with the whole of its message in memory. */
+  /** Reads the rest of the message. */
   async complete(job: DeliveryJob): Promise<DeliveryJob> {
     const missing = this.incomplete.get(job.content)
     return missing ? { ...job, content: await missing.read() } : job
@@ -157,7 +154,7 @@ export class JobLoader {
       else missing.push(id)
     }
     for (const content of await findContents(this.parts.reader, missing)) {
-      // Retention keeps off what is queued; were it ever not so, an empty mail would be worse than none.
+      // Retention never prunes queued content; if it did, an empty mail would be worse than none.
       if (content.isPruned) continue
       const loaded = this.toLoaded(content)
       this.add(content.id, loaded)
@@ -190,7 +187,7 @@ export class JobLoader {
       this.keys.set(id, { ...kept, until: now + KEY_CACHE_MS })
   }
 
-  /** All at once; where that fails one by one, so that one domain's trouble is only its own. */
+  /** Falls back to one domain at a time, so that one bad key affects only its own domain. */
   private async readKeys(ids: readonly string[]): Promise<[string, Omit<CachedKeys, 'until'>][]> {
     try {
       const fresh = await this.parts.readSigningKeys(ids)
@@ -199,7 +196,7 @@ export class JobLoader {
       const [only, ...others] = ids
       if (only === undefined) return []
       if (others.length === 0)
-        return [[only, { keys: [], fault: `the DKIM keys cannot be had: ${describeError(error)}` }]]
+        return [[only, { keys: [], fault: `DKIM keys not available: ${describeError(error)}` }]]
       return (await Promise.all(ids.map(id => this.readKeys([id])))).flat()
     }
   }
@@ -236,7 +233,7 @@ export class JobLoader {
 
   private toLoaded(content: MessageContent): LoadedContent {
     const { signingDomainId, relayed } = content
-    // The Date of a scheduled letter is the day it leaves.
+    // The Date of a scheduled mail is the time it is sent.
     const facts = {
       signingDomainId,
       createdAt: content.scheduledAt ?? content.createdAt,
@@ -283,13 +280,17 @@ function toComposed(content: MessageContent): ComposedContent & JobContent {
   }
 }
 
-/** Strings take up to two bytes a character in memory, and data some more than its text. */
+/** Strings take up to two bytes a character; parsed JSON takes more than its text. */
 function bytesOf({ subject, html, text, merging }: MessageContent): number {
   const data = merging?.data === undefined ? 0 : 4 * JSON.stringify(merging.data).length
   return 2 * (subject.length + (html?.length ?? 0) + (text?.length ?? 0)) + data + 1_000
 }
 
-/** @returns by message; a message whose address is no contact's has no contact */
+/**
+ * Merge values of each message: its current contact, and data stored with the message.
+ *
+ * @returns by message id; messages without a contact have no contact values
+ */
 export async function findMergeValues(
   db: Queries,
   messageIds: readonly string[],

@@ -1,13 +1,17 @@
 /**
- * The delivery runner: has ready messages delivered, each when its site has a free place, and their outcomes written down.
+ * The delivery runner: delivers ready messages as their sites have free slots, and records the outcomes.
  *
- * Used by the queue manager. A message is under way from `takeIn` until its outcome is on disk. Knows no SMTP (that is the
- * delivery agent's). Fails: an agent that breaks its promise never to reject defers the message.
+ * Used by the queue manager. Knows no SMTP. An agent that breaks its promise never to reject defers the message.
  *
- *   ready ──place──> begun ──outcome──> its connection and memory are free ──on disk──> over
- *     │                 ├── others wait for its connection, it has had its time: broken off, and deferred
- *     │                 └── its campaign is held: broken off, and handed back, unless it is past the final dot
- *     └── its site rests, its campaign is held, or the server stops: handed back
+ *   ready ──slot──> active ──outcome──> connection and memory freed ──commit──> done
+ *     │                ├── overdue while others wait for its connection: aborted and deferred
+ *     │                └── its campaign is held: aborted and released, unless the final dot was sent
+ *     └── its site backs off, its campaign is held, or the server stops: released
+ *
+ * RFC 5321 §4.5.3.2 gives a server minutes for each reply, and it has them while nobody waits. When other mail waits
+ * for the connection, a site that has not answered lately gets seconds, doubled after each aborted delivery
+ * (`site-pace.ts`), so that a merely slow one gets through eventually. The agent never aborts a delivery past the final
+ * dot.
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import { describeError } from '../../core/errors.js'
@@ -37,11 +41,11 @@ export interface DeliveryRunnerParts {
   readonly outcomes: OutcomeWriter
   readonly steps: ClockSteps
   readonly retry: BackoffPolicy
-  /** These were ready and shall not begin now. */
+  /** Releases messages that were ready but will not start now. */
   readonly releaseClaims: (ready: readonly ReadyMessage[]) => Promise<void>
-  /** A connection is free, or something falls due again. */
+  /** Called when a slot was freed or a message falls due again. */
   readonly onChange: () => void
-  /** Outcomes have been committed; the event log has grown. */
+  /** Called after outcomes and their events were committed. */
   readonly onSettled: () => void
 }
 
@@ -53,9 +57,9 @@ export class DeliveryRunner {
   private readonly parts: DeliveryRunnerParts
   private readonly readyQueue = new ReadyQueue<ReadyMessage>()
   private readonly inProgress = new Set<Delivery>()
-  /** Begun or ready to begin, without an outcome. */
+  /** Started or ready, without an outcome. */
   private active = 0
-  /** What has to be on disk before the end. */
+  /** Writes that `idle` waits for. */
   private readonly pending = new Set<Promise<void>>()
   private isAborting = false
 
@@ -63,17 +67,17 @@ export class DeliveryRunner {
     this.parts = parts
   }
 
-  /** Deliveries begun, or ready to begin, whose outcome has not come. */
+  /** Deliveries started or ready to start that have no outcome yet. */
   get activeCount(): number {
     return this.active
   }
 
-  /** Those, and the ones whose outcome is not on disk yet. */
+  /** Started deliveries whose outcome is not committed yet, and releases in progress. */
   get unsettledCount(): number {
     return this.pending.size
   }
 
-  /** Messages that have been handed to the agent and have no outcome. */
+  /** Messages the agent is delivering. */
   get inProgressIds(): string[] {
     return [...this.inProgress].map(({ ready }) => ready.job.messageId)
   }
@@ -83,35 +87,34 @@ export class DeliveryRunner {
     if (this.readyQueue.tryStart(ready)) this.begin(ready)
   }
 
-  /** Breaks off what has had its time, of these shares, so that others may begin. @param most how many at most */
+  /** Aborts overdue deliveries of these standings to free their connections. @param most at most this many */
   abortOverdue(standings: readonly Standing[], most: number): void {
     const now = this.parts.clock.monotonic()
     for (const delivery of findOverdue(this.inProgress, standings, now).slice(0, most))
       this.abortDelivery(delivery)
   }
 
-  /** Stops deliveries of these lanes: ready ones are released, those not past the final dot are aborted and released. */
+  /** Stops deliveries of held lanes: ready ones are released, those before the final dot are aborted and released. */
   holdLanes(isHeld: (lane: Lane) => boolean): void {
     this.track(this.release(this.readyQueue.takeWhere(({ turn }) => isHeld(turn.lane))))
     for (const delivery of this.inProgress)
-      if (delivery.state === 'under way' && isHeld(delivery.turn.lane)) {
+      if (delivery.state === 'active' && isHeld(delivery.turn.lane)) {
         delivery.state = 'held'
         delivery.controller.abort()
       }
   }
 
-  /** Nothing that waits for a place begins any more; it is handed back. */
+  /** Releases everything that is ready but not started. */
   async releaseReady(): Promise<void> {
     await this.release(this.readyQueue.takeAll())
   }
 
-  /** Breaks off everything that is not past the final dot, from now on. */
+  /** Aborts every delivery before the final dot, including those that start later. */
   abort(): void {
     this.isAborting = true
     for (const { controller } of this.inProgress) controller.abort()
   }
 
-  /** Resolves when nothing is under way any more. */
   async idle(): Promise<void> {
     while (this.pending.size > 0) await Promise.all(this.pending)
   }
@@ -123,7 +126,7 @@ export class DeliveryRunner {
       octets: ready.octets,
       startedAt: this.parts.clock.monotonic(),
       controller: new AbortController(),
-      state: 'under way',
+      state: 'active',
     }
     this.inProgress.add(delivery)
     if (this.isAborting) delivery.controller.abort()
@@ -136,14 +139,14 @@ export class DeliveryRunner {
   }
 
   private abortDelivery(delivery: Delivery): void {
-    // If it can end, it has ended in a moment; if it is past the final dot, it shall not keep others waiting meanwhile.
-    delivery.state = this.parts.schedule.detach(delivery.turn) ? 'set aside' : 'broken off'
+    // A delivery past the final dot does not stop now; detaching keeps it from blocking others.
+    delivery.state = this.parts.schedule.detach(delivery.turn) ? 'detached' : 'aborted'
     delivery.controller.abort()
   }
 
   /**
-   * The connection is free as soon as the outcome is known: the next message of the site is claimed in the same commit that
-   * writes this outcome down, and the connection does not wait for both.
+   * Frees the connection as soon as the outcome is known, before it is committed: the next message of the site is
+   * claimed in the same commit that records this outcome.
    */
   private async deliver(delivery: Delivery): Promise<void> {
     const { clock, schedule, outcomes, steps, onChange, onSettled } = this.parts
@@ -159,7 +162,7 @@ export class DeliveryRunner {
     this.inProgress.delete(delivery)
     this.active -= 1
     const recorded = outcomes.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs }, this.active)
-    schedule.deliveryEnded(turn, paceSignal(outcome), durationMs, delivery.state === 'set aside')
+    schedule.deliveryEnded(turn, paceSignal(outcome), durationMs, delivery.state === 'detached')
     for (const next of this.readyQueue.finish(turn.site)) this.begin(next)
     this.releaseFailedSite(delivery)
     onChange()
@@ -169,7 +172,6 @@ export class DeliveryRunner {
     onChange()
   }
 
-  /** No server accepted it, so the attempt does not count. */
   private async releaseHeld(delivery: Delivery): Promise<void> {
     const { ready } = delivery
     this.inProgress.delete(delivery)
@@ -178,7 +180,7 @@ export class DeliveryRunner {
     this.parts.onChange()
   }
 
-  /** A site that rests has no use for what waits for it, and where nobody answers, none for what hangs there as well. */
+  /** Releases what waits for a site that backs off; if the site is unreachable, also aborts what hangs there. */
   private releaseFailedSite({ turn: { site } }: Delivery): void {
     this.track(this.release(this.readyQueue.takeIfBackingOff(site)))
     if (!site.pace.isUnreachable) return
@@ -205,7 +207,10 @@ export class DeliveryRunner {
     }
   }
 
-  /** What was only broken off by our own stopping is due at once; a server's wish is granted up to the usual ceiling. */
+  /**
+   * Mail aborted by our own shutdown is due immediately. A delay requested by the server is capped at the maximum retry
+   * delay.
+   */
   private retryAt(job: DeliveryJob, outcome: Outcome, now: number): number {
     if (isAborted(outcome)) return now
     const { retry } = this.parts
@@ -215,14 +220,14 @@ export class DeliveryRunner {
   }
 }
 
-/** The signal ended it, before any server could have taken it. */
+/** Aborted before any server could have accepted the message. */
 function isAborted(outcome: Outcome): outcome is Deferred & { readonly subtype: 'shutdown' } {
   return outcome.kind === 'deferred' && outcome.subtype === 'shutdown'
 }
 
-/** What we broke off because the other side was too slow is the other side's failure, not our stopping. */
+/** A delivery aborted for being slow is the site's failure, not our shutdown. */
 function blameSlowSite(outcome: Outcome, { state }: Delivery): Outcome {
-  if (state === 'under way' || state === 'held' || !isAborted(outcome)) return outcome
+  if (state === 'active' || state === 'held' || !isAborted(outcome)) return outcome
   return {
     ...outcome,
     cause: 'transient',
@@ -242,29 +247,29 @@ const agentFailure: Deferred = {
   tried: [],
 }
 
-/** The operator can mend it, so the message waits; nothing was learnt about the site. */
+/** The operator can fix it, so the message waits; the site's pace is not affected. */
 function notReady(fault: string): Outcome {
   return { ...agentFailure, cause: 'config', subtype: 'signing_key', summary: fault }
 }
 
-/** A delivery in the hands of the agent. */
 export interface ActiveDelivery {
   readonly turn: Turn
-  /** Octets of its message that were read for it. */
+  /** Octets of the body that were read for it. */
   readonly octets: number
-  /** On the monotonic clock, ms. */
+  /** Monotonic, ms. */
   readonly startedAt: number
   readonly controller: AbortController
   /**
-   * `set aside`: broken off, and no longer counted in its share of the connections. `held`: broken off since its campaign is held.
+   * `detached`: aborted, and no longer counted in its share of the connections. `held`: aborted because its campaign is
+   * held.
    */
-  state: 'under way' | 'broken off' | 'set aside' | 'held'
+  state: 'active' | 'aborted' | 'detached' | 'held'
 }
 
-/** What a slow line needs for a large message, in octets per ms. */
+/** Slowest expected line speed for large messages, octets per ms. */
 const SLOW_LINE = 32
 
-/** Those of these shares of the connections that have had their time. @returns longest under way first */
+/** Active deliveries of these standings that have used up their time. @returns oldest first */
 export function findOverdue<T extends ActiveDelivery>(
   begun: Iterable<T>,
   standings: readonly Standing[],
@@ -280,7 +285,7 @@ export function findOverdue<T extends ActiveDelivery>(
   return found.sort((one, other) => one.startedAt - other.startedAt)
 }
 
-/** What hangs at a site where, as others have shown, nobody answers; what has only just begun may be the one that succeeds. */
+/** Deliveries hanging at an unreachable site. One that has just started may be the one that succeeds. */
 export function findHanging<T extends ActiveDelivery>(begun: Iterable<T>, site: Site, now: number): T[] {
   const found: T[] = []
   for (const delivery of begun)
@@ -289,5 +294,5 @@ export function findHanging<T extends ActiveDelivery>(begun: Iterable<T>, site: 
 }
 
 function isOver({ state, startedAt, octets }: ActiveDelivery, patienceMs: number, now: number): boolean {
-  return state === 'under way' && now - startedAt >= patienceMs + octets / SLOW_LINE
+  return state === 'active' && now - startedAt >= patienceMs + octets / SLOW_LINE
 }

@@ -1,22 +1,20 @@
 /**
- * A bound on memory that large messages under way hold at a time, shared out so that no site takes it from the others.
+ * Bounds the memory of large messages in progress, with fair shares.
  *
- * Used by the claimer and the schedule. Who gets nothing does not wait here and holds nothing: it is told when to ask again.
- * One holder (a site) gets a quarter at most, all that have not answered lately half; whoever holds nothing may begin with a
- * message that is larger than that. Where what is left in all was too little for one, it is the next to be given any, so that
- * many smaller ones do not pass it for ever. Pure but for the clock. Fails: never.
+ * A denied holder (a site) does not wait here; `onFreed` says when to ask again. A holder gets at most a quarter, all
+ * unproven sites together at most half; a holder with nothing may always take one message, even a larger one. A request
+ * denied only because of the total is next in line, so that smaller ones do not starve it.
  */
 import type { Clock } from '../../world/time/clock.js'
 
-/** Somebody who was given nothing. */
 interface Denied {
   readonly octets: number
   readonly isProven: boolean
-  /** While in the future (monotonic, ms) nobody else is given any; of those whose own share was used up in the past. */
+  /** Until this moment (monotonic, ms) others are denied. -Infinity if only the holder's own share was exhausted. */
   readonly priorityUntil: number
 }
 
-/** A site that rests meanwhile does not come back soon. */
+/** Limits how long a site that starts to back off blocks the others. */
 const PRIORITY_MS = 30_000
 
 export class OctetSemaphore<Holder extends object> {
@@ -28,26 +26,25 @@ export class OctetSemaphore<Holder extends object> {
   private readonly holders = new Map<Holder, number>()
   private readonly denied = new Map<Holder, Denied>()
 
-  /** @param onRoom something was given back: who `mayAsk` now could be given some */
+  /** @param onFreed called when memory was freed and `mayTake` may have changed */
   constructor(clock: Clock, total: number, onRoom: () => void) {
     this.clock = clock
     this.total = total
     this.onFreed = onRoom
   }
 
-  /** Octets under way. */
   get heldOctets(): number {
     return this.held
   }
 
-  /** Whether asking has any prospect. */
+  /** Whether `take` could succeed now. */
   mayTake(holder: Holder): boolean {
     const own = this.denied.get(holder)
     if (own && !this.fits(holder, own.octets, own.isProven)) return false
     return this.prioritized(holder) === undefined
   }
 
-  /** @returns the function that gives it back, or undefined where there is no room */
+  /** @returns a function that frees the memory, or undefined if denied */
   take(holder: Holder, octets: number, isProven: boolean): (() => void) | undefined {
     const wanted = Math.min(octets, this.total)
     if (this.prioritized(holder) !== undefined || !this.fits(holder, wanted, isProven)) {
@@ -76,7 +73,7 @@ export class OctetSemaphore<Holder extends object> {
     return isProven || this.heldByUnproven === 0 || this.heldByUnproven + octets <= this.total / 2
   }
 
-  /** Who goes before this one. */
+  /** The denied holder that must be served before this one. */
   private prioritized(holder: Holder): Holder | undefined {
     const now = this.clock.monotonic()
     for (const [other, { priorityUntil: goesFirstUntil }] of this.denied) {
@@ -100,7 +97,7 @@ export class OctetSemaphore<Holder extends object> {
     const own = (this.holders.get(holder) ?? 0) + octets
     if (own > 0) this.holders.set(holder, own)
     else this.holders.delete(holder)
-    // Who waits for nothing of its own and was not denied for its size would stay in the list for ever.
+    // Entries of holders that never ask again would otherwise stay for ever.
     if (this.held === 0) this.denied.clear()
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Records delivery outcomes in batches; used by the delivery runner.
+ * Records delivery outcomes in batches, for the delivery runner.
  *
- * While the database is unavailable outcomes wait, each in its place among the deliveries under way, so no new ones begin. An outcome that
- * cannot be written keeps nobody else waiting: its message gets its status without the details; failing that, its queue row is removed or
- * deferred; failing that too, it stays claimed, and only the next start delivers it again.
+ * While the database is unavailable, pending outcomes keep their slots, so no new deliveries start. An outcome that
+ * cannot be written does not block others: its message gets its status without the details; failing that, its queue row
+ * is removed or deferred; failing that, it stays claimed, and the next start delivers it again.
  */
 import { type BatchWriterParts, BatchWriter } from '../../db/batch-writer.js'
 import {
@@ -18,9 +18,9 @@ export interface OutcomeBatchesParts extends BatchWriterParts {
   readonly onAttempt?: OnAttempt | undefined
 }
 
-/** A batch stays a few ms of work; what is left over goes into the next. */
+/** Keeps a batch at a few ms of work. */
 const BATCH = 50
-/** From so many deliveries under way on, outcomes come in so fast that a few ms gather a batch. */
+/** With this many deliveries in progress, waiting a few ms gathers a batch. */
 const BUSY = 16
 
 interface Waiting {
@@ -58,16 +58,16 @@ export class OutcomeWriter {
   }
 
   /**
-   * Resolves once the outcome is on disk, with the time at which the message falls due again if it stays queued. Never rejects.
+   * Resolves after the commit with the time of the next attempt, if the message stays queued. Never rejects.
    *
-   * @param underWay deliveries whose outcome is still to come
+   * @param underWay deliveries that have no outcome yet
    */
   add(finished: FinishedAttempt, underWay: number): Promise<number | undefined> {
     this.isBusy = underWay >= BUSY
     return new Promise(done => this.writer.add({ finished, done }))
   }
 
-  /** Resolves when everything handed over is on disk. */
+  /** Resolves when everything added is committed. */
   idle(): Promise<void> {
     return this.writer.idle()
   }

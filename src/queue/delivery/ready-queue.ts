@@ -1,9 +1,8 @@
 /**
- * The ready queue: messages that are claimed and complete, waiting for a delivery of their site to end.
+ * The ready queue: claimed messages that wait for a delivery of their site to end.
  *
- * Used by the queue manager. Between the end of a delivery and the next claim lie a commit and a read; a site that is quick
- * would stand idle for most of the time. So its pace lets a few more be claimed than may be under way, and they wait here,
- * for some 50 ms. Never larger than the pace allows; empty for slow sites, where waiting would be long.
+ * Between the end of a delivery and the next claim lie a commit and a read, during which a fast site would be idle. Its
+ * pace therefore prefetches a few messages, which wait here for about 50 ms. Slow sites have none.
  */
 import { PRIORITIES } from '../../messages/mail-origin.js'
 import type { Site, Turn } from '../pacing/site.js'
@@ -15,13 +14,13 @@ interface SiteSlots<T> {
   turns: number
 }
 
-/** As in the site's own line: neither priority starves the other. */
+/** As in the site's own queues: neither priority starves the other. */
 const CAMPAIGN_TURN_EVERY = 4
 
 export class ReadyQueue<T extends { readonly turn: Turn }> {
   private readonly places = new Map<Site, SiteSlots<T>>()
 
-  /** @returns whether it may begin now; else it is kept, and comes out of `leave` when it may */
+  /** @returns whether it may start now; if not, `finish` returns it later */
   tryStart(item: T): boolean {
     const { site, lane } = item.turn
     const place = this.placeOf(site)
@@ -33,7 +32,7 @@ export class ReadyQueue<T extends { readonly turn: Turn }> {
     return false
   }
 
-  /** A delivery of this site has ended. @returns what may begin now */
+  /** Call it when a delivery of the site has ended. @returns messages that may start now */
   finish(site: Site): T[] {
     const place = this.placeOf(site)
     place.active -= 1
@@ -48,14 +47,13 @@ export class ReadyQueue<T extends { readonly turn: Turn }> {
     return next
   }
 
-  /** Takes out what waits for a site that rests now: nobody knows for how long. */
+  /** Removes messages that wait for a site that backs off. */
   takeIfBackingOff(site: Site): T[] {
     const place = this.places.get(site)
     if (place === undefined || site.pace.concurrency > 0) return []
     return [...place.transactional.splice(0), ...place.campaigns.splice(0)]
   }
 
-  /** Takes out what is of a kind. */
   takeWhere(isMeant: (item: T) => boolean): T[] {
     const taken: T[] = []
     for (const { transactional, campaigns } of this.places.values())
@@ -64,7 +62,6 @@ export class ReadyQueue<T extends { readonly turn: Turn }> {
     return taken
   }
 
-  /** Takes out everything. */
   takeAll(): T[] {
     return this.takeWhere(() => true)
   }

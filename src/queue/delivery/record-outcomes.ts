@@ -1,11 +1,10 @@
 /**
- * Writes down what became of attempts: attempt log, queue row, and what happened to the message, all in one transaction per
- * batch.
+ * Records attempts: attempt log, queue row and message status, in one transaction per batch.
  *
- * Called by the outcome batches with whatever outcomes have come in since the last commit. Decides only what an attempt means for its
- * message; what that changes and who is told is the state machine's. A message may have lost its queue row meanwhile, since a
- * bounce of an earlier attempt came back: the attempt is logged, and the message learns of its end as far as it still can.
- * Batches share one moment for the status, the attempt log and the events have each one's own.
+ * Decides only what an attempt means for its message; `message-status.ts` decides what changes and which events follow.
+ * If a bounce of an earlier attempt has already ended the message, its queue row is gone: the attempt is still logged.
+ * A batch shares one moment for message status; the attempt log and the events have their own. Log lines are written
+ * after the commit.
  */
 import { given } from '../../core/given.js'
 import type { Tx } from '../../db/database.js'
@@ -25,15 +24,14 @@ import { isoTime } from '../../core/moments.js'
 import { addressDomain } from '../../mail/address.js'
 import { delays, logMessage } from '../../messages/mail-log.js'
 
-/** One finished attempt. */
 export interface FinishedAttempt {
   readonly job: DeliveryJob
   readonly startedAt: number
   readonly finishedAt: number
   readonly outcome: Outcome
-  /** When to try again, should it have been deferred; ms since epoch UTC. */
+  /** Next attempt if it was deferred, ms since epoch UTC. */
   readonly retryAt: number
-  /** How far the clock was set forward since the message was accepted, ms: it is so much younger than it looks. */
+  /** How far the clock was set forward since acceptance, ms: the message is that much younger than it looks. */
   readonly clockAheadMs?: number
 }
 
@@ -42,7 +40,7 @@ interface JudgedAttempt extends FinishedAttempt {
   readonly verdict: Verdict
 }
 
-/** How long the mail of these campaigns was held: it expires so much later. Asked for where it could matter. */
+/** How long each message's campaign was held, which delays its expiry. Read only for deferrals that could expire. */
 async function heldMsOf(
   tx: Tx,
   batch: readonly FinishedAttempt[],
@@ -66,7 +64,7 @@ async function heldMsOf(
   }
 }
 
-/** @returns when each message that stays queued falls due again, by message id */
+/** @returns next attempt of each message that stays queued, by message id */
 export async function recordOutcomes(
   tx: Tx,
   batch: readonly FinishedAttempt[],
@@ -80,8 +78,8 @@ export async function recordOutcomes(
 }
 
 /**
- * For an outcome that `recordOutcomes` cannot write: the message gets its status and event, without the attempt log and the texts of
- * other hosts.
+ * Fallback for an outcome that `recordOutcomes` cannot write: sets status and event, without the attempt log and the
+ * texts of other hosts.
  */
 export async function recordVerdict(
   tx: Tx,
@@ -95,8 +93,8 @@ export async function recordVerdict(
 }
 
 /**
- * For a message whose status cannot be written either: its queue row alone is removed or deferred, so that it is neither delivered twice nor
- * lost while it can still be retried.
+ * Fallback for a message whose status cannot be written either: only its queue row is removed or deferred, so it is
+ * neither delivered twice nor lost.
  */
 export async function moveQueueRow(tx: Tx, finished: FinishedAttempt): Promise<ReadonlyMap<string, number>> {
   const [settled] = await judgeAll(tx, [finished])
@@ -139,7 +137,7 @@ async function deferAgain(tx: Tx, settled: readonly JudgedAttempt[]): Promise<Re
   return dueAgain
 }
 
-/** A message without a queue row may be none any more, and the attempt log is about messages. */
+/** A message without a queue row may have been deleted; the attempt log references messages. */
 async function withoutDeleted(tx: Tx, settled: readonly JudgedAttempt[]): Promise<readonly JudgedAttempt[]> {
   const unqueued = settled.filter(({ entry }) => entry === undefined).map(({ job }) => job.messageId)
   if (unqueued.length === 0) return settled
@@ -147,12 +145,12 @@ async function withoutDeleted(tx: Tx, settled: readonly JudgedAttempt[]): Promis
   return settled.filter(({ entry, job }) => entry !== undefined || known.has(job.messageId))
 }
 
-/** Contents were read for the jobs, so nobody need look them up again. */
+/** Known from the jobs, which saves reading the contents again. */
 function originsOf(settled: readonly JudgedAttempt[]): Map<string, MailOrigin> {
   return new Map(settled.flatMap(({ entry, job }) => (entry ? [[entry.contentId, job.origin ?? {}]] : [])))
 }
 
-/** Those of deferred messages stay until it is clear that they are not to be tried again. */
+/** Rows of deferred messages are kept until it is clear that they expire. */
 async function takeEntries(
   tx: Tx,
   batch: readonly FinishedAttempt[],
@@ -169,8 +167,8 @@ async function takeEntries(
 }
 
 /**
- * A deferral past the message's expiry is final. It is reported as what it was, transient: nothing was learnt about
- * the mailbox (RFC 3463 §3.5, 4.4.7 "delivery time expired").
+ * A deferral past the expiry is final. It is reported as transient: nothing was learnt about the mailbox (RFC 3463
+ * §3.5, 4.4.7 "delivery time expired").
  */
 function judge(
   { outcome, finishedAt, retryAt, clockAheadMs = 0 }: FinishedAttempt,
@@ -186,11 +184,11 @@ function judge(
     case 'unsendable':
       return { kind: 'failed', reason: outcome.summary }
     case 'deferred':
-      if (!entry) return { kind: 'over' }
+      if (!entry) return { kind: 'gone' }
       if (entry.isWithdrawn) return { kind: 'failed', reason: DELETED_BY_OPERATOR }
       return finishedAt >= expiresAt
         ? { kind: 'bounced', bounce: { ...outcome, permanence: 'transient', status: '4.4.7' } }
-        : // The last try comes at the expiry itself, not before it.
+        : // The last attempt is made at the expiry, not before.
           { kind: 'deferred', nextAttemptAt: Math.min(retryAt, expiresAt) }
   }
 }
@@ -223,7 +221,7 @@ function toCapturedMail({ job, outcome, finishedAt }: JudgedAttempt) {
       capturedAt: finishedAt,
       envelopeSender: job.envelopeSender,
       recipient: job.recipient,
-      // As its reader sees it, filled in.
+      // The header field, with merge tags filled in.
       subject: readMessageHeader(outcome.captured.toString('latin1', 0, MAX_SECTION)).text('subject'),
       raw: outcome.captured,
     },
@@ -249,7 +247,7 @@ function toTransitions({ job, entry, outcome, verdict, finishedAt }: JudgedAttem
       transitions.push({ ...head, kind: 'failed', facts: { reason: verdict.reason } })
       break
     case 'deferred':
-    case 'over':
+    case 'gone':
       break
   }
   return transitions
@@ -274,19 +272,19 @@ function bounceFacts(
 
 const TRANSACTION_STAGES: readonly Stage[] = ['mail', 'rcpt', 'data', 'final_dot']
 
-/** Whether any server was offered the message: from MAIL on it knows of it (RFC 5321 §3.3). */
+/** From MAIL on, a server knows of the message (RFC 5321 §3.3). */
 function isOffered(outcome: Outcome): boolean {
   return outcome.kind === 'delivered' || outcome.tried.some(host => TRANSACTION_STAGES.includes(host.stage))
 }
 
-/** What the message is now, after this attempt. */
+/** What the attempt means for the message. */
 export type Verdict =
   | { readonly kind: 'delivered'; readonly remoteMta: string }
   | { readonly kind: 'deferred'; readonly nextAttemptAt: number }
   | { readonly kind: 'bounced'; readonly bounce: Omit<Bounced, 'kind' | 'tried' | 'summary'> }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Put off, and not queued any more. */
-  | { readonly kind: 'over' }
+  /** Deferred, but no longer queued. */
+  | { readonly kind: 'gone' }
 
 export interface LoggedAttempt {
   readonly job: DeliveryJob
@@ -296,7 +294,7 @@ export interface LoggedAttempt {
   readonly verdict: Verdict
 }
 
-/** Told of each attempt once what came of it is on disk. */
+/** Called for each attempt after its outcome is committed. */
 export type OnAttempt = (attempt: LoggedAttempt) => void
 
 const WORDS = {
@@ -304,7 +302,7 @@ const WORDS = {
   deferred: 'deferred',
   bounced: 'bounced',
   failed: 'failed',
-  over: 'not delivered',
+  gone: 'not delivered',
 } as const satisfies Record<Verdict['kind'], string>
 
 export function logAttempt(log: Log, { job, startedAt, finishedAt, outcome, verdict }: LoggedAttempt): void {
@@ -327,10 +325,9 @@ export function logAttempt(log: Log, { job, startedAt, finishedAt, outcome, verd
   })
 }
 
-/** The mail that was accepted by an earlier version says no more. */
 const UNKNOWN = {}
 
-/** As in Postfix's `dsn=`: the enhanced code, else the reply's. */
+/** As in Postfix's `dsn=`: the enhanced status code, or else the reply code. */
 function statusOf({ reply }: Outcome, verdict: Verdict): string | undefined {
   if (verdict.kind === 'bounced') return verdict.bounce.status
   return reply?.enhanced ?? (reply === undefined ? undefined : String(reply.code))

@@ -1,8 +1,8 @@
 /**
- * SQL of what an operator does with the queue by hand: look, hold, release, retry, delete.
+ * SQL of the operator's queue commands: list, hold, release, retry, delete.
  *
- * Used by the command line, beside a running server as well: the rows are the truth, and the server notices that
- * another process has changed them. What is under way at that moment ends as it ends.
+ * Used by the command line, also beside a running server, which notices that another process has written. Deliveries in
+ * progress are not interrupted.
  */
 import { sql, type ExpressionBuilder } from 'kysely'
 import type { Queries, Tx } from '../../db/database.js'
@@ -13,27 +13,26 @@ import { laneFromKey } from '../lane.js'
 import { entryFromRow, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { DELETED_BY_OPERATOR } from '../claiming/claim.js'
 
-/** Which entries: one message or some, one destination or some, one workspace, or everything. */
+/** Selects one or several messages, one or several destinations, a workspace, or everything. */
 export type QueueSelection =
   | { readonly messageId: string }
-  /** At most `CHANGE_BATCH`. */
   | { readonly messageIds: readonly string[] }
   | { readonly destination: string }
   | { readonly destinations: readonly string[] }
   | { readonly workspaceId: string }
   | { readonly isAll: true }
 
-/** Entries changed in one transaction, so that a running server waits a few ms for it. */
+/** Entries changed in one transaction; bounds how long a running server waits. */
 export const CHANGE_BATCH = 250
 
 export interface QueueListEntry extends QueueEntry {
-  /** What the last attempt met; null before the first. */
+  /** Summary of the last attempt; null before the first. */
   readonly lastSummary: string | null
-  /** Held until its campaign is resumed, whatever the operator does with the row. */
+  /** Held until its campaign is resumed, whether or not the row itself is held. */
   readonly isCampaignPaused: boolean
 }
 
-/** Longest waiting first. */
+/** Oldest first. */
 export async function listEntries(
   db: Queries,
   selection: QueueSelection,
@@ -64,7 +63,7 @@ export async function listEntries(
   }))
 }
 
-/** One destination after another: each is a walk along the index, and a site may have any number of them. */
+/** One index walk per destination, which bounds the cost when a site has many. */
 async function listOfDestinations(
   db: Queries,
   destinations: readonly string[],
@@ -79,8 +78,8 @@ async function listOfDestinations(
 }
 
 /**
- * Destinations with mail, held or not, in steps from one index entry to the next destination: its cost is the number of
- * destinations, not of messages.
+ * Destinations with mail, held or not. A recursive walk along the index: it costs one step per destination, not per
+ * message.
  */
 export async function listDestinations(db: Queries): Promise<string[]> {
   const { rows } = await sql<{ destination: string }>`
@@ -95,8 +94,8 @@ export async function listDestinations(db: Queries): Promise<string[]> {
 }
 
 /**
- * The ids of what is selected, in batches of at most `CHANGE_BATCH`, in steps of their own: nothing is locked between
- * them, and what is enqueued meanwhile may or may not be among them.
+ * Ids of the selected entries, in batches of at most `CHANGE_BATCH`. Nothing is locked between batches; entries
+ * enqueued meanwhile may be missing.
  */
 export async function* selectedIds(db: Queries, selection: QueueSelection): AsyncGenerator<string[]> {
   if ('destinations' in selection) {
@@ -123,7 +122,7 @@ async function* selectDestinationIds(db: Queries, destinations: readonly string[
   for (const destination of destinations) yield* selectedIds(db, { destination })
 }
 
-/** Puts small batches together: a site may have a thousand destinations with one message each. */
+/** Combines small batches: a site may have a thousand destinations with one message each. */
 async function* rebatch(batches: AsyncIterable<string[]>): AsyncGenerator<string[]> {
   let gathered: string[] = []
   for await (const ids of batches) {
@@ -135,21 +134,21 @@ async function* rebatch(batches: AsyncIterable<string[]>): AsyncGenerator<string
   if (gathered.length > 0) yield gathered
 }
 
-/** One line of the summary: how many messages of a destination have waited how long. */
+/** Waiting messages of one destination, by age. */
 export interface SummaryRow {
   readonly destination: string
-  /** By the operator, or since their campaign is paused. */
+  /** Held by the operator or a paused campaign. */
   readonly held: number
-  /** Counts by age, in the order of the bounds asked for, and one more for what is older than all of them. */
+  /** One count per age bound, and one for older messages. */
   readonly byAge: readonly number[]
   readonly total: number
 }
 
 /**
- * The destinations with most mail first. Reads every entry: for a process of its own, never for the server.
+ * Destinations with most mail first. Reads every entry: run it in a separate process, never in the server.
  *
  * @param ageBoundsMs ascending
- * @param limit destinations at most; undefined: all
+ * @param limit maximum number of destinations; undefined for all
  */
 export async function summarize(
   db: Queries,
@@ -158,7 +157,7 @@ export async function summarize(
   limit: number | undefined,
 ): Promise<SummaryRow[]> {
   const bounds = [...ageBoundsMs, Infinity]
-  // What was enqueued while this was being asked is young as well.
+  // Includes messages enqueued while this runs.
   const youngest = (index: number) => (index === 0 ? Number.MAX_SAFE_INTEGER : now - (bounds[index - 1] ?? 0))
   const hasPaused = (await listHeldCampaigns(db)).size > 0
   const rows = await db
@@ -194,7 +193,7 @@ const isOfPausedCampaign = sql`exists (
   inner join campaign_holds on campaign_holds.campaign_id = message_contents.campaign_id
   where message_contents.id = queue.content_id and campaign_holds.held_at is not null)`
 
-/** @returns how many were changed */
+/** @returns how many entries were changed */
 export async function setHeld(db: Queries, selection: QueueSelection, isHeld: boolean): Promise<number> {
   const result = await db
     .updateTable('queue')
@@ -205,14 +204,14 @@ export async function setHeld(db: Queries, selection: QueueSelection, isHeld: bo
   return Number(result.numUpdatedRows)
 }
 
-/** Makes them due now. What is under way is left alone: its next time is set by its outcome. */
+/** Makes entries due now. Claimed entries are unaffected: their outcome sets the next attempt. */
 export async function retryNow(db: Queries, selection: QueueSelection, now: number): Promise<number> {
   const result = await db
     .updateTable('queue')
     .set({ next_attempt_at: now })
     .where(e => matches(e, selection))
     .where('next_attempt_at', '>', now)
-    // What somebody scheduled is not late: its time has not come.
+    // Scheduled messages keep their time.
     .where(e =>
       e.not(
         e.exists(
@@ -229,11 +228,10 @@ export async function retryNow(db: Queries, selection: QueueSelection, now: numb
 }
 
 /**
- * Takes entries out of the queue; their messages read `failed`. Those that are being delivered at this moment end as that
- * delivery ends, and are not tried again.
+ * Deletes entries; their messages become `failed`. A delivery in progress is not interrupted, only its retries are.
  *
  * @param isServing whether a server may be delivering
- * @returns how many, at most a batch: ask until 0
+ * @returns how many, at most one batch: call until 0
  */
 export async function deleteEntries(
   tx: Tx,
@@ -248,11 +246,11 @@ export async function deleteEntries(
 }
 
 /**
- * The same for messages whose sender wants them back, for as many as one transaction should have.
+ * Cancels queued messages for their sender, as many as fit one transaction.
  *
- * @param messageIds those that are not queued are passed over
- * @param reason why they failed, for the log
- * @returns those that will not be tried any more and read `failed`; what is being delivered is not among them
+ * @param messageIds ids that are not queued are ignored
+ * @param reason stored as the reason of `email.failed`
+ * @returns messages that became `failed`; those being delivered are not among them
  */
 export async function cancelQueued(
   tx: Tx,
@@ -280,12 +278,11 @@ async function failWaiting(
     tx,
     waiting.map(messageId => ({ kind: 'failed', messageId, at: now, facts: { reason } })),
   )
-  // Whose message is over by other ways, as one that was opened before its delivery was confirmed.
+  // Also removes rows of messages that ended in another way, such as one opened before its delivery was confirmed.
   await removeEntries(tx.db, waiting)
   return new Set([...taken].map(({ messageId }) => messageId))
 }
 
-/** What a process has in hand; nobody's where no server runs. */
 async function findClaimed(db: Queries, ids: readonly string[]): Promise<Set<string>> {
   const rows = await db
     .selectFrom('queue')
@@ -296,7 +293,7 @@ async function findClaimed(db: Queries, ids: readonly string[]): Promise<Set<str
   return new Set(rows.map(row => row.message_id))
 }
 
-/** Due at once, so that it is dropped where it was only about to be tried. */
+/** Due immediately, so a released claim is dropped at once (`dropWithdrawn`). */
 async function markWithdrawn(db: Queries, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   await db

@@ -1,7 +1,6 @@
 /**
- * What the running server holds in memory of its sites, on the control socket only: `GET /queue/sites`, which `postroad top`
- * asks, and `POST /queue/retry`, by which `postroad queue retry` ends rests. Never says or changes anything of single
- * messages; those are in the database.
+ * The server's in-memory site state, on the control socket only: `GET /queue/sites` for `postroad top` and `POST
+ * /queue/retry` for `postroad queue retry`. Single messages are read from the database instead.
  */
 import Type, { type Static } from 'typebox'
 import { isoTimeOrNull } from '../../core/moments.js'
@@ -12,21 +11,21 @@ export const QUEUE_SITES_PATH = '/queue/sites'
 export const QUEUE_RETRY_PATH = '/queue/retry'
 
 export const QueueSitesSchema = Type.Object({
-  active: Type.Integer({ description: 'Deliveries under way, over all sites.' }),
+  active: Type.Integer({ description: 'Deliveries in progress over all sites.' }),
   sites: Type.Array(
     Type.Object({
       site: Type.String(),
-      active: Type.Integer({ description: 'Deliveries under way.' }),
-      window: Type.Integer({ description: 'Deliveries at a time that the site is given now.' }),
+      active: Type.Integer({ description: 'Deliveries in progress.' }),
+      window: Type.Integer({ description: 'Concurrent deliveries the site currently gets.' }),
       backoff_until: Type.Union([Type.String(), Type.Null()]),
     }),
-    { description: 'Sites with mail due, under way, or at rest.' },
+    { description: 'Sites with due mail, deliveries in progress, or a back-off.' },
   ),
 })
 
 export type QueueSites = Static<typeof QueueSitesSchema>
 
-/** The queue manager, as far as it is asked. */
+/** The part of the queue manager these routes use. */
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]
@@ -40,7 +39,7 @@ export function queueStatusRoutes(queue: QueueStatusSource): Route[] {
       path: QUEUE_SITES_PATH,
       isAtRoot: true,
       access: 'control',
-      summary: 'Pace of the sites that mail is delivered to.',
+      summary: 'List delivery sites and their pace.',
       response: QueueSitesSchema,
       async handle() {
         const sites = queue.listSites().map(({ name, active, window, backoffUntil }) => ({
@@ -57,7 +56,7 @@ export function queueStatusRoutes(queue: QueueStatusSource): Route[] {
       path: QUEUE_RETRY_PATH,
       isAtRoot: true,
       access: 'control',
-      summary: 'Ends the rests of sites and looks at the queue at once.',
+      summary: 'Retry the queue now.',
       body: Type.Object(
         { destinations: Type.Optional(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 1_000 })) },
         { additionalProperties: false },

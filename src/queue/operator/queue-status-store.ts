@@ -1,8 +1,9 @@
 /**
- * SQL of the live view: what waits, by destination, and how the attempts of the last minute ended.
+ * SQL of queue counts for `postroad top` and the metrics.
  *
- * Used by `postroad top`, in a process of its own: the counts walk through two indexes from end to end, some tenths of a
- * second for a million entries, which a server has no time for.
+ * `countByDestination` walks two indexes completely, some tenths of a second for a million entries: run it in a
+ * separate process. `measureQueue` runs in the slow-reader threads: each statement is answered by an index alone, and
+ * message ids sort by age, so the oldest is the smallest.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -12,11 +13,10 @@ import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
 import { laneFromKey } from '../lane.js'
 
 export interface WaitingCounts {
-  /** All that is queued, held or not. */
   readonly queued: number
-  /** By the operator, or since its campaign is paused. */
+  /** Held by the operator or a paused campaign. */
   readonly held: number
-  /** Not held, and its time has come. */
+  /** Due and not held. */
   readonly due: number
 }
 
@@ -24,7 +24,7 @@ export interface DestinationCounts extends WaitingCounts {
   readonly destination: string
 }
 
-/** Most mail first. Each of the two statements is answered by an index alone. */
+/** Most mail first. */
 export async function countByDestination(db: Queries, now: number): Promise<DestinationCounts[]> {
   const all = await db
     .selectFrom('queue')
@@ -53,16 +53,15 @@ export async function countByDestination(db: Queries, now: number): Promise<Dest
     .map(row => {
       const queued = row.queued
       const active = unheld.get(row.destination)
-      // The server went on between the two statements.
+      // The queue may change between the two statements.
       const held = Math.max(0, queued - (active?.unheld ?? 0))
       return { destination: row.destination, queued, held, due: active?.due ?? 0 }
     })
     .sort((a, b) => b.queued - a.queued || (a.destination < b.destination ? -1 : 1))
 }
 
-/** One attempt as the live view needs it. */
 export interface EndedAttempt {
-  /** Grows with every attempt that was written down. */
+  /** Increases with every recorded attempt. */
   readonly seq: number
   /** Ms since epoch UTC. */
   readonly finishedAt: number
@@ -71,14 +70,14 @@ export interface EndedAttempt {
 }
 
 const TAIL_PAGE = 1_000
-/** Attempts read for one look; a busier minute than this is shown as this. */
+/** Maximum attempts per call; a busier minute is cut off here. */
 const LONGEST_TAIL = 200_000
 
 /**
- * The newest attempts, newest first: back to one that was seen before or ended earlier than asked for. Its cost is their
- * number, however long the log is.
+ * The newest attempts, newest first, back to `afterSeq` or `since`. Costs depend on their number, not on the length of
+ * the log.
  *
- * @param afterSeq of the newest one seen before
+ * @param afterSeq the newest one already read
  * @param since ms since epoch UTC
  */
 export async function readAttemptTail(db: Queries, afterSeq: number, since: number): Promise<EndedAttempt[]> {
@@ -102,7 +101,7 @@ export async function readAttemptTail(db: Queries, afterSeq: number, since: numb
     }))
     const recent = page.filter(({ finishedAt }) => finishedAt > since)
     tail.push(...recent)
-    // Attempts of one commit are a little out of order; a page with nothing recent is the end for sure.
+    // Attempts of one commit are slightly out of order; a page without recent ones is the end.
     if (page.length < TAIL_PAGE || recent.length === 0) break
     before = page.at(-1)?.seq
   }
@@ -111,24 +110,26 @@ export async function readAttemptTail(db: Queries, afterSeq: number, since: numb
 
 export interface Waiting {
   readonly messages: number
-  /** When the one that has waited longest was queued, ms since epoch UTC; undefined where nothing waits. */
+  /** When the oldest was enqueued, ms since epoch UTC; undefined if none waits. */
   readonly oldestAt: number | undefined
 }
 
 export interface QueueDepth {
-  /** Held or not. */
   readonly all: Waiting
   readonly held: number
-  /** Those of the named destinations that have mail. */
+  /** The named destinations that have mail. */
   readonly named: ReadonlyMap<string, Waiting>
-  /** What waits for any other. */
+  /** All other destinations. */
   readonly others: Waiting
 }
 
-/** Entries that are looked through for the oldest of the others; where the first are all of named ones, their last stands for it. */
+/** Entries scanned for the oldest other one; if all belong to named destinations, the last one is used. */
 const OLDEST_SCANNED = 1_000
 
-/** @param db for reads that take long @param destinations a few dozen */
+/**
+ * @param db the slow reader
+ * @param destinations at most a few dozen
+ */
 export async function measureQueue(db: Queries, destinations: readonly string[]): Promise<QueueDepth> {
   const rows = await db
     .selectFrom('queue')
@@ -159,7 +160,7 @@ export async function measureQueue(db: Queries, destinations: readonly string[])
     ]),
   )
   const isNamed = new Set(destinations)
-  // The server goes on between the statements.
+  // The queue may change between the statements.
   const others = Math.max(0, messages - rows.reduce((sum, row) => sum + row.messages, 0))
   const oldestOther = head.find(row => !isNamed.has(row.destination)) ?? head.at(-1)
   return {
@@ -177,7 +178,7 @@ async function count(db: Queries): Promise<{ messages: number }> {
     .executeTakeFirstOrThrow()
 }
 
-/** By the index that has nothing else in it. */
+/** Answered by the partial index of unheld rows. */
 async function countUnheld(db: Queries): Promise<number> {
   const { messages } = await db
     .selectFrom('queue')

@@ -1,7 +1,8 @@
 /**
- * How the attempts of the last minute ended, by destination: what `postroad top` shows as rates.
+ * Rates and sites for `postroad top` and `postroad queue`.
  *
- * Keeps the minute in memory and reads only what is new of the attempt log at each look. Never writes.
+ * `RecentRates` counts the attempts of the last minute, reading only new rows of the attempt log on each poll.
+ * `locateAll` asks DNS directly, so its answer may be newer than what the running server uses. Neither writes.
  */
 import type { Queries } from '../../db/database.js'
 import { readAttemptTail, type EndedAttempt } from './queue-status-store.js'
@@ -9,11 +10,10 @@ import type { LocateSite } from '../delivery-agent.js'
 
 const MINUTE_MS = 60_000
 
-/** Attempts that ended in the last minute. */
 export interface Rates {
   readonly delivered: number
   readonly deferred: number
-  /** Refused for good, or not to be built. */
+  /** Rejected permanently, or impossible to send. */
   readonly bounced: number
 }
 
@@ -55,7 +55,7 @@ export function addRates(rates: Iterable<Rates>): Rates {
   return sum
 }
 
-/** Destinations asked for at the same time. */
+/** Concurrent lookups. */
 const MAX_LOOKUPS = 100
 
 /** @returns site name by destination */

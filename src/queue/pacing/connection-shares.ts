@@ -1,25 +1,21 @@
 /**
- * Who may use how many of all connections (`mta.connections`): so that destinations that never answer, however many they are,
- * take nothing from those that do, and campaigns nothing from single mails.
+ * Divides all connections (`mta.connections`) so that unresponsive destinations, however many, take nothing from
+ * responsive ones, and campaigns nothing from single mails. Pure accounting, used by the schedule.
  *
- * Used by the schedule. Pure accounting: says how many more may begin, and is told what begins and ends.
+ *   proven     has answered lately                     three quarters, minus detached ones
+ *   new        not tried yet, or long ago              three quarters of the last quarter
+ *   doubtful   tried, and did not answer               half of the last quarter; together with new at most that quarter
+ *   detached   aborted, but past the final dot         a quarter at most
  *
- *   proven     answered lately                          three quarters, less what is set aside
- *   new        not asked yet, or long ago               three quarters of the last quarter
- *   doubtful   asked, and did not answer                half of the last quarter; together no more than that quarter
- *   aside      broken off but past the final dot,       a quarter at most
- *              so it has to be waited for
- *
- * Of each share campaigns have three quarters at most. Every share has room for one at least, while all together never
- * have more than there are.
+ * Campaigns get at most three quarters of each share. Every share has room for at least one connection.
  */
 
-/** What is known of a site's willingness to answer. */
+/** Whether a site has answered lately. */
 export type Standing = 'proven' | 'new' | 'doubtful'
 
 export const STANDINGS: readonly Standing[] = ['new', 'proven', 'doubtful']
 
-/** Connections in use, of one standing. */
+/** Connections in use by one standing. */
 interface Used {
   all: number
   bulk: number
@@ -27,7 +23,7 @@ interface Used {
 
 export class ConnectionShares {
   private readonly total: number
-  private readonly limits: Readonly<Record<Standing | 'strangers' | 'aside', number>>
+  private readonly limits: Readonly<Record<Standing | 'unproven' | 'detached', number>>
   private readonly used: Readonly<Record<Standing, Used>> = {
     proven: { all: 0, bulk: 0 },
     new: { all: 0, bulk: 0 },
@@ -37,25 +33,25 @@ export class ConnectionShares {
 
   constructor(total: number) {
     this.total = total
-    const strangers = share(total, 1 / 4)
+    const unproven = share(total, 1 / 4)
     this.limits = {
-      proven: Math.max(1, total - strangers),
-      strangers,
-      new: Math.ceil(strangers * (3 / 4)),
-      doubtful: share(strangers, 1 / 2),
-      aside: Math.floor(total / 4),
+      proven: Math.max(1, total - unproven),
+      unproven,
+      new: Math.ceil(unproven * (3 / 4)),
+      doubtful: share(unproven, 1 / 2),
+      detached: Math.floor(total / 4),
     }
   }
 
-  /** How many more may begin. */
+  /** How many more deliveries may start. */
   available(standing: Standing, isBulk: boolean): number {
     const { proven, new: fresh, doubtful } = this.used
-    const strangers = fresh.all + doubtful.all
-    const inAll = this.total - proven.all - strangers - this.detached
+    const unproven = fresh.all + doubtful.all
+    const inAll = this.total - proven.all - unproven - this.detached
     const ofShare =
       standing === 'proven'
         ? Math.max(1, this.limits.proven - this.detached) - proven.all
-        : Math.min(this.limits[standing] - this.used[standing].all, this.limits.strangers - strangers)
+        : Math.min(this.limits[standing] - this.used[standing].all, this.limits.unproven - unproven)
     const ofBulk = isBulk ? share(this.limits[standing], 3 / 4) - this.used[standing].bulk : Infinity
     return Math.max(0, Math.min(inAll, ofShare, ofBulk))
   }
@@ -71,18 +67,18 @@ export class ConnectionShares {
   }
 
   /**
-   * It no longer counts in its share: nobody can end it before the other side does.
+   * Moves a delivery out of its share: it cannot be aborted before the server answers.
    *
-   * @returns whether there was room for that
+   * @returns false if too many are detached already
    */
   detach(standing: Standing, isBulk: boolean): boolean {
-    if (this.detached >= this.limits.aside) return false
+    if (this.detached >= this.limits.detached) return false
     this.detached += 1
     this.release(standing, isBulk)
     return true
   }
 
-  /** One that was set aside has ended. */
+  /** A detached delivery has ended. */
   endDetached(): void {
     this.detached -= 1
   }

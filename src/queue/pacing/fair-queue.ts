@@ -1,13 +1,13 @@
 /**
- * A line in which those who wait take turns: mail that people wait for goes before campaigns, but every fourth turn is the
- * campaigns'; within a priority workspaces take turns, so that one that mails a thousand domains does not stand before
- * another that mails one.
+ * A fair queue by priority and workspace.
  *
- * Used for destinations whose site is to be found and for sites that wait for a connection. Pure; an item may stand in it for
- * several workspaces and leaves it as one.
+ * Transactional mail goes first, but every fourth turn is for campaigns. Within a priority, workspaces take turns, so
+ * one that mails a thousand domains does not delay one that mails a single domain. Used for sites that wait for
+ * connections and for destinations that wait for DNS. Pure. An item may wait for several workspaces and is removed for
+ * all of them at once.
  */
 
-/** On whose behalf an item waits. */
+/** The workspace and kind of mail an item waits for. */
 export interface Claimant {
   readonly isBulk: boolean
   readonly workspaceId: string
@@ -16,12 +16,12 @@ export interface Claimant {
 const BULK_TURN_EVERY = 4
 
 /**
- * Who is next within a workspace. `oldest`: first come, first served. `both ends`: by turns who has waited longest and who
- * came last; where each turn can take long, what has just come is then not behind a thousand that will fail.
+ * Order within a workspace. `oldest`: first in, first out. `both ends`: alternates oldest and newest, so that where
+ * each item can take long a new one is not behind a thousand that will fail.
  */
 export type Order = 'oldest' | 'both ends'
 
-/** By workspace, both in order of turns: who was served goes to the end. */
+/** Items by workspace; the workspace served last is at the end. */
 type Half<T> = Map<string, Waiting<T>>
 
 export class FairQueue<T> {
@@ -39,7 +39,6 @@ export class FairQueue<T> {
     return this.claimants.size
   }
 
-  /** Whether somebody waits, for campaigns alone or not. */
   hasWaiting(mayBulk: boolean): boolean {
     return this.transactional.size > 0 || (mayBulk && this.bulk.size > 0)
   }
@@ -64,7 +63,7 @@ export class FairQueue<T> {
     this.claimants.delete(item)
   }
 
-  /** Takes out who is next. @param mayBulk whether campaigns have a turn at all @returns also on whose behalf */
+  /** Removes and returns the next item. @param mayBulk whether campaigns may have the turn */
   next(mayBulk: boolean): { readonly item: T; readonly isBulk: boolean } | undefined {
     this.turns += 1
     const isBulkTurn = this.turns % BULK_TURN_EVERY === 0
@@ -90,10 +89,10 @@ export class FairQueue<T> {
   }
 }
 
-/** Those of one workspace, in the order in which they came. */
+/** Items of one workspace in arrival order. */
 class Waiting<T> {
   private readonly items = new Set<T>()
-  /** The same, to be taken from the end; those that left are still in it. */
+  /** The same as a stack; may contain items that were removed. */
   private stack: T[] = []
   private turns = 0
 
@@ -101,7 +100,7 @@ class Waiting<T> {
     return this.items.size
   }
 
-  /** @returns whether it is new */
+  /** @returns whether it was added */
   add(item: T): boolean {
     if (this.items.has(item)) return false
     this.items.add(item)

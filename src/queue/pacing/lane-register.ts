@@ -1,19 +1,19 @@
 /**
- * The lanes with mail, and the state of each: the one place where a lane changes its state.
+ * The lanes with mail and their state. Only this class changes a lane's state.
  *
- * Used by the schedule. A lane is in one state, and its state says where it is kept:
+ * A lane is in exactly one state, which says where it is kept:
  *
- *   waiting     by its due time here; without one it is only known, until what it has in hand is settled
- *   locating    by its destination here, until its site is known
- *   in line     in its site's line (`site.ts`)
- *   looked at   with whoever took its turn and looks into the database
+ *   waiting     in the heap of due times here; without a due time only registered, until its claimed messages are settled
+ *   locating    by destination here, until its site is known
+ *   queued      in the queue of its site (`site.ts`)
+ *   claiming    with the claim that is reading its rows
  *
- * Invariant: for every message of a lane that is on disk and in nobody's hand, the lane is locating or in line, or its due time
- * is no later than the message's, or somebody has yet to say so: a note of it, the end of a look, the end of an attempt. So no
- * mail is left lying. Why it holds in whatever order commits, looks and notes are heard of: who notes something has committed it
- * before, so that a look that begins after the note finds it, and lanes locating and in line need no note. A look that has begun
- * may have missed it: what is noted meanwhile stands beside what the look found, and the earlier of both counts.
- * Lanes of held campaigns are the exception: they have no due time, whatever is noted, until all lanes are noted anew after the release.
+ * Invariant: for every unclaimed message of a lane on disk, the lane is locating or queued, or its due time is not
+ * later than the message's, or a call that reports the message is still to come (`note`, `endClaim` or `settle`). So no
+ * message is forgotten. It holds in any order of commits, claims and notes: callers note a message after committing it,
+ * so a claim that begins after the note reads it, and locating and queued lanes need no note. A claim that has begun
+ * may have missed it, so a due time noted meanwhile is kept and the earlier of both counts. Lanes of held campaigns are
+ * the exception: they have no due time until all lanes are noted again after the release.
  */
 import { KeyedHeap } from '../../core/keyed-heap.js'
 import { laneFromKey, type Lane, type LaneState } from '../lane.js'
@@ -28,59 +28,56 @@ export class LaneRegister {
     this.isHeld = isHeld
   }
 
-  /** Lanes known. */
   get size(): number {
     return this.lanes.size
   }
 
-  /** Due times kept; at most one for a lane. */
   get dueTimes(): number {
     return this.waiting.size
   }
 
-  /** The earliest of them, ms since epoch UTC. */
+  /** Earliest due time, ms since epoch UTC. */
   get nextDueAt(): number | undefined {
     return this.waiting.nextKey
   }
 
-  /** Something in this lane falls due then. */
+  /** A committed message of this lane falls due at `dueAt`. */
   note(key: string, dueAt: number): void {
     const lane = this.lanes.get(key) ?? laneFromKey(key)
     if (this.isHeld(lane)) return
     this.lanes.set(key, lane)
-    if (lane.state === 'locating' || lane.state === 'in line') return
+    if (lane.state === 'locating' || lane.state === 'queued') return
     lane.dueAt = Math.min(lane.dueAt, dueAt)
     if (lane.state === 'waiting') this.waiting.set(lane, lane.dueAt)
   }
 
-  /** One that is due and waits no longer: the caller puts it into a line or has it located. */
+  /** Removes a due lane from the heap; the caller queues or locates it. */
   takeDue(now: number): Lane | undefined {
     return this.waiting.popUpTo(now)
   }
 
-  /** Until `takeLocated`. */
   locate(lane: Lane): void {
     this.move(lane, 'locating')
   }
 
-  /** Those that waited for the site of this destination, longest first; the caller puts them into its line. */
+  /** Lanes that waited for this destination's site, longest first; the caller queues them. */
   takeLocated(destination: string): readonly Lane[] {
     return [...(this.locating.get(destination) ?? [])]
   }
 
   enqueue(lane: Lane): void {
-    this.move(lane, 'in line')
+    this.move(lane, 'queued')
   }
 
-  /** Out of the line; the look finds all that was noted until now. */
+  /** The claim reads every message noted until now. */
   beginClaim(lane: Lane): void {
-    this.move(lane, 'looked at')
+    this.move(lane, 'claiming')
     lane.dueAt = Infinity
   }
 
   /**
-   * @param claimed how many messages are in hand since
-   * @param nextDueAt when the next one falls due that the look has found
+   * @param claimed how many messages were claimed
+   * @param nextDueAt due time of the next unclaimed message
    */
   endClaim(lane: Lane, claimed: number, nextDueAt: number | undefined): void {
     lane.claimedCount += claimed
@@ -89,20 +86,22 @@ export class LaneRegister {
     this.forgetIfIdle(lane)
   }
 
-  /** Lanes that are held and not out for a look. Those that come or go while they are gone through may be missed. */
+  /**
+   * Held lanes that are not claiming, undefined for others. Lanes added or removed during the iteration may be missed.
+   */
   *heldLanes(): Generator<Lane | undefined> {
     for (const lane of this.lanes.values())
-      yield lane.state !== 'looked at' && this.isHeld(lane) ? lane : undefined
+      yield lane.state !== 'claiming' && this.isHeld(lane) ? lane : undefined
   }
 
-  /** Its campaign is held: it waits for no moment. The caller takes it out of its line before. */
+  /** Clears the due time of a held lane. The caller removes it from its site's queue first. */
   hold(lane: Lane): void {
     lane.dueAt = Infinity
     this.move(lane, 'waiting')
     this.forgetIfIdle(lane)
   }
 
-  /** A message is in hand no longer. @param dueAt when it falls due again, if it stays */
+  /** A claimed message was settled or released. @param dueAt when it falls due again, if it stays queued */
   settle(lane: Lane, dueAt: number | undefined): void {
     lane.claimedCount -= 1
     if (dueAt !== undefined) this.note(lane.key, dueAt)

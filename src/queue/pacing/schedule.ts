@@ -1,11 +1,10 @@
 /**
- * The schedule: which lanes have mail due, which sites they belong to, and whose turn it is now. In memory; its size is
- * that of the lanes and sites with mail, and of those remembered for a while, never of the messages.
+ * The schedule: which lanes have due mail, which site each belongs to, and which is served next. In memory only; its
+ * size depends on the number of lanes and sites, never of messages.
  *
- * A lane waits for its due time, is located (`site-directory.ts`), stands in its site's line, and is taken out of it for a look
- * into the database (`lane-register.ts`); what that look says, and every settled message, makes it wait again. Sites with mail
- * that can begin stand in one of three lines by what is known of them (`site-lines.ts`), each line with its share of the
- * connections (`connection-shares.ts`).
+ * A lane waits for its due time, its site is located (`site-directory.ts`), it queues at the site, and a claim reads
+ * its rows (`lane-register.ts`); the result, and every settled message, makes it wait again. Sites that can start a
+ * delivery queue by standing (`site.ts`), and each standing has a share of the connections (`connection-shares.ts`).
  */
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { ConnectionShares, STANDINGS, type Standing } from './connection-shares.js'
@@ -20,23 +19,22 @@ export interface ScheduleParts {
   readonly clock: Clock
   readonly locateSite: LocateSite
   readonly backoff: BackoffLimits
-  /** Deliveries at a time, over all sites. */
+  /** Concurrent deliveries over all sites. */
   readonly connections: number
-  /** Whether there may be memory for a large message to this site. */
+  /** Whether a large message to this site may get memory. */
   readonly hasMemoryFor?: (site: Site) => boolean
-  /** Whether the lane's campaign is held. */
   readonly isHeld?: (lane: Lane) => boolean
-  /** A lane has been located: there may be something to start. */
+  /** A site was located, so there may be a turn. */
   readonly onChange: () => void
 }
 
-/** Lanes gone through before others have the event loop: a millisecond or two. */
+/** Lanes processed before yielding to the event loop: 1-2 ms. */
 const LANES_IN_A_ROW = 1_000
 
 export class Schedule {
   private readonly parts: ScheduleParts
   private readonly lanes: LaneRegister
-  /** Of lanes in line, whose line it is. */
+  /** The site at which a lane is queued. */
   private readonly siteOf = new WeakMap<Lane, Site>()
   private readonly directory: SiteDirectory
   private readonly sites: SiteRegister
@@ -55,12 +53,11 @@ export class Schedule {
     })
   }
 
-  /** Lanes and sites known now, and due times kept for them. */
   get size(): { lanes: number; sites: number; dueTimes: number } {
     return { lanes: this.lanes.size, sites: this.sites.size, dueTimes: this.lanes.dueTimes }
   }
 
-  /** How long there is nothing to do, should nothing happen before, ms; undefined when nothing waits. */
+  /** Ms until the next due time or end of a back-off; undefined if nothing waits. */
   get idleMs(): number | undefined {
     const { clock } = this.parts
     const dueMs = (this.lanes.nextDueAt ?? Infinity) - clock.now()
@@ -69,12 +66,12 @@ export class Schedule {
     return idleMs === Infinity ? undefined : Math.max(0, idleMs)
   }
 
-  /** Something in this lane falls due then; it has been committed. */
+  /** A committed message of this lane falls due at `dueAt`. */
   note(key: string, dueAt: number): void {
     this.lanes.note(key, dueAt)
   }
 
-  /** Campaigns were held: their lanes leave the lines. What is claimed meanwhile the caller hands back. */
+  /** Removes lanes of held campaigns from their sites. The caller releases what is being claimed meanwhile. */
   async holdLanes(): Promise<void> {
     let seen = 0
     for (const lane of this.lanes.heldLanes()) {
@@ -85,20 +82,20 @@ export class Schedule {
   }
 
   private holdLane(lane: Lane): void {
-    const site = lane.state === 'in line' ? this.siteOf.get(lane) : undefined
+    const site = lane.state === 'queued' ? this.siteOf.get(lane) : undefined
     this.lanes.hold(lane)
     if (!site) return
     site.remove(lane)
     this.requeue(site)
   }
 
-  /** Whether some site has mail due, a slot for it, and a connection of its share. */
+  /** Whether any site has due mail, a free slot and a connection in its share. */
   get hasTurn(): boolean {
     this.enqueueDue()
     return STANDINGS.some(standing => this.canServe(standing))
   }
 
-  /** The shares of the connections that are used up while sites wait for them, and how many wait. */
+  /** Standings whose share of the connections is exhausted while sites wait for it, and how many wait. */
   get shortages(): { standing: Standing; waiting: number }[] {
     return STANDINGS.flatMap(standing => {
       const waiting = this.queues.waiting(standing)
@@ -113,11 +110,10 @@ export class Schedule {
   }
 
   /**
-   * Gives out turns, site after site. Who takes one looks into the database and says what was there; what others note
-   * meanwhile still counts.
+   * Assigns turns, site by site. The caller claims each one and reports back with `claimEnded`.
    *
-   * @param slots deliveries that may begin, over all sites
-   * @param lanes lanes at most
+   * @param slots deliveries that may start over all sites
+   * @param lanes at most this many lanes
    */
   takeTurns(slots: number, lanes: number): Turn[] {
     this.enqueueDue()
@@ -140,7 +136,7 @@ export class Schedule {
     return turns
   }
 
-  /** Nothing, when it stands in the wrong line by now. */
+  /** None if the site's standing has changed since it was queued. */
   private takeTurnsOf(site: Site, standing: Standing, free: number, lanes: number): Turn[] {
     if (site.pace.standing !== standing) return []
     const { shares } = this
@@ -160,10 +156,10 @@ export class Schedule {
   }
 
   /**
-   * After the look into the database.
+   * Ends a turn.
    *
-   * @param claimed how many messages were due and are now in hand
-   * @param nextDueAt when the lane's next message falls due, if one waits
+   * @param claimed how many messages were claimed
+   * @param nextDueAt due time of the lane's next message, if one waits
    */
   claimEnded(turn: Turn, claimed: number, nextDueAt: number | undefined): void {
     const { lane, site, slots } = turn
@@ -172,7 +168,7 @@ export class Schedule {
     this.requeue(site)
   }
 
-  /** A claimed message is not delivered after all: its row is gone, or was handed back to be due then. */
+  /** A claimed message is not delivered: its row is gone, or its claim was released and it is due at `dueAt`. */
   released(turn: Turn, dueAt?: number): void {
     this.releaseSlots(turn, 1)
     this.requeue(turn.site)
@@ -180,53 +176,55 @@ export class Schedule {
   }
 
   /**
-   * A delivery has ended: its site has a free slot. The message stays in hand until its outcome is on disk.
+   * A delivery has ended and its slot is free. The message stays claimed until its outcome is committed.
    *
-   * @param isAside whether it had been set aside
+   * @param isDetached whether it had been detached
    */
   deliveryEnded(
     { site, lane, standing }: Turn,
     signal: PaceSignal,
     durationMs: number,
-    isAside = false,
+    isDetached = false,
   ): void {
-    if (isAside) this.shares.endDetached()
+    if (isDetached) this.shares.endDetached()
     else this.shares.release(standing, isBulk(lane))
     site.pace.end(signal, durationMs, lane.isLarge)
     this.requeue(site)
   }
 
-  /** It was told to end and may not; it shall not keep others of its share waiting. @returns whether there is room for that */
+  /**
+   * Keeps an aborted delivery that is past the final dot from blocking its share. @returns false if too many are
+   * detached
+   */
   detach({ lane, standing }: Turn): boolean {
     return this.shares.detach(standing, isBulk(lane))
   }
 
-  /** The outcome is on disk. @param nextAttemptAt when its row falls due again, if it stays */
+  /** The outcome is committed. @param nextAttemptAt next attempt, if it stays queued */
   settled({ lane }: Turn, nextAttemptAt: number | undefined): void {
     this.lanes.settle(lane, nextAttemptAt)
   }
 
-  /** There is memory again. */
+  /** Memory for large messages was freed. */
   onMemoryFreed(): void {
     for (const site of this.queues.takeWaitingForMemory()) this.requeue(site)
   }
 
-  /** For the operator. */
   listSites(): SiteState[] {
     return this.sites.list()
   }
 
-  /** When the mail fell due that has waited longest for a turn of a site that does not rest; ms since epoch UTC. */
+  /** When the mail fell due that has waited longest at a site without back-off; ms since epoch UTC. */
   get oldestDueAt(): number | undefined {
     return this.sites.oldestDueAt
   }
 
-  /** Sites are found otherwise from now on. Mail that stands in line of one already goes by what was known. */
+  /** Forgets which site each destination belongs to. Queued lanes stay at their site. */
   invalidateSites(): void {
     this.directory.forgetAll()
   }
 
-  /** Ends the rests of sites, of those that serve these destinations where some are named. */
+  /** Ends the back-off of all sites, or of those that serve these destinations. */
   resetBackoff(destinations?: ReadonlySet<string>): void {
     for (const site of this.sites.findServing(destinations, name => this.directory.find(name))) {
       if (!site.pace.isBackingOff) continue
@@ -273,7 +271,7 @@ export class Schedule {
     return this.parts.hasMemoryFor?.(site) ?? true
   }
 
-  /** To be called whenever its mail, its pace or its memory has changed. */
+  /** Call it whenever a site's mail, pace or memory has changed. */
   private requeue(site: Site): void {
     this.sites.update(site)
     this.queues.place(site)

@@ -1,10 +1,10 @@
 /**
- * Which site each destination belongs to: what was found is remembered, what is unknown stands in line for DNS.
+ * Caches which site each destination belongs to and queues DNS lookups for unknown ones.
  *
- * Used by the schedule. A destination that is known never stands in that line: when its answer has grown old it is believed
- * until a newer one has come. The line is fair by priority and workspace, and what has just come is not behind thousands of
- * names that no server answers for. Bounded: names remembered, and names asked for at once; those that wait are lanes with
- * mail due. Fails: never; a destination that DNS is silent about is a site by itself.
+ * Used by the schedule. Stale answers are used until a newer one arrives, so a known destination never waits. The
+ * lookup queue is fair by priority and workspace, and new names are not stuck behind thousands whose servers do not
+ * answer. Names cached and concurrent lookups are bounded. Never fails: if DNS does not answer, a destination is its
+ * own site.
  */
 import type { Clock } from '../../world/time/clock.js'
 import type { LocateSite, SiteFacts } from '../delivery-agent.js'
@@ -13,29 +13,29 @@ import { FairQueue, type Claimant } from './fair-queue.js'
 export interface DirectoryParts {
   readonly clock: Clock
   readonly locateSite: LocateSite
-  /** A destination that somebody waited for is known now. */
+  /** A lookup has finished. */
   readonly onLocated: (destination: string, facts: SiteFacts) => void
 }
 
 interface Known {
   readonly facts: SiteFacts
-  /** On the monotonic clock, ms. */
+  /** Monotonic, ms. */
   readonly freshUntil: number
 }
 
-/** How long a destination's site is believed without asking anew. */
+/** After this an answer is refreshed. */
 const FRESH_MS = 10 * 60_000
-/** The one used longest ago gives way; some 200 octets each. */
+/** About 200 bytes each; the least recently used is evicted. */
 const MAX_KNOWN = 50_000
-/** Destinations asked for at the same time; the rest waits its turn. */
+/** Concurrent lookups. */
 const MAX_LOOKUPS = 100
-/** Of those for campaigns and for answers that have grown old, which nobody waits for. */
+/** Limit of concurrent lookups for campaigns and refreshes, which nobody waits for. */
 const MAX_BULK_LOOKUPS = 75
 const BACKGROUND: Claimant = { isBulk: true, workspaceId: '' }
 
 export class SiteDirectory {
   private readonly parts: DirectoryParts
-  /** The one used longest ago first. */
+  /** Least recently used first. */
   private readonly known = new Map<string, Known>()
   private readonly queue = new FairQueue<string>('both ends')
   private readonly lookingUp = new Set<string>()
@@ -45,19 +45,19 @@ export class SiteDirectory {
     this.parts = parts
   }
 
-  /** Its site as far as that is known; an answer that has grown old is asked for anew, and used meanwhile. */
+  /** The cached site; starts a refresh if it is stale. */
   find(destination: string): SiteFacts | undefined {
     const known = this.recall(destination)
     if (known && known.freshUntil <= this.parts.clock.monotonic()) this.lookUp(destination, BACKGROUND)
     return known?.facts
   }
 
-  /** How sites are told apart has changed: what is known is believed no longer, but where nobody can be asked at once. */
+  /** Routing has changed: forgets all answers. */
   forgetAll(): void {
     this.known.clear()
   }
 
-  /** Stands in line for it; `onLocated` tells. */
+  /** Queues a lookup; `onLocated` reports the result. */
   lookUp(destination: string, claimant: Claimant): void {
     if (this.lookingUp.has(destination)) return
     this.queue.add(destination, claimant)

@@ -1,15 +1,23 @@
 /**
- * How fast one site (a set of MX hosts) is served: deliveries at a time, messages per minute, and rests.
+ * The pace of one site (a set of MX hosts): concurrent deliveries, messages per minute, back-off.
  *
- * A site that has not answered yet gets one delivery at a time. Then their number grows with success and is halved by
- * trouble, at most once in a while, so that ten sessions that fail together count as one failure. A site that asks for it, or
- * that cannot be reached several times running, is given a rest; afterwards one message tries whether it is better. Rests grow
- * when they do not help. All of it is in memory: after a restart every site is new again. Every duration here is measured on
- * the monotonic clock: what the operator does to the wall clock changes no rest.
+ * A new site gets one delivery at a time. After that the number grows with success and is halved by failures, at most
+ * once in a while, so that ten sessions that fail together count as one failure. A site that asks for it, or fails
+ * several times in a row, backs off; then one message probes it. Back-offs grow while they do not help. All state is in
+ * memory, so after a restart every site is new. All durations use the monotonic clock.
  *
- *   probing (one at a time) ──answer──> open ──asked, or unreachable three times──> resting ──time──> probing
+ *   probing (one at a time) ──answer──> open ──asked, or unreachable three times──> backing off ──time──> probing
  *        │                                                                             ^
- *        └───────────────────────────────────trouble───────────────────────────────────┘
+ *        └───────────────────────────────────failure───────────────────────────────────┘
+ *
+ * `paceSignal` reduces an outcome to what it says about the site:
+ *
+ *   success      it accepted a message
+ *   neutral      it works, and rejected or deferred only this message, recipient or sender
+ *   busy         it has a local problem (421, server busy): fewer at a time
+ *   asked        it told us to slow down: fewer at a time, and back off
+ *   unreachable  it did not answer, or the session broke
+ *   none         nothing: no server was asked, or the failure is ours
  */
 import type { BackoffPolicy } from '../../core/backoff.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -19,71 +27,76 @@ import type { Classification, Outcome } from '../../mail/outcome.js'
 
 export type SiteLimits = Omit<SiteFacts, 'name'>
 
-/** Deliveries at a time after the first answer. */
+/** Concurrent deliveries after the first answer. */
 const FIRST_WINDOW = 4
-/** Failures of sessions that were open together are one event. */
+/** Failures of sessions that were open together count once. */
 const SHRINK_PAUSE_MS = 5_000
 const FAILURES_BEFORE_BACKOFF = 3
 const FIRST_BACKOFF_MS = 30_000
 const MAX_BACKOFF_MS = 15 * 60_000
-/** How long an answer speaks for a site. */
+/** How long an answer makes a site proven. */
 const PROVEN_MS = 10 * 60_000
-/** Small messages are under way and none has ended for so long: it may have gone silent in the middle. */
+/** With small messages in progress and none ended for this long, a site is silent. */
 const SILENT_MS = 30_000
-/** How long a delivery is left to a site that has not answered while others wait for the connection; doubled each time. */
+/**
+ * Time limit of a delivery to a site that has not answered, while others wait for the connection; doubled per failure.
+ */
 export const FIRST_PATIENCE_MS = 5_000
 const MAX_PATIENCE_MS = 120_000
 
-/** How long rests are that nobody named a time for, ms. */
+/** Longest back-off a server can ask for. */
+const MAX_REQUESTED_BACKOFF_MS = 60 * 60_000
+/** Consecutive successes that reset the back-off count. */
+const STREAK_TO_RESET = 20
+/** How long a prefetched message may wait. */
+const PREFETCH_MS = 50
+const AVERAGE_WEIGHT = 0.1
+/** Burst after a quiet time, as a share of one minute's messages. */
+const BURST_SHARE = 1 / 6
+
+/** Back-off durations when the site asked for none, ms. */
 export interface BackoffLimits {
   readonly firstMs: number
   readonly maxMs: number
 }
 
 /**
- * No rest holds mail back for longer than the operator lets it wait for its next attempt.
+ * A back-off is never longer than the operator's retry delays.
  *
- * @param retry the queue's own delays
+ * @param retry the queue's retry delays
  */
 export function siteBackoff({ firstMs, maxMs }: BackoffPolicy): BackoffLimits {
   return { firstMs: Math.min(FIRST_BACKOFF_MS, firstMs), maxMs: Math.min(MAX_BACKOFF_MS, maxMs) }
 }
-/** A server's wish is granted up to this. */
-const MAX_REQUESTED_BACKOFF_MS = 60 * 60_000
-/** Successes in a row after which earlier rests are forgotten. */
-const STREAK_TO_RESET = 20
-/** How long a message may wait in reserve. */
-const PREFETCH_MS = 50
-/** Weight of the latest delivery in the average. */
-const LATEST = 0.1
-/** Messages that may leave at once after a quiet time, as a share of a minute's. */
-const BURST_SHARE = 1 / 6
 
 export class SitePace {
   private readonly clock: Clock
   private limits: SiteLimits
   private readonly backoffLimits: BackoffLimits
   private active = 0
-  /** Of those, messages that take no time to send. */
+  /** Active deliveries that are not large. */
   private activeSmall = 0
-  /** Deliveries at a time; grows by fractions. */
+  /** Concurrent deliveries allowed; fractional. */
   private window: number
-  /** Below it the window grows by one per success, above it by one per window of successes. */
+  /**
+   * Below it the window grows by one per success, above it by one per window of successes (as TCP congestion control
+   * does).
+   */
   private threshold: number
   private lastShrinkAt = -Infinity
   private answeredAt = -Infinity
-  /** Deliveries in a row that ended without an answer. */
+  /** Consecutive deliveries that ended without an answer. */
   private failureStreak = 0
-  /** Since when small messages are under way without any having ended. */
+  /** Since when small messages are in progress without one having ended. */
   private lastProgressAt = 0
-  /** While it is silent: when one more may try. */
+  /** While the site is silent: when one more delivery may probe it. */
   private nextProbeAt = -Infinity
   private successStreak = 0
-  /** Rests since the site was last calm. */
+  /** Back-offs since the last reset. */
   private backoffCount = 0
   private backoffUntil = -Infinity
   private isProbing = true
-  /** How long deliveries took, the latest counting most. */
+  /** Exponential moving average. */
   private averageDurationMs: number | undefined
   private tokens: number
   private tokensAt: number
@@ -98,7 +111,7 @@ export class SitePace {
     this.tokensAt = clock.monotonic()
   }
 
-  /** How many messages may be claimed now: those that may begin, and a few in reserve where the site is quick. */
+  /** How many messages may be claimed now, including a few prefetched for a fast site. */
   get freeSlots(): number {
     if (this.isBackingOff) return 0
     const free = Math.min(this.concurrency + this.prefetchSlots - this.active, this.takeableTokens())
@@ -106,13 +119,13 @@ export class SitePace {
     return Math.max(0, free)
   }
 
-  /** Deliveries that may be under way at the same time; 0 while the site rests. */
+  /** Concurrent deliveries allowed; 0 during back-off. */
   get concurrency(): number {
     if (this.isBackingOff) return 0
     return this.isProbing || this.standing === 'new' ? 1 : Math.floor(this.window)
   }
 
-  /** None wait longer for their turn than about `RESERVE_MS`. */
+  /** As many as start within about `PREFETCH_MS`. */
   private get prefetchSlots(): number {
     if (
       this.successStreak < STREAK_TO_RESET ||
@@ -123,7 +136,7 @@ export class SitePace {
     return Math.floor(this.window * Math.min(1, PREFETCH_MS / this.averageDurationMs))
   }
 
-  /** The configuration was read again: from now on these hold. What was learnt of the site stays. */
+  /** Call it after a configuration reload. What was learnt about the site is kept. */
   setLimits(limits: SiteLimits): void {
     const { connections, messagesPerMinute } = this.limits
     if (limits.connections === connections && limits.messagesPerMinute === messagesPerMinute) return
@@ -134,22 +147,21 @@ export class SitePace {
     this.tokensAt = this.clock.monotonic()
   }
 
-  /** What it has to show for being given connections. */
   get standing(): Standing {
     if (this.failureStreak >= FAILURES_BEFORE_BACKOFF) return 'doubtful'
     if (this.clock.monotonic() - this.answeredAt < PROVEN_MS) return this.isSilent ? 'doubtful' : 'proven'
     return this.failureStreak > 0 ? 'doubtful' : 'new'
   }
 
-  /** How long a delivery may take before it makes room for another site's, ms; those of a site that answers have all the time. */
+  /** How long a delivery may take while other sites wait for its connection, ms; Infinity if the site answers. */
   get patienceMs(): number {
     if (this.standing === 'proven') return Infinity
     return Math.min(MAX_PATIENCE_MS, FIRST_PATIENCE_MS * 2 ** this.failureStreak)
   }
 
   /**
-   * When slots may be free again although no delivery ends, on the monotonic clock: the end of a rest, the next token, or one
-   * more try at a site that has gone silent; undefined when only the end of a delivery can free one.
+   * When slots may become free without a delivery ending (monotonic, ms): the end of a back-off, the next rate token,
+   * or a probe of a silent site; undefined if only an ended delivery can free one.
    */
   get nextSlotAt(): number | undefined {
     if (this.isBackingOff) return this.backoffUntil
@@ -162,7 +174,7 @@ export class SitePace {
     return this.clock.monotonic() < this.backoffUntil
   }
 
-  /** It rests because nobody answers there. */
+  /** It backs off because it does not answer. */
   get isUnreachable(): boolean {
     return this.isBackingOff && this.failureStreak > 0
   }
@@ -171,12 +183,11 @@ export class SitePace {
     return this.active === 0
   }
 
-  /** Nothing learnt that would be a pity to forget. */
+  /** Nothing worth remembering was learnt. */
   get isForgettable(): boolean {
     return !this.isBackingOff && this.backoffCount === 0 && this.standing === 'new'
   }
 
-  /** For the operator: what the pace is now. */
   get state(): { active: number; window: number; backoffLeftMs: number | undefined } {
     return {
       active: this.active,
@@ -185,12 +196,12 @@ export class SitePace {
     }
   }
 
-  /** The operator knows better: one message tries now. What earlier rests taught is kept, should it fail. */
+  /** One message probes the site now. If it fails, back-offs continue to grow. */
   resetBackoff(): void {
     this.backoffUntil = -Infinity
   }
 
-  /** Takes slots for deliveries that are about to begin. */
+  /** Takes slots for deliveries that are about to start. */
   reserve(count: number, isLarge = false): void {
     const now = this.clock.monotonic()
     if (this.isSilent) this.nextProbeAt = now + SILENT_MS
@@ -205,19 +216,19 @@ export class SitePace {
     }
   }
 
-  /** Gives back slots for which there was nothing to deliver. */
+  /** Returns unused slots. */
   release(count: number, isLarge = false): void {
     this.active -= count
     if (!isLarge) this.activeSmall -= count
     if (this.limits.messagesPerMinute > 0) this.tokens += count
   }
 
-  /** A delivery has ended. @param durationMs how long it took, where that is known */
+  /** @param durationMs how long the delivery took, if known */
   end(signal: PaceSignal, durationMs?: number, isLarge = false): void {
     this.active -= 1
     if (!isLarge) this.activeSmall -= 1
     if (signal.kind === 'success' && durationMs !== undefined)
-      this.averageDurationMs = LATEST * durationMs + (1 - LATEST) * (this.averageDurationMs ?? durationMs)
+      this.averageDurationMs = AVERAGE_WEIGHT * durationMs + (1 - AVERAGE_WEIGHT) * (this.averageDurationMs ?? durationMs)
     if (signal.kind !== 'unreachable' && signal.kind !== 'none') this.noteAnswer()
     switch (signal.kind) {
       case 'none':
@@ -226,7 +237,7 @@ export class SitePace {
         this.grow()
         break
       case 'neutral':
-        // It answered; that is the end of being unreachable, but no reason to go faster.
+        // It answered, which is no reason to go faster.
         this.isProbing = false
         break
       case 'busy':
@@ -244,7 +255,7 @@ export class SitePace {
     }
   }
 
-  /** Large messages take their time, so they say nothing about that. */
+  /** Large messages take long anyway, so they do not count. */
   private get isSilent(): boolean {
     return this.activeSmall > 0 && this.clock.monotonic() - this.lastProgressAt >= SILENT_MS
   }
@@ -270,7 +281,7 @@ export class SitePace {
     this.window = this.threshold = Math.max(1, this.window / 2)
   }
 
-  /** Sessions that were open when the rest began report the same trouble; only a longer wish changes anything then. */
+  /** Sessions that were open when the back-off began report the same failure, so only a requested delay extends it. */
   private backOff(askedMs: number | undefined): void {
     const now = this.clock.monotonic()
     const own = Math.min(this.backoffLimits.maxMs, this.backoffLimits.firstMs * 2 ** this.backoffCount)
@@ -296,10 +307,10 @@ export class SitePace {
 
 export type PaceSignal =
   | { readonly kind: 'success' | 'neutral' | 'busy' | 'unreachable' | 'none' }
-  /** `waitMs` where the reply named a time. */
+  /** `waitMs` if the reply named a delay. */
   | { readonly kind: 'asked'; readonly waitMs: number | undefined }
 
-/** Failures that are ours or nobody's: they say nothing about the site. */
+/** Failures of our own: they say nothing about the site. */
 const OWN_FAILURES: ReadonlySet<string> = new Set([
   'shutdown',
   'internal_error',
@@ -308,10 +319,10 @@ const OWN_FAILURES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Failures that one message, or the one domain it is for, has with a site that may serve thousands of others: what it
- * needs and the host has not, and what the domain's own records forbid.
+ * Failures of one message or recipient domain at a site that may serve thousands of others: extensions the message
+ * needs, or what the domain's own records forbid.
  */
-const OF_ONE_MESSAGE: ReadonlySet<string> = new Set([
+const MESSAGE_FAILURES: ReadonlySet<string> = new Set([
   'smtputf8_unsupported',
   '8bitmime_unsupported',
   'message_too_big',
@@ -331,14 +342,14 @@ export function paceSignal(outcome: Outcome): PaceSignal {
       return { kind: outcome.reply === undefined ? 'none' : 'neutral' }
     case 'deferred':
       if (OWN_FAILURES.has(outcome.subtype)) return { kind: 'none' }
-      if (OF_ONE_MESSAGE.has(outcome.subtype)) return { kind: 'neutral' }
+      if (MESSAGE_FAILURES.has(outcome.subtype)) return { kind: 'neutral' }
       if (outcome.reply === undefined) return { kind: 'unreachable' }
-      if (isAboutOurPace(outcome)) return { kind: 'asked', waitMs: outcome.retryAfterMs }
+      if (isRateLimit(outcome)) return { kind: 'asked', waitMs: outcome.retryAfterMs }
       return { kind: outcome.reply.code === 421 || BUSY.has(outcome.subtype) ? 'busy' : 'neutral' }
   }
 }
 
-/** Greylisting names a time as well, but for one recipient only: its scope is the address. */
-function isAboutOurPace({ cause, scope }: Classification): boolean {
+/** Greylisting also names a delay, but for one recipient only: its scope is the address. */
+function isRateLimit({ cause, scope }: Classification): boolean {
   return scope === 'source' && cause !== 'config'
 }

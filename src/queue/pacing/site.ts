@@ -1,9 +1,10 @@
 /**
- * A site: the MX hosts that several domains may share, with its pace and the lanes that have mail due for it.
+ * Sites: the MX hosts that several domains may share, with their pace and the lanes that have mail due for them.
  *
- * Decides whose turn it is within the site. Mail of people waiting for it (a password reset) goes before campaigns, but every
- * fourth turn is the campaigns', so that neither starves the other; small messages go before large ones, but every fourth turn
- * is the large ones'. Within each kind workspaces take turns, and within a workspace its domains.
+ * `Site` decides which lane is served next. Transactional mail goes before campaigns and small messages before large
+ * ones, but every fourth turn is for campaigns and every fourth for large messages, so nothing starves. Within each
+ * kind workspaces take turns, and within a workspace its lanes. `SiteRegister` holds all known sites, `SiteQueues`
+ * those that wait for a connection, the end of a back-off, or memory.
  */
 import type { Clock } from '../../world/time/clock.js'
 import { KeyedHeap } from '../../core/keyed-heap.js'
@@ -13,17 +14,17 @@ import { FairQueue, type Claimant } from './fair-queue.js'
 import { isBulk, type Lane } from '../lane.js'
 import { SitePace, type BackoffLimits } from './site-pace.js'
 
-/** Leave to claim messages of a lane and deliver them to its site. */
+/** Permission to claim messages of a lane for its site. */
 export interface Turn {
   readonly lane: Lane
   readonly site: Site
-  /** How many messages it may claim. */
+  /** At most this many messages. */
   readonly slots: number
-  /** Whose share of the connections they are taken from. */
+  /** Share the connections are taken from. */
   readonly standing: Standing
 }
 
-/** What a turn may be given to. */
+/** Kinds of lanes that may have a turn. */
 export interface Permits {
   readonly bulk: boolean
   readonly large: boolean
@@ -31,16 +32,16 @@ export interface Permits {
 
 export interface SiteTurns {
   readonly slots: number
-  /** Lanes at most. */
+  /** At most this many lanes. */
   readonly lanes: number
   readonly permits: Permits
-  /** Of `slots`, those that campaigns may have. */
+  /** How many of `slots` campaigns may use. */
   readonly bulkSlots: number
 }
 
 type Kind = 'single' | 'bulk' | 'large single' | 'large bulk'
 
-/** Who is asked first, by turn. */
+/** Order of kinds, by turn. */
 const ORDERS: readonly (readonly Kind[])[] = [
   ['single', 'large single', 'bulk', 'large bulk'],
   ['large single', 'single', 'bulk', 'large bulk'],
@@ -48,7 +49,7 @@ const ORDERS: readonly (readonly Kind[])[] = [
   ['bulk', 'large bulk', 'single', 'large single'],
 ]
 
-/** Lanes by workspace, both in order of turns: who was served goes to the end. */
+/** Lanes by workspace; what was served last is at the end, for both. */
 type LaneQueue = Map<string, Set<Lane>>
 
 export class Site {
@@ -71,7 +72,7 @@ export class Site {
     return Object.values(this.queues).some(line => line.size > 0)
   }
 
-  /** When what stands in its lines longest fell due, ms since epoch UTC; undefined where nothing does. */
+  /** Due time of the lane that has waited longest, ms since epoch UTC. */
   get oldestDueAt(): number | undefined {
     let oldest = Infinity
     for (const line of Object.values(this.queues))
@@ -83,7 +84,7 @@ export class Site {
     return this.queues['large single'].size > 0 || this.queues['large bulk'].size > 0
   }
 
-  /** On whose behalf it waits, as far as they may have a turn. */
+  /** Workspaces with mail that may have a turn. */
   *claimants(permits: Permits): Generator<Claimant> {
     for (const kind of ORDERS[0] ?? [])
       if (isPermitted(kind, { ...permits, bulk: true }))
@@ -97,7 +98,6 @@ export class Site {
     else line.set(lane.workspaceId, new Set([lane]))
   }
 
-  /** Nothing where it is not in line. */
   remove(lane: Lane): void {
     const line = this.queues[kindOf(lane)]
     const lanes = line.get(lane.workspaceId)
@@ -106,7 +106,7 @@ export class Site {
   }
 
   /**
-   * Gives out the slots one by one, to a lane of large messages only one. The lanes that got some are out of the line until
+   * Assigns the slots one by one; a lane of large messages gets only one. Lanes that got some leave the queue until
    * they are added again.
    */
   takeTurns({ slots, lanes, permits, bulkSlots }: SiteTurns): Turn[] {
@@ -148,7 +148,7 @@ function isPermitted(kind: Kind, { bulk, large }: Permits): boolean {
   return large || (kind !== 'large single' && kind !== 'large bulk')
 }
 
-/** The lane whose turn it is; it and its workspace go to the end of the line. */
+/** Returns the next lane and moves it and its workspace to the end. */
 function rotate(line: LaneQueue): Lane | undefined {
   for (const [workspaceId, lanes] of line) {
     line.delete(workspaceId)
@@ -162,7 +162,6 @@ function rotate(line: LaneQueue): Lane | undefined {
   return undefined
 }
 
-/** What the operator sees of a site. */
 export interface SiteState {
   readonly name: string
   readonly active: number
@@ -176,14 +175,14 @@ export interface RegisterParts {
   readonly backoff: BackoffLimits
 }
 
-/** Longer than any rest and than an answer speaks for a site, so that what is forgotten would not count any more. */
+/** Longer than any back-off and than an answer counts, so forgetting a site changes nothing. */
 const REMEMBERED_MS = 60 * 60_000
 const MOST_IDLE = 20_000
 
 export class SiteRegister {
   private readonly parts: RegisterParts
   private readonly sites = new Map<string, Site>()
-  /** Since when (monotonic, ms) a site has been idle, longest first. */
+  /** Since when a site has been idle (monotonic, ms), longest first. */
   private readonly idle = new Map<Site, number>()
 
   constructor(parts: RegisterParts) {
@@ -194,7 +193,6 @@ export class SiteRegister {
     return this.sites.size
   }
 
-  /** The site of this name, with what is known of it, or a new one. */
   getOrCreate(facts: SiteFacts): Site {
     const known = this.sites.get(facts.name)
     if (known) {
@@ -206,7 +204,10 @@ export class SiteRegister {
     return site
   }
 
-  /** Call it whenever its mail or its pace has changed. */
+  /**
+   * Call it whenever a site's mail or pace has changed. Forgets idle sites about which nothing was learnt; others after
+   * an hour, or when there are too many.
+   */
   update(site: Site): void {
     const isIdle = !site.hasDue && site.pace.isIdle
     if (!isIdle) this.idle.delete(site)
@@ -222,12 +223,16 @@ export class SiteRegister {
       const isOfInterest = site.hasDue || !site.pace.isIdle || backoffLeftMs !== undefined
       if (!isOfInterest) return []
       return [
-        { name: site.name, ...state, backoffUntil: backoffLeftMs === undefined ? undefined : now + backoffLeftMs },
+        {
+          name: site.name,
+          ...state,
+          backoffUntil: backoffLeftMs === undefined ? undefined : now + backoffLeftMs,
+        },
       ]
     })
   }
 
-  /** When the mail fell due that has waited longest at a site that may be served now; it goes through all lanes with mail due. */
+  /** Due time of the mail that has waited longest at a site without back-off. Visits every lane with due mail. */
   get oldestDueAt(): number | undefined {
     let oldest = Infinity
     for (const site of this.sites.values())
@@ -235,7 +240,6 @@ export class SiteRegister {
     return oldest === Infinity ? undefined : oldest
   }
 
-  /** All sites, or those that serve these destinations. */
   findServing(
     destinations: ReadonlySet<string> | undefined,
     find: (destination: string) => SiteFacts | undefined,
@@ -267,7 +271,7 @@ export class SiteQueues {
     proven: new FairQueue('oldest'),
     doubtful: new FairQueue('oldest'),
   }
-  /** By the moment on the monotonic clock when they may go on. */
+  /** By the end of the back-off (monotonic, ms). */
   private readonly backingOff = new KeyedHeap<Site>()
   private readonly waitingForMemory = new Set<Site>()
 
@@ -275,39 +279,45 @@ export class SiteQueues {
     this.hasMemoryFor = hasMemoryFor
   }
 
-  /** The first moment on the monotonic clock when a rest ends. */
+  /** Earliest end of a back-off (monotonic, ms). */
   get nextBackoffEnd(): number | undefined {
     return this.backingOff.nextKey
   }
 
-  /** How many sites wait in this line. */
   waiting(standing: Standing): number {
     return this.queues[standing].size
   }
 
-  /** Whether somebody waits in this line; for campaigns alone does not count where they may not. */
+  /** @param mayBulk whether sites that wait for campaigns only count */
   hasWaiting(standing: Standing, mayBulk: boolean): boolean {
     return this.queues[standing].hasWaiting(mayBulk)
   }
 
-  /** Takes out whose turn it is; to be placed again afterwards. */
+  /** Removes the next site; the caller places it again. */
   next(standing: Standing, mayBulk: boolean): Site | undefined {
     return this.queues[standing].next(mayBulk)?.item
   }
 
-  /** Takes out one whose rest is over; to be placed again. */
+  /** Removes a site whose back-off has ended; the caller places it again. */
   takeBackoffEnded(now: number): Site | undefined {
     return this.backingOff.popUpTo(now)
   }
 
-  /** Takes out all that lack memory; to be placed again. */
+  /** Removes all sites that wait for memory; the caller places them again. */
   takeWaitingForMemory(): readonly Site[] {
     const sites = [...this.waitingForMemory]
     this.waitingForMemory.clear()
     return sites
   }
 
-  /** Puts it where it belongs now, and out of everything else. */
+  /**
+   * Queues a site where it belongs now, and nowhere else:
+   *
+   *   nothing due                       nowhere
+   *   due, no free slot                 by the end of the back-off or next token; nowhere if only an ended delivery frees a slot
+   *   due, a free slot                  in the queue of its standing, for each workspace with mail that may start
+   *   large mail due, no memory for it  also among those waiting for memory
+   */
   place(site: Site): void {
     for (const standing of STANDINGS) this.queues[standing].delete(site)
     this.backingOff.delete(site)
